@@ -1,0 +1,84 @@
+import { z } from 'zod';
+
+/**
+ * What happened, for the audit log. Content-free by construction: there is no field that could hold audio, a
+ * transcript or a token. `subject` becomes a salted commitment when the log takes the event over.
+ */
+const origin = {
+  v: z.literal(1),
+  /** Time-ordered unique id (UUID version 7, RFC 9562). */
+  id: z.uuid(),
+  /** Milliseconds since 1970 at the producer. */
+  at: z.number().int(),
+  /** Who reports: `edge`, or the agent's name. */
+  producer: z.string(),
+};
+const request = { tenant: z.string(), request: z.string() };
+const caller = { subject: z.string().optional(), action: z.string(), class: z.string().optional() };
+
+export const auditEvent = z.discriminatedUnion('type', [
+  z.object({
+    ...origin,
+    ...request,
+    ...caller,
+    type: z.literal('inference.attempt'),
+    model: z.string().optional(),
+    language: z.string().optional(),
+  }),
+  z.object({
+    ...origin,
+    ...request,
+    ...caller,
+    type: z.literal('inference.complete'),
+    status: z.number().int(),
+    reason: z.string().optional(),
+    model: z.string().optional(),
+    revision: z.string().optional(),
+    agent: z.string().optional(),
+    audioSeconds: z.number().optional(),
+    bytes: z.number().int().optional(),
+    milliseconds: z.number().optional(),
+  }),
+  z.object({
+    ...origin,
+    tenant: z.string().optional(),
+    request: z.string(),
+    ...caller,
+    type: z.literal('inference.denied'),
+    reason: z.string(),
+    detail: z.string().optional(),
+    suppressed: z.number().int().optional(),
+  }),
+  z.object({
+    ...origin,
+    ...request,
+    type: z.literal('route'),
+    attempt: z.number().int(),
+    pool: z.string(),
+    agent: z.string(),
+    zone: z.string(),
+    why: z.string(),
+    outcome: z.string().optional(),
+  }),
+  z.object({
+    ...origin,
+    tenant: z.string().optional(),
+    type: z.literal('keys'),
+    agent: z.string(),
+    action: z.enum(['attested', 'refused', 'setup', 'gone']),
+    suite: z.number().int().optional(),
+    attestation: z.string().optional(),
+    detail: z.string().optional(),
+  }),
+  z.object({
+    ...origin,
+    type: z.literal('model.revision'),
+    agent: z.string(),
+    action: z.enum(['loaded', 'unloaded']),
+    model: z.string(),
+    revision: z.string(),
+  }),
+  z.object({ ...origin, type: z.literal('gap'), lost: z.number().int(), from: z.number().int(), to: z.number().int() }),
+]);
+
+export type AuditEvent = z.infer<typeof auditEvent>;

@@ -1,0 +1,40 @@
+import { z } from 'zod';
+
+const name = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
+
+export const modelDescription = z.object({
+  /** Name that callers use, an alias such as `reference-en`. */
+  name,
+  task: z.enum(['transcribe', 'synthesize']),
+  /** BCP 47 tags, primary subtag first: `en` also serves `en-GB`. */
+  languages: z.array(z.string().min(2).max(35)).min(1),
+  /** Digest of the files that make up the revision: `sha256:<64 hex>`. */
+  revision: z.string().regex(/^sha256:[0-9a-f]{64}$/),
+  precision: z.enum(['fp32', 'fp16', 'int8']),
+  stage: z.enum(['develop-verify', 'grey', 'canary', 'full', 'retired']),
+  /** Seconds since 1970 at which the revision was loaded here; OpenAI's `created`. */
+  loaded: z.number().int().nonnegative(),
+});
+
+/** What an agent is: fixed from its boot until it goes. */
+export const poolDescription = z.object({
+  /** This agent instance, unique in the fleet. */
+  agent: name,
+  /** The regional pool it belongs to, for example `aks-westeurope`. */
+  pool: name,
+  /** Residency zone; constraints compare this. */
+  zone: name,
+  region: name,
+  platform: z.enum(['AKS', 'EKS', 'other']),
+  /** Where the edge reaches the agent. TLS outside development. */
+  endpoint: z.url({ protocol: /^https?$/ }),
+  accelerator: z.enum(['gpu', 'cpu']),
+  /** Requests the engine works on at once. */
+  slots: z.number().int().positive(),
+  /** SFrame cipher suites the agent opens (RFC 9605 registry). */
+  suites: z.array(z.number().int()).min(1),
+  models: z.array(modelDescription),
+});
+
+export type ModelDescription = z.infer<typeof modelDescription>;
+export type PoolDescription = z.infer<typeof poolDescription>;

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { classes } from '../tenant/claims.ts';
+import { modelDescription, poolDescription } from './description.ts';
+
+/** How an agent is now. */
+export const load = z.object({
+  /** Requests being worked on. */
+  busy: z.number().int().nonnegative(),
+  /** Utterances waiting for the engine, by class. */
+  queued: z.object(
+    Object.fromEntries(classes.map((name) => [name, z.number().int().nonnegative()])) as Record<
+      (typeof classes)[number],
+      z.ZodNumber
+    >,
+  ),
+  /** Mean milliseconds one utterance holds an engine slot, over the last 10 s; 0 when none ran. */
+  serviceMs: z.number().nonnegative(),
+  /** No new work: the agent is about to stop. */
+  draining: z.boolean(),
+  /** The engine answers its readiness check. */
+  engineReady: z.boolean(),
+});
+
+/**
+ * Messages agent → roster. Each is the payload of a compact JWS (RFC 7515) signed by the agent's own key, `kid` its
+ * name. The key is inside the attestation of the hello, so nothing but an attested agent can report.
+ */
+export const agentMessage = z.discriminatedUnion('type', [
+  z.object({
+    v: z.literal(1),
+    type: z.literal('hello'),
+    /** Random per process start; a report with another boot id is refused until a new hello. */
+    boot: z.string().min(16).max(64),
+    seq: z.number().int().nonnegative(),
+    attestation: z.string().max(16_384),
+    description: poolDescription,
+  }),
+  z.object({
+    v: z.literal(1),
+    type: z.literal('report'),
+    boot: z.string(),
+    /** Strictly growing within a boot; others are dropped. */
+    seq: z.number().int().positive(),
+    load,
+    /** Present when the set of loaded models changed. */
+    models: z.array(modelDescription).optional(),
+  }),
+  z.object({
+    v: z.literal(1),
+    type: z.literal('audit'),
+    boot: z.string(),
+    seq: z.number().int().positive(),
+    /** Audit events of the agent, kept by it until acknowledged. */
+    events: z.array(z.record(z.string(), z.unknown())).max(64),
+  }),
+]);
+
+/** Messages roster → agent, plain JSON on the authenticated socket. */
+export const rosterMessage = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('welcome'), intervalMs: z.number().int().positive() }),
+  z.object({ type: z.literal('ack'), seq: z.number().int() }),
+  z.object({ type: z.literal('drain') }),
+  z.object({ type: z.literal('refusal'), reason: z.string() }),
+]);
+
+export type Load = z.infer<typeof load>;
+export type AgentMessage = z.infer<typeof agentMessage>;
+export type RosterMessage = z.infer<typeof rosterMessage>;
+
+/** One line of a roster snapshot: what the agent is, how it was, and when that was heard (ms since 1970, roster's clock). */
+export interface RosterEntry {
+  readonly description: z.infer<typeof poolDescription>;
+  /** Attestation token the edge verified; its SHA-256 is bound into every seal. */
+  readonly attestation: string;
+  readonly load: Load;
+  readonly heard: number;
+}
+
+export interface Snapshot {
+  readonly zone: string;
+  /** When the roster made it, ms since 1970. */
+  readonly at: number;
+  readonly entries: readonly RosterEntry[];
+}

@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { isReason, type Reason } from '../refusal.ts';
+
+/**
+ * What an agent answers while it works on a short request: neutral events, rendered into a client's dialect by
+ * whoever holds the plaintext. Times are seconds from the first sample, counted in samples and never by a clock.
+ * Order: `ready`, then any of `keepalive`, `form`, `segment`, then exactly one `final` or `refusal`.
+ * An answer that ends without one of those two was cut off.
+ */
+const word = z.object({
+  word: z.string(),
+  start: z.number().nonnegative(),
+  end: z.number().nonnegative(),
+  /** Posterior of the decoder, 0 to 1. */
+  confidence: z.number().min(0).max(1),
+});
+
+const segment = z.object({
+  type: z.literal('segment'),
+  index: z.number().int().nonnegative(),
+  start: z.number().nonnegative(),
+  end: z.number().nonnegative(),
+  text: z.string(),
+  confidence: z.number().min(0).max(1),
+  /** Mean natural-log probability per frame, at most 0. */
+  logProbability: z.number().max(0),
+  words: z.array(word),
+});
+
+export const answerEvent = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('ready'), agent: z.string(), model: z.string(), revision: z.string() }),
+  z.object({ type: z.literal('keepalive') }),
+  /** The text parts of the caller's form, once all that precede or follow the file are known. Spelled without `[]`. */
+  z.object({ type: z.literal('form'), fields: z.record(z.string(), z.array(z.string())) }),
+  segment,
+  z.object({
+    type: z.literal('final'),
+    model: z.string(),
+    revision: z.string(),
+    language: z.string(),
+    durationSeconds: z.number().nonnegative(),
+    /** Seconds in which voice was found. */
+    speechSeconds: z.number().nonnegative(),
+    segments: z.number().int().nonnegative(),
+  }),
+  z.object({
+    type: z.literal('refusal'),
+    reason: z.custom<Reason>(isReason),
+    params: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
+  }),
+]);
+
+export type AnswerEvent = z.infer<typeof answerEvent>;
+export type Segment = z.infer<typeof segment>;
+export type Word = z.infer<typeof word>;
+export type Final = Extract<AnswerEvent, { type: 'final' }>;
+
+/** A finished transcript: the segments in order and the totals. */
+export interface Transcript {
+  readonly segments: readonly Segment[];
+  readonly final: Final;
+}

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import { refuse } from '../refusal.ts';
+import { no, ok, type Result } from '../result.ts';
+
+/** What a token may allow; one per family of routes. */
+export const scopes = ['transcribe', 'synthesize', 'models', 'uploads', 'projects', 'audit', 'operate'] as const;
+export type Scope = (typeof scopes)[number];
+
+/** Request classes, most urgent first. The position is the Triton priority (1 is the highest). */
+export const classes = ['realtime', 'interactive', 'default', 'batch'] as const;
+export type RequestClass = (typeof classes)[number];
+
+const tenantName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/);
+const list = z.array(z.string().min(1).max(64)).max(128);
+
+/** Payload of an access token, after its signature, issuer, audience and times were checked (RFC 9068 `scope`). */
+const payload = z.object({
+  sub: z.string().max(256).optional(),
+  jti: z.string().max(256).optional(),
+  exp: z.number().int(),
+  tenant: tenantName,
+  scope: z.string().max(1024),
+  languages: list.default(['*']),
+  zones: list.min(1),
+  priority: z.enum(classes).default('default'),
+  sealing: z.enum(['edge', 'client']).default('edge'),
+  audit: z.enum(['strict', 'buffered']).default('buffered'),
+  sessionSeconds: z.number().int().positive().max(86_400).default(3_600),
+  allowance: z
+    .object({
+      requestsPerMinute: z.number().int().positive(),
+      requestsAtOnce: z.number().int().positive(),
+      audioSecondsPerDay: z.number().positive(),
+    })
+    .partial()
+    .default({}),
+});
+
+export interface Claims {
+  readonly tenant: string;
+  /** Who holds the token, inside the tenant; goes to the audit log as a commitment only. */
+  readonly subject: string | undefined;
+  readonly scopes: ReadonlySet<string>;
+  /** BCP 47 tags the tenant may use; `*` means any. */
+  readonly languages: readonly string[];
+  /** Residency zones that may hold the tenant's audio. */
+  readonly zones: readonly string[];
+  /** The most urgent class the tenant may ask for. */
+  readonly priority: RequestClass;
+  readonly sealing: 'edge' | 'client';
+  readonly audit: 'strict' | 'buffered';
+  readonly sessionSeconds: number;
+  readonly allowance: {
+    readonly requestsPerMinute?: number;
+    readonly requestsAtOnce?: number;
+    readonly audioSecondsPerDay?: number;
+  };
+  /** Seconds since 1970 (RFC 7519 NumericDate). */
+  readonly expires: number;
+}
+
+/** Reads the payload of a verified token. Claims of the wrong shape make the token invalid, they never default. */
+export function readClaims(raw: unknown): Result<Claims> {
+  const parsed = payload.safeParse(raw);
+  if (!parsed.success) {
+    const paths = parsed.error.issues.map((issue) => issue.path.join('.')).join(', ');
+    return no(refuse('token_invalid', undefined, `claims: ${paths}`));
+  }
+  const { sub, scope, allowance, exp, jti: _, ...rest } = parsed.data;
+  return ok({
+    ...rest,
+    subject: sub,
+    expires: exp,
+    scopes: new Set(scope.split(' ').filter(Boolean)),
+    allowance: allowance as Claims['allowance'],
+  });
+}
+
+/** The class a request runs in: what it wishes, but never above the tenant's ceiling. */
+export function clampClass(wish: string | undefined, ceiling: RequestClass): RequestClass {
+  const wanted = classes.indexOf(wish as RequestClass);
+  const top = classes.indexOf(ceiling);
+  const fallback = Math.max(top, classes.indexOf('default'));
+  return classes[wanted < 0 ? fallback : Math.max(wanted, top)] as RequestClass;
+}
