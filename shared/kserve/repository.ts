@@ -1,0 +1,30 @@
+import { z } from 'zod';
+
+export const modelStates = ['UNKNOWN', 'READY', 'UNAVAILABLE', 'LOADING', 'UNLOADING'] as const;
+export type ModelState = (typeof modelStates)[number];
+
+/** A model that was never loaded is listed by its name alone. */
+export const indexEntry = z.object({
+  name: z.string(),
+  version: z.string().optional(),
+  state: z.enum(modelStates).optional(),
+  reason: z.string().optional(),
+});
+export const repositoryIndex = z.array(indexEntry);
+export type IndexEntry = z.infer<typeof indexEntry>;
+
+export const indexRequest = z.object({ ready: z.boolean().optional() });
+
+/** `config` is model configuration as a JSON *string*; `file:<path>` members carry base64 files. */
+export const loadRequest = z.object({
+  parameters: z
+    .object({ config: z.string().optional() })
+    .catchall(z.union([z.string(), z.number(), z.boolean()]))
+    .optional(),
+});
+export type LoadRequest = z.infer<typeof loadRequest>;
+
+export const unloadRequest = z.object({
+  parameters: z.object({ unload_dependents: z.boolean().optional() }).strict().optional(),
+});
+export type UnloadRequest = z.infer<typeof unloadRequest>;

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { ok } from '../result.ts';
+import type { Tail } from './body.ts';
+import { type Datatype, datatypes } from './datatype.ts';
+import { fault, type Read } from './fault.ts';
+import { bytesFromJson, jsonFromBytes } from './json-data.ts';
+import { parameters } from './parameters.ts';
+import { checkTensor, type Tensor } from './tensor.ts';
+
+const names = Object.keys(datatypes) as [Datatype, ...Datatype[]];
+
+/** A tensor inside a message: its contents are either `data` or `binary_data_size` bytes of the tail. */
+export const tensorMessage = z.object({
+  name: z.string().min(1),
+  shape: z.array(z.number().int().nonnegative()),
+  datatype: z.enum(names),
+  data: z.array(z.unknown()).optional(),
+  parameters: parameters.optional(),
+});
+
+export function readTensor(message: z.infer<typeof tensorMessage>, tail: Tail): Read<Tensor> {
+  const { name, datatype, shape, data } = message;
+  const size = message.parameters?.binary_data_size;
+  if (size === undefined) {
+    if (data === undefined) return fault(`tensor '${name}' has neither data nor binary_data_size`);
+    const bytes = bytesFromJson(name, datatype, data);
+    return bytes.ok ? checkTensor({ name, datatype, shape, bytes: bytes.value }) : bytes;
+  }
+  if (data !== undefined) return fault(`tensor '${name}' has both data and binary_data_size`);
+  if (typeof size !== 'number' || !Number.isSafeInteger(size) || size < 0) {
+    return fault(`tensor '${name}': parameter 'binary_data_size' must be a non-negative integer`);
+  }
+  const bytes = tail.take(name, size);
+  return bytes.ok ? checkTensor({ name, datatype, shape, bytes: bytes.value }) : bytes;
+}
+
+/** The JSON of one tensor; in binary form it only announces its size. */
+export function tensorJson(tensor: Tensor, binary: boolean): Read<string> {
+  const checked = checkTensor(tensor);
+  if (!checked.ok) return checked;
+  const { name, datatype, shape, bytes } = tensor;
+  const head = { name, datatype, shape };
+  if (binary) return ok(JSON.stringify({ ...head, parameters: { binary_data_size: bytes.byteLength } }));
+  const data = jsonFromBytes(tensor);
+  return data.ok ? ok(`${JSON.stringify(head).slice(0, -1)},"data":${data.value}}`) : data;
+}

@@ -1,0 +1,94 @@
+import { ok } from '../result.ts';
+import { countBytesElements, decodeBytesElements, encodeBytesElements } from './bytes-elements.ts';
+import { type Datatype, datatypes } from './datatype.ts';
+import { fault, type Read } from './fault.ts';
+
+/** One tensor with its contents as they travel: little-endian, row-major, BYTES elements length-prefixed. */
+export interface Tensor {
+  readonly name: string;
+  readonly datatype: Datatype;
+  readonly shape: readonly number[];
+  readonly bytes: Uint8Array;
+}
+
+/** Elements of a shape, or undefined when a dimension is negative, fractional or the product leaves the safe integers. */
+export function elementCount(shape: readonly number[]): number | undefined {
+  let count = 1;
+  for (const dim of shape) {
+    if (!Number.isSafeInteger(dim) || dim < 0) return undefined;
+    count *= dim;
+    if (!Number.isSafeInteger(count)) return undefined;
+  }
+  return count;
+}
+
+/** The tensor, once its bytes are known to be exactly what datatype and shape say. */
+export function checkTensor(tensor: Tensor): Read<Tensor> {
+  const { name, datatype, shape, bytes } = tensor;
+  const count = elementCount(shape);
+  if (count === undefined) return fault(`tensor '${name}' has an invalid shape [${shape}]`);
+  const width = datatypes[datatype].bytes;
+  if (width > 0) {
+    if (bytes.byteLength === count * width) return ok(tensor);
+    return fault(
+      `tensor '${name}' of shape [${shape}] and type ${datatype} needs ${count * width} bytes, got ${bytes.byteLength}`,
+    );
+  }
+  const found = countBytesElements(bytes);
+  if (!found.ok) return fault(`tensor '${name}': ${found.refusal.reason}`);
+  if (found.value === count) return ok(tensor);
+  return fault(`tensor '${name}' of shape [${shape}] needs ${count} elements, got ${found.value}`);
+}
+
+type Plain = Float32Array | Float64Array | Int32Array | Uint8Array | BigInt64Array | BigUint64Array;
+
+/** A tensor over the memory of a typed array: nothing is copied, so the array must not change afterwards. */
+function over(name: string, datatype: Datatype, shape: readonly number[], data: Plain): Tensor {
+  return { name, datatype, shape, bytes: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
+}
+
+export const fp32Tensor = (name: string, data: Float32Array, shape: readonly number[] = [data.length]): Tensor =>
+  over(name, 'FP32', shape, data);
+
+export const int32Tensor = (name: string, data: Int32Array, shape: readonly number[] = [data.length]): Tensor =>
+  over(name, 'INT32', shape, data);
+
+export function bytesTensor(
+  name: string,
+  elements: readonly (string | Uint8Array)[],
+  shape: readonly number[] = [elements.length],
+): Tensor {
+  const encoder = new TextEncoder();
+  const raw = elements.map((element) => (typeof element === 'string' ? encoder.encode(element) : element));
+  return { name, datatype: 'BYTES', shape, bytes: encodeBytesElements(raw) };
+}
+
+/** Bytes at an address the typed-array constructors accept; copied only when they are not there already. */
+function aligned(bytes: Uint8Array, width: number): { buffer: ArrayBufferLike; at: number } {
+  if (bytes.byteOffset % width === 0) return { buffer: bytes.buffer, at: bytes.byteOffset };
+  return { buffer: bytes.slice().buffer, at: 0 };
+}
+
+function expect(tensor: Tensor, datatype: Datatype): Read<Tensor> {
+  if (tensor.datatype === datatype) return checkTensor(tensor);
+  return fault(`tensor '${tensor.name}' is ${tensor.datatype}, ${datatype} was expected`);
+}
+
+export function readFp32(tensor: Tensor): Read<Float32Array> {
+  const checked = expect(tensor, 'FP32');
+  if (!checked.ok) return checked;
+  const { buffer, at } = aligned(tensor.bytes, 4);
+  return ok(new Float32Array(buffer, at, tensor.bytes.byteLength / 4));
+}
+
+export function readInt32(tensor: Tensor): Read<Int32Array> {
+  const checked = expect(tensor, 'INT32');
+  if (!checked.ok) return checked;
+  const { buffer, at } = aligned(tensor.bytes, 4);
+  return ok(new Int32Array(buffer, at, tensor.bytes.byteLength / 4));
+}
+
+export function readBytes(tensor: Tensor): Read<Uint8Array[]> {
+  const checked = expect(tensor, 'BYTES');
+  return checked.ok ? decodeBytesElements(tensor.bytes) : checked;
+}
