@@ -1,0 +1,28 @@
+const encoder = new TextEncoder();
+
+export const ascii = (text: string): Uint8Array => encoder.encode(text);
+
+export function concat(...parts: readonly Uint8Array[]): Uint8Array {
+  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
+
+/** `value` as `length` bytes, most significant first (I2OSP of RFC 8017 §4.1). */
+export function bigEndian(value: bigint, length: number): Uint8Array {
+  const bytes = new Uint8Array(length);
+  let rest = value;
+  for (let at = length - 1; at >= 0; at--) {
+    bytes[at] = Number(rest & 0xffn);
+    rest >>= 8n;
+  }
+  return bytes;
+}
+
+export async function sha256(bytes: Uint8Array): Promise<Uint8Array> {
+  return new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as BufferSource));
+}

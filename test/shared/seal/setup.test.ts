@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import { createOpener, createSealer } from '../../../shared/seal/records.ts';
+import { generateSealKey, setupRecipient, setupSender } from '../../../shared/seal/setup.ts';
+import { openStream, sealStream } from '../../../shared/seal/streams.ts';
+
+const key = generateSealKey();
+
+/** What a recipient with these values makes of a body sealed for attestation A and ticket T. */
+async function exchange(change: { attestation?: string; ticket?: string; direction?: 'answer'; other?: boolean }) {
+  const { publicJwk, privateKey } = await key;
+  const sender = await setupSender(publicJwk, 5, 'attestation');
+  const recipient = await setupRecipient(
+    change.other ? (await generateSealKey()).privateKey : privateKey,
+    sender.enc,
+    5,
+    change.attestation ?? 'attestation',
+  );
+  if (!recipient.ok) throw new Error('set-up refused');
+  const sealer = await createSealer((await sender.keysFor('ticket')).request, 5);
+  const keys = await recipient.value.keysFor(change.ticket ?? 'ticket');
+  const opener = await createOpener(keys[change.direction ?? 'request'], 5);
+  const stream = sealStream(new TextEncoder().encode('head'), new Blob(['body']).stream(), sealer);
+  const texts: string[] = [];
+  for await (const opened of openStream(stream, opener))
+    texts.push(opened.ok ? new TextDecoder().decode(opened.value.plaintext) : opened.refusal.reason);
+  return texts;
+}
+
+describe('C5 A21 set-up', () => {
+  it('gives both sides the same keys', async () => {
+    expect(await exchange({})).toEqual(['head', 'body']);
+  });
+
+  it.each([
+    ['another attestation', { attestation: 'attestation2' }],
+    ['another ticket', { ticket: 'ticket2' }],
+    ['the other direction', { direction: 'answer' as const }],
+    ['another private key', { other: true }],
+  ])('opens nothing with %s', async (_, change) => {
+    expect(await exchange(change)).toEqual(['seal_broken']);
+  });
+});
