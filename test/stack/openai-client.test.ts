@@ -1,0 +1,111 @@
+import { createReadStream } from 'node:fs';
+import OpenAI, { toFile } from 'openai';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clipBytes, clipLike, clipPath, clips } from './clips.ts';
+import { type Running, run } from './running.ts';
+
+let running: Running;
+let client: OpenAI;
+
+beforeAll(async () => {
+  running = await run();
+  client = new OpenAI({ apiKey: running.stack.token, baseURL: `${running.stack.url}/v1`, maxRetries: 0 });
+}, 60_000);
+afterAll(() => running?.end(), 20_000);
+
+const spoken = clipLike('.wav');
+const file = () => createReadStream(clipPath(spoken));
+const model = 'reference-en';
+
+describe('C1 C10 R1 the unmodified openai client transcribes', () => {
+  it.each(clips.map((clip) => [clip.file, clip] as const))('%s: the words that were spoken', async (_, clip) => {
+    const answer = await client.audio.transcriptions.create({ file: createReadStream(clipPath(clip)), model });
+    expect(answer.text).toBe(clip.text);
+    expect(answer.usage?.type).toBe('duration');
+  });
+
+  it('as text, srt and vtt', async () => {
+    const text = await client.audio.transcriptions.create({ file: file(), model, response_format: 'text' });
+    expect(text).toBe(`${spoken.text}\n`);
+    const srt = await client.audio.transcriptions.create({ file: file(), model, response_format: 'srt' });
+    expect(srt).toMatch(/^1\n00:00:0\d,\d{3} --> 00:00:\d\d,\d{3}\n/);
+    const vtt = await client.audio.transcriptions.create({ file: file(), model, response_format: 'vtt' });
+    expect(vtt).toMatch(/^WEBVTT\n\n00:00:0\d\.\d{3} --> 00:00:\d\d\.\d{3}\n/);
+    for (const subtitles of [srt, vtt]) {
+      const words = subtitles
+        .replace(/WEBVTT|^\d+$|^.*-->.*$/gm, '')
+        .split(/\s+/)
+        .filter(Boolean);
+      expect(words.join(' ')).toBe(spoken.text);
+    }
+  });
+
+  it('as verbose_json with word and segment timestamps', async () => {
+    const answer = await client.audio.transcriptions.create({
+      file: file(),
+      model,
+      response_format: 'verbose_json',
+      timestamp_granularities: ['word', 'segment'],
+    });
+    expect(answer.text).toBe(spoken.text);
+    expect(answer.words?.map((word) => word.word).join(' ')).toBe(spoken.text);
+    expect(answer.segments?.map((segment) => segment.text.trim()).join(' ')).toBe(spoken.text);
+    const times = answer.words?.flatMap((word) => [word.start, word.end]) ?? [];
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+    expect(times.at(-1)).toBeLessThanOrEqual(Number(answer.duration));
+  });
+
+  it('as a stream of deltas', async () => {
+    const events = await client.audio.transcriptions.create({ file: file(), model, stream: true });
+    let deltas = '';
+    let done = '';
+    for await (const event of events) {
+      if (event.type === 'transcript.text.delta') deltas += event.delta;
+      if (event.type === 'transcript.text.done') done = event.text;
+    }
+    expect(done).toBe(spoken.text);
+    expect(deltas.trim()).toBe(spoken.text);
+  });
+
+  it('with the text parts before the file, as the Python client sends them', async () => {
+    const form = new FormData();
+    form.set('model', model);
+    form.set('response_format', 'json');
+    form.append('timestamp_granularities[]', 'word');
+    form.set('file', new Blob([clipBytes(spoken)], { type: 'audio/x-wav' }), 'speech.wav');
+    const answer = await fetch(`${running.stack.url}/v1/audio/transcriptions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${running.stack.token}` },
+      body: form,
+    });
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toMatchObject({ text: spoken.text });
+  });
+
+  it('silence as an empty transcript', async () => {
+    const { wav } = await import('./clips.ts');
+    const silence = await toFile(wav(new Int16Array(16_000)), 'silence.wav');
+    const answer = await client.audio.transcriptions.create({ file: silence, model });
+    expect(answer.text).toBe('');
+  });
+
+  it('lists the models', async () => {
+    const ids: string[] = [];
+    for await (const one of client.models.list()) ids.push(one.id);
+    expect(ids).toContain(model);
+    expect(await client.models.retrieve(model)).toMatchObject({ id: model, object: 'model' });
+  });
+
+  it('tells the request id', async () => {
+    const { response } = await client.models.list().withResponse();
+    expect(response.headers.get('x-request-id')).toMatch(/^[\w-]{16,}$/);
+  });
+
+  it('logs neither words nor tokens', () => {
+    const logs = running.logs();
+    expect(logs.length).toBeGreaterThan(0);
+    expect(logs).not.toContain(running.stack.token.slice(-40));
+    expect(logs).not.toContain('PRIVATE KEY');
+    for (const clip of clips) expect(logs).not.toContain(clip.text.split(' ').slice(0, 3).join(' '));
+  });
+});

@@ -1,0 +1,79 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Running, run } from './running.ts';
+
+// Every example of the README that talks to a running stack is run here, and what it prints is compared with what the
+// README says it prints. `…` in the README stands for anything.
+
+const root = path.join(import.meta.dirname, '..', '..');
+const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
+
+interface Example {
+  readonly command: string;
+  readonly output: string | undefined;
+}
+
+/** Shell blocks, each with the block right after it when that is output. */
+function examples(text: string): Example[] {
+  const blocks = [...text.matchAll(/```(\w+)\n([\s\S]*?)```/g)];
+  return blocks.flatMap((block, index) => {
+    if (block[1] !== 'sh') return [];
+    const next = blocks[index + 1];
+    const between = next && text.slice((block.index ?? 0) + block[0].length, next.index).trim();
+    const follows = next && next[1] !== 'sh' && between === '';
+    return [{ command: (block[2] ?? '').trim(), output: follows ? next[2] : undefined }];
+  });
+}
+
+// Blocks that cannot be run inside a test, each with its reason.
+const elsewhere: [RegExp, string][] = [
+  [/npm ci && npm (start|test)/, 'installs; .ci/run does it on a clean checkout'],
+  [/^npm (start|test|run)\b/, 'starts stacks and suites of its own; .ci/run runs them'],
+  [/wrangler|func |helm|kubectl|az /, 'deploys to a cloud'],
+];
+const isElsewhere = (command: string) => elsewhere.find(([pattern]) => pattern.test(command));
+
+let running: Running;
+beforeAll(async () => {
+  running = await run();
+}, 60_000);
+afterAll(() => running?.end(), 20_000);
+
+function runShell(command: string): string {
+  const local = command
+    .replaceAll('http://127.0.0.1:8787', running.stack.url)
+    .replaceAll('.auricle/token', running.stack.tokenFile)
+    .replaceAll('npx auricle', `node infra/cli/auricle.cjs --edge ${running.stack.url} --token "$TOKEN"`);
+  return execFileSync('bash', ['-ec', local], {
+    cwd: root,
+    encoding: 'utf8',
+    env: { ...process.env, TOKEN: running.stack.token },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+}
+
+function matcher(expected: string): RegExp {
+  const escaped = expected.trim().replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(`^${escaped.replaceAll('…', '[\\s\\S]*?')}$`);
+}
+
+describe('the README says what happens', () => {
+  it('has the two commands', () => {
+    expect(readme).toContain('npm ci && npm start');
+    expect(readme).toContain('npm ci && npm test');
+  });
+
+  const runnable = examples(readme).filter((example) => !isElsewhere(example.command));
+  it('has examples to run', () => expect(runnable.length).toBeGreaterThan(2));
+
+  it.each(runnable.map((example) => [example.command, example] as const))(
+    '%s',
+    (_, { command, output }) => {
+      const printed = runShell(command).trim();
+      if (output !== undefined) expect(printed).toMatch(matcher(output));
+    },
+    30_000,
+  );
+});

@@ -1,0 +1,51 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { importJWK, SignJWT } from 'jose';
+import { type Stack, startStack } from '../../infra/local/stack.ts';
+
+/** A whole stack in a temporary folder, for one file of tests. */
+export interface Running {
+  readonly stack: Stack;
+  readonly state: string;
+  /** A token of the stack's own issuer. Claims given here replace those of an ordinary tenant. */
+  mint(claims?: Record<string, unknown>, seconds?: number): Promise<string>;
+  /** Everything the parts logged so far. */
+  logs(): string;
+  end(): Promise<void>;
+}
+
+export async function run(): Promise<Running> {
+  const state = mkdtempSync(path.join(os.tmpdir(), 'auricle-test-'));
+  const stack = await startStack({ port: 0, state, quiet: true });
+  return {
+    stack,
+    state,
+    mint: (claims, seconds) => mint(state, claims, seconds),
+    logs: () => readLogs(path.join(state, 'logs')),
+    async end() {
+      await stack.stop();
+      rmSync(state, { recursive: true, force: true });
+    },
+  };
+}
+
+async function mint(state: string, claims: Record<string, unknown> = {}, seconds = 600): Promise<string> {
+  const key = JSON.parse(readFileSync(path.join(state, 'identity', 'issuer.private.jwk.json'), 'utf8'));
+  const now = Math.floor(Date.now() / 1000);
+  return new SignJWT({ tenant: 'acme', scope: 'transcribe models', zones: ['eu', 'us'], ...claims })
+    .setProtectedHeader({ alg: 'ES256', kid: key.kid })
+    .setIssuer('https://auricle.local/issuer')
+    .setAudience((claims.aud as string) ?? 'auricle')
+    .setSubject('someone')
+    .setIssuedAt(now - 3600)
+    .setExpirationTime(now + seconds)
+    .sign(await importJWK(key, 'ES256'));
+}
+
+function readLogs(folder: string): string {
+  if (!existsSync(folder)) return '';
+  return readdirSync(folder)
+    .map((file) => readFileSync(path.join(folder, file), 'utf8'))
+    .join('\n');
+}
