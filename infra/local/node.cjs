@@ -25,8 +25,18 @@ function findNode() {
 const node = findNode();
 const child = spawn(node, process.argv.slice(2), {
   stdio: process.send ? ['inherit', 'inherit', 'inherit', 'ipc'] : 'inherit',
-  env: { ...process.env, PATH: path.dirname(node) + path.delimiter + process.env.PATH },
+  env: {
+    ...process.env,
+    PATH: path.dirname(node) + path.delimiter + process.env.PATH,
+    // The stack leaves when this process is gone, however it went.
+    AURICLE_LAUNCHER: String(process.pid),
+  },
 });
+// npm passes no SIGKILL on: when npm is gone, what it started goes too. Started by hand, this may outlive its shell.
+if (process.env.npm_lifecycle_event) {
+  const npm = process.ppid;
+  setInterval(() => process.ppid === npm || child.kill('SIGTERM'), 500).unref();
+}
 // The terminal sends SIGINT to the whole process group, so the child has its own copy; the others are passed on.
 process.on('SIGINT', () => {});
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));

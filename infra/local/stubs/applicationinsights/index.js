@@ -1,4 +1,3 @@
-'use strict';
 // The blob emulator imports applicationinsights for telemetry that this project never turns on. The real package
 // brings 200 MB of OpenTelemetry and a second of import time, so the lockfile points it here.
 const noop = new Proxy({}, { get: () => () => noop });
@@ -16,4 +15,11 @@ class TelemetryClient {
   addTelemetryProcessor() {}
   initialize() {}
 }
-module.exports = { TelemetryClient, defaultClient: undefined, Contracts: {}, setup: () => noop, start() {}, dispose() {} };
+module.exports = {
+  TelemetryClient,
+  defaultClient: undefined,
+  Contracts: {},
+  setup: () => noop,
+  start() {},
+  dispose() {},
+};

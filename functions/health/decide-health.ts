@@ -1,0 +1,20 @@
+// What the health route answers, decided from what was tried. Pure.
+
+export type Trial = { store: string; reached: boolean; tookMs: number };
+
+export type Health = {
+  status: 200 | 503;
+  body: { status: 'ok' | 'unavailable'; stores: Record<string, { reached: boolean; tookMs: number }> };
+};
+
+/** Healthy only when every store is reached: a host that cannot queue a job must not take uploads. */
+export function decideHealth(trials: Trial[]): Health {
+  const healthy = trials.length > 0 && trials.every((trial) => trial.reached);
+  return {
+    status: healthy ? 200 : 503,
+    body: {
+      status: healthy ? 'ok' : 'unavailable',
+      stores: Object.fromEntries(trials.map(({ store, reached, tookMs }) => [store, { reached, tookMs }])),
+    },
+  };
+}

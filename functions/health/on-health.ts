@@ -1,0 +1,37 @@
+import type { HttpResponseInit } from '@azure/functions';
+import type { Blobs, Jobs } from '../stores.ts';
+import { decideHealth, type Trial } from './decide-health.ts';
+
+/** A store that has not answered after this long counts as unreachable, in milliseconds. */
+const ANSWER_MS_MAX = 2_000;
+
+export type HealthStores = { blobs: Blobs; jobs: Jobs };
+
+/**
+ * HTTP GET /api/health: are the stores there? Making sure of them is the same call, so that the first health check of a
+ * fresh account leaves it ready to use. The reason of a failure goes to our log, never to the caller.
+ */
+export async function onHealth(
+  stores: HealthStores,
+  log: (line: string) => void,
+  now: () => number = () => performance.now(),
+): Promise<HttpResponseInit> {
+  const trial = async (store: string, ensure: (signal: AbortSignal) => Promise<void>): Promise<Trial> => {
+    const startedAt = now();
+    const took = () => Math.round(now() - startedAt);
+    try {
+      await ensure(AbortSignal.timeout(ANSWER_MS_MAX));
+      return { store, reached: true, tookMs: took() };
+    } catch (error) {
+      log(`${store} cannot be reached: ${error instanceof Error ? error.message : 'unknown reason'}`);
+      return { store, reached: false, tookMs: took() };
+    }
+  };
+  const { status, body } = decideHealth(
+    await Promise.all([
+      trial('blobs', (signal) => stores.blobs.ensure(signal)),
+      trial('jobs', (signal) => stores.jobs.ensure(signal)),
+    ]),
+  );
+  return { status, jsonBody: body, headers: { 'cache-control': 'no-store' } };
+}

@@ -1,0 +1,34 @@
+// What the person in front of the stack is told once it serves: where it is, and one command that works when pasted.
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { ROOT } from './root.ts';
+import type { Stack } from './stack.ts';
+
+const CLIP = 'test/clips/hello.wav';
+
+export function announce(stack: Stack): string {
+  const near = (file: string) => {
+    const relative = path.relative(process.cwd(), file);
+    return relative.startsWith('..') ? file : relative;
+  };
+  const token = near(stack.tokenFile);
+  const lines = [
+    '',
+    `Auricle serves on ${stack.url} after ${(stack.readyMs / 1_000).toFixed(1)} s`,
+    `  token   ${token}`,
+    ...stack.pools.map((pool) => `  pool    ${pool.name} (${pool.platform}, ${pool.region}, zone ${pool.zone})`),
+    ...stack.missing.map((part) => `  MISSING ${part}: its code is not there, the stack runs without it`),
+    '',
+  ];
+  if (existsSync(path.join(ROOT, CLIP)) && stack.pools.length > 0) {
+    lines.push(
+      'Try it:',
+      '',
+      `  curl -F file=@${near(path.join(ROOT, CLIP))} -F model=reference-en ${stack.url}/v1/audio/transcriptions \\`,
+      `    -H "authorization: Bearer $(cat ${token})"`,
+      '',
+    );
+  }
+  lines.push('Ctrl-C stops it.', '');
+  return lines.join('\n');
+}

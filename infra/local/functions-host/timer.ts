@@ -1,0 +1,42 @@
+// Timer trigger: six-field NCRONTAB expressions in UTC, never two runs of one timer at a time.
+import { Cron } from 'croner';
+import { describe, type HostContext } from './context.ts';
+import { invoke, json, newRequest } from './invoke.ts';
+import { writeOutputs } from './outputs.ts';
+import { fillSettings } from './patterns.ts';
+import type { Binding, RegisteredFunction } from './registry.ts';
+
+/** Runs the timer now and says whether it succeeded; also what POST /admin/functions/{name} does. */
+export type RunNow = () => Promise<boolean>;
+
+export function listenToTimer(
+  context: HostContext,
+  target: RegisteredFunction,
+  triggerName: string,
+  binding: Binding,
+): RunNow {
+  const schedule = fillSettings(binding.schedule ?? '', context.settings);
+  const run = async (): Promise<boolean> => {
+    const status = {
+      last: (cron.currentRun() ?? new Date()).toISOString(),
+      next: (cron.nextRun() ?? new Date()).toISOString(),
+      lastUpdated: new Date().toISOString(),
+    };
+    // Never past due: runs missed while the stack was down are not made up for (DIFFERENCES.md).
+    const timer = { schedule: { adjustForDST: true }, scheduleStatus: status, isPastDue: false };
+    try {
+      const request = newRequest(target, triggerName, json(timer), {});
+      await writeOutputs(context, target, await invoke(target, request), {});
+      return true;
+    } catch (error) {
+      context.log('error', `${target.metadata.name} failed: ${describe(error)}`);
+      return false;
+    }
+  };
+  const cron = new Cron(schedule, { timezone: 'UTC', protect: true, mode: '6-part' }, async () => {
+    await context.track(run());
+  });
+  context.stopping.addEventListener('abort', () => cron.stop(), { once: true });
+  if (binding.runOnStartup) void context.track(run());
+  return () => context.track(run());
+}

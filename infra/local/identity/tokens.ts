@@ -1,0 +1,42 @@
+// Tokens of the local stack: one for the person in front of it, one for each pool.
+import { importJWK, type JWK, SignJWT } from 'jose';
+
+export const ISSUER = 'https://auricle.local/issuer';
+export const AUDIENCE = 'auricle';
+
+const DAY_S = 86_400;
+/** Every start makes new tokens, so this bounds how long a forgotten stack or a copied token stays useful. */
+const TOKEN_S = 30 * DAY_S;
+
+/** Every scope but `pool`: the development token is a tenant's, it must not be able to enter the roster. */
+const SCOPES = ['transcribe', 'synthesize', 'models', 'uploads', 'projects', 'audit', 'operate'];
+
+export function developmentToken(key: JWK, nowS: number): Promise<string> {
+  return sign(key, nowS, 'developer', {
+    tenant: 'dev',
+    scope: SCOPES.join(' '),
+    languages: ['*'],
+    zones: ['eu', 'us'],
+    priority: 'realtime',
+    sealing: 'edge',
+    audit: 'strict',
+    sessionSeconds: 3_600,
+  });
+}
+
+/** Lets one pool join the roster of its zone, and nothing else. */
+export function poolToken(key: JWK, nowS: number, pool: { name: string; zone: string }): Promise<string> {
+  return sign(key, nowS, pool.name, { scope: 'pool', pool: pool.name, zone: pool.zone });
+}
+
+async function sign(key: JWK, nowS: number, subject: string, claims: Record<string, unknown>): Promise<string> {
+  return new SignJWT(claims)
+    .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: key.kid as string })
+    .setIssuer(ISSUER)
+    .setAudience(AUDIENCE)
+    .setSubject(subject)
+    .setJti(crypto.randomUUID())
+    .setIssuedAt(nowS)
+    .setExpirationTime(nowS + TOKEN_S)
+    .sign(await importJWK(key, 'ES256'));
+}

@@ -1,0 +1,56 @@
+// Where the output of the parts goes: one file per part under <state>/logs, and (unless quiet) one prefixed stream.
+import { createWriteStream, existsSync, mkdirSync, renameSync, type WriteStream } from 'node:fs';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+
+/** A log file that has grown past this, in bytes, is moved to `.1` (the one before is dropped): at most two per part. */
+const FILE_BYTES_MAX = 8 * 1024 * 1024;
+/** A line longer than this, in characters, is cut: a part that prints without newlines must not fill our memory. */
+const LINE_CHARS_MAX = 16 * 1024;
+
+export type Log = { file: string; line(text: string): void; follow(stream: Readable): void; close(): Promise<void> };
+
+export function openLog(folder: string, name: string, echo: ((line: string) => void) | undefined): Log {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const file = path.join(folder, `${name}.log`);
+  let { stream, bytes } = openFile(file);
+
+  const line = (text: string) => {
+    const stamped = `${new Date().toISOString()} ${text}\n`;
+    bytes += Buffer.byteLength(stamped);
+    stream.write(stamped);
+    if (bytes > FILE_BYTES_MAX) {
+      stream.end();
+      ({ stream, bytes } = openFile(file));
+    }
+    echo?.(`${name.padEnd(20)} ${text}`);
+  };
+
+  return {
+    file,
+    line,
+    follow(source) {
+      let rest = '';
+      source.setEncoding('utf8');
+      source.on('data', (chunk: string) => {
+        const lines = (rest + chunk).split('\n');
+        rest = (lines.pop() ?? '').slice(0, LINE_CHARS_MAX);
+        for (const text of lines) if (text.trim() !== '') line(text.slice(0, LINE_CHARS_MAX));
+      });
+      source.on('end', () => {
+        if (rest.trim() !== '') line(rest);
+        rest = '';
+      });
+      source.on('error', () => {});
+    },
+    close: () => new Promise((settle) => stream.end(() => settle())),
+  };
+}
+
+function openFile(file: string): { stream: WriteStream; bytes: number } {
+  if (existsSync(file)) renameSync(file, `${file}.1`);
+  const stream = createWriteStream(file, { flags: 'a', mode: 0o600 });
+  // A full disk must not take the stack down; the echo still shows the line.
+  stream.on('error', () => {});
+  return { stream, bytes: 0 };
+}

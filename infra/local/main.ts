@@ -1,0 +1,58 @@
+// `npm start`: the local stack in the foreground, until Ctrl-C or until whoever started it is gone.
+import process from 'node:process';
+import { announce } from './announce.ts';
+import { readArguments, USAGE } from './arguments.ts';
+import { type Stack, startStack } from './stack.ts';
+import { StartProblem } from './start-problem.ts';
+
+/** How often this process looks whether its launcher still lives, in milliseconds. */
+const LOOK_MS = 500;
+
+const given = readArguments(process.argv.slice(2));
+if ('problem' in given) {
+  console.error(`${given.problem}\n\n${USAGE}`);
+  process.exit(2);
+}
+if (given.help) {
+  console.log(USAGE);
+  process.exit(0);
+}
+
+let stack: Stack | undefined;
+let leaving = false;
+const starting = new AbortController();
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void leave());
+watchLauncher();
+
+try {
+  stack = await startStack({ ...given, signal: starting.signal });
+  if (leaving) await stack.stop().then(() => process.exit(0));
+  process.stdout.write(`${announce(stack)}\n`);
+} catch (error) {
+  // Stopped while starting: startStack has cleaned up, and this is what was asked for.
+  if (leaving) process.exit(0);
+  console.error(error instanceof StartProblem ? error.message : error);
+  process.exit(1);
+}
+
+async function leave(): Promise<void> {
+  // A second Ctrl-C means "now": the parts notice that this process is gone and end themselves.
+  if (leaving) process.exit(130);
+  leaving = true;
+  starting.abort();
+  if (stack === undefined) return;
+  await stack.stop();
+  process.exit(0);
+}
+
+/** The launcher runs this file below itself; nobody may find the stack still running after killing the launcher. */
+function watchLauncher(): void {
+  const launcher = Number(process.env.AURICLE_LAUNCHER);
+  if (!launcher) return;
+  const watch = setInterval(() => {
+    if (process.ppid === launcher) return;
+    clearInterval(watch);
+    void leave();
+  }, LOOK_MS).unref();
+}

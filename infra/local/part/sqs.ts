@@ -1,0 +1,45 @@
+// The local SQS server, in this process, with the two queues of the project and its data on disk.
+import { type ListenOptions, Server } from 'node:net';
+import process from 'node:process';
+import { startFauxqs } from 'fauxqs';
+
+/** A job that nobody finished becomes visible again after this long, in seconds; agents extend it while they work. */
+const VISIBILITY_S = '60';
+/** A job that was received this often without being finished moves to the dead-letter queue. */
+const RECEIVE_COUNT_MAX = '5';
+
+// The server authenticates nobody and listens on every address of the machine. It has no setting for that (its `host`
+// setting only goes into queue URLs, and breaks them), so this process, which has no other server, listens locally only.
+type Listen = (this: Server, options: ListenOptions, ...rest: unknown[]) => Server;
+const listen = Server.prototype.listen as Listen;
+Server.prototype.listen = function (this: Server, options: ListenOptions, ...rest: unknown[]) {
+  return listen.call(this, { ...options, host: '127.0.0.1' }, ...rest);
+} as typeof Server.prototype.listen;
+
+const region = process.env.REGION ?? '';
+const server = await startFauxqs({
+  port: Number(process.env.PORT),
+  logger: false,
+  defaultRegion: region,
+  dataDir: process.env.DATA ?? '',
+  init: {
+    queues: [
+      { name: 'jobs-dlq' },
+      {
+        name: 'jobs',
+        attributes: {
+          VisibilityTimeout: VISIBILITY_S,
+          RedrivePolicy: JSON.stringify({
+            deadLetterTargetArn: `arn:aws:sqs:${region}:000000000000:jobs-dlq`,
+            maxReceiveCount: RECEIVE_COUNT_MAX,
+          }),
+        },
+      },
+    ],
+  },
+});
+
+process.on('SIGTERM', () => {
+  void server.stop().finally(() => process.exit(0));
+});
+process.send?.('ready');

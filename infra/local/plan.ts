@@ -1,0 +1,142 @@
+// The local stack on one page: its parts, their ports, what each is told. Pure; nothing is started here.
+import path from 'node:path';
+import { ATTESTATION_ISSUER, type Identity } from './identity/make.ts';
+import { AUDIENCE, ISSUER } from './identity/tokens.ts';
+import type { Part } from './part.ts';
+import { HOST } from './ports.ts';
+
+export const pools = [
+  { name: 'aks-westeurope', zone: 'eu', platform: 'AKS', region: 'westeurope' },
+  { name: 'eks-us-east-1', zone: 'us', platform: 'EKS', region: 'us-east-1' },
+] as const;
+
+export type Pool = (typeof pools)[number];
+
+/** Names of the ports that the parts listen on; each gets one number for the whole run. */
+export const portNames = [
+  'blob',
+  'queue',
+  'table',
+  'sqs',
+  'functions',
+  ...pools.flatMap((pool) => [`engine-${pool.name}`, `agent-${pool.name}`]),
+] as const;
+
+export type Ports = Record<string, number>;
+
+/** The account and key that every copy of the storage emulator has; public, and no secret. */
+const STORAGE_ACCOUNT = 'devstoreaccount1';
+const STORAGE_KEY = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==';
+const SQS_REGION = 'us-east-1';
+
+export function planParts(state: string, edgePort: number, ports: Ports, identity: Identity): Part[] {
+  const at = (name: string) => `http://${HOST}:${ports[name]}`;
+  const edgeUrl = `http://${HOST}:${edgePort}`;
+  const storage =
+    `DefaultEndpointsProtocol=http;AccountName=${STORAGE_ACCOUNT};AccountKey=${STORAGE_KEY};` +
+    `BlobEndpoint=${at('blob')}/${STORAGE_ACCOUNT};QueueEndpoint=${at('queue')}/${STORAGE_ACCOUNT};` +
+    `TableEndpoint=${at('table')}/${STORAGE_ACCOUNT};`;
+  const sqs = {
+    SQS_ENDPOINT: at('sqs'),
+    SQS_REGION,
+    // The local server checks no signature, but the client library signs with something.
+    AWS_ACCESS_KEY_ID: 'local',
+    AWS_SECRET_ACCESS_KEY: 'local',
+  };
+  const port = (name: string) => String(ports[name]);
+  return [
+    {
+      name: 'blob',
+      entry: 'infra/local/part/blob.ts',
+      needs: ['infra/local/part/blob.ts'],
+      env: {
+        DATA: path.join(state, 'blob'),
+        BLOB_PORT: port('blob'),
+        QUEUE_PORT: port('queue'),
+        TABLE_PORT: port('table'),
+      },
+      after: [],
+      ready: 'message',
+      stopTurn: 4,
+    },
+    {
+      name: 'sqs',
+      entry: 'infra/local/part/sqs.ts',
+      needs: ['infra/local/part/sqs.ts'],
+      env: { DATA: path.join(state, 'sqs'), PORT: port('sqs'), REGION: SQS_REGION },
+      after: [],
+      ready: 'message',
+      stopTurn: 4,
+    },
+    {
+      name: 'functions',
+      entry: 'infra/local/part/functions.ts',
+      needs: ['functions/triggers.ts'],
+      env: { PORT: port('functions'), AzureWebJobsStorage: storage, STORAGE_CONNECTION: storage, ...sqs },
+      after: ['blob', 'sqs'],
+      ready: 'message',
+      stopTurn: 3,
+    },
+    ...pools.flatMap((pool) => [
+      planEngine(pool, port(`engine-${pool.name}`)),
+      planAgent(state, pool, ports, edgeUrl, identity),
+    ]),
+    planEdge(state, edgePort, identity),
+  ];
+}
+
+function planEngine(pool: Pool, port: string): Part {
+  return {
+    name: `engine-${pool.name}`,
+    entry: 'infra/pool/engine/main.ts',
+    needs: ['infra/pool/engine/main.ts'],
+    env: { HOST, PORT: port, MODEL_REPOSITORY: 'infra/pool/models/repository' },
+    after: [],
+    ready: { url: `http://${HOST}:${port}/v2/health/ready` },
+    stopTurn: 3,
+  };
+}
+
+function planAgent(state: string, pool: Pool, ports: Ports, edgeUrl: string, identity: Identity): Part {
+  const url = `http://${HOST}:${ports[`agent-${pool.name}`]}`;
+  return {
+    name: `agent-${pool.name}`,
+    entry: 'infra/pool/agent/main.ts',
+    needs: ['infra/pool/agent/main.ts'],
+    env: {
+      PORT: String(ports[`agent-${pool.name}`]),
+      STATE: path.join(state, 'agents', pool.name),
+      TOKEN_FILE: identity.poolTokenFiles[pool.name] as string,
+      ENGINE_URL: `http://${HOST}:${ports[`engine-${pool.name}`]}`,
+      EDGE_URL: edgeUrl,
+      ATTESTATION_ISSUER,
+    },
+    after: [],
+    ready: { url: `${url}/readyz` },
+    stopTurn: 2,
+  };
+}
+
+function planEdge(state: string, port: number, identity: Identity): Part {
+  const bindings = {
+    ISSUER,
+    AUDIENCE,
+    ISSUER_JWKS: JSON.stringify(identity.issuer.jwks),
+    ATTESTATION_ISSUER,
+    ATTESTATION_JWKS: JSON.stringify(identity.attestation.jwks),
+  };
+  return {
+    name: 'edge',
+    entry: 'infra/local/part/edge.ts',
+    needs: ['edge/worker.ts'],
+    env: {
+      PORT: String(port),
+      DATA: path.join(state, 'edge'),
+      ENTRY: 'edge/worker.ts',
+      BINDINGS: JSON.stringify(bindings),
+    },
+    after: [],
+    ready: 'message',
+    stopTurn: 1,
+  };
+}

@@ -1,0 +1,50 @@
+// When does the stack serve? When the edge answers and every pool has joined its roster: seen from outside, with the
+// same request a client would make, so that "ready" never means less than "works".
+import { z } from 'zod';
+
+/** Distance of two looks, in milliseconds, and how long a stack may take in all. */
+const LOOK_MS = 100;
+const SERVING_MS_MAX = 60_000;
+
+const modelList = z.object({ data: z.array(z.object({ id: z.string(), pools: z.array(z.string()).optional() })) });
+
+export async function waitUntilServing(
+  url: string,
+  token: string,
+  poolNames: string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const deadline = Date.now() + SERVING_MS_MAX;
+  let last = 'nothing answered';
+  while (Date.now() < deadline && !signal.aborted) {
+    last = await look(url, token, poolNames);
+    if (last === 'serving') return;
+    await new Promise((settle) => setTimeout(settle, LOOK_MS));
+  }
+  throw new Error(`the stack is not serving after ${SERVING_MS_MAX} ms: ${last}`);
+}
+
+async function look(url: string, token: string, poolNames: string[]): Promise<string> {
+  try {
+    const health = await fetch(`${url}/healthz`, { signal: AbortSignal.timeout(2_000) });
+    await health.body?.cancel();
+    if (!health.ok) return `/healthz answers ${health.status}`;
+    if (poolNames.length === 0) return 'serving';
+    const response = await fetch(`${url}/v1/models`, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.timeout(2_000),
+    });
+    if (!response.ok) return `/v1/models answers ${response.status}`;
+    return judge(await response.json(), poolNames);
+  } catch (error) {
+    return error instanceof Error ? error.message : 'no answer';
+  }
+}
+
+export function judge(body: unknown, poolNames: string[]): string {
+  const list = modelList.safeParse(body);
+  if (!list.success) return '/v1/models answers something else than a list of models';
+  const joined = new Set(list.data.data.flatMap((model) => model.pools ?? []));
+  const absent = poolNames.filter((name) => !joined.has(name));
+  return absent.length === 0 ? 'serving' : `not in the roster yet: ${absent.join(', ')}`;
+}

@@ -1,0 +1,166 @@
+// The whole stack as a value: started here by `npm start` and by every test that needs all of it.
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { type Identity, makeIdentity } from './identity/make.ts';
+import { openLog } from './logs.ts';
+import type { Part, PartName } from './part.ts';
+import { type Ports, planParts, pools, portNames } from './plan.ts';
+import { choosePorts, HOST, isFree } from './ports.ts';
+import { ROOT } from './root.ts';
+import { waitUntilServing } from './serving.ts';
+import { StartProblem } from './start-problem.ts';
+import { lockState, type StateLock } from './state-lock.ts';
+import { type Supervised, supervise } from './supervise.ts';
+
+export type StackOptions = {
+  /** The edge's port; 0 chooses a free one. */
+  port: number;
+  /** Folder of everything the stack keeps; made if missing. */
+  state: string;
+  /** No output of the parts on stderr; their log files are written all the same. */
+  quiet?: boolean;
+  /** Only these parts; default all. With the edge left out there is no URL to wait for. */
+  parts?: PartName[];
+  /** Gives up while still starting, and leaves nothing behind. */
+  signal?: AbortSignal;
+};
+
+export type Stack = {
+  url: string;
+  token: string;
+  tokenFile: string;
+  /** Names of the running parts, and of those whose code is not there. */
+  parts: PartName[];
+  missing: PartName[];
+  pools: { name: string; platform: string; zone: string; region: string }[];
+  readyMs: number;
+  /** Where a part listens, for tests that talk to one directly. */
+  ports: Ports;
+  pid(part: PartName): number | undefined;
+  isReady(part: PartName): boolean;
+  /** Ends one part the hard way; it comes back by itself. */
+  kill(part: PartName, signal?: NodeJS.Signals): void;
+  stop(): Promise<void>;
+};
+
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const startedAt = performance.now();
+  const state = path.resolve(options.state);
+  const [port] = options.port === 0 ? await choosePorts(1) : [options.port];
+  if (port === undefined) throw new Error('no port');
+  const url = `http://${HOST}:${port}`;
+
+  const lock = lockState(state, url);
+  if ('heldBy' in lock) {
+    const { pid, url: theirs } = lock.heldBy;
+    throw new StartProblem(`a stack already runs on ${state}: ${theirs} (process ${pid})`);
+  }
+  const running: Supervised[] = [];
+  const stop = stopOnce(running, lock);
+  try {
+    if (!(await isFree(port))) {
+      throw new StartProblem(`port ${port} is in use by another program: choose one with --port N`);
+    }
+    const identity = await makeIdentity(state, [...pools]);
+    const numbers = await choosePorts(portNames.length);
+    const ports: Ports = Object.fromEntries(portNames.map((name, index) => [name, numbers[index] as number]));
+    const wanted = planParts(state, port, ports, identity).filter(
+      (part) => options.parts === undefined || options.parts.includes(part.name),
+    );
+    const { present, missing } = splitByCode(wanted);
+    const given = options.signal ?? new AbortController().signal;
+    await Promise.race([
+      aborted(given),
+      startParts(present, running, lock, state, options.quiet ?? false).then(() =>
+        waitForClients(present, url, identity.token, given),
+      ),
+    ]);
+    return describe(running, { url, identity, missing, ports, stop, readyMs: performance.now() - startedAt });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const give = () => reject(new StartProblem('stopped while starting'));
+    if (signal.aborted) give();
+    signal.addEventListener('abort', give, { once: true });
+  });
+}
+
+async function waitForClients(present: Part[], url: string, token: string, signal: AbortSignal): Promise<void> {
+  const has = (name: PartName) => present.some((part) => part.name === name);
+  const joining = pools.map((pool) => pool.name).filter((name) => has(`agent-${name}`));
+  if (has('edge')) await waitUntilServing(url, token, joining, signal);
+}
+
+/** Starts every part as soon as those it waits for are ready. */
+async function startParts(parts: Part[], running: Supervised[], lock: StateLock, state: string, quiet: boolean) {
+  const started = new Map<PartName, Promise<void>>();
+  const echo = quiet ? undefined : (line: string) => process.stderr.write(`${line}\n`);
+  const begin = async (part: Part): Promise<void> => {
+    await Promise.all(part.after.map((name) => started.get(name)));
+    const supervised = supervise(part, openLog(path.join(state, 'logs'), part.name, echo), () => {
+      // Every new process is noted at once, so that a later start can clean up after a hard death of this one.
+      lock.note(running.map((one) => one.pid()).filter((pid) => pid !== undefined));
+    });
+    running.push(supervised);
+    supervised.begin();
+    await supervised.started;
+  };
+  // A part that is stopped while others still start has no one left to tell; the first failure is what counts.
+  for (const part of parts) started.set(part.name, begin(part));
+  await Promise.all(started.values());
+}
+
+function stopOnce(running: Supervised[], lock: StateLock): () => Promise<void> {
+  let stopped: Promise<void> | undefined;
+  const stopAll = async () => {
+    const turns = [...new Set(running.map((one) => one.part.stopTurn))].sort((a, b) => a - b);
+    for (const turn of turns) {
+      await Promise.all(running.filter((one) => one.part.stopTurn === turn).map((one) => one.stop()));
+    }
+    lock.release();
+  };
+  return () => {
+    stopped ??= stopAll();
+    return stopped;
+  };
+}
+
+function splitByCode(parts: Part[]): { present: Part[]; missing: PartName[] } {
+  const hasCode = (part: Part) => part.needs.every((file) => existsSync(path.join(ROOT, file)));
+  return {
+    present: parts.filter(hasCode),
+    missing: parts.filter((part) => !hasCode(part)).map((part) => part.name),
+  };
+}
+
+type Facts = {
+  url: string;
+  identity: Identity;
+  missing: PartName[];
+  ports: Ports;
+  stop: () => Promise<void>;
+  readyMs: number;
+};
+
+function describe(running: Supervised[], facts: Facts): Stack {
+  const find = (name: PartName) => running.find((one) => one.part.name === name);
+  return {
+    url: facts.url,
+    token: facts.identity.token,
+    tokenFile: facts.identity.tokenFile,
+    parts: running.map((one) => one.part.name),
+    missing: facts.missing,
+    pools: pools.filter((pool) => find(`agent-${pool.name}`) !== undefined),
+    readyMs: Math.round(facts.readyMs),
+    ports: facts.ports,
+    pid: (name) => find(name)?.pid(),
+    isReady: (name) => find(name)?.isReady() ?? false,
+    kill: (name, signal) => find(name)?.kill(signal),
+    stop: facts.stop,
+  };
+}

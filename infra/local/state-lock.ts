@@ -1,0 +1,84 @@
+// One stack per state folder. The lock is a file that names its holder; a holder that died is noticed, and what its
+// hard death may have left behind (the runtime below the edge, in the edge's process group) is ended.
+import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import path from 'node:path';
+import { z } from 'zod';
+
+const holder = z.object({
+  pid: z.number().int().positive(),
+  /** Tells the holder from a later process that got the same number, for example after the machine was restarted. */
+  mark: z.string(),
+  url: z.string(),
+  /** Process groups of the parts. */
+  groups: z.array(z.number().int().positive()),
+});
+
+export type Holder = z.infer<typeof holder>;
+
+export type StateLock = { note(groups: number[]): void; release(): void };
+
+/** Takes the folder, or says who has it. */
+export function lockState(state: string, url: string): StateLock | { heldBy: Holder } {
+  mkdirSync(state, { recursive: true, mode: 0o700 });
+  const file = path.join(state, 'stack.json');
+  const own: Holder = { pid: process.pid, mark: markOf(process.pid), url, groups: [] };
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    try {
+      const descriptor = openSync(file, 'wx', 0o600);
+      writeSync(descriptor, JSON.stringify(own));
+      closeSync(descriptor);
+      return {
+        note: (groups) => writeFileSync(file, JSON.stringify({ ...own, groups })),
+        release: () => rmSync(file, { force: true }),
+      };
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+    }
+    const other = readHolder(file);
+    if (other && isAlive(other)) return { heldBy: other };
+    for (const group of other?.groups ?? []) endOrphans(group);
+    rmSync(file, { force: true });
+  }
+  throw new Error(`cannot take ${file}: another stack keeps starting there`);
+}
+
+function readHolder(file: string): Holder | undefined {
+  try {
+    return holder.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch {
+    // Half written when its holder was killed, or gone again: nobody holds it.
+    return undefined;
+  }
+}
+
+function isAlive(other: Holder): boolean {
+  return exists(other.pid) && markOf(other.pid) === other.mark;
+}
+
+/** A group that lives on without its leader is what a killed part left; one with a leader belongs to somebody else. */
+function endOrphans(group: number): void {
+  if (process.platform === 'win32' || exists(group) || !exists(-group)) return;
+  process.kill(-group, 'SIGKILL');
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** Boot and start time of a process where the system tells them (Linux), else nothing. */
+function markOf(pid: number): string {
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // Fields after the command name, which may itself contain spaces; the start time is the 22nd of all.
+    const startTicks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    return `${boot} ${startTicks}`;
+  } catch {
+    return '';
+  }
+}

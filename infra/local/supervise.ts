@@ -1,0 +1,175 @@
+// One part, kept alive: start, learn that it is ready, start again when it dies, stop within a bound.
+// The supervisor of a part owns its process group; nobody else may signal it.
+import { type ChildProcess, fork } from 'node:child_process';
+import path from 'node:path';
+import type { Log } from './logs.ts';
+import type { Part } from './part.ts';
+import { type Deaths, decideRestart } from './restart.ts';
+import { ROOT } from './root.ts';
+import { StartProblem } from './start-problem.ts';
+
+/** How long a part may take from `stop` to gone before its whole process group is killed, in milliseconds. */
+const STOP_MS_MAX = 3_000;
+/** How long a part may take to become ready before it counts as dead, in milliseconds (a cold disk and a busy CPU). */
+const READY_MS_MAX = 60_000;
+/** Distance of two looks at a readiness URL, in milliseconds. */
+const PROBE_MS = 60;
+
+export type Supervised = {
+  part: Part;
+  /** Settles when the part is ready for the first time; rejects when it never gets there. */
+  started: Promise<void>;
+  begin(): void;
+  isReady(): boolean;
+  pid(): number | undefined;
+  kill(signal?: NodeJS.Signals): void;
+  stop(): Promise<void>;
+};
+
+export function supervise(part: Part, log: Log, onLaunch: () => void): Supervised {
+  let child: ChildProcess | undefined;
+  let deaths: Deaths = { inARow: 0, everReady: false };
+  let ready = false;
+  let stopping = false;
+  let waiting: NodeJS.Timeout | undefined;
+  const started = Promise.withResolvers<void>();
+  started.promise.catch(() => {});
+
+  const start = () => {
+    const born = Date.now();
+    const self = launch(part, log);
+    child = self;
+    onLaunch();
+    const life = new AbortController();
+    const markReady = () => {
+      if (child !== self || ready) return;
+      ready = true;
+      log.line(`ready after ${Date.now() - born} ms`);
+      started.resolve();
+    };
+    self.on('message', (message) => {
+      if (message === 'ready') markReady();
+    });
+    if (part.ready !== 'message') void probe(part.ready.url, life.signal).then((up) => up && markReady());
+    const late = setTimeout(() => {
+      if (ready) return;
+      log.line(`not ready within ${READY_MS_MAX} ms: ending it`);
+      endGroup(self);
+    }, READY_MS_MAX);
+    self.on('error', (error) => log.line(`cannot be started: ${error.message}`));
+    self.once('exit', (code, signal) => {
+      clearTimeout(late);
+      life.abort();
+      endGroup(self);
+      const decision = decideRestart(deaths, { wasReady: ready, lifeMs: Date.now() - born });
+      ready = false;
+      child = undefined;
+      if (stopping) return;
+      deaths = decision.deaths;
+      const how = signal ?? `exit code ${code}`;
+      if (!decision.again) {
+        log.line(`died (${how}) ${deaths.inARow} times without ever becoming ready: giving up`);
+        started.reject(new StartProblem(`${part.name} cannot start (${how}): see ${log.file}`));
+        return;
+      }
+      log.line(`died (${how}): starting again in ${decision.waitMs} ms`);
+      waiting = setTimeout(start, decision.waitMs);
+    });
+  };
+
+  return {
+    part,
+    started: started.promise,
+    begin: start,
+    isReady: () => ready,
+    pid: () => child?.pid,
+    kill: (signal = 'SIGKILL') => void child?.kill(signal),
+    async stop() {
+      if (stopping) return;
+      stopping = true;
+      clearTimeout(waiting);
+      started.reject(new Error(`${part.name} was stopped`));
+      if (child) await end(child);
+      await log.close();
+    },
+  };
+}
+
+function launch(part: Part, log: Log): ChildProcess {
+  const leash = new URL('./leash.ts', import.meta.url).href;
+  const child = fork(path.join(ROOT, part.entry), [], {
+    cwd: ROOT,
+    env: { ...inherited(process.env), ...part.env },
+    execArgv: ['--import', leash],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    // Its own process group: Ctrl-C reaches the supervisor alone, and the group dies as a whole.
+    detached: process.platform !== 'win32',
+  });
+  if (child.stdout) log.follow(child.stdout);
+  if (child.stderr) log.follow(child.stderr);
+  return child;
+}
+
+/** What a process needs to run at all. Credentials and settings of the person's shell stay out of the stack. */
+const INHERITED = [
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'TEMP',
+  'TMP',
+  'LANG',
+  'TZ',
+  'SystemRoot',
+  'USERPROFILE',
+  'NODE_EXTRA_CA_CERTS',
+];
+
+export function inherited(environment: NodeJS.ProcessEnv): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name of INHERITED) {
+    const value = environment[name];
+    if (value !== undefined) kept[name] = value;
+  }
+  return kept;
+}
+
+function end(child: ChildProcess): Promise<void> {
+  return new Promise((settle) => {
+    if (child.exitCode !== null || child.signalCode !== null) return settle();
+    const late = setTimeout(() => endGroup(child), STOP_MS_MAX);
+    child.once('exit', () => {
+      clearTimeout(late);
+      settle();
+    });
+    if (child.connected) child.send('stop', () => {});
+    else child.kill('SIGTERM');
+  });
+}
+
+/** Ends what the part may have started below itself, above all the runtime of the edge. */
+function endGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  if (process.platform === 'win32') {
+    child.kill('SIGKILL');
+    return;
+  }
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // The group is empty already.
+  }
+}
+
+async function probe(url: string, signal: AbortSignal): Promise<boolean> {
+  while (!signal.aborted) {
+    try {
+      const response = await fetch(url, { signal: AbortSignal.any([signal, AbortSignal.timeout(2_000)]) });
+      await response.body?.cancel();
+      if (response.ok) return true;
+    } catch {
+      // Not listening yet.
+    }
+    await new Promise((settle) => setTimeout(settle, PROBE_MS));
+  }
+  return false;
+}
