@@ -140,6 +140,18 @@ export const limits = {
     by: 'agent',
     why: 'Frames under one key, far inside the limits of GCM.',
   },
+  attestationCharacters: {
+    value: 16 * KiB,
+    unit: 'character',
+    by: 'edge',
+    why: 'Attestation tokens are parsed before their sender is known; real ones are 4 to 8 KiB.',
+  },
+  attestationSeconds: {
+    value: 8 * 3600,
+    unit: 's',
+    by: 'edge',
+    why: 'Life of an Azure attestation token; a measurement older than that says little about what runs now.',
+  },
   ticketSeconds: {
     value: 60,
     unit: 's',

@@ -284,6 +284,13 @@ export const refusals = {
     retry: 'never',
     text: 'The sealed body cannot be opened.',
   },
+  attestation_invalid: {
+    status: 403,
+    close: 4403,
+    type: 'server_error',
+    retry: 'later',
+    text: 'The attestation of the pool is not accepted.',
+  },
   heartbeat_invalid: {
     status: 403,
     close: 4403,

@@ -1,12 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
-import { createOpener, createSealer, type Opened, type Opener } from '../../../shared/seal/records.ts';
 import type { Result } from '../../../shared/result.ts';
+import { createOpener, createSealer, type Opened, type Opener } from '../../../shared/seal/records.ts';
 import { aeads } from './node-aead.ts';
 
 const baseKey = new Uint8Array(64).map((_, at) => at);
-const text = (value: string) => new TextEncoder().encode(value);
 
 async function openAll(opener: Opener, chunks: readonly Uint8Array[]): Promise<Result<Opened>[]> {
   const results: Result<Opened>[] = [];
