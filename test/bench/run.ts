@@ -1,0 +1,38 @@
+// `npm run bench -- NAME [options]`: runs one benchmark, prints its table and writes a dated result.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+export interface Bench {
+  /** Rows to print, peers beside ours. */
+  readonly table: readonly Readonly<Record<string, string | number>>[];
+  /** Name → number, for the result file and for the README. */
+  readonly figures: Readonly<Record<string, number>>;
+  /** How it was measured, in a few sentences. */
+  readonly how: string;
+}
+
+const here = import.meta.dirname;
+const [name, ...options] = process.argv.slice(2);
+const known = readdirSync(here)
+  .filter((file) => file.endsWith('.bench.ts'))
+  .map((file) => file.replace('.bench.ts', ''));
+if (name === undefined || !existsSync(path.join(here, `${name}.bench.ts`))) {
+  console.error(`usage: npm run bench -- NAME\nbenchmarks: ${known.join(', ')}`);
+  process.exit(2);
+}
+
+const { measure } = (await import(`./${name}.bench.ts`)) as { measure(options: string[]): Promise<Bench> };
+const { table, figures, how } = await measure(options);
+console.table(table);
+const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: here, encoding: 'utf8' }).trim();
+const machine = `${os.cpus().length} × ${os.cpus()[0]?.model ?? 'unknown'}, ${Math.round(os.totalmem() / 2 ** 30)} GiB, Node ${process.version}`;
+mkdirSync(path.join(here, 'results'), { recursive: true });
+const file = path.join(here, 'results', `${name}.json`);
+writeFileSync(
+  file,
+  `${JSON.stringify({ date: new Date().toISOString(), commit, machine, figures, how, table }, undefined, 2)}\n`,
+);
+console.log(JSON.stringify(figures));
+console.log(`written: test/bench/results/${name}.json`);
