@@ -1,0 +1,210 @@
+"""The network: sound to log-mel features, features to scores of letters.
+
+Everything looks at a bounded past and at most to the end of its chunk, so that a live stream can be
+computed chunk by chunk with caches and give what the whole utterance would have given.
+
+    samples --(25 ms every 10 ms)--> 80 log-mels --(two strided convolutions)--> 40 ms frames
+            --(blocks: attention over chunks, causal convolution, feed-forward)--> 29 letters
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+TOKENS = ["<blank>", " ", "'"] + [chr(c) for c in range(ord("a"), ord("z") + 1)]
+RATE, WINDOW, HOP, MELS = 16000, 400, 160, 80
+FLOOR = 1e-6  # added before the logarithm: the quietest step of 16-bit sound lies above it
+
+WIDTH, HEADS, DEPTH, SPREAD = 192, 4, 9, 4
+CHUNK = 8  # frames of 40 ms: what a stream waits for
+LEFT = 64  # frames of the past that attention sees
+KERNEL = 15  # frames of the causal convolution
+
+
+def mel_filters() -> Tensor:
+    """[201, 80] triangles, evenly spaced on the mel scale from 20 Hz to 8 kHz."""
+
+    def mel(hertz: float) -> float:
+        return 2595 * math.log10(1 + hertz / 700)
+
+    points = torch.linspace(mel(20), mel(RATE / 2), MELS + 2)
+    hertz = 700 * (10 ** (points / 2595) - 1)
+    bins = torch.linspace(0, RATE / 2, WINDOW // 2 + 1)
+    rising = (bins[:, None] - hertz[None, :-2]) / (hertz[1:-1] - hertz[:-2])
+    falling = (hertz[None, 2:] - bins[:, None]) / (hertz[2:] - hertz[1:-1])
+    return torch.minimum(rising, falling).clamp(min=0)
+
+
+class Frontend(nn.Module):
+    """[B, samples] to [B, frames, 80]; the Fourier transform is a convolution, so any runtime has it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        window = torch.hann_window(WINDOW, periodic=False)
+        angle = 2 * math.pi / WINDOW * torch.outer(torch.arange(WINDOW // 2 + 1.0), torch.arange(WINDOW * 1.0))
+        self.register_buffer("basis", (torch.cat([angle.cos(), -angle.sin()]) * window)[:, None, :])
+        self.register_buffer("filters", mel_filters())
+        # One fixed mean and scale for every utterance: a stream cannot know its own mean beforehand.
+        self.register_buffer("mean", torch.full((MELS,), -6.0))
+        self.register_buffer("scale", torch.full((MELS,), 0.25))
+
+    def power(self, audio: Tensor) -> Tensor:
+        real, imaginary = F.conv1d(audio[:, None, :], self.basis, stride=HOP).chunk(2, dim=1)
+        return real * real + imaginary * imaginary
+
+    def forward(self, audio: Tensor) -> Tensor:
+        mels = torch.log(self.power(audio).transpose(1, 2) @ self.filters + FLOOR)
+        return (mels - self.mean) * self.scale
+
+
+class Subsample(nn.Module):
+    """Four 10 ms features to one 40 ms frame; frame j hears no feature after 4 j."""
+
+    CHANNELS = 48
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(1, self.CHANNELS, 3, 2, (0, 1))
+        self.second = nn.Conv2d(self.CHANNELS, self.CHANNELS, 3, 2, (0, 1))
+        self.project = nn.Linear(self.CHANNELS * MELS // 4, WIDTH)
+
+    def join(self, x: Tensor, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """One piece, after the last two columns of the piece before it at both convolutions."""
+        x = torch.cat([first, x.unsqueeze(1)], 2)
+        y = torch.cat([second, F.silu(self.first(x))], 2)
+        z = F.silu(self.second(y)).transpose(1, 2).flatten(2)
+        return self.project(z), x[:, :, -2:], y[:, :, -2:]
+
+    def forward(self, features: Tensor) -> Tensor:
+        x = F.silu(self.first(F.pad(features.unsqueeze(1), (0, 0, 2, 0))))
+        x = F.silu(self.second(F.pad(x, (0, 0, 2, 0))))
+        return self.project(x.transpose(1, 2).flatten(2))
+
+
+def with_past(x: Tensor, batch: int, chunks: int) -> Tensor:
+    """[B, T, W] to [B * chunks, LEFT + CHUNK, W]: every chunk after the LEFT frames before it."""
+    pieces = F.pad(x, (0, 0, LEFT, 0)).view(batch, chunks + LEFT // CHUNK, CHUNK, WIDTH)
+    shifted = [pieces[:, start : start + chunks] for start in range(LEFT // CHUNK + 1)]
+    return torch.cat(shifted, 2).view(batch * chunks, LEFT + CHUNK, WIDTH)
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.attend_norm = nn.LayerNorm(WIDTH)
+        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
+        self.attend_out = nn.Linear(WIDTH, WIDTH)
+        # One learned score per head for every distance within a chunk and its past.
+        self.distance = nn.Parameter(torch.zeros(HEADS, LEFT + 2 * CHUNK - 1))
+        self.convolve_norm = nn.LayerNorm(WIDTH)
+        self.gate = nn.Linear(WIDTH, 2 * WIDTH)
+        self.depthwise = nn.Conv1d(WIDTH, WIDTH, KERNEL, groups=WIDTH)
+        self.inner_norm = nn.LayerNorm(WIDTH)
+        self.convolve_out = nn.Linear(WIDTH, WIDTH)
+        self.forward_norm = nn.LayerNorm(WIDTH)
+        self.widen = nn.Linear(WIDTH, SPREAD * WIDTH)
+        self.narrow = nn.Linear(SPREAD * WIDTH, WIDTH)
+        self.drop = nn.Dropout(0.05)
+        query, key = torch.arange(CHUNK)[:, None], torch.arange(LEFT + CHUNK)[None, :]
+        self.register_buffer("apart", LEFT + query - key + CHUNK - 1, persistent=False)
+
+    def scores_by_distance(self) -> Tensor:
+        return self.distance[:, self.apart]  # [heads, CHUNK, LEFT + CHUNK]
+
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
+        """query [N, CHUNK, W], key and value [N, LEFT + CHUNK, W], allowed [N, LEFT + CHUNK] as 0 or -1e4."""
+        n, size = query.shape[0], WIDTH // HEADS
+        q, k, v = (t.view(n, -1, HEADS, size).transpose(1, 2) for t in (query, key, value))
+        scores = q @ k.transpose(2, 3) * (1 / math.sqrt(size)) + self.scores_by_distance() + allowed[:, None, None, :]
+        weights = scores.float().softmax(-1).to(v.dtype)
+        return self.attend_out((weights @ v).transpose(1, 2).reshape(n, CHUNK, WIDTH))
+
+    def convolve(self, x: Tensor) -> Tensor:
+        """x [B, KERNEL - 1 + T, W], already normed and gated, to [B, T, W]."""
+        x = self.depthwise(x.transpose(1, 2)).transpose(1, 2)
+        return self.convolve_out(F.silu(self.inner_norm(x)))
+
+    def gated(self, x: Tensor) -> Tensor:
+        return F.glu(self.gate(self.convolve_norm(x)), -1)
+
+    def feed(self, x: Tensor) -> Tensor:
+        return self.narrow(F.silu(self.widen(self.forward_norm(x))))
+
+    def forward(self, x: Tensor, allowed: Tensor) -> Tensor:
+        """x [B, T, W] with T a multiple of CHUNK; allowed [B * T / CHUNK, LEFT + CHUNK]."""
+        batch, frames, _ = x.shape
+        chunks = frames // CHUNK
+        query, key, value = self.qkv(self.attend_norm(x)).chunk(3, -1)
+        seen = (with_past(t, batch, chunks) for t in (key, value))
+        attended = self.attend(query.reshape(batch * chunks, CHUNK, WIDTH), *seen, allowed)
+        x = x + self.drop(attended.reshape(batch, frames, WIDTH))
+        x = x + self.drop(self.convolve(F.pad(self.gated(x), (0, 0, KERNEL - 1, 0))))
+        return x + self.drop(self.feed(x))
+
+    def step(self, x: Tensor, keys: Tensor, values: Tensor, gates: Tensor, allowed: Tensor) -> tuple[Tensor, ...]:
+        """One chunk after its past: keys and values [B, LEFT, W], gates [B, KERNEL - 1, W]; returns x and the new past."""
+        query, key, value = self.qkv(self.attend_norm(x)).chunk(3, -1)
+        keys, values = torch.cat([keys, key], 1), torch.cat([values, value], 1)
+        x = x + self.attend(query, keys, values, allowed)
+        gates = torch.cat([gates, self.gated(x)], 1)
+        x = x + self.convolve(gates)
+        return x + self.feed(x), keys[:, -LEFT:], values[:, -LEFT:], gates[:, 1 - KERNEL :]
+
+
+class Network(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.frontend = Frontend()
+        self.subsample = Subsample()
+        self.blocks = nn.ModuleList(Block() for _ in range(DEPTH))
+        self.norm = nn.LayerNorm(WIDTH)
+        self.letters = nn.Linear(WIDTH, len(TOKENS))
+
+    def forward(self, features: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """features [B, T, 80], lengths [B]; returns scores, frames and the scores half-way up (for training)."""
+        batch = features.shape[0]
+        frames = (lengths + 3) // 4
+        x = self.subsample(features)
+        count = x.shape[1]
+        x = F.pad(x, (0, 0, 0, CHUNK - 1))
+        x = x[:, : (count + CHUNK - 1) // CHUNK * CHUNK]
+        chunks = x.shape[1] // CHUNK
+        starts = torch.arange(chunks, device=x.device)[:, None] * CHUNK
+        place = starts + torch.arange(LEFT + CHUNK, device=x.device)[None, :] - LEFT
+        allowed = (place >= 0)[None] & (place[None] < frames[:, None, None])
+        bias = ((~allowed).to(x.dtype) * -1e4).reshape(batch * chunks, LEFT + CHUNK)
+        halfway = x
+        for index, block in enumerate(self.blocks):
+            x = block(x, bias)
+            if index == DEPTH // 2:
+                halfway = x
+        return self.letters(self.norm(x))[:, :count], frames, self.letters(self.norm(halfway))[:, :count]
+
+    def first_caches(self, batch: int) -> list[Tensor]:
+        """What a stream starts with, in the order of step's caches."""
+        half = Subsample.CHANNELS
+        return [
+            torch.zeros(batch, 1, 2, MELS),
+            torch.zeros(batch, half, 2, MELS // 2),
+            torch.zeros(batch, DEPTH, LEFT, WIDTH),
+            torch.zeros(batch, DEPTH, LEFT, WIDTH),
+            torch.zeros(batch, DEPTH, KERNEL - 1, WIDTH),
+            torch.zeros(batch, 1),
+        ]
+
+    def step(self, features: Tensor, frames: Tensor, caches: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
+        """One chunk: features [B, 4 CHUNK, 80] of which frames [B, 1] * 4 are real; returns scores and new caches."""
+        first, second, keys, values, gates, seen = caches
+        x, first, second = self.subsample.join(features, first, second)
+        place = torch.arange(LEFT + CHUNK, device=x.device)[None, :] - LEFT
+        allowed = (place >= -seen) & (place < frames)
+        bias = (~allowed).to(x.dtype) * -1e4
+        kept: list[list[Tensor]] = [[], [], []]
+        for index, block in enumerate(self.blocks):
+            x, *past = block.step(x, keys[:, index], values[:, index], gates[:, index], bias)
+            for store, piece in zip(kept, past):
+                store.append(piece)
+        seen = (seen + CHUNK).clamp(max=LEFT)
+        return self.letters(self.norm(x)), [first, second, *(torch.stack(k, 1) for k in kept), seen]

@@ -1,0 +1,286 @@
+"""Trains the reference network on speech that is spoken while it trains.
+
+    torchrun --nproc-per-node GPUS train.py --text work/text --out work --minutes 25 [--start work/network.pt]
+
+Each GPU has its own speakers (processes running espeak-ng and flite), its own ring of sound and its own
+batches; only gradients are shared. The learning rate follows the clock, not a count of steps.
+"""
+
+import argparse
+import copy
+import math
+import multiprocessing
+import os
+import queue
+import random
+import time
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+
+import augment
+import voices
+from network import RATE, TOKENS, Network
+
+INDEX = {token: number for number, token in enumerate(TOKENS)}
+LONGEST = 15 * RATE
+PACK = 40  # utterances handed over at once
+
+
+def text_for(rng: random.Random, sentences: list[str], words: list[str]) -> str:
+    draw = rng.random()
+    if draw < 0.2:  # words out of context: the letters must come from the sound
+        return " ".join(rng.choice(words) for _ in range(rng.randint(1, 8)))
+    if draw < 0.3:
+        return rng.choice(sentences) + " " + rng.choice(sentences)
+    return rng.choice(sentences)
+
+
+def speak_forever(out: multiprocessing.Queue, sentences: list[str], words: list[str], seed: int) -> None:
+    os.nice(5)
+    rng = random.Random(seed)
+    espeak, flite = voices.Espeak(), voices.Flite(voices.FLITE_TRAINED)
+    while True:
+        sounds, texts = [], []
+        while len(sounds) < PACK:
+            # flite's statistical voices take ten times as long as the others: a tenth of the utterances
+            # already is most of the work.
+            drawn = rng.random()
+            if drawn < 0.6:
+                espeak.voice(*voices.espeak_setting(rng, voices.TRAINED))
+                speak = espeak.speak
+            else:
+                name = "kal16 kal" if drawn < 0.72 else "slt awb"
+                speak = lambda text, setting=voices.flite_setting(rng, name.split()): flite.speak(
+                    setting[0], text, setting[1], setting[2]
+                )
+            for _ in range(2):
+                text = text_for(rng, sentences, words)
+                sound = speak(text)
+                if RATE // 4 < len(sound) < LONGEST:
+                    sounds.append(sound)
+                    texts.append(text)
+        out.put((np.concatenate(sounds), [len(s) for s in sounds], texts))
+
+
+class Speakers:
+    def __init__(self, count: int, seed: int, sentences: list[str], words: list[str]) -> None:
+        self.out = multiprocessing.Queue(400)
+        self.begin = lambda number: multiprocessing.Process(
+            target=speak_forever, args=(self.out, sentences, words, number), daemon=True
+        )
+        self.seed = seed
+        self.all = [self.begin(seed + number) for number in range(count)]
+        for process in self.all:
+            process.start()
+
+    def collect(self, pool: augment.Pool, most: int) -> None:
+        for _ in range(most):
+            try:
+                sound, lengths, texts = self.out.get_nowait()
+            except queue.Empty:
+                break
+            pool.add(torch.from_numpy(sound), lengths, [[INDEX[c] for c in text] for text in texts])
+        for number, process in enumerate(self.all):
+            if not process.is_alive():  # a voice library crashed; another speaker takes the place
+                self.seed += 1000
+                self.all[number] = self.begin(self.seed + number)
+                self.all[number].start()
+
+
+def batch_from(pool: augment.Pool, frontend, size: int, rng: random.Random):
+    """A batch of similar lengths, spoiled, as features."""
+    first = pool.oldest
+    drawn = sorted((rng.randrange(first, len(pool.spans)) for _ in range(size * 8)), key=lambda i: pool.spans[i][1])
+    start = rng.randrange(8) * size
+    places = drawn[start : start + size]
+    device = pool.sound.device
+    tempo = torch.empty(size, 1, device=device).uniform_(0.88, 1.14)
+    before = torch.randint(0, RATE // 2, (size, 1), device=device)
+    sound, lengths = pool.draw(places, tempo, before, rng.randrange(0, RATE // 2))
+    with torch.no_grad():
+        features = augment.hide(frontend(augment.spoil(sound)))
+    counts = (lengths - 400) // 160 + 1
+    labels = [pool.spans[i][2] for i in places]
+    return features, counts, labels
+
+
+def loss_of(scores, frames, labels, device):
+    flat = torch.tensor([letter for label in labels for letter in label], device=device)
+    sizes = torch.tensor([len(label) for label in labels], device=device)
+    likely = scores.float().log_softmax(-1).transpose(0, 1)
+    return F.ctc_loss(likely, flat, frames, sizes, zero_infinity=True)
+
+
+def distance(a: list[str], b: list[str]) -> int:
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        last, row[0] = row[0], i
+        for j, y in enumerate(b, 1):
+            last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (x != y))
+    return row[-1]
+
+
+def greedy(scores, frames) -> list[str]:
+    best = scores.argmax(-1).tolist()
+    texts = []
+    for letters, count in zip(best, frames.tolist()):
+        kept = [c for i, c in enumerate(letters[:count]) if c and (i == 0 or c != letters[i - 1])]
+        texts.append("".join(TOKENS[c] for c in kept))
+    return texts
+
+
+def test_sets(sentences: list[str]) -> dict[str, list[tuple[str, np.ndarray]]]:
+    rng = random.Random(4)
+    espeak, flite = voices.Espeak(), voices.Flite(["slt", "rms"])
+    sets: dict[str, list[tuple[str, np.ndarray]]] = {"espeak": [], "slt": [], "rms": []}
+    for text in sentences[:150]:
+        espeak.voice(*voices.espeak_setting(rng, voices.HELD_OUT))
+        sets["espeak"].append((text, espeak.speak(text)))
+        for name in ("slt", "rms"):
+            sets[name].append((text, flite.speak(name, text, 1.0, 0)))
+    return sets
+
+
+@torch.no_grad()
+def word_errors(network, frontend, examples, device) -> float:
+    wrong = total = 0
+    for start in range(0, len(examples), 50):
+        part = examples[start : start + 50]
+        size = max(len(sound) for _, sound in part)
+        sound = torch.stack([F.pad(torch.from_numpy(s).float() / 32768, (0, size - len(s))) for _, s in part])
+        counts = torch.tensor([(len(s) - 400) // 160 + 1 for _, s in part], device=device)
+        scores, frames, _ = network(frontend(sound.to(device)), counts)
+        for (text, _), heard in zip(part, greedy(scores, frames)):
+            wrong += distance(heard.split(), text.split())
+            total += len(text.split())
+    return wrong / total
+
+
+def save(network, path: str) -> None:
+    """In 16 bits: what the shipped file holds anyway."""
+    parameters = dict(network.named_parameters())
+    state = {name: value.half() if name in parameters else value for name, value in network.state_dict().items()}
+    torch.save(state, path + ".part")
+    os.replace(path + ".part", path)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser()
+    options.add_argument("--text", default="work/text")
+    options.add_argument("--out", default="work")
+    options.add_argument("--minutes", type=float, default=25)
+    options.add_argument("--start", help="a checkpoint to go on from")
+    options.add_argument("--rate", type=float, default=2e-3)
+    options.add_argument("--batch", type=int, default=192)
+    options.add_argument("--hours", type=float, default=600)
+    options.add_argument("--speakers", type=int, default=15)
+    chosen = options.parse_args()
+    began = time.time()
+    rank, world = int(os.environ.get("LOCAL_RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    sentences = open(f"{chosen.text}/train.txt").read().splitlines()
+    unseen = open(f"{chosen.text}/test.txt").read().splitlines()
+    words = [line.split()[0] for line in open(f"{chosen.text}/words.txt")]
+    speakers = Speakers(chosen.speakers, int(began) % 10_000_000 + rank * 100, sentences, words)  # before CUDA is touched
+
+    cuda = torch.cuda.is_available()
+    device = torch.device(f"cuda:{rank}" if cuda else "cpu")
+    if cuda:
+        torch.cuda.set_device(device)
+        torch.set_float32_matmul_precision("high")
+    if world > 1:
+        dist.init_process_group("nccl", device_id=device)
+    torch.manual_seed(17)
+    network = Network().to(device)
+    if chosen.start:
+        network.load_state_dict(torch.load(chosen.start, map_location=device))
+    torch.manual_seed(1000 + rank)
+    average = copy.deepcopy(network).eval()
+    frontend = network.frontend
+    pool = augment.Pool(chosen.hours, device)
+    tests = test_sets(unseen) if rank == 0 else {}
+    decayed = [p for p in network.parameters() if p.dim() > 1]
+    others = [p for p in network.parameters() if p.dim() <= 1]
+    optimiser = torch.optim.AdamW(
+        [{"params": decayed, "weight_decay": 0.02}, {"params": others, "weight_decay": 0.0}],
+        lr=chosen.rate, betas=(0.9, 0.98), fused=cuda,
+    )
+    parameters = decayed + others
+    while len(pool.spans) < 3000:
+        speakers.collect(pool, 100)
+        time.sleep(0.2)
+    if not chosen.start and rank == 0:
+        measure_features(pool, frontend)
+    if world > 1:
+        for value in (frontend.mean, frontend.scale):
+            dist.broadcast(value, 0)
+    if cuda:  # the blocks are one piece of code: compiled once, run for all
+        torch._dynamo.config.suppress_errors = True
+        for block in network.blocks:
+            block.compile()
+    rng = random.Random(50 + rank)
+    training, length, step, shown = time.time(), chosen.minutes * 60, 0, time.time()
+    while True:
+        progress = (time.time() - training) / length
+        if world > 1 and step % 10 == 0:  # all must stop at the same step
+            done = torch.tensor(progress, device=device)
+            dist.broadcast(done, 0)
+            progress = done.item()
+        if progress >= 1 and (world == 1 or step % 10 == 0):
+            break
+        progress = min(progress, 1)
+        if pool.hours() < 40 or step % 3 == 0:
+            speakers.collect(pool, 1)
+        for group in optimiser.param_groups:
+            group["lr"] = chosen.rate * min(1, (step + 1) / 800) * (0.5 + 0.5 * math.cos(math.pi * progress)) + 1e-6
+        features, counts, labels = batch_from(pool, frontend, chosen.batch, rng)
+        with torch.autocast(device.type, torch.bfloat16, enabled=cuda):
+            scores, frames, halfway = network(features, counts)
+        loss = loss_of(scores, frames, labels, device)
+        (0.75 * loss + 0.25 * loss_of(halfway, frames, labels, device)).backward()
+        if world > 1:
+            flat = torch.cat([p.grad.flatten() for p in parameters])
+            dist.all_reduce(flat, op=dist.ReduceOp.AVG)
+            for p, piece in zip(parameters, flat.split([p.numel() for p in parameters])):
+                p.grad.copy_(piece.view_as(p))
+        torch.nn.utils.clip_grad_norm_(parameters, 3.0)
+        optimiser.step()
+        optimiser.zero_grad(set_to_none=False)
+        step += 1
+        with torch.no_grad():
+            keep = min(0.9995, step / (step + 20))
+            torch._foreach_lerp_(list(average.parameters()), list(network.parameters()), 1 - keep)
+        if rank == 0 and time.time() - shown > 40:
+            shown = time.time()
+            average.frontend.load_state_dict(frontend.state_dict())
+            wers = {name: round(word_errors(average, frontend, part, device), 4) for name, part in tests.items()}
+            print(f"{shown - began:.0f} s step {step} loss {loss.item():.3f} pool {pool.hours():.0f} h {wers}", flush=True)
+            save(average, f"{chosen.out}/network.pt")
+    if rank == 0:
+        average.frontend.load_state_dict(frontend.state_dict())
+        wers = {name: round(word_errors(average, frontend, part, device), 4) for name, part in tests.items()}
+        print(f"end: step {step} pool {pool.hours():.0f} h {wers}", flush=True)
+        save(average, f"{chosen.out}/network.pt")
+    for process in speakers.all:
+        process.kill()
+    os._exit(0)
+
+
+@torch.no_grad()
+def measure_features(pool: augment.Pool, frontend) -> None:
+    """Sets the fixed normalisation from spoiled speech, once."""
+    rng = random.Random(3)
+    places = [rng.randrange(len(pool.spans)) for _ in range(200)]
+    ones = torch.ones(200, 1, device=pool.sound.device)
+    sound, _ = pool.draw(places, ones, torch.zeros_like(ones).long(), 0)
+    sound = augment.spoil(sound)
+    mels = torch.log(frontend.power(sound).transpose(1, 2) @ frontend.filters + 1e-6).flatten(0, 1)
+    mels = mels[mels.mean(1) > -13]
+    frontend.mean.copy_(mels.mean(0))
+    frontend.scale.copy_(1 / mels.std(0))
+
+
+if __name__ == "__main__":
+    main()
