@@ -1,10 +1,10 @@
 // What the person in front of the stack is told once it serves: where it is, and one command that works when pasted.
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT } from './root.ts';
 import type { Stack } from './stack.ts';
 
-const CLIP = 'test/clips/hello.wav';
+const CLIPS = path.join(ROOT, 'test/clips');
 
 export function announce(stack: Stack): string {
   const near = (file: string) => {
@@ -20,11 +20,16 @@ export function announce(stack: Stack): string {
     ...stack.missing.map((part) => `  MISSING ${part}: its code is not there, the stack runs without it`),
     '',
   ];
-  if (existsSync(path.join(ROOT, CLIP)) && stack.pools.length > 0) {
+  const clip =
+    existsSync(CLIPS) &&
+    readdirSync(CLIPS)
+      .sort()
+      .find((name) => name.endsWith('.wav'));
+  if (clip && stack.pools.length > 0) {
     lines.push(
       'Try it:',
       '',
-      `  curl -F file=@${near(path.join(ROOT, CLIP))} -F model=reference-en ${stack.url}/v1/audio/transcriptions \\`,
+      `  curl -F file=@${near(path.join(CLIPS, clip))} -F model=reference-en ${stack.url}/v1/audio/transcriptions \\`,
       `    -H "authorization: Bearer $(cat ${token})"`,
       '',
     );

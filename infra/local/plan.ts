@@ -19,7 +19,7 @@ export const portNames = [
   'table',
   'sqs',
   'functions',
-  ...pools.flatMap((pool) => [`engine-${pool.name}`, `agent-${pool.name}`]),
+  ...pools.flatMap((pool) => [`engine-${pool.name}`, `metrics-${pool.name}`, `agent-${pool.name}`]),
 ] as const;
 
 export type Ports = Record<string, number>;
@@ -77,22 +77,25 @@ export function planParts(state: string, edgePort: number, ports: Ports, identit
       ready: 'message',
       stopTurn: 3,
     },
-    ...pools.flatMap((pool) => [
-      planEngine(pool, port(`engine-${pool.name}`)),
-      planAgent(state, pool, ports, edgeUrl, identity),
-    ]),
+    ...pools.flatMap((pool) => [planEngine(pool, ports), planAgent(state, pool, ports, edgeUrl, identity)]),
     planEdge(state, edgePort, identity),
   ];
 }
 
-function planEngine(pool: Pool, port: string): Part {
+function planEngine(pool: Pool, ports: Ports): Part {
+  const name = `engine-${pool.name}`;
   return {
-    name: `engine-${pool.name}`,
+    name,
     entry: 'infra/pool/engine/main.ts',
     needs: ['infra/pool/engine/main.ts'],
-    env: { HOST, PORT: port, MODEL_REPOSITORY: 'infra/pool/models/repository' },
+    env: {
+      AURICLE_ENGINE_REPOSITORY: 'infra/pool/models/repository',
+      AURICLE_ENGINE_HOST: HOST,
+      AURICLE_ENGINE_PORT: String(ports[name]),
+      AURICLE_ENGINE_METRICS_PORT: String(ports[`metrics-${pool.name}`]),
+    },
     after: [],
-    ready: { url: `http://${HOST}:${port}/v2/health/ready` },
+    ready: { url: `http://${HOST}:${ports[name]}/v2/health/ready` },
     stopTurn: 3,
   };
 }
@@ -118,12 +121,13 @@ function planAgent(state: string, pool: Pool, ports: Ports, edgeUrl: string, ide
 }
 
 function planEdge(state: string, port: number, identity: Identity): Part {
+  const issuer = { issuer: ISSUER, audience: AUDIENCE, jwks: identity.issuer.jwks, algorithms: ['ES256'] };
+  const authority = { profile: 'development', issuer: ATTESTATION_ISSUER, jwks: identity.attestation.jwks };
   const bindings = {
-    ISSUER,
-    AUDIENCE,
-    ISSUER_JWKS: JSON.stringify(identity.issuer.jwks),
-    ATTESTATION_ISSUER,
-    ATTESTATION_JWKS: JSON.stringify(identity.attestation.jwks),
+    ISSUERS: JSON.stringify([issuer]),
+    ATTESTATION: JSON.stringify({ issuers: [authority], development: true }),
+    ZONES: JSON.stringify([...new Set(pools.map((pool) => pool.zone))]),
+    MODE: 'development',
   };
   return {
     name: 'edge',
@@ -134,6 +138,8 @@ function planEdge(state: string, port: number, identity: Identity): Part {
       DATA: path.join(state, 'edge'),
       ENTRY: 'edge/worker.ts',
       BINDINGS: JSON.stringify(bindings),
+      // Secrets travel as files: an environment can be read by every program of the same person.
+      SECRET_FILES: JSON.stringify({ TICKET_KEY: identity.ticket.privateFile }),
     },
     after: [],
     ready: 'message',

@@ -1,4 +1,5 @@
 // The edge: workerd below this process, running the bundle of edge/worker.ts on the one fixed port of the stack.
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
 import process from 'node:process';
@@ -15,6 +16,9 @@ const folder = process.env.DATA ?? '';
 const port = Number(process.env.PORT);
 const entry = process.env.ENTRY ?? '';
 const bindings: Record<string, string> = JSON.parse(process.env.BINDINGS ?? '{}');
+for (const [name, file] of Object.entries<string>(JSON.parse(process.env.SECRET_FILES ?? '{}'))) {
+  bindings[name] = readFileSync(file, 'utf8').trim();
+}
 
 const [bundle, config] = await Promise.all([
   bundleWorker(entry, path.join(folder, 'bundle')),

@@ -1,0 +1,38 @@
+// What a verb found out: text for people or a value for programs, and the exit code.
+import { z } from 'zod';
+
+export type Answer = { exit: number; text: string; value: unknown };
+
+/** Exit codes: 0 done, 1 the edge said no or could not be reached, 2 the command was written wrongly. */
+export const wrong = (text: string): Answer => ({ exit: 2, text, value: { error: { message: text } } });
+
+const refusal = z.object({ error: z.object({ code: z.string().nullish(), message: z.string() }) });
+
+/** A refusal in the words of the edge, with the id under which its operator finds it. */
+export async function refused(response: Response): Promise<Answer> {
+  const body = await response.text();
+  const id = response.headers.get('x-request-id');
+  const parsed = refusal.safeParse(parse(body));
+  const said = parsed.success
+    ? `${parsed.data.error.message}${parsed.data.error.code ? ` (${parsed.data.error.code})` : ''}`
+    : 'the answer is not one of this edge';
+  const text = `${response.status}: ${said}${id ? `, request ${id}` : ''}`;
+  const value = parsed.success
+    ? { ...parsed.data, status: response.status, request: id }
+    : { error: { message: text } };
+  return { exit: 1, text, value };
+}
+
+export function unreachable(edge: string, error: unknown): Answer {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const text = `${edge} cannot be reached: ${cause instanceof Error ? cause.message : 'no reason given'}`;
+  return { exit: 1, text, value: { error: { message: text } } };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,49 @@
+import { parseArgs } from 'node:util';
+
+export const DEFAULT_EDGE = 'http://127.0.0.1:8787';
+
+/** Options of every verb; they may stand before or after it. */
+export type Arguments = {
+  verb: string | undefined;
+  operands: string[];
+  edge: string;
+  token: string | undefined;
+  json: boolean;
+  help: boolean;
+  model: string;
+  language: string | undefined;
+  format: string | undefined;
+};
+
+export function readArguments(given: string[]): Arguments | { problem: string } {
+  try {
+    const { values, positionals } = parseArgs({
+      args: given,
+      allowPositionals: true,
+      options: {
+        edge: { type: 'string', default: DEFAULT_EDGE },
+        token: { type: 'string' },
+        json: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
+        model: { type: 'string', default: 'reference-en' },
+        language: { type: 'string' },
+        format: { type: 'string' },
+      },
+    });
+    const [verb, ...operands] = positionals;
+    if (!URL.canParse(values.edge)) return { problem: `--edge ${values.edge} is not a URL` };
+    return {
+      verb,
+      operands,
+      edge: values.edge.replace(/\/+$/, ''),
+      token: values.token,
+      json: values.json,
+      help: values.help,
+      model: values.model,
+      language: values.language,
+      format: values.format,
+    };
+  } catch (error) {
+    return { problem: (error as Error).message };
+  }
+}
