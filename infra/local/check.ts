@@ -1,0 +1,75 @@
+// `npm run check`: format, lint, types, shape, and whether the edge can be deployed. Every step runs, whatever the others
+// say, so that one run shows everything there is to put right.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { ROOT } from './root.ts';
+
+type Step = { name: string; command: string[]; env?: Record<string, string> };
+type Outcome = { step: Step; passed: boolean; output: string; tookMs: number };
+
+const scratch = mkdtempSync(path.join(os.tmpdir(), 'auricle-check-'));
+
+const steps: Step[] = [
+  { name: 'format and lint', command: ['node_modules/@biomejs/biome/bin/biome', 'ci', '--error-on-warnings', '.'] },
+  { name: 'types', command: ['node_modules/typescript/bin/tsc', '-p', '.'] },
+  {
+    name: 'shape',
+    command: [
+      'node_modules/vitest/vitest.mjs',
+      'run',
+      '--config',
+      'test/vitest.config.ts',
+      '--project',
+      'node',
+      'test/shape',
+    ],
+  },
+];
+
+if (existsSync(path.join(ROOT, 'edge/worker.ts'))) {
+  steps.push({
+    name: 'edge deploys (dry run)',
+    command: [
+      'node_modules/wrangler/bin/wrangler.js',
+      'deploy',
+      '--dry-run',
+      '--config',
+      'edge/wrangler.jsonc',
+      '--outdir',
+      scratch,
+    ],
+    env: { WRANGLER_SEND_METRICS: 'false', WRANGLER_HIDE_BANNER: 'true', CI: 'true' },
+  });
+}
+
+function run(step: Step): Promise<Outcome> {
+  const startedAt = performance.now();
+  return new Promise((settle) => {
+    let output = '';
+    const child = spawn(process.execPath, step.command, {
+      cwd: ROOT,
+      env: { ...process.env, ...step.env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
+    const finish = (passed: boolean) => settle({ step, passed, output, tookMs: performance.now() - startedAt });
+    child.on('error', (error) => {
+      output += error.message;
+      finish(false);
+    });
+    child.on('close', (code) => finish(code === 0));
+  });
+}
+
+const outcomes = await Promise.all(steps.map(run));
+rmSync(scratch, { recursive: true, force: true });
+for (const { step, passed, output } of outcomes) {
+  if (!passed) console.log(`\n── ${step.name} ──\n${output.trim()}\n`);
+}
+for (const { step, passed, tookMs } of outcomes) {
+  console.log(`${passed ? 'pass' : 'FAIL'}  ${step.name} (${(tookMs / 1_000).toFixed(1)} s)`);
+}
+process.exitCode = outcomes.every((outcome) => outcome.passed) ? 0 : 1;
