@@ -1,0 +1,57 @@
+import type { Import } from './imports.ts';
+
+/** Who may use what. The first row whose folder contains the file decides. */
+type Row = {
+  folder: string;
+  /** Folders of this repository, besides its own. */
+  folders: string[];
+  /** Packages; a name ending in `/` or `:` allows everything below it. `*` allows any. */
+  packages: string[];
+};
+
+const rows: Row[] = [
+  // Pure, and run by everybody: nothing that touches the world. The two libraries compute on what they are given.
+  { folder: 'shared/', folders: [], packages: ['zod', 'jose', 'hpke'] },
+  // Of Node's own modules, the one that workerd implements natively and that WebCrypto cannot replace (hashing at once).
+  { folder: 'edge/', folders: ['shared/'], packages: ['hono', 'jose', 'zod', 'hpke', 'cloudflare:', 'node:crypto'] },
+  {
+    folder: 'functions/',
+    folders: ['shared/'],
+    packages: ['@azure/', '@aws-sdk/', 'zod', 'jose', 'hpke', 'node:'],
+  },
+  // The agent and the engine meet over HTTP only: the engine is one of several. What both know is how a model
+  // repository is written, which is Triton's format and nobody's secret.
+  {
+    folder: 'infra/pool/agent/',
+    folders: ['shared/', 'infra/pool/models/', 'infra/pool/engine/config/'],
+    packages: ['*'],
+  },
+  { folder: 'infra/pool/engine/', folders: ['shared/', 'infra/pool/models/'], packages: ['*'] },
+  { folder: 'infra/pool/', folders: ['shared/'], packages: ['*'] },
+  { folder: 'infra/cli/', folders: ['shared/'], packages: ['zod', 'jose', 'node:'] },
+  { folder: 'infra/local/', folders: ['shared/', 'edge/', 'functions/', 'infra/'], packages: ['*'] },
+  { folder: 'infra/', folders: ['shared/'], packages: ['*'] },
+  { folder: 'test/', folders: [''], packages: ['*'] },
+];
+
+export function findWrongDirections(imports: Import[]): string[] {
+  return imports.filter((one) => !isAllowed(one)).map(({ from, to }) => `${from} must not import ${to}`);
+}
+
+function isAllowed({ from, to }: Import): boolean {
+  const row = rows.find(({ folder }) => from.startsWith(folder));
+  if (!row) return false;
+  if (to.endsWith('.ts') || to.startsWith('.')) return isFolderAllowed(row, to);
+  // A relative import of something else than TypeScript (a page, a WebAssembly module) was resolved to a path, too.
+  const ours = /^(shared|edge|functions|infra|test)\//.test(to);
+  return ours ? isFolderAllowed(row, to) : row.packages.some((name) => isPackage(name, to));
+}
+
+function isFolderAllowed(row: Row, to: string): boolean {
+  return to.startsWith(row.folder) || row.folders.some((folder) => to.startsWith(folder));
+}
+
+function isPackage(allowed: string, written: string): boolean {
+  if (allowed === '*' || written === allowed) return true;
+  return /[/:]$/.test(allowed) ? written.startsWith(allowed) : written.startsWith(`${allowed}/`);
+}

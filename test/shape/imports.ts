@@ -1,0 +1,41 @@
+import path from 'node:path';
+import { isTypeScript, type Tree } from './tree.ts';
+
+export type Import = { from: string; to: string; typeOnly: boolean };
+
+const STATEMENT =
+  /(?:^|\n)[ \t]*(?:import|export)\s+(type\s+)?(?:[\w*{][^'"`;]*?\sfrom\s*)?['"]([^'"\n]+)['"]|\bimport\(\s*['"]([^'"\n]+)['"]/g;
+
+/** Imports of the tree's TypeScript files. `to` is a path of the tree for relative ones, else the package as written. */
+export function readImports(tree: Tree): Import[] {
+  const found: Import[] = [];
+  for (const [from, text] of tree) {
+    if (!isTypeScript(from)) continue;
+    const bare = text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\n)[ \t]*\/\/[^\n]*/g, '$1');
+    for (const [, typeOnly, written, dynamic] of bare.matchAll(STATEMENT)) {
+      const target = written ?? dynamic ?? '';
+      const to = target.startsWith('.') ? path.posix.join(path.posix.dirname(from), target) : target;
+      found.push({ from, to, typeOnly: typeOnly !== undefined });
+    }
+  }
+  return found;
+}
+
+/** Circles of imports that exist when the code runs; types are erased and cannot make one. */
+export function findCircles(imports: Import[]): string[] {
+  const next = new Map<string, string[]>();
+  for (const { from, to, typeOnly } of imports) {
+    if (!typeOnly && to.endsWith('.ts')) next.set(from, [...(next.get(from) ?? []), to]);
+  }
+  const circles: string[] = [];
+  const finished = new Set<string>();
+  const visit = (file: string, trail: string[]): void => {
+    const seenAt = trail.indexOf(file);
+    if (seenAt >= 0) circles.push([...trail.slice(seenAt), file].join(' → '));
+    if (seenAt >= 0 || finished.has(file)) return;
+    for (const target of next.get(file) ?? []) visit(target, [...trail, file]);
+    finished.add(file);
+  };
+  for (const file of next.keys()) visit(file, []);
+  return circles;
+}

@@ -1,0 +1,41 @@
+import { isCode, isTypeScript, type Tree } from './tree.ts';
+
+/** Names that say where code was put and not what it is about. */
+const EMPTY_NAMES = new Set(
+  'util utils helper helpers common core misc base manager service handler types lib index'.split(' '),
+);
+
+/** Longest file, in lines. Past it a file answers more than one question. */
+const LINES_MAX = 500;
+
+export function findWrongNames(tree: Tree): string[] {
+  const problems: string[] = [];
+  for (const file of tree.keys()) {
+    const parts = file.split('/');
+    const name = parts.pop() ?? '';
+    for (const folder of parts) if (EMPTY_NAMES.has(folder)) problems.push(`${file}: folder name "${folder}"`);
+    if (!isCode(file)) continue;
+    const stem = name.replace(/\..*$/, '');
+    for (const word of stem.split(/[-_]/)) if (EMPTY_NAMES.has(word)) problems.push(`${file}: name "${word}"`);
+    if (isTypeScript(file) && !/^[a-z0-9]+(-[a-z0-9]+)*(\.(test|contract|config|bench))?\.ts$/.test(name)) {
+      problems.push(`${file}: not kebab-case`);
+    }
+  }
+  return problems;
+}
+
+export function findLongFiles(tree: Tree): string[] {
+  return [...tree]
+    .filter(([file, text]) => isCode(file) && text.split('\n').length > LINES_MAX + 1)
+    .map(([file, text]) => `${file}: ${text.split('\n').length - 1} lines`);
+}
+
+/** Files whose reader insists on a default export. */
+const DEFAULT_EXPORTS = new Set(['edge/worker.ts', 'test/vitest.config.ts']);
+
+export function findDefaultExports(tree: Tree): string[] {
+  return [...tree]
+    .filter(([file, text]) => isTypeScript(file) && /^export (default\b|\{[^}]*\bas default\b)/m.test(text))
+    .map(([file]) => file)
+    .filter((file) => !DEFAULT_EXPORTS.has(file));
+}
