@@ -27,6 +27,8 @@ export type Ports = Record<string, number>;
 /** The account and key that every copy of the storage emulator has; public, and no secret. */
 const STORAGE_ACCOUNT = 'devstoreaccount1';
 const STORAGE_KEY = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==';
+/** What the engines load and the agents describe. */
+const MODELS = 'infra/pool/models/repository';
 const SQS_REGION = 'us-east-1';
 
 export function planParts(state: string, edgePort: number, ports: Ports, identity: Identity): Part[] {
@@ -87,9 +89,9 @@ function planEngine(pool: Pool, ports: Ports): Part {
   return {
     name,
     entry: 'infra/pool/engine/main.ts',
-    needs: ['infra/pool/engine/main.ts'],
+    needs: ['infra/pool/engine/main.ts', MODELS],
     env: {
-      AURICLE_ENGINE_REPOSITORY: 'infra/pool/models/repository',
+      AURICLE_ENGINE_REPOSITORY: MODELS,
       AURICLE_ENGINE_HOST: HOST,
       AURICLE_ENGINE_PORT: String(ports[name]),
       AURICLE_ENGINE_METRICS_PORT: String(ports[`metrics-${pool.name}`]),
@@ -101,18 +103,31 @@ function planEngine(pool: Pool, ports: Ports): Part {
 }
 
 function planAgent(state: string, pool: Pool, ports: Ports, edgeUrl: string, identity: Identity): Part {
-  const url = `http://${HOST}:${ports[`agent-${pool.name}`]}`;
+  const name = `agent-${pool.name}`;
+  const url = `http://${HOST}:${ports[name]}`;
   return {
-    name: `agent-${pool.name}`,
+    name,
     entry: 'infra/pool/agent/main.ts',
-    needs: ['infra/pool/agent/main.ts'],
+    needs: ['infra/pool/agent/main.ts', MODELS],
     env: {
-      PORT: String(ports[`agent-${pool.name}`]),
-      STATE: path.join(state, 'agents', pool.name),
-      TOKEN_FILE: identity.poolTokenFiles[pool.name] as string,
-      ENGINE_URL: `http://${HOST}:${ports[`engine-${pool.name}`]}`,
-      EDGE_URL: edgeUrl,
-      ATTESTATION_ISSUER,
+      AURICLE_AGENT: `${pool.name}-0`,
+      AURICLE_POOL: pool.name,
+      AURICLE_ZONE: pool.zone,
+      AURICLE_REGION: pool.region,
+      AURICLE_PLATFORM: pool.platform,
+      AURICLE_ACCELERATOR: 'cpu',
+      AURICLE_HOST: HOST,
+      AURICLE_PORT: String(ports[name]),
+      AURICLE_ENDPOINT: url,
+      AURICLE_ENGINE_URL: `http://${HOST}:${ports[`engine-${pool.name}`]}`,
+      AURICLE_MODELS: MODELS,
+      AURICLE_EDGE_URL: edgeUrl,
+      AURICLE_POOL_TOKEN_FILE: identity.poolTokenFiles[pool.name] as string,
+      AURICLE_EDGE_KEYS_FILE: identity.ticket.publicFile,
+      AURICLE_ATTESTATION_KEY_FILE: identity.attestation.privateFile,
+      AURICLE_ATTESTATION_ISSUER: ATTESTATION_ISSUER,
+      AURICLE_STATE_DIR: path.join(state, 'agents', pool.name),
+      AURICLE_MODE: 'development',
     },
     after: [],
     ready: { url: `${url}/readyz` },
