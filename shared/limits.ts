@@ -65,11 +65,70 @@ export const limits = {
     by: 'agent',
     why: 'The longest field is a prompt of 224 tokens or a list of keywords.',
   },
+  partHeaderBytes: {
+    value: 8 * KiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'Header lines of one part of a form; a longer run is not a form.',
+  },
 
   // Choosing and reaching a pool
   attempts: { value: 2, unit: 'count', by: 'edge', why: 'One retry on another pool; more multiplies an outage.' },
   retryShare: { value: 0.1, unit: 'ratio', by: 'edge', why: 'Retries may add at most a tenth to the load of a zone.' },
+  retryBurst: {
+    value: 10,
+    unit: 'count',
+    by: 'edge',
+    why: 'Retries an isolate may make before it has seen enough requests for its share to mean anything.',
+  },
+  loadAgeMs: {
+    value: 2_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'Age at which a report of load counts for 1/e: queues of short utterances turn over about that fast.',
+  },
+  latencyAgeMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'Age at which an observed latency counts for 1/e, so that an agent that was slow once is tried again.',
+  },
+  costNoise: {
+    value: 0.25,
+    unit: 'ratio',
+    by: 'edge',
+    why: 'Two costs closer than this are the same: then slots decide, not the noise of the measurement.',
+  },
+  ejectFailures: { value: 5, unit: 'count', by: 'edge', why: 'Failures in a row after which an agent is left out.' },
+  ejectShare: { value: 0.5, unit: 'ratio', by: 'edge', why: 'Share of failures above which an agent is left out.' },
+  ejectRequests: { value: 20, unit: 'count', by: 'edge', why: 'A share of fewer requests says nothing.' },
+  ejectWindowMs: { value: 10_000, unit: 'ms', by: 'edge', why: 'Requests counted together for the share of failures.' },
+  ejectMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'How long an agent is left out the first time; each next time is as much longer.',
+  },
+  ejectMaxMs: {
+    value: 60_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'Longest time left out, and how long an earlier one is remembered.',
+  },
+  reconnectMs: { value: 500, unit: 'ms', by: 'agent', why: 'First pause before an agent calls its roster again.' },
+  reconnectMaxMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'Longest such pause; a roster that is back should know its agents soon.',
+  },
   snapshotAgeMs: { value: 1_000, unit: 'ms', by: 'edge', why: 'Age at which an isolate asks the roster again.' },
+  snapshotWaitMs: {
+    value: 500,
+    unit: 'ms',
+    by: 'edge',
+    why: 'A roster that answers later than this is not waited for; the last snapshot serves.',
+  },
   snapshotStaleMs: {
     value: 30_000,
     unit: 'ms',
@@ -108,6 +167,12 @@ export const limits = {
     by: 'edge',
     why: 'Agents send a keepalive every 5 s; three missed ones mean the agent is lost.',
   },
+  requestMs: {
+    value: 3_600_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'Work budget of a ticket: the largest body over a 300 kbit/s link, and then some.',
+  },
   keepaliveMs: {
     value: 5_000,
     unit: 'ms',
@@ -133,6 +198,18 @@ export const limits = {
     unit: 'ms',
     by: 'edge',
     why: 'One HPKE set-up serves an isolate and an agent at most this long.',
+  },
+  sealSetups: {
+    value: 1_024,
+    unit: 'count',
+    by: 'agent',
+    why: 'HPKE set-ups remembered, one per isolate; forgetting one costs a key agreement, never a request.',
+  },
+  sealKeys: {
+    value: 4,
+    unit: 'count',
+    by: 'agent',
+    why: 'Attested keys kept at once: the newest, and older ones an edge may still hold.',
   },
   sealFrames: {
     value: 2 ** 24,
@@ -210,6 +287,12 @@ export const limits = {
     by: 'agent',
     why: 'An inference of 20 s of audio takes well under a second; this is a lost engine.',
   },
+  engineAnswerBytes: {
+    value: 16 * MiB,
+    unit: 'byte',
+    by: 'agent',
+    why: '20 s of log probabilities over 4,096 tokens every 40 ms take 8 MiB.',
+  },
   transcriptWords: {
     value: 65_536,
     unit: 'count',
@@ -234,6 +317,12 @@ export const limits = {
     by: 'edge',
     why: 'A strict tenant is refused rather than served unrecorded; nobody waits longer for the record.',
   },
+  auditBacklogEvents: {
+    value: 1_000,
+    unit: 'count',
+    by: 'edge',
+    why: 'Events an isolate keeps while a gate is unreachable, about 1 MiB; then the oldest go, with a gap event.',
+  },
   auditEventBytes: {
     value: 16 * KiB,
     unit: 'byte',
@@ -245,6 +334,18 @@ export const limits = {
     unit: 'count',
     by: 'gate',
     why: 'About 200 MiB of Durable Object storage; beyond it strict tenants are refused, others lose the oldest with a gap event.',
+  },
+  auditPageEvents: {
+    value: 500,
+    unit: 'count',
+    by: 'edge',
+    why: 'Events of one page of an outbox; at 16 KiB each still a small answer.',
+  },
+  agentOutboxEvents: {
+    value: 4_096,
+    unit: 'count',
+    by: 'agent',
+    why: 'Audit events of an agent that waits for its roster; beyond it the oldest give way to a gap event.',
   },
   anonymousDenialsPerSecond: {
     value: 10,

@@ -1,0 +1,53 @@
+import { limits } from '../limits.ts';
+import { classes, type RequestClass } from '../tenant/claims.ts';
+import type { RosterEntry } from './heartbeat.ts';
+import type { RouteMemory } from './memory.ts';
+
+type Loaded = Pick<RosterEntry, 'description' | 'load' | 'heard'>;
+
+/** 1 for news, 1/e after `scale` ms, towards 0: how much a statement of that age still counts. */
+const weightOf = (age: number, scale: number): number => Math.exp(-Math.max(0, age) / scale);
+
+/** Utterances that would be served before one of `ours`, as far as the report can still be believed. */
+function queuedAhead(entry: Loaded, ours: RequestClass, now: number): number {
+  const urgent = classes.slice(0, classes.indexOf(ours) + 1);
+  const waiting = urgent.reduce((sum, name) => sum + entry.load.queued[name], 0);
+  return waiting * weightOf(now - entry.heard, limits.loadAgeMs.value);
+}
+
+/** Requests that hold a slot: as reported while that is fresh, and never fewer than we have there ourselves. */
+function busyAt(entry: Loaded, memory: RouteMemory, now: number): number {
+  const reported = entry.load.busy * weightOf(now - entry.heard, limits.loadAgeMs.value);
+  return Math.max(reported, memory.get(entry.description.agent)?.outstanding ?? 0);
+}
+
+/** All slots taken, and somebody of this class or above waits. */
+export function isSaturated(entry: Loaded, ours: RequestClass, memory: RouteMemory, now: number): boolean {
+  return busyAt(entry, memory, now) >= entry.description.slots && queuedAhead(entry, ours, now) >= 1;
+}
+
+/**
+ * Milliseconds until a request of class `ours` would be done there: how long one takes, more when the slots are full,
+ * and the queue before it. What was observed long ago, or never, becomes `typical`.
+ */
+export function costOf(entry: Loaded, ours: RequestClass, memory: RouteMemory, now: number, typical: number): number {
+  const { slots, agent } = entry.description;
+  const known = memory.get(agent);
+  const observed = known?.ewmaMs ?? typical;
+  const one = typical + (observed - typical) * weightOf(now - (known?.seen ?? now), limits.latencyAgeMs.value);
+  const service = entry.load.serviceMs || one;
+  return (
+    one * Math.max(1, (busyAt(entry, memory, now) + 1) / slots) + (queuedAhead(entry, ours, now) * service) / slots
+  );
+}
+
+/** What a request takes in this fleet as far as anybody knows: the mean of the observed latencies, else of the reports. */
+export function typicalMs(entries: readonly Loaded[], memory: RouteMemory): number {
+  const observed = entries.map((entry) => memory.get(entry.description.agent)?.ewmaMs).filter((ms) => ms !== undefined);
+  const reported = entries.map((entry) => entry.load.serviceMs).filter((ms) => ms > 0);
+  return mean(observed) ?? mean(reported) ?? 1;
+}
+
+function mean(values: readonly number[]): number | undefined {
+  return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : undefined;
+}

@@ -1,0 +1,20 @@
+import { limits } from '../limits.ts';
+import type { RosterEntry } from './heartbeat.ts';
+
+/**
+ * `joining`: its engine is not ready. `ready`. `unknown`: its last report says nothing about its load any more, but it
+ * may still take work. `draining`: no new work. `gone`: silent for so long that it is no candidate.
+ */
+export type Health = 'joining' | 'ready' | 'unknown' | 'draining' | 'gone';
+
+/** How an agent is at `at`, ms since 1970 on the roster's clock, the one that stamped `heard`. */
+export function healthOf(entry: Pick<RosterEntry, 'load' | 'heard'>, at: number): Health {
+  const silent = at - entry.heard;
+  if (silent > limits.heartbeatGoneMs.value) return 'gone';
+  if (entry.load.draining) return 'draining';
+  if (!entry.load.engineReady) return 'joining';
+  return silent > limits.heartbeatUnknownMs.value ? 'unknown' : 'ready';
+}
+
+/** May new work go there. */
+export const takesWork = (health: Health): boolean => health === 'ready' || health === 'unknown';

@@ -1,0 +1,103 @@
+import { limits } from '../limits.ts';
+
+/** What an isolate has seen of one agent. */
+export interface AgentMemory {
+  /** Requests sent and not finished. */
+  readonly outstanding: number;
+  /** Smoothed milliseconds a request took; failures count as lost for `limits.answerStartMs`. */
+  readonly ewmaMs: number | undefined;
+  /** When `ewmaMs` changed, ms since 1970. */
+  readonly seen: number;
+  /** Failures in a row. */
+  readonly row: number;
+  /** Requests and failures of the current window. */
+  readonly window: { readonly start: number; readonly requests: number; readonly failures: number };
+  /** Left out until then; `times` in close succession. */
+  readonly ejected: { readonly until: number; readonly times: number };
+}
+
+/** By agent name. Plain data of one isolate: lost with it, and never more than a hint. */
+export type RouteMemory = ReadonlyMap<string, AgentMemory>;
+
+/** `healthy`: it answered, a "no" to the caller included. `neutral`: it is busy. `failure`: it did not do its work. */
+export type Outcome = 'healthy' | 'neutral' | 'failure';
+
+const SMOOTHING = 0.2;
+const fresh: AgentMemory = {
+  outstanding: 0,
+  ewmaMs: undefined,
+  seen: 0,
+  row: 0,
+  window: { start: 0, requests: 0, failures: 0 },
+  ejected: { until: 0, times: 0 },
+};
+
+/** What an HTTP status says about the agent; `undefined` is a connection that failed or a deadline that passed. */
+export function outcomeOf(status: number | undefined): Outcome {
+  if (status === undefined) return 'failure';
+  if (status === 429 || status === 503) return 'neutral';
+  return status >= 500 ? 'failure' : 'healthy';
+}
+
+/** Every `started` is followed by one `finished`, also when the caller went away: otherwise the agent looks loaded. */
+export function started(memory: RouteMemory, agent: string): RouteMemory {
+  const known = memory.get(agent) ?? fresh;
+  return new Map(memory).set(agent, { ...known, outstanding: known.outstanding + 1 });
+}
+
+/** `ms`: how long the agent took, without waiting for the caller's body. `now`: ms since 1970. */
+export function finished(memory: RouteMemory, agent: string, outcome: Outcome, ms: number, now: number): RouteMemory {
+  const known = memory.get(agent) ?? fresh;
+  const next = { ...known, outstanding: Math.max(0, known.outstanding - 1) };
+  const counted = outcome === 'neutral' ? next : count(next, outcome === 'failure', ms, now);
+  return withoutIdle(new Map(memory).set(agent, counted), now);
+}
+
+function count(known: AgentMemory, failed: boolean, ms: number, now: number): AgentMemory {
+  const sample = failed ? limits.answerStartMs.value : ms;
+  const open = now - known.window.start < limits.ejectWindowMs.value;
+  const { start, requests, failures } = open ? known.window : { start: now, requests: 0, failures: 0 };
+  const next: AgentMemory = {
+    ...known,
+    ewmaMs: known.ewmaMs === undefined ? sample : known.ewmaMs + SMOOTHING * (sample - known.ewmaMs),
+    seen: now,
+    row: failed ? known.row + 1 : 0,
+    window: { start, requests: requests + 1, failures: failures + (failed ? 1 : 0) },
+  };
+  const tooMany =
+    next.window.requests >= limits.ejectRequests.value &&
+    next.window.failures > next.window.requests * limits.ejectShare.value;
+  // Requests that were under way when it was ejected say nothing new.
+  if (now < known.ejected.until || !(next.row >= limits.ejectFailures.value || tooMany)) return next;
+  const again = now - known.ejected.until < limits.ejectMaxMs.value;
+  const times = again ? known.ejected.times + 1 : 1;
+  const until = now + Math.min(times * limits.ejectMs.value, limits.ejectMaxMs.value);
+  return { ...next, row: 0, window: fresh.window, ejected: { until, times } };
+}
+
+/** Agents come and go; what is idle for long has nothing to say, and the memory stays as small as the fleet. */
+function withoutIdle(memory: Map<string, AgentMemory>, now: number): RouteMemory {
+  if (memory.size <= limits.rosterAgents.value) return memory;
+  for (const [agent, { outstanding, seen }] of memory)
+    if (outstanding === 0 && now - seen > limits.ejectMaxMs.value) memory.delete(agent);
+  return memory;
+}
+
+/**
+ * The candidates without the ejected ones, but at least half of every zone stays: when most of a zone fails, the fault
+ * is more likely ours, and an emptied zone serves nobody. Those whose time ends first come back first.
+ */
+export function withoutEjected<T extends { readonly agent: string; readonly zone: string }>(
+  candidates: readonly T[],
+  memory: RouteMemory,
+  now: number,
+): T[] {
+  const until = ({ agent }: T) => memory.get(agent)?.ejected.until ?? 0;
+  const out = new Set<T>();
+  for (const zone of new Set(candidates.map((candidate) => candidate.zone))) {
+    const members = candidates.filter((candidate) => candidate.zone === zone);
+    const ejected = members.filter((candidate) => until(candidate) > now).sort((a, b) => until(b) - until(a));
+    for (const candidate of ejected.slice(0, Math.floor(members.length / 2))) out.add(candidate);
+  }
+  return candidates.filter((candidate) => !out.has(candidate));
+}

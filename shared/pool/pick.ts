@@ -1,0 +1,167 @@
+import { limits } from '../limits.ts';
+import { refuse } from '../refusal.ts';
+import { no, ok, type Result } from '../result.ts';
+import type { RequestClass } from '../tenant/claims.ts';
+import { cohortOf } from './cohort.ts';
+import { costOf, isSaturated, typicalMs } from './cost.ts';
+import type { ModelDescription } from './description.ts';
+import { healthOf, takesWork } from './health.ts';
+import type { RosterEntry, Snapshot } from './heartbeat.ts';
+import { servesLanguage } from './language.ts';
+import { type RouteMemory, withoutEjected } from './memory.ts';
+
+export interface RouteRequest {
+  readonly tenant: string;
+  /** What stays together: requests of one session see one revision. */
+  readonly session: string;
+  readonly task: ModelDescription['task'];
+  readonly model: string;
+  /** BCP 47; absent or `auto` when only the audio can tell. */
+  readonly language?: string | undefined;
+  /** Residency zones of the tenant. Nothing below ever widens them. */
+  readonly zones: readonly string[];
+  /** SFrame cipher suite the request is sealed with. */
+  readonly suite: number;
+  readonly class: RequestClass;
+  /** Somebody waits for each word: fastest accelerators first (A9). Class `realtime` implies it. */
+  readonly realtime?: boolean | undefined;
+  /** Agents that were tried. */
+  readonly exclude?: ReadonlySet<string> | undefined;
+  /** Share of sessions that see a revision in stage `canary`, 0 to 1; the release map sets it. */
+  readonly canaryShare?: number | undefined;
+}
+
+export interface Attempt {
+  readonly entry: RosterEntry;
+  /** The revision that serves the request there. */
+  readonly model: ModelDescription;
+  /** For the audit record: how the choice was made, without content. */
+  readonly why: string;
+}
+
+interface Candidate extends Omit<Attempt, 'why'> {
+  readonly agent: string;
+  readonly zone: string;
+  /** Whether the roster thought it could take work when it made the snapshot. */
+  readonly able: boolean;
+}
+
+/**
+ * The routing decision: whom to ask, and whom to ask next, or why nobody. Hard constraints come first and hold for
+ * every attempt; then the cohort, then load. `now` is ms since 1970; `random` gives numbers from 0 up to 1, and the
+ * same numbers give the same choice. Refusals: `model_unknown`, `residency_mismatch`, `language_unknown`, `no_pool`.
+ */
+export function pick(
+  request: RouteRequest,
+  snapshots: readonly Snapshot[],
+  memory: RouteMemory,
+  now: number,
+  random: () => number,
+): Result<Attempt[]> {
+  const able = constrain(request, snapshots, now);
+  if (!able.ok) return able;
+  const cohort = inCohort(request, able.value);
+  let rest = withoutEjected(cohort, memory, now);
+  if (rest.length === 0) return no(refuse('no_pool', undefined, 'nobody serves the stable revision'));
+  const attempts: Attempt[] = [];
+  while (rest.length > 0 && attempts.length < limits.attempts.value) {
+    const pools = new Set(attempts.map(({ entry }) => entry.description.pool));
+    const elsewhere = rest.filter(({ entry }) => !pools.has(entry.description.pool));
+    const preferred = fastestFirst(request, elsewhere.length ? elsewhere : rest, memory, now);
+    const [choice, rule] = choose(request, preferred, memory, now, random);
+    attempts.push({ entry: choice.entry, model: choice.model, why: `${rule} of ${preferred.length}` });
+    rest = rest.filter(({ agent }) => agent !== choice.agent);
+  }
+  return ok(attempts);
+}
+
+/** Steps 1: one constraint after the other, so that an empty set says which one emptied it. */
+function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Result<Candidate[]> {
+  const { model, language } = request;
+  const known = snapshots.flatMap((snapshot) => candidatesOf(request, snapshot, now));
+  if (known.length === 0) {
+    // An agent that is silent is still listed for a while. With nobody listed, nothing can be said about models.
+    const anybody = snapshots.some((snapshot) => snapshot.entries.length > 0);
+    return no(anybody ? refuse('model_unknown', { model }) : refuse('no_pool', undefined, 'no agent is listed'));
+  }
+  const resident = known.filter(({ zone }) => request.zones.includes(zone));
+  if (resident.length === 0) return no(refuse('residency_mismatch', undefined, 'served in other zones only'));
+  const speaking = resident.filter((candidate) => servesLanguage(candidate.model.languages, language));
+  if (speaking.length === 0) return no(refuse('language_unknown', { model, language: language ?? 'auto' }));
+  const able = speaking.filter(
+    (candidate) =>
+      candidate.able &&
+      candidate.entry.description.suites.includes(request.suite) &&
+      !request.exclude?.has(candidate.agent),
+  );
+  return able.length ? ok(able) : no(refuse('no_pool', undefined, `0 of ${speaking.length} can take the request`));
+}
+
+function candidatesOf({ task, model: name }: RouteRequest, snapshot: Snapshot, now: number): Candidate[] {
+  const fresh = now - snapshot.at <= limits.snapshotStaleMs.value;
+  return snapshot.entries.flatMap((entry) => {
+    const { agent, zone, models } = entry.description;
+    // A roster speaks for its own zone only; an agent listed elsewhere is nowhere.
+    if (zone !== snapshot.zone) return [];
+    const able = fresh && takesWork(healthOf(entry, snapshot.at));
+    return models
+      .filter((model) => model.name === name && model.task === task && ['full', 'canary'].includes(model.stage))
+      .map((model) => ({ entry, model, agent, zone, able }));
+  });
+}
+
+/** Step 2. A canary session falls back to the stable revision; a stable session never meets a canary. */
+function inCohort({ tenant, session, canaryShare = 0 }: RouteRequest, able: readonly Candidate[]): Candidate[] {
+  const stable = able.filter(({ model }) => model.stage === 'full');
+  const canary = able.filter(({ model }) => model.stage === 'canary');
+  return cohortOf(tenant, session, canaryShare) === 'canary' && canary.length ? canary : stable;
+}
+
+/** A9: with somebody waiting, accelerators come first, until all of them are saturated. */
+function fastestFirst(
+  request: RouteRequest,
+  candidates: readonly Candidate[],
+  memory: RouteMemory,
+  now: number,
+): readonly Candidate[] {
+  if (!request.realtime && request.class !== 'realtime') return candidates;
+  const fast = candidates.filter(
+    ({ entry }) => entry.description.accelerator === 'gpu' && !isSaturated(entry, request.class, memory, now),
+  );
+  return fast.length ? fast : candidates;
+}
+
+/**
+ * Step 3: two different candidates by their share of slots, then the cheaper one. Never the cheapest of all: signals
+ * are old by a second, and everybody would run to the same agent.
+ */
+function choose(
+  request: RouteRequest,
+  candidates: readonly Candidate[],
+  memory: RouteMemory,
+  now: number,
+  random: () => number,
+): [Candidate, string] {
+  const first = draw(candidates, random());
+  if (candidates.length === 1) return [first, 'the only one'];
+  const second = draw(
+    candidates.filter((candidate) => candidate !== first),
+    random(),
+  );
+  const entries = candidates.map(({ entry }) => entry);
+  const typical = typicalMs(entries, memory);
+  const cost = ({ entry }: Candidate) => costOf(entry, request.class, memory, now, typical);
+  const [one, other] = [cost(first), cost(second)];
+  if (Math.abs(one - other) <= Math.max(one, other) * limits.costNoise.value) return [first, 'by slots'];
+  return one < other ? [first, 'less loaded'] : [second, 'less loaded'];
+}
+
+function draw(candidates: readonly Candidate[], random: number): Candidate {
+  const total = candidates.reduce((sum, { entry }) => sum + entry.description.slots, 0);
+  let at = random * total;
+  const found = candidates.find(({ entry }) => {
+    at -= entry.description.slots;
+    return at < 0;
+  });
+  return (found ?? candidates.at(-1)) as Candidate;
+}
