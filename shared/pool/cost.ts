@@ -41,13 +41,21 @@ export function costOf(entry: Loaded, ours: RequestClass, memory: RouteMemory, n
   );
 }
 
-/** What a request takes in this fleet as far as anybody knows: the mean of the observed latencies, else of the reports. */
-export function typicalMs(entries: readonly Loaded[], memory: RouteMemory): number {
-  const observed = entries.map((entry) => memory.get(entry.description.agent)?.ewmaMs).filter((ms) => ms !== undefined);
-  const reported = entries.map((entry) => entry.load.serviceMs).filter((ms) => ms > 0);
+/**
+ * What a request takes in this fleet as far as anybody knows: the observed latencies, recent ones before old ones, else
+ * what the agents report. An agent that was slow long ago must not make itself typical.
+ */
+export function typicalMs(entries: readonly Loaded[], memory: RouteMemory, now: number): number {
+  const observed = entries.flatMap(({ description }) => {
+    const { ewmaMs, seen } = memory.get(description.agent) ?? {};
+    if (ewmaMs === undefined || seen === undefined) return [];
+    return [{ value: ewmaMs, weight: weightOf(now - seen, limits.latencyAgeMs.value) }];
+  });
+  const reported = entries.map(({ load }) => ({ value: load.serviceMs, weight: load.serviceMs > 0 ? 1 : 0 }));
   return mean(observed) ?? mean(reported) ?? 1;
 }
 
-function mean(values: readonly number[]): number | undefined {
-  return values.length ? values.reduce((sum, value) => sum + value, 0) / values.length : undefined;
+function mean(values: readonly { readonly value: number; readonly weight: number }[]): number | undefined {
+  const total = values.reduce((sum, { weight }) => sum + weight, 0);
+  return total > 0 ? values.reduce((sum, { value, weight }) => sum + value * weight, 0) / total : undefined;
 }

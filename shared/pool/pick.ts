@@ -149,7 +149,7 @@ function choose(
     random(),
   );
   const entries = candidates.map(({ entry }) => entry);
-  const typical = typicalMs(entries, memory);
+  const typical = typicalMs(entries, memory, now);
   const cost = ({ entry }: Candidate) => costOf(entry, request.class, memory, now, typical);
   const [one, other] = [cost(first), cost(second)];
   if (Math.abs(one - other) <= Math.max(one, other) * limits.costNoise.value) return [first, 'by slots'];

@@ -1,0 +1,92 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { limits } from '../../../shared/limits.ts';
+import { finished, outcomeOf, type RouteMemory, started, withoutEjected } from '../../../shared/pool/memory.ts';
+import { now } from './fleet.ts';
+
+const none: RouteMemory = new Map();
+const trio = ['a', 'b', 'c'].map((agent) => ({ agent, zone: 'eu' }));
+const left = (memory: RouteMemory, at = now) => withoutEjected(trio, memory, at).map(({ agent }) => agent);
+
+function repeat(memory: RouteMemory, times: number, outcome: 'healthy' | 'neutral' | 'failure', at = now): RouteMemory {
+  return Array.from({ length: times }).reduce<RouteMemory>((sum) => finished(sum, 'a', outcome, 50, at), memory);
+}
+
+describe('C6 memory of an isolate', () => {
+  it.each([
+    [200, 'healthy'],
+    [404, 'healthy'],
+    [429, 'neutral'],
+    [500, 'failure'],
+    [502, 'failure'],
+    [503, 'neutral'],
+    [undefined, 'failure'],
+  ])('status %s is %s', (status, outcome) => {
+    expect(outcomeOf(status)).toBe(outcome);
+  });
+
+  it('counts what is outstanding, and changes nothing in place', () => {
+    const one = started(none, 'a');
+    const two = started(one, 'a');
+    expect([none, one, two].map((memory) => memory.get('a')?.outstanding)).toEqual([undefined, 1, 2]);
+    expect(finished(two, 'a', 'healthy', 5, now).get('a')?.outstanding).toBe(1);
+    expect(finished(none, 'a', 'healthy', 5, now).get('a')?.outstanding).toBe(0);
+  });
+
+  it('ejects after failures in a row, for longer each time', () => {
+    const four = repeat(none, limits.ejectFailures.value - 1, 'failure');
+    expect(left(four)).toEqual(['a', 'b', 'c']);
+    expect(left(repeat(repeat(four, 1, 'healthy'), 1, 'failure'))).toEqual(['a', 'b', 'c']);
+    const five = repeat(four, 1, 'failure');
+    const back = now + limits.ejectMs.value;
+    expect([left(five), left(five, back)]).toEqual([
+      ['b', 'c'],
+      ['a', 'b', 'c'],
+    ]);
+    const again = repeat(five, limits.ejectFailures.value, 'failure', back);
+    expect(again.get('a')?.ejected.until).toBe(back + 2 * limits.ejectMs.value);
+    const much = repeat(again, 1000, 'failure', back + limits.ejectMaxMs.value - 1);
+    expect(much.get('a')?.ejected.until).toBeLessThan(back + 2 * limits.ejectMaxMs.value);
+  });
+
+  it('ejects for a share of failures, but not for one of few requests', () => {
+    const mixed = (rounds: number) =>
+      Array.from({ length: rounds }).reduce<RouteMemory>(
+        (sum) => repeat(repeat(sum, 2, 'failure'), 1, 'healthy'),
+        none,
+      );
+    expect(left(mixed(6))).toEqual(['a', 'b', 'c']);
+    expect(left(mixed(7))).toEqual(['b', 'c']);
+  });
+
+  it('does not eject for "busy"', () => {
+    expect(left(repeat(none, 100, 'neutral'))).toEqual(['a', 'b', 'c']);
+  });
+
+  it('never empties a zone, and leaves at least half of it', () => {
+    const entry = fc.record({ zone: fc.constantFrom('eu', 'us'), failed: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(entry, { maxLength: 12 }), (rows) => {
+        const fleet = rows.map(({ zone, failed }, at) => ({ agent: `agent-${at}`, zone, failed }));
+        const memory = fleet
+          .filter(({ failed }) => failed)
+          .flatMap(({ agent }) => Array.from({ length: limits.ejectFailures.value }, () => agent))
+          .reduce<RouteMemory>((sum, agent) => finished(sum, agent, 'failure', 50, now), none);
+        const rest = withoutEjected(fleet, memory, now);
+        for (const zone of ['eu', 'us']) {
+          const [before, after] = [fleet, rest].map((list) => list.filter((one) => one.zone === zone).length);
+          expect(after).toBeGreaterThanOrEqual(Math.ceil((before ?? 0) / 2));
+        }
+        expect(rest).toEqual(expect.arrayContaining(fleet.filter(({ failed }) => !failed)));
+      }),
+    );
+  });
+
+  it('forgets agents that are idle for long', () => {
+    const many = Array.from({ length: limits.rosterAgents.value + 10 }).reduce<RouteMemory>(
+      (sum, _, at) => finished(sum, `agent-${at}`, 'healthy', 5, now),
+      none,
+    );
+    expect(finished(many, 'new', 'healthy', 5, now + limits.ejectMaxMs.value + 1).size).toBe(1);
+  });
+});
