@@ -1,0 +1,148 @@
+import type { Tensor } from '../../../../shared/kserve/tensor.ts';
+import type { Result } from '../../../../shared/result.ts';
+import type { Clock } from '../clock.ts';
+import type { ModelConfig } from '../config/schema.ts';
+import type { VersionStatistics } from '../model/statistics.ts';
+import { type EngineRefusal, refuse } from '../refuse.ts';
+import type { Instance } from '../run/instance.ts';
+import { admit, decide, type Waiting } from './decide.ts';
+import { execute } from './execute.ts';
+import { type BatchPolicy, batchPolicy } from './policy.ts';
+
+/** A checked request on its way to a model. */
+export interface BatchRequest {
+  readonly inputs: readonly Tensor[];
+  readonly outputs: readonly string[];
+  readonly size: number;
+  readonly shape: string;
+  readonly priority: number;
+  readonly timeoutUs: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Nanoseconds a request spent in each stage. */
+export interface Durations {
+  readonly queue: number;
+  readonly input: number;
+  readonly infer: number;
+  readonly output: number;
+}
+
+export type Outcome = Result<{ outputs: readonly Tensor[]; durations: Durations }, EngineRefusal>;
+
+export interface Job extends Waiting {
+  readonly request: BatchRequest;
+  finish(outcome: Outcome): void;
+}
+
+/**
+ * The queue of one model version and the instances it feeds. `decide` thinks; this part holds the entries, sets the
+ * alarm and starts executions. Every job is finished exactly once: sent, expired, cancelled or drained.
+ */
+export class Batcher {
+  readonly #config: ModelConfig;
+  readonly #policy: BatchPolicy;
+  readonly #clock: Clock;
+  readonly #statistics: VersionStatistics;
+  readonly #free: Instance[];
+  readonly #instances: readonly Instance[];
+  #queue: Job[] = [];
+  #turn = 0;
+  #closing = false;
+  #emptied: (() => void) | undefined;
+  #cancelAlarm: (() => void) | undefined;
+  /** With preserve_ordering, the delivery of the batch sent last. */
+  #delivered: Promise<void> = Promise.resolve();
+
+  constructor(config: ModelConfig, instances: readonly Instance[], statistics: VersionStatistics, clock: Clock) {
+    this.#config = config;
+    this.#policy = batchPolicy(config);
+    this.#instances = instances;
+    this.#free = [...instances];
+    this.#statistics = statistics;
+    this.#clock = clock;
+  }
+
+  get pending(): number {
+    return this.#queue.length;
+  }
+
+  enqueue(request: BatchRequest): Promise<Outcome> {
+    if (this.#closing) return Promise.resolve(refuse('UNAVAILABLE', 'the model is being unloaded', 'REJECTED'));
+    if (request.signal?.aborted) return Promise.resolve(cancelled());
+    const now = this.#clock.now();
+    const admitted = admit(this.#queue, this.#policy, request, now);
+    if (!admitted.ok) return Promise.resolve(refuse('UNAVAILABLE', 'Exceeds maximum queue size', 'REJECTED'));
+    const { promise, resolve } = Promise.withResolvers<Outcome>();
+    const abandon = () => this.#leave(job, cancelled());
+    const { size, shape, signal } = request;
+    const job: Job = {
+      ...admitted.value,
+      turn: this.#turn++,
+      size,
+      shape,
+      enqueuedAt: now,
+      request,
+      finish: (outcome) => {
+        signal?.removeEventListener('abort', abandon);
+        resolve(outcome);
+      },
+    };
+    signal?.addEventListener('abort', abandon, { once: true });
+    this.#queue.push(job);
+    this.#advance();
+    return promise;
+  }
+
+  /** Takes a job that still waits out of the queue; one that is running runs to its end. */
+  #leave(job: Job, outcome: Outcome): void {
+    const rest = this.#queue.filter((other) => other !== job);
+    if (rest.length === this.#queue.length) return;
+    this.#queue = rest;
+    job.finish(outcome);
+    this.#advance();
+  }
+
+  #advance(): void {
+    this.#cancelAlarm?.();
+    this.#cancelAlarm = undefined;
+    for (;;) {
+      const now = this.#clock.now();
+      const { expired, send, askAt } = decide(this.#queue, this.#policy, this.#free.length > 0, now);
+      const leaving = new Set<Job>([...expired, ...send]);
+      this.#queue = this.#queue.filter((job) => !leaving.has(job));
+      for (const job of expired) job.finish(refuse('UNAVAILABLE', 'Request timeout expired', 'REJECTED'));
+      if (send.length > 0) {
+        void this.#send(this.#free.shift()!, send, now);
+        continue;
+      }
+      if (askAt !== undefined) this.#cancelAlarm = this.#clock.alarm(askAt, () => this.#advance());
+      if (this.#queue.length === 0 && this.#free.length === this.#instances.length) this.#emptied?.();
+      return;
+    }
+  }
+
+  async #send(instance: Instance, jobs: readonly Job[], now: number): Promise<void> {
+    const before = this.#delivered;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (this.#policy.preserveOrder) this.#delivered = promise;
+    const outcomes = await execute(this.#config, instance, jobs, now, this.#statistics);
+    this.#free.push(instance);
+    if (this.#policy.preserveOrder) await before;
+    for (const [index, job] of jobs.entries()) job.finish(outcomes[index]!);
+    resolve();
+    this.#advance();
+  }
+
+  /** Lets everything queued and running finish, then closes the instances. New requests are refused at once. */
+  async close(): Promise<void> {
+    this.#closing = true;
+    await new Promise<void>((resolve) => {
+      this.#emptied = resolve;
+      this.#advance();
+    });
+    await Promise.all(this.#instances.map((instance) => instance.close()));
+  }
+}
+
+const cancelled = (): Outcome => refuse('CANCELLED', 'Request was cancelled', 'CANCELED');

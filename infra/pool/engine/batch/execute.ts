@@ -1,0 +1,69 @@
+import type { Read } from '../../../../shared/kserve/fault.ts';
+import type { Tensor } from '../../../../shared/kserve/tensor.ts';
+import { ok } from '../../../../shared/result.ts';
+import type { ModelConfig } from '../config/schema.ts';
+import type { VersionStatistics } from '../model/statistics.ts';
+import { refuse } from '../refuse.ts';
+import type { Instance } from '../run/instance.ts';
+import { assemble } from './assemble.ts';
+import type { Job, Outcome } from './batcher.ts';
+import { split } from './split.ts';
+
+interface Run {
+  readonly results: readonly (readonly Tensor[])[];
+  readonly input: number;
+  readonly infer: number;
+  readonly output: number;
+}
+
+const nowNs = (): number => Number(process.hrtime.bigint());
+
+async function attempt(config: ModelConfig, instance: Instance, jobs: readonly Job[]): Promise<Read<Run>> {
+  const began = nowNs();
+  const inputs = assemble(
+    config,
+    jobs.map(({ request }) => request.inputs),
+  );
+  const outputs = config.output
+    .map(({ name }) => name)
+    .filter((name) => jobs.some(({ request }) => request.outputs.includes(name)));
+  const assembled = nowNs();
+  const executed = await instance.run(inputs, outputs);
+  if (!executed.ok) return executed;
+  const back = nowNs();
+  const shares = jobs.map(({ request: { inputs: given, size } }) => ({ inputs: given, size }));
+  const results = split(config, executed.value.tensors, shares);
+  if (!results.ok) return results;
+  const infer = executed.value.inferNs;
+  // Moving tensors to the thread and back is part of "input": it happens before the network can start.
+  const moving = Math.max(0, back - assembled - infer);
+  return ok({ results: results.value, input: assembled - began + moving, infer, output: nowNs() - back });
+}
+
+/**
+ * Runs a batch and says for each job how it ended. When a batch fails its jobs are tried again one by one, so that a
+ * request that the network cannot digest does not take its neighbours with it.
+ */
+export async function execute(
+  config: ModelConfig,
+  instance: Instance,
+  jobs: readonly Job[],
+  startedAt: number,
+  statistics: VersionStatistics,
+): Promise<Outcome[]> {
+  const run = await attempt(config, instance, jobs);
+  if (!run.ok && jobs.length > 1) {
+    const outcomes: Outcome[] = [];
+    for (const job of jobs) outcomes.push(...(await execute(config, instance, [job], startedAt, statistics)));
+    return outcomes;
+  }
+  if (!run.ok) return [refuse('INTERNAL', run.refusal.reason, 'BACKEND')];
+  const { results, input, infer, output } = run.value;
+  const size = jobs.reduce((sum, job) => sum + job.size, 0);
+  statistics.executed(size, { input, infer, output });
+  return jobs.map((job, index) => {
+    const queue = Math.max(0, (startedAt - job.enqueuedAt) * 1000);
+    const wanted = results[index]!.filter(({ name }) => job.request.outputs.includes(name));
+    return ok({ outputs: wanted, durations: { queue, input, infer, output } });
+  });
+}

@@ -1,0 +1,134 @@
+import { fromConfigName } from '../../../../shared/kserve/datatype.ts';
+import { limits } from '../settings.ts';
+import type { Message, ModelConfig } from './schema.ts';
+
+type Rule = (config: ModelConfig) => string | undefined;
+
+/** The first broken rule, or undefined. Most are Triton's own; those that are ours refuse what we would do wrongly. */
+export const checkRules: Rule = (config) => {
+  for (const rule of rules) {
+    const complaint = rule(config);
+    if (complaint !== undefined) return complaint;
+  }
+  return undefined;
+};
+
+/** Refused rather than reported, because a model that runs without them would give other answers or less safety. */
+const unsupported: Rule = (config) => {
+  if (config.sequence_batching) return 'sequence_batching is not yet supported by this engine';
+  if (config.model_transaction_policy?.decoupled) return 'decoupled models are not supported by this engine';
+  if (config.model_repository_agents) return 'model_repository_agents cannot run in this engine';
+  for (const tensor of [...config.input, ...config.output]) {
+    if (tensor.is_shape_tensor) return `'${tensor.name}': is_shape_tensor needs TensorRT`;
+    if (tensor.is_non_linear_format_io) return `'${tensor.name}': is_non_linear_format_io needs TensorRT`;
+  }
+  return undefined;
+};
+
+const sizes: Rule = (config) => (config.max_batch_size < 0 ? "'max_batch_size' must be non-negative" : undefined);
+
+type Io = { name: string; data_type: string; dims: number[]; reshape: Message<'Reshape'> | undefined };
+
+function checkIo(kind: string, list: readonly Io[]): string | undefined {
+  const seen = new Set<string>();
+  for (const { name, data_type, dims, reshape } of list) {
+    if (name === '') return `an ${kind} has no name`;
+    if (seen.has(name)) return `${kind} '${name}' is given twice`;
+    seen.add(name);
+    if (fromConfigName(data_type) === undefined) return `${kind} '${name}' must specify 'data_type'`;
+    if (dims.length === 0 && !reshape) return `${kind} '${name}' must specify 'dims'`;
+    if (dims.some((dim) => dim < 1 && dim !== -1)) return `${kind} '${name}': a dimension must be positive or -1`;
+    if (reshape && !sameVolume(dims, reshape.shape)) return `${kind} '${name}' has different size for dims and reshape`;
+  }
+  return undefined;
+}
+
+/** Free dimensions are matched in order, so their number must agree, and so must the product of the others. */
+function sameVolume(dims: readonly number[], shape: readonly number[]): boolean {
+  const volume = (list: readonly number[]) => list.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
+  const free = (list: readonly number[]) => list.filter((dim) => dim === -1).length;
+  return shape.every((dim) => dim >= 1 || dim === -1) && volume(dims) === volume(shape) && free(dims) === free(shape);
+}
+
+const tensors: Rule = (config) => checkIo('input', config.input) ?? checkIo('output', config.output);
+
+const batching: Rule = ({ dynamic_batching: batcher, max_batch_size: largest }) => {
+  if (!batcher) return undefined;
+  for (const size of batcher.preferred_batch_size) {
+    if (size <= 0) return 'dynamic batching preferred size must be positive';
+    if (size > largest) return 'dynamic batching preferred size must be <= max batch size';
+  }
+  const levels = batcher.priority_levels;
+  const wrong = (level: number) => level < 1 || level > levels;
+  if (levels > 0) {
+    if (wrong(batcher.default_priority_level)) return `default priority level must be in range [1, ${levels}]`;
+    if (Object.keys(batcher.priority_queue_policy).some((key) => wrong(Number(key)))) {
+      return `priority queue policy must have priority level in range [1, ${levels}]`;
+    }
+  }
+  if (!batcher.preserve_ordering) return undefined;
+  if (levels > 1) return "only one priority level is allowed when 'preserve_ordering' is true";
+  const policies = [batcher.default_queue_policy, ...Object.values(batcher.priority_queue_policy)];
+  if (policies.some((policy) => policy?.default_timeout_microseconds && policy.timeout_action === 'DELAY')) {
+    return "queue policy can not have DELAY as timeout action when 'preserve_ordering' is true";
+  }
+  return undefined;
+};
+
+const batchTensors: Rule = ({ batch_input, batch_output, input, output }) => {
+  const inputs = new Set(input.map(({ name }) => name));
+  for (const { target_name, source_input, data_type, kind } of batch_input) {
+    const called = `batch input ${kind}`;
+    if (target_name.length !== 1) return `${called} expects 1 target name`;
+    if (source_input.length !== 1) return `${called} expects 1 source input`;
+    if (data_type !== 'TYPE_INT32' && data_type !== 'TYPE_FP32') return `${called} must be TYPE_INT32 or TYPE_FP32`;
+    // Inputs may be left to the model file, and then the source is checked against it.
+    if (inputs.size > 0 && !inputs.has(source_input[0]!)) return `${called}: unknown source input '${source_input[0]}'`;
+  }
+  for (const { target_name, source_input, kind } of batch_output) {
+    if (source_input.length !== 1) return `batch output ${kind} expects 1 source input`;
+    const unknown = target_name.find((name) => !output.some((known) => known.name === name));
+    if (unknown !== undefined) return `batch output ${kind}: unknown target '${unknown}'`;
+    if (!inputs.has(source_input[0]!)) return `batch output ${kind}: unknown source input '${source_input[0]}'`;
+  }
+  return undefined;
+};
+
+const instances: Rule = (config) => {
+  if (config.ensemble_scheduling) {
+    if (config.instance_group.length > 0) return 'instance group should not be specified for ensembles';
+    return config.model_warmup.length > 0 ? 'model_warmup should not be specified for ensembles' : undefined;
+  }
+  if (config.instance_group.some(({ count }) => count < 0)) return 'instance count must not be negative';
+  const total = config.instance_group.reduce((sum, { count }) => sum + count, 0);
+  if (total > limits.instancesPerModel) return `${total} instances are over this engine's ${limits.instancesPerModel}`;
+  return config.instance_group.every(({ passive }) => passive) ? 'every instance group is passive' : undefined;
+};
+
+const ensemble: Rule = ({ ensemble_scheduling: scheduling, input, output }) => {
+  if (!scheduling) return undefined;
+  if (scheduling.step.length === 0) return 'an ensemble needs at least one step';
+  if (scheduling.step.length > limits.ensembleSteps) return `more than ${limits.ensembleSteps} ensemble steps`;
+  if (input.length === 0 || output.length === 0) return 'an ensemble must specify its inputs and outputs';
+  for (const [index, step] of scheduling.step.entries()) {
+    if (step.model_name === '') return `ensemble step ${index} has no model_name`;
+    if (step.model_namespace !== '') return `ensemble step ${index}: model namespaces are not supported`;
+    if (Object.keys(step.input_map).length === 0) return `ensemble step ${index} must have at least one input_map`;
+    if (Object.keys(step.output_map).length === 0) return `ensemble step ${index} must have at least one output_map`;
+  }
+  return undefined;
+};
+
+const warmups: Rule = ({ model_warmup, max_batch_size }) => {
+  for (const { name, batch_size, inputs, count } of model_warmup) {
+    if (batch_size > max_batch_size) return `warm-up '${name}': batch_size is over max_batch_size`;
+    if (count > limits.warmupCount) return `warm-up '${name}': count is over ${limits.warmupCount}`;
+    for (const [input, { data_type, dims }] of Object.entries(inputs)) {
+      if (fromConfigName(data_type) === undefined) return `warm-up '${name}': input '${input}' has no data_type`;
+      if (dims.some((dim) => dim < 1)) return `warm-up '${name}': input '${input}' needs positive dims`;
+    }
+  }
+  return undefined;
+};
+
+const rules: readonly Rule[] = [unsupported, sizes, tensors, batching, batchTensors, instances, ensemble, warmups];

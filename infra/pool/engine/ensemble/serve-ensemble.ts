@@ -1,0 +1,99 @@
+import type { Tensor } from '../../../../shared/kserve/tensor.ts';
+import { ok, type Result } from '../../../../shared/result.ts';
+import type { Durations } from '../batch/batcher.ts';
+import type { Clock } from '../clock.ts';
+import type { ModelConfig } from '../config/schema.ts';
+import { type Call, checkRequest } from '../model/check-request.ts';
+import type { Answer, Served } from '../model/served.ts';
+import type { VersionStatistics } from '../model/statistics.ts';
+import { type EngineRefusal, refuse } from '../refuse.ts';
+import { neededSteps, type Plan, type Step } from './plan.ts';
+
+/** Finds the model of a step at the moment it is needed, so that a reloaded model is used without reloading this one. */
+export type Find = (name: string, version: number | undefined) => Result<Served, EngineRefusal>;
+
+/** An ensemble as something that takes requests. It has no queue and no memory of its own: its steps have. */
+export function serveEnsemble(
+  config: ModelConfig,
+  version: number,
+  plan: Plan,
+  find: Find,
+  statistics: VersionStatistics,
+  clock: Clock,
+): Served {
+  return {
+    name: config.name,
+    version,
+    config,
+    statistics,
+    pending: 0,
+    async infer(call: Call): Promise<Answer> {
+      const began = clock.now();
+      const elapsedNs = () => (clock.now() - began) * 1000;
+      const checked = checkRequest(config, call);
+      const answer = checked.ok
+        ? await walk(config.name, neededSteps(plan, checked.value.outputs), checked.value.outputs, call, find)
+        : refuse('INVALID_ARG', checked.refusal.reason);
+      if (answer.ok && checked.ok) {
+        statistics.executed(checked.value.size, answer.value.durations);
+        statistics.succeeded(checked.value.size, elapsedNs(), answer.value.durations);
+      } else statistics.failed('OTHER', elapsedNs());
+      return answer;
+    },
+    close: async () => {},
+  };
+}
+
+const add = (a: Durations, b: Durations): Durations => ({
+  queue: a.queue + b.queue,
+  input: a.input + b.input,
+  infer: a.infer + b.infer,
+  output: a.output + b.output,
+});
+
+/** Each step starts as soon as its tensors are there; the first refusal stops what has not started. */
+async function walk(
+  name: string,
+  steps: readonly Step[],
+  outputs: readonly string[],
+  call: Call,
+  find: Find,
+): Promise<Answer> {
+  const stop = new AbortController();
+  const signal = call.signal ? AbortSignal.any([call.signal, stop.signal]) : stop.signal;
+  const tensors = new Map(call.inputs.map((tensor) => [tensor.name, tensor]));
+  const ready = new Map<string, Promise<void>>();
+  let durations: Durations = { queue: 0, input: 0, infer: 0, output: 0 };
+  let refusal: EngineRefusal | undefined;
+
+  const start = async (step: Step): Promise<void> => {
+    await Promise.all(Object.values(step.input_map).map((tensor) => ready.get(tensor)));
+    if (refusal) return;
+    const answer = await runStep(step, tensors, { ...call, signal }, find);
+    if (!answer.ok) {
+      refusal ??= answer.refusal;
+      stop.abort();
+      return;
+    }
+    durations = add(durations, answer.value.durations);
+    for (const tensor of answer.value.outputs) {
+      const target = step.output_map[tensor.name]!;
+      tensors.set(target, { ...tensor, name: target });
+    }
+  };
+  for (const step of steps) {
+    const done = start(step);
+    for (const tensor of Object.values(step.output_map)) ready.set(tensor, done);
+  }
+  await Promise.all(ready.values());
+  if (refusal) return refuse(refusal.code, `in ensemble '${name}', ${refusal.text}`, refusal.failure);
+  return ok({ outputs: outputs.map((output) => tensors.get(output)!), durations });
+}
+
+async function runStep(step: Step, tensors: ReadonlyMap<string, Tensor>, call: Call, find: Find): Promise<Answer> {
+  const served = find(step.model_name, step.model_version > 0 ? step.model_version : undefined);
+  if (!served.ok) return served;
+  const inputs = Object.entries(step.input_map).map(([name, tensor]) => ({ ...tensors.get(tensor)!, name }));
+  const { priority, timeoutUs, signal } = call;
+  return served.value.infer({ inputs, outputs: Object.keys(step.output_map), priority, timeoutUs, signal });
+}

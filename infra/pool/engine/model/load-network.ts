@@ -1,0 +1,64 @@
+import { access } from 'node:fs/promises';
+import path from 'node:path';
+import { fault, type Read } from '../../../../shared/kserve/fault.ts';
+import { ok } from '../../../../shared/result.ts';
+import { systemClock } from '../clock.ts';
+import { instanceCount } from '../config/settle.ts';
+import { type Instance, openInstance } from '../run/instance.ts';
+import { limits } from '../settings.ts';
+import { matchInfo } from './match-info.ts';
+import type { ModelFiles } from './read-model.ts';
+import { serveNetwork } from './serve-network.ts';
+import type { Served } from './served.ts';
+import type { VersionStatistics } from './statistics.ts';
+import { warmUp } from './warm-up.ts';
+
+/** Threads of one execution: the model's own wish, as Triton's ONNX Runtime backend spells it, or the engine's setting. */
+function threads(files: ModelFiles, key: string, usual: number): number {
+  const wish = Number(files.config.parameters[key]?.string_value);
+  return Number.isSafeInteger(wish) && wish > 0 ? Math.min(wish, limits.threadsPerInstance) : usual;
+}
+
+async function openAll(count: number, open: () => Promise<Read<Instance>>): Promise<Read<Instance[]>> {
+  const opened = await Promise.all(Array.from({ length: count }, open));
+  const instances = opened.filter((one) => one.ok).map((one) => one.value);
+  const failed = opened.find((one) => !one.ok);
+  if (!failed) return ok(instances);
+  await Promise.all(instances.map((instance) => instance.close()));
+  return failed;
+}
+
+/** Opens every instance of one version, checks the file against its configuration, warms it up. */
+export async function loadNetwork(
+  files: ModelFiles,
+  version: number,
+  statistics: VersionStatistics,
+  intraThreads: number,
+): Promise<Read<Served>> {
+  const began = performance.now();
+  const modelPath = path.join(files.directory, String(version), files.config.default_model_filename);
+  if (path.relative(files.directory, modelPath).startsWith('..'))
+    return fault('default_model_filename leaves the model directory');
+  try {
+    await access(modelPath);
+  } catch {
+    return fault(`unable to find '${version}/${files.config.default_model_filename}'`);
+  }
+  const opened = await openAll(instanceCount(files.config), () =>
+    openInstance({
+      modelPath,
+      intraThreads: threads(files, 'intra_op_thread_count', intraThreads),
+      interThreads: threads(files, 'inter_op_thread_count', 1),
+    }),
+  );
+  if (!opened.ok) return opened;
+  const instances = opened.value;
+  const config = matchInfo(files.config, instances[0]!.info);
+  const warm = config.ok ? await warmUp(config.value, files.directory, instances) : config;
+  if (!warm.ok || !config.ok) {
+    await Promise.all(instances.map((instance) => instance.close()));
+    return warm.ok ? fault('unreachable') : warm;
+  }
+  statistics.loadSeconds = (performance.now() - began) / 1000;
+  return ok(serveNetwork(config.value, version, instances, statistics, systemClock));
+}

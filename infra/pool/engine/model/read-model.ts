@@ -1,0 +1,66 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { fault, type Read } from '../../../../shared/kserve/fault.ts';
+import { ok } from '../../../../shared/result.ts';
+import { parseJson } from '../config/parse-json.ts';
+import { parseText } from '../config/parse-text.ts';
+import type { ModelConfig } from '../config/schema.ts';
+import { chooseVersions, isEnsemble, settle } from '../config/settle.ts';
+import { emptyMessage } from '../config/value.ts';
+import { limits } from '../settings.ts';
+
+/** A model as its directory describes it, before anything is loaded. */
+export interface ModelFiles {
+  readonly directory: string;
+  readonly config: ModelConfig;
+  /** Versions to serve, highest first. */
+  readonly versions: readonly number[];
+  /** Changes whenever a load would give something else. */
+  readonly fingerprint: string;
+}
+
+/** A name that stays inside the repository: one path segment, no hidden file. */
+export const isModelName = (name: string): boolean => /^[^./\\\0][^/\\\0]{0,255}$/.test(name);
+
+async function readConfig(directory: string): Promise<Read<ModelConfig>> {
+  const file = path.join(directory, 'config.pbtxt');
+  try {
+    const { size } = await stat(file);
+    if (size > limits.configBytes) return fault(`config.pbtxt is over ${limits.configBytes} bytes`);
+    const parsed = parseText(await readFile(file, 'utf8'));
+    return parsed.ok ? parsed : fault(`config.pbtxt ${parsed.refusal.reason}`);
+  } catch (error) {
+    // Without a file everything is taken from the model itself, as in Triton.
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ok(emptyMessage('ModelConfig'));
+    return fault(`config.pbtxt cannot be read: ${(error as NodeJS.ErrnoException).code}`);
+  }
+}
+
+/** Names, sizes and times of everything below the directory: what a reload could notice. */
+async function fingerprintOf(directory: string, override: string | undefined): Promise<string> {
+  const hash = createHash('sha256').update(override ?? '');
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => !entry.isDirectory()).map((entry) => path.join(entry.parentPath, entry.name));
+  for (const file of files.sort()) {
+    const { size, mtimeMs } = await stat(file);
+    hash.update(`${file}\0${size}\0${mtimeMs}\n`);
+  }
+  return hash.digest('hex');
+}
+
+/** `override` is a whole configuration as JSON that replaces the file until the next load without one. */
+export async function readModel(repository: string, name: string, override?: string): Promise<Read<ModelFiles>> {
+  const directory = path.join(repository, name);
+  const given = override === undefined ? await readConfig(directory) : parseJson(override);
+  if (!given.ok) return given;
+  const config = settle(given.value, name);
+  if (!config.ok) return config;
+  const entries = await readdir(directory, { withFileTypes: true });
+  const present = entries.filter((entry) => entry.isDirectory() && /^[1-9]\d{0,14}$/.test(entry.name));
+  // An ensemble has no files, and an empty version directory does not survive git: it is version 1 without one.
+  const numbers = present.length === 0 && isEnsemble(config.value) ? [1] : present.map((entry) => Number(entry.name));
+  const versions = chooseVersions(config.value, numbers);
+  if (versions.length === 0) return fault('at least one version must be available under the version policy');
+  return ok({ directory, config: config.value, versions, fingerprint: await fingerprintOf(directory, override) });
+}

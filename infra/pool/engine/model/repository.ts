@@ -1,0 +1,209 @@
+import { readdir } from 'node:fs/promises';
+import type { IndexEntry } from '../../../../shared/kserve/repository.ts';
+import { ok, type Result } from '../../../../shared/result.ts';
+import { systemClock } from '../clock.ts';
+import { isEnsemble } from '../config/settle.ts';
+import { listUnhonoured } from '../config/unhonoured.ts';
+import { planEnsemble } from '../ensemble/plan.ts';
+import { serveEnsemble } from '../ensemble/serve-ensemble.ts';
+import { log } from '../log.ts';
+import { type EngineRefusal, refuse } from '../refuse.ts';
+import { limits, type Settings } from '../settings.ts';
+import { loadNetwork } from './load-network.ts';
+import { isModelName, type ModelFiles, readModel } from './read-model.ts';
+import type { Served } from './served.ts';
+import { Slot } from './slot.ts';
+
+type Done = Result<void, EngineRefusal>;
+const done: Done = ok(undefined);
+
+/**
+ * The models of one directory and what is loaded of them. Loads and unloads run one after the other: two at once would
+ * only fight over memory, and the order of their effects would be anyone's guess.
+ */
+export class Repository {
+  readonly #settings: Settings;
+  readonly #slots = new Map<string, Slot>();
+  #tail: Promise<unknown> = Promise.resolve();
+  #started = false;
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  /** Loads what the settings ask for. A model that fails is unready with its reason; the others serve. */
+  async start(): Promise<void> {
+    for (const name of this.#settings.models ?? (await this.#list())) await this.load(name, undefined);
+    this.#started = true;
+  }
+
+  async #list(): Promise<string[]> {
+    const entries = await readdir(this.#settings.repository, { withFileTypes: true });
+    const names = entries.filter((entry) => entry.isDirectory() && isModelName(entry.name)).map(({ name }) => name);
+    if (names.length > limits.models)
+      throw new Error(`the repository has ${names.length} models, over ${limits.models}`);
+    return names.sort();
+  }
+
+  get ready(): boolean {
+    return this.#started && [...this.#slots.values()].every((slot) => slot.healthy);
+  }
+
+  get served(): Served[] {
+    return [...this.#slots.values()].flatMap((slot) => [...slot.served.values()]);
+  }
+
+  readonly find = (name: string, version: number | undefined): Result<Served, EngineRefusal> => {
+    const slot = this.#slots.get(name);
+    const called = `Request for unknown model: '${name}'`;
+    if (!slot || slot.state === undefined) return refuse('NOT_FOUND', `${called} is not found`);
+    const found = version === undefined ? slot.latest : slot.served.get(version);
+    if (found) return ok(found);
+    if (slot.served.size > 0) return refuse('NOT_FOUND', `${called} version ${version} is not found`);
+    return refuse('UNAVAILABLE', `${called} has no available versions${slot.reason && `: ${slot.reason}`}`);
+  };
+
+  unhonoured(name: string): string[] {
+    const files = this.#slots.get(name)?.files;
+    return files ? listUnhonoured(files.config) : [];
+  }
+
+  async index(readyOnly: boolean): Promise<IndexEntry[]> {
+    const names = new Set([...(await this.#list()), ...this.#slots.keys()]);
+    const entries = [...names].sort().flatMap((name) => (this.#slots.get(name) ?? new Slot(name)).describe());
+    return readyOnly ? entries.filter(({ state }) => state === 'READY') : entries;
+  }
+
+  #inTurn<T>(act: () => Promise<T>): Promise<T> {
+    const result = this.#tail.then(act);
+    this.#tail = result.catch(() => {});
+    return result;
+  }
+
+  load(name: string, override: string | undefined): Promise<Done> {
+    return this.#inTurn(async () => {
+      const loaded = await this.#load(name, override, []);
+      this.#settleEnsembles();
+      if (!loaded.ok) return loaded;
+      const slot = this.#slots.get(name);
+      return slot?.served.size ? done : refuse('INVALID_ARG', `load failed for model '${name}': ${slot?.reason ?? ''}`);
+    });
+  }
+
+  async #load(name: string, override: string | undefined, above: readonly string[]): Promise<Done> {
+    if (!isModelName(name) || !(await this.#list()).includes(name)) {
+      return refuse('NOT_FOUND', `failed to load '${name}', no such model in the repository`);
+    }
+    const slot = this.#slots.get(name) ?? new Slot(name);
+    this.#slots.set(name, slot);
+    slot.wanted = true;
+    const files = await readModel(this.#settings.repository, name, override);
+    if (!files.ok) return this.#fail(slot, files.refusal.reason);
+    if (slot.served.size > 0 && slot.files?.fingerprint === files.value.fingerprint) return done;
+    const loaded = isEnsemble(files.value.config)
+      ? await this.#loadEnsemble(slot, files.value, [...above, name])
+      : await this.#loadVersions(slot, files.value);
+    if (loaded.ok) for (const what of listUnhonoured(files.value.config)) log('not honoured', { model: name, what });
+    return loaded;
+  }
+
+  /** What served before goes on serving; only a model with nothing to fall back on becomes unavailable. */
+  #fail(slot: Slot, reason: string): Done {
+    log('load failed', { model: slot.name, reason });
+    if (slot.served.size === 0) slot.rest('UNAVAILABLE', reason);
+    return refuse('INVALID_ARG', `load failed for model '${slot.name}': ${reason}`);
+  }
+
+  async #loadVersions(slot: Slot, files: ModelFiles): Promise<Done> {
+    if (slot.served.size === 0) slot.rest('LOADING', '');
+    const fresh: Served[] = [];
+    for (const version of files.versions) {
+      const loaded = await loadNetwork(files, version, slot.statistics(version), this.#settings.intraThreads);
+      if (!loaded.ok) {
+        await Promise.all(fresh.map((one) => one.close()));
+        return this.#fail(slot, `version ${version}: ${loaded.refusal.reason}`);
+      }
+      fresh.push(loaded.value);
+    }
+    const old = [...slot.served.values()];
+    slot.files = files;
+    slot.serve(fresh);
+    log('model ready', { model: slot.name, versions: files.versions.join(',') });
+    await Promise.all(old.map((one) => one.close()));
+    return done;
+  }
+
+  /** Loads what the ensemble is made of; whether it can serve is then decided with all the others. */
+  async #loadEnsemble(slot: Slot, files: ModelFiles, above: readonly string[]): Promise<Done> {
+    for (const { model_name: part } of files.config.ensemble_scheduling?.step ?? []) {
+      if (above.includes(part)) return this.#fail(slot, `the ensembles form a circle: ${[...above, part].join(' → ')}`);
+      if (this.#slots.get(part)?.served.size) continue;
+      const loaded = await this.#load(part, undefined, above);
+      if (!loaded.ok) log('part failed', { model: slot.name, part });
+      this.#settleEnsembles();
+    }
+    slot.files = files;
+    slot.rest('UNAVAILABLE', 'not checked yet');
+    return done;
+  }
+
+  /** Ensembles follow their parts: checked anew after every change, ready or not with a reason. Repeated while it helps. */
+  #settleEnsembles(): void {
+    const ensembles = [...this.#slots.values()].filter(
+      (slot) => slot.wanted && slot.files && isEnsemble(slot.files.config),
+    );
+    for (let changed = true; changed; ) {
+      changed = false;
+      for (const slot of ensembles) {
+        const before = slot.served.size > 0;
+        this.#settleEnsemble(slot, slot.files!);
+        changed ||= before !== slot.served.size > 0;
+      }
+    }
+  }
+
+  #settleEnsemble(slot: Slot, { config, versions }: ModelFiles): void {
+    const plan = planEnsemble(config, ({ model_name, model_version }) => {
+      const part = this.find(model_name, model_version > 0 ? model_version : undefined);
+      return part.ok ? part.value.config : undefined;
+    });
+    if (!plan.ok) {
+      slot.rest('UNAVAILABLE', plan.refusal.reason);
+      return;
+    }
+    const serve = (version: number) =>
+      serveEnsemble(config, version, plan.value, this.find, slot.statistics(version), systemClock);
+    slot.serve(versions.map(serve));
+  }
+
+  /** Returns when the memory is free, not before. Unloading what is not loaded is a success, as in Triton. */
+  unload(name: string, withParts: boolean): Promise<Done> {
+    return this.#inTurn(async () => {
+      const slot = this.#slots.get(name);
+      if (!slot) return done;
+      const parts = withParts ? (slot.files?.config.ensemble_scheduling?.step ?? []) : [];
+      for (const target of [slot, ...parts.map(({ model_name }) => this.#slots.get(model_name))]) {
+        if (target) await this.#unload(target);
+      }
+      return done;
+    });
+  }
+
+  async #unload(slot: Slot): Promise<void> {
+    const old = [...slot.served.values()];
+    slot.wanted = false;
+    slot.rest('UNLOADING', '');
+    this.#settleEnsembles();
+    await Promise.all(old.map((one) => one.close()));
+    slot.rest('UNAVAILABLE', 'unloaded');
+    log('model unloaded', { model: slot.name });
+  }
+
+  /** Drains everything. */
+  close(): Promise<void> {
+    return this.#inTurn(async () => {
+      this.#started = false;
+      await Promise.all(this.served.map((one) => one.close()));
+    });
+  }
+}

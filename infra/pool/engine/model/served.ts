@@ -1,0 +1,22 @@
+import type { Tensor } from '../../../../shared/kserve/tensor.ts';
+import type { Result } from '../../../../shared/result.ts';
+import type { Durations } from '../batch/batcher.ts';
+import type { ModelConfig } from '../config/schema.ts';
+import type { EngineRefusal } from '../refuse.ts';
+import type { Call } from './check-request.ts';
+import type { VersionStatistics } from './statistics.ts';
+
+export type Answer = Result<{ outputs: readonly Tensor[]; durations: Durations }, EngineRefusal>;
+
+/** One version of a model that takes requests: a network with its batcher, or an ensemble. */
+export interface Served {
+  readonly name: string;
+  readonly version: number;
+  readonly config: ModelConfig;
+  readonly statistics: VersionStatistics;
+  /** Requests waiting in the queue now. */
+  readonly pending: number;
+  infer(call: Call): Promise<Answer>;
+  /** Finishes what is queued and running, then gives the memory back. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { datatypes, fromConfigName } from '../../../../shared/kserve/datatype.ts';
+import { fault, type Read } from '../../../../shared/kserve/fault.ts';
+import { checkTensor, elementCount, type Tensor } from '../../../../shared/kserve/tensor.ts';
+import { ok } from '../../../../shared/result.ts';
+import { assemble } from '../batch/assemble.ts';
+import type { Message, ModelConfig } from '../config/schema.ts';
+import type { Instance } from '../run/instance.ts';
+import { limits } from '../settings.ts';
+import { checkRequest } from './check-request.ts';
+
+/** Runs every warm-up sample on every instance. A model is not ready before, and does not load if one fails. */
+export async function warmUp(
+  config: ModelConfig,
+  directory: string,
+  instances: readonly Instance[],
+): Promise<Read<void>> {
+  for (const sample of config.model_warmup) {
+    const inputs: Tensor[] = [];
+    for (const [name, input] of Object.entries(sample.inputs)) {
+      const tensor = await sampleTensor(config, sample, name, input, directory);
+      if (!tensor.ok) return tensor;
+      inputs.push(tensor.value);
+    }
+    const checked = checkRequest(config, { inputs, outputs: [] });
+    if (!checked.ok) return fault(`warm-up '${sample.name}': ${checked.refusal.reason}`);
+    const runs = instances.map((instance) => runSample(config, sample, instance, inputs, checked.value.outputs));
+    const failed = (await Promise.all(runs)).find((run) => !run.ok);
+    if (failed) return failed;
+  }
+  return ok(undefined);
+}
+
+async function runSample(
+  config: ModelConfig,
+  sample: Message<'Warmup'>,
+  instance: Instance,
+  inputs: readonly Tensor[],
+  outputs: readonly string[],
+): Promise<Read<void>> {
+  for (let turn = 0; turn < Math.max(1, sample.count); turn++) {
+    const run = await instance.run(assemble(config, [inputs]), outputs);
+    if (!run.ok) return fault(`warm-up '${sample.name}' failed: ${run.refusal.reason}`);
+  }
+  return ok(undefined);
+}
+
+async function sampleTensor(
+  config: ModelConfig,
+  sample: Message<'Warmup'>,
+  name: string,
+  input: Message<'WarmupInput'>,
+  directory: string,
+): Promise<Read<Tensor>> {
+  const datatype = fromConfigName(input.data_type)!;
+  const shape = config.max_batch_size > 0 ? [Math.max(1, sample.batch_size), ...input.dims] : input.dims;
+  const elements = elementCount(shape);
+  if (elements === undefined || elements > limits.warmupElements)
+    return fault(`warm-up '${sample.name}': '${name}' is too large`);
+  if (input.input_data_file !== undefined) {
+    const file = input.input_data_file;
+    if (path.basename(file) !== file)
+      return fault(`warm-up '${sample.name}': '${file}' must be a file of the warmup folder`);
+    try {
+      const read = checkTensor({ name, datatype, shape, bytes: await readFile(path.join(directory, 'warmup', file)) });
+      return read.ok ? read : fault(`warm-up '${sample.name}': ${read.refusal.reason}`);
+    } catch {
+      return fault(`warm-up '${sample.name}': '${file}' cannot be read`);
+    }
+  }
+  // Zeroes also stand for empty strings: each element is then a length of 0.
+  const bytes = new Uint8Array(elements * (datatypes[datatype].bytes || 4));
+  if (input.random_data && datatype !== 'BYTES') fillRandom(bytes, datatype);
+  return ok({ name, datatype, shape, bytes });
+}
+
+/** Floats get small finite values: random bits would be NaN and infinity, which no caller sends. */
+function fillRandom(bytes: Uint8Array, datatype: Tensor['datatype']): void {
+  const view = new DataView(bytes.buffer);
+  const put = {
+    FP32: (at: number) => view.setFloat32(at, Math.random(), true),
+    FP64: (at: number) => view.setFloat64(at, Math.random(), true),
+  };
+  const width = datatypes[datatype].bytes;
+  if (datatype !== 'FP32' && datatype !== 'FP64') return;
+  for (let at = 0; at < bytes.byteLength; at += width) put[datatype](at);
+}

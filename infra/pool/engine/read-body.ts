@@ -1,0 +1,62 @@
+import type { IncomingMessage } from 'node:http';
+import { promisify } from 'node:util';
+import { gunzip, inflate } from 'node:zlib';
+import { ok, type Result } from '../../../shared/result.ts';
+import { type EngineRefusal, refuse } from './refuse.ts';
+import { limits } from './settings.ts';
+
+const unpackers: Record<string, (data: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>> = {
+  gzip: promisify(gunzip) as never,
+  deflate: promisify(inflate) as never,
+};
+
+const tooLarge = () =>
+  refuse('INVALID_ARG', `request size is over the maximum input size of ${limits.bodyBytes} bytes`, 'REJECTED');
+
+/** Memory that request bodies may take altogether. A body holds its share until its response is over. */
+export class BodyBudget {
+  #used = 0;
+  /** Whether there was room; what was taken must be given back. */
+  take(bytes: number): boolean {
+    if (this.#used + bytes > limits.bodyBytesInFlight) return false;
+    this.#used += bytes;
+    return true;
+  }
+  give(bytes: number): void {
+    this.#used -= bytes;
+  }
+}
+
+/** Reads the whole body under both bounds and unpacks it. `hold` is told how much of the budget it took. */
+export async function readBody(
+  request: IncomingMessage,
+  budget: BodyBudget,
+  hold: (bytes: number) => void,
+): Promise<Result<Uint8Array, EngineRefusal>> {
+  const busy = () => refuse('UNAVAILABLE', 'too many request bodies are in memory, try again', 'REJECTED');
+  const announced = Number(request.headers['content-length'] ?? 0);
+  if (announced > limits.bodyBytes) return tooLarge();
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.byteLength;
+    if (length > limits.bodyBytes) return tooLarge();
+    if (!budget.take(chunk.byteLength)) return busy();
+    hold(chunk.byteLength);
+    chunks.push(chunk);
+  }
+  const body = Buffer.concat(chunks, length);
+  const encoding = request.headers['content-encoding'];
+  if (encoding === undefined || encoding === 'identity') return ok(body);
+  const unpack = Object.hasOwn(unpackers, encoding) ? unpackers[encoding] : undefined;
+  if (!unpack) return refuse('UNSUPPORTED', `content-encoding '${encoding.slice(0, 40)}' is not supported`);
+  try {
+    const plain = await unpack(body, { maxOutputLength: limits.bodyBytes });
+    if (!budget.take(plain.byteLength)) return busy();
+    hold(plain.byteLength);
+    return ok(plain);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') return tooLarge();
+    return refuse('INVALID_ARG', `the body is not valid ${encoding}`);
+  }
+}

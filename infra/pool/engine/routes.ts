@@ -1,0 +1,111 @@
+import type { z } from 'zod';
+import { describe } from '../../../shared/kserve/infer-request.ts';
+import { indexRequest, loadRequest, unloadRequest } from '../../../shared/kserve/repository.ts';
+import { ok, type Result } from '../../../shared/result.ts';
+import type { Answer } from './answer.ts';
+import { empty, json, refused } from './answer.ts';
+import { infer } from './infer.ts';
+import { modelMetadata, serverMetadata } from './metadata.ts';
+import type { Repository } from './model/repository.ts';
+import type { Served } from './model/served.ts';
+import { type EngineRefusal, refuse } from './refuse.ts';
+
+/** A request as the routes see it. */
+export interface Asked {
+  readonly model: string;
+  readonly version: number | undefined;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Uint8Array;
+  readonly signal: AbortSignal;
+}
+
+type Act = (repository: Repository, asked: Asked) => Answer | Promise<Answer>;
+
+interface Route {
+  readonly method: 'GET' | 'POST';
+  readonly path: RegExp;
+  readonly act: Act;
+}
+
+const model = '/v2/models/(?<model>[^/]+)(?:/versions/(?<version>[0-9]{1,15}))?';
+const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
+
+/** Runs `act` on the model that was asked for. */
+const onModel =
+  (act: (served: Served, repository: Repository) => Answer): Act =>
+  (repository, asked) => {
+    const served = repository.find(asked.model, asked.version);
+    return served.ok ? act(served.value, repository) : refused(served.refusal);
+  };
+
+const statistics = (served: readonly Served[]): Answer =>
+  json({ model_stats: served.map(({ statistics: known, name, version }) => known.describe(name, version)) });
+
+/** Triton's routes (http_server.cc). What is missing here (shared memory, trace, logging, generate) answers 404. */
+export const routes: readonly Route[] = [
+  { method: 'GET', path: at('/v2/?'), act: () => json(serverMetadata) },
+  { method: 'GET', path: at('/v2/health/live'), act: () => empty(true) },
+  { method: 'GET', path: at('/v2/health/ready'), act: (repository) => empty(repository.ready) },
+  { method: 'GET', path: at('/v2/models/stats'), act: (repository) => statistics(repository.served) },
+  { method: 'POST', path: at(`${model}/infer`), act: infer },
+  {
+    method: 'GET',
+    path: at(`${model}/ready`),
+    act: (repository, { model: name, version }) => empty(repository.find(name, version).ok),
+  },
+  { method: 'GET', path: at(`${model}/stats`), act: onModel((served) => statistics([served])) },
+  {
+    method: 'GET',
+    path: at(`${model}/config`),
+    // The list is ours: what the configuration asks for and this engine cannot give.
+    act: onModel((served, repository) => json({ ...served.config, not_honoured: repository.unhonoured(served.name) })),
+  },
+  {
+    method: 'GET',
+    path: at(model),
+    act: onModel((served, repository) => json(modelMetadata(served, repository.served))),
+  },
+  { method: 'POST', path: at('/v2/repository/index'), act: index },
+  { method: 'POST', path: at('/v2/repository/models/(?<model>[^/]+)/load'), act: load },
+  { method: 'POST', path: at('/v2/repository/models/(?<model>[^/]+)/unload'), act: unload },
+];
+
+/** An empty body stands for an empty object. */
+function readJson<T>(body: Uint8Array, schema: z.ZodType<T>): Result<T, EngineRefusal> {
+  let value: unknown = {};
+  try {
+    if (body.byteLength > 0) value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    return refuse('INVALID_ARG', 'failed to parse the request JSON');
+  }
+  const parsed = schema.safeParse(value);
+  return parsed.success ? ok(parsed.data) : refuse('INVALID_ARG', `invalid request: ${describe(parsed.error)}`);
+}
+
+async function index(repository: Repository, { body }: Asked): Promise<Answer> {
+  const wish = readJson(body, indexRequest);
+  return wish.ok ? json(await repository.index(wish.value.ready ?? false)) : refused(wish.refusal);
+}
+
+async function load(repository: Repository, { model: name, body }: Asked): Promise<Answer> {
+  const wish = readJson(body, loadRequest);
+  if (!wish.ok) return refused(wish.refusal);
+  const { config, ...others } = wish.value.parameters ?? {};
+  const [other] = Object.keys(others);
+  if (other?.startsWith('file:')) {
+    return refused(
+      refuse('UNSUPPORTED', 'file overrides are not supported, put the files into the repository').refusal,
+    );
+  }
+  if (other !== undefined)
+    return refused(refuse('INVALID_ARG', `unknown load parameter '${other.slice(0, 80)}'`).refusal);
+  const loaded = await repository.load(name, config);
+  return loaded.ok ? empty(true) : refused(loaded.refusal);
+}
+
+async function unload(repository: Repository, { model: name, body }: Asked): Promise<Answer> {
+  const wish = readJson(body, unloadRequest);
+  if (!wish.ok) return refused(wish.refusal);
+  const unloaded = await repository.unload(name, wish.value.parameters?.unload_dependents ?? false);
+  return unloaded.ok ? empty(true) : refused(unloaded.refusal);
+}

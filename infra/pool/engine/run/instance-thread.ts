@@ -1,0 +1,56 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import * as ort from 'onnxruntime-node';
+import type { Tensor } from '../../../../shared/kserve/tensor.ts';
+import type { FromThread, ThreadData, ToThread } from './instance-messages.ts';
+import { fromOrt, fromOrtType, toOrt } from './ort-tensor.ts';
+
+/**
+ * One model instance in a thread of its own. ONNX Runtime's `run` blocks the thread that calls it, whatever its promise
+ * suggests, so it must never be the one that answers HTTP.
+ */
+const port = parentPort!;
+const { modelPath, intraThreads, interThreads } = workerData as ThreadData;
+const say = (message: FromThread, transfer: ArrayBuffer[] = []) => port.postMessage(message, transfer);
+const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
+
+const describe = (list: readonly ort.InferenceSession.ValueMetadata[]) =>
+  list.map((value) => {
+    const datatype = value.isTensor ? fromOrtType(value.type) : undefined;
+    if (!value.isTensor || !datatype) throw new Error(`'${value.name}' is not a tensor of a supported type`);
+    return { name: value.name, datatype, dims: value.shape.map((dim) => (typeof dim === 'number' ? dim : -1)) };
+  });
+
+async function run(session: ort.InferenceSession, inputs: readonly Tensor[], outputs: readonly string[]) {
+  const feeds = Object.fromEntries(inputs.map((tensor) => [tensor.name, toOrt(tensor)]));
+  const started = process.hrtime.bigint();
+  const results = await session.run(feeds, outputs);
+  const inferNs = Number(process.hrtime.bigint() - started);
+  const tensors = outputs.map((name) => {
+    const value = results[name];
+    if (!value) throw new Error(`the model gave no output '${name}'`);
+    return fromOrt(name, value as ort.Tensor);
+  });
+  say({ done: { tensors, inferNs } }, [...new Set(tensors.map(({ bytes }) => bytes.buffer as ArrayBuffer))]);
+}
+
+try {
+  const session = await ort.InferenceSession.create(modelPath, {
+    executionProviders: ['cpu'],
+    intraOpNumThreads: intraThreads,
+    interOpNumThreads: interThreads,
+    // Two engines may share two cores: a thread that waits must sleep, not spin.
+    extra: { session: { intra_op: { allow_spinning: '0' }, inter_op: { allow_spinning: '0' } } },
+  });
+  port.on('message', (message: ToThread) => {
+    if ('close' in message) {
+      // Closing the port lets the thread end by itself; terminating it inside a run would abort the whole process.
+      void session.release().finally(() => port.close());
+      return;
+    }
+    run(session, message.run.inputs, message.run.outputs).catch((error) => say({ failed: reasonOf(error) }));
+  });
+  say({ ready: { inputs: describe(session.inputMetadata), outputs: describe(session.outputMetadata) } });
+} catch (error) {
+  say({ failed: reasonOf(error) });
+  port.close();
+}

@@ -1,0 +1,53 @@
+import { Worker } from 'node:worker_threads';
+import type { FromThread, ModelInfo, ThreadData, ToThread } from './instance-messages.ts';
+
+/** A worker thread that answers one message at a time. Once it is gone every question is answered with why. */
+export interface Thread {
+  readonly info: ModelInfo;
+  readonly alive: boolean;
+  ask(message: ToThread, transfer: ArrayBuffer[]): Promise<FromThread>;
+  close(): Promise<void>;
+}
+
+/** Starts the thread and loads the model in it; a string says why that failed. */
+export async function startThread(data: ThreadData): Promise<Thread | string> {
+  const worker = new Worker(new URL('./instance-thread.ts', import.meta.url), { workerData: data });
+  let waiting: ((message: FromThread) => void) | undefined;
+  let dead: string | undefined;
+  const settle = (message: FromThread) => {
+    waiting?.(message);
+    waiting = undefined;
+  };
+  const die = (reason: string) => {
+    dead ??= reason;
+    settle({ failed: dead });
+  };
+  const next = (): Promise<FromThread> =>
+    dead === undefined
+      ? new Promise((resolve) => {
+          waiting = resolve;
+        })
+      : Promise.resolve({ failed: dead });
+  const ended = new Promise<void>((resolve) => worker.once('exit', () => resolve()));
+  worker.on('message', settle);
+  worker.on('error', (error) => die(`the instance failed: ${error.message}`));
+  worker.on('exit', () => die('the instance is gone'));
+
+  const opened = await next();
+  if (!('ready' in opened)) return 'failed' in opened ? opened.failed : 'the instance did not start';
+  return {
+    info: opened.ready,
+    get alive() {
+      return dead === undefined;
+    },
+    ask(message, transfer) {
+      const answer = next();
+      if (dead === undefined) worker.postMessage(message, transfer);
+      return answer;
+    },
+    async close() {
+      if (dead === undefined) worker.postMessage({ close: true } satisfies ToThread);
+      await ended;
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type Answer, json, refused, text } from './answer.ts';
+import { log } from './log.ts';
+import { renderMetrics } from './metrics.ts';
+import type { Repository } from './model/repository.ts';
+import { BodyBudget, readBody } from './read-body.ts';
+import { refuse } from './refuse.ts';
+import { routes } from './routes.ts';
+import { limits } from './settings.ts';
+
+function write(response: ServerResponse, { status, headers, chunks }: Answer): void {
+  if (response.destroyed) return;
+  const length = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
+  response.writeHead(status, { ...headers, 'content-length': length });
+  for (const chunk of chunks) response.write(chunk);
+  response.end();
+}
+
+function decodeName(name: string | undefined): string {
+  try {
+    return decodeURIComponent(name ?? '');
+  } catch {
+    return '';
+  }
+}
+
+async function answer(
+  repository: Repository,
+  budget: BodyBudget,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<Answer> {
+  const path = (request.url ?? '/').split('?', 1)[0]!;
+  const matching = routes.filter((route) => route.path.test(path));
+  const route = matching.find(({ method }) => method === request.method);
+  if (!route) {
+    if (matching.length === 0) return refused(refuse('NOT_FOUND', 'there is nothing at this address').refusal);
+    return refused(refuse('METHOD', `this address answers ${matching[0]!.method} only`).refusal);
+  }
+  // A client that goes away takes its waiting request with it.
+  const gone = new AbortController();
+  let held = 0;
+  let over = false;
+  response.once('close', () => {
+    over = true;
+    budget.give(held);
+    if (!response.writableFinished) gone.abort();
+  });
+  const body = await readBody(request, budget, (bytes) => {
+    if (over) budget.give(bytes);
+    else held += bytes;
+  });
+  if (!body.ok)
+    return { ...refused(body.refusal), headers: { 'content-type': 'application/json', connection: 'close' } };
+  const { model, version } = route.path.exec(path)?.groups ?? {};
+  return route.act(repository, {
+    model: decodeName(model),
+    version: version === undefined ? undefined : Number(version),
+    headers: request.headers,
+    body: body.value,
+    signal: gone.signal,
+  });
+}
+
+/** The inference port. Errors that nobody foresaw are a 500 without details; the details go to the log. */
+export function serveInference(repository: Repository): Server {
+  const budget = new BodyBudget();
+  const server = createServer((request, response) => {
+    answer(repository, budget, request, response)
+      .catch((error: unknown) => {
+        if (!response.destroyed)
+          log('internal error', { error: error instanceof Error ? (error.stack ?? error.message) : 'unknown' });
+        return json({ error: 'internal error' }, 500);
+      })
+      .then((ready) => write(response, ready));
+  });
+  server.maxConnections = limits.connections;
+  server.headersTimeout = limits.headerMs;
+  server.requestTimeout = limits.requestMs;
+  server.keepAliveTimeout = limits.keepAliveMs;
+  return server;
+}
+
+export function serveMetrics(repository: Repository): Server {
+  return createServer((request, response) => {
+    if (request.url !== '/metrics') return write(response, json({ error: 'only /metrics is here' }, 404));
+    write(response, text(renderMetrics(repository.served), 'text/plain; version=0.0.4; charset=utf-8'));
+  });
+}
