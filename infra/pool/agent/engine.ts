@@ -1,0 +1,46 @@
+import type { Tensor } from '../../../shared/kserve/tensor.ts';
+import type { Result } from '../../../shared/result.ts';
+
+export interface Inference {
+  readonly model: string;
+  readonly inputs: readonly Tensor[];
+  readonly outputs: readonly string[];
+  /** 1 (most urgent) to 4, as Triton counts. */
+  readonly priority: number;
+  /** How long it may wait in the engine's queue, microseconds. */
+  readonly timeoutMicros: number;
+  readonly signal: AbortSignal;
+}
+
+export interface EngineModel {
+  readonly name: string;
+  readonly ready: boolean;
+}
+
+/** Counters of one model since the engine started: nanoseconds and how often. */
+export interface EngineStatistics {
+  readonly requests: number;
+  readonly computeNs: number;
+  readonly queueNs: number;
+}
+
+/**
+ * What the agent needs of an inference server. One suite runs against every implementation. Inference is a pure
+ * function of its inputs, so asking twice is safe; the caller decides whether to.
+ */
+export interface Engine {
+  /** The server and everything it was told to load is ready. Never rejects. */
+  ready(signal: AbortSignal): Promise<boolean>;
+  /** Whether one model can be asked. Never rejects. */
+  modelReady(model: string, signal: AbortSignal): Promise<boolean>;
+  /** Names and shapes, for the check that a model takes what the agent sends. */
+  metadata(model: string, signal: AbortSignal): Promise<Result<{ inputs: string[]; outputs: string[] }>>;
+  /** Refuses with `engine_failed`; the detail says how, and `retryable` whether another try may help. */
+  infer(inference: Inference): Promise<InferOutcome>;
+  statistics(model: string, signal: AbortSignal): Promise<Result<EngineStatistics>>;
+  close(): void;
+}
+
+export type InferOutcome =
+  | { readonly ok: true; readonly value: ReadonlyMap<string, Tensor> }
+  | { readonly ok: false; readonly retryable: boolean; readonly detail: string };

@@ -1,0 +1,188 @@
+import WebSocket from 'ws';
+import { limits } from '../../../shared/limits.ts';
+import type { PoolDescription } from '../../../shared/pool/description.ts';
+import { type AgentMessage, type Load, rosterMessage } from '../../../shared/pool/heartbeat.ts';
+import type { Keys } from './keys.ts';
+import type { Log } from './log.ts';
+import type { Outbox } from './record.ts';
+
+export interface HeartbeatOptions {
+  /** Base URL of the edge. */
+  readonly edgeUrl: string;
+  /** Reads the pool token at each connection, so that it can be renewed underneath. */
+  readonly token: () => string;
+  readonly keys: Keys;
+  readonly describe: () => PoolDescription;
+  readonly load: () => Load;
+  readonly outbox: Outbox;
+  readonly onDrain: () => void;
+  readonly log: Log;
+  readonly random?: () => number;
+}
+
+export interface Heartbeat {
+  start(): void;
+  /** Says hello again, because the attestation has changed. */
+  renew(): void;
+  /** A last report, then the socket closes. */
+  stop(): Promise<void>;
+}
+
+/** Pause before the given attempt (0 for the first retry), milliseconds: doubling, with full jitter on its upper half. */
+export function reconnectPause(attempt: number, random: number): number {
+  const most = Math.min(limits.reconnectMs.value * 2 ** attempt, limits.reconnectMaxMs.value);
+  return most / 2 + (most / 2) * random;
+}
+
+type Unsigned = AgentMessage extends infer M ? (M extends AgentMessage ? Omit<M, 'v' | 'boot' | 'seq'> : never) : never;
+
+/** The socket to the roster: hello, a report each second, audit events until they are acknowledged. */
+export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
+  const { keys, log, outbox, random = Math.random } = options;
+  const url = `${options.edgeUrl.replace(/^http/, 'ws')}/v1/pools/heartbeat`;
+  let socket: WebSocket | undefined;
+  let seq = 0;
+  let attempts = 0;
+  let stopped = false;
+  let beat: NodeJS.Timeout | undefined;
+  let again: NodeJS.Timeout | undefined;
+  /** Signing takes a turn of the event loop, so messages queue up behind each other to keep their numbers in order. */
+  let sending: Promise<void> = Promise.resolve();
+  let announced = '';
+  let awaited: { seq: number; ids: string[] } | undefined;
+
+  function send(to: WebSocket, message: Unsigned): Promise<void> {
+    const own = seq++;
+    if (message.type === 'audit') awaited = { seq: own, ids: message.events.map((event) => String(event.id)) };
+    sending = sending.then(async () => {
+      const jws = await keys.sign({ v: 1, boot: keys.boot, seq: own, ...message });
+      if (to.readyState === WebSocket.OPEN) to.send(jws);
+    });
+    return sending;
+  }
+
+  const modelsText = () => JSON.stringify(options.describe().models);
+
+  function hello(to: WebSocket) {
+    announced = modelsText();
+    void send(to, { type: 'hello', attestation: keys.current().token, description: options.describe() });
+  }
+
+  function report(to: WebSocket): Promise<void> {
+    const { models } = options.describe();
+    const changed = modelsText() !== announced;
+    announced = modelsText();
+    return send(to, { type: 'report', load: options.load(), ...(changed && { models }) });
+  }
+
+  function sendEvents(to: WebSocket) {
+    if (awaited) return;
+    const events = outbox.batch();
+    if (events.length > 0) void send(to, { type: 'audit', events });
+  }
+
+  function onMessage(from: WebSocket, data: string) {
+    const parsed = rosterMessage.safeParse(JSON.parse(data));
+    if (!parsed.success) return;
+    const message = parsed.data;
+    if (message.type === 'welcome') {
+      attempts = 0;
+      log('connected');
+      clearInterval(beat);
+      void report(from);
+      sendEvents(from);
+      beat = setInterval(() => tick(from), message.intervalMs);
+    } else if (message.type === 'ack') {
+      if (awaited?.seq !== message.seq) return;
+      outbox.acknowledge(awaited.ids);
+      awaited = undefined;
+      sendEvents(from);
+    } else if (message.type === 'drain') {
+      log('drain');
+      options.onDrain();
+    } else log('disconnected', { reason: message.reason });
+  }
+
+  let heardAt = 0;
+  let beats = 0;
+  function tick(to: WebSocket) {
+    beats++;
+    // A socket whose other end vanished without a word stays open for minutes; the pong tells.
+    if ((beats - heardAt) * limits.heartbeatMs.value > limits.heartbeatGoneMs.value) return to.terminate();
+    to.ping();
+    void report(to);
+    sendEvents(to);
+  }
+
+  function connect() {
+    let token: string;
+    try {
+      token = options.token();
+    } catch {
+      log('disconnected', { detail: 'the pool token cannot be read' });
+      return retry();
+    }
+    const next = new WebSocket(url, {
+      headers: { authorization: `Bearer ${token}` },
+      perMessageDeflate: false,
+      handshakeTimeout: limits.reconnectMaxMs.value,
+      maxPayload: limits.heartbeatBytes.value,
+    });
+    socket = next;
+    next.on('open', () => {
+      heardAt = beats;
+      hello(next);
+    });
+    next.on('pong', () => {
+      heardAt = beats;
+    });
+    next.on('message', (data) => {
+      heardAt = beats;
+      try {
+        onMessage(next, String(data));
+      } catch {
+        next.close(4400);
+      }
+    });
+    next.on('error', () => {});
+    next.on('close', (code) => {
+      if (socket !== next) return;
+      clearInterval(beat);
+      awaited = undefined;
+      log('disconnected', { detail: `close code ${code}` });
+      retry();
+    });
+  }
+
+  function retry() {
+    socket = undefined;
+    if (stopped) return;
+    again = setTimeout(connect, reconnectPause(attempts++, random()));
+  }
+
+  function leave() {
+    const old = socket;
+    socket = undefined;
+    clearInterval(beat);
+    clearTimeout(again);
+    awaited = undefined;
+    old?.close(1000);
+    return old;
+  }
+
+  return {
+    start: connect,
+    renew() {
+      if (stopped) return;
+      leave();
+      connect();
+    },
+    async stop() {
+      stopped = true;
+      if (socket?.readyState === WebSocket.OPEN) await report(socket);
+      const old = leave();
+      // The closing handshake may wait for a roster that is gone.
+      if (old) setTimeout(() => old.terminate(), 200).unref();
+    },
+  };
+}

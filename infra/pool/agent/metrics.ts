@@ -1,0 +1,93 @@
+import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { classes, type RequestClass } from '../../../shared/tenant/claims.ts';
+import type { Heard } from './voice/listen.ts';
+
+/** What is read at the moment of the scrape. */
+export interface Levels {
+  queued(): Record<RequestClass, number>;
+  /** Requests being worked on. */
+  busy(): number;
+  /** Utterances at the engine. */
+  slotsUsed(): number;
+  engineReady(): boolean;
+  draining(): boolean;
+}
+
+const buckets = { service: [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30], utterance: [0.5, 1, 2, 5, 10, 15, 20] };
+
+/** Prometheus metrics of one agent (R14). Labels are classes and refusal reasons only: no tenant, no content. */
+export function createMetrics(levels: Levels) {
+  const registry = new Registry();
+  const registers = [registry];
+  const requests = new Counter({
+    name: 'auricle_agent_requests_total',
+    help: 'Short requests by outcome: ok, or the reason of the refusal',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const audio = new Counter({
+    name: 'auricle_agent_audio_seconds_total',
+    help: 'Seconds of recordings heard to their end',
+    labelNames: ['class'],
+    registers,
+  });
+  const speech = new Counter({
+    name: 'auricle_agent_speech_seconds_total',
+    help: 'Seconds of them in which voice was found',
+    labelNames: ['class'],
+    registers,
+  });
+  const utterances = new Histogram({
+    name: 'auricle_agent_utterance_seconds',
+    help: 'Length of the utterances given to the engine',
+    buckets: buckets.utterance,
+    registers,
+  });
+  const service = new Histogram({
+    name: 'auricle_agent_service_seconds',
+    help: 'How long an utterance held an engine slot',
+    buckets: buckets.service,
+    registers,
+  });
+  gauge('auricle_agent_requests_in_flight', 'Short requests being worked on', () => levels.busy());
+  gauge('auricle_agent_slots_used', 'Utterances at the engine', () => levels.slotsUsed());
+  gauge('auricle_agent_engine_ready', '1 while the engine answers its readiness check', () =>
+    Number(levels.engineReady()),
+  );
+  gauge('auricle_agent_draining', '1 while no new work is taken', () => Number(levels.draining()));
+  new Gauge({
+    name: 'auricle_agent_queue_depth',
+    help: 'Utterances waiting for the engine',
+    labelNames: ['class'],
+    registers,
+    collect() {
+      const queued = levels.queued();
+      for (const name of classes) this.set({ class: name }, queued[name]);
+    },
+  });
+
+  function gauge(name: string, help: string, read: () => number) {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read());
+      },
+    });
+  }
+
+  return {
+    request: (outcome: string) => requests.inc({ outcome }),
+    heard(name: RequestClass, { seconds, speechSeconds }: Heard) {
+      audio.inc({ class: name }, seconds);
+      speech.inc({ class: name }, speechSeconds);
+    },
+    utterance: (seconds: number) => utterances.observe(seconds),
+    served: (milliseconds: number) => service.observe(milliseconds / 1_000),
+    contentType: registry.contentType,
+    text: () => registry.metrics(),
+  };
+}
+
+export type Metrics = ReturnType<typeof createMetrics>;

@@ -1,0 +1,43 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Desk } from './desk.ts';
+import { serveShort } from './short.ts';
+
+export interface Health {
+  /** Attested, engine ready, not draining. */
+  ready(): boolean;
+}
+
+type Route = (desk: Desk, health: Health, incoming: IncomingMessage, response: ServerResponse) => Promise<void> | void;
+
+const answerText = (response: ServerResponse, status: number, text: string, type = 'text/plain; charset=utf-8') => {
+  response.writeHead(status, { 'content-type': type }).end(text);
+};
+
+const routes: Record<string, Route> = {
+  'POST /v1/short': (desk, _, incoming, response) => serveShort(desk, incoming, response),
+  'GET /healthz': (_desk, _health, _incoming, response) => answerText(response, 200, 'ok\n'),
+  'GET /readyz': (_desk, health, _incoming, response) =>
+    health.ready() ? answerText(response, 200, 'ready\n') : answerText(response, 503, 'not ready\n'),
+  'GET /metrics': async (desk, _health, _incoming, response) =>
+    answerText(response, 200, await desk.metrics.text(), desk.metrics.contentType),
+};
+
+/** The agent's HTTP server, not listening yet. */
+export function createAgentServer(desk: Desk, health: Health): Server {
+  const server = createServer(
+    { keepAliveTimeout: 75_000, headersTimeout: 10_000, requestTimeout: 0 },
+    (incoming, response) => {
+      const path = (incoming.url ?? '').split('?')[0];
+      const route = routes[`${incoming.method} ${path}`];
+      if (!route) {
+        incoming.resume();
+        return answerText(response, 404, 'not found\n');
+      }
+      Promise.resolve(route(desk, health, incoming, response)).catch((error) => {
+        desk.bug(error);
+        response.destroy();
+      });
+    },
+  );
+  return server;
+}

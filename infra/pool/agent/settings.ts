@@ -1,0 +1,120 @@
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+
+const name = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
+const port = z.coerce.number().int().min(0).max(65_535);
+
+/** Everything an agent is told from outside, all of it by environment variables of these names. */
+const environment = z.object({
+  /** This instance, unique in the fleet: the pod's name. */
+  AURICLE_AGENT: name,
+  /** The regional pool, for example `aks-westeurope`. */
+  AURICLE_POOL: name,
+  /** Residency zone; must equal the claim of the pool token. */
+  AURICLE_ZONE: name,
+  AURICLE_REGION: name,
+  AURICLE_PLATFORM: z.enum(['AKS', 'EKS', 'other']).default('other'),
+  AURICLE_ACCELERATOR: z.enum(['gpu', 'cpu']).default('cpu'),
+  /** Address and port to listen on; port 0 takes a free one. */
+  AURICLE_HOST: z.string().default('0.0.0.0'),
+  AURICLE_PORT: port,
+  /** Where the edge reaches this agent; absent, it follows from host and port. */
+  AURICLE_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  /** KServe v2 server beside this agent. */
+  AURICLE_ENGINE_URL: z.url({ protocol: /^http$/ }),
+  /** Model repository, the same the engine reads: for tokens, language models and revision digests. */
+  AURICLE_MODELS: z.string().min(1),
+  /** Edge, base URL of the heartbeat socket. */
+  AURICLE_EDGE_URL: z.url({ protocol: /^https?$/ }),
+  /** File with the pool token; read at each connection, so that it can be renewed underneath. */
+  AURICLE_POOL_TOKEN_FILE: z.string().min(1),
+  /** File with the key set (JWKS) that the edge's tickets are signed with. */
+  AURICLE_EDGE_KEYS_FILE: z.string().min(1),
+  /** Development only: private JWK of the self-issued attestation authority. */
+  AURICLE_ATTESTATION_KEY_FILE: z.string().min(1).optional(),
+  /** Issuer that the self-issued authority calls itself. */
+  AURICLE_ATTESTATION_ISSUER: z.string().default('https://attestation.auricle.local'),
+  /** Production: base URL of the attestation sidecar in this pod. */
+  AURICLE_ATTESTATION_URL: z.url().optional(),
+  /** Production: host name of the attestation provider that the sidecar asks. */
+  AURICLE_ATTESTATION_PROVIDER: z.string().default('sharedweu.weu.attest.azure.net'),
+  /** Directory for what must survive a restart: audit events that were not acknowledged. */
+  AURICLE_STATE_DIR: z.string().min(1),
+  AURICLE_MODE: z.enum(['development', 'production']).default('production'),
+  /** Utterances at the engine at once. The engine batches them, so more than it has instances is right. */
+  AURICLE_SLOTS: z.coerce.number().int().min(1).max(1_024).default(4),
+  /** How long work in flight may go on after the order to stop. */
+  AURICLE_DRAIN_MS: z.coerce.number().int().min(0).default(2_000),
+});
+
+export interface Settings {
+  readonly agent: string;
+  readonly pool: string;
+  readonly zone: string;
+  readonly region: string;
+  readonly platform: 'AKS' | 'EKS' | 'other';
+  readonly accelerator: 'gpu' | 'cpu';
+  readonly host: string;
+  readonly port: number;
+  readonly endpoint: string | undefined;
+  readonly engineUrl: string;
+  readonly models: string;
+  readonly edgeUrl: string;
+  readonly poolTokenFile: string;
+  readonly edgeKeysFile: string;
+  readonly attestation:
+    | { readonly kind: 'development'; readonly keyFile: string; readonly issuer: string }
+    | { readonly kind: 'azure'; readonly url: string; readonly provider: string };
+  readonly stateDir: string;
+  readonly mode: 'development' | 'production';
+  readonly slots: number;
+  readonly drainMs: number;
+}
+
+/** Throws with the names of the variables that are wrong, never with their values. */
+export function readSettings(env: NodeJS.ProcessEnv): Settings {
+  const parsed = environment.safeParse(env);
+  if (!parsed.success) {
+    const wrong = parsed.error.issues.map((issue) => `${issue.path.join('.')} (${issue.message})`).join(', ');
+    throw new Error(`settings: ${wrong}`);
+  }
+  const e = parsed.data;
+  return {
+    agent: e.AURICLE_AGENT,
+    pool: e.AURICLE_POOL,
+    zone: e.AURICLE_ZONE,
+    region: e.AURICLE_REGION,
+    platform: e.AURICLE_PLATFORM,
+    accelerator: e.AURICLE_ACCELERATOR,
+    host: e.AURICLE_HOST,
+    port: e.AURICLE_PORT,
+    endpoint: e.AURICLE_ENDPOINT,
+    engineUrl: e.AURICLE_ENGINE_URL.replace(/\/$/, ''),
+    models: e.AURICLE_MODELS,
+    edgeUrl: e.AURICLE_EDGE_URL.replace(/\/$/, ''),
+    poolTokenFile: e.AURICLE_POOL_TOKEN_FILE,
+    edgeKeysFile: e.AURICLE_EDGE_KEYS_FILE,
+    attestation: attestationOf(e),
+    stateDir: e.AURICLE_STATE_DIR,
+    mode: e.AURICLE_MODE,
+    slots: e.AURICLE_SLOTS,
+    drainMs: e.AURICLE_DRAIN_MS,
+  };
+}
+
+/** A self-issued attestation proves nothing, so production never falls back to one. */
+function attestationOf(e: z.infer<typeof environment>): Settings['attestation'] {
+  if (e.AURICLE_ATTESTATION_URL) {
+    return { kind: 'azure', url: e.AURICLE_ATTESTATION_URL, provider: e.AURICLE_ATTESTATION_PROVIDER };
+  }
+  if (e.AURICLE_MODE === 'development' && e.AURICLE_ATTESTATION_KEY_FILE) {
+    return { kind: 'development', keyFile: e.AURICLE_ATTESTATION_KEY_FILE, issuer: e.AURICLE_ATTESTATION_ISSUER };
+  }
+  throw new Error(
+    e.AURICLE_MODE === 'development'
+      ? 'settings: AURICLE_ATTESTATION_KEY_FILE or AURICLE_ATTESTATION_URL must be set'
+      : 'settings: AURICLE_ATTESTATION_URL must be set in production',
+  );
+}
+
+export const readJson = (file: string): unknown => JSON.parse(readFileSync(file, 'utf8'));

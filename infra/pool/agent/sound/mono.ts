@@ -1,0 +1,36 @@
+import type { SoundBlock } from '../../../../shared/speech/format.ts';
+import { createResampler, type Resampler } from './resample.ts';
+
+/** Samples per second that every model gets. */
+export const MODEL_RATE = 16_000;
+
+/** Mean of the channels. */
+export function mixDown(channels: readonly Float32Array[]): Float32Array {
+  const [first, ...others] = channels;
+  if (!first || others.length === 0) return first ?? new Float32Array(0);
+  const mixed = first.slice();
+  for (const other of others) for (let i = 0; i < mixed.length; i++) mixed[i] = (mixed[i] ?? 0) + (other[i] ?? 0);
+  return mixed.map((sample) => sample / channels.length);
+}
+
+/** Turns decoded blocks into one channel at `MODEL_RATE`. A rate that changes midway starts a new filter. */
+export function createMono() {
+  let resampler: Resampler | undefined;
+  let rate = 0;
+  let seconds = 0;
+  return {
+    push(block: SoundBlock): Float32Array[] {
+      const out: Float32Array[] = [];
+      if (resampler && block.rate !== rate) out.push(resampler.finish());
+      if (!resampler || block.rate !== rate) resampler = createResampler(block.rate, MODEL_RATE);
+      rate = block.rate;
+      const mono = mixDown(block.channels);
+      seconds += mono.length / rate;
+      out.push(resampler.push(mono));
+      return out;
+    },
+    finish: (): Float32Array => resampler?.finish() ?? new Float32Array(0),
+    /** Length of the recording so far, counted in samples. */
+    seconds: () => seconds,
+  };
+}

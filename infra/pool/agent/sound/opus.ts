@@ -1,0 +1,47 @@
+import { OggOpusDecoder } from 'ogg-opus-decoder';
+import { limits } from '../../../../shared/limits.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok } from '../../../../shared/result.ts';
+import type { SoundDecoder } from './decode.ts';
+import { MODEL_RATE } from './mono.ts';
+import { createOggGuard } from './ogg.ts';
+import { decoded, nothingDecoded, sampleCount } from './package-decoder.ts';
+
+/** Where the channel count of OpusHead is (RFC 7845 §5.1) in a first page with one lacing value. */
+const CHANNELS_AT = 28 + 9;
+
+/**
+ * Ogg Opus by libopus, which decodes to the model's rate by itself. A page of 255 packets unpacks to at most 8 MB;
+ * the guard keeps pages whole and the stream single.
+ */
+export async function openOpus(): Promise<SoundDecoder> {
+  // The option is documented by the package but missing from its type.
+  const options: object = { sampleRate: MODEL_RATE };
+  const decoder = new OggOpusDecoder(options);
+  await decoder.ready;
+  const ogg = createOggGuard();
+  let samples = 0;
+  let started = false;
+  return {
+    sliceBytes: 4096,
+    async push(slice) {
+      if (!started && (slice[CHANNELS_AT] ?? 0) > limits.audioChannels.value) {
+        return no(refuse('audio_unsupported', undefined, `opus, ${slice[CHANNELS_AT]} channels`));
+      }
+      started = true;
+      const pages = ogg.push(slice);
+      if (!pages.ok) return pages;
+      const block = await decoded(() => decoder.decode(slice));
+      samples += sampleCount(block);
+      return block;
+    },
+    async finish() {
+      const whole = ogg.finish();
+      if (!whole.ok) return whole;
+      const rest = await decoded(() => decoder.flush());
+      samples += sampleCount(rest);
+      return samples > 0 ? (rest.ok ? rest : ok(undefined)) : nothingDecoded;
+    },
+    free: () => decoder.free(),
+  };
+}

@@ -1,0 +1,103 @@
+import { limits } from '../../../../shared/limits.ts';
+import { UNIT_SAMPLES, UNIT_SECONDS } from './detect.ts';
+
+/** A piece of speech for the recogniser. */
+export interface Utterance {
+  /** Position of its first sample in the recording, counted in samples at 16 kHz. */
+  readonly start: number;
+  readonly samples: Float32Array;
+  /** Seconds of it in which voice was found. */
+  readonly speechSeconds: number;
+}
+
+export interface Unit {
+  readonly samples: Float32Array;
+  readonly voiced: boolean;
+}
+
+/** Voiced units in a row that begin an utterance: a click is shorter. */
+const ONSET_UNITS = 2;
+/** Unvoiced units that end one: 600 ms, longer than a pause inside a sentence. */
+const RELEASE_UNITS = 12;
+/** Units kept before the onset and after the end (300 ms), where soft sounds hide from the detector. */
+const PADDING_UNITS = 6;
+/** Longest utterance in units. */
+const MOST_UNITS = limits.utteranceSeconds.value / UNIT_SECONDS;
+
+const energy = (samples: Float32Array) => samples.reduce((sum, sample) => sum + sample * sample, 0);
+
+/** Where to cut what has become too long: behind the quietest unit of the second half. */
+export function quietestCut(energies: readonly number[]): number {
+  let best = energies.length - 1;
+  for (let i = Math.floor(energies.length / 2); i < energies.length; i++) {
+    if ((energies[i] ?? 0) < (energies[best] ?? 0)) best = i;
+  }
+  return best + 1;
+}
+
+/**
+ * Cuts units into utterances with hysteresis: silence is dropped, pauses inside speech are kept, and nothing is longer
+ * than `limits.utteranceSeconds`. Holds at most one utterance. Same units, same cuts.
+ */
+export function createCutter() {
+  let held: Unit[] = [];
+  /** Index of `held[0]` in the recording. */
+  let first = 0;
+  let speaking = false;
+  /** Length of the current run of voiced units (before speech) or unvoiced units (inside it). */
+  let run = 0;
+
+  function drop(count: number) {
+    held = held.slice(count);
+    first += count;
+  }
+
+  function take(count: number): Utterance {
+    const units = held.slice(0, count);
+    const samples = new Float32Array(units.reduce((sum, unit) => sum + unit.samples.length, 0));
+    let at = 0;
+    for (const unit of units) {
+      samples.set(unit.samples, at);
+      at += unit.samples.length;
+    }
+    const start = first * UNIT_SAMPLES;
+    drop(count);
+    return { start, samples, speechSeconds: units.filter((unit) => unit.voiced).length * UNIT_SECONDS };
+  }
+
+  function end(): Utterance | undefined {
+    speaking = false;
+    // What a cut at the quietest point left over may be silence only.
+    if (!held.some((unit) => unit.voiced)) return undefined;
+    const utterance = take(held.length - Math.max(0, run - PADDING_UNITS));
+    run = 0;
+    if (held.length > PADDING_UNITS) drop(held.length - PADDING_UNITS);
+    return utterance;
+  }
+
+  return {
+    push(unit: Unit): Utterance | undefined {
+      held.push(unit);
+      if (!speaking) {
+        run = unit.voiced ? run + 1 : 0;
+        if (run >= ONSET_UNITS) {
+          speaking = true;
+          run = 0;
+        } else if (held.length > PADDING_UNITS + ONSET_UNITS) drop(1);
+        return undefined;
+      }
+      run = unit.voiced ? 0 : run + 1;
+      if (run >= RELEASE_UNITS) return end();
+      if (held.length < MOST_UNITS) return undefined;
+      const cut = quietestCut(held.map(({ samples }) => energy(samples)));
+      run = Math.min(run, held.length - cut);
+      return take(cut);
+    },
+    /** The recording is over: what is being said ends here. */
+    finish(): Utterance | undefined {
+      return speaking ? end() : undefined;
+    },
+    /** Units held, for the bound's test. */
+    heldUnits: () => held.length,
+  };
+}

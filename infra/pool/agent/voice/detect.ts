@@ -1,0 +1,49 @@
+import fvad, { type FvadModule } from '@echogarden/fvad-wasm';
+
+/** Samples of one decision of the WebRTC detector: 10 ms at 16 kHz. */
+export const FRAME_SAMPLES = 160;
+/** Samples of one unit, the grain in which speech is cut: 50 ms (A4). */
+export const UNIT_SAMPLES = 800;
+export const UNIT_SECONDS = UNIT_SAMPLES / 16_000;
+
+/** Frames of a unit that must hold voice: 2 of 5, as cutting off a soft onset costs more than a little noise. */
+const FRAMES_NEEDED = 2;
+/** Aggressiveness 0 to 3. The recogniser stands noise; it cannot bring back a word that was cut away. */
+const MODE = 1;
+
+let loading: Promise<FvadModule> | undefined;
+
+export interface VoiceDetector {
+  /** Whether a unit of `UNIT_SAMPLES` samples (16 kHz) holds voice. The detector adapts to what it has heard. */
+  hears(unit: Float32Array): boolean;
+  free(): void;
+}
+
+/** The WebRTC voice detector (libfvad): one per recording. */
+export async function createVoiceDetector(): Promise<VoiceDetector> {
+  loading ??= fvad();
+  const module = await loading;
+  const detector = module._fvad_new();
+  const frame = module._malloc(FRAME_SAMPLES * 2);
+  if (module._fvad_set_mode(detector, MODE) !== 0 || module._fvad_set_sample_rate(detector, 16_000) !== 0) {
+    throw new Error('the voice detector refuses its settings');
+  }
+  return {
+    hears(unit) {
+      let voiced = 0;
+      for (let start = 0; start + FRAME_SAMPLES <= unit.length; start += FRAME_SAMPLES) {
+        // Read the heap anew each time: its memory may have grown.
+        const heap = module.HEAP16;
+        for (let i = 0; i < FRAME_SAMPLES; i++) {
+          heap[(frame >> 1) + i] = Math.max(-1, Math.min(1, unit[start + i] ?? 0)) * 0x7fff;
+        }
+        if (module._fvad_process(detector, frame, FRAME_SAMPLES) === 1) voiced++;
+      }
+      return voiced >= FRAMES_NEEDED;
+    },
+    free() {
+      module._free(frame);
+      module._fvad_free(detector);
+    },
+  };
+}

@@ -1,0 +1,57 @@
+import { ok, type Result } from '../../../../shared/result.ts';
+import type { SoundBlock } from '../../../../shared/speech/format.ts';
+import { createMono } from '../sound/mono.ts';
+import { createCutter, type Utterance } from './cut.ts';
+import { UNIT_SAMPLES, type VoiceDetector } from './detect.ts';
+
+/** Totals of a recording once all of it was heard. */
+export interface Heard {
+  /** Length in seconds, counted in samples of the file. */
+  readonly seconds: number;
+  readonly speechSeconds: number;
+}
+
+export type Hearing = { type: 'utterance'; utterance: Utterance } | { type: 'heard'; heard: Heard };
+
+/** Turns decoded sound into utterances, holding one utterance and one block. Ends with `heard` or a refusal. */
+export async function* listen(
+  sound: AsyncIterable<Result<SoundBlock>>,
+  detector: VoiceDetector,
+): AsyncGenerator<Result<Hearing>> {
+  const mono = createMono();
+  const cutter = createCutter();
+  const unit = new Float32Array(UNIT_SAMPLES);
+  let filled = 0;
+  let speechSeconds = 0;
+
+  function* units(samples: Float32Array): Generator<Utterance> {
+    for (let at = 0; at < samples.length; ) {
+      const part = samples.subarray(at, at + UNIT_SAMPLES - filled);
+      unit.set(part, filled);
+      filled += part.length;
+      at += part.length;
+      if (filled < UNIT_SAMPLES) return;
+      filled = 0;
+      const utterance = cutter.push({ samples: unit.slice(), voiced: detector.hears(unit) });
+      if (utterance) yield utterance;
+    }
+  }
+
+  function announce(utterance: Utterance): Result<Hearing> {
+    speechSeconds += utterance.speechSeconds;
+    return ok({ type: 'utterance', utterance });
+  }
+
+  for await (const block of sound) {
+    if (!block.ok) return yield block;
+    for (const samples of mono.push(block.value)) for (const utterance of units(samples)) yield announce(utterance);
+  }
+  for (const utterance of units(mono.finish())) yield announce(utterance);
+  if (filled > 0) {
+    // The last unit is filled up with silence; its length does not count, `seconds` comes from the file.
+    for (const utterance of units(new Float32Array(UNIT_SAMPLES - filled))) yield announce(utterance);
+  }
+  const last = cutter.finish();
+  if (last) yield announce(last);
+  yield ok({ type: 'heard', heard: { seconds: mono.seconds(), speechSeconds } });
+}

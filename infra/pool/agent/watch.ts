@@ -1,0 +1,59 @@
+import { limits } from '../../../shared/limits.ts';
+import type { ModelDescription } from '../../../shared/pool/description.ts';
+import type { ServedModel } from './desk.ts';
+import type { Engine } from './engine.ts';
+import type { Log } from './log.ts';
+import type { AgentEvent } from './record.ts';
+
+export interface EngineWatchOptions {
+  readonly engine: Engine;
+  /** What the repository holds; it is served while the engine has it loaded. */
+  readonly models: readonly ServedModel[];
+  readonly record: (event: AgentEvent) => void;
+  readonly log: Log;
+  readonly agent: string;
+}
+
+/** Knows whether the engine answers and which models it has loaded. */
+export function createEngineWatch({ engine, models, record, log, agent }: EngineWatchOptions) {
+  let ready = false;
+  let served = new Map<string, ServedModel>();
+  let timer: NodeJS.Timeout | undefined;
+  let looking: Promise<void> | undefined;
+
+  function tell(action: 'loaded' | 'unloaded', { name, revision }: ModelDescription) {
+    record({ type: 'model.revision', agent, action, model: name, revision });
+    log(`model-${action}`, { model: name, revision });
+  }
+
+  async function look(): Promise<void> {
+    const signal = AbortSignal.timeout(limits.heartbeatUnknownMs.value);
+    const nowReady = await engine.ready(signal);
+    if (nowReady !== ready) log(nowReady ? 'engine-ready' : 'engine-lost');
+    ready = nowReady;
+    // While the engine is away its models keep their place: a restart of it is not an unloading.
+    if (!ready) return;
+    const states = await Promise.all(models.map(({ description }) => engine.modelReady(description.name, signal)));
+    const next = new Map(models.filter((_, i) => states[i]).map((model) => [model.description.name, model]));
+    for (const [name, { description }] of next) if (!served.has(name)) tell('loaded', description);
+    for (const [name, { description }] of served) if (!next.has(name)) tell('unloaded', description);
+    served = next;
+  }
+
+  return {
+    /** One look now; a look under way is shared. */
+    look(): Promise<void> {
+      looking ??= look().finally(() => {
+        looking = undefined;
+      });
+      return looking;
+    },
+    start() {
+      timer = setInterval(() => void this.look(), limits.heartbeatMs.value);
+    },
+    stop: () => clearInterval(timer),
+    ready: () => ready,
+    model: (name: string) => served.get(name),
+    descriptions: () => [...served.values()].map(({ description }) => description),
+  };
+}

@@ -1,0 +1,48 @@
+/** Containers an agent decodes. The caller's content type is only a hint ("application/octet-stream" is what many
+ * clients send), so a file is known by its first bytes. */
+export type SoundFormat = 'wav' | 'flac' | 'mp3' | 'opus';
+
+/** Enough bytes to tell every format: an Ogg page header of one lacing value and the codec's name. */
+export const sniffBytes = 64;
+
+const ascii = (bytes: Uint8Array, start: number, text: string) =>
+  bytes.length >= start + text.length && [...text].every((letter, i) => bytes[start + i] === letter.charCodeAt(0));
+
+/** ISO/IEC 11172-3 §2.4.1.3: sync word, any MPEG version but the reserved one, layer III, a real bitrate and rate. */
+function isMpegFrame(bytes: Uint8Array): boolean {
+  const [sync, kind, rate] = [bytes[0] ?? 0, bytes[1] ?? 0, bytes[2] ?? 0xff];
+  const version = (kind >> 3) & 3;
+  const layer = (kind >> 1) & 3;
+  return (
+    sync === 0xff && kind >> 5 === 7 && version !== 1 && layer === 1 && rate >> 4 !== 15 && ((rate >> 2) & 3) !== 3
+  );
+}
+
+/** Where the first packet of an Ogg page starts (RFC 3533 §6): 27 bytes and the lacing table. */
+const oggPacket = (bytes: Uint8Array) => 27 + (bytes[26] ?? 0);
+
+const signatures: readonly { format: SoundFormat; matches: (bytes: Uint8Array) => boolean }[] = [
+  {
+    format: 'wav',
+    matches: (bytes) => (ascii(bytes, 0, 'RIFF') || ascii(bytes, 0, 'RF64')) && ascii(bytes, 8, 'WAVE'),
+  },
+  { format: 'flac', matches: (bytes) => ascii(bytes, 0, 'fLaC') },
+  { format: 'flac', matches: (bytes) => ascii(bytes, 0, 'OggS') && ascii(bytes, oggPacket(bytes), '\x7fFLAC') },
+  { format: 'opus', matches: (bytes) => ascii(bytes, 0, 'OggS') && ascii(bytes, oggPacket(bytes), 'OpusHead') },
+  { format: 'mp3', matches: (bytes) => ascii(bytes, 0, 'ID3') || isMpegFrame(bytes) },
+];
+
+/**
+ * The container a file is in, told by its first `sniffBytes` bytes (fewer when the file is shorter);
+ * `undefined` for everything that is not decoded here.
+ */
+export function sniffFormat(bytes: Uint8Array): SoundFormat | undefined {
+  return signatures.find(({ matches }) => matches(bytes))?.format;
+}
+
+/** Sound as decoded: one array per channel, all of one length, samples in -1 to 1. */
+export interface SoundBlock {
+  /** Samples per second and channel. */
+  readonly rate: number;
+  readonly channels: readonly Float32Array[];
+}
