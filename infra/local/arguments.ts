@@ -5,14 +5,15 @@ import { ROOT } from './root.ts';
 
 export const PORT = 8787;
 
-export const USAGE = `npm start [-- --port N --state DIR --quiet]
+export const USAGE = `npm start [-- --port N --state DIR --parts A,B --quiet]
 
   --port N     port of the edge on 127.0.0.1 (default ${PORT}; 0 chooses a free one)
   --state DIR  folder of everything the stack keeps (default .auricle)
+  --parts A,B  only these parts, for work on one of them (default all)
   --quiet      no output of the parts; it is in DIR/logs either way
 `;
 
-export type Arguments = { port: number; state: string; quiet: boolean; help: boolean };
+export type Arguments = { port: number; state: string; quiet: boolean; help: boolean; parts?: string[] };
 
 export function readArguments(given: string[]): Arguments | { problem: string } {
   try {
@@ -21,13 +22,15 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       options: {
         port: { type: 'string', default: String(PORT) },
         state: { type: 'string', default: path.join(ROOT, '.auricle') },
+        parts: { type: 'string' },
         quiet: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },
     });
     const port = Number(values.port);
     if (!/^\d+$/.test(values.port) || port > 65_535) return { problem: `--port ${values.port} is not a port number` };
-    return { port, state: values.state, quiet: values.quiet, help: values.help };
+    const parts = values.parts === undefined ? {} : { parts: values.parts.split(',') };
+    return { port, state: values.state, quiet: values.quiet, help: values.help, ...parts };
   } catch (error) {
     return { problem: (error as Error).message };
   }

@@ -31,15 +31,19 @@ const STORAGE_KEY = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I
 const MODELS = 'infra/pool/models/repository';
 const SQS_REGION = 'us-east-1';
 
-export function planParts(state: string, edgePort: number, ports: Ports, identity: Identity): Part[] {
-  const at = (name: string) => `http://${HOST}:${ports[name]}`;
-  const edgeUrl = `http://${HOST}:${edgePort}`;
-  const storage =
+export function storageConnection(ports: Ports): string {
+  const at = (name: string) => `http://${HOST}:${ports[name]}/${STORAGE_ACCOUNT}`;
+  return (
     `DefaultEndpointsProtocol=http;AccountName=${STORAGE_ACCOUNT};AccountKey=${STORAGE_KEY};` +
-    `BlobEndpoint=${at('blob')}/${STORAGE_ACCOUNT};QueueEndpoint=${at('queue')}/${STORAGE_ACCOUNT};` +
-    `TableEndpoint=${at('table')}/${STORAGE_ACCOUNT};`;
+    `BlobEndpoint=${at('blob')};QueueEndpoint=${at('queue')};TableEndpoint=${at('table')};`
+  );
+}
+
+export function planParts(state: string, edgePort: number, ports: Ports, identity: Identity): Part[] {
+  const edgeUrl = `http://${HOST}:${edgePort}`;
+  const storage = storageConnection(ports);
   const sqs = {
-    SQS_ENDPOINT: at('sqs'),
+    SQS_ENDPOINT: `http://${HOST}:${ports.sqs}`,
     SQS_REGION,
     // The local server checks no signature, but the client library signs with something.
     AWS_ACCESS_KEY_ID: 'local',

@@ -64,9 +64,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const identity = await makeIdentity(state, [...pools]);
     const numbers = await choosePorts(portNames.length);
     const ports: Ports = Object.fromEntries(portNames.map((name, index) => [name, numbers[index] as number]));
-    const wanted = planParts(state, port, ports, identity).filter(
-      (part) => options.parts === undefined || options.parts.includes(part.name),
-    );
+    const wanted = choose(planParts(state, port, ports, identity), options.parts);
     const { present, missing } = splitByCode(wanted);
     const given = options.signal ?? new AbortController().signal;
     await Promise.race([
@@ -128,6 +126,12 @@ function stopOnce(running: Supervised[], lock: StateLock): () => Promise<void> {
     stopped ??= stopAll();
     return stopped;
   };
+}
+
+function choose(parts: Part[], names: PartName[] | undefined): Part[] {
+  const unknown = names?.filter((name) => !parts.some((part) => part.name === name)) ?? [];
+  if (unknown.length > 0) throw new StartProblem(`there is no part ${unknown.join(', ')}`);
+  return names === undefined ? parts : parts.filter((part) => names.includes(part.name));
 }
 
 function splitByCode(parts: Part[]): { present: Part[]; missing: PartName[] } {

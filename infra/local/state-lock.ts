@@ -76,8 +76,9 @@ function markOf(pid: number): string {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // Fields after the command name, which may itself contain spaces; the start time is the 22nd of all.
-    const startTicks = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
-    return `${boot} ${startTicks}`;
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    // Dead, but nobody has collected its exit code: happens in containers whose first process is not made for that.
+    return fields[0] === 'Z' ? 'dead' : `${boot} ${fields[19]}`;
   } catch {
     return '';
   }

@@ -97,7 +97,7 @@ export function supervise(part: Part, log: Log, onLaunch: () => void): Supervise
 
 function launch(part: Part, log: Log): ChildProcess {
   const leash = new URL('./leash.ts', import.meta.url).href;
-  const child = fork(path.join(ROOT, part.entry), [], {
+  const child = fork(path.resolve(ROOT, part.entry), [], {
     cwd: ROOT,
     env: { ...inherited(process.env), ...part.env },
     execArgv: ['--import', leash],

@@ -34,7 +34,7 @@ export async function listenToQueue(
       NextVisibleTime: text(message.nextVisibleOn.toISOString()),
       PopReceipt: text(message.popReceipt),
     });
-    await writeOutputs(context, target, await invoke(target, request), {});
+    await writeOutputs(context, target, await invoke(target, request), { queueTrigger: body });
     await queue.deleteMessage(message.messageId, message.popReceipt);
   };
 

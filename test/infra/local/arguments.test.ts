@@ -1,0 +1,21 @@
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readArguments } from '../../../infra/local/arguments.ts';
+import { ROOT } from '../../../infra/local/root.ts';
+
+describe('npm start --', () => {
+  it('has defaults', () => {
+    expect(readArguments([])).toEqual({ port: 8787, state: path.join(ROOT, '.auricle'), quiet: false, help: false });
+  });
+
+  it('takes a port and a folder', () => {
+    expect(readArguments(['--port', '0', '--state', 'other', '--quiet'])).toMatchObject({ port: 0, state: 'other' });
+  });
+
+  it.each([['--port', 'x'], ['--port', '70000'], ['--port', '-1'], ['--prot', '1'], ['extra']])(
+    '%s %s is refused',
+    (...given) => {
+      expect(readArguments(given.filter(Boolean))).toHaveProperty('problem');
+    },
+  );
+});

@@ -1,0 +1,113 @@
+// A tiny app on the local functions host, against the storage emulator that the stack uses.
+import path from 'node:path';
+import { BlobServiceClient } from '@azure/storage-blob';
+import { QueueServiceClient } from '@azure/storage-queue';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Host, startHost } from '../../../../infra/local/functions-host/host.ts';
+import { storageConnection } from '../../../../infra/local/plan.ts';
+import { type Stack, startStack } from '../../../../infra/local/stack.ts';
+import { temporaryFolder } from '../folder.ts';
+
+const PATIENCE = { timeout: 8_000, interval: 50 };
+const folder = temporaryFolder();
+const log: string[] = [];
+let stack: Stack;
+let host: Host;
+let blobs: BlobServiceClient;
+let queues: QueueServiceClient;
+
+beforeAll(async () => {
+  stack = await startStack({ port: 0, state: folder.path, quiet: true, parts: ['blob'] });
+  const connection = storageConnection(stack.ports);
+  blobs = BlobServiceClient.fromConnectionString(connection);
+  queues = QueueServiceClient.fromConnectionString(connection);
+  host = await startHost({
+    folder: path.join(import.meta.dirname, 'app'),
+    entry: 'triggers.ts',
+    port: 0,
+    settings: { AzureWebJobsStorage: connection, STORE: connection, IN: 'inbox' },
+    log: (level, text) => log.push(`${level}: ${text}`),
+    pollMs: 20,
+  });
+});
+
+afterAll(async () => {
+  await host?.stop();
+  await stack?.stop();
+  folder.remove();
+});
+
+const at = (place: string) => `http://127.0.0.1:${host.port}${place}`;
+
+async function messages(queue: string): Promise<string[]> {
+  const { peekedMessageItems } = await queues.getQueueClient(queue).peekMessages({ numberOfMessages: 32 });
+  return peekedMessageItems.map((item) => Buffer.from(item.messageText, 'base64').toString());
+}
+const send = (queue: string, message: string) =>
+  queues.getQueueClient(queue).sendMessage(Buffer.from(message).toString('base64'));
+const exists = (container: string, name: string) => blobs.getContainerClient(container).getBlobClient(name).exists();
+
+it('registers every function of the app', () => {
+  expect(host.functions.sort()).toEqual(['fails', 'greet', 'on-arrived', 'on-upload', 'tick']);
+});
+
+describe('HTTP', () => {
+  it('gives the function its route, query and body, and answers with its status and headers', async () => {
+    const response = await fetch(at('/api/greet/ann/3?q=x'), { method: 'POST', body: 'hi' });
+    expect(response.status).toBe(201);
+    expect(response.headers.get('x-times')).toBe('3');
+    expect(await response.json()).toEqual({ hello: 'ann', query: 'x', body: 'hi' });
+  });
+
+  it('knows an optional part, a wrong method, a wrong type and nothing', async () => {
+    expect((await fetch(at('/api/greet/ann'))).headers.get('x-times')).toBe('none');
+    expect((await fetch(at('/api/greet/ann'), { method: 'PUT' })).status).toBe(405);
+    expect((await fetch(at('/api/greet/1'))).status).toBe(404);
+    expect((await fetch(at('/api/none'))).status).toBe(404);
+  });
+
+  it('answers 500 without the reason when a function throws', async () => {
+    const response = await fetch(at('/api/fails'));
+    expect([response.status, await response.text()]).toEqual([500, '']);
+    expect(log.join('\n')).toContain('the reason is ours alone');
+  });
+});
+
+describe('blobs and queues', () => {
+  it('a blob becomes a message, a message becomes a blob', async () => {
+    await blobs.getContainerClient('inbox').getBlockBlobClient('acme/a.wav').uploadData(Buffer.from('RIFF'));
+    const body = JSON.stringify({ tenant: 'acme', name: 'a', bytes: 4 });
+    await expect.poll(() => exists('outbox', body), PATIENCE).toBe(true);
+  });
+
+  it('a blob is delivered once per version, also after a restart of the host: its receipt is in the account', async () => {
+    const receipts = blobs.getContainerClient('azure-webjobs-hosts');
+    const names: string[] = [];
+    for await (const item of receipts.listBlobsFlat()) names.push(item.name);
+    expect(names.filter((name) => name.endsWith('/inbox/acme/a.wav'))).toHaveLength(1);
+  });
+
+  it('a blob that cannot be processed is named in the poison queue after its tries', async () => {
+    await blobs.getContainerClient('inbox').getBlockBlobClient('acme/broken.wav').uploadData(Buffer.from('x'));
+    await expect.poll(() => messages('webjobs-blobtrigger-poison').catch(() => []), PATIENCE).toHaveLength(1);
+    const [message = '{}'] = await messages('webjobs-blobtrigger-poison');
+    expect(JSON.parse(message)).toMatchObject({ ContainerName: 'inbox', BlobName: 'acme/broken.wav' });
+    expect(log.filter((line) => line.includes('on-upload failed'))).toHaveLength(2);
+  });
+
+  it('a message is tried again, then buried', async () => {
+    await send('arrived', 'once');
+    await send('arrived', 'poison');
+    await expect.poll(() => messages('arrived-poison').catch(() => []), PATIENCE).toEqual(['poison']);
+    await expect.poll(() => exists('outbox', 'once'), PATIENCE).toBe(true);
+    await expect.poll(() => messages('arrived'), PATIENCE).toEqual([]);
+  });
+});
+
+describe('timers', () => {
+  it('run when asked by the administration route', async () => {
+    const response = await fetch(at('/admin/functions/tick'), { method: 'POST' });
+    expect(response.status).toBe(202);
+    expect(await messages('ticks')).toEqual([JSON.stringify({ pastDue: false })]);
+  });
+});

@@ -1,0 +1,128 @@
+// However the stack ends, it leaves no process and no port. Run on the parts that need no model, so that it is quick;
+// test/stack does the same with everything.
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { choosePorts, isFree } from '../../../infra/local/ports.ts';
+import { ROOT } from '../../../infra/local/root.ts';
+import { folderForTest } from './folder.ts';
+import { isRunning } from './process.ts';
+
+const PATIENCE = { timeout: 8_000, interval: 50 };
+
+type Run = { launcher: ChildProcess; supervisor: number; parts: number[]; port: number; state: string };
+
+/** `npm start` without npm: the launcher, below it the supervisor, below that the parts. */
+async function startByLauncher(): Promise<Run> {
+  const state = folderForTest();
+  const [port = 0] = await choosePorts(1);
+  const launcher = spawn(
+    'node',
+    [
+      'infra/local/node.cjs',
+      'infra/local/main.ts',
+      '--state',
+      state,
+      '--port',
+      String(port),
+      '--parts',
+      'blob,sqs,functions',
+    ],
+    {
+      cwd: ROOT,
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // A group of its own, as a shell gives a command: Ctrl-C reaches all of it.
+      detached: true,
+    },
+  );
+  onTestFinished(() => {
+    launcher.kill('SIGKILL');
+  });
+  let said = '';
+  for (const stream of [launcher.stdout, launcher.stderr])
+    stream?.on('data', (chunk) => {
+      said += chunk;
+    });
+  await expect.poll(() => said, PATIENCE).toContain('Ctrl-C stops it');
+  const { pid, groups } = JSON.parse(readFileSync(path.join(state, 'stack.json'), 'utf8'));
+  expect(groups).toHaveLength(3);
+  return { launcher, supervisor: pid, parts: groups, port, state };
+}
+
+async function expectNothingLeft(run: Run): Promise<void> {
+  const left = () => [run.supervisor, ...run.parts].filter(isRunning);
+  await expect.poll(left, PATIENCE).toEqual([]);
+  expect(await isFree(run.port)).toBe(true);
+}
+
+describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind', () => {
+  it('after Ctrl-C, and ends well', async () => {
+    const run = await startByLauncher();
+    const ended = once(run.launcher, 'exit');
+    process.kill(-(run.launcher.pid as number), 'SIGINT');
+    expect(await ended).toEqual([0, null]);
+    // In order means: gone before the launcher is.
+    expect([run.supervisor, ...run.parts].filter(isRunning)).toEqual([]);
+    await expectNothingLeft(run);
+  });
+
+  it('after SIGTERM to the launcher', async () => {
+    const run = await startByLauncher();
+    const ended = once(run.launcher, 'exit');
+    run.launcher.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+    await expectNothingLeft(run);
+  });
+
+  it('after SIGKILL of the supervisor', async () => {
+    const run = await startByLauncher();
+    process.kill(run.supervisor, 'SIGKILL');
+    await expectNothingLeft(run);
+  });
+
+  it('after SIGKILL of the launcher', async () => {
+    const run = await startByLauncher();
+    run.launcher.kill('SIGKILL');
+    await expectNothingLeft(run);
+  });
+
+  it('and a second start on the same folder is refused in one line while it runs, and works afterwards', async () => {
+    const run = await startByLauncher();
+    const again = ['infra/local/main.ts', '--state', run.state, '--port', '0', '--parts', 'sqs'];
+    const second = await runToEnd(again);
+    expect(second.code).toBe(1);
+    const where = `http://127.0.0.1:${run.port} (process ${run.supervisor})`;
+    expect(second.said).toBe(`a stack already runs on ${run.state}: ${where}\n`);
+    process.kill(run.supervisor, 'SIGKILL');
+    await expectNothingLeft(run);
+    const third = spawn(process.execPath, again, { cwd: ROOT });
+    const ended = once(third, 'exit');
+    await once(third.stdout, 'data');
+    third.kill('SIGINT');
+    expect((await ended)[0]).toBe(0);
+  });
+
+  it('and a port in use is one line', async () => {
+    const server = createServer().listen(0, '127.0.0.1');
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const given = ['infra/local/main.ts', '--state', folderForTest(), '--port', String(port)];
+    const { code, said } = await runToEnd(given);
+    expect(code).toBe(1);
+    expect(said).toBe(`port ${port} is in use by another program: choose one with --port N\n`);
+  });
+});
+
+async function runToEnd(given: string[]): Promise<{ code: number; said: string }> {
+  const child = spawn(process.execPath, given, { cwd: ROOT });
+  let said = '';
+  child.stderr.on('data', (chunk) => {
+    said += chunk;
+  });
+  const [code] = await once(child, 'close');
+  return { code, said };
+}

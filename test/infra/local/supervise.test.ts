@@ -1,0 +1,70 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { openLog } from '../../../infra/local/logs.ts';
+import { inherited, type Supervised, supervise } from '../../../infra/local/supervise.ts';
+import { folderForTest } from './folder.ts';
+import { isRunning } from './process.ts';
+
+/** A part made of a few lines of code, and what it printed. */
+function partOf(code: string, env: Record<string, string> = {}): { supervised: Supervised; lines: string[] } {
+  const folder = folderForTest();
+  const entry = path.join(folder, 'part.ts');
+  writeFileSync(entry, code);
+  const lines: string[] = [];
+  const supervised = supervise(
+    { name: 'part', entry, needs: [], env, after: [], ready: 'message', stopTurn: 1 },
+    openLog(folder, 'part', (line) => lines.push(line)),
+    () => {},
+  );
+  supervised.begin();
+  onTestFinished(() => supervised.stop());
+  return { supervised, lines };
+}
+
+const LIVE = `setInterval(() => {}, 1000); process.send('ready');`;
+
+it('starts a killed part again', async () => {
+  const { supervised } = partOf(LIVE);
+  await supervised.started;
+  const before = supervised.pid();
+  supervised.kill();
+  await expect.poll(() => supervised.isReady() && supervised.pid() !== before).toBe(true);
+});
+
+it('gives up a part that cannot start, and says where to look', async () => {
+  const { supervised, lines } = partOf(`throw new Error('no such model');`);
+  await expect(supervised.started).rejects.toThrow(/part cannot start \(exit code 1\): see .*part\.log/);
+  expect(lines.join('\n')).toContain('no such model');
+});
+
+it('asks first, and ends a part that does not listen', async () => {
+  const polite = partOf(`${LIVE} process.on('SIGTERM', () => { console.log('goodbye'); process.exit(0); });`);
+  const deaf = partOf(`${LIVE} process.on('SIGTERM', () => {});`);
+  await Promise.all([polite.supervised.started, deaf.supervised.started]);
+  const pid = deaf.supervised.pid() as number;
+  await Promise.all([polite.supervised.stop(), deaf.supervised.stop()]);
+  expect(polite.lines.join('\n')).toContain('goodbye');
+  expect(isRunning(pid)).toBe(false);
+});
+
+it('ignores Ctrl-C in the part: the supervisor decides the order', async () => {
+  const { supervised } = partOf(LIVE);
+  await supervised.started;
+  const pid = supervised.pid() as number;
+  supervised.kill('SIGINT');
+  supervised.kill('SIGWINCH');
+  expect(supervised.pid()).toBe(pid);
+  process.kill(pid, 0);
+});
+
+it('hands no credentials of the shell to a part', () => {
+  const environment = {
+    PATH: '/bin',
+    AWS_SECRET_ACCESS_KEY: 'a',
+    AZURE_CLIENT_SECRET: 'b',
+    OPENAI_API_KEY: 'c',
+    HOME: '/h',
+  };
+  expect(inherited(environment)).toEqual({ PATH: '/bin', HOME: '/h' });
+});
