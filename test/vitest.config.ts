@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { cloudflareTest } from '@cloudflare/vitest-plugin';
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
+import { makeBindings } from './edge/bindings.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 
@@ -33,7 +34,7 @@ const edge: TestProjectConfiguration = {
   plugins: [
     cloudflareTest({
       wrangler: { configPath: path.join(root, 'edge/wrangler.jsonc') },
-      miniflare: { cf: false },
+      miniflare: { cf: false, bindings: await makeBindings() },
     }),
   ],
   test: { ...bounded, name: 'edge', root, include: ['test/edge/**/*.test.ts'] },

@@ -13,7 +13,10 @@ type Outcome = { step: Step; passed: boolean; output: string; tookMs: number };
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'auricle-check-'));
 
 const steps: Step[] = [
-  { name: 'format and lint', command: ['node_modules/@biomejs/biome/bin/biome', 'ci', '--error-on-warnings', '.'] },
+  {
+    name: 'format and lint',
+    command: ['node_modules/@biomejs/biome/bin/biome', 'ci', '--error-on-warnings', '--colors=off', '.'],
+  },
   { name: 'types', command: ['node_modules/typescript/bin/tsc', '-p', '.'] },
   {
     name: 'shape',
@@ -51,7 +54,7 @@ function run(step: Step): Promise<Outcome> {
     let output = '';
     const child = spawn(process.execPath, step.command, {
       cwd: ROOT,
-      env: { ...process.env, ...step.env },
+      env: { ...process.env, NO_COLOR: '1', ...step.env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
