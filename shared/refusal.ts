@@ -3,7 +3,7 @@ type Retry = 'never' | 'soon' | 'later';
 
 interface Row {
   /** HTTP status (RFC 9110; 429 is RFC 6585). */
-  readonly status: 400 | 401 | 403 | 404 | 405 | 408 | 413 | 415 | 421 | 422 | 429 | 500 | 502 | 503 | 504;
+  readonly status: 400 | 401 | 403 | 404 | 405 | 408 | 413 | 415 | 421 | 422 | 426 | 429 | 500 | 502 | 503 | 504;
   /** WebSocket close code (RFC 6455 §7.4; 4000–4999 are ours). */
   readonly close: number;
   /** `type` of an OpenAI error object. */
@@ -187,6 +187,13 @@ export const refusals = {
     type: 'invalid_request_error',
     retry: 'never',
     text: 'The body stopped arriving for {limit} seconds.',
+  },
+  upgrade_missing: {
+    status: 426,
+    close: 4426,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'This address speaks WebSocket only.',
   },
   // What did you send
   audio_empty: { status: 400, close: 4400, type: 'invalid_request_error', retry: 'never', text: 'The file is empty.' },

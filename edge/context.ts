@@ -1,0 +1,15 @@
+import type { Recorder } from './audit/record.ts';
+import type { Surroundings } from './clock.ts';
+import type { Bindings, Settings } from './settings.ts';
+
+/** What every route gets besides the request. */
+export interface RequestContext {
+  /** Also in the header `x-request-id` and in every audit event of the request. */
+  readonly id: string;
+  readonly env: Bindings;
+  readonly settings: Settings;
+  readonly surroundings: Surroundings;
+  readonly recorder: Recorder;
+  /** Keeps the isolate at work after the answer has left. */
+  readonly waitUntil: (work: Promise<unknown>) => void;
+}

@@ -1,0 +1,129 @@
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { renderTranscript } from '../../shared/speech/openai-answer.ts';
+import { readForm, type TranscriptionForm } from '../../shared/speech/openai-form.ts';
+import {
+  deltaFrame,
+  doneFrame,
+  EVENT_STREAM,
+  errorFrame,
+  finalFrame,
+  keepaliveFrame,
+} from '../../shared/speech/openai-stream.ts';
+import type { AnswerEvent, Final, Segment } from '../../shared/speech/transcript.ts';
+import { refuseWith } from '../refuse.ts';
+
+/** Where the events come from and where the end is told; `short/` is behind it. */
+export interface Source {
+  next(): Promise<Result<Exclude<AnswerEvent, { type: 'refusal' }>>>;
+  /** Whether the form that the agent read may be served. */
+  check(fields: Readonly<Record<string, readonly string[]>>): Result<undefined>;
+  /** From now on the caller sees the answer. */
+  deliver(): void;
+  /** The work is done or refused. A refusal when the result must not leave. */
+  end(outcome: Result<Final>): Promise<Result<undefined>>;
+  /** The caller went away in the middle. */
+  abandon(): void;
+}
+
+/** What was heard of one agent so far. */
+interface Heard {
+  form: TranscriptionForm | undefined;
+  segments: Segment[];
+  words: number;
+}
+
+const nothingHeard = (): Heard => ({ form: undefined, segments: [], words: 0 });
+
+/**
+ * Turns the neutral events of a transcription into what OpenAI's clients read: one body when all is known, or frames
+ * as segments come when the form says `stream`. Until the first byte leaves, a refusal is an ordinary error response.
+ */
+export async function answerTranscription(source: Source): Promise<Response> {
+  let heard = nothingHeard();
+  for (;;) {
+    const event = await source.next();
+    if (!event.ok) return refuseNow(source, event.refusal);
+    const { value } = event;
+    // Another agent starts over; what the lost one said was shown to nobody.
+    if (value.type === 'ready') heard = nothingHeard();
+    const taken = takeIn(heard, value, source);
+    if (!taken.ok) return refuseNow(source, taken.refusal);
+    if (heard.form?.stream && value.type !== 'ready' && value.type !== 'form') {
+      source.deliver();
+      return streamFrames(source, heard, value.type === 'final' ? value : undefined);
+    }
+    if (value.type === 'final') return answerWhole(source, heard, value);
+  }
+}
+
+/** Adds one event to what was heard. */
+function takeIn(heard: Heard, event: Exclude<AnswerEvent, { type: 'refusal' }>, source: Source): Result<undefined> {
+  if (event.type === 'form') {
+    const form = readForm(event.fields);
+    if (!form.ok) return form;
+    heard.form = form.value;
+    return source.check(event.fields);
+  }
+  if (event.type === 'segment') {
+    heard.segments.push(event);
+    heard.words += event.words.length;
+    if (heard.words > limits.transcriptWords.value) return no(refuse('engine_failed', undefined, 'too many words'));
+  }
+  return ok(undefined);
+}
+
+async function answerWhole(source: Source, { form, segments }: Heard, final: Final): Promise<Response> {
+  if (!form) return refuseNow(source, refuse('pool_lost', undefined, 'a final event without the form'));
+  const { contentType, body } = renderTranscript({ segments, final }, form);
+  const ended = await source.end(ok(final));
+  if (!ended.ok) return refuseWith(ended.refusal);
+  return new Response(body, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } });
+}
+
+async function refuseNow(source: Source, refusal: Refusal): Promise<Response> {
+  await source.end(no(refusal));
+  return refuseWith(refusal);
+}
+
+/** Frames, each made when the caller has room for it. Every ending but the caller's own has a frame that says so. */
+function streamFrames(source: Source, heard: Heard, final: Final | undefined): Response {
+  const encoder = new TextEncoder();
+  let told = 0;
+  let last = final;
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const say = (text: string) => controller.enqueue(encoder.encode(text));
+        // Until there is something to say: a pull that enqueues nothing is not repeated.
+        for (;;) {
+          if (told < heard.segments.length) {
+            const frames = heard.segments.slice(told).map((segment, index) => deltaFrame(segment, told + index === 0));
+            told = heard.segments.length;
+            return say(frames.join(''));
+          }
+          if (last) {
+            const ended = await source.end(ok(last));
+            const transcript = { segments: heard.segments, final: last };
+            say(ended.ok ? finalFrame(transcript) + doneFrame : errorFrame(ended.refusal));
+            return controller.close();
+          }
+          const event = await source.next();
+          const taken: Result<undefined> = event.ok ? takeIn(heard, event.value, source) : event;
+          if (!event.ok || !taken.ok) {
+            const { refusal } = event.ok ? (taken as { refusal: Refusal }) : event;
+            await source.end(no(refusal));
+            say(errorFrame(refusal));
+            return controller.close();
+          }
+          if (event.value.type === 'keepalive') return say(keepaliveFrame);
+          if (event.value.type === 'final') last = event.value;
+        }
+      },
+      cancel: () => source.abandon(),
+    },
+    { highWaterMark: 0 },
+  );
+  return new Response(stream, { headers: { 'content-type': EVENT_STREAM, 'cache-control': 'no-store' } });
+}

@@ -1,0 +1,73 @@
+import { limits } from '../shared/limits.ts';
+import { healthOf } from '../shared/pool/health.ts';
+import { refuse } from '../shared/refusal.ts';
+import { gateName } from './audit/record.ts';
+import type { RequestContext } from './context.ts';
+import { readSnapshots } from './pool/snapshot.ts';
+import { refuseWith } from './refuse.ts';
+import { admit } from './tenant/admit.ts';
+import { authenticatePool } from './tenant/authenticate.ts';
+
+/** `GET /v1/pools`: the living agents as the rosters know them, without keys or attestations. */
+export async function listPools(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, 'operate', context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const { settings, env, surroundings } = context;
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+  const data = snapshots.flatMap(({ at, entries }) =>
+    entries.map(({ description, load, heard }) => ({
+      ...description,
+      load,
+      health: healthOf({ load, heard }, at),
+      heardMs: at - heard,
+    })),
+  );
+  return Response.json({ object: 'list', data });
+}
+
+/** `GET /v1/pools/heartbeat`: an agent's WebSocket, handed to the roster of the zone its token names. */
+export async function joinRoster(request: Request, context: RequestContext): Promise<Response> {
+  const { settings, env, surroundings, recorder, id } = context;
+  const token = request.headers.get('authorization');
+  const claims = await authenticatePool(token, settings.issuers, surroundings.now());
+  if (!claims.ok) {
+    recorder.deniedUnknown(id, 'pool', claims.refusal.reason, claims.refusal.detail);
+    return refuseWith(claims.refusal);
+  }
+  const { pool, zone } = claims.value;
+  if (!settings.zones.includes(zone)) return refuseWith(refuse('residency_mismatch', undefined, 'zone is not served'));
+  if (request.headers.get('upgrade')?.toLowerCase() !== 'websocket') {
+    return refuseWith(refuse('upgrade_missing'));
+  }
+  // Only these headers: what the agent sent besides has no business in the object, its token least of all.
+  const headers = { upgrade: 'websocket', 'auricle-pool': pool, 'auricle-zone': zone };
+  return env.ROSTER.getByName(zone).fetch(new Request(request.url, { headers }));
+}
+
+/** `GET /v1/audit/outbox?tenant=…&after=…&limit=…`: events not yet taken over by the log. `zone=…` reads a roster's. */
+export async function readOutbox(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, 'operate', context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const { settings, env } = context;
+  const query = new URL(request.url).searchParams;
+  const page = readPage(query);
+  if (!page) return refuseWith(refuse('field_invalid', { field: 'after', rule: 'must be a whole number' }));
+  const tenant = query.get('tenant');
+  const zone = query.get('zone');
+  if (zone !== null && !settings.zones.includes(zone)) {
+    return refuseWith(refuse('field_invalid', { field: 'zone', rule: 'is not served here' }));
+  }
+  if (tenant !== null) {
+    const name = gateName({ tenant, zones: zone === null ? [] : [zone] }, settings.zones);
+    return Response.json(await env.GATE.getByName(name).outbox(page.after, page.limit));
+  }
+  if (zone === null) return refuseWith(refuse('field_missing', { field: 'tenant' }));
+  return Response.json(await env.ROSTER.getByName(zone).outbox(page.after, page.limit));
+}
+
+function readPage(query: URLSearchParams): { after: number; limit: number } | undefined {
+  const after = Number(query.get('after') ?? 0);
+  const limit = Number(query.get('limit') ?? limits.auditPageEvents.value);
+  if (!Number.isSafeInteger(after) || !Number.isSafeInteger(limit) || after < 0 || limit < 1) return undefined;
+  return { after, limit: Math.min(limit, limits.auditPageEvents.value) };
+}

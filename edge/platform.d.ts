@@ -1,0 +1,65 @@
+// The part of the Workers runtime that this code uses, and no more: the published types redefine half of the DOM
+// library, which the rest of the repository is compiled with.
+declare module 'cloudflare:workers' {
+  export abstract class DurableObject<Env = unknown> {
+    protected readonly ctx: DurableObjectState;
+    protected readonly env: Env;
+    constructor(ctx: DurableObjectState, env: Env);
+  }
+}
+
+interface DurableObjectState {
+  readonly id: { readonly name?: string };
+  readonly storage: DurableObjectStorage;
+  blockConcurrencyWhile<T>(work: () => Promise<T>): Promise<T>;
+  waitUntil(work: Promise<unknown>): void;
+}
+
+interface DurableObjectStorage {
+  readonly sql: SqlStorage;
+  /** All statements of `work` or none of them. `work` must not be async. */
+  transactionSync<T>(work: () => T): T;
+}
+
+interface SqlStorage {
+  exec<Row extends Record<string, SqlValue>>(query: string, ...bindings: SqlValue[]): SqlCursor<Row>;
+}
+
+type SqlValue = string | number | null | ArrayBuffer;
+
+interface SqlCursor<Row> extends Iterable<Row> {
+  toArray(): Row[];
+  one(): Row;
+  readonly rowsWritten: number;
+}
+
+/** A namespace of Durable Objects; `Methods` is what their class offers over RPC. */
+interface ObjectNamespace<Methods> {
+  getByName(name: string): ObjectStub<Methods>;
+}
+
+/** Over RPC every method is asynchronous. */
+type ObjectStub<Methods> = {
+  [Name in keyof Methods]: Methods[Name] extends (...given: infer Given) => infer Answer
+    ? (...given: Given) => Promise<Awaited<Answer>>
+    : never;
+} & { fetch(request: Request): Promise<Response> };
+
+interface WorkerContext {
+  waitUntil(work: Promise<unknown>): void;
+  passThroughOnException(): void;
+}
+
+declare var WebSocketPair: new () => { 0: RuntimeSocket; 1: RuntimeSocket };
+
+interface RuntimeSocket {
+  accept(): void;
+  send(message: string): void;
+  close(code: number, reason: string): void;
+  addEventListener(type: 'message', listener: (event: { data: string | ArrayBuffer }) => void): void;
+  addEventListener(type: 'close' | 'error', listener: () => void): void;
+}
+
+interface ResponseInit {
+  webSocket?: RuntimeSocket;
+}

@@ -1,0 +1,116 @@
+import { compactVerify, importJWK } from 'jose';
+import { type AuditEvent, auditEvent } from '../../shared/audit/event.ts';
+import { limits } from '../../shared/limits.ts';
+import type { PoolDescription } from '../../shared/pool/description.ts';
+import { type AgentMessage, agentMessage, type Load } from '../../shared/pool/heartbeat.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Attested } from '../../shared/seal/attestation.ts';
+
+/** An agent after its hello was believed. */
+export interface Agent {
+  readonly description: PoolDescription;
+  readonly attestation: string;
+  readonly signKey: Awaited<ReturnType<typeof importJWK>>;
+  readonly boot: string;
+  readonly seq: number;
+  /** Seconds since 1970 at which the attestation ends. */
+  readonly expires: number;
+  /** Absent until the first report. */
+  readonly load: Load | undefined;
+  /** When it was last heard, ms since 1970. */
+  readonly heard: number;
+}
+
+/** What the agent's access token says it may call itself. */
+export interface Admission {
+  readonly pool: string;
+  readonly zone: string;
+}
+
+export type Attest = (token: string) => Promise<Result<Attested>>;
+
+/** Last boot and sequence number heard of an agent, over all its connections. */
+export type Heard = Readonly<{ boot: string; seq: number }>;
+
+const invalid = (detail: string): Result<never> => no(refuse('heartbeat_invalid', undefined, detail));
+
+/**
+ * Believes a hello, or says why not. `heard` is what was last heard of the agent it names: a hello that was sent
+ * before, even on another connection, is refused.
+ */
+export async function readHello(
+  text: string,
+  admission: Admission,
+  attest: Attest,
+  heard: (agent: string) => Heard | undefined,
+  now: number,
+): Promise<Result<Agent>> {
+  if (text.length > limits.heartbeatBytes.value) return invalid('message too large');
+  const claimed = peek(text);
+  if (!claimed || claimed.type !== 'hello') return invalid('the first message is not a hello');
+  const { description, attestation, boot, seq } = claimed;
+  if (description.pool !== admission.pool || description.zone !== admission.zone) {
+    return invalid('pool or zone differ from the token');
+  }
+  const attested = await attest(attestation);
+  if (!attested.ok) return attested;
+  if (attested.value.agent !== description.agent) return invalid('the attestation is of another agent');
+  const signKey = await importJWK(attested.value.signKey, 'ES256');
+  if (!(await verifies(text, signKey, description.agent))) return invalid('bad signature');
+  const last = heard(description.agent);
+  if (last && last.boot === boot && seq <= last.seq) return invalid('hello was seen before');
+  const { expires } = attested.value;
+  return ok({ description, attestation, signKey, boot, seq, expires, load: undefined, heard: now });
+}
+
+/** Believes a later message and tells the agent's new state and, of an audit message, its events. */
+export async function readMessage(
+  text: string,
+  agent: Agent,
+  now: number,
+): Promise<Result<{ agent: Agent; events: readonly AuditEvent[]; ack: number | undefined }>> {
+  if (text.length > limits.heartbeatBytes.value) return invalid('message too large');
+  if (!(await verifies(text, agent.signKey, agent.description.agent))) return invalid('bad signature');
+  const message = peek(text);
+  if (!message || message.type === 'hello') return invalid('not a report');
+  if (message.boot !== agent.boot) return invalid('wrong boot');
+  if (message.seq <= agent.seq) return invalid('sequence number was used before');
+  if (agent.expires * 1_000 <= now) return invalid('the attestation has expired');
+  const { seq } = message;
+  if (message.type === 'audit') {
+    const events = readEvents(message.events, agent.description.agent);
+    return ok({ agent: { ...agent, seq, heard: now }, events, ack: seq });
+  }
+  const { models = agent.description.models, load } = message;
+  const description = { ...agent.description, models };
+  return ok({ agent: { ...agent, seq, heard: now, load, description }, events: [], ack: undefined });
+}
+
+/** Events in the shape the record has, unknown members dropped, under the name of who really sent them. */
+function readEvents(raw: readonly unknown[], producer: string): AuditEvent[] {
+  return raw.flatMap((one) => {
+    const parsed = auditEvent.safeParse(one);
+    // A malformed event would be malformed again: repeating it for ever helps nobody, so it is acknowledged and lost.
+    return parsed.success ? [{ ...parsed.data, producer }] : [];
+  });
+}
+
+/** What the message says, before anybody vouches for it. */
+function peek(jws: string): AgentMessage | undefined {
+  try {
+    const payload: unknown = JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString('utf8'));
+    return agentMessage.safeParse(payload).data;
+  } catch {
+    return undefined;
+  }
+}
+
+async function verifies(jws: string, key: Agent['signKey'], name: string): Promise<boolean> {
+  try {
+    const { protectedHeader } = await compactVerify(jws, key, { algorithms: ['ES256'] });
+    return protectedHeader.kid === name;
+  } catch {
+    return false;
+  }
+}

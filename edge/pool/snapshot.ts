@@ -1,0 +1,54 @@
+import { limits } from '../../shared/limits.ts';
+import type { Snapshot } from '../../shared/pool/heartbeat.ts';
+import { late, type Surroundings, within } from '../clock.ts';
+import type { Bindings } from '../settings.ts';
+
+interface Held {
+  readonly snapshot: Snapshot;
+  /** When it came here, ms since 1970 by this isolate's clock; ages are never taken across clocks. */
+  readonly got: number;
+}
+
+/** What this isolate last heard of each zone, and since when a request has been asking for news. Plain data only. */
+const held = new Map<string, Held>();
+const asking = new Map<string, number>();
+
+/**
+ * The rosters of the zones, at most `limits.snapshotAgeMs` old while their objects answer and at most
+ * `limits.snapshotStaleMs` while they do not. A zone nobody knows anything about is left out.
+ */
+export async function readSnapshots(
+  zones: readonly string[],
+  roster: Bindings['ROSTER'],
+  surroundings: Surroundings,
+): Promise<Snapshot[]> {
+  const now = surroundings.now();
+  await Promise.all(zones.filter((zone) => isDue(zone, now)).map((zone) => refresh(zone, roster, surroundings)));
+  const later = surroundings.now();
+  return zones.flatMap((zone) => {
+    const known = held.get(zone);
+    return known && later - known.got <= limits.snapshotStaleMs.value ? [known.snapshot] : [];
+  });
+}
+
+/** Old, and no other request of this isolate asked within the time an answer may take. */
+function isDue(zone: string, now: number): boolean {
+  const known = held.get(zone);
+  if (known && now - known.got < limits.snapshotAgeMs.value) return false;
+  const since = asking.get(zone);
+  return !known || since === undefined || now - since > limits.snapshotWaitMs.value;
+}
+
+async function refresh(zone: string, roster: Bindings['ROSTER'], surroundings: Surroundings): Promise<void> {
+  asking.set(zone, surroundings.now());
+  try {
+    // RPC hands over a promise of a copy; `then` lets it count as one.
+    const answer = Promise.resolve(roster.getByName(zone).snapshot());
+    const snapshot = await within(answer, limits.snapshotWaitMs.value, surroundings);
+    if (snapshot !== late) held.set(zone, { snapshot, got: surroundings.now() });
+  } catch {
+    // The roster is not reachable; what is held goes on counting until it is too old.
+  } finally {
+    asking.delete(zone);
+  }
+}

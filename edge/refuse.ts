@@ -1,0 +1,23 @@
+import { type Refusal, refusals, retryAfterSeconds } from '../shared/refusal.ts';
+import { errorObject } from '../shared/speech/openai-stream.ts';
+
+/** The only place where a refusal becomes HTTP. The shape of the body is OpenAI's, which every caller's tools read. */
+export function refuseWith(refusal: Refusal, random: () => number = Math.random): Response {
+  const { status, retry } = refusals[refusal.reason];
+  const headers = new Headers({ 'content-type': 'application/json', 'cache-control': 'no-store' });
+
+  const seconds = retryAfterSeconds(refusal.reason, random());
+  if (seconds !== undefined) {
+    headers.set('retry-after', String(seconds));
+    headers.set('retry-after-ms', String(seconds * 1_000));
+  }
+  headers.set('x-should-retry', String(retry !== 'never'));
+  if (status === 401) headers.set('www-authenticate', challenge(refusal));
+  if (refusal.reason === 'method_wrong') headers.set('allow', String(refusal.params?.allow ?? ''));
+  return new Response(JSON.stringify(errorObject(refusal)), { status, headers });
+}
+
+/** RFC 6750 §3.1: no error code when no token was sent at all. */
+function challenge({ reason }: Refusal): string {
+  return reason === 'token_missing' ? 'Bearer realm="auricle"' : 'Bearer realm="auricle", error="invalid_token"';
+}

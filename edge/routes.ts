@@ -1,0 +1,72 @@
+import { Hono } from 'hono';
+import { refuse } from '../shared/refusal.ts';
+import { Recorder } from './audit/record.ts';
+import { realSurroundings } from './clock.ts';
+import type { RequestContext } from './context.ts';
+import { answerPreflight, setCors } from './cors.ts';
+import { listModels, showModel } from './models.ts';
+import { describeApi } from './openapi.ts';
+import { joinRoster, listPools, readOutbox } from './operate.ts';
+import { refuseWith } from './refuse.ts';
+import { type Bindings, readSettings } from './settings.ts';
+import { transcribe } from './short/transcribe.ts';
+
+type Answer = (request: Request, context: RequestContext, name: string) => Response | Promise<Response>;
+
+/** Every address the edge answers, and with what. */
+export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> = {
+  '/healthz': { GET: () => Response.json({ status: 'ok' }) },
+  '/v1/audio/transcriptions': { POST: transcribe },
+  '/v1/models': { GET: listModels },
+  '/v1/models/:name': { GET: showModel },
+  '/v1/openapi.json': { GET: () => describeApi() },
+  '/v1/pools': { GET: listPools },
+  '/v1/pools/heartbeat': { GET: joinRoster },
+  '/v1/audit/outbox': { GET: readOutbox },
+};
+
+export const app = new Hono<{ Bindings: Bindings; Variables: { requestId: string } }>();
+
+app.use(async (c, next) => {
+  const id = crypto.randomUUID();
+  c.set('requestId', id);
+  await next();
+  // The answer to an upgrade belongs to the runtime.
+  if (c.res.status === 101) return;
+  c.res.headers.set('x-request-id', id);
+  setCors(c.res.headers);
+});
+
+for (const [path, answers] of Object.entries(routes)) {
+  const allow = [...Object.keys(answers), 'OPTIONS'];
+  for (const [method, answer] of Object.entries(answers)) {
+    app.on(method, path, (c) => {
+      const waitUntil = (work: Promise<unknown>) => c.executionCtx.waitUntil(work);
+      const settings = readSettings(c.env);
+      const recorder = new Recorder(c.env.GATE, settings.zones, realSurroundings, waitUntil);
+      const context = {
+        id: c.get('requestId'),
+        env: c.env,
+        settings,
+        surroundings: realSurroundings,
+        recorder,
+        waitUntil,
+      };
+      return answer(c.req.raw, context, c.req.param('name') ?? '');
+    });
+  }
+  app.options(path, (c) => answerPreflight(c.req.raw, allow));
+  app.all(path, () => refuseWith(refuse('method_wrong', { allow: allow.join(', ') })));
+}
+
+app.notFound(() => refuseWith(refuse('route_unknown')));
+
+app.onError((error, c) => {
+  // The name and place of a bug, never its message: that may quote what it choked on.
+  const place = error.stack
+    ?.split('\n')
+    .slice(1, 4)
+    .map((line) => line.trim());
+  console.error(JSON.stringify({ event: 'bug', request: c.get('requestId'), error: error.name, place }));
+  return refuseWith(refuse('internal'));
+});

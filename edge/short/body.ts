@@ -1,0 +1,128 @@
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { late, type Surroundings, within } from '../clock.ts';
+
+/**
+ * The caller's body on its way to an agent. Read only when the agent's side wants more, counted, and watched for
+ * standing still. Its first `limits.heldBodyBytes` are kept: while it is not longer, it can be sent a second time.
+ */
+export class CallerBody {
+  /** Bytes that have arrived. */
+  received = 0;
+  /** When the last one had, ms since 1970; work after it is the agent's. */
+  endedAt: number | undefined;
+  /** Settles, with why, when the body will never be complete because of the caller; stays pending otherwise. */
+  readonly failed: Promise<Refusal>;
+  readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  readonly #surroundings: Surroundings;
+  /** Chunks in order of arrival; those that were sent and cannot be needed again are let go. */
+  readonly #kept: (Uint8Array | undefined)[] = [];
+  #fail: (refusal: Refusal) => void = () => {};
+  #refusal: Refusal | undefined;
+  #ended = false;
+  #reading: Promise<void> | undefined;
+  /** The stream that may read; an older one, of an agent that was given up, gets nothing any more. */
+  #stream = 0;
+
+  constructor(stream: ReadableStream<Uint8Array> | null, surroundings: Surroundings) {
+    this.#reader = stream?.getReader();
+    this.#surroundings = surroundings;
+    this.#ended = !stream;
+    this.failed = new Promise((resolve) => {
+      this.#fail = resolve;
+    });
+  }
+
+  /** Every byte that arrived is still here. */
+  get replayable(): boolean {
+    return this.received <= limits.heldBodyBytes.value;
+  }
+
+  /** Why the body failed, if it did. */
+  get refusal(): Refusal | undefined {
+    return this.#refusal;
+  }
+
+  /** Reads on while `look` wants more and all can be kept. False when the body failed. */
+  async hold(look: (chunk: Uint8Array) => boolean): Promise<boolean> {
+    for (let index = 0; ; index += 1) {
+      while (index >= this.#kept.length && !this.#ended && this.replayable) await this.#more();
+      const chunk = this.#kept[index];
+      if (!chunk || !look(chunk)) return this.#refusal === undefined;
+    }
+  }
+
+  /**
+   * The whole body from its first byte, for one agent. Opening it again takes it away from the first stream, and is
+   * possible while `replayable`. Cancelling a stream leaves the body as it is.
+   */
+  open(): ReadableStream<Uint8Array> {
+    this.#stream += 1;
+    const own = this.#stream;
+    let sent = 0;
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          while (sent >= this.#kept.length && !this.#ended && own === this.#stream) await this.#more();
+          if (own !== this.#stream) return;
+          const chunk = this.#kept[sent];
+          if (chunk) {
+            sent += 1;
+            controller.enqueue(chunk);
+            if (!this.replayable) this.#kept.fill(undefined, 0, sent);
+          } else if (this.#refusal) {
+            controller.error(new Error(this.#refusal.reason));
+          } else {
+            controller.close();
+          }
+        },
+        cancel: () => {
+          if (own === this.#stream) this.#stream += 1;
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  /** Nobody wants the rest. */
+  async cancel(): Promise<void> {
+    this.#ended = true;
+    await this.#reader?.cancel().catch(() => {});
+  }
+
+  /** Waits for one more chunk, the end, or a failure. Two that wait, wait for the same. */
+  #more(): Promise<void> {
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = undefined;
+    });
+    return this.#reading;
+  }
+
+  async #read(): Promise<void> {
+    if (this.#ended || !this.#reader) return;
+    let step: ReadableStreamReadResult<Uint8Array> | typeof late;
+    try {
+      step = await within(this.#reader.read(), limits.bodyIdleMs.value, this.#surroundings);
+    } catch {
+      return this.#break(refuse('form_invalid', undefined, 'the connection broke while the body was arriving'));
+    }
+    if (step === late) return this.#break(refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 }));
+    if (step.done) {
+      this.#ended = true;
+      this.endedAt = this.#surroundings.now();
+      return;
+    }
+    this.received += step.value.byteLength;
+    if (this.received > limits.bodyBytes.value) {
+      return this.#break(refuse('body_too_large', { limit: limits.bodyBytes.value }));
+    }
+    this.#kept.push(step.value);
+  }
+
+  #break(refusal: Refusal): void {
+    this.#refusal ??= refusal;
+    this.#ended = true;
+    this.#fail(refusal);
+    this.#reader?.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,136 @@
+import type { AuditEvent } from '../../shared/audit/event.ts';
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Final } from '../../shared/speech/transcript.ts';
+import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
+import type { AuditDraft } from '../audit/mint.ts';
+import { late, within } from '../clock.ts';
+import type { RequestContext } from '../context.ts';
+
+export interface Subject {
+  readonly action: string;
+  readonly model: string;
+  readonly language: string | undefined;
+  readonly class: RequestClass;
+}
+
+/** How a request ended. `reason` is absent when it was served. */
+export interface Ending {
+  readonly status: number;
+  readonly reason?: string;
+  readonly final?: Final | undefined;
+  readonly agent?: string | undefined;
+  readonly bytes: number;
+}
+
+/** One admitted request: its place in the tenant's allowance, and what the record will say about it. */
+export class Session {
+  readonly claims: Claims;
+  readonly subject: Subject;
+  readonly #context: RequestContext;
+  readonly #started: number;
+  readonly #events: AuditEvent[] = [];
+  #renewed: number;
+  #ended: Promise<boolean> | undefined;
+
+  private constructor(claims: Claims, subject: Subject, context: RequestContext) {
+    this.claims = claims;
+    this.subject = subject;
+    this.#context = context;
+    this.#started = context.surroundings.now();
+    this.#renewed = this.#started;
+  }
+
+  /**
+   * Takes a place and records the attempt in one step. A strict tenant that cannot be recorded in time is refused
+   * with audit_unavailable, a buffered one goes on. Other refusals: those of the allowance.
+   */
+  static async begin(claims: Claims, subject: Subject, context: RequestContext): Promise<Result<Session>> {
+    const session = new Session(claims, subject, context);
+    const { recorder, surroundings, id } = context;
+    const gate = recorder.gateOf(claims);
+    const attempt = recorder.mint({ type: 'inference.attempt', ...session.#who() });
+    const taking = gate.take({ id, allowance: claims.allowance }, claims.audit, [attempt]);
+    let taken: Result<undefined> | typeof late;
+    try {
+      taken = await within(taking, limits.auditWaitMs.value, surroundings);
+    } catch {
+      taken = late;
+    }
+    if (taken !== late) return taken.ok ? ok(session) : taken;
+    if (claims.audit === 'buffered') {
+      recorder.keep(claims, [attempt]);
+      return ok(session);
+    }
+    const refusal = refuse('audit_unavailable', undefined, 'the gate did not answer');
+    // It may have happened all the same; then the place has to come back, and the record needs an end.
+    const undo = taking.then((result) => result.ok && session.end({ status: 503, reason: refusal.reason, bytes: 0 }));
+    context.waitUntil(undo.catch(() => false));
+    return no(refusal);
+  }
+
+  /** Notes something for the record; written when the request ends. */
+  note(draft: AuditDraft): void {
+    this.#events.push(this.#context.recorder.mint(draft));
+  }
+
+  /** Called while work goes on: keeps the place from expiring under it. */
+  stillAtWork(): void {
+    const now = this.#context.surroundings.now();
+    if (now - this.#renewed < limits.leaseMs.value / 3) return;
+    this.#renewed = now;
+    const { recorder, id, waitUntil } = this.#context;
+    waitUntil(
+      recorder
+        .gateOf(this.claims)
+        .renew(id)
+        .catch(() => {}),
+    );
+  }
+
+  /**
+   * Gives the place back and writes how it ended; the first call counts. True when the record is durable: a strict
+   * tenant's result must not leave before.
+   */
+  end(ending: Ending): Promise<boolean> {
+    this.#ended ??= this.#settle(ending);
+    this.#context.waitUntil(this.#ended);
+    return this.#ended;
+  }
+
+  #settle({ status, reason, final, agent, bytes }: Ending): Promise<boolean> {
+    const { recorder, surroundings, id } = this.#context;
+    this.note({
+      type: 'inference.complete',
+      ...this.#who(),
+      status,
+      bytes,
+      milliseconds: surroundings.now() - this.#started,
+      ...(reason !== undefined && { reason }),
+      ...(agent !== undefined && { agent }),
+      ...(final && { revision: final.revision, audioSeconds: final.durationSeconds }),
+    });
+    const seconds = final?.durationSeconds ?? 0;
+    return recorder.record(this.claims, this.#events, (gate, events) => gate.settle(id, seconds, events));
+  }
+
+  #who() {
+    const { tenant, subject } = this.claims;
+    const { action, model, class: requestClass, language } = this.subject;
+    return {
+      tenant,
+      request: this.#context.id,
+      action,
+      class: requestClass,
+      model,
+      ...(subject !== undefined && { subject }),
+      ...(language !== undefined && { language }),
+    };
+  }
+}
+
+/** A caller that went away; nginx's number for it, since HTTP has none. */
+export const CLIENT_GONE = { status: 499, reason: 'client_gone' } as const;
+
+export const refusedWith = ({ reason }: Refusal) => ({ status: refusals[reason].status, reason });

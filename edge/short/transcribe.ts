@@ -1,0 +1,103 @@
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
+import type { RequestContext } from '../context.ts';
+import { answerTranscription, type Source } from '../dialect/openai-audio.ts';
+import { refuseWith } from '../refuse.ts';
+import { admit, recordDenial } from '../tenant/admit.ts';
+import { CallerBody } from './body.ts';
+import { allowsLanguage, checkPromise, type Hints, readHints } from './hints.ts';
+import { Relay } from './relay.ts';
+import { readBoundary } from './scan.ts';
+import { CLIENT_GONE, refusedWith, Session } from './session.ts';
+
+const ACTION = 'transcribe';
+
+/** `POST /v1/audio/transcriptions`: from the caller's request to the answer, or to the refusal of whatever failed. */
+export async function transcribe(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, ACTION, context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const denied = (refusal: Refusal) => {
+    recordDenial(claims.value, ACTION, refusal, context);
+    return refuseWith(refusal);
+  };
+  const boundary = readFrame(request, claims.value);
+  if (!boundary.ok) return denied(boundary.refusal);
+
+  const body = new CallerBody(request.body, context.surroundings);
+  const url = new URL(request.url);
+  const hints = await readHints(url, request.headers, body, boundary.value);
+  if (!hints.ok) return denied(hints.refusal);
+  const { model, language } = hints.value;
+  if (language !== undefined && !allowsLanguage(claims.value.languages, language)) {
+    return denied(refuse('language_forbidden', { language }));
+  }
+
+  const requestClass = clampClass(hints.value.class, claims.value.priority);
+  const subject = { action: ACTION, model, language, class: requestClass };
+  const session = await Session.begin(claims.value, subject, context);
+  if (!session.ok) return denied(session.refusal);
+
+  const head = {
+    v: 1,
+    task: 'transcribe',
+    dialect: 'openai-audio',
+    contentType: request.headers.get('content-type'),
+    query: readQuery(url.searchParams),
+    model,
+    ...(language !== undefined && { language }),
+  };
+  const relay = new Relay(session.value, body, hints.value, head, context);
+  const source = join(relay, session.value, body, hints.value);
+  request.signal.addEventListener('abort', source.abandon, { once: true });
+  return answerTranscription(source);
+}
+
+/** What can be refused before a byte of the body was read; gives the boundary of the form. */
+function readFrame({ headers }: Request, claims: Claims): Result<string> {
+  if (claims.sealing === 'client') return no(refuse('sealing_required'));
+  const contentType = headers.get('content-type') ?? '';
+  if (!/^multipart\/form-data\s*;/i.test(contentType)) return no(refuse('content_type_wrong'));
+  const boundary = readBoundary(contentType);
+  if (boundary === undefined) return no(refuse('form_invalid', undefined, 'no boundary'));
+  const length = Number(headers.get('content-length') ?? 0);
+  if (length > limits.bodyBytes.value) return no(refuse('body_too_large', { limit: limits.bodyBytes.value }));
+  return ok(boundary);
+}
+
+function readQuery(query: URLSearchParams): Record<string, string[]> {
+  return Object.fromEntries([...new Set(query.keys())].map((name) => [name, query.getAll(name)]));
+}
+
+/** The relay's events for a dialect, and the dialect's end for the session. */
+function join(relay: Relay, session: Session, body: CallerBody, hints: Hints): Source {
+  const ending = () => ({ agent: relay.agent, bytes: body.received });
+  return {
+    next: () => relay.next(),
+    deliver: () => {
+      relay.delivered = true;
+    },
+    check(fields) {
+      const kept = checkPromise(fields, hints);
+      if (!kept.ok) return kept;
+      const language = fields.language?.[0];
+      if (!language || language === 'auto' || allowsLanguage(session.claims.languages, language)) return ok(undefined);
+      return no(refuse('language_forbidden', { language }));
+    },
+    async end(outcome) {
+      relay.close();
+      if (!outcome.ok) {
+        await session.end({ ...refusedWith(outcome.refusal), ...ending() });
+        return ok(undefined);
+      }
+      const settled = session.end({ status: 200, final: outcome.value, ...ending() });
+      if (session.claims.audit === 'buffered' || (await settled)) return ok(undefined);
+      return no(refuse('audit_unavailable', undefined, 'the end could not be recorded'));
+    },
+    abandon() {
+      relay.close();
+      void session.end({ ...CLIENT_GONE, ...ending() });
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, type Result } from '../../shared/result.ts';
+import type { Claims, Scope } from '../../shared/tenant/claims.ts';
+import type { RequestContext } from '../context.ts';
+import { authenticate } from './authenticate.ts';
+
+/** Who calls, if they may use `scope`. Refusals are recorded, a flood of unknown callers only by number. */
+export async function admit(request: Request, scope: Scope, context: RequestContext): Promise<Result<Claims>> {
+  const { settings, surroundings, recorder, id } = context;
+  const claims = await authenticate(request.headers.get('authorization'), settings.issuers, surroundings.now());
+  if (!claims.ok) {
+    recorder.deniedUnknown(id, scope, claims.refusal.reason, claims.refusal.detail);
+    return claims;
+  }
+  if (claims.value.scopes.has(scope)) return claims;
+  const refusal = refuse('scope_missing', { scope });
+  recordDenial(claims.value, scope, refusal, context);
+  return no(refusal);
+}
+
+/** A known tenant was refused before its request became an attempt. */
+export function recordDenial(claims: Claims, action: string, refusal: Refusal, context: RequestContext): void {
+  const { tenant, subject } = claims;
+  const event = context.recorder.mint({
+    type: 'inference.denied',
+    tenant,
+    request: context.id,
+    action,
+    reason: refusal.reason,
+    ...(subject !== undefined && { subject }),
+    ...(refusal.detail !== undefined && { detail: refusal.detail }),
+  });
+  context.recorder.later(claims, [event]);
+}

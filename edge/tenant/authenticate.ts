@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import { createLocalJWKSet, createRemoteJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { type Claims, readClaims } from '../../shared/tenant/claims.ts';
+import type { Issuer } from '../settings.ts';
+import { TokenCache } from './token-cache.ts';
+
+/** What lets an agent join the roster of its zone, and nothing else (shared/pool/PROTOCOL.md). */
+export interface PoolClaims {
+  readonly pool: string;
+  readonly zone: string;
+  /** Seconds since 1970. */
+  readonly expires: number;
+}
+
+const poolPayload = z.object({ pool: z.string().min(1), zone: z.string().min(1), scope: z.string(), exp: z.number() });
+
+const tenantTokens = new TokenCache<Claims>();
+
+/** Key sets of this isolate. jose fetches a remote one again when a key is unknown, at most every 30 s. */
+const keySets = new WeakMap<Issuer, JWTVerifyGetKey>();
+
+/**
+ * Who calls: verifies the bearer token. What it allows is for the caller of this function to check.
+ * Refuses with token_missing, token_invalid, token_expired or audience_wrong.
+ */
+export async function authenticate(
+  authorization: string | null | undefined,
+  issuers: readonly Issuer[],
+  now: number,
+): Promise<Result<Claims>> {
+  const token = readBearer(authorization);
+  if (!token.ok) return token;
+  const key = createHash('sha256').update(token.value).digest('base64');
+  const known = tenantTokens.get(key, now);
+  if (known) return ok(known);
+  const payload = await verify(token.value, issuers, now);
+  if (!payload.ok) return payload;
+  const claims = readClaims(payload.value);
+  if (claims.ok) tenantTokens.put(key, claims.value, claims.value.expires, now);
+  return claims;
+}
+
+/** The same for an agent's token: scope `pool`. Asked once per connection, so nothing is cached. */
+export async function authenticatePool(
+  authorization: string | null | undefined,
+  issuers: readonly Issuer[],
+  now: number,
+): Promise<Result<PoolClaims>> {
+  const token = readBearer(authorization);
+  if (!token.ok) return token;
+  const payload = await verify(token.value, issuers, now);
+  if (!payload.ok) return payload;
+  const parsed = poolPayload.safeParse(payload.value);
+  if (!parsed.success || !parsed.data.scope.split(' ').includes('pool')) {
+    return no(refuse('scope_missing', { scope: 'pool' }));
+  }
+  return ok({ pool: parsed.data.pool, zone: parsed.data.zone, expires: parsed.data.exp });
+}
+
+function readBearer(authorization: string | null | undefined): Result<string> {
+  if (!authorization) return no(refuse('token_missing'));
+  // Scheme names are case-insensitive (RFC 9110 §11.1), and Python clients send "bearer".
+  const match = /^bearer +([\w-]+\.[\w-]+\.[\w-]+)$/i.exec(authorization.trim());
+  if (!match || authorization.length > limits.tokenCharacters.value) {
+    return no(refuse('token_invalid', undefined, 'not a compact JWS in a Bearer header'));
+  }
+  return ok(match[1] as string);
+}
+
+async function verify(token: string, issuers: readonly Issuer[], now: number): Promise<Result<unknown>> {
+  let claimed: string | undefined;
+  try {
+    claimed = decodeJwt(token).iss;
+  } catch {
+    return no(refuse('token_invalid', undefined, 'cannot be decoded'));
+  }
+  // One issuer may serve several audiences, so all its entries are tried and the nearest miss is told.
+  let refusal = refuse('token_invalid', undefined, 'unknown issuer');
+  for (const issuer of issuers) {
+    if (issuer.issuer !== claimed) continue;
+    try {
+      const { payload } = await jwtVerify(token, keySetOf(issuer), {
+        issuer: issuer.issuer,
+        audience: issuer.audience,
+        algorithms: [...issuer.algorithms],
+        clockTolerance: limits.clockSkewSeconds.value,
+        currentDate: new Date(now),
+        requiredClaims: ['exp'],
+      });
+      return ok(payload);
+    } catch (error) {
+      refusal = refusalFor(error);
+    }
+  }
+  return no(refusal);
+}
+
+function refusalFor(error: unknown): Refusal {
+  if (error instanceof errors.JWTExpired) return refuse('token_expired');
+  if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud') return refuse('audience_wrong');
+  if (error instanceof errors.JOSEError) return refuse('token_invalid', undefined, error.code);
+  // The key set could not be fetched: the caller is not at fault, but nobody can vouch for them either.
+  return refuse('token_invalid', undefined, 'keys of the issuer are not available');
+}
+
+function keySetOf(issuer: Issuer): JWTVerifyGetKey {
+  let keys = keySets.get(issuer);
+  if (!keys) {
+    keys = issuer.jwks
+      ? createLocalJWKSet(issuer.jwks)
+      : createRemoteJWKSet(new URL(issuer.jwksUrl as string), { timeoutDuration: limits.answerStartMs.value });
+    keySets.set(issuer, keys);
+  }
+  return keys;
+}

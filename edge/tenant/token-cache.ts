@@ -1,0 +1,44 @@
+import { limits } from '../../shared/limits.ts';
+
+interface Entry<T> {
+  readonly claims: T;
+  /** Milliseconds since 1970. */
+  readonly until: number;
+}
+
+/**
+ * Claims of tokens verified a moment ago, so that a busy caller costs one signature check a minute. The key is the
+ * token's SHA-256: a dump of the isolate holds no token. Only plain data is kept, because one request must never
+ * wait for a promise of another.
+ */
+export class TokenCache<T> {
+  readonly #entries = new Map<string, Entry<T>>();
+  readonly #size: number;
+
+  constructor(size: number = limits.tokenCacheEntries.value) {
+    this.#size = size;
+  }
+
+  get(key: string, now: number): T | undefined {
+    const entry = this.#entries.get(key);
+    if (!entry) return undefined;
+    if (entry.until > now) return entry.claims;
+    this.#entries.delete(key);
+    return undefined;
+  }
+
+  /** Keeps the claims until the token expires, and never longer than `limits.tokenCacheMs`. */
+  put(key: string, claims: T, expiresSeconds: number, now: number): void {
+    const until = Math.min(expiresSeconds * 1_000, now + limits.tokenCacheMs.value);
+    if (until <= now) return;
+    if (this.#entries.size >= this.#size) {
+      const oldest = this.#entries.keys().next();
+      if (!oldest.done) this.#entries.delete(oldest.value);
+    }
+    this.#entries.set(key, { claims, until });
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+}

@@ -1,0 +1,7 @@
+// The entry of the Worker: the routes, and the classes of its Durable Objects.
+import { app } from './routes.ts';
+
+export { Roster } from './pool/roster.ts';
+export { Gate } from './tenant/gate.ts';
+
+export default { fetch: app.fetch };

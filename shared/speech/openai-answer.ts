@@ -1,0 +1,95 @@
+import type { ResponseFormat, TranscriptionForm } from './openai-form.ts';
+import { renderSrt, renderVtt } from './subtitles.ts';
+import type { Segment, Transcript } from './transcript.ts';
+
+export interface Rendered {
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** Official clients parse by content type: JSON under another type is handed on as a string, SRT as JSON throws. */
+const contentTypes: Readonly<Record<ResponseFormat, string>> = {
+  json: 'application/json',
+  verbose_json: 'application/json',
+  text: 'text/plain; charset=utf-8',
+  srt: 'application/x-subrip; charset=utf-8',
+  vtt: 'text/vtt; charset=utf-8',
+};
+
+const renderers: Readonly<Record<ResponseFormat, (transcript: Transcript, form: TranscriptionForm) => string>> = {
+  json: (transcript) => JSON.stringify({ text: wholeText(transcript.segments), usage: usage(transcript) }),
+  verbose_json: (transcript, form) => JSON.stringify(verbose(transcript, form)),
+  text: ({ segments }) => `${wholeText(segments)}\n`,
+  srt: ({ segments }) => renderSrt(segments),
+  vtt: ({ segments }) => renderVtt(segments),
+};
+
+/** A finished transcript as the caller asked for it. Pure; the same code runs at the edge and in a sealing client. */
+export function renderTranscript(transcript: Transcript, form: TranscriptionForm): Rendered {
+  return {
+    contentType: contentTypes[form.responseFormat],
+    body: renderers[form.responseFormat](transcript, form),
+  };
+}
+
+export const wholeText = (segments: readonly Segment[]): string =>
+  segments
+    .map(({ text }) => text)
+    .filter((text) => text !== '')
+    .join(' ');
+
+/** Metered by duration, in whole seconds as the hosted interface counts them. */
+export const usage = ({ final }: Pick<Transcript, 'final'>) => ({
+  type: 'duration' as const,
+  seconds: Math.ceil(final.durationSeconds),
+});
+
+function verbose(transcript: Transcript, form: TranscriptionForm) {
+  const { final, segments } = transcript;
+  return {
+    task: 'transcribe',
+    language: languageName(final.language),
+    duration: milli(final.durationSeconds),
+    text: wholeText(segments),
+    ...(form.granularities.includes('word') && {
+      words: segments.flatMap(({ words }) =>
+        words.map(({ word, start, end }) => ({ word, start: milli(start), end: milli(end) })),
+      ),
+    }),
+    ...(form.granularities.includes('segment') && {
+      segments: segments.map((segment) => verboseSegment(segment, form.temperature)),
+    }),
+    usage: usage(transcript),
+  };
+}
+
+/**
+ * The shape is Whisper's. A CTC model has no token ids, no compression to judge and no separate estimate of silence
+ * (voice detection came before), so those hold neutral values that pass the customary quality thresholds.
+ */
+const verboseSegment = (segment: Segment, temperature: number) => ({
+  id: segment.index,
+  seek: Math.round(segment.start * 100),
+  start: milli(segment.start),
+  end: milli(segment.end),
+  text: segment.text,
+  tokens: [] as number[],
+  temperature,
+  avg_logprob: segment.logProbability,
+  compression_ratio: 1,
+  no_speech_prob: 0,
+});
+
+/** Times are sample counts divided by a rate; the tail of binary fractions says nothing. */
+const milli = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
+
+const english = new Intl.DisplayNames(['en'], { type: 'language', fallback: 'code' });
+
+/** The hosted interface answers `english`, not `en`. A tag nobody knows stays as it is. */
+function languageName(tag: string): string {
+  try {
+    return (english.of(tag.split('-')[0] as string) ?? tag).toLowerCase();
+  } catch {
+    return tag;
+  }
+}

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { refuse } from '../refusal.ts';
+import { no, ok, type Result } from '../result.ts';
+
+/** What `response_format` may name. `diarized_json` is refused: nothing here tells speakers apart. */
+export const responseFormats = ['json', 'text', 'srt', 'verbose_json', 'vtt'] as const;
+export type ResponseFormat = (typeof responseFormats)[number];
+
+export const granularities = ['word', 'segment'] as const;
+export type Granularity = (typeof granularities)[number];
+
+/** Subtags of BCP 47, as far as a language of speech needs them: `en`, `en-GB`, `zh-Hant-TW`. */
+const languageTag = /^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/i;
+
+/**
+ * The text parts of `POST /v1/audio/transcriptions`, by name. The names and rules are OpenAI's; a rule that fails
+ * is told to the caller in these words, so they are written for the caller.
+ */
+export const transcriptionFields = z.object({
+  model: z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/, 'must be the name of a model, as GET /v1/models lists it'),
+  language: z
+    .string()
+    .refine((value) => value === 'auto' || languageTag.test(value), 'must be a BCP 47 tag such as "en", or "auto"')
+    .optional(),
+  prompt: z.string().max(8_192, 'must be at most 8192 characters').optional(),
+  response_format: z.enum(responseFormats, `must be one of ${responseFormats.join(', ')}`).default('json'),
+  temperature: z
+    .string()
+    .regex(/^(0(\.\d+)?|1(\.0+)?)$/, 'must be a number from 0 to 1')
+    .transform(Number)
+    .default(0),
+  stream: z
+    .enum(['true', 'false', 'True', 'False', '1', '0'], 'must be "true" or "false"')
+    .transform((value) => value === '1' || value.toLowerCase() === 'true')
+    .default(false),
+});
+
+/** Fields that repeat. Those that ask for something nobody here can do are refused rather than ignored. */
+export const repeatedFields = z.object({
+  timestamp_granularities: z
+    .array(z.enum(granularities, 'each must be "word" or "segment"'))
+    .transform((values): readonly Granularity[] => [...new Set(values)])
+    .optional(),
+  include: z.array(z.never('log probabilities of tokens are not available')).max(0).optional(),
+  known_speaker_names: z.array(z.never('speakers are not told apart')).max(0).optional(),
+  known_speaker_references: z.array(z.never('speakers are not told apart')).max(0).optional(),
+});
+
+export interface TranscriptionForm {
+  readonly model: string;
+  /** BCP 47 tag; absent when the caller left it open or said `auto`. */
+  readonly language: string | undefined;
+  readonly prompt: string | undefined;
+  readonly responseFormat: ResponseFormat;
+  readonly temperature: number;
+  readonly stream: boolean;
+  /** Matters to `verbose_json` only; with other formats it is read and has no effect. */
+  readonly granularities: readonly Granularity[];
+}
+
+/**
+ * Reads the text parts of a transcription request; keys are spelled without `[]`. Unknown fields are ignored, as the
+ * hosted interface does, because tools built on it send their own.
+ * Refuses with `field_missing` or `field_invalid`. Source: OpenAI's API description, 2.3.0, `CreateTranscriptionRequest`.
+ */
+export function readForm(fields: Readonly<Record<string, readonly string[]>>): Result<TranscriptionForm> {
+  const single: Record<string, string> = {};
+  for (const name of Object.keys(transcriptionFields.shape)) {
+    const values = fields[name];
+    if (!values || values.length === 0) continue;
+    if (values.length > 1) return invalid(name, 'must appear once');
+    // An empty optional field is what a form with an untouched input sends.
+    if (values[0] !== '' || name === 'model') single[name] = values[0] as string;
+  }
+  if (single.model === undefined || single.model === '') return no(refuse('field_missing', { field: 'model' }));
+  const one = transcriptionFields.safeParse(single);
+  if (!one.success) return firstProblem(one.error);
+  const many = repeatedFields.safeParse(fields);
+  if (!many.success) return firstProblem(many.error);
+
+  const { language, prompt, response_format: responseFormat, stream } = one.data;
+  const asked = many.data.timestamp_granularities ?? [];
+  if (stream && responseFormat !== 'json' && responseFormat !== 'text') {
+    return invalid('stream', `is not possible with response_format ${responseFormat}`);
+  }
+  return ok({
+    model: one.data.model,
+    language: language === 'auto' ? undefined : language,
+    prompt,
+    responseFormat,
+    temperature: one.data.temperature,
+    stream,
+    granularities: asked.length > 0 ? asked : ['segment'],
+  });
+}
+
+function firstProblem(error: z.ZodError): Result<never> {
+  const [issue] = error.issues;
+  return invalid(String(issue?.path[0] ?? 'form'), issue?.message ?? 'is not understood');
+}
+
+const invalid = (field: string, rule: string): Result<never> => no(refuse('field_invalid', { field, rule }));

@@ -1,0 +1,35 @@
+import { publicText, type Refusal, refusals } from '../refusal.ts';
+import { usage, wholeText } from './openai-answer.ts';
+import type { Segment, Transcript } from './transcript.ts';
+
+/** Content type of the frames below (WHATWG HTML, server-sent events). */
+export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
+
+/** A comment: clients skip it, proxies see traffic. */
+export const keepaliveFrame = ': keepalive\n\n';
+export const doneFrame = 'data: [DONE]\n\n';
+
+const frame = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`;
+
+/** One delta per segment; all deltas joined are the text of the done frame. */
+export const deltaFrame = ({ text }: Segment, first: boolean): string =>
+  frame({ type: 'transcript.text.delta', delta: first ? text : ` ${text}` });
+
+export const finalFrame = (transcript: Transcript): string =>
+  frame({ type: 'transcript.text.done', text: wholeText(transcript.segments), usage: usage(transcript) });
+
+/** OpenAI's error object. `param` names the field at fault, where one is. */
+export function errorObject(refusal: Refusal) {
+  const field = refusal.params?.field;
+  return {
+    error: {
+      message: publicText(refusal),
+      type: refusals[refusal.reason].type,
+      param: typeof field === 'string' ? field : null,
+      code: refusal.reason,
+    },
+  };
+}
+
+/** Sent before any cut: official clients raise it as an error with code; a bare cut they report as "terminated". */
+export const errorFrame = (refusal: Refusal): string => frame(errorObject(refusal));

@@ -1,0 +1,294 @@
+// A pool agent in a few lines: joins the roster, opens what is sealed to it, answers what a test wants. It stands in
+// for the network: a test hands its `fetch` to the Worker in place of the real one.
+
+import { exports } from 'cloudflare:workers';
+import { CompactSign, compactVerify, exportJWK, generateKeyPair, importJWK } from 'jose';
+import type { AgentMessage } from '../../shared/pool/heartbeat.ts';
+import { createOpener, createSealer } from '../../shared/seal/records.ts';
+import { generateSealKey, type SealPrivateKey, setupRecipient } from '../../shared/seal/setup.ts';
+import { openStream } from '../../shared/seal/streams.ts';
+import type { AnswerEvent } from '../../shared/speech/transcript.ts';
+import { keys, makeAttestation, makePoolToken } from './authority.ts';
+import { publicHalf } from './bindings.ts';
+
+export const REVISION = `sha256:${'a'.repeat(64)}`;
+
+type Event = AnswerEvent | 'cut';
+
+/** What the agent heard of one request. */
+export interface Received {
+  readonly ticket: Record<string, unknown>;
+  readonly head: Record<string, unknown>;
+  /** Reads the next piece of the caller's body; `undefined` at its end. Throws when the body was cut. */
+  read(): Promise<Uint8Array | undefined>;
+  /** The whole body. */
+  all(): Promise<Uint8Array>;
+}
+
+/** Yields the events after `ready`; `cut` breaks the connection. */
+export type Script = (received: Received) => AsyncGenerator<Event>;
+
+export const segment = (index: number, text: string): Extract<AnswerEvent, { type: 'segment' }> => ({
+  type: 'segment',
+  index,
+  start: index,
+  end: index + 0.9,
+  text,
+  confidence: 0.9,
+  logProbability: -0.1,
+  words: text
+    .split(' ')
+    .map((word, at) => ({ word, start: index + at * 0.1, end: index + at * 0.1 + 0.05, confidence: 0.9 })),
+});
+
+export const final = (segments = 1): Extract<AnswerEvent, { type: 'final' }> => ({
+  type: 'final',
+  model: 'reference-en',
+  revision: REVISION,
+  language: 'en',
+  durationSeconds: 8.47,
+  speechSeconds: 6,
+  segments,
+});
+
+/** Reads the body, tells its text fields and says two segments. */
+export const ordinary: Script = async function* (received) {
+  const form = readFields(await received.all(), String(received.head.contentType));
+  yield { type: 'form', fields: form };
+  yield segment(0, 'hello there');
+  yield segment(1, 'general kenobi');
+  yield final(2);
+};
+
+export interface Options {
+  readonly agent?: string;
+  readonly pool?: string;
+  readonly zone?: string;
+  readonly attestationSeconds?: number;
+}
+
+export class AgentDouble {
+  script: Script = ordinary;
+  /** Answers instead of the sealed exchange: an error page, a refusal, an exception for a dead host. */
+  plain: (() => Response | Promise<Response>) | undefined;
+  requests = 0;
+  readonly seen: Received[] = [];
+  readonly name: string;
+  readonly pool: string;
+  readonly zone: string;
+  readonly boot = crypto.randomUUID();
+  readonly endpoint: string;
+  readonly said: Record<string, unknown>[] = [];
+  attestation = '';
+  seq = 0;
+  closed: Promise<{ code: number; reason: string }> | undefined;
+  #seal: { privateKey: SealPrivateKey } | undefined;
+  #signKey: CryptoKey | undefined;
+  #socket: { send(text: string): void; close(): void } | undefined;
+
+  private constructor({ agent = `agent-${crypto.randomUUID().slice(0, 8)}`, pool = 'aks-test', zone = 'eu' }: Options) {
+    this.name = agent;
+    this.pool = pool;
+    this.zone = zone;
+    this.endpoint = `http://${agent}.test`;
+  }
+
+  static async make(options: Options = {}): Promise<AgentDouble> {
+    const double = new AgentDouble(options);
+    const { publicJwk, privateKey } = await generateSealKey();
+    const sign = await generateKeyPair('ES256', { extractable: true });
+    double.#seal = { privateKey };
+    double.#signKey = sign.privateKey as CryptoKey;
+    double.attestation = await makeAttestation({
+      agent: double.name,
+      sealKey: publicJwk,
+      signKey: (await exportJWK(sign.publicKey)) as JsonWebKey,
+      ...(options.attestationSeconds !== undefined && { lifeSeconds: options.attestationSeconds }),
+    });
+    return double;
+  }
+
+  /** Opens the socket and sends nothing yet. */
+  async connect(token?: string): Promise<Response> {
+    const answer = await (exports as unknown as { default: { fetch: typeof fetch } }).default.fetch(
+      new Request('http://edge.test/v1/pools/heartbeat', {
+        headers: {
+          upgrade: 'websocket',
+          authorization: `Bearer ${token ?? (await makePoolToken(this.pool, this.zone))}`,
+        },
+      }),
+    );
+    const socket = (answer as { webSocket?: WebSocket & { accept(): void } }).webSocket;
+    if (!socket) return answer;
+    socket.accept();
+    this.#socket = socket;
+    this.closed = new Promise((resolve) => {
+      socket.addEventListener('close', ({ code, reason }) => resolve({ code, reason }));
+    });
+    socket.addEventListener('message', ({ data }) => {
+      this.said.push(JSON.parse(String(data)));
+    });
+    return answer;
+  }
+
+  /** Joins the roster: hello and one report. */
+  async join(models = ['reference-en'], languages = ['en']): Promise<void> {
+    await this.connect();
+    await this.send(this.hello(models, languages));
+    await this.send(this.report());
+    await this.heard((message) => message.type === 'welcome');
+  }
+
+  hello(models = ['reference-en'], languages = ['en']): AgentMessage {
+    const { name: agent, pool, zone, endpoint, boot, attestation } = this;
+    this.seq += 1;
+    return {
+      v: 1,
+      type: 'hello',
+      boot,
+      seq: this.seq,
+      attestation,
+      description: {
+        agent,
+        pool,
+        zone,
+        region: 'westeurope',
+        platform: 'AKS',
+        endpoint,
+        accelerator: 'cpu',
+        slots: 2,
+        suites: [5],
+        models: models.map((name) => ({
+          name,
+          task: 'transcribe' as const,
+          languages,
+          revision: REVISION,
+          precision: 'int8' as const,
+          stage: 'full' as const,
+          loaded: 1_700_000_000,
+        })),
+      },
+    };
+  }
+
+  report(change: Partial<{ draining: boolean; engineReady: boolean; boot: string; seq: number }> = {}): AgentMessage {
+    const { draining = false, engineReady = true, boot = this.boot } = change;
+    this.seq = change.seq ?? this.seq + 1;
+    const queued = { realtime: 0, interactive: 0, default: 0, batch: 0 };
+    return {
+      v: 1,
+      type: 'report',
+      boot,
+      seq: this.seq,
+      load: { busy: 0, queued, serviceMs: 50, draining, engineReady },
+    };
+  }
+
+  async sign(message: unknown): Promise<string> {
+    return new CompactSign(new TextEncoder().encode(JSON.stringify(message)))
+      .setProtectedHeader({ alg: 'ES256', kid: this.name })
+      .sign(this.#signKey as CryptoKey);
+  }
+
+  async send(message: AgentMessage): Promise<void> {
+    this.#socket?.send(await this.sign(message));
+  }
+
+  sendRaw(text: string): void {
+    this.#socket?.send(text);
+  }
+
+  leave(): void {
+    this.#socket?.close();
+  }
+
+  /** Resolves when the roster has said what `wanted` looks for. */
+  async heard(wanted: (message: Record<string, unknown>) => boolean): Promise<Record<string, unknown>> {
+    for (;;) {
+      const found = this.said.find(wanted);
+      if (found) return found;
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  }
+
+  /** The agent's side of `POST /v1/short`. */
+  async answer(request: Request): Promise<Response> {
+    this.requests += 1;
+    if (this.plain) return this.plain();
+    const ticketText = request.headers.get('auricle-ticket') ?? '';
+    const { payload } = await compactVerify(ticketText, await importJWK(publicHalf(keys.ticket), 'ES256'));
+    const ticket = JSON.parse(new TextDecoder().decode(payload)) as Record<string, unknown>;
+    const enc = Buffer.from(request.headers.get('auricle-enc') ?? '', 'base64url');
+    const privateKey = (this.#seal as { privateKey: SealPrivateKey }).privateKey;
+    const setup = await setupRecipient(privateKey, enc, 5, this.attestation);
+    if (!setup.ok) return Response.json({ reason: setup.refusal.reason }, { status: 400 });
+    const { request: requestKey, answer: answerKey } = await setup.value.keysFor(ticketText);
+    const records = openStream(request.body as ReadableStream<Uint8Array>, await createOpener(requestKey, 5));
+    const sealer = await createSealer(answerKey, 5);
+    const script = this.script;
+    const seen = this.seen;
+    const name = this.name;
+
+    const events = (async function* (): AsyncGenerator<Event> {
+      yield { type: 'ready', agent: name, model: String(ticket.model), revision: REVISION };
+      const head = await records.next();
+      if (head.done || !head.value.ok) throw new Error('no head');
+      const received = makeReceived(ticket, JSON.parse(new TextDecoder().decode(head.value.value.plaintext)), records);
+      seen.push(received);
+      yield* script(received);
+    })();
+    const body = new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          const step = await events.next();
+          if (step.done) return controller.close();
+          if (step.value === 'cut') return controller.error(new Error('connection reset'));
+          const { type } = step.value;
+          const plaintext = new TextEncoder().encode(JSON.stringify(step.value));
+          controller.enqueue(await sealer.seal(plaintext, type === 'final' || type === 'refusal'));
+        },
+        cancel: async () => {
+          await events.return(undefined).catch(() => {});
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    return new Response(body, { headers: { 'content-type': 'application/auricle-sealed' } });
+  }
+}
+
+function makeReceived(
+  ticket: Record<string, unknown>,
+  head: Record<string, unknown>,
+  records: ReturnType<typeof openStream>,
+): Received {
+  const read = async () => {
+    const step = await records.next();
+    if (step.done) return undefined;
+    if (!step.value.ok) throw new Error(step.value.refusal.detail);
+    return step.value.value.plaintext;
+  };
+  return {
+    ticket,
+    head,
+    read,
+    async all() {
+      const pieces: Uint8Array[] = [];
+      for (let piece = await read(); piece; piece = await read()) pieces.push(piece);
+      return Buffer.concat(pieces);
+    },
+  };
+}
+
+/** Text fields of a multipart body, as an agent tells them: without `[]`, files left out. */
+export function readFields(body: Uint8Array, contentType: string): Record<string, string[]> {
+  const boundary = /boundary=(.*)$/.exec(contentType)?.[1] ?? '';
+  const fields: Record<string, string[]> = {};
+  for (const part of Buffer.from(body).toString('latin1').split(`--${boundary}`)) {
+    const match = /name="([^"]*)"(; filename=)?[^]*?\r\n\r\n([^]*)\r\n$/.exec(part);
+    if (!match || match[2]) continue;
+    const name = (match[1] as string).replace(/\[\]$/, '');
+    fields[name] = [...(fields[name] ?? []), Buffer.from(match[3] as string, 'latin1').toString('utf8')];
+  }
+  return fields;
+}

@@ -1,0 +1,44 @@
+// What the Worker under test is told, made anew for each run: three authorities, and settings that trust them.
+// Runs in Node while the test projects are set up; the tests read the private halves from the binding TEST_KEYS.
+import { exportJWK, generateKeyPair, type JWK } from 'jose';
+
+export interface TestKeys {
+  readonly issuer: JWK;
+  readonly attestation: JWK;
+  readonly ticket: JWK;
+}
+
+export const ISSUER = 'https://issuer.test';
+export const AUDIENCE = 'auricle';
+export const AUTHORITY = 'https://authority.test';
+
+async function makeKey(alg: 'ES256' | 'RS256', kid: string): Promise<JWK> {
+  const { privateKey } = await generateKeyPair(alg, { extractable: true });
+  return { ...(await exportJWK(privateKey)), alg, kid };
+}
+
+export function publicHalf({ kty, crv, x, y, n, e, alg, kid }: JWK): JWK {
+  return JSON.parse(JSON.stringify({ kty, crv, x, y, n, e, alg, kid })) as JWK;
+}
+
+export async function makeBindings(): Promise<Record<string, string>> {
+  const [issuer, attestation, ticket] = await Promise.all([
+    makeKey('ES256', 'issuer-1'),
+    makeKey('RS256', 'authority-1'),
+    makeKey('ES256', 'ticket-1'),
+  ]);
+  const keys: TestKeys = { issuer, attestation, ticket };
+  return {
+    TEST_KEYS: JSON.stringify(keys),
+    ISSUERS: JSON.stringify([
+      { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [publicHalf(issuer)] }, algorithms: ['ES256'] },
+    ]),
+    ATTESTATION: JSON.stringify({
+      development: true,
+      issuers: [{ issuer: AUTHORITY, profile: 'development', jwks: { keys: [publicHalf(attestation)] } }],
+    }),
+    TICKET_KEY: JSON.stringify(ticket),
+    ZONES: JSON.stringify(['eu', 'us']),
+    MODE: 'development',
+  };
+}

@@ -1,0 +1,74 @@
+// The outside world of the Worker under test: agents by host name, and the way in.
+import { exports } from 'cloudflare:workers';
+import { afterEach, vi } from 'vitest';
+import { limits } from '../../shared/limits.ts';
+import { AgentDouble, type Options } from './agent-double.ts';
+import { makeToken } from './authority.ts';
+
+const agents = new Map<string, AgentDouble>();
+
+/** The clock of the isolate, the Durable Objects' included: the real one, moved on by the tests. */
+const realNow = Date.now.bind(Date);
+let ahead = 0;
+vi.spyOn(Date, 'now').mockImplementation(() => realNow() + ahead);
+export const passTime = (ms: number): void => {
+  ahead += ms;
+};
+
+vi.stubGlobal('fetch', async (input: RequestInfo | URL, init?: RequestInit) => {
+  const request = new Request(input, init);
+  const agent = agents.get(new URL(request.url).hostname);
+  if (!agent) throw new TypeError('Network connection lost.');
+  return agent.answer(request);
+});
+
+afterEach(() => {
+  for (const agent of agents.values()) agent.leave();
+  agents.clear();
+});
+
+/** An agent that has joined its roster. Each test uses a model of its own name, since rosters outlive tests. */
+export async function startAgent(
+  model: string,
+  options: Options & { languages?: string[] } = {},
+): Promise<AgentDouble> {
+  const agent = await AgentDouble.make(options);
+  agents.set(new URL(agent.endpoint).hostname, agent);
+  await agent.join([model], options.languages ?? ['en']);
+  // Past the age at which the isolate asks the roster again.
+  passTime(limits.snapshotAgeMs.value);
+  return agent;
+}
+
+/** A request as it comes from outside. */
+export const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
+  (exports as unknown as { default: { fetch: typeof fetch } }).default.fetch(
+    new Request(`http://edge.test${path}`, init),
+  );
+
+export interface Upload {
+  readonly token?: string | null;
+  readonly fields?: readonly (readonly [string, string])[];
+  readonly file?: Uint8Array<ArrayBuffer>;
+  readonly headers?: Record<string, string>;
+  readonly path?: string;
+}
+
+/** A transcription request as the official JavaScript client builds it: the file first. */
+export async function upload({ token, fields = [], file, headers = {}, path }: Upload): Promise<Response> {
+  const form = new FormData();
+  form.append('file', new Blob([file ?? new Uint8Array(2_000)]), 'speech.wav');
+  for (const [name, value] of fields) form.append(name, value);
+  const bearer = token === undefined ? await makeToken() : token;
+  return ask(path ?? '/v1/audio/transcriptions', {
+    method: 'POST',
+    headers: { ...(bearer !== null && { authorization: `Bearer ${bearer}` }), ...headers },
+    body: form,
+  });
+}
+
+/** Status, code and text of a refusal, and that every refusal carries what it must. */
+export async function readRefusal(answer: Response) {
+  const body = (await answer.json()) as { error: { message: string; type: string; code: string; param: unknown } };
+  return { status: answer.status, code: body.error.code, message: body.error.message };
+}
