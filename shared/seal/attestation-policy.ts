@@ -26,6 +26,15 @@ const azure = z.object({
     .array(z.string().regex(/^[0-9a-f]{64}$/))
     .min(1)
     .optional(),
+  /**
+   * For virtual machines, whose containers the processor does not measure: `x-ms-policy-hash` of every attestation
+   * policy of ours that checks their boot measurements. The hash of a provider's default policy must not be here: it
+   * is satisfied by anybody's machine.
+   */
+  policies: z
+    .array(z.string().regex(/^[A-Za-z0-9_-]{43}$/))
+    .min(1)
+    .optional(),
 });
 
 const development = z.object({

@@ -44,9 +44,9 @@ export async function verifyAttestation(
       maxTokenAge: limits.attestationSeconds.value,
       requiredClaims: [...profile.claims],
     });
-    const failed = profile.check(payload, issuer);
-    if (failed !== undefined) return refused(failed);
-    const keys = await readRuntime(payload['x-ms-runtime']);
+    const checked = profile.check(payload, issuer);
+    if (typeof checked === 'string') return refused(checked);
+    const keys = await readRuntime(checked.runtime);
     if (typeof keys === 'string') return refused(keys);
     return ok({ ...keys, issuer: issuer.issuer, expires: payload.exp as number });
   } catch (error) {

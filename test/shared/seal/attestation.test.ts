@@ -8,6 +8,7 @@ import { generateSealKey } from '../../../shared/seal/setup.ts';
 const now = Date.UTC(2026, 10, 20, 12);
 const seconds = now / 1000;
 const measurement = 'ab'.repeat(32);
+const demanded = 'wm9mHlvTU82e8UqoOy1Yj1FBRSNkfe99-69IYDq9eWs';
 const azure = 'https://shared.weu.attest.azure.net';
 const local = 'https://auricle.local/attestation';
 
@@ -18,7 +19,7 @@ const jwks = { keys: [{ ...(await exportJWK(authority.publicKey)), kid: 'one', a
 
 const policy: AttestationPolicy = attestationPolicy.parse({
   issuers: [
-    { issuer: azure, jwks, profile: 'azure-sevsnp', hostdata: [measurement] },
+    { issuer: azure, jwks, profile: 'azure-sevsnp', hostdata: [measurement], policies: [demanded] },
     { issuer: local, jwks, profile: 'development' },
   ],
   development: true,
@@ -36,8 +37,32 @@ const flat = {
   'x-ms-sevsnpvm-vmpl': 0,
   'x-ms-sevsnpvm-hostdata': measurement,
 };
-const inner = { ...flat, 'x-ms-compliance-status': 'azure-compliant-cvm' };
-const nested = { 'x-ms-attestation-type': 'azurevm', secureboot: true, 'x-ms-isolation-tee': inner };
+// As Azure's sample for virtual machines prints it: hostdata is zero, the runtime data is a base64 value, and both
+// levels have keys that are not ours.
+const inner = {
+  ...flat,
+  'x-ms-compliance-status': 'azure-compliant-cvm',
+  'x-ms-sevsnpvm-hostdata': '00'.repeat(32),
+  'x-ms-runtime': { keys: [{ kty: 'RSA', kid: 'HCLAkPub', e: 'AQAB', n: 'AQAB', key_ops: ['encrypt'] }] },
+};
+const nested = {
+  ...blank(flat),
+  secureboot: true,
+  'x-ms-attestation-type': 'azurevm',
+  'x-ms-azurevm-debuggersdisabled': true,
+  'x-ms-azurevm-bootdebug-enabled': false,
+  'x-ms-azurevm-kerneldebug-enabled': false,
+  'x-ms-azurevm-testsigning-enabled': false,
+  'x-ms-policy-hash': demanded,
+  'x-ms-isolation-tee': inner,
+  'x-ms-runtime': {
+    'client-payload': { nonce: 'MTIzNA==', auricle: btoa(JSON.stringify(runtime)) },
+    keys: [{ kty: 'RSA', kid: 'TpmEphemeralEncryptionKey', e: 'AQAB', n: 'AQAB', key_ops: ['encrypt'] }],
+  },
+};
+const machine = (change: object) => ({ claims: { ...nested, ...change } });
+const processor = (change: object) => machine({ 'x-ms-isolation-tee': { ...inner, ...change } });
+const payload = (value: unknown) => machine({ 'x-ms-runtime': { 'client-payload': value } });
 const times = { iat: seconds - 60, nbf: seconds - 60, exp: seconds + 3600 };
 
 interface Change {
@@ -74,8 +99,8 @@ describe('A21 C5 attestation', () => {
   });
 
   it('of a virtual machine has the claims of the processor nested', async () => {
-    const token = await mint({ claims: { ...blank(flat), ...nested } });
-    expect(await detail(token)).toBe('accepted');
+    const result = await verifyAttestation(await mint(machine({})), policy, now);
+    expect(result).toMatchObject({ ok: true, value: { sealKey: publicJwk, signKey: signJwk, agent: 'pool-a-0' } });
   });
 
   it('of the local stack counts only in development', async () => {
@@ -98,7 +123,11 @@ describe('A21 C5 attestation', () => {
     ['an old measurement', { claims: { iat: seconds - limits.attestationSeconds.value - 31 } }, 'iat'],
     ['another machine type', { claims: { 'x-ms-attestation-type': 'sgx' } }, 'x-ms-attestation-type'],
     ['no compliance', { claims: { 'x-ms-compliance-status': 'none' } }, 'x-ms-compliance-status'],
-    ['the compliance of the other shape', { claims: inner }, 'x-ms-compliance-status'],
+    [
+      'the compliance of the other shape',
+      { claims: { 'x-ms-compliance-status': 'azure-compliant-cvm' } },
+      'x-ms-compliance-status',
+    ],
     ['a debugger', { claims: { 'x-ms-sevsnpvm-is-debuggable': true } }, 'x-ms-sevsnpvm-is-debuggable'],
     ['"false" as text', { claims: { 'x-ms-sevsnpvm-is-debuggable': 'false' } }, 'x-ms-sevsnpvm-is-debuggable'],
     [
@@ -108,9 +137,31 @@ describe('A21 C5 attestation', () => {
     ],
     ['a lower privilege level', { claims: { 'x-ms-sevsnpvm-vmpl': 1 } }, 'x-ms-sevsnpvm-vmpl'],
     ['other software', { claims: { 'x-ms-sevsnpvm-hostdata': '00'.repeat(32) } }, 'x-ms-sevsnpvm-hostdata'],
-    ['no secure boot', { claims: { ...nested, secureboot: false } }, 'secureboot'],
-    ['flat claims of a machine that is nested', { claims: { 'x-ms-isolation-tee': {} } }, 'x-ms-attestation-type'],
-    ['no processor', { claims: { ...nested, 'x-ms-isolation-tee': {} } }, 'x-ms-attestation-type'],
+    ['flat claims and an empty processor', { claims: { 'x-ms-isolation-tee': {} } }, 'x-ms-attestation-type'],
+    ['a processor that is no object', machine({ 'x-ms-isolation-tee': 'sevsnpvm' }), 'x-ms-attestation-type'],
+    ['no secure boot', machine({ secureboot: false }), 'secureboot'],
+    [
+      'debuggers in the machine',
+      machine({ 'x-ms-azurevm-debuggersdisabled': false }),
+      'x-ms-azurevm-debuggersdisabled',
+    ],
+    ['debugging at boot', machine({ 'x-ms-azurevm-bootdebug-enabled': true }), 'x-ms-azurevm-bootdebug-enabled'],
+    ['a kernel debugger', machine({ 'x-ms-azurevm-kerneldebug-enabled': true }), 'x-ms-azurevm-kerneldebug-enabled'],
+    ['test signatures', machine({ 'x-ms-azurevm-testsigning-enabled': true }), 'x-ms-azurevm-testsigning-enabled'],
+    ['a policy of somebody else', machine({ 'x-ms-policy-hash': 'A'.repeat(43) }), 'x-ms-policy-hash'],
+    ['no policy', machine({ 'x-ms-policy-hash': undefined }), 'x-ms-policy-hash'],
+    ['a machine of another type', processor({ 'x-ms-attestation-type': 'tdxvm' }), 'x-ms-attestation-type'],
+    [
+      'a machine without compliance',
+      processor({ 'x-ms-compliance-status': 'azure-compliant-uvm' }),
+      'x-ms-compliance-status',
+    ],
+    ['a machine with a debugger', processor({ 'x-ms-sevsnpvm-is-debuggable': true }), 'x-ms-sevsnpvm-is-debuggable'],
+    ['a machine at a lower level', processor({ 'x-ms-sevsnpvm-vmpl': 2 }), 'x-ms-sevsnpvm-vmpl'],
+    ['a payload of others', payload({ nonce: 'MTIzNA==' }), 'x-ms-runtime'],
+    ['a payload that is not base64', payload({ auricle: '{}' }), 'x-ms-runtime'],
+    ['a payload that is no JSON', payload({ auricle: btoa('{') }), 'x-ms-runtime'],
+    ['a payload that is no object', payload('auricle'), 'x-ms-runtime'],
     ['no runtime data', { claims: { 'x-ms-runtime': undefined } }, 'x-ms-runtime'],
     ['no key to seal to', { claims: withKeys([signJwk]) }, 'x-ms-runtime: not one key for sealing'],
     [
@@ -135,8 +186,25 @@ describe('A21 C5 attestation', () => {
   });
 
   it('without an allow-list of software is refused', async () => {
-    const issuers: AttestationPolicy['issuers'] = [{ issuer: azure, jwks, profile: 'azure-sevsnp' }];
-    expect(await detail(await mint({}), { issuers, development: true })).toBe('attestation: x-ms-sevsnpvm-hostdata');
+    const open: AttestationPolicy = { issuers: [{ issuer: azure, jwks, profile: 'azure-sevsnp' }], development: true };
+    expect(await detail(await mint({}), open)).toBe('attestation: x-ms-sevsnpvm-hostdata');
+    expect(await detail(await mint(machine({})), open)).toBe('attestation: x-ms-policy-hash');
+  });
+
+  it('is believed only by a policy that makes sense', () => {
+    const row = { issuer: azure, jwks, profile: 'azure-sevsnp' };
+    for (const change of [
+      { hostdata: [] },
+      { hostdata: ['AB'.repeat(32)] },
+      { policies: [] },
+      { algorithms: ['HS256'] },
+      { jwks: { keys: [] } },
+      { jwks: { url: 'http://plain.example/certs' } },
+      { profile: 'guess' },
+    ])
+      expect(attestationPolicy.safeParse({ issuers: [{ ...row, ...change }] }).success).toBe(false);
+    expect(attestationPolicy.parse({ issuers: [row] }).development).toBe(false);
+    expect(attestationPolicy.safeParse({ issuers: [] }).success).toBe(false);
   });
 
   it('is refused when the keys of its issuer cannot be had', async () => {
