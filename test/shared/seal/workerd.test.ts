@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 import { convertV4MiniflareOptions, Miniflare } from 'miniflare';
 import { describe, expect, it } from 'vitest';
@@ -7,7 +6,10 @@ import vectors from '../../vectors/seal/v1.json' with { type: 'json' };
 describe('C5 A21 the seal in workerd', () => {
   it('gives the same bytes as in Node, and streams', async () => {
     const bundle = await build({
-      entryPoints: [fileURLToPath(new URL('in-workerd.ts', import.meta.url))],
+      stdin: {
+        contents: "import { answer } from './in-workerd.ts'; export default { fetch: answer };",
+        resolveDir: import.meta.dirname,
+      },
       bundle: true,
       format: 'esm',
       write: false,
