@@ -6,22 +6,27 @@
 // - A part that has not finished within STOP_MS_MAX is ended together with its process group, which is how the
 //   runtime that the edge starts below itself goes too.
 import process from 'node:process';
+import { isMainThread } from 'node:worker_threads';
 
 /** A part that hangs while stopping may cost the supervisor this long, in milliseconds; the supervisor allows more. */
 const STOP_MS_MAX = 2_500;
 
-// What a part keeps is its owner's alone: the state folder holds keys, tokens and people's speech.
-process.umask(0o077);
-
 let stopping = false;
 
-process.on('SIGINT', () => {});
-process.on('message', (message) => {
-  if (message === 'stop') stop();
-});
-process.on('disconnect', stop);
-// The supervisor may be gone while the part still says goodbye: a broken pipe is no reason to stop stopping.
-for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+// Threads of a part load this file too; the process is watched by its first one.
+if (isMainThread) wear();
+
+function wear(): void {
+  // What a part keeps is its owner's alone: the state folder holds keys, tokens and people's speech.
+  process.umask(0o077);
+  process.on('SIGINT', () => {});
+  process.on('message', (message) => {
+    if (message === 'stop') stop();
+  });
+  process.on('disconnect', stop);
+  // The supervisor may be gone while the part still says goodbye: a broken pipe is no reason to stop stopping.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+}
 
 function stop(): void {
   if (stopping) return;
