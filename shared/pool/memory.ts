@@ -1,4 +1,5 @@
 import { limits } from '../limits.ts';
+import { type Reason, refusals } from '../refusal.ts';
 
 /** What an isolate has seen of one agent. */
 export interface AgentMemory {
@@ -39,13 +40,30 @@ export function outcomeOf(status: number | undefined): Outcome {
   return status >= 500 ? 'failure' : 'healthy';
 }
 
+/** Refusals that an agent should not have had to give: its keys, clock or models are not what the roster says. */
+const atFault: ReadonlySet<Reason> = new Set([
+  'attestation_invalid',
+  'seal_broken',
+  'ticket_invalid',
+  'ticket_replayed',
+]);
+
+/** What a refusal says about the agent it came from. A wrong one that answers at once must not look healthy and fast. */
+export function outcomeOfRefusal(reason: Reason): Outcome {
+  if (reason === 'misdirected') return 'neutral';
+  return atFault.has(reason) ? 'failure' : outcomeOf(refusals[reason].status);
+}
+
 /** Every `started` is followed by one `finished`, also when the caller went away: otherwise the agent looks loaded. */
 export function started(memory: RouteMemory, agent: string): RouteMemory {
   const known = memory.get(agent) ?? fresh;
   return new Map(memory).set(agent, { ...known, outstanding: known.outstanding + 1 });
 }
 
-/** `ms`: how long the agent took, without waiting for the caller's body. `now`: ms since 1970. */
+/**
+ * `ms`: how long the agent worked, without waiting for the caller's body; 0 when it did no work, which says nothing
+ * about how fast it is. `now`: ms since 1970.
+ */
 export function finished(memory: RouteMemory, agent: string, outcome: Outcome, ms: number, now: number): RouteMemory {
   const known = memory.get(agent) ?? fresh;
   const next = { ...known, outstanding: Math.max(0, known.outstanding - 1) };
@@ -55,12 +73,12 @@ export function finished(memory: RouteMemory, agent: string, outcome: Outcome, m
 
 function count(known: AgentMemory, failed: boolean, ms: number, now: number): AgentMemory {
   const sample = failed ? limits.answerStartMs.value : ms;
+  const learned = { ewmaMs: smooth(known.ewmaMs, sample), seen: now };
   const open = now - known.window.start < limits.ejectWindowMs.value;
   const { start, requests, failures } = open ? known.window : { start: now, requests: 0, failures: 0 };
   const next: AgentMemory = {
     ...known,
-    ewmaMs: known.ewmaMs === undefined ? sample : known.ewmaMs + SMOOTHING * (sample - known.ewmaMs),
-    seen: now,
+    ...(sample > 0 && learned),
     row: failed ? known.row + 1 : 0,
     window: { start, requests: requests + 1, failures: failures + (failed ? 1 : 0) },
   };
@@ -74,6 +92,9 @@ function count(known: AgentMemory, failed: boolean, ms: number, now: number): Ag
   const until = now + Math.min(times * limits.ejectMs.value, limits.ejectMaxMs.value);
   return { ...next, row: 0, window: fresh.window, ejected: { until, times } };
 }
+
+const smooth = (known: number | undefined, sample: number): number =>
+  known === undefined ? sample : known + SMOOTHING * (sample - known);
 
 /** Agents come and go; what is idle for long has nothing to say, and the memory stays as small as the fleet. */
 function withoutIdle(memory: Map<string, AgentMemory>, now: number): RouteMemory {

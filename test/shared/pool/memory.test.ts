@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
-import { finished, outcomeOf, type RouteMemory, started, withoutEjected } from '../../../shared/pool/memory.ts';
+import {
+  finished,
+  outcomeOf,
+  outcomeOfRefusal,
+  type RouteMemory,
+  started,
+  withoutEjected,
+} from '../../../shared/pool/memory.ts';
 import { now } from './fleet.ts';
 
 const none: RouteMemory = new Map();
@@ -23,6 +30,28 @@ describe('C6 memory of an isolate', () => {
     [undefined, 'failure'],
   ])('status %s is %s', (status, outcome) => {
     expect(outcomeOf(status)).toBe(outcome);
+  });
+
+  it.each([
+    ['audio_invalid', 'healthy'],
+    ['pool_busy', 'neutral'],
+    ['misdirected', 'neutral'],
+    ['engine_failed', 'failure'],
+    ['pool_lost', 'failure'],
+    ['deadline_passed', 'failure'],
+    ['ticket_invalid', 'failure'],
+    ['seal_broken', 'failure'],
+    ['attestation_invalid', 'failure'],
+  ] as const)('refusal %s is %s', (reason, outcome) => {
+    expect(outcomeOfRefusal(reason)).toBe(outcome);
+  });
+
+  it('learns nothing about speed from an answer without work, and the worst from a failure', () => {
+    const learned = (outcome: 'healthy' | 'neutral' | 'failure', ms: number) =>
+      finished(none, 'a', outcome, ms, now).get('a')?.ewmaMs;
+    expect([learned('healthy', 0), learned('neutral', 5), learned('healthy', 80)]).toEqual([undefined, undefined, 80]);
+    expect(learned('failure', 1)).toBe(limits.answerStartMs.value);
+    expect(finished(finished(none, 'a', 'healthy', 100, now), 'a', 'healthy', 200, now).get('a')?.ewmaMs).toBe(120);
   });
 
   it('counts what is outstanding, and changes nothing in place', () => {
