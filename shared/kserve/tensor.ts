@@ -29,7 +29,11 @@ export function checkTensor(tensor: Tensor): Read<Tensor> {
   if (count === undefined) return fault(`tensor '${name}' has an invalid shape [${shape}]`);
   const width = datatypes[datatype].bytes;
   if (width > 0) {
-    if (bytes.byteLength === count * width) return ok(tensor);
+    if (bytes.byteLength === count * width) {
+      // Any other byte is undefined behaviour in whatever computes with it.
+      const wrong = datatype === 'BOOL' && bytes.some((byte) => byte > 1);
+      return wrong ? fault(`tensor '${name}' holds a BOOL that is neither 0 nor 1`) : ok(tensor);
+    }
     return fault(
       `tensor '${name}' of shape [${shape}] and type ${datatype} needs ${count * width} bytes, got ${bytes.byteLength}`,
     );
@@ -66,7 +70,8 @@ export function bytesTensor(
 /** Bytes at an address the typed-array constructors accept; copied only when they are not there already. */
 function aligned(bytes: Uint8Array, width: number): { buffer: ArrayBufferLike; at: number } {
   if (bytes.byteOffset % width === 0) return { buffer: bytes.buffer, at: bytes.byteOffset };
-  return { buffer: bytes.slice().buffer, at: 0 };
+  // Not `slice`: that of a Buffer is a window and not a copy.
+  return { buffer: new Uint8Array(bytes).buffer, at: 0 };
 }
 
 function expect(tensor: Tensor, datatype: Datatype): Read<Tensor> {

@@ -57,13 +57,16 @@ export function createDispatcher({ engine, slots, now, onServed = () => {} }: Di
   async function attempt(task: Task): Promise<Answer & { retryable?: boolean }> {
     const left = Math.min(task.deadline - now(), limits.engineMs.value);
     if (left <= 0 || task.signal.aborted) return gone;
+    const timeout = AbortSignal.timeout(left);
     const outcome = await engine.infer({
       ...task,
       priority: classes.indexOf(task.class) + 1,
       timeoutMicros: left * 1_000,
-      signal: AbortSignal.any([task.signal, AbortSignal.timeout(left)]),
+      signal: AbortSignal.any([task.signal, timeout]),
     });
     if (outcome.ok) return ok(outcome.value);
+    // The request's own time ran out, as opposed to the engine's.
+    if (task.signal.aborted || (timeout.aborted && left < limits.engineMs.value)) return gone;
     return { ...no(refuse('engine_failed', undefined, outcome.detail)), retryable: outcome.retryable };
   }
 

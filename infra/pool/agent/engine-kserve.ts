@@ -11,7 +11,7 @@ import type { Engine, InferOutcome } from './engine.ts';
 interface Answer {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
-  readonly body: Buffer;
+  readonly body: Uint8Array;
 }
 
 interface Call {
@@ -61,7 +61,11 @@ export function createKserveEngine(url: string, connections: number): Engine {
           incoming.on('error', reject);
           incoming.on('end', () => {
             if (!incoming.complete) reject(new Error('answer cut off'));
-            resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body: Buffer.concat(parts) });
+            resolve({
+              status: incoming.statusCode ?? 0,
+              headers: incoming.headers,
+              body: new Uint8Array(Buffer.concat(parts)),
+            });
           });
         },
       );
@@ -82,7 +86,7 @@ export function createKserveEngine(url: string, connections: number): Engine {
   async function getJson(path: string, signal: AbortSignal): Promise<unknown> {
     const { status, body } = await call({ method: 'GET', path, signal });
     if (status !== 200) throw new Error(`status ${status}`);
-    return JSON.parse(body.toString('utf8'));
+    return JSON.parse(new TextDecoder().decode(body));
   }
 
   function readOutcome({ status, headers, body }: Answer): InferOutcome {

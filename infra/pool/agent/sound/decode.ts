@@ -26,7 +26,8 @@ function openWav(): SoundDecoder {
   };
 }
 
-const openers: Record<SoundFormat, () => SoundDecoder | Promise<SoundDecoder>> = {
+/** By format; each gets the first bytes of the file. */
+const openers: Record<SoundFormat, (head: Uint8Array) => SoundDecoder | Promise<SoundDecoder>> = {
   wav: openWav,
   flac: openFlac,
   mp3: openMp3,
@@ -70,7 +71,7 @@ export async function* decodeSound(bytes: AsyncIterable<Uint8Array>): AsyncGener
         if (head.length < sniffBytes) continue;
         const format = sniffFormat(head);
         if (!format) return yield no(refuse('audio_unsupported'));
-        decoder = await openers[format]();
+        decoder = await openers[format](head);
       }
       for (let at = 0; at < input.length; at += decoder.sliceBytes) {
         const block = check(await decoder.push(input.subarray(at, at + decoder.sliceBytes)));
@@ -82,7 +83,7 @@ export async function* decodeSound(bytes: AsyncIterable<Uint8Array>): AsyncGener
       if (head.length === 0) return yield no(refuse('audio_empty'));
       const format = sniffFormat(head);
       if (!format) return yield no(refuse('audio_unsupported'));
-      decoder = await openers[format]();
+      decoder = await openers[format](head);
       const block = check(await decoder.push(head));
       if (!block.ok) return yield block;
       if (block.value) yield ok(block.value);

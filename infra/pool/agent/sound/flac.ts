@@ -1,54 +1,85 @@
 import { FLACDecoder } from '@wasm-audio-decoders/flac';
+import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
-import { no, ok } from '../../../../shared/result.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { SoundBlock } from '../../../../shared/speech/format.ts';
 import type { SoundDecoder } from './decode.ts';
+import { createFlacFrames, type StreamInfo } from './flac-frames.ts';
 import { createOggGuard } from './ogg.ts';
 import { decoded, nothingDecoded, sampleCount } from './package-decoder.ts';
 
-const findStreamInfo = (head: Uint8Array) => {
-  // In Ogg the mapping header (13 bytes behind the page's start at 28) comes before the native signature.
-  const at = head[0] === 0x4f ? 28 + 9 : 0;
-  return new DataView(head.buffer, head.byteOffset + at + 8, 18);
-};
+/** A constant frame of 14 bytes stands for up to 65,535 samples; a slice unpacks to some ten MB at most. */
+const SLICE_BYTES = 256;
 
-/** Total samples from STREAMINFO (RFC 9639 §8.2), 0 when the writer did not know. */
-function readTotal(head: Uint8Array): number {
-  if (head.length < 64) return 0;
-  const info = findStreamInfo(head);
-  return (info.getUint8(13) & 0x0f) * 2 ** 32 + info.getUint32(14);
+function judge({ rate, channels, bits }: StreamInfo): Result<undefined> {
+  const fits = channels <= limits.audioChannels.value && rate <= limits.audioRateMax.value;
+  return fits
+    ? ok(undefined)
+    : no(refuse('audio_unsupported', undefined, `flac ${rate} Hz, ${channels} x ${bits} bit`));
 }
 
-/**
- * FLAC by libFLAC. A constant frame of 14 bytes stands for up to 65,535 samples of 8 channels, which is why slices are
- * so small: one unpacks to at most 37 MB.
- */
-export async function openFlac(): Promise<SoundDecoder> {
+/** Native FLAC: our own framing, libFLAC for the frames. */
+async function openNative(): Promise<SoundDecoder> {
   const decoder = new FLACDecoder();
   await decoder.ready;
+  const framer = createFlacFrames();
   let samples = 0;
-  let total: number | undefined;
-  let ogg: ReturnType<typeof createOggGuard> | undefined;
+  let begun = false;
+
+  async function decodeFrames(frames: Result<Uint8Array[]>): Promise<Result<SoundBlock | undefined>> {
+    if (!frames.ok) return frames;
+    const info = framer.info();
+    if (!info || frames.value.length === 0) return ok(undefined);
+    if (!begun) {
+      const fits = judge(info);
+      if (!fits.ok) return fits;
+      await decoded(() => decoder.decodeFrames([info.bytes]));
+    }
+    begun = true;
+    const block = await decoded(() => decoder.decodeFrames(frames.value));
+    samples += sampleCount(block);
+    return block;
+  }
+
   return {
-    sliceBytes: 256,
+    sliceBytes: SLICE_BYTES,
+    push: (slice) => decodeFrames(framer.push(slice)),
+    async finish() {
+      const total = framer.info()?.total ?? 0;
+      const rest = await decodeFrames(framer.finish());
+      if (!rest.ok) return rest;
+      if (samples < total) return no(refuse('audio_truncated', undefined, `flac ${samples} of ${total} samples`));
+      return samples > 0 ? rest : nothingDecoded;
+    },
+    free: () => decoder.free(),
+  };
+}
+
+/** FLAC in Ogg, where the pages carry the framing. */
+async function openInOgg(): Promise<SoundDecoder> {
+  const decoder = new FLACDecoder();
+  await decoder.ready;
+  const ogg = createOggGuard();
+  let samples = 0;
+  return {
+    sliceBytes: SLICE_BYTES,
     async push(slice) {
-      if (total === undefined) {
-        total = readTotal(slice);
-        if (slice[0] === 0x4f) ogg = createOggGuard();
-      }
-      const pages = ogg?.push(slice);
-      if (pages && !pages.ok) return pages;
+      const pages = ogg.push(slice);
+      if (!pages.ok) return pages;
       const block = await decoded(() => decoder.decode(slice));
       samples += sampleCount(block);
       return block;
     },
     async finish() {
-      const whole = ogg?.finish();
-      if (whole && !whole.ok) return whole;
+      const whole = ogg.finish();
+      if (!whole.ok) return whole;
       const rest = await decoded(() => decoder.flush());
       samples += sampleCount(rest);
-      if (samples < (total ?? 0)) return no(refuse('audio_truncated', undefined, `flac ${samples} of ${total}`));
       return samples > 0 ? (rest.ok ? rest : ok(undefined)) : nothingDecoded;
     },
     free: () => decoder.free(),
   };
 }
+
+/** FLAC by libFLAC. */
+export const openFlac = (head: Uint8Array): Promise<SoundDecoder> => (head[0] === 0x66 ? openNative() : openInOgg());

@@ -17,20 +17,26 @@ export function mixDown(channels: readonly Float32Array[]): Float32Array {
 export function createMono() {
   let resampler: Resampler | undefined;
   let rate = 0;
-  let seconds = 0;
+  /** Samples at the current rate, and the seconds of those before it. */
+  let samples = 0;
+  let before = 0;
   return {
     push(block: SoundBlock): Float32Array[] {
       const out: Float32Array[] = [];
       if (resampler && block.rate !== rate) out.push(resampler.finish());
-      if (!resampler || block.rate !== rate) resampler = createResampler(block.rate, MODEL_RATE);
-      rate = block.rate;
+      if (!resampler || block.rate !== rate) {
+        before += rate > 0 ? samples / rate : 0;
+        samples = 0;
+        rate = block.rate;
+        resampler = createResampler(rate, MODEL_RATE);
+      }
       const mono = mixDown(block.channels);
-      seconds += mono.length / rate;
+      samples += mono.length;
       out.push(resampler.push(mono));
       return out;
     },
     finish: (): Float32Array => resampler?.finish() ?? new Float32Array(0),
     /** Length of the recording so far, counted in samples. */
-    seconds: () => seconds,
+    seconds: () => before + (rate > 0 ? samples / rate : 0),
   };
 }

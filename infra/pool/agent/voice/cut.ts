@@ -83,7 +83,7 @@ export function createCutter() {
         if (run >= ONSET_UNITS) {
           speaking = true;
           run = 0;
-        } else if (held.length > PADDING_UNITS + ONSET_UNITS) drop(1);
+        } else if (held.length >= PADDING_UNITS + ONSET_UNITS) drop(1);
         return undefined;
       }
       run = unit.voiced ? 0 : run + 1;

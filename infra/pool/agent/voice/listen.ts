@@ -53,5 +53,6 @@ export async function* listen(
   }
   const last = cutter.finish();
   if (last) yield announce(last);
-  yield ok({ type: 'heard', heard: { seconds: mono.seconds(), speechSeconds } });
+  const seconds = mono.seconds();
+  yield ok({ type: 'heard', heard: { seconds, speechSeconds: Math.min(seconds, speechSeconds) } });
 }

@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import { Agent, type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { sha256 } from '../../../infra/pool/agent/keys.ts';
+import { createOpener, createSealer } from '../../../shared/seal/records.ts';
+import { type SealSetup, setupSender } from '../../../shared/seal/setup.ts';
+import { type AnswerEvent, answerEvent } from '../../../shared/speech/transcript.ts';
+
+/** Signs tickets and seals as the edge does. */
+export async function createEdgeDouble() {
+  const pair = await generateKeyPair('ES256', { extractable: true });
+  const jwk = { ...(await exportJWK(pair.publicKey)), kid: 'edge-1', alg: 'ES256', use: 'sig' };
+  return {
+    jwks: { keys: [jwk] },
+    async ticket(claims: Record<string, unknown>, key: CryptoKey = pair.privateKey): Promise<string> {
+      const seconds = Math.floor(Date.now() / 1_000);
+      return new SignJWT({ v: 1, jti: randomUUID(), iat: seconds, exp: seconds + 60, ...claims })
+        .setProtectedHeader({ alg: 'ES256', kid: 'edge-1' })
+        .sign(key);
+    },
+  };
+}
+export type EdgeDouble = Awaited<ReturnType<typeof createEdgeDouble>>;
+
+const payloadOf = (token: string) => JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+
+/** Seals to an agent, by the attestation it would announce. */
+export async function sealTo(attestation: string): Promise<SealSetup> {
+  const keys: JsonWebKey[] = payloadOf(attestation)['x-ms-runtime'].keys;
+  const key = keys.find((candidate) => (candidate as { use?: string }).use === 'enc');
+  if (!key) throw new Error('no seal key');
+  return setupSender(key, 5, attestation);
+}
+
+export interface ShortRequest {
+  readonly url: string;
+  readonly agent: string;
+  readonly attestation: string;
+  readonly edge: EdgeDouble;
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
+  readonly contentType: string;
+  readonly head?: Record<string, unknown>;
+  readonly claims?: Record<string, unknown>;
+  readonly ticket?: string;
+  readonly setup?: SealSetup;
+  /** Changes sealed records on their way; undefined drops one. */
+  readonly tamper?: (record: Uint8Array, index: number) => Uint8Array | undefined;
+  readonly onEvent?: (event: AnswerEvent) => void;
+  readonly signal?: AbortSignal;
+}
+
+export interface ShortAnswer {
+  readonly status: number;
+  /** Reason of a plain refusal. */
+  readonly reason?: string;
+  readonly events: AnswerEvent[];
+  /** The last record had the final flag. */
+  readonly whole: boolean;
+}
+
+async function* segments(body: Uint8Array | AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  if (!(body instanceof Uint8Array)) return yield* body;
+  for (let at = 0; at < body.length; at += 65_536) yield body.subarray(at, at + 65_536);
+}
+
+/** Kept alive as the edge's are: closing one while a body is on its way would lose the answer. */
+const connections = new Agent({ keepAlive: true });
+
+/** One short request, sealed and answered as between edge and agent. */
+export async function askShort(request: ShortRequest): Promise<ShortAnswer> {
+  const setup = request.setup ?? (await sealTo(request.attestation));
+  const model = (request.head?.model as string | undefined) ?? 'test-en';
+  const ticket =
+    request.ticket ??
+    (await request.edge.ticket({
+      aud: request.agent,
+      tenant: 'dev',
+      class: 'default',
+      model,
+      enc: sha256(setup.enc),
+      att: sha256(request.attestation),
+      suite: 5,
+      deadlineMs: 60_000,
+      ...request.claims,
+    }));
+  const keys = await setup.keysFor(ticket);
+  const sealer = await createSealer(keys.request, 5);
+  const opener = await createOpener(keys.answer, 5);
+  const outgoing = httpRequest(`${request.url}/v1/short`, {
+    method: 'POST',
+    agent: connections,
+    headers: {
+      'content-type': 'application/auricle-sealed',
+      'auricle-ticket': ticket,
+      'auricle-enc': Buffer.from(setup.enc).toString('base64url'),
+    },
+    ...(request.signal && { signal: request.signal }),
+  });
+  const sent = sendBody(request, outgoing, sealer).catch(() => {});
+  const incoming = await new Promise<IncomingMessage>((resolve, reject) => {
+    outgoing.on('response', resolve);
+    outgoing.on('error', reject);
+  });
+  const status = incoming.statusCode ?? 0;
+  if (status !== 200) {
+    const parts: Buffer[] = [];
+    for await (const part of incoming) parts.push(part);
+    await sent;
+    return { status, reason: JSON.parse(Buffer.concat(parts).toString()).reason, events: [], whole: false };
+  }
+  const events: AnswerEvent[] = [];
+  try {
+    for await (const chunk of incoming) {
+      for await (const record of opener.open(chunk)) {
+        if (!record.ok) throw new Error(`answer: ${record.refusal.detail}`);
+        const event = answerEvent.parse(JSON.parse(new TextDecoder().decode(record.value.plaintext)));
+        events.push(event);
+        request.onEvent?.(event);
+      }
+    }
+  } catch (error) {
+    if (!request.signal?.aborted && (error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
+  }
+  await sent;
+  return { status, events, whole: opener.finished() };
+}
+
+async function sendBody(
+  request: ShortRequest,
+  outgoing: ClientRequest,
+  sealer: Awaited<ReturnType<typeof createSealer>>,
+) {
+  const gone = new Promise<void>((resolve) => outgoing.once('close', () => resolve()));
+  let index = 0;
+  const write = async (plaintext: Uint8Array, final: boolean) => {
+    const record = await sealer.seal(plaintext, final);
+    const sent = request.tamper ? request.tamper(record, index) : record;
+    index++;
+    if (!sent || outgoing.destroyed) return;
+    if (!outgoing.write(sent)) await Promise.race([new Promise((resolve) => outgoing.once('drain', resolve)), gone]);
+  };
+  const head = {
+    v: 1,
+    task: 'transcribe',
+    dialect: 'openai-audio',
+    contentType: request.contentType,
+    query: {},
+    model: 'test-en',
+    ...request.head,
+  };
+  await write(new TextEncoder().encode(JSON.stringify(head)), false);
+  for await (const segment of segments(request.body)) await write(segment, false);
+  await write(new Uint8Array(0), true);
+  outgoing.end();
+}

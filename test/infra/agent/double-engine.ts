@@ -1,0 +1,103 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { joinChunks } from '../../../shared/kserve/body.ts';
+import { decodeInferRequest } from '../../../shared/kserve/infer-request.ts';
+import { encodeInferResponse } from '../../../shared/kserve/infer-response.ts';
+import { fp32Tensor, int32Tensor } from '../../../shared/kserve/tensor.ts';
+
+/** Token table of the test model: blank, word boundary, then letters. */
+export const tokens = ['', ' ', ...'abcdefghijklmnopqrstuvwxyz', "'"];
+
+/** Log probabilities that a best-path decoder reads as `text`: each letter one frame, a blank between two. */
+export function spell(text: string): { logProbs: Float32Array; frames: number } {
+  const path = [0, ...[...text].flatMap((letter) => [tokens.indexOf(letter), 0])];
+  const logProbs = new Float32Array(path.length * tokens.length).fill(-10);
+  path.forEach((token, frame) => {
+    logProbs[frame * tokens.length + token] = -0.01;
+  });
+  return { logProbs, frames: path.length };
+}
+
+export interface Seen {
+  readonly samples: Float32Array;
+  readonly parameters: Record<string, unknown>;
+}
+
+/** An engine that says what it is told to say. */
+export interface EngineDouble {
+  readonly url: string;
+  /** Every inference asked for, in order. */
+  readonly seen: Seen[];
+  /** Text of each utterance by its number; the default says "hello". */
+  say: (utterance: number) => string;
+  /** Status of the next answers; they are used up one by one. */
+  failures: number[];
+  ready: boolean;
+  /** While set, inferences wait for it. */
+  gate: Promise<void> | undefined;
+  /** Connections whose client went away before the answer. */
+  dropped: number;
+  stop(): Promise<void>;
+}
+
+export async function startEngineDouble(): Promise<EngineDouble> {
+  const double = {
+    seen: [] as Seen[],
+    say: () => 'hello',
+    failures: [] as number[],
+    ready: true,
+    gate: undefined as Promise<void> | undefined,
+    dropped: 0,
+  } as unknown as EngineDouble & { url: string };
+
+  const server: Server = createServer(async (incoming, response) => {
+    const path = incoming.url ?? '';
+    if (!path.endsWith('/infer')) {
+      response.writeHead(double.ready ? 200 : 400).end();
+      return;
+    }
+    response.on('close', () => {
+      if (!response.writableFinished) double.dropped++;
+    });
+    const parts: Buffer[] = [];
+    for await (const part of incoming) parts.push(part);
+    const request = decodeInferRequest(
+      Buffer.concat(parts),
+      incoming.headers['inference-header-content-length'] as string | undefined,
+    );
+    if (!request.ok) throw new Error(request.refusal.reason);
+    const audio = request.value.inputs.find(({ name }) => name === 'AUDIO');
+    const bytes = new Uint8Array(audio?.bytes ?? []);
+    double.seen.push({ samples: new Float32Array(bytes.buffer), parameters: request.value.parameters });
+    const text = double.say(double.seen.length - 1);
+    await double.gate;
+    const failure = double.failures.shift();
+    if (failure !== undefined) {
+      response.writeHead(failure, { 'content-type': 'application/json' }).end('{"error":"double"}');
+      return;
+    }
+    const { logProbs, frames } = spell(text);
+    const body = encodeInferResponse(
+      {
+        model: 'test-en',
+        version: '1',
+        outputs: [
+          fp32Tensor('LOG_PROBS', logProbs, [1, frames, tokens.length]),
+          int32Tensor('FRAMES', Int32Array.of(frames), [1, 1]),
+        ],
+      },
+      () => true,
+    );
+    if (!body.ok) throw new Error(body.refusal.reason);
+    response.writeHead(200, { ...body.value.headers }).end(joinChunks(body.value));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return Object.assign(double, {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    stop: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  });
+}

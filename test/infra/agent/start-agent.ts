@@ -1,0 +1,95 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { exportJWK, generateKeyPair } from 'jose';
+import { type Agent, startAgent, type World } from '../../../infra/pool/agent/agent.ts';
+import { createGreedyDecoder } from '../../../infra/pool/agent/greedy.ts';
+import { readSettings } from '../../../infra/pool/agent/settings.ts';
+import { createEdgeDouble, type EdgeDouble } from './double-edge.ts';
+import { type EngineDouble, startEngineDouble, tokens } from './double-engine.ts';
+
+export interface Bench {
+  readonly agent: Agent;
+  readonly engine: EngineDouble;
+  readonly edge: EdgeDouble;
+  readonly folder: string;
+  /** Every line the agent logged. */
+  readonly lines: string[];
+  stop(): Promise<void>;
+}
+
+/** Variables for an agent named `agent-1`; the files they name are made. */
+export async function makeEnvironment(folder: string, edge: EdgeDouble): Promise<Record<string, string>> {
+  const authority = await generateKeyPair('RS256', { extractable: true });
+  const file = (name: string, content: unknown) => {
+    const full = path.join(folder, name);
+    writeFileSync(full, typeof content === 'string' ? content : JSON.stringify(content));
+    return full;
+  };
+  return {
+    AURICLE_AGENT: 'agent-1',
+    AURICLE_POOL: 'test-pool',
+    AURICLE_ZONE: 'eu',
+    AURICLE_REGION: 'westeurope',
+    AURICLE_PLATFORM: 'AKS',
+    AURICLE_HOST: '127.0.0.1',
+    AURICLE_PORT: '0',
+    AURICLE_MODELS: folder,
+    // Nobody listens there; suites about the heartbeat bring their own.
+    AURICLE_EDGE_URL: 'http://127.0.0.1:9',
+    AURICLE_POOL_TOKEN_FILE: file('pool.token', 'pool-token'),
+    AURICLE_EDGE_KEYS_FILE: file('edge.jwks.json', edge.jwks),
+    AURICLE_ATTESTATION_KEY_FILE: file('attestation.jwk.json', {
+      ...(await exportJWK(authority.privateKey)),
+      kid: 'dev-1',
+      alg: 'RS256',
+    }),
+    AURICLE_STATE_DIR: path.join(folder, 'state'),
+    AURICLE_MODE: 'development',
+  };
+}
+
+export async function startBench(env: Record<string, string> = {}, world: World = {}): Promise<Bench> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'auricle-agent-'));
+  const [engine, edge] = await Promise.all([startEngineDouble(), createEdgeDouble()]);
+  const lines: string[] = [];
+  const settings = readSettings({
+    ...(await makeEnvironment(folder, edge)),
+    AURICLE_ENGINE_URL: engine.url,
+    ...env,
+  });
+  const agent = await startAgent(settings, {
+    write: (line) => lines.push(line),
+    models: [
+      {
+        description: {
+          name: 'test-en',
+          task: 'transcribe',
+          languages: ['en'],
+          revision: `sha256:${'0'.repeat(64)}`,
+          precision: 'fp32',
+          stage: 'full',
+          loaded: 1,
+        },
+        recogniser: {
+          model: 'test-en',
+          frameSeconds: 0.04,
+          decoder: createGreedyDecoder({ tokens, blank: 0, wordBoundary: 1 }),
+        },
+      },
+    ],
+    ...world,
+  });
+  return {
+    agent,
+    engine,
+    edge,
+    folder,
+    lines,
+    async stop() {
+      await agent.stop();
+      await engine.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
