@@ -88,6 +88,23 @@ describe('C6 memory of an isolate', () => {
     expect(left(mixed(7))).toEqual(['b', 'c']);
   });
 
+  it('counts a share of failures over one window only', () => {
+    const rounds = (memory: RouteMemory, times: number, at: number) =>
+      Array.from({ length: times }).reduce<RouteMemory>(
+        (sum) => repeat(repeat(sum, 2, 'failure', at), 1, 'healthy', at),
+        memory,
+      );
+    const later = now + limits.ejectWindowMs.value;
+    expect(left(rounds(rounds(none, 6, now), 1, later - 1), later)).toEqual(['b', 'c']);
+    expect(left(rounds(rounds(none, 6, now), 1, later), later)).toEqual(['a', 'b', 'c']);
+  });
+
+  it('is not held longer by requests that were under way when it was ejected', () => {
+    const out = repeat(none, limits.ejectFailures.value, 'failure');
+    const late = repeat(out, limits.ejectFailures.value, 'failure', now + limits.ejectMs.value - 1);
+    expect(late.get('a')?.ejected).toEqual(out.get('a')?.ejected);
+  });
+
   it('does not eject for "busy"', () => {
     expect(left(repeat(none, 100, 'neutral'))).toEqual(['a', 'b', 'c']);
   });

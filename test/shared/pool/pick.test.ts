@@ -193,6 +193,25 @@ describe('C6 load', () => {
   });
 });
 
+describe('C6 an ejected agent', () => {
+  const failing = Array.from({ length: limits.ejectFailures.value }).reduce<RouteMemory>(
+    (memory) => finished(memory, 'a', 'failure', 5, now),
+    none,
+  );
+
+  it('gets no attempt, not even a second one', () => {
+    const entries = [agent('a'), agent('b')];
+    for (let seed = 0; seed < 20; seed++)
+      expect(agents(attempts(request(), [snapshot(entries)], failing, numbers(seed)))).toEqual(['b']);
+  });
+
+  it('is asked when it is the only one of its zone', () => {
+    const snapshots = [snapshot([agent('a')]), snapshot([agent('b', { zone: 'us' })], 'us')];
+    expect(agents(attempts(request(), snapshots, failing))).toEqual(['a']);
+    expect(agents(attempts(request({ zones: ['eu', 'us'] }), snapshots, failing)).sort()).toEqual(['a', 'b']);
+  });
+});
+
 describe('A9 real-time speech goes to accelerators first', () => {
   const gpu = (load = {}) => agent('gpu', {}, load);
   const cpu = agent('cpu', { accelerator: 'cpu', slots: 64 });
