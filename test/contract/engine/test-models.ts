@@ -84,7 +84,7 @@ const ragged: TestModel = {
 input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] allow_ragged_batch: true } ]
 batch_input [ { kind: BATCH_ACCUMULATED_ELEMENT_COUNT target_name: "ENDS" data_type: TYPE_INT32 source_input: "X" } ]
 output [ { name: "SUM" data_type: TYPE_FP32 dims: [ 1 ] } ]
-dynamic_batching { preferred_batch_size: [ 3 ] max_queue_delay_microseconds: 2000000 }
+dynamic_batching { preferred_batch_size: [ 3 ] max_queue_delay_microseconds: 60000000 }
 instance_group [ { kind: KIND_CPU count: 1 } ]`,
   graph: {
     // Running sums at the ends, minus the running sums at the ends before.
@@ -133,6 +133,8 @@ const one = 'instance_group [ { kind: KIND_CPU count: 1 } ]';
 export const testModels: Readonly<Record<string, TestModel>> = {
   add,
   ragged,
+  /** The same network, one request at a time. */
+  ragged_alone: { ...ragged, config: ragged.config.replace(/dynamic_batching.*\n/, '') },
   identity_fp32: identity('FLOAT', `backend: "onnxruntime" max_batch_size: 8 ${io('TYPE_FP32')}`),
   identity_int64: identity('INT64', `backend: "onnxruntime" max_batch_size: 8 ${io('TYPE_INT64')}`),
   identity_text: identity('STRING', `backend: "onnxruntime" max_batch_size: 8 ${io('TYPE_STRING')}`),
@@ -173,6 +175,20 @@ dynamic_batching { default_queue_policy { timeout_action: REJECT default_timeout
     `backend: "onnxruntime" max_batch_size: 1 ${io('TYPE_FP32', '1')} ${one}
 dynamic_batching { default_queue_policy { timeout_action: DELAY default_timeout_microseconds: 60000000 allow_timeout_override: true } }`,
   ),
+  /** A table of two: any other index makes the network itself fail. Three requests make a batch. */
+  index: {
+    config: `backend: "onnxruntime" max_batch_size: 8 ${io('TYPE_FP32', '1')} ${one}
+dynamic_batching { preferred_batch_size: [ 3 ] max_queue_delay_microseconds: 60000000 }`,
+    graph: {
+      nodes: [
+        { op: 'Cast', inputs: ['X'], outputs: ['at'], attributes: { to: 7 } },
+        { op: 'Gather', inputs: ['table', 'at'], outputs: ['Y'], attributes: { axis: 0 } },
+      ],
+      inputs: [batch('X', 'FLOAT', 1)],
+      outputs: [batch('Y', 'FLOAT', 1)],
+      constants: [{ name: 'table', type: 'FLOAT', dims: [2], values: [10, 20] }],
+    },
+  },
   /** ((A + B) + B), and A - B from the first step. */
   twice: {
     config: `platform: "ensemble" max_batch_size: 4

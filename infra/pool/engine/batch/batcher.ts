@@ -41,7 +41,7 @@ export interface Job extends Waiting {
  */
 export class Batcher {
   readonly #config: ModelConfig;
-  readonly #policy: BatchPolicy;
+  #policy: BatchPolicy;
   readonly #clock: Clock;
   readonly #statistics: VersionStatistics;
   readonly #free: Instance[];
@@ -137,6 +137,8 @@ export class Batcher {
   /** Lets everything queued and running finish, then closes the instances. New requests are refused at once. */
   async close(): Promise<void> {
     this.#closing = true;
+    // Nothing more will come, so waiting for company is pointless.
+    this.#policy = { ...this.#policy, delayUs: 0 };
     await new Promise<void>((resolve) => {
       this.#emptied = resolve;
       this.#advance();

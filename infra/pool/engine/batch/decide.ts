@@ -94,7 +94,9 @@ export function decide<W extends Waiting>(
     now,
   );
   // A request expires strictly after its time, hence the extra microsecond.
-  const deadlines = live.filter((waiting) => waiting.expiresAt >= now).map((waiting) => waiting.expiresAt + 1);
+  const deadlines = live
+    .filter(({ expiresAt }) => expiresAt !== 0 && expiresAt >= now)
+    .map((waiting) => waiting.expiresAt + 1);
   if (!free || live.length === 0) return { expired, send: [], askAt: earliest(deadlines) };
 
   const { count, size, best, closed } = walk(live, policy);

@@ -1,7 +1,7 @@
 import { fromConfigName } from '../../../../shared/kserve/datatype.ts';
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import type { InferRequest } from '../../../../shared/kserve/infer-request.ts';
-import type { Tensor } from '../../../../shared/kserve/tensor.ts';
+import { readBytes, type Tensor } from '../../../../shared/kserve/tensor.ts';
 import { ok } from '../../../../shared/result.ts';
 import { fits } from '../batch/reshape.ts';
 import type { ModelConfig } from '../config/schema.ts';
@@ -31,6 +31,18 @@ export interface Checked {
   readonly shape: string;
 }
 
+/** ONNX Runtime's Node binding knows strings only as text; other bytes would come back changed. */
+function isText(tensor: Tensor): boolean {
+  const elements = readBytes(tensor);
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  try {
+    if (elements.ok) for (const element of elements.value) decoder.decode(element);
+    return elements.ok;
+  } catch {
+    return false;
+  }
+}
+
 /** Whether the request fits the model. The texts are Triton's where it has one, so that clients may match on them. */
 export function checkRequest(
   config: ModelConfig,
@@ -52,6 +64,9 @@ export function checkRequest(
     const expected = fromConfigName(input.data_type);
     if (datatype !== expected) {
       return fault(`inference input '${name}' data-type is '${datatype}', but model '${model}' expects '${expected}'`);
+    }
+    if (datatype === 'BYTES' && !isText(tensor)) {
+      return fault(`inference input '${name}' holds bytes that are not UTF-8 text`);
     }
     const own = batched ? shape.slice(1) : shape;
     if ((batched && shape.length === 0) || !fits(input.dims, own)) {

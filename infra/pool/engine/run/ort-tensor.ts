@@ -5,8 +5,9 @@ import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 
 type View = new (buffer: ArrayBufferLike) => ort.Tensor.DataType;
 
-/** Present from Node 24 on; before that ONNX Runtime takes half floats as plain 16-bit words. */
-const halfFloats = (globalThis as unknown as { Float16Array?: View }).Float16Array ?? (Uint16Array as unknown as View);
+// Where Float16Array exists onnxruntime-common insists on it, and the native binding then reads nothing of it: both are
+// content with plain 16-bit words once it is gone. This runs in the instance's own thread only.
+delete (globalThis as { Float16Array?: unknown }).Float16Array;
 
 /** KServe data type → ONNX Runtime's name and the view it wants. BF16 is absent: the Node binding has no such tensors. */
 const table: Partial<Record<Datatype, { type: ort.Tensor.Type; view?: View }>> = {
@@ -19,7 +20,7 @@ const table: Partial<Record<Datatype, { type: ort.Tensor.Type; view?: View }>> =
   INT16: { type: 'int16', view: Int16Array },
   INT32: { type: 'int32', view: Int32Array },
   INT64: { type: 'int64', view: BigInt64Array },
-  FP16: { type: 'float16', view: halfFloats },
+  FP16: { type: 'float16', view: Uint16Array },
   FP32: { type: 'float32', view: Float32Array },
   FP64: { type: 'float64', view: Float64Array },
   BYTES: { type: 'string' },

@@ -1,0 +1,149 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { headerLengthField, joinChunks } from '../../../shared/kserve/body.ts';
+import { encodeInferRequest, type InferRequest } from '../../../shared/kserve/infer-request.ts';
+import { decodeInferResponse, type InferResponse } from '../../../shared/kserve/infer-response.ts';
+import { errorMessage } from '../../../shared/kserve/metadata.ts';
+import { type ModelStatistics, statisticsMessage } from '../../../shared/kserve/statistics.ts';
+import { fp32Tensor, readFp32, type Tensor } from '../../../shared/kserve/tensor.ts';
+import type { Running } from './implementation.ts';
+
+/** Longest wait for something that must happen; polled, never slept through. */
+const PATIENCE_MS = 8_000;
+
+export async function eventually<T>(look: () => Promise<T>, good: (seen: T) => boolean): Promise<T> {
+  const until = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const seen = await look();
+    if (good(seen)) return seen;
+    if (performance.now() > until)
+      throw new Error(`did not happen within ${PATIENCE_MS} ms; last seen: ${JSON.stringify(seen)}`);
+    await sleep(5);
+  }
+}
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+}
+
+export async function send(
+  { url }: Running,
+  method: string,
+  path: string,
+  body?: BodyInit,
+  headers?: Record<string, string>,
+  signal?: AbortSignal,
+): Promise<Reply> {
+  const response = await fetch(`${url}${path}`, {
+    method,
+    ...(body !== undefined && { body }),
+    ...(headers && { headers }),
+    ...(signal && { signal }),
+  });
+  return { status: response.status, headers: response.headers, body: new Uint8Array(await response.arrayBuffer()) };
+}
+
+export const textOf = ({ body }: Reply): string => new TextDecoder().decode(body);
+export const jsonOf = (reply: Reply): unknown => JSON.parse(textOf(reply));
+/** The text of an error answer; the shape of the answer is part of the contract. */
+export const errorOf = (reply: Reply): string => errorMessage.parse(jsonOf(reply)).error;
+
+export const get = (engine: Running, path: string): Promise<Reply> => send(engine, 'GET', path);
+export const post = (engine: Running, path: string, value: unknown = {}): Promise<Reply> =>
+  send(engine, 'POST', path, JSON.stringify(value), { 'content-type': 'application/json' });
+
+type Given = Partial<Omit<InferRequest, 'inputs' | 'outputs'>> & { outputs?: readonly string[]; signal?: AbortSignal };
+
+/** The raw answer to a binary inference request. */
+export function askInfer(
+  engine: Running,
+  model: string,
+  inputs: readonly Tensor[],
+  given: Given = {},
+  form: 'binary' | 'json' = 'binary',
+): Promise<Reply> {
+  const { signal, ...request } = given;
+  const body = encodeInferRequest({ ...request, inputs }, form);
+  if (!body.ok) throw new Error(body.refusal.reason);
+  return send(engine, 'POST', `/v2/models/${model}/infer`, joinChunks(body.value), { ...body.value.headers }, signal);
+}
+
+export function readReply(reply: Reply): InferResponse {
+  expect(reply.status, textOf(reply)).toBe(200);
+  const response = decodeInferResponse(reply.body, reply.headers.get(headerLengthField));
+  if (!response.ok) throw new Error(response.refusal.reason);
+  return response.value;
+}
+
+export async function infer(
+  engine: Running,
+  model: string,
+  inputs: readonly Tensor[],
+  given: Given = {},
+): Promise<InferResponse> {
+  return readReply(await askInfer(engine, model, inputs, given));
+}
+
+/** One item of a batch of FP32 values. */
+export const row = (name: string, ...values: number[]): Tensor =>
+  fp32Tensor(name, Float32Array.from(values), [1, values.length]);
+
+export function floats({ outputs }: InferResponse, name: string): number[] {
+  const tensor = outputs.find((output) => output.name === name);
+  if (!tensor) throw new Error(`no output '${name}' among ${outputs.map((output) => output.name)}`);
+  const values = readFp32(tensor);
+  if (!values.ok) throw new Error(values.refusal.reason);
+  return [...values.value];
+}
+
+export async function statistics(engine: Running, model: string): Promise<ModelStatistics> {
+  const reply = await get(engine, `/v2/models/${model}/stats`);
+  return statisticsMessage.parse(jsonOf(reply)).model_stats[0]!;
+}
+
+/** How often batches of each size ran: size → executions. */
+export async function batchCounts(engine: Running, model: string): Promise<Record<number, number>> {
+  const { batch_stats } = await statistics(engine, model);
+  return Object.fromEntries(batch_stats.map(({ batch_size, compute_infer }) => [batch_size, compute_infer.count]));
+}
+
+/** One sample of the metrics page; labels must be among those given, 0 when the series does not exist yet. */
+export async function metric({ metricsUrl }: Running, name: string, labels: Record<string, string>): Promise<number> {
+  const page = await (await fetch(metricsUrl)).text();
+  for (const line of page.split('\n')) {
+    const [, found, inside = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    if (found !== name) continue;
+    const pairs = Object.fromEntries([...inside.matchAll(/(\w+)="([^"]*)"/g)].map(([, key, text]) => [key, text]));
+    if (Object.entries(labels).every(([key, text]) => pairs[key] === text)) return Number(value);
+  }
+  return 0;
+}
+
+export const pending = (engine: Running, model: string): Promise<number> =>
+  metric(engine, 'nv_inference_pending_request_count', { model });
+
+export const untilPending = (engine: Running, model: string, count: number): Promise<number> =>
+  eventually(
+    () => pending(engine, model),
+    (seen) => seen === count,
+  );
+
+/**
+ * Keeps the one instance of a slow model busy while `arrange` fills its queue. A machine so fast, or so starved, that
+ * the instance is free before the queue stands gets a longer task and another try, so nothing depends on timing.
+ */
+export async function whileBusy<T>(engine: Running, model: string, arrange: () => Promise<T>): Promise<T> {
+  for (let turns = 200_000; turns <= 3_200_000; turns *= 4) {
+    const executed = (await statistics(engine, model)).execution_count;
+    const blocker = askInfer(engine, model, [row('X', turns)], { parameters: { priority: 1 } });
+    const taken = async () => (await pending(engine, model)) === 0;
+    await eventually(taken, Boolean);
+    const result = await arrange();
+    const inTime = (await statistics(engine, model)).execution_count === executed;
+    expect((await blocker).status).toBe(200);
+    if (inTime) return result;
+  }
+  throw new Error('the instance never stayed busy for long enough');
+}

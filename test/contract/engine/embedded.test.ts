@@ -1,0 +1,4 @@
+import { embedded } from './embedded.ts';
+import { runSuite } from './suite.ts';
+
+runSuite(embedded);

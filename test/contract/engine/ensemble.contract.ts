@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { askInfer, errorOf, floats, infer, metric, row, statistics } from './client.ts';
+import type { Contract } from './implementation.ts';
+
+const inputs = [row('P', 1, 2), row('Q', 10, 20)];
+
+export const ensembleContract: Contract = (_implementation, engine) =>
+  describe('ensembles', () => {
+    it('A18: steps pass tensors on in the order of the data, not of the file', async () => {
+      const answer = await infer(engine(), 'twice', inputs);
+      expect(answer.model).toBe('twice');
+      expect(floats(answer, 'TOTAL')).toEqual([21, 42]);
+      expect(floats(answer, 'FIRST_DIFFERENCE')).toEqual([-9, -18]);
+    });
+
+    it('A18: the models it is made of count its work, and it counts its own requests', async () => {
+      const before = await statistics(engine(), 'add');
+      const whole = await metric(engine(), 'nv_inference_request_success', { model: 'twice' });
+      await infer(engine(), 'twice', inputs);
+      const after = await statistics(engine(), 'add');
+      expect(after.inference_count - before.inference_count).toBe(2);
+      expect(await metric(engine(), 'nv_inference_request_success', { model: 'twice' })).toBe(whole + 1);
+    });
+
+    it('A18: a batch travels through all steps', async () => {
+      const pair = (name: string, values: number[]) => ({
+        name,
+        datatype: 'FP32' as const,
+        shape: [2, 1],
+        bytes: new Uint8Array(Float32Array.from(values).buffer),
+      });
+      const answer = await infer(engine(), 'twice', [pair('P', [1, 2]), pair('Q', [10, 20])]);
+      expect(answer.outputs.map(({ shape }) => shape)).toEqual([
+        [2, 1],
+        [2, 1],
+      ]);
+      expect(floats(answer, 'TOTAL')).toEqual([21, 42]);
+    });
+
+    it('A18: a request that a step cannot take is refused with a reason', async () => {
+      const reply = await askInfer(engine(), 'twice', [row('P', 1, 2, 3), row('Q', 1, 2)]);
+      expect(reply.status).toBeGreaterThanOrEqual(400);
+      expect(errorOf(reply)).not.toBe('');
+    });
+  });

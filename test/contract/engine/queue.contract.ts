@@ -1,0 +1,87 @@
+import { describe, expect, it } from 'vitest';
+import { askInfer, errorOf, metric, pending, type Reply, row, untilPending, whileBusy } from './client.ts';
+import type { Contract, Running } from './implementation.ts';
+
+/** Queues requests one after the other, so that their order of arrival is known, and records the order of the answers. */
+async function lineUp(
+  engine: Running,
+  model: string,
+  wishes: { called: string; parameters: Record<string, number> }[],
+) {
+  const finished: string[] = [];
+  const replies: Promise<Reply>[] = [];
+  const standing = await pending(engine, model);
+  for (const [index, { called, parameters }] of wishes.entries()) {
+    const reply = askInfer(engine, model, [row('X', 1)], { parameters });
+    replies.push(reply);
+    void reply.then(() => finished.push(called));
+    await untilPending(engine, model, standing + index + 1);
+  }
+  return { finished, replies };
+}
+
+const high = { priority: 1 };
+const low = { priority: 2 };
+
+export const queueContract: Contract = (_implementation, engine) =>
+  describe('priorities and queue policy', () => {
+    it('A2: high priority overtakes what was there first', async () => {
+      const line = await whileBusy(engine(), 'slow_priority', () =>
+        lineUp(engine(), 'slow_priority', [
+          { called: 'low 1', parameters: low },
+          { called: 'low 2', parameters: {} },
+          { called: 'high', parameters: high },
+        ]),
+      );
+      expect((await Promise.all(line.replies)).map(({ status }) => status)).toEqual([200, 200, 200]);
+      expect(line.finished).toEqual(['high', 'low 1', 'low 2']);
+    });
+
+    it('A2: a full level refuses with 503 and counts a rejection; other levels still take requests', async () => {
+      const labels = { model: 'slow_priority', reason: 'REJECTED' };
+      const rejected = await metric(engine(), 'nv_inference_request_failure', labels);
+      const { line, refused } = await whileBusy(engine(), 'slow_priority', async () => {
+        const standing = await lineUp(engine(), 'slow_priority', [
+          { called: 'high 1', parameters: high },
+          { called: 'high 2', parameters: high },
+          { called: 'low', parameters: low },
+        ]);
+        return {
+          line: standing,
+          refused: await askInfer(engine(), 'slow_priority', [row('X', 1)], { parameters: high }),
+        };
+      });
+      expect(refused.status).toBe(503);
+      expect(errorOf(refused)).toContain('Exceeds maximum queue size');
+      expect((await Promise.all(line.replies)).map(({ status }) => status)).toEqual([200, 200, 200]);
+      expect(await metric(engine(), 'nv_inference_request_failure', labels)).toBeGreaterThan(rejected);
+    });
+
+    it('A2: a priority that does not exist is the default priority', async () => {
+      const reply = await askInfer(engine(), 'slow_priority', [row('X', 1)], { parameters: { priority: 9 } });
+      expect(reply.status).toBe(200);
+    });
+
+    it('A2: REJECT gives up on a request whose time is over', async () => {
+      const { replies } = await whileBusy(engine(), 'slow_timeout', async () => {
+        const reply = askInfer(engine(), 'slow_timeout', [row('X', 1)], { parameters: { timeout: 1_000 } });
+        // Whether it was seen waiting or was gone already depends on the machine; how it ends does not.
+        await untilPending(engine(), 'slow_timeout', 0);
+        return { replies: [reply] };
+      });
+      const [reply] = await Promise.all(replies);
+      expect(reply?.status).toBe(503);
+      expect(errorOf(reply!)).toContain('Request timeout expired');
+    });
+
+    it('A2: DELAY lets requests that are in time go first, and still serves the late one', async () => {
+      const line = await whileBusy(engine(), 'slow_delay', () =>
+        lineUp(engine(), 'slow_delay', [
+          { called: 'late', parameters: { timeout: 1 } },
+          { called: 'in time', parameters: {} },
+        ]),
+      );
+      expect((await Promise.all(line.replies)).map(({ status }) => status)).toEqual([200, 200]);
+      expect(line.finished).toEqual(['in time', 'late']);
+    });
+  });

@@ -1,0 +1,69 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fp32Tensor, int32Tensor, readInt32, type Tensor } from '../../../shared/kserve/tensor.ts';
+import { batchCounts, floats, infer } from './client.ts';
+import { startEmbedded } from './embedded.ts';
+import type { Running } from './implementation.ts';
+
+const repository = path.resolve(import.meta.dirname, '../../../infra/pool/models/repository');
+const present = existsSync(path.join(repository, 'reference-en/config.pbtxt'));
+
+/** A tone that changes, so that every frame differs from its neighbours. */
+function sound(samples: number, seed: number): Tensor[] {
+  const audio = Float32Array.from(
+    { length: samples },
+    (_, i) => 0.3 * Math.sin(i * i * 1e-6 * seed) + 0.1 * Math.sin(i * 0.05 * seed),
+  );
+  return [fp32Tensor('AUDIO', audio, [1, samples]), int32Tensor('AUDIO_LENGTH', Int32Array.of(samples), [1, 1])];
+}
+
+describe.skipIf(!present)(`the reference model${present ? '' : ' — skipped: its repository is not here'}`, () => {
+  let engine: Running | undefined;
+  beforeAll(async () => {
+    const started = await startEmbedded(repository, ['reference-en']);
+    engine = {
+      ...started,
+      put: () => Promise.reject(new Error('this repository is not ours')),
+      stop: async () => void (await started.stop()),
+    };
+  }, 60_000);
+  afterAll(() => engine?.stop(), 30_000);
+
+  /** The log probabilities of the frames that are real; a batch pads the others. */
+  async function transcribe(inputs: Tensor[]) {
+    const answer = await infer(engine!, 'reference-en', inputs);
+    const frames = readInt32(answer.outputs.find(({ name }) => name === 'FRAMES')!);
+    const scores = answer.outputs.find(({ name }) => name === 'LOG_PROBS')!;
+    const count = frames.ok ? frames.value[0]! : 0;
+    return { count, scores: floats(answer, 'LOG_PROBS').slice(0, count * scores.shape[2]!) };
+  }
+
+  it('A18: turns sound into normalised log probabilities, one row per 40 ms', async () => {
+    const { count, scores } = await transcribe(sound(16_000, 3));
+    expect(count).toBeGreaterThanOrEqual(20);
+    const width = scores.length / count;
+    for (let frame = 0; frame < count; frame++) {
+      const total = scores.slice(frame * width, (frame + 1) * width).reduce((sum, value) => sum + Math.exp(value), 0);
+      expect(total).toBeCloseTo(1, 3);
+    }
+  });
+
+  it('A1 A18: ragged requests in one batch get what they would get alone', async () => {
+    const clips = [16_000, 9_000, 24_000, 12_345, 8_000, 20_001, 30_000, 11_111].map((samples, index) =>
+      sound(samples, index + 1),
+    );
+    const alone: Awaited<ReturnType<typeof transcribe>>[] = [];
+    for (const clip of clips) alone.push(await transcribe(clip));
+    const before = await batchCounts(engine!, 'vad_preprocess');
+    const together = await Promise.all(clips.map(transcribe));
+    const after = await batchCounts(engine!, 'vad_preprocess');
+    const shared = Object.keys(after).some((size) => Number(size) > 1 && after[Number(size)] !== before[Number(size)]);
+    expect(shared).toBe(true);
+    for (const [index, { count, scores }] of together.entries()) {
+      expect(count).toBe(alone[index]!.count);
+      const apart = scores.map((value, at) => Math.abs(value - alone[index]!.scores[at]!));
+      expect(Math.max(...apart), `clip ${index}`).toBeLessThan(1e-2);
+    }
+  }, 30_000);
+});

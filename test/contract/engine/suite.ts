@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, describe } from 'vitest';
+import { batchingContract } from './batching.contract.ts';
+import { cancellationContract } from './cancellation.contract.ts';
+import { ensembleContract } from './ensemble.contract.ts';
+import { errorsContract } from './errors.contract.ts';
+import { healthContract } from './health.contract.ts';
+import type { Contract, Implementation, Running } from './implementation.ts';
+import { queueContract } from './queue.contract.ts';
+import { repositoryContract } from './repository.contract.ts';
+import { statisticsContract } from './statistics.contract.ts';
+import { tensorsContract } from './tensors.contract.ts';
+
+const contracts: readonly Contract[] = [
+  healthContract,
+  tensorsContract,
+  statisticsContract,
+  ensembleContract,
+  batchingContract,
+  queueContract,
+  errorsContract,
+  cancellationContract,
+  repositoryContract,
+];
+
+/** Everything that the agent may rely on, asked of one implementation. */
+export function runSuite(implementation: Implementation): void {
+  describe(`engine contract: ${implementation.name}`, () => {
+    let running: Running | undefined;
+    beforeAll(async () => {
+      running = await implementation.start();
+    }, 60_000);
+    afterAll(() => running?.stop(), 30_000);
+    for (const contract of contracts) contract(implementation, () => running!);
+  });
+}

@@ -1,0 +1,202 @@
+import { describe, expect, it } from 'vitest';
+import { Batcher, type BatchRequest, type Outcome } from '../../../infra/pool/engine/batch/batcher.ts';
+import type { Clock } from '../../../infra/pool/engine/clock.ts';
+import { parseText } from '../../../infra/pool/engine/config/parse-text.ts';
+import { settle } from '../../../infra/pool/engine/config/settle.ts';
+import { VersionStatistics } from '../../../infra/pool/engine/model/statistics.ts';
+import type { Instance } from '../../../infra/pool/engine/run/instance.ts';
+import { fault } from '../../../shared/kserve/fault.ts';
+import { fp32Tensor, readFp32 } from '../../../shared/kserve/tensor.ts';
+import { ok } from '../../../shared/result.ts';
+
+/** A clock that stands still until it is told otherwise. */
+class HandClock implements Clock {
+  #now = 0;
+  #alarms = new Set<{ at: number; act: () => void }>();
+  now() {
+    return this.#now;
+  }
+  alarm(at: number, act: () => void) {
+    const entry = { at, act };
+    this.#alarms.add(entry);
+    return () => void this.#alarms.delete(entry);
+  }
+  advance(to: number) {
+    this.#now = to;
+    for (const entry of [...this.#alarms]) {
+      if (entry.at <= to && this.#alarms.delete(entry)) entry.act();
+    }
+  }
+  get armed() {
+    return this.#alarms.size;
+  }
+}
+
+/** An instance that finishes when it is told to; a value of 13 makes the whole batch fail. */
+class HandInstance implements Instance {
+  readonly info = { inputs: [], outputs: [] };
+  readonly batches: number[][] = [];
+  readonly #finishes: (() => void)[] = [];
+  closed = false;
+  run: Instance['run'] = (inputs) => {
+    const values = readFp32(inputs[0]!);
+    const batch = values.ok ? [...values.value] : [];
+    this.batches.push(batch);
+    return new Promise((resolve) => {
+      this.#finishes.push(() =>
+        resolve(
+          batch.includes(13)
+            ? fault('unlucky')
+            : ok({ tensors: [{ ...fp32Tensor('Y', Float32Array.from(batch), [batch.length, 1]) }], inferNs: 1 }),
+        ),
+      );
+    });
+  };
+  async finish() {
+    this.#finishes.shift()?.();
+    await settled();
+  }
+  async close() {
+    this.closed = true;
+  }
+}
+
+const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+function make(batching: string, instances = [new HandInstance()]) {
+  const text = `max_batch_size: 4 input { name: "X" data_type: TYPE_FP32 dims: 1 } output { name: "Y" data_type: TYPE_FP32 dims: 1 } ${batching}`;
+  const parsed = parseText(text);
+  const config = parsed.ok ? settle(parsed.value, 'm') : parsed;
+  if (!config.ok) throw new Error(config.refusal.reason);
+  const clock = new HandClock();
+  const statistics = new VersionStatistics();
+  const batcher = new Batcher(config.value, instances, statistics, clock);
+  const ask = (value: number, given: Partial<BatchRequest> = {}): Promise<Outcome> =>
+    batcher.enqueue({
+      inputs: [fp32Tensor('X', Float32Array.of(value), [1, 1])],
+      outputs: ['Y'],
+      size: 1,
+      shape: '1',
+      priority: 0,
+      timeoutUs: 0,
+      signal: undefined,
+      ...given,
+    });
+  return { batcher, clock, statistics, ask, instances };
+}
+
+const firstValue = (outcome: Outcome) => {
+  const read = outcome.ok ? readFp32(outcome.value.outputs[0]!) : outcome;
+  return read.ok ? read.value[0] : undefined;
+};
+
+describe('the batcher', () => {
+  it('A1: waits for the delay on the clock it was given, then sends what it has', async () => {
+    const {
+      ask,
+      clock,
+      instances: [instance],
+    } = make('dynamic_batching { max_queue_delay_microseconds: 100 }');
+    const answers = [ask(1), ask(2)];
+    expect(instance!.batches).toEqual([]);
+    clock.advance(99);
+    expect(instance!.batches).toEqual([]);
+    clock.advance(100);
+    expect(instance!.batches).toEqual([[1, 2]]);
+    await instance!.finish();
+    expect((await Promise.all(answers)).map(firstValue)).toEqual([1, 2]);
+    expect(clock.armed).toBe(0);
+  });
+
+  it('A1: instances work side by side, each on its own batch', async () => {
+    const { ask, instances } = make('dynamic_batching { }', [new HandInstance(), new HandInstance()]);
+    const answers = [ask(1), ask(2), ask(3), ask(4)];
+    expect(instances.map(({ batches }) => batches)).toEqual([[[1]], [[2]]]);
+    await instances[1]!.finish();
+    expect(instances[1]!.batches).toEqual([[2], [3, 4]]);
+    await instances[0]!.finish();
+    await instances[1]!.finish();
+    expect((await Promise.all(answers)).map(firstValue)).toEqual([1, 2, 3, 4]);
+  });
+
+  it('A1: preserve_ordering holds an early answer back until those before it are out', async () => {
+    const { ask, instances } = make('dynamic_batching { preserve_ordering: true }', [
+      new HandInstance(),
+      new HandInstance(),
+    ]);
+    const order: number[] = [];
+    const answers = [ask(1), ask(2)].map((answer) => answer.then((outcome) => order.push(firstValue(outcome)!)));
+    await instances[1]!.finish();
+    expect(order).toEqual([]);
+    await instances[0]!.finish();
+    await Promise.all(answers);
+    expect(order).toEqual([1, 2]);
+  });
+
+  it('A2: rejects a late request while the instance is still busy', async () => {
+    const {
+      ask,
+      clock,
+      instances: [instance],
+    } = make('dynamic_batching { default_queue_policy { default_timeout_microseconds: 50 } }');
+    const running = ask(1);
+    const late = ask(2);
+    clock.advance(51);
+    expect(await late).toMatchObject({
+      refusal: { code: 'UNAVAILABLE', text: 'Request timeout expired', failure: 'REJECTED' },
+    });
+    await instance!.finish();
+    expect(firstValue(await running)).toBe(1);
+    expect(instance!.batches).toEqual([[1]]);
+  });
+
+  it('takes an abandoned request out of the queue, and leaves a running one alone', async () => {
+    const {
+      ask,
+      batcher,
+      instances: [instance],
+    } = make('dynamic_batching { }');
+    const leaves = new AbortController();
+    const running = ask(1, { signal: leaves.signal });
+    const waiting = ask(2, { signal: leaves.signal });
+    expect(batcher.pending).toBe(1);
+    leaves.abort();
+    expect(await waiting).toMatchObject({ refusal: { code: 'CANCELLED', failure: 'CANCELED' } });
+    expect(batcher.pending).toBe(0);
+    await instance!.finish();
+    expect(firstValue(await running)).toBe(1);
+    expect(await ask(3, { signal: leaves.signal })).toMatchObject({ refusal: { failure: 'CANCELED' } });
+  });
+
+  it('tries a failed batch again one by one, so that only the culprit fails', async () => {
+    const {
+      ask,
+      statistics,
+      instances: [instance],
+    } = make('dynamic_batching { preferred_batch_size: 3 max_queue_delay_microseconds: 100 }');
+    const answers = Promise.all([ask(1), ask(13), ask(3)]);
+    for (let run = 0; run < 4; run++) await instance!.finish();
+    const outcomes = await answers;
+    expect(outcomes.map(firstValue)).toEqual([1, undefined, 3]);
+    expect(outcomes[1]).toMatchObject({ refusal: { code: 'INTERNAL', failure: 'BACKEND' } });
+    expect(instance!.batches).toEqual([[1, 13, 3], [1], [13], [3]]);
+    expect(statistics.executions).toBe(2);
+  });
+
+  it('on close refuses what is new and finishes what is not', async () => {
+    const {
+      ask,
+      batcher,
+      instances: [instance],
+    } = make('dynamic_batching { preferred_batch_size: 2 max_queue_delay_microseconds: 1000 }');
+    const waiting = ask(1);
+    const closed = batcher.close();
+    expect(await ask(2)).toMatchObject({ refusal: { code: 'UNAVAILABLE', failure: 'REJECTED' } });
+    expect(instance!.closed).toBe(false);
+    expect(instance!.batches).toEqual([[1]]);
+    await instance!.finish();
+    await closed;
+    expect(firstValue(await waiting)).toBe(1);
+    expect(instance!.closed).toBe(true);
+  });
+});
