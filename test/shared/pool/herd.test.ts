@@ -1,0 +1,53 @@
+import { describe, expect, it } from 'vitest';
+import { pick } from '../../../shared/pool/pick.ts';
+import { request } from './fleet.ts';
+import { type Plan, type Policy, simulate } from './simulation.ts';
+
+const plan: Plan = {
+  seed: 1,
+  isolates: 60,
+  reportMs: 1_000,
+  delayMs: 100,
+  slots: [16, 16, 8, 8, 4, 4],
+  load: 0.8,
+  meanServiceMs: 400,
+  seconds: 180,
+  brownOut: [60, 120],
+};
+
+const ours: Policy = (snapshot, memory, now, random) => {
+  const result = pick(request(), [snapshot], memory, now, random);
+  if (!result.ok) throw new Error(result.refusal.reason);
+  return snapshot.entries.findIndex((entry) => entry === result.value[0]?.entry);
+};
+
+/** What looks best in the last report, for everybody until the next one. */
+const leastReported: Policy = ({ entries }) => {
+  const loads = entries.map(({ load, description }) => (load.busy + load.queued.default) / description.slots);
+  return loads.indexOf(Math.min(...loads));
+};
+
+const bySlots: Policy = ({ entries }, _memory, _now, random) => {
+  let at = random() * entries.reduce((sum, { description }) => sum + description.slots, 0);
+  return entries.findIndex(({ description }) => {
+    at -= description.slots;
+    return at < 0;
+  });
+};
+
+// Simulated milliseconds of waiting, not measured ones: the same numbers on every machine.
+describe('C6 the choice under load, with reports a second old', () => {
+  const herd = simulate(plan, leastReported);
+  const blind = simulate(plan, bySlots);
+
+  it('is simulated such that the two simple policies fail where they are known to', () => {
+    expect(herd.steady).toBeGreaterThan(1_000);
+    expect(blind.brownOut).toBeGreaterThan(3_000);
+  });
+
+  it.each([1, 60, 600])('neither runs in a herd nor feeds a slow agent, with %i isolates', (isolates) => {
+    const { steady, brownOut } = simulate({ ...plan, isolates }, ours);
+    expect(steady).toBeLessThan(100);
+    expect(brownOut).toBeLessThan(300);
+  });
+});
