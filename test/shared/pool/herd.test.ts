@@ -18,7 +18,8 @@ const plan: Plan = {
 const ours: Policy = (snapshot, memory, now, random) => {
   const result = pick(request(), [snapshot], memory, now, random);
   if (!result.ok) throw new Error(result.refusal.reason);
-  return snapshot.entries.findIndex((entry) => entry === result.value[0]?.entry);
+  const [first] = result.value;
+  return first ? snapshot.entries.indexOf(first.entry) : -1;
 };
 
 /** What looks best in the last report, for everybody until the next one. */

@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
@@ -189,6 +191,25 @@ describe('A21 C5 attestation', () => {
     const open: AttestationPolicy = { issuers: [{ issuer: azure, jwks, profile: 'azure-sevsnp' }], development: true };
     expect(await detail(await mint({}), open)).toBe('attestation: x-ms-sevsnpvm-hostdata');
     expect(await detail(await mint(machine({})), open)).toBe('attestation: x-ms-policy-hash');
+  });
+
+  it('is verified with the key set the policy names, fetched once', async () => {
+    let fetched = 0;
+    const server = createServer((_, response) => {
+      fetched++;
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(jwks));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    try {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/certs`;
+      const issuers: AttestationPolicy['issuers'] = [{ issuer: local, jwks: { url }, profile: 'development' }];
+      const token = await mint({ claims: { iss: local } });
+      expect(await detail(token, { issuers, development: true })).toBe('accepted');
+      expect(await detail(token, { issuers, development: true })).toBe('accepted');
+      expect(fetched).toBe(1);
+    } finally {
+      server.close();
+    }
   });
 
   it('is believed only by a policy that makes sense', () => {

@@ -39,4 +39,26 @@ describe('C5 A21 set-up', () => {
   ])('opens nothing with %s', async (_, change) => {
     expect(await exchange(change)).toEqual(['seal_broken']);
   });
+
+  it.each([
+    ['off the curve', (enc: Uint8Array) => enc.fill(1, 1)],
+    ['compressed', (enc: Uint8Array) => Uint8Array.of(2, ...enc.subarray(1, 33))],
+    ['cut short', (enc: Uint8Array) => enc.subarray(0, 64)],
+    ['empty', () => new Uint8Array()],
+  ])('refuses an encapsulated key that is %s', async (_, change) => {
+    const { publicJwk, privateKey } = await key;
+    const { enc } = await setupSender(publicJwk, 5, 'attestation');
+    const result = await setupRecipient(privateKey, change(enc), 5, 'attestation');
+    expect(result).toMatchObject({ ok: false, refusal: { reason: 'seal_broken' } });
+  });
+
+  it('gives other keys for each direction, ticket and set-up, and the same for the same', async () => {
+    const { publicJwk, privateKey } = await key;
+    const [one, two] = await Promise.all([1, 2].map(() => setupSender(publicJwk, 5, 'attestation')));
+    if (!one || !two) throw new Error('no set-up');
+    const all = [await one.keysFor('a'), await one.keysFor('b'), await two.keysFor('a')].flatMap(Object.values);
+    expect(new Set(all.map((bytes: Uint8Array) => Buffer.from(bytes).toString('hex'))).size).toBe(6);
+    expect(await one.keysFor('a')).toEqual(await one.keysFor('a'));
+    expect([privateKey.privateKey.extractable, 'd' in publicJwk]).toEqual([false, false]);
+  });
 });
