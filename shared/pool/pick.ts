@@ -85,7 +85,12 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
     return no(anybody ? refuse('model_unknown', { model }) : refuse('no_pool', undefined, 'no agent is listed'));
   }
   const resident = known.filter(({ zone }) => request.zones.includes(zone));
-  if (resident.length === 0) return no(refuse('residency_mismatch', undefined, 'served in other zones only'));
+  if (resident.length === 0) {
+    // A zone that lists nobody is down: whether it serves the model is not known, and "never" would be a lie.
+    const down = snapshots.some(({ zone, entries }) => request.zones.includes(zone) && entries.length === 0);
+    if (down) return no(refuse('no_pool', undefined, 'a zone of the tenant lists nobody'));
+    return no(refuse('residency_mismatch', undefined, 'served in other zones only'));
+  }
   const speaking = resident.filter((candidate) => servesLanguage(candidate.model.languages, language));
   if (speaking.length === 0) return no(refuse('language_unknown', { model, language: language ?? 'auto' }));
   const able = speaking.filter(

@@ -101,6 +101,8 @@ describe('C6 every refusal says what was missing', () => {
       [snapshot([agent('near', { models: [model({ stage: 'grey' })] })])],
     ],
     ['residency_mismatch', 'only another zone has it', {}, [snapshot([zh]), snapshot([far], 'us')]],
+    ['residency_mismatch', 'the zone is none of ours', { zones: ['cn'] }, both],
+    ['no_pool', 'the zone of the tenant is down', {}, [snapshot([]), snapshot([far], 'us')]],
     ['model_unknown', 'a roster lists an agent of another zone', {}, [snapshot([far])]],
     ['language_unknown', 'the model speaks another language', { language: 'fr' }, both],
     ['no_pool', 'no agent is listed', {}, [snapshot([])]],
