@@ -24,6 +24,8 @@ function wear(): void {
     if (message === 'stop') stop();
   });
   process.on('disconnect', stop);
+  // The supervisor died before this line: its end of the channel was closed before anybody listened for that.
+  if (process.connected === false) stop();
   // The supervisor may be gone while the part still says goodbye: a broken pipe is no reason to stop stopping.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 }

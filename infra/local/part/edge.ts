@@ -6,12 +6,14 @@ import process from 'node:process';
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare';
 import { bundleWorker } from '../bundle.ts';
 import { readWorkerConfig } from '../worker-config.ts';
+import { holdLifeline } from './lifeline.ts';
 
 /** How often this process looks whether workerd still listens, in milliseconds. */
 const LOOK_MS = 500;
 /** Miniflare restarts a crashed workerd within one or two looks; after this many silent ones it has not managed. */
 const SILENT_LOOKS_MAX = 6;
 
+holdLifeline();
 const folder = process.env.DATA ?? '';
 const port = Number(process.env.PORT);
 const entry = process.env.ENTRY ?? '';

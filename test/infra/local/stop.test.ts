@@ -1,6 +1,6 @@
-// However the stack ends, it leaves no process and no port. Run on the parts that need no model, so that it is quick;
-// test/stack does the same with everything.
-import { type ChildProcess, spawn } from 'node:child_process';
+// However the stack ends, it leaves no process and no port. Run on the parts that need no model, so that it is quick; the
+// edge is among them, because its runtime is the one process that is no child of the supervisor.
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
@@ -11,7 +11,9 @@ import { ROOT } from '../../../infra/local/root.ts';
 import { folderForTest } from './folder.ts';
 import { isRunning } from './process.ts';
 
-const PATIENCE = { timeout: 8_000, interval: 50 };
+const PATIENCE = { timeout: 15_000, interval: 50 };
+
+const PARTS = ['blob', 'sqs', 'functions', 'edge'];
 
 type Run = { launcher: ChildProcess; supervisor: number; parts: number[]; port: number; state: string };
 
@@ -21,16 +23,7 @@ async function startByLauncher(): Promise<Run> {
   const [port = 0] = await choosePorts(1);
   const launcher = spawn(
     'node',
-    [
-      'infra/local/node.cjs',
-      'infra/local/main.ts',
-      '--state',
-      state,
-      '--port',
-      String(port),
-      '--parts',
-      'blob,sqs,functions',
-    ],
+    ['infra/local/node.cjs', 'infra/local/main.ts', '--state', state, '--port', String(port), '--parts', PARTS.join()],
     {
       cwd: ROOT,
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -48,17 +41,17 @@ async function startByLauncher(): Promise<Run> {
     });
   await expect.poll(() => said, PATIENCE).toContain('Ctrl-C stops it');
   const { pid, groups } = JSON.parse(readFileSync(path.join(state, 'stack.json'), 'utf8'));
-  expect(groups).toHaveLength(3);
+  expect(groups).toHaveLength(PARTS.length);
   return { launcher, supervisor: pid, parts: groups, port, state };
 }
 
 async function expectNothingLeft(run: Run): Promise<void> {
   const left = () => [run.supervisor, ...run.parts].filter(isRunning);
   await expect.poll(left, PATIENCE).toEqual([]);
-  expect(await isFree(run.port)).toBe(true);
+  await expect.poll(() => isFree(run.port), PATIENCE).toBe(true);
 }
 
-describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind', () => {
+describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind', { timeout: 40_000 }, () => {
   it('after Ctrl-C, and ends well', async () => {
     const run = await startByLauncher();
     const ended = once(run.launcher, 'exit');
@@ -105,6 +98,25 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
     expect((await ended)[0]).toBe(0);
   });
 
+  it('after SIGKILL of supervisor and edge at once: nobody is left who could clean up', async () => {
+    const run = await startByLauncher();
+    const edge = run.parts.find((pid) => commandOf(pid).includes('part/edge.ts')) as number;
+    process.kill(run.supervisor, 'SIGKILL');
+    process.kill(edge, 'SIGKILL');
+    await expectNothingLeft(run);
+  });
+
+  it('and a killed edge is back on its port, without the runtime it had', async () => {
+    const run = await startByLauncher();
+    const edge = run.parts.find((pid) => commandOf(pid).includes('part/edge.ts')) as number;
+    process.kill(edge, 'SIGKILL');
+    const answers = () => fetch(`http://127.0.0.1:${run.port}/healthz`).then((response) => response.status);
+    await expect.poll(() => isRunning(edge), PATIENCE).toBe(false);
+    await expect.poll(() => answers().catch(() => 0), PATIENCE).toBe(200);
+    run.launcher.kill('SIGTERM');
+    await expectNothingLeft(run);
+  });
+
   it('and a port in use is one line', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());
@@ -116,6 +128,8 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
     expect(said).toBe(`port ${port} is in use by another program: choose one with --port N\n`);
   });
 });
+
+const commandOf = (pid: number) => execFileSync('ps', ['-o', 'args=', '-p', String(pid)], { encoding: 'utf8' });
 
 async function runToEnd(given: string[]): Promise<{ code: number; said: string }> {
   const child = spawn(process.execPath, given, { cwd: ROOT });
