@@ -78,8 +78,8 @@ function createRenewal({ keys, outbox, log, agent, now, onRenewed }: RenewalOpti
   return { first: renew, stop: () => clearTimeout(timer) };
 }
 
-async function loadModels(settings: Settings, now: () => number): Promise<ServedModel[]> {
-  const found = await readRepository(settings.models, now());
+async function loadModels(settings: Settings, now: () => number, log: Log): Promise<ServedModel[]> {
+  const found = await readRepository(settings.models, now(), (model) => log('model-broken', { model }));
   return Promise.all(
     found.map(async (model) => ({ description: model.description, recogniser: await createRecogniser(model) })),
   );
@@ -92,7 +92,7 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
   const engine = world.engine ?? createKserveEngine(settings.engineUrl, settings.slots);
   const outbox = openOutbox(settings.stateDir, settings.agent, now);
   const keys = await createKeys(settings.agent, createAttest(settings.attestation));
-  const models = world.models ?? (await loadModels(settings, now));
+  const models = world.models ?? (await loadModels(settings, now, log));
   const watch = createEngineWatch({ engine, models, record: outbox.record, log, agent: settings.agent });
   const serviceTime = createServiceTime(now);
   const dispatcher = createDispatcher({

@@ -44,6 +44,8 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   let seq = 0;
   let attempts = 0;
   let stopped = false;
+  /** Whether the log says that there is no connection; said once, not at each attempt. */
+  let told = false;
   let beat: NodeJS.Timeout | undefined;
   let again: NodeJS.Timeout | undefined;
   /** Signing takes a turn of the event loop, so messages queue up behind each other to keep their numbers in order. */
@@ -87,6 +89,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     const message = parsed.data;
     if (message.type === 'welcome') {
       attempts = 0;
+      told = false;
       log('connected');
       clearInterval(beat);
       void report(from);
@@ -149,7 +152,8 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
       if (socket !== next) return;
       clearInterval(beat);
       awaited = undefined;
-      log('disconnected', { detail: `close code ${code}` });
+      if (!told) log('disconnected', { detail: `close code ${code}` });
+      told = true;
       retry();
     });
   }

@@ -19,6 +19,7 @@ export type LogEvent =
   | 'drain'
   | 'engine-ready'
   | 'engine-lost'
+  | 'model-broken'
   | 'model-loaded'
   | 'model-unloaded'
   | 'refused'

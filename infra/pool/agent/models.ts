@@ -88,10 +88,24 @@ async function readEnsemble(repository: string, folder: string, now: number): Pr
   };
 }
 
-/** The ensembles of a model repository that carry the agent's parameters, sorted by name. Others are not for us. */
-export async function readRepository(repository: string, now: number): Promise<RepositoryModel[]> {
+/**
+ * The ensembles of a model repository that carry the agent's parameters, sorted by name; others are not for us.
+ * `onBroken` hears of one that names a file which is not there: it is not served, the others are.
+ */
+export async function readRepository(
+  repository: string,
+  now: number,
+  onBroken: (model: string) => void,
+): Promise<RepositoryModel[]> {
   const entries = await readdir(repository, { withFileTypes: true });
   const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
-  const models = await Promise.all(folders.sort().map((folder) => readEnsemble(repository, folder, now)));
-  return models.filter((model) => model !== undefined);
+  const models: RepositoryModel[] = [];
+  for (const folder of folders.sort()) {
+    const model = await readEnsemble(repository, folder, now).catch(() => {
+      onBroken(folder);
+      return undefined;
+    });
+    if (model) models.push(model);
+  }
+  return models;
 }

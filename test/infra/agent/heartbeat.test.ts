@@ -1,0 +1,146 @@
+import type { AddressInfo } from 'node:net';
+import { compactVerify, decodeJwt, importJWK } from 'jose';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type WebSocket, WebSocketServer } from 'ws';
+import { reconnectPause } from '../../../infra/pool/agent/heartbeat.ts';
+import { limits } from '../../../shared/limits.ts';
+import { type AgentMessage, agentMessage } from '../../../shared/pool/heartbeat.ts';
+import { type Bench, startBench } from './start-agent.ts';
+
+/** A roster that keeps what it hears. */
+async function startRoster() {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  await new Promise<void>((resolve) => server.once('listening', () => resolve()));
+  const heard: { message: AgentMessage; jws: string; socket: number }[] = [];
+  const sockets: WebSocket[] = [];
+  const authorization: (string | undefined)[] = [];
+  let waiting: { wanted: (message: AgentMessage) => boolean; resolve: (message: AgentMessage) => void }[] = [];
+  server.on('connection', (socket, request) => {
+    const number = sockets.push(socket) - 1;
+    authorization.push(request.headers.authorization);
+    socket.on('message', (data) => {
+      const jws = String(data);
+      const message = agentMessage.parse(decodeJwt(jws));
+      heard.push({ message, jws, socket: number });
+      if (message.type === 'hello') socket.send(JSON.stringify({ type: 'welcome', intervalMs: 20 }));
+      waiting = waiting.filter(({ wanted, resolve }) => {
+        const found = wanted(message);
+        if (found) resolve(message);
+        return !found;
+      });
+    });
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    heard,
+    sockets,
+    authorization,
+    /** The next message like this, or one that was heard already. */
+    hears(wanted: (message: AgentMessage) => boolean): Promise<AgentMessage> {
+      const known = heard.find(({ message }) => wanted(message));
+      if (known) return Promise.resolve(known.message);
+      return new Promise((resolve) => waiting.push({ wanted, resolve }));
+    },
+    stop: () => {
+      for (const socket of sockets) socket.terminate();
+      return new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+let roster: Awaited<ReturnType<typeof startRoster>>;
+let bench: Bench;
+async function begin() {
+  roster = await startRoster();
+  bench = await startBench({ AURICLE_EDGE_URL: roster.url });
+}
+
+describe('heartbeat (shared/pool/PROTOCOL.md)', () => {
+  afterEach(async () => {
+    await bench.stop();
+    await roster.stop();
+  });
+
+  it('says hello with its attestation, then reports, all signed by the attested key', async () => {
+    await begin();
+    await roster.hears(({ type }) => type === 'report');
+    const [hello, second] = roster.heard;
+    expect(roster.authorization).toEqual(['Bearer pool-token']);
+    if (hello?.message.type !== 'hello' || second?.message.type !== 'report') throw new Error('order');
+    expect(hello.message.description).toMatchObject({
+      agent: 'agent-1',
+      zone: 'eu',
+      endpoint: bench.agent.url,
+      suites: [5],
+    });
+    expect(hello.message.description.models.map(({ name }) => name)).toEqual(['test-en']);
+    const runtime = decodeJwt(hello.message.attestation)['x-ms-runtime'] as { keys: { use: string }[]; agent: string };
+    expect(runtime.agent).toBe('agent-1');
+    const key = await importJWK(runtime.keys.find(({ use }) => use === 'sig') ?? {}, 'ES256');
+    for (const { jws } of roster.heard) {
+      expect((await compactVerify(jws, key)).protectedHeader).toMatchObject({ alg: 'ES256', kid: 'agent-1' });
+    }
+    expect(second.message.load).toMatchObject({ busy: 0, draining: false, engineReady: true });
+    expect(new Set(roster.heard.map(({ message }) => message.boot)).size).toBe(1);
+  });
+
+  it('counts on within a boot, also over a new connection', async () => {
+    await begin();
+    await roster.hears(({ type }) => type === 'report');
+    roster.sockets[0]?.terminate();
+    await expect
+      .poll(() => roster.heard.some(({ socket, message }) => socket === 1 && message.type === 'report'))
+      .toBe(true);
+    expect(roster.heard.find(({ socket }) => socket === 1)?.message.type).toBe('hello');
+    const numbers = roster.heard.map(({ message }) => message.seq);
+    expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
+    expect(new Set(numbers).size).toBe(numbers.length);
+  });
+
+  it('sends audit events again until they are acknowledged (A21)', async () => {
+    await begin();
+    const first = await roster.hears(({ type }) => type === 'audit');
+    if (first.type !== 'audit') throw new Error('type');
+    expect(first.events.map(({ type }) => type)).toEqual(['keys', 'model.revision']);
+    roster.sockets[0]?.terminate();
+    const again = await roster.hears(({ type, seq }) => type === 'audit' && seq > first.seq);
+    if (again.type !== 'audit') throw new Error('type');
+    expect(again.events).toEqual(first.events);
+    roster.sockets[1]?.send(JSON.stringify({ type: 'ack', seq: again.seq }));
+    const after = roster.heard.length;
+    await expect.poll(() => roster.heard.length).toBeGreaterThan(after + 3);
+    expect(roster.heard.slice(after).filter(({ message }) => message.type === 'audit')).toEqual([]);
+  });
+
+  it('obeys an order to drain and says so', async () => {
+    await begin();
+    await roster.hears(({ type }) => type === 'report');
+    roster.sockets[0]?.send(JSON.stringify({ type: 'drain' }));
+    await roster.hears((message) => message.type === 'report' && message.load.draining);
+    expect((await fetch(`${bench.agent.url}/readyz`)).status).toBe(503);
+    expect((await fetch(`${bench.agent.url}/healthz`)).status).toBe(200);
+  });
+
+  it('reports when the engine is lost', async () => {
+    await begin();
+    bench.engine.ready = false;
+    await roster.hears((message) => message.type === 'report' && !message.load.engineReady);
+    expect((await fetch(`${bench.agent.url}/readyz`)).status).toBe(503);
+  });
+
+  it('sends a last report before it goes', async () => {
+    await begin();
+    await roster.hears(({ type }) => type === 'report');
+    await bench.agent.stop();
+    await roster.hears((message) => message.type === 'report' && message.load.draining);
+  });
+});
+
+describe('pause before calling again', () => {
+  it('doubles from half a second to ten, with jitter on its upper half', () => {
+    const first = limits.reconnectMs.value;
+    expect([reconnectPause(0, 0), reconnectPause(0, 1)]).toEqual([first / 2, first]);
+    expect(reconnectPause(3, 1)).toBe(first * 8);
+    expect(reconnectPause(30, 1)).toBe(limits.reconnectMaxMs.value);
+  });
+});

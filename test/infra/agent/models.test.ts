@@ -1,0 +1,68 @@
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { readRepository } from '../../../infra/pool/agent/models.ts';
+import { modelDescription } from '../../../shared/pool/description.ts';
+
+const folder = mkdtempSync(path.join(tmpdir(), 'auricle-models-'));
+const repository = path.join(folder, 'repository');
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const parameter = (key: string, value: string) => `parameters { key: "${key}" value { string_value: "${value}" } }\n`;
+const ensemble = (more = '') => `
+  platform: "ensemble"
+  ensemble_scheduling { step [ { model_name: "network" model_version: -1 } ] }
+  ${parameter('language', 'en, en-GB')}${parameter('sample_rate', '16000')}
+  ${parameter('frame_milliseconds', '40')}${parameter('vocabulary', '../shared-tokens.txt')}${more}`;
+
+function write(name: string, content: string) {
+  const file = path.join(repository, name);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, content);
+}
+
+beforeEach(() => {
+  rmSync(repository, { recursive: true, force: true });
+  write('speech/config.pbtxt', ensemble());
+  write('network/config.pbtxt', 'platform: "onnxruntime_onnx"');
+  write('network/1/model.onnx', 'weights');
+  write('shared-tokens.txt', '<blank>\n');
+  write('other/config.pbtxt', 'platform: "ensemble"\nensemble_scheduling { step [ { model_name: "network" } ] }');
+});
+
+const broken: string[] = [];
+const read = (at = repository) => readRepository(at, 5_000, (model) => broken.push(model));
+const revision = async (at?: string) => (await read(at))[0]?.description.revision;
+
+describe('A18: models that the agent serves', () => {
+  it('are the ensembles with its parameters', async () => {
+    const models = await read();
+    expect(models.map(({ description }) => modelDescription.parse(description))).toEqual([
+      expect.objectContaining({ name: 'speech', task: 'transcribe', languages: ['en', 'en-GB'], loaded: 5 }),
+    ]);
+  });
+
+  it('have a revision that any of their files changes, wherever they lie', async () => {
+    const first = await revision();
+    const copy = path.join(folder, 'copy');
+    cpSync(repository, copy, { recursive: true });
+    expect(await revision(copy)).toBe(first);
+    write('other/more.txt', 'not theirs');
+    expect(await revision()).toBe(first);
+    const seen = new Set([first]);
+    write('network/1/model.onnx', 'other weights');
+    seen.add(await revision());
+    write('shared-tokens.txt', '<blank>\na\n');
+    seen.add(await revision());
+    write('speech/1/readme.txt', '');
+    seen.add(await revision());
+    expect(seen.size).toBe(4);
+  });
+
+  it('are left out when they name a file that is not there, and the others are served', async () => {
+    write('cut/config.pbtxt', ensemble(parameter('language_model', 'missing.gz')));
+    expect((await read()).map(({ description }) => description.name)).toEqual(['speech']);
+    expect(broken).toEqual(['cut']);
+  });
+});
