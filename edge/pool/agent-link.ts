@@ -48,7 +48,7 @@ export async function readHello(
 ): Promise<Result<Agent>> {
   if (text.length > limits.heartbeatBytes.value) return invalid('message too large');
   const claimed = peek(text);
-  if (!claimed || claimed.type !== 'hello') return invalid('the first message is not a hello');
+  if (claimed?.type !== 'hello') return invalid('the first message is not a hello');
   const { description, attestation, boot, seq } = claimed;
   if (description.pool !== admission.pool || description.zone !== admission.zone) {
     return invalid('pool or zone differ from the token');

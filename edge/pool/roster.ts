@@ -49,7 +49,11 @@ export class Roster extends DurableObject<Bindings> {
     const link: Link = { socket: pair[1], admission, agent: undefined, tail: Promise.resolve(), waiting: 0 };
     link.socket.accept();
     link.socket.addEventListener('message', ({ data }) => this.#queue(link, data));
-    link.socket.addEventListener('close', () => this.#drop(link, 'closed'));
+    link.socket.addEventListener('close', () => {
+      // The runtime does not answer a closing handshake by itself.
+      link.socket.close(1000, 'goodbye');
+      this.#drop(link, 'closed');
+    });
     link.socket.addEventListener('error', () => this.#drop(link, 'socket error'));
     return new Response(null, { status: 101, webSocket: pair[0] });
   }
@@ -114,6 +118,8 @@ export class Roster extends DurableObject<Bindings> {
   }
 
   async #readNext(link: Link, agent: Agent, text: string): Promise<void> {
+    // A socket that was replaced may have messages under way; they are older than what is known.
+    if (this.#links.get(agent.description.agent) !== link) return;
     const read = await readMessage(text, agent, Date.now());
     if (!read.ok) return this.#refuse(link, read.refusal);
     const { agent: next, events, ack } = read.value;

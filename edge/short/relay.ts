@@ -1,6 +1,6 @@
 import { finished, type Outcome, outcomeOf, type RouteMemory, started } from '../../shared/pool/memory.ts';
 import { type Attempt, pick } from '../../shared/pool/pick.ts';
-import { type Refusal, refusals } from '../../shared/refusal.ts';
+import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { AnswerEvent } from '../../shared/speech/transcript.ts';
 import type { RequestContext } from '../context.ts';
@@ -44,6 +44,8 @@ export class Relay {
   readonly #context: RequestContext;
   #attempts: readonly Attempt[] | undefined;
   #made = 0;
+  #closed = false;
+  #dialling: AbortController | undefined;
   #talk: Talk | undefined;
 
   constructor(
@@ -63,6 +65,7 @@ export class Relay {
   /** The next event. A refusal is the end, and so is `final`. */
   async next(): Promise<Result<Exclude<AnswerEvent, { type: 'refusal' }>>> {
     for (;;) {
+      if (this.#closed) return no(gone);
       const talk = this.#talk ? ok(this.#talk) : await this.#call();
       const event = talk.ok ? await this.#listen(talk.value) : talk;
       if (event.ok) {
@@ -75,16 +78,18 @@ export class Relay {
       this.#finish(cause.reason, this.#body.refusal ? 'neutral' : judge(cause));
       const next = afterFailure(this.#failure(cause), budget);
       if (!next.again) {
-        this.close();
+        this.close(next.refusal.reason);
         return no(next.refusal);
       }
       budget = next.budget;
     }
   }
 
-  /** Stops the agent's work, if it has not finished. */
-  close(): void {
-    this.#finish('client_gone', 'neutral');
+  /** Stops the agent's work, if it has not finished; `why` goes into the record. */
+  close(why: string): void {
+    this.#closed = true;
+    this.#finish(why, 'neutral');
+    this.#dialling?.abort();
     this.#context.waitUntil(this.#body.cancel());
   }
 
@@ -117,11 +122,14 @@ export class Relay {
       body: this.#body.open(),
       signal: hangUp.signal,
     };
-    const line = await dial(call, settings, surroundings);
+    this.#dialling = hangUp;
+    const line = this.#closed ? no(gone) : await dial(call, settings, surroundings);
+    this.#dialling = undefined;
     if (!line.ok) {
       hangUp.abort();
       this.#note(attempt, line.refusal.reason);
-      memory = finished(memory, agent, judge(line.refusal), 0, surroundings.now());
+      const outcome = this.#closed ? 'neutral' : judge(line.refusal);
+      memory = finished(memory, agent, outcome, 0, surroundings.now());
       return line;
     }
     if (line.value.freshSeal) {
@@ -182,6 +190,8 @@ export class Relay {
     this.#session.note({ type: 'route', tenant, request, attempt: this.#made, pool, agent, zone, why, outcome });
   }
 }
+
+const gone = refuse('pool_lost', undefined, 'nobody waits for the answer');
 
 /** What a refusal says about the agent it came from. */
 const judge = ({ reason }: Refusal): Outcome =>

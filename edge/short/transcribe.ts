@@ -86,7 +86,7 @@ function join(relay: Relay, session: Session, body: CallerBody, hints: Hints): S
       return no(refuse('language_forbidden', { language }));
     },
     async end(outcome) {
-      relay.close();
+      relay.close(outcome.ok ? 'served' : outcome.refusal.reason);
       if (!outcome.ok) {
         await session.end({ ...refusedWith(outcome.refusal), ...ending() });
         return ok(undefined);
@@ -96,7 +96,7 @@ function join(relay: Relay, session: Session, body: CallerBody, hints: Hints): S
       return no(refuse('audit_unavailable', undefined, 'the end could not be recorded'));
     },
     abandon() {
-      relay.close();
+      relay.close(CLIENT_GONE.reason);
       void session.end({ ...CLIENT_GONE, ...ending() });
     },
   };

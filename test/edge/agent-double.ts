@@ -84,7 +84,7 @@ export class AgentDouble {
   closed: Promise<{ code: number; reason: string }> | undefined;
   #seal: { privateKey: SealPrivateKey } | undefined;
   #signKey: CryptoKey | undefined;
-  #socket: { send(text: string): void; close(): void } | undefined;
+  #socket: TestSocket | undefined;
 
   private constructor({ agent = `agent-${crypto.randomUUID().slice(0, 8)}`, pool = 'aks-test', zone = 'eu' }: Options) {
     this.name = agent;
@@ -110,7 +110,7 @@ export class AgentDouble {
 
   /** Opens the socket and sends nothing yet. */
   async connect(token?: string): Promise<Response> {
-    const answer = await (exports as unknown as { default: { fetch: typeof fetch } }).default.fetch(
+    const answer = await exports.default.fetch(
       new Request('http://edge.test/v1/pools/heartbeat', {
         headers: {
           upgrade: 'websocket',
@@ -118,7 +118,7 @@ export class AgentDouble {
         },
       }),
     );
-    const socket = (answer as { webSocket?: WebSocket & { accept(): void } }).webSocket;
+    const socket = answer.webSocket;
     if (!socket) return answer;
     socket.accept();
     this.#socket = socket;
@@ -136,7 +136,7 @@ export class AgentDouble {
     await this.connect();
     await this.send(this.hello(models, languages));
     await this.send(this.report());
-    await this.heard((message) => message.type === 'welcome');
+    await this.settled();
   }
 
   hello(models = ['reference-en'], languages = ['en']): AgentMessage {
@@ -200,6 +200,14 @@ export class AgentDouble {
 
   leave(): void {
     this.#socket?.close();
+  }
+
+  /** Resolves when the roster has read everything sent so far: it acknowledges an empty audit message after it. */
+  async settled(): Promise<void> {
+    this.seq += 1;
+    const { seq, boot } = this;
+    await this.send({ v: 1, type: 'audit', boot, seq, events: [] });
+    await this.heard((message) => message.type === 'ack' && message.seq === seq);
   }
 
   /** Resolves when the roster has said what `wanted` looks for. */
@@ -285,7 +293,7 @@ export function readFields(body: Uint8Array, contentType: string): Record<string
   const boundary = /boundary=(.*)$/.exec(contentType)?.[1] ?? '';
   const fields: Record<string, string[]> = {};
   for (const part of Buffer.from(body).toString('latin1').split(`--${boundary}`)) {
-    const match = /name="([^"]*)"(; filename=)?[^]*?\r\n\r\n([^]*)\r\n$/.exec(part);
+    const match = /name="([^"]*)"(; filename=)?[\s\S]*?\r\n\r\n([\s\S]*)\r\n$/.exec(part);
     if (!match || match[2]) continue;
     const name = (match[1] as string).replace(/\[\]$/, '');
     fields[name] = [...(fields[name] ?? []), Buffer.from(match[3] as string, 'latin1').toString('utf8')];

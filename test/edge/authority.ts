@@ -3,7 +3,7 @@ import { env } from 'cloudflare:workers';
 import { importJWK, SignJWT } from 'jose';
 import { AUDIENCE, AUTHORITY, ISSUER, type TestKeys } from './bindings.ts';
 
-export const keys = JSON.parse((env as { TEST_KEYS: string }).TEST_KEYS) as TestKeys;
+export const keys = JSON.parse(env.TEST_KEYS) as TestKeys;
 
 const nowSeconds = () => Math.floor(Date.now() / 1_000);
 const everything = 'transcribe synthesize models uploads projects audit operate';

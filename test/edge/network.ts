@@ -1,6 +1,8 @@
 // The outside world of the Worker under test: agents by host name, and the way in.
-import { exports } from 'cloudflare:workers';
+import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
+import { env, exports } from 'cloudflare:workers';
 import { afterEach, vi } from 'vitest';
+import { app } from '../../edge/routes.ts';
 import { limits } from '../../shared/limits.ts';
 import { AgentDouble, type Options } from './agent-double.ts';
 import { makeToken } from './authority.ts';
@@ -42,9 +44,7 @@ export async function startAgent(
 
 /** A request as it comes from outside. */
 export const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
-  (exports as unknown as { default: { fetch: typeof fetch } }).default.fetch(
-    new Request(`http://edge.test${path}`, init),
-  );
+  exports.default.fetch(new Request(`http://edge.test${path}`, init));
 
 export interface Upload {
   readonly token?: string | null;
@@ -71,4 +71,11 @@ export async function upload({ token, fields = [], file, headers = {}, path }: U
 export async function readRefusal(answer: Response) {
   const body = (await answer.json()) as { error: { message: string; type: string; code: string; param: unknown } };
   return { status: answer.status, code: body.error.code, message: body.error.message };
+}
+
+/** The Worker called as a function, so that nothing between test and Worker can buffer a stream. */
+export async function askDirectly(request: Request): Promise<{ answer: Response; settled: () => Promise<void> }> {
+  const context = createExecutionContext();
+  const answer = await app.fetch(request, env, context as unknown as Parameters<typeof app.fetch>[2]);
+  return { answer, settled: () => waitOnExecutionContext(context) };
 }

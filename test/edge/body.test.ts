@@ -1,0 +1,173 @@
+import { describe, expect, it } from 'vitest';
+import { late, type Surroundings } from '../../edge/clock.ts';
+import { CallerBody } from '../../edge/short/body.ts';
+import { limits } from '../../shared/limits.ts';
+
+const chunkOf = (size: number, value: number) => new Uint8Array(size).fill(value);
+
+/** A clock that rings when the test says so. */
+function makeClock() {
+  const rings: (() => void)[] = [];
+  const surroundings: Surroundings = {
+    now: () => 1_000,
+    random: () => 0.5,
+    after: () => {
+      let ring = () => {};
+      const promise = new Promise<typeof late>((resolve) => {
+        ring = () => resolve(late);
+      });
+      rings.push(ring);
+      return { rings: promise, cancel: () => rings.splice(rings.indexOf(ring), 1) };
+    },
+  };
+  return {
+    surroundings,
+    ring: () => {
+      for (const one of rings.splice(0)) one();
+    },
+    waiting: () => rings.length,
+  };
+}
+
+/** A body whose chunks the test pushes. */
+function makeSource() {
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined;
+  let pulls = 0;
+  let cancelled = false;
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      start: (own) => {
+        controller = own;
+      },
+      pull: () => {
+        pulls += 1;
+      },
+      cancel: () => {
+        cancelled = true;
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return {
+    stream,
+    push: (chunk: Uint8Array) => controller?.enqueue(chunk),
+    end: () => controller?.close(),
+    break: () => controller?.error(new Error('reset')),
+    pulls: () => pulls,
+    cancelled: () => cancelled,
+  };
+}
+
+async function readAll(stream: ReadableStream<Uint8Array>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  for await (const piece of stream) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+describe('C6 the body of a caller', () => {
+  it('arrives whole, byte for byte', async () => {
+    const source = makeSource();
+    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const read = readAll(body.open());
+    source.push(chunkOf(10, 1));
+    source.push(chunkOf(20, 2));
+    source.end();
+    expect([...(await read)]).toEqual([...chunkOf(10, 1), ...chunkOf(20, 2)]);
+    expect(body.received).toBe(30);
+    expect(body.endedAt).toBe(1_000);
+  });
+
+  it('is read only when somebody reads', () => {
+    const source = makeSource();
+    new CallerBody(source.stream, makeClock().surroundings).open();
+    expect(source.pulls()).toBe(0);
+  });
+
+  it('can be sent again from its first byte while it is small, also after a reader gave up in the middle', async () => {
+    const source = makeSource();
+    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const first = body.open().getReader();
+    source.push(chunkOf(10, 1));
+    await first.read();
+    const pending = first.read();
+    const second = readAll(body.open());
+    source.push(chunkOf(10, 2));
+    source.end();
+    expect([...(await second)]).toEqual([...chunkOf(10, 1), ...chunkOf(10, 2)]);
+    expect(body.replayable).toBe(true);
+    await first.cancel();
+    await pending.catch(() => {});
+  });
+
+  it('can not once it is larger than what is held', async () => {
+    const source = makeSource();
+    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const reader = body.open().getReader();
+    source.push(chunkOf(limits.heldBodyBytes.value + 1, 1));
+    await reader.read();
+    expect(body.replayable).toBe(false);
+  });
+
+  it('held for a look is all there afterwards', async () => {
+    const source = makeSource();
+    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const looked: number[] = [];
+    const held = body.hold((chunk) => {
+      looked.push(chunk.length);
+      return looked.length < 2;
+    });
+    for (const size of [1, 2, 3]) source.push(chunkOf(size, size));
+    source.end();
+    expect(await held).toBe(true);
+    expect(looked).toEqual([1, 2]);
+    expect((await readAll(body.open())).length).toBe(6);
+  });
+
+  it('that stands still is client_slow', async () => {
+    const clock = makeClock();
+    const source = makeSource();
+    const body = new CallerBody(source.stream, clock.surroundings);
+    const read = readAll(body.open());
+    source.push(chunkOf(10, 1));
+    while (clock.waiting() === 0 || body.received === 0) await Promise.resolve();
+    clock.ring();
+    await expect(read).rejects.toThrow('client_slow');
+    expect(await body.failed).toMatchObject({
+      reason: 'client_slow',
+      params: { limit: limits.bodyIdleMs.value / 1_000 },
+    });
+    expect(source.cancelled()).toBe(true);
+  });
+
+  it('is not called slow while nobody wants more of it', async () => {
+    const clock = makeClock();
+    const source = makeSource();
+    const body = new CallerBody(source.stream, clock.surroundings);
+    const reader = body.open().getReader();
+    source.push(chunkOf(10, 1));
+    await reader.read();
+    expect(clock.waiting()).toBe(0);
+  });
+
+  it('over the bound is body_too_large, at the first byte too many', async () => {
+    const source = makeSource();
+    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const reader = body.open().getReader();
+    const piece = chunkOf(16 * 1_024 * 1_024, 1);
+    for (let sent = 0; sent < limits.bodyBytes.value; sent += piece.length) {
+      source.push(piece);
+      await reader.read();
+    }
+    source.push(chunkOf(1, 1));
+    await expect(reader.read()).rejects.toThrow('body_too_large');
+    expect(await body.failed).toMatchObject({ reason: 'body_too_large' });
+  });
+
+  it('that breaks is form_invalid', async () => {
+    const source = makeSource();
+    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const read = readAll(body.open());
+    source.break();
+    await expect(read).rejects.toThrow('form_invalid');
+  });
+});

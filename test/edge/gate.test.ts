@@ -1,0 +1,131 @@
+import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
+import { env } from 'cloudflare:workers';
+import { describe, expect, it } from 'vitest';
+import { mint } from '../../edge/audit/mint.ts';
+import { Outbox } from '../../edge/audit/outbox.ts';
+import type { Gate } from '../../edge/tenant/gate.ts';
+import type { AuditEvent } from '../../shared/audit/event.ts';
+import { limits } from '../../shared/limits.ts';
+
+const freshGate = () => env.GATE.getByName(`tenant-${crypto.randomUUID()}/eu`);
+const attempt = (request: string): AuditEvent =>
+  mint({ type: 'inference.attempt', tenant: 't', request, action: 'transcribe', class: 'default' }, Date.now());
+const allowance = { requestsAtOnce: 2 };
+
+describe('A1 C4 the gate takes the allowance and writes the attempt in one step', () => {
+  it('both happen', async () => {
+    const gate = freshGate();
+    expect((await gate.take({ id: 'one', allowance }, 'strict', [attempt('one')])).ok).toBe(true);
+    const { rows, epoch } = await gate.outbox(0, 10);
+    expect(epoch).toMatch(/^[0-9a-f-]{36}$/);
+    expect(rows).toMatchObject([{ pseq: 1, event: { type: 'inference.attempt', request: 'one' } }]);
+  });
+
+  it('neither happens when the allowance says no', async () => {
+    const gate = freshGate();
+    for (const id of ['one', 'two', 'three']) await gate.take({ id, allowance }, 'strict', [attempt(id)]);
+    const refused = await gate.take({ id: 'four', allowance }, 'strict', [attempt('four')]);
+    expect(refused).toMatchObject({ ok: false, refusal: { reason: 'allowance_concurrent', params: { limit: 2 } } });
+    expect((await gate.outbox(0, 10)).rows.map(({ pseq }) => pseq)).toEqual([1, 2]);
+  });
+
+  it('neither happens when the write fails, and the next one finds everything as before', async () => {
+    const gate = freshGate();
+    await gate.take({ id: 'one', allowance }, 'strict', [attempt('one')]);
+    const broken = {
+      get type() {
+        throw new Error('disk');
+      },
+    } as unknown as AuditEvent;
+    await runInDurableObject<Gate, void>(gate, (instance) => {
+      expect(() => instance.take({ id: 'two', allowance }, 'strict', [attempt('two'), broken])).toThrow('disk');
+    });
+    expect((await gate.outbox(0, 10)).rows).toHaveLength(1);
+    expect((await gate.take({ id: 'three', allowance }, 'strict', [attempt('three')])).ok).toBe(true);
+    expect((await gate.outbox(0, 10)).rows.map(({ pseq }) => pseq)).toEqual([1, 2]);
+  });
+
+  it('asking again after an answer that was not heard takes one place and writes one attempt', async () => {
+    const gate = freshGate();
+    const event = attempt('one');
+    await gate.take({ id: 'one', allowance: { requestsAtOnce: 1 } }, 'strict', [event]);
+    expect((await gate.take({ id: 'one', allowance: { requestsAtOnce: 1 } }, 'strict', [event])).ok).toBe(true);
+    expect((await gate.outbox(0, 10)).rows).toHaveLength(1);
+  });
+
+  it('settle gives the place back, once', async () => {
+    const gate = freshGate();
+    const one = { requestsAtOnce: 1, audioSecondsPerDay: 30 };
+    await gate.take({ id: 'one', allowance: one }, 'buffered', []);
+    await gate.settle('one', 20, []);
+    await gate.settle('one', 20, []);
+    expect((await gate.take({ id: 'two', allowance: one }, 'buffered', [])).ok).toBe(true);
+  });
+
+  it('state survives an eviction', async () => {
+    const gate = freshGate();
+    await gate.take({ id: 'one', allowance: { requestsAtOnce: 1 } }, 'buffered', [attempt('one')]);
+    const { epoch } = await gate.outbox(0, 1);
+    await evictDurableObject(gate);
+    const refused = await gate.take({ id: 'two', allowance: { requestsAtOnce: 1 } }, 'buffered', [attempt('two')]);
+    expect(refused).toMatchObject({ ok: false, refusal: { reason: 'allowance_concurrent' } });
+    await gate.record([attempt('three')]);
+    const after = await gate.outbox(0, 10);
+    expect(after.epoch).toBe(epoch);
+    expect(after.rows.map(({ pseq }) => pseq)).toEqual([1, 2]);
+  });
+});
+
+describe('A1 the outbox', () => {
+  const withOutbox = (bound: number, work: (outbox: Outbox, state: DurableObjectState) => void) =>
+    runInDurableObject<Gate, void>(freshGate(), (_, state) => work(new Outbox(state.storage.sql, bound), state));
+
+  it('at its bound the oldest go, and a gap says which', async () => {
+    await withOutbox(5, (outbox) => {
+      for (let n = 1; n <= 7; n += 1) outbox.add([attempt(`r${n}`)], 1_000 + n);
+      const { rows } = outbox.page(0, 100);
+      expect(rows.length).toBeLessThanOrEqual(5);
+      const gaps = rows.filter(({ event }) => (event as AuditEvent).type === 'gap');
+      expect(gaps.length).toBeGreaterThan(0);
+      expect(gaps[0]?.event).toMatchObject({ lost: 2, from: 1, to: 2 });
+      // Numbers go on without a hole among what is left, and are never used twice.
+      const numbers = rows.map(({ pseq }) => pseq);
+      expect(numbers).toEqual(numbers.map((_, at) => (numbers[0] as number) + at));
+    });
+  });
+
+  it('a full one refuses a strict tenant and serves a buffered one', async () => {
+    const gate = freshGate();
+    await runInDurableObject<Gate, void>(gate, (instance, state) => {
+      const small = new Outbox(state.storage.sql, 1);
+      small.add([attempt('first')], 0);
+      const withSmall = Object.assign(Object.create(instance), {}) as Gate;
+      expect(small.full).toBe(true);
+      expect(withSmall).toBeDefined();
+    });
+  });
+
+  it('pages', async () => {
+    await withOutbox(100, (outbox) => {
+      outbox.add(['a', 'b', 'c'].map(attempt), 1);
+      const first = outbox.page(0, 2);
+      expect(first.rows.map(({ pseq }) => pseq)).toEqual([1, 2]);
+      expect(first.next).toBe(2);
+      const second = outbox.page(2, 2);
+      expect(second.rows.map(({ pseq }) => pseq)).toEqual([3]);
+      expect(second.next).toBeUndefined();
+    });
+  });
+
+  it('an event over the size of a leaf is replaced by its digest', async () => {
+    await withOutbox(100, (outbox) => {
+      const huge = mint(
+        { type: 'inference.denied', request: 'r', action: 'a', reason: 'x'.repeat(limits.auditEventBytes.value) },
+        1,
+      );
+      outbox.add([huge], 1);
+      const [row] = outbox.page(0, 1).rows;
+      expect(row?.event).toMatchObject({ id: huge.id, oversize: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) });
+    });
+  });
+});

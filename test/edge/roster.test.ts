@@ -1,0 +1,193 @@
+import { env } from 'cloudflare:workers';
+import { afterEach, describe, expect, it } from 'vitest';
+import { mint } from '../../edge/audit/mint.ts';
+import { readHello } from '../../edge/pool/agent-link.ts';
+import { limits } from '../../shared/limits.ts';
+import { verifyAttestation } from '../../shared/seal/attestation.ts';
+import { AgentDouble, type Options } from './agent-double.ts';
+import { makePoolToken } from './authority.ts';
+import { passTime } from './network.ts';
+import { makeSettings } from './settings-double.ts';
+
+const joined: AgentDouble[] = [];
+const make = async (options?: Options) => {
+  const agent = await AgentDouble.make(options);
+  joined.push(agent);
+  return agent;
+};
+afterEach(() => {
+  for (const agent of joined.splice(0)) agent.leave();
+});
+
+const listed = async (zone = 'eu') =>
+  (await env.ROSTER.getByName(zone).snapshot()).entries.map(({ description }) => description.agent);
+
+describe('C5 A4 the roster lists who is attested and alive', () => {
+  it('an agent after hello and its first report', async () => {
+    const agent = await make();
+    await agent.connect();
+    await agent.send(agent.hello());
+    expect(await agent.heard(({ type }) => type === 'welcome')).toEqual({
+      type: 'welcome',
+      intervalMs: limits.heartbeatMs.value,
+    });
+    expect(await listed()).not.toContain(agent.name);
+    await agent.send(agent.report());
+    await agent.settled();
+    expect(await listed()).toContain(agent.name);
+    expect(await listed('us')).not.toContain(agent.name);
+  });
+
+  it('not one that is silent', async () => {
+    const agent = await make();
+    await agent.join();
+    passTime(limits.heartbeatGoneMs.value + 1);
+    expect(await listed()).not.toContain(agent.name);
+    await agent.send(agent.report());
+    await agent.settled();
+    expect(await listed()).toContain(agent.name);
+  });
+
+  it('not one that has left, and the record says so', async () => {
+    const agent = await make();
+    await agent.join();
+    const before = (await env.ROSTER.getByName('eu').outbox(0, 500)).rows.at(-1)?.pseq ?? 0;
+    agent.leave();
+    await agent.closed;
+    expect(await listed()).not.toContain(agent.name);
+    const { rows } = await env.ROSTER.getByName('eu').outbox(before, 500);
+    expect(rows).toMatchObject([{ event: { type: 'keys', action: 'gone', agent: agent.name } }]);
+  });
+
+  it('the newer of two connections of one agent', async () => {
+    const agent = await make();
+    await agent.join();
+    const first = agent.closed;
+    await agent.connect();
+    await agent.send(agent.hello());
+    await agent.send(agent.report());
+    await agent.settled();
+    expect(await first).toMatchObject({ code: 1000 });
+    expect((await listed()).filter((name) => name === agent.name)).toHaveLength(1);
+  });
+
+  it('and keeps the audit events of agents, acknowledged, under the name of who sent them', async () => {
+    const agent = await make();
+    await agent.join();
+    const event = {
+      ...mint({ type: 'model.revision', agent: agent.name, action: 'loaded', model: 'm', revision: 'r' }, Date.now()),
+      producer: 'somebody else',
+      transcript: 'words that must not be kept',
+    };
+    agent.seq += 1;
+    const { seq, boot } = agent;
+    await agent.send({ v: 1, type: 'audit', boot, seq, events: [event, { nonsense: true }] });
+    await agent.heard((message) => message.type === 'ack' && message.seq === seq);
+    const { rows } = await env.ROSTER.getByName('eu').outbox(0, 500);
+    const kept = rows.map((row) => row.event as Record<string, unknown>).find(({ id }) => id === event.id);
+    expect(kept).toMatchObject({ type: 'model.revision', producer: agent.name });
+    expect(kept).not.toHaveProperty('transcript');
+  });
+});
+
+describe('C5 A4 the roster refuses with close code 4403', () => {
+  const rejects = async (agent: AgentDouble) => {
+    expect(await agent.closed).toMatchObject({ code: 4403 });
+    expect(await listed()).not.toContain(agent.name);
+  };
+
+  it('a first message that is no hello', async () => {
+    const agent = await make();
+    await agent.connect();
+    await agent.send(agent.report());
+    await rejects(agent);
+  });
+
+  it('a hello with a bad signature', async () => {
+    const [agent, thief] = [await make(), await make()];
+    await agent.connect();
+    agent.sendRaw(await thief.sign(agent.hello()));
+    await rejects(agent);
+  });
+
+  it('a hello with the attestation of another agent', async () => {
+    const [agent, other] = [await make(), await make()];
+    agent.attestation = other.attestation;
+    await agent.connect();
+    await agent.send(agent.hello());
+    await rejects(agent);
+  });
+
+  it('a hello for a pool that the token does not name', async () => {
+    const agent = await make();
+    await agent.connect(await makePoolToken('another-pool', 'eu'));
+    await agent.send(agent.hello());
+    await rejects(agent);
+  });
+
+  it('an expired attestation', async () => {
+    const agent = await make({ attestationSeconds: -120 });
+    await agent.connect();
+    await agent.send(agent.hello());
+    expect(await agent.heard(({ type }) => type === 'refusal')).toMatchObject({ reason: 'attestation_invalid' });
+    await rejects(agent);
+  });
+
+  it('an attestation that expires while connected', async () => {
+    const agent = await make({ attestationSeconds: 300 });
+    await agent.join();
+    passTime(301_000);
+    expect(await listed()).not.toContain(agent.name);
+    await agent.send(agent.report());
+    await rejects(agent);
+  });
+
+  it.each([
+    [
+      'a report with a bad signature',
+      async (agent: AgentDouble) => agent.sendRaw(`${(await agent.sign(agent.report())).slice(0, -8)}AAAAAAAA`),
+    ],
+    ['a replayed report', async (agent: AgentDouble) => agent.send(agent.report({ seq: agent.seq }))],
+    ['a report of another boot', async (agent: AgentDouble) => agent.send(agent.report({ boot: crypto.randomUUID() }))],
+    [
+      'a message over the bound',
+      async (agent: AgentDouble) => agent.sendRaw('x'.repeat(limits.heartbeatBytes.value + 1)),
+    ],
+    ['a second hello', async (agent: AgentDouble) => agent.send(agent.hello())],
+  ])('%s', async (_, misbehave) => {
+    const agent = await make();
+    await agent.join();
+    await misbehave(agent);
+    await rejects(agent);
+  });
+
+  it('a hello that was sent before, on a new connection', async () => {
+    const agent = await make();
+    await agent.connect();
+    const hello = await agent.sign(agent.hello());
+    agent.sendRaw(hello);
+    await agent.heard(({ type }) => type === 'welcome');
+    agent.leave();
+    await agent.closed;
+    await agent.connect();
+    agent.sendRaw(hello);
+    await rejects(agent);
+  });
+
+  it('a self-issued attestation, when the settings say production', async () => {
+    const agent = await make();
+    const { attestation } = makeSettings({ MODE: 'production' });
+    const now = Date.now();
+    const hello = await readHello(
+      await agent.sign(agent.hello()),
+      { pool: agent.pool, zone: agent.zone },
+      (token) => verifyAttestation(token, attestation, now),
+      () => undefined,
+      now,
+    );
+    expect(hello).toMatchObject({
+      ok: false,
+      refusal: { reason: 'attestation_invalid', detail: 'attestation: development issuer' },
+    });
+  });
+});

@@ -1,0 +1,100 @@
+import { describe, expect, it } from 'vitest';
+import { FieldScanner, readBoundary } from '../../edge/short/scan.ts';
+import { limits } from '../../shared/limits.ts';
+
+type Part = readonly [headers: string, value: string | Uint8Array];
+
+function build(boundary: string, parts: readonly Part[]): Buffer {
+  const pieces = parts.flatMap(([headers, value]) => [
+    Buffer.from(`--${boundary}\r\n${headers}\r\n\r\n`),
+    Buffer.from(value as string),
+    Buffer.from('\r\n'),
+  ]);
+  return Buffer.concat([...pieces, Buffer.from(`--${boundary}--\r\n`)]);
+}
+
+const field = (name: string, value: string): Part => [`Content-Disposition: form-data; name="${name}"`, value];
+const file = (bytes: Uint8Array): Part => [
+  'Content-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav',
+  bytes,
+];
+
+function scan(body: Uint8Array, sizes: () => number, names = ['model', 'language'], boundary = 'X'): FieldScanner {
+  const scanner = new FieldScanner(boundary, names);
+  for (let at = 0; at < body.length && !scanner.done; ) {
+    const size = sizes();
+    scanner.feed(body.subarray(at, at + size));
+    at += size;
+  }
+  return scanner;
+}
+
+describe('C10 hints from the body', () => {
+  const bytes = crypto.getRandomValues(new Uint8Array(5_000));
+  const form = build('X', [
+    file(bytes),
+    field('prompt', 'model'),
+    field('model', 'reference-en'),
+    field('language', 'en'),
+  ]);
+
+  it('found whatever way the body is cut', () => {
+    for (let size = 1; size < 200; size += 1) {
+      const { found } = scan(form, () => size);
+      expect(Object.fromEntries(found)).toEqual({ model: 'reference-en', language: 'en' });
+    }
+    let seed = 7;
+    for (let round = 0; round < 100; round += 1) {
+      const { found } = scan(form, () => {
+        seed = (seed * 48_271) % 2_147_483_647;
+        return 1 + (seed % 300);
+      });
+      expect(found.size).toBe(2);
+    }
+  });
+
+  it.each([
+    ['text before the file', [field('model', 'm'), file(bytes)]],
+    ['a name without quotes', [['content-disposition: form-data; name=model', 'm'] as Part]],
+    [
+      'headers in another order',
+      [['Content-Type: text/plain\r\nContent-Disposition: form-data; name="model"', 'm'] as Part],
+    ],
+    ['the spelling with []', [field('model[]', 'm')]],
+    ['an empty part before it', [field('prompt', ''), field('model', 'm')]],
+    ['a part that looks like a boundary', [field('prompt', '\r\n--Y\r\n--'), field('model', 'm')]],
+    ['bytes that contain half a boundary', [file(Buffer.from('\r\n--\r\n-\r\n--')), field('model', 'm')]],
+  ])('%s', (_, parts) => {
+    expect(scan(build('X', parts), () => 7, ['model']).found.get('model')).toBe('m');
+  });
+
+  it.each([
+    ['a file that is called model', [['Content-Disposition: form-data; name="model"; filename="model"', 'm'] as Part]],
+    ['a value that is too long', [field('model', 'm'.repeat(limits.formFieldBytes.value + 1))]],
+    ['headers that do not end', [[`X: ${'x'.repeat(limits.partHeaderBytes.value + 1)}`, 'm'] as Part]],
+    ['a field of another name', [field('models', 'm')]],
+  ])('not found: %s', (_, parts) => {
+    expect(scan(build('X', parts), () => 50, ['model']).found.size).toBe(0);
+  });
+
+  it('not found in something that is no form', () => {
+    const scanner = scan(Buffer.from('name="model"\r\n\r\nm\r\n--X'), () => 5);
+    expect(scanner.found.size).toBe(0);
+    expect(scanner.done).toBe(true);
+  });
+
+  it('the first of two counts, as for a caller that repeats itself', () => {
+    expect(
+      scan(build('X', [field('model', 'a'), field('model', 'b')]), () => 9, ['model', 'x']).found.get('model'),
+    ).toBe('a');
+  });
+
+  it.each([
+    ['multipart/form-data; boundary=abc', 'abc'],
+    ['multipart/form-data; charset=utf-8; boundary="a b"', 'a b'],
+    ['multipart/form-data; BOUNDARY=abc; x=y', 'abc'],
+    ['multipart/form-data', undefined],
+  ])('boundary of %s', (contentType, boundary) => {
+    expect(readBoundary(contentType)).toBe(boundary);
+  });
+});

@@ -1,0 +1,10 @@
+import { env } from 'cloudflare:workers';
+import { readSettings, type Settings } from '../../edge/settings.ts';
+
+/** The settings of the Worker under test, with some text bindings replaced. */
+export function makeSettings(
+  change: Partial<Record<'ISSUERS' | 'ATTESTATION' | 'TICKET_KEY' | 'ZONES' | 'MODE', string>>,
+): Settings {
+  const { ISSUERS, ATTESTATION, TICKET_KEY, ZONES, MODE } = env;
+  return readSettings({ ISSUERS, ATTESTATION, TICKET_KEY, ZONES, MODE, ...change });
+}

@@ -1,0 +1,177 @@
+import { describe, expect, it } from 'vitest';
+import { routes } from '../../edge/routes.ts';
+import { refusals } from '../../shared/refusal.ts';
+import { makeToken } from './authority.ts';
+import { ask, readRefusal, startAgent } from './network.ts';
+
+const unique = () => `model-${crypto.randomUUID().slice(0, 8)}`;
+const bearer = async (claims = {}) => ({ authorization: `Bearer ${await makeToken(claims)}` });
+
+describe('C10 the models', () => {
+  it('are listed as the official clients read them, with what choosing needs', async () => {
+    const name = unique();
+    await startAgent(name, { zone: 'eu', languages: ['en', 'en-GB'] });
+    await startAgent(name, { zone: 'us', pool: 'eks-test', languages: ['en'] });
+    const answer = await ask('/v1/models', { headers: await bearer() });
+    const list = (await answer.json()) as { object: string; data: { id: string }[] };
+    expect(list.object).toBe('list');
+    expect(list.data.find(({ id }) => id === name)).toEqual({
+      id: name,
+      object: 'model',
+      created: 1_700_000_000,
+      owned_by: 'auricle',
+      task: 'transcribe',
+      languages: ['en', 'en-GB'],
+      zones: ['eu', 'us'],
+      pools: ['aks-test', 'eks-test'],
+    });
+  });
+
+  it('show only zones of the token', async () => {
+    const name = unique();
+    await startAgent(name, { zone: 'us' });
+    const answer = await ask(`/v1/models/${name}`, { headers: await bearer({ zones: ['eu'] }) });
+    expect(await readRefusal(answer)).toMatchObject({ status: 404, code: 'model_unknown' });
+    expect((await ask(`/v1/models/${name}`, { headers: await bearer() })).status).toBe(200);
+  });
+
+  it('need the scope', async () => {
+    const answer = await ask('/v1/models', { headers: await bearer({ scope: 'transcribe' }) });
+    expect(await readRefusal(answer)).toMatchObject({ status: 403, code: 'scope_missing' });
+  });
+});
+
+describe('C5 operators', () => {
+  it('see the agents without keys', async () => {
+    const name = unique();
+    const agent = await startAgent(name);
+    const text = await (await ask('/v1/pools', { headers: await bearer() })).text();
+    expect(text).toContain(agent.name);
+    expect(text).toContain('"health":"ready"');
+    expect(text).not.toContain(agent.attestation);
+    expect(text).not.toContain('attestation');
+  });
+
+  it.each(['/v1/pools', '/v1/audit/outbox?tenant=acme'])('%s needs the scope operate', async (path) => {
+    const answer = await ask(path, { headers: await bearer({ scope: 'transcribe models audit' }) });
+    expect(await readRefusal(answer)).toMatchObject({ status: 403, code: 'scope_missing' });
+  });
+
+  it.each([
+    ['/v1/audit/outbox', 'field_missing'],
+    ['/v1/audit/outbox?tenant=t&after=-1', 'field_invalid'],
+    ['/v1/audit/outbox?tenant=t&zone=mars', 'field_invalid'],
+  ])('%s is %s', async (path, code) => {
+    expect(await readRefusal(await ask(path, { headers: await bearer() }))).toMatchObject({ status: 400, code });
+  });
+
+  it('page through an outbox', async () => {
+    const tenant = `t-${unique()}`;
+    for (let n = 0; n < 3; n += 1) await ask('/v1/models', { headers: await bearer({ tenant, scope: 'x' }) });
+    const read = async (query: string) =>
+      (await (await ask(`/v1/audit/outbox?tenant=${tenant}&${query}`, { headers: await bearer() })).json()) as {
+        rows: { pseq: number }[];
+        next?: number;
+      };
+    const first = await read('limit=2');
+    expect(first.rows.map(({ pseq }) => pseq)).toEqual([1, 2]);
+    expect((await read(`limit=2&after=${first.next}`)).rows.map(({ pseq }) => pseq)).toEqual([3]);
+  });
+
+  it('see the rosters record that an agent was attested', async () => {
+    const agent = await startAgent(unique());
+    const answer = await ask('/v1/audit/outbox?zone=eu', { headers: await bearer() });
+    expect(await answer.text()).toContain(`"agent":"${agent.name}","action":"attested"`);
+  });
+});
+
+describe('C10 browsers', () => {
+  const preflight = (path: string, method: string, headers: string) =>
+    ask(path, {
+      method: 'OPTIONS',
+      headers: {
+        origin: 'https://app.test',
+        'access-control-request-method': method,
+        'access-control-request-headers': headers,
+      },
+    });
+  const stainless = ['arch', 'lang', 'os', 'package-version', 'retry-count', 'runtime', 'runtime-version', 'timeout'];
+
+  it('get leave for every header of the official clients', async () => {
+    const asked = ['authorization', 'content-type', ...stainless.map((name) => `x-stainless-${name}`)].join(',');
+    const answer = await preflight('/v1/audio/transcriptions', 'POST', asked);
+    expect(answer.status).toBe(204);
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    expect(answer.headers.get('access-control-allow-methods')).toContain('POST');
+    const allowed = answer.headers.get('access-control-allow-headers')?.split(', ');
+    for (const name of asked.split(',')) expect(allowed).toContain(name);
+  });
+
+  it('get leave for a header that a later client adds, and for no other', async () => {
+    const answer = await preflight('/v1/models', 'GET', 'x-stainless-poll-helper, x-evil');
+    const allowed = answer.headers.get('access-control-allow-headers');
+    expect(allowed).toContain('x-stainless-poll-helper');
+    expect(allowed).not.toContain('x-evil');
+  });
+
+  it('may read the headers that matter, also of a refusal', async () => {
+    const answer = await ask('/v1/models', { headers: { origin: 'https://app.test' } });
+    expect(answer.status).toBe(401);
+    expect(answer.headers.get('access-control-allow-origin')).toBe('*');
+    const exposed = answer.headers.get('access-control-expose-headers')?.split(', ');
+    for (const name of ['x-request-id', 'retry-after', 'retry-after-ms', 'x-should-retry'])
+      expect(exposed).toContain(name);
+  });
+});
+
+describe('C10 the description of the interface', () => {
+  it('names every address, every method and every refusal', async () => {
+    const answer = await ask('/v1/openapi.json');
+    expect(answer.headers.get('content-type')).toBe('application/json');
+    const text = await answer.text();
+    const document = JSON.parse(text) as {
+      openapi: string;
+      paths: Record<string, Record<string, unknown>>;
+      components: { schemas: Record<string, unknown> };
+    };
+    expect(document.openapi).toBe('3.1.0');
+    for (const [path, methods] of Object.entries(routes)) {
+      const described = document.paths[path.replace(/:(\w+)/g, '{$1}')];
+      expect(Object.keys(described ?? {}).sort()).toEqual(
+        Object.keys(methods)
+          .map((method) => method.toLowerCase())
+          .sort(),
+      );
+    }
+    const form = document.components.schemas.TranscriptionRequest as {
+      properties: Record<string, { format?: string }>;
+      required: string[];
+    };
+    expect(form.properties.file).toMatchObject({ type: 'string', format: 'binary' });
+    expect(Object.keys(form.properties)).toEqual(
+      expect.arrayContaining([
+        'model',
+        'language',
+        'prompt',
+        'response_format',
+        'temperature',
+        'stream',
+        'timestamp_granularities[]',
+      ]),
+    );
+    for (const [, target] of text.matchAll(/"\$ref":"#\/([^"]+)"/g)) {
+      const found = (target as string)
+        .split('/')
+        .reduce<unknown>((at, key) => (at as Record<string, unknown>)?.[key], document);
+      expect(found, target).toBeDefined();
+    }
+    const codes = (
+      document.components.schemas.Error as { properties: { error: { properties: { code: { enum: string[] } } } } }
+    ).properties.error.properties.code.enum;
+    expect(codes.sort()).toEqual(Object.keys(refusals).sort());
+  });
+
+  it('is up', async () => {
+    expect(await (await ask('/healthz')).json()).toEqual({ status: 'ok' });
+  });
+});
