@@ -41,9 +41,9 @@ export const repeatedFields = z.object({
     .array(z.enum(granularities, 'each must be "word" or "segment"'))
     .transform((values): readonly Granularity[] => [...new Set(values)])
     .optional(),
-  include: z.array(z.never('log probabilities of tokens are not available')).max(0).optional(),
-  known_speaker_names: z.array(z.never('speakers are not told apart')).max(0).optional(),
-  known_speaker_references: z.array(z.never('speakers are not told apart')).max(0).optional(),
+  include: z.array(z.string()).max(0, 'log probabilities of tokens are not available').optional(),
+  known_speaker_names: z.array(z.string()).max(0, 'speakers are not told apart').optional(),
+  known_speaker_references: z.array(z.string()).max(0, 'speakers are not told apart').optional(),
 });
 
 export interface TranscriptionForm {

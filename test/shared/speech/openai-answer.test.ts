@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { renderTranscript } from '../../../shared/speech/openai-answer.ts';
+import { readForm, responseFormats } from '../../../shared/speech/openai-form.ts';
+import { deltaFrame, errorFrame, finalFrame } from '../../../shared/speech/openai-stream.ts';
+import { renderSrt, renderVtt } from '../../../shared/speech/subtitles.ts';
+import type { Segment, Transcript } from '../../../shared/speech/transcript.ts';
+
+const segment = (index: number, start: number, end: number, text: string): Segment => ({
+  type: 'segment',
+  index,
+  start,
+  end,
+  text,
+  confidence: 0.9,
+  logProbability: -0.25,
+  words: text.split(' ').map((word, at, all) => ({
+    word,
+    start: start + ((end - start) * at) / all.length,
+    end: start + ((end - start) * (at + 1)) / all.length,
+    confidence: 0.9,
+  })),
+});
+
+const transcript: Transcript = {
+  segments: [segment(0, 0.1 + 0.2, 1.5, 'fire & <water>'), segment(1, 3_599.9996, 3_725.04, 'a --> b')],
+  final: {
+    type: 'final',
+    model: 'reference-en',
+    revision: `sha256:${'0'.repeat(64)}`,
+    language: 'en-GB',
+    durationSeconds: 3_726.2,
+    speechSeconds: 126.24,
+    segments: 2,
+  },
+};
+const empty: Transcript = { segments: [], final: { ...transcript.final, segments: 0 } };
+
+function render(fields: Record<string, string[]>, of = transcript) {
+  const form = readForm({ model: ['m'], ...fields });
+  if (!form.ok) throw new Error(form.refusal.reason);
+  return renderTranscript(of, form.value);
+}
+
+describe('C10 golden answers', () => {
+  it.each(responseFormats)('%s', async (format) => {
+    const fields = { response_format: [format], timestamp_granularities: ['word', 'segment'] };
+    const { contentType, body } = render(fields);
+    const pretty = contentType === 'application/json' ? `${JSON.stringify(JSON.parse(body), undefined, 2)}\n` : body;
+    await expect(`${contentType}\n\n${pretty}`).toMatchFileSnapshot(`golden/${format}.txt`);
+  });
+
+  it.each([
+    ['json', '{"text":"","usage":{"type":"duration","seconds":3727}}'],
+    ['text', '\n'],
+    ['srt', ''],
+    ['vtt', 'WEBVTT\n\n'],
+  ])('nothing was said: %s', (format, body) => {
+    expect(render({ response_format: [format] }, empty).body).toBe(body);
+  });
+
+  it.each([
+    [[], { words: false, segments: true }],
+    [['word'], { words: true, segments: false }],
+    [['segment'], { words: false, segments: true }],
+    [['word', 'segment'], { words: true, segments: true }],
+  ])('verbose_json with granularities %j', (asked, has) => {
+    const body = JSON.parse(render({ response_format: ['verbose_json'], timestamp_granularities: asked }).body);
+    expect({ words: 'words' in body, segments: 'segments' in body }).toEqual(has);
+  });
+
+  it('a language nobody has a name for stays a tag', () => {
+    const of = { ...empty, final: { ...empty.final, language: 'x1' } };
+    expect(JSON.parse(render({ response_format: ['verbose_json'] }, of).body).language).toBe('x1');
+  });
+});
+
+describe('C10 subtitles', () => {
+  it('a time just under a full hour carries over', () => {
+    expect(renderSrt(transcript.segments)).toContain('01:00:00,000 --> 01:02:05,040');
+    expect(renderVtt(transcript.segments)).toContain('01:00:00.000 --> 01:02:05.040');
+  });
+
+  it('no text can end a cue or start another', () => {
+    const wild = [segment(0, 0, 1, 'one\n\n2\n00:00:09,000 --> 00:00:10,000\nforged')];
+    expect(renderSrt(wild).match(/-->/g)).toHaveLength(1);
+    expect(renderSrt(wild).trimEnd()).not.toContain('\n\n');
+    expect(renderVtt(wild).match(/-->/g)).toHaveLength(1);
+  });
+});
+
+describe('C10 frames of a stream', () => {
+  it('deltas joined are the text of the last frame', () => {
+    const text = (frame: string) => JSON.parse(frame.slice('data: '.length)) as { delta: string; text: string };
+    const deltas = transcript.segments.map((one, at) => text(deltaFrame(one, at === 0)).delta);
+    expect(deltas.join('')).toBe(text(finalFrame(transcript)).text);
+  });
+
+  it('every frame is one line and an empty one', () => {
+    const frames = [
+      deltaFrame(segment(0, 0, 1, 'two\nlines'), true),
+      finalFrame(transcript),
+      errorFrame({ reason: 'pool_lost' }),
+    ];
+    for (const frame of frames) expect(frame).toMatch(/^data: [^\n]*\n\n$/);
+  });
+
+  it('an error names its code, and the field at fault', () => {
+    const { error } = JSON.parse(
+      errorFrame({ reason: 'field_invalid', params: { field: 'stream', rule: 'x' } }).slice(6),
+    );
+    expect(error).toEqual({
+      message: 'The field "stream" is not valid: x.',
+      type: 'invalid_request_error',
+      param: 'stream',
+      code: 'field_invalid',
+    });
+  });
+});

@@ -1,0 +1,99 @@
+import { describe, expect, it } from 'vitest';
+import { limits } from '../../../shared/limits.ts';
+import { type AllowanceState, freshAllowance, renew, settle, take } from '../../../shared/tenant/allowance.ts';
+
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+/** The start of a minute and of a day. */
+const T0 = 20_000 * DAY;
+
+const must = (state: AllowanceState, id: string, now: number, allowance = {}): AllowanceState => {
+  const taken = take(state, { id, allowance }, now);
+  if (!taken.ok) throw new Error(taken.refusal.reason);
+  return taken.value;
+};
+const reason = (state: AllowanceState, now: number, allowance: object, id = 'next') => {
+  const taken = take(state, { id, allowance }, now);
+  return taken.ok ? 'ok' : taken.refusal.reason;
+};
+
+describe('C4 C6 the allowance', () => {
+  it('requests of a minute, sliding over its end', () => {
+    const allowance = { requestsPerMinute: 10 };
+    let state = freshAllowance;
+    for (let n = 0; n < 10; n += 1)
+      state = settle(must(state, `r${n}`, T0 + 59_000, allowance), `r${n}`, 0, T0 + 59_000);
+    expect(reason(state, T0 + 59_500, allowance)).toBe('allowance_requests');
+    // A counter of calendar minutes would let ten more in at once here.
+    expect(reason(state, T0 + MINUTE, allowance)).toBe('allowance_requests');
+    expect(reason(state, T0 + MINUTE + 6_001, allowance)).toBe('ok');
+    expect(reason(state, T0 + 3 * MINUTE, allowance)).toBe('ok');
+  });
+
+  it('never more than the limit, and at least half of it, in any minute of a steady stream', () => {
+    const allowance = { requestsPerMinute: 60, requestsAtOnce: 1_000 };
+    let state = freshAllowance;
+    const admitted: number[] = [];
+    for (let now = T0; now < T0 + 5 * MINUTE; now += 250) {
+      const taken = take(state, { id: `r${now}`, allowance }, now);
+      if (!taken.ok) continue;
+      state = settle(taken.value, `r${now}`, 0, now);
+      admitted.push(now);
+    }
+    for (let from = T0 + MINUTE; from < T0 + 4 * MINUTE; from += 1_000) {
+      const count = admitted.filter((at) => at >= from && at < from + MINUTE).length;
+      expect(count).toBeLessThanOrEqual(61);
+      expect(count).toBeGreaterThanOrEqual(30);
+    }
+  });
+
+  it('places at once come back when settled, and by themselves when their holder vanished', () => {
+    const allowance = { requestsAtOnce: 1 };
+    const state = must(freshAllowance, 'one', T0, allowance);
+    expect(reason(state, T0 + 1, allowance)).toBe('allowance_concurrent');
+    expect(reason(settle(state, 'one', 0, T0 + 1), T0 + 1, allowance)).toBe('ok');
+    expect(reason(state, T0 + limits.leaseMs.value - 1, allowance)).toBe('allowance_concurrent');
+    expect(reason(state, T0 + limits.leaseMs.value, allowance)).toBe('ok');
+  });
+
+  it('a place that is renewed stays', () => {
+    const allowance = { requestsAtOnce: 1 };
+    const state = renew(must(freshAllowance, 'one', T0, allowance), 'one', T0 + limits.leaseMs.value - 1);
+    expect(reason(state, T0 + limits.leaseMs.value + 1, allowance)).toBe('allowance_concurrent');
+    expect(renew(freshAllowance, 'gone', T0).leases).toEqual({});
+  });
+
+  it('asking again with the same id takes nothing more', () => {
+    const allowance = { requestsPerMinute: 1, requestsAtOnce: 1 };
+    const state = must(freshAllowance, 'one', T0, allowance);
+    expect(must(state, 'one', T0 + 1, allowance)).toMatchObject({ count: 1, leases: { one: expect.any(Number) } });
+  });
+
+  it('seconds of a UTC day, booked once', () => {
+    const allowance = { audioSecondsPerDay: 100 };
+    let state = must(freshAllowance, 'one', T0, allowance);
+    state = settle(state, 'one', 99, T0);
+    state = settle(state, 'one', 99, T0);
+    state = settle(must(state, 'two', T0, allowance), 'two', 1, T0);
+    expect(reason(state, T0 + DAY - 1, allowance)).toBe('allowance_seconds');
+    expect(reason(state, T0 + DAY, allowance)).toBe('ok');
+  });
+
+  it('a negative duration gives nothing back', () => {
+    const state = settle(must(freshAllowance, 'one', T0), 'one', -50, T0);
+    expect(state.seconds).toBe(0);
+  });
+
+  it('a token that names nothing gets the limits of the system, and is told them', () => {
+    let state = freshAllowance;
+    for (let n = 0; n < limits.requestsAtOnce.value; n += 1) state = must(state, `r${n}`, T0);
+    const taken = take(state, { id: 'more', allowance: {} }, T0);
+    expect(taken).toMatchObject({ refusal: { params: { limit: limits.requestsAtOnce.value } } });
+  });
+
+  it('a clock that steps back neither throws nor opens the gate', () => {
+    const allowance = { requestsAtOnce: 1 };
+    const state = must(freshAllowance, 'one', T0 + DAY, allowance);
+    expect(reason(state, T0, allowance)).toBe('allowance_concurrent');
+  });
+});
