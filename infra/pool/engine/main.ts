@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { log } from './log.ts';
 import { Repository } from './model/repository.ts';
 import { serveInference, serveMetrics } from './serve.ts';
@@ -13,7 +14,21 @@ async function listen(server: Server, host: string, port: number): Promise<numbe
   return (server.address() as AddressInfo).port;
 }
 
-const settings = readSettings(process.argv.slice(2), process.env);
+/** What the operator has to put right: one line, no stack. */
+function giveUp(error: unknown): never {
+  process.stderr.write(`engine: ${error instanceof Error ? error.message : error}\n`);
+  process.exit(2);
+}
+
+function settle() {
+  try {
+    return readSettings(process.argv.slice(2), process.env);
+  } catch (error) {
+    return giveUp(error);
+  }
+}
+
+const settings = settle();
 const repository = new Repository(settings);
 const inference = serveInference(repository);
 const metrics = serveMetrics(repository);
@@ -26,19 +41,22 @@ async function stop(why: string): Promise<void> {
   log('stopping', { why });
   const late = setTimeout(() => process.kill(process.pid, 'SIGKILL'), limits.drainMs);
   late.unref();
-  inference.close();
+  const answered = new Promise((resolve) => inference.close(resolve));
   metrics.close();
-  inference.closeIdleConnections();
   await repository.close();
+  // Every request is decided; what remains is to let the answers out. Clients keep connections open, so they are closed.
+  const sweep = setInterval(() => inference.closeIdleConnections(), 10);
+  await Promise.race([answered, sleep(limits.answerMs)]);
+  clearInterval(sweep);
   process.exit(0);
 }
 process.once('SIGTERM', () => void stop('SIGTERM'));
 process.once('SIGINT', () => void stop('SIGINT'));
 process.once('disconnect', () => void stop('the parent is gone'));
 
-const port = await listen(inference, settings.host, settings.port);
-const metricsPort = await listen(metrics, settings.host, settings.metricsPort);
-await repository.start();
+const port = await listen(inference, settings.host, settings.port).catch(giveUp);
+const metricsPort = await listen(metrics, settings.host, settings.metricsPort).catch(giveUp);
+await repository.start().catch(giveUp);
 if (!stopping) {
   log('ready', { port, metricsPort, models: repository.served.length });
   process.send?.({ ready: true, port, metricsPort });

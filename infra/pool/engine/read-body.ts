@@ -38,7 +38,8 @@ export async function readBody(
   if (announced > limits.bodyBytes) return tooLarge();
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
+  // Leaving early must not destroy the connection: the refusal still has to travel on it.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.byteLength;
     if (length > limits.bodyBytes) return tooLarge();
     if (!budget.take(chunk.byteLength)) return busy();

@@ -34,6 +34,8 @@ export const limits = {
   warmupCount: 100,
   /** Milliseconds that running inferences get to finish when the process stops. main. */
   drainMs: 10_000,
+  /** Milliseconds for the last answers to reach their clients after that. main. */
+  answerMs: 1_000,
 } as const;
 
 export interface Settings {

@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { headerLengthField } from '../../../shared/kserve/body.ts';
 import { askInfer, errorOf, floats, infer, metric, post, row, send } from './client.ts';
@@ -68,6 +69,13 @@ export const errorsContract: Contract = (implementation, engine) =>
       const reply = await send(engine(), 'POST', path, new Uint8Array(64 * 2 ** 20 + 1)).catch(() => undefined);
       if (reply) expect(reply.status).toBe(400);
       expect((await infer(engine(), 'add', [row('A', 1), row('B', 1)])).outputs).toHaveLength(2);
+    });
+
+    where(implementation, 'compression', 'refuses a body that unpacks to more than 64 MiB, or not at all', async () => {
+      const gzip = { 'content-encoding': 'gzip' };
+      const bomb = await send(engine(), 'POST', path, gzipSync(new Uint8Array(65 * 2 ** 20)), gzip);
+      expect(bomb.status).toBe(400);
+      expect((await send(engine(), 'POST', path, 'not gzip', gzip)).status).toBe(400);
     });
 
     where(

@@ -21,7 +21,7 @@ function sound(samples: number, seed: number): Tensor[] {
 describe.skipIf(!present)(`the reference model${present ? '' : ' — skipped: its repository is not here'}`, () => {
   let engine: Running | undefined;
   beforeAll(async () => {
-    const started = await startEmbedded(repository, ['reference-en']);
+    const started = await startEmbedded(repository, ['reference-en', 'reference-en-fp16']);
     engine = {
       ...started,
       put: () => Promise.reject(new Error('this repository is not ours')),
@@ -31,8 +31,8 @@ describe.skipIf(!present)(`the reference model${present ? '' : ' — skipped: it
   afterAll(() => engine?.stop(), 30_000);
 
   /** The log probabilities of the frames that are real; a batch pads the others. */
-  async function transcribe(inputs: Tensor[]) {
-    const answer = await infer(engine!, 'reference-en', inputs);
+  async function transcribe(model: string, inputs: Tensor[]) {
+    const answer = await infer(engine!, model, inputs);
     const frames = readInt32(answer.outputs.find(({ name }) => name === 'FRAMES')!);
     const scores = answer.outputs.find(({ name }) => name === 'LOG_PROBS')!;
     const count = frames.ok ? frames.value[0]! : 0;
@@ -40,7 +40,7 @@ describe.skipIf(!present)(`the reference model${present ? '' : ' — skipped: it
   }
 
   it('A18: turns sound into normalised log probabilities, one row per 40 ms', async () => {
-    const { count, scores } = await transcribe(sound(16_000, 3));
+    const { count, scores } = await transcribe('reference-en', sound(16_000, 3));
     expect(count).toBeGreaterThanOrEqual(20);
     const width = scores.length / count;
     for (let frame = 0; frame < count; frame++) {
@@ -49,21 +49,31 @@ describe.skipIf(!present)(`the reference model${present ? '' : ' — skipped: it
     }
   });
 
-  it('A1 A18: ragged requests in one batch get what they would get alone', async () => {
-    const clips = [16_000, 9_000, 24_000, 12_345, 8_000, 20_001, 30_000, 11_111].map((samples, index) =>
-      sound(samples, index + 1),
-    );
-    const alone: Awaited<ReturnType<typeof transcribe>>[] = [];
-    for (const clip of clips) alone.push(await transcribe(clip));
-    const before = await batchCounts(engine!, 'vad_preprocess');
-    const together = await Promise.all(clips.map(transcribe));
-    const after = await batchCounts(engine!, 'vad_preprocess');
-    const shared = Object.keys(after).some((size) => Number(size) > 1 && after[Number(size)] !== before[Number(size)]);
-    expect(shared).toBe(true);
-    for (const [index, { count, scores }] of together.entries()) {
-      expect(count).toBe(alone[index]!.count);
-      const apart = scores.map((value, at) => Math.abs(value - alone[index]!.scores[at]!));
-      expect(Math.max(...apart), `clip ${index}`).toBeLessThan(1e-2);
-    }
-  }, 30_000);
+  // 8-bit activations are scaled by the largest value of the whole batch, so neighbours move the last digits.
+  it.each([
+    ['reference-en', 0.2],
+    ['reference-en-fp16', 2e-3],
+  ])(
+    'A1 A18: %s: ragged requests in one batch get what they would get alone',
+    { timeout: 30_000 },
+    async (model, tolerance) => {
+      const clips = [16_000, 9_000, 24_000, 12_345, 8_000, 20_001, 30_000, 11_111].map((samples, index) =>
+        sound(samples, index + 1),
+      );
+      const alone: Awaited<ReturnType<typeof transcribe>>[] = [];
+      for (const clip of clips) alone.push(await transcribe(model, clip));
+      const before = await batchCounts(engine!, 'vad_preprocess');
+      const together = await Promise.all(clips.map((clip) => transcribe(model, clip)));
+      const after = await batchCounts(engine!, 'vad_preprocess');
+      const shared = Object.keys(after).some(
+        (size) => Number(size) > 1 && after[Number(size)] !== before[Number(size)],
+      );
+      expect(shared).toBe(true);
+      for (const [index, { count, scores }] of together.entries()) {
+        expect(count).toBe(alone[index]!.count);
+        const apart = scores.map((value, at) => Math.abs(value - alone[index]!.scores[at]!));
+        expect(Math.max(...apart), `clip ${index}`).toBeLessThan(tolerance);
+      }
+    },
+  );
 });

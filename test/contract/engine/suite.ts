@@ -24,7 +24,8 @@ const contracts: readonly Contract[] = [
 
 /** Everything that the agent may rely on, asked of one implementation. */
 export function runSuite(implementation: Implementation): void {
-  describe(`engine contract: ${implementation.name}`, () => {
+  // Some tests wait for a queue to stand and may have to try again.
+  describe(`engine contract: ${implementation.name}`, { timeout: 40_000 }, () => {
     let running: Running | undefined;
     beforeAll(async () => {
       running = await implementation.start();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { assemble } from '../../../infra/pool/engine/batch/assemble.ts';
+import { assemble as assembleRead } from '../../../infra/pool/engine/batch/assemble.ts';
 import { split } from '../../../infra/pool/engine/batch/split.ts';
 import { parseText } from '../../../infra/pool/engine/config/parse-text.ts';
 import { settle } from '../../../infra/pool/engine/config/settle.ts';
@@ -13,6 +13,11 @@ function configOf(text: string) {
   return config.value;
 }
 const fp32 = (name: string, values: number[], shape: number[]) => fp32Tensor(name, Float32Array.from(values), shape);
+function assemble(...given: Parameters<typeof assembleRead>): Tensor[] {
+  const read = assembleRead(...given);
+  if (!read.ok) throw new Error(read.refusal.reason);
+  return read.value;
+}
 const values = (tensor: Tensor | undefined) => {
   const read = tensor?.datatype === 'INT32' ? readInt32(tensor) : readFp32(tensor!);
   return read.ok ? [...read.value] : read.refusal.reason;
@@ -53,6 +58,15 @@ describe('A1: inputs of a batch', () => {
     expect(values(flat)).toEqual([1, 2, 3, 4, 5, 6, 7]);
     expect(derived).toMatchObject({ name: 'T', shape });
     expect(values(derived)).toEqual(expected);
+  });
+
+  it('ragged: offsets that their type would round are a fault', () => {
+    const config = configOf(`max_batch_size: 8
+      input { name: "X" data_type: TYPE_UINT8 dims: -1 allow_ragged_batch: true } output { name: "Y" data_type: TYPE_FP32 dims: 1 }
+      batch_input { kind: BATCH_ACCUMULATED_ELEMENT_COUNT target_name: "T" data_type: TYPE_FP32 source_input: "X" }`);
+    const half = { name: 'X', datatype: 'UINT8' as const, shape: [1, 2 ** 23 + 1], bytes: new Uint8Array(2 ** 23 + 1) };
+    expect(assembleRead(config, [[half]]).ok).toBe(true);
+    expect(assembleRead(config, [[half], [half]])).toMatchObject({ ok: false });
   });
 
   it('are reshaped as the configuration says, free dimensions in order', () => {

@@ -1,5 +1,7 @@
-import { type Datatype, datatypes } from '../../../../shared/kserve/datatype.ts';
+import { datatypes } from '../../../../shared/kserve/datatype.ts';
+import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import { elementCount, type Tensor } from '../../../../shared/kserve/tensor.ts';
+import { ok } from '../../../../shared/result.ts';
 import type { Message, ModelConfig } from '../config/schema.ts';
 import { modelShape } from './reshape.ts';
 
@@ -7,11 +9,16 @@ import { modelShape } from './reshape.ts';
  * The inputs of one execution out of the inputs of its requests. Every tensor gets memory of its own, because it moves
  * to the instance's thread while the requests' bodies stay here for a second attempt.
  */
-export function assemble(config: ModelConfig, requests: readonly (readonly Tensor[])[]): Tensor[] {
+export function assemble(config: ModelConfig, requests: readonly (readonly Tensor[])[]): Read<Tensor[]> {
   const pick = (name: string) => requests.map((inputs) => inputs.find((tensor) => tensor.name === name)!);
   const joined = config.input.map((input) => joinInput(input, pick(input.name), config.max_batch_size > 0));
-  const derived = config.batch_input.map((batchInput) => deriveInput(batchInput, pick(batchInput.source_input[0]!)));
-  return [...joined, ...derived];
+  const tensors = [...joined];
+  for (const batchInput of config.batch_input) {
+    const derived = deriveInput(batchInput, pick(batchInput.source_input[0]!));
+    if (!derived.ok) return derived;
+    tensors.push(derived.value);
+  }
+  return ok(tensors);
 }
 
 function joinBytes(parts: readonly Tensor[]): Uint8Array {
@@ -67,14 +74,22 @@ const derivations: Record<Message<'BatchInput'>['kind'], Derivation> = {
   BATCH_ITEM_SHAPE_FLATTEN: (sources) => flat(itemShapes(sources)),
 };
 
-function deriveInput({ kind, target_name, data_type }: Message<'BatchInput'>, sources: readonly Tensor[]): Tensor {
+/** The largest count each type holds exactly. */
+const exactUpTo = { FP32: 2 ** 24, INT32: 2 ** 31 - 1 } as const;
+
+function deriveInput(
+  { kind, target_name, data_type }: Message<'BatchInput'>,
+  sources: readonly Tensor[],
+): Read<Tensor> {
   const { values, shape } = derivations[kind](sources);
-  const datatype: Datatype = data_type === 'TYPE_FP32' ? 'FP32' : 'INT32';
+  const datatype = data_type === 'TYPE_FP32' ? 'FP32' : 'INT32';
+  // A rounded offset would cut into the neighbour's data. The batch fails, and its requests go one by one.
+  if (values.some((value) => value > exactUpTo[datatype])) return fault(`${target_name[0]} does not fit ${datatype}`);
   const out = new Uint8Array(values.length * datatypes[datatype].bytes);
   const view = new DataView(out.buffer);
   for (const [index, value] of values.entries()) {
     if (datatype === 'FP32') view.setFloat32(index * 4, value, true);
     else view.setInt32(index * 4, value, true);
   }
-  return { name: target_name[0]!, datatype, shape, bytes: out };
+  return ok({ name: target_name[0]!, datatype, shape, bytes: out });
 }

@@ -24,11 +24,12 @@ async function attempt(config: ModelConfig, instance: Instance, jobs: readonly J
     config,
     jobs.map(({ request }) => request.inputs),
   );
+  if (!inputs.ok) return inputs;
   const outputs = config.output
     .map(({ name }) => name)
     .filter((name) => jobs.some(({ request }) => request.outputs.includes(name)));
   const assembled = nowNs();
-  const executed = await instance.run(inputs, outputs);
+  const executed = await instance.run(inputs.value, outputs);
   if (!executed.ok) return executed;
   const back = nowNs();
   const shares = jobs.map(({ request: { inputs: given, size } }) => ({ inputs: given, size }));

@@ -14,6 +14,8 @@ export function parseJson(text: string): Read<ModelConfig> {
   } catch {
     return fault('the configuration is not JSON');
   }
+  // What this engine adds to a configuration it shows may come back with it: read, edit, load is how clients change one.
+  if (isObject(value)) delete value.not_honoured;
   const config = readMessage('ModelConfig', value, 'config');
   return config.ok ? ok(config.value as ModelConfig) : config;
 }

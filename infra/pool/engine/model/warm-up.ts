@@ -40,7 +40,9 @@ async function runSample(
   outputs: readonly string[],
 ): Promise<Read<void>> {
   for (let turn = 0; turn < Math.max(1, sample.count); turn++) {
-    const run = await instance.run(assemble(config, [inputs]), outputs);
+    const own = assemble(config, [inputs]);
+    if (!own.ok) return own;
+    const run = await instance.run(own.value, outputs);
     if (!run.ok) return fault(`warm-up '${sample.name}' failed: ${run.refusal.reason}`);
   }
   return ok(undefined);
