@@ -51,13 +51,17 @@ class Pool:
         return self.added / RATE / 3600
 
     def draw(self, places: list[int], tempo: Tensor, before: Tensor, after: int) -> tuple[Tensor, Tensor]:
-        """Utterances at their own tempo (and so pitch), with silence around; returns sound and lengths."""
+        """Utterances at their own tempo (and so pitch), with silence around; returns sound and lengths.
+
+        tempo and before are [B, 1] on the CPU, and so are the lengths: nothing here waits for the GPU.
+        """
         device = self.sound.device
-        starts = torch.tensor([self.spans[i][0] for i in places], device=device)[:, None]
-        lengths = torch.tensor([self.spans[i][1] for i in places], device=device)[:, None]
+        lengths = torch.tensor([self.spans[i][1] for i in places])[:, None]
         spoken = (lengths / tempo).long() - 2
         total = spoken + before + after
-        size = -(-int(total.max()) // 4000) * 4000  # a length that Fourier transforms like
+        size = -(-int(total.max()) // 8000) * 8000  # a length that Fourier transforms like
+        starts = torch.tensor([self.spans[i][0] for i in places])[:, None]
+        starts, spoken, before, tempo = (t.to(device, non_blocking=True) for t in (starts, spoken, before, tempo))
         at = torch.arange(size, device=device)[None, :] - before
         inside = (at >= 0) & (at < spoken)
         where = at.clamp(min=0) * tempo
@@ -78,7 +82,7 @@ def colour(sound: Tensor) -> Tensor:
     time = torch.arange(8000, device=sound.device)[None, :] / RATE
     decay = between(batch, 0.01, 0.1, sound)
     room = torch.randn(batch, 8000, device=sound.device) * torch.exp(-time / decay) * (time > 0.002)
-    room = room / room.norm(dim=1, keepdim=True) * between(batch, 0.1, 0.8, sound) * chance(batch, 0.4, sound)
+    room = room / room.norm(dim=1, keepdim=True) * between(batch, 0.1, 0.7, sound) * chance(batch, 0.3, sound)
     room[:, 0] = 1
     spectrum = spectrum * torch.fft.rfft(room, size)
 
@@ -86,7 +90,7 @@ def colour(sound: Tensor) -> Tensor:
     gains = F.interpolate(points, spectrum.shape[1], mode="linear", align_corners=True)[:, 0]
     spectrum = spectrum * 10 ** (gains / 20)
 
-    telephone = chance(batch, 0.3, sound)
+    telephone = chance(batch, 0.25, sound)
     low = telephone * between(batch, 100, 350, sound)
     high = torch.where(telephone > 0, between(batch, 3200, 3950, sound), between(batch, 5000, 14000, sound))
     spectrum = spectrum * torch.sigmoid((bins - low) / 20) * torch.sigmoid((high - bins) / 40)
@@ -101,7 +105,7 @@ def background(sound: Tensor) -> Tensor:
     bins = torch.arange(1, noise.shape[1] + 1, device=sound.device)[None, :]
     noise = torch.fft.irfft(noise * (bins / 100).clamp(min=1) ** -between(batch, 0, 1.2, sound), count)
     noise = noise / noise.pow(2).mean(1, keepdim=True).sqrt()
-    sound_level = 10 ** (-between(batch, 5, 45, sound) / 20) * chance(batch, 0.7, sound)
+    sound_level = 10 ** (-between(batch, 7, 45, sound) / 20) * chance(batch, 0.6, sound)
     others = (sound.roll(1, 0) + sound.roll(2, 0) + sound.roll(3, 0)) / (3 * power.roll(2, 0) + 1e-6)
     others_level = 10 ** (-between(batch, 12, 35, sound) / 20) * chance(batch, 0.1, sound)
     return sound + power * (noise * sound_level + others * others_level)
@@ -109,7 +113,7 @@ def background(sound: Tensor) -> Tensor:
 
 def spoil(sound: Tensor) -> Tensor:
     batch = sound.shape[0]
-    clean = chance(batch, 0.15, sound)
+    clean = chance(batch, 0.25, sound)
     heard = background(colour(sound))
     heard = heard * clean.logical_not() + sound * clean
     heard = heard / heard.abs().amax(1, keepdim=True).clamp(min=1e-4)

@@ -51,7 +51,11 @@ class Frontend(nn.Module):
         self.register_buffer("scale", torch.full((MELS,), 0.25))
 
     def power(self, audio: Tensor) -> Tensor:
-        real, imaginary = F.conv1d(audio[:, None, :], self.basis, stride=HOP).chunk(2, dim=1)
+        if self.training:  # the same, as a matrix product: much faster on a GPU
+            waves = (audio.unfold(1, WINDOW, HOP) @ self.basis[:, 0].T).transpose(1, 2)
+        else:
+            waves = F.conv1d(audio[:, None, :], self.basis, stride=HOP)
+        real, imaginary = waves.chunk(2, dim=1)
         return real * real + imaginary * imaginary
 
     def forward(self, audio: Tensor) -> Tensor:

@@ -19,11 +19,11 @@ TRAINED = (
     "Denis Diogo Gene Henrique Hugo Jacky Lee Marco Mario Michael Mike Storm Tweaky adam anika announcer antonio "
     "belinda benjamin boris caleb croak ed edward fast grandma grandpa gustave iven iven3 john kaukovalta "
     "marcelo max miguel norbert pablo paul pedro rob robert robosoft robosoft3 robosoft5 shelby steph "
-    "steph3 travis victor whisper whisperf zac RicishayMax RicishayMax3 UniRobot"
+    "steph3 travis victor whisper whisperf zac RicishayMax RicishayMax2 RicishayMax3 UniRobot anikaRobot"
 ).split(" ")
 HELD_OUT = (
     "m7 f5 klatt4 Gene2 Nguyen aunty david edward2 iven2 iven4 linda michel quincy sandro steph2 "
-    "robosoft2 robosoft6 RicishayMax2 anikaRobot AnxiousAndy"
+    "robosoft2 robosoft6 AnxiousAndy"
 ).split(" ")
 FLITE_TRAINED = ["kal16", "kal", "slt", "awb"]
 FLITE_HELD_OUT = ["rms"]
@@ -113,7 +113,7 @@ def at_16k(samples: np.ndarray, rate: int) -> np.ndarray:
 def espeak_setting(rng: random.Random, variants: list[str]) -> tuple[str, int, int, int]:
     variant = rng.choice(variants)
     name = rng.choice(ACCENTS) + (f"+{variant}" if variant else "")
-    return name, rng.randint(120, 205), rng.randint(20, 80), rng.randint(20, 90)
+    return name, rng.randint(115, 195), rng.randint(20, 80), rng.randint(20, 90)
 
 
 def flite_setting(rng: random.Random, names: list[str]) -> tuple[str, float, float]:
