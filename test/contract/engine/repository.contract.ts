@@ -63,6 +63,19 @@ export const repositoryContract: Contract = (implementation, engine) =>
       expect((await infer(engine(), 'twice', [row('P', 1), row('Q', 1)])).outputs).toHaveLength(2);
     });
 
+    it('A18: an ensemble that no longer fits its parts does not replace the one that does', async () => {
+      const good = testModels.twice!;
+      await engine().put({
+        twice: { config: good.config.replace('key: "SUM" value: "half"', 'key: "SUM" value: "lost"') },
+      });
+      const reply = await load(engine(), 'twice');
+      expect(reply.status).toBe(implementation.oddities.loadFailed);
+      expect(errorOf(reply)).toContain('half');
+      expect((await infer(engine(), 'twice', [row('P', 1), row('Q', 1)])).outputs).toHaveLength(2);
+      await engine().put({ twice: good });
+      expect((await load(engine(), 'twice')).status).toBe(200);
+    });
+
     it('takes a configuration with the load, until the next load without one', async () => {
       const config = jsonOf(await get(engine(), '/v2/models/identity_int64/config')) as Record<string, unknown>;
       const changed = JSON.stringify({ ...config, max_batch_size: 2 });

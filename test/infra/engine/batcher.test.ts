@@ -128,9 +128,14 @@ describe('the batcher', () => {
     const answers = [ask(1), ask(2)].map((answer) => answer.then((outcome) => order.push(firstValue(outcome)!)));
     await instances[1]!.finish();
     expect(order).toEqual([]);
+    // The instance itself does not wait.
+    const third = ask(3).then((outcome) => order.push(firstValue(outcome)!));
+    expect(instances[1]!.batches).toEqual([[2], [3]]);
+    await instances[1]!.finish();
+    expect(order).toEqual([]);
     await instances[0]!.finish();
-    await Promise.all(answers);
-    expect(order).toEqual([1, 2]);
+    await Promise.all([...answers, third]);
+    expect(order).toEqual([1, 2, 3]);
   });
 
   it('A2: rejects a late request while the instance is still busy', async () => {

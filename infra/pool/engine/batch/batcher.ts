@@ -48,6 +48,8 @@ export class Batcher {
   readonly #instances: readonly Instance[];
   #queue: Job[] = [];
   #turn = 0;
+  /** Batches whose answers are not out yet. */
+  #sending = 0;
   #closing = false;
   #emptied: (() => void) | undefined;
   #cancelAlarm: (() => void) | undefined;
@@ -117,20 +119,23 @@ export class Batcher {
         continue;
       }
       if (askAt !== undefined) this.#cancelAlarm = this.#clock.alarm(askAt, () => this.#advance());
-      if (this.#queue.length === 0 && this.#free.length === this.#instances.length) this.#emptied?.();
+      if (this.#queue.length === 0 && this.#sending === 0) this.#emptied?.();
       return;
     }
   }
 
   async #send(instance: Instance, jobs: readonly Job[], now: number): Promise<void> {
+    this.#sending++;
     const before = this.#delivered;
     const { promise, resolve } = Promise.withResolvers<void>();
     if (this.#policy.preserveOrder) this.#delivered = promise;
     const outcomes = await execute(this.#config, instance, jobs, now, this.#statistics);
     this.#free.push(instance);
+    this.#advance();
     if (this.#policy.preserveOrder) await before;
     for (const [index, job] of jobs.entries()) job.finish(outcomes[index]!);
     resolve();
+    this.#sending--;
     this.#advance();
   }
 

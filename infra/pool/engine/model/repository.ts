@@ -1,10 +1,12 @@
 import { readdir } from 'node:fs/promises';
+import type { Read } from '../../../../shared/kserve/fault.ts';
 import type { IndexEntry } from '../../../../shared/kserve/repository.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import { systemClock } from '../clock.ts';
+import type { ModelConfig } from '../config/schema.ts';
 import { isEnsemble } from '../config/settle.ts';
 import { listUnhonoured } from '../config/unhonoured.ts';
-import { planEnsemble } from '../ensemble/plan.ts';
+import { type Plan, planEnsemble } from '../ensemble/plan.ts';
 import { serveEnsemble } from '../ensemble/serve-ensemble.ts';
 import { log } from '../log.ts';
 import { type EngineRefusal, refuse } from '../refuse.ts';
@@ -142,8 +144,10 @@ export class Repository {
       if (!loaded.ok) log('part failed', { model: slot.name, part });
       this.#settleEnsembles();
     }
+    const plan = this.#plan(files.config);
+    if (!plan.ok && slot.served.size > 0) return this.#fail(slot, plan.refusal.reason);
     slot.files = files;
-    slot.rest('UNAVAILABLE', 'not checked yet');
+    if (!plan.ok) slot.rest('UNAVAILABLE', plan.refusal.reason);
     return done;
   }
 
@@ -162,11 +166,15 @@ export class Repository {
     }
   }
 
-  #settleEnsemble(slot: Slot, { config, versions }: ModelFiles): void {
-    const plan = planEnsemble(config, ({ model_name, model_version }) => {
+  #plan(config: ModelConfig): Read<Plan> {
+    return planEnsemble(config, ({ model_name, model_version }) => {
       const part = this.find(model_name, model_version > 0 ? model_version : undefined);
       return part.ok ? part.value.config : undefined;
     });
+  }
+
+  #settleEnsemble(slot: Slot, { config, versions }: ModelFiles): void {
+    const plan = this.#plan(config);
     if (!plan.ok) {
       slot.rest('UNAVAILABLE', plan.refusal.reason);
       return;
