@@ -110,6 +110,7 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
     slotsUsed: dispatcher.busy,
     engineReady: watch.ready,
     draining: () => desk.draining(),
+    engine: watch.statistics,
   });
   const desk = openDesk({
     agent: settings.agent,
@@ -173,6 +174,8 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
     log('stopping', { count: desk.busy() });
     desk.drain();
     await desk.empty(settings.drainMs);
+    // Acknowledged now or sent by whoever starts next in this place.
+    outbox.record({ type: 'keys', agent: settings.agent, action: 'gone' });
     await heartbeat.stop();
     renewal.stop();
     watch.stop();

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { classes, type RequestClass } from '../../../shared/tenant/claims.ts';
+import type { EngineStatistics } from './engine.ts';
 import type { Heard } from './voice/listen.ts';
 
 /** What is read at the moment of the scrape. */
@@ -11,6 +12,8 @@ export interface Levels {
   slotsUsed(): number;
   engineReady(): boolean;
   draining(): boolean;
+  /** Counters of the engine by model; those it does not answer for are left out. */
+  engine(): Promise<ReadonlyMap<string, EngineStatistics>>;
 }
 
 const buckets = { service: [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30], utterance: [0.5, 1, 2, 5, 10, 15, 20] };
@@ -65,6 +68,24 @@ export function createMetrics(levels: Levels) {
       for (const name of classes) this.set({ class: name }, queued[name]);
     },
   });
+
+  const engineCounters = {
+    auricle_agent_engine_requests: ['Inferences the engine has answered', (s) => s.requests],
+    auricle_agent_engine_queue_seconds: ['Time they waited inside the engine', (s) => s.queueNs / 1e9],
+    auricle_agent_engine_compute_seconds: ['Time the engine computed for them', (s) => s.computeNs / 1e9],
+  } satisfies Record<string, [help: string, read: (statistics: EngineStatistics) => number]>;
+  for (const [name, [help, read]] of Object.entries(engineCounters)) {
+    new Gauge({
+      name,
+      help: `${help}, since it started`,
+      labelNames: ['model'],
+      registers,
+      async collect() {
+        this.reset();
+        for (const [model, statistics] of await levels.engine()) this.set({ model }, read(statistics));
+      },
+    });
+  }
 
   function gauge(name: string, help: string, read: () => number) {
     new Gauge({

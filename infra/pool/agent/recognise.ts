@@ -4,10 +4,13 @@ import { type Refusal, refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { Segment } from '../../../shared/speech/transcript.ts';
 import type { RequestClass } from '../../../shared/tenant/claims.ts';
-import type { WordDecoder } from './decode/decoder.ts';
 import type { Dispatcher } from './dispatch.ts';
+import type { WordDecoder } from './greedy.ts';
 import { MODEL_RATE } from './sound/mono.ts';
 import type { Utterance } from './voice/cut.ts';
+
+/** Tensors of a model for transcription, as the ensembles of the repository name them. */
+export const modelTensors = { inputs: ['AUDIO', 'AUDIO_LENGTH'], outputs: ['LOG_PROBS', 'FRAMES'] } as const;
 
 /** A model as it is asked: its name at the engine, its decoder, and how long one frame of its answer is. */
 export interface Recogniser {
@@ -110,7 +113,7 @@ export function createRecognition(options: RecognitionOptions) {
         fp32Tensor('AUDIO', samples, [1, samples.length]),
         int32Tensor('AUDIO_LENGTH', Int32Array.of(samples.length), [1, 1]),
       ],
-      outputs: ['LOG_PROBS', 'FRAMES'],
+      outputs: modelTensors.outputs,
       class: options.class,
       deadline: options.deadline,
       signal: options.signal,

@@ -1,8 +1,9 @@
 import { limits } from '../../../shared/limits.ts';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
 import type { ServedModel } from './desk.ts';
-import type { Engine } from './engine.ts';
+import type { Engine, EngineStatistics } from './engine.ts';
 import type { Log } from './log.ts';
+import { modelTensors } from './recognise.ts';
 import type { AgentEvent } from './record.ts';
 
 export interface EngineWatchOptions {
@@ -26,6 +27,16 @@ export function createEngineWatch({ engine, models, record, log, agent }: Engine
     log(`model-${action}`, { model: name, revision });
   }
 
+  /** Loaded, and takes what the agent sends. The shape is asked for once per loading. */
+  async function serves({ description: { name } }: ServedModel, signal: AbortSignal): Promise<boolean> {
+    if (!(await engine.modelReady(name, signal))) return false;
+    if (served.has(name)) return true;
+    const metadata = await engine.metadata(name, signal);
+    if (!metadata.ok) return false;
+    const has = (names: string[], wanted: readonly string[]) => wanted.every((one) => names.includes(one));
+    return has(metadata.value.inputs, modelTensors.inputs) && has(metadata.value.outputs, modelTensors.outputs);
+  }
+
   async function look(): Promise<void> {
     const signal = AbortSignal.timeout(limits.heartbeatUnknownMs.value);
     const nowReady = await engine.ready(signal);
@@ -33,7 +44,7 @@ export function createEngineWatch({ engine, models, record, log, agent }: Engine
     ready = nowReady;
     // While the engine is away its models keep their place: a restart of it is not an unloading.
     if (!ready) return;
-    const states = await Promise.all(models.map(({ description }) => engine.modelReady(description.name, signal)));
+    const states = await Promise.all(models.map((model) => serves(model, signal)));
     const next = new Map(models.filter((_, i) => states[i]).map((model) => [model.description.name, model]));
     for (const [name, { description }] of next) if (!served.has(name)) tell('loaded', description);
     for (const [name, { description }] of served) if (!next.has(name)) tell('unloaded', description);
@@ -54,6 +65,12 @@ export function createEngineWatch({ engine, models, record, log, agent }: Engine
     stop: () => clearInterval(timer),
     ready: () => ready,
     model: (name: string) => served.get(name),
+    async statistics(): Promise<ReadonlyMap<string, EngineStatistics>> {
+      const signal = AbortSignal.timeout(limits.heartbeatMs.value);
+      const names = [...served.keys()];
+      const read = await Promise.all(names.map((name) => engine.statistics(name, signal)));
+      return new Map(names.flatMap((name, i) => (read[i]?.ok ? [[name, read[i].value] as const] : [])));
+    },
     descriptions: () => [...served.values()].map(({ description }) => description),
   };
 }

@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { joinChunks } from '../../../shared/kserve/body.ts';
 import { decodeInferRequest } from '../../../shared/kserve/infer-request.ts';
@@ -40,6 +40,28 @@ export interface EngineDouble {
   stop(): Promise<void>;
 }
 
+const tensor = (name: string, datatype: string, shape: number[]) => ({ name, datatype, shape });
+const metadata = {
+  name: 'test-en',
+  versions: ['1'],
+  platform: 'ensemble',
+  inputs: [tensor('AUDIO', 'FP32', [-1, -1]), tensor('AUDIO_LENGTH', 'INT32', [-1, 1])],
+  outputs: [tensor('LOG_PROBS', 'FP32', [-1, -1, tokens.length]), tensor('FRAMES', 'INT32', [-1, 1])],
+};
+
+function statistics(count: number) {
+  const duration = { count, ns: count * 1_000_000 };
+  const names = ['success', 'fail', 'queue', 'compute_input', 'compute_infer', 'compute_output'];
+  const inference = Object.fromEntries(names.map((name) => [name, duration]));
+  const counts = { last_inference: 0, inference_count: count, execution_count: count };
+  const model = { name: 'test-en', version: '1', ...counts, inference_stats: inference, batch_stats: [] };
+  return { model_stats: [model] };
+}
+
+function answerJson(response: ServerResponse, value: unknown) {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+}
+
 export async function startEngineDouble(): Promise<EngineDouble> {
   const double = {
     seen: [] as Seen[],
@@ -52,6 +74,8 @@ export async function startEngineDouble(): Promise<EngineDouble> {
 
   const server: Server = createServer(async (incoming, response) => {
     const path = incoming.url ?? '';
+    if (path === '/v2/models/test-en') return answerJson(response, metadata);
+    if (path === '/v2/models/test-en/stats') return answerJson(response, statistics(double.seen.length));
     if (!path.endsWith('/infer')) {
       response.writeHead(double.ready ? 200 : 400).end();
       return;

@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createAttest } from '../../../infra/pool/agent/attest.ts';
-import { readSettings } from '../../../infra/pool/agent/settings.ts';
+import { createKeys } from '../../../infra/pool/agent/keys.ts';
+import { readJson, readSettings } from '../../../infra/pool/agent/settings.ts';
+import { verifyAttestation } from '../../../shared/seal/attestation.ts';
 import { createEdgeDouble } from './double-edge.ts';
 import { type EngineDouble, startEngineDouble } from './double-engine.ts';
 import { makeEnvironment } from './start-agent.ts';
@@ -49,6 +51,25 @@ describe('settings', () => {
 });
 
 describe('attestation', () => {
+  it('of the local stack names agent and keys, and production does not believe it (A21)', async () => {
+    const { attestation } = readSettings(env);
+    const keys = await createKeys('agent-1', createAttest(attestation));
+    const now = Date.now();
+    const { token, expires } = await keys.renew(now);
+    const file = env.AURICLE_ATTESTATION_KEY_FILE ?? '';
+    const { kty, n, e, kid } = readJson(file) as Record<string, string>;
+    const issuers = [
+      {
+        issuer: 'https://attestation.auricle.local',
+        profile: 'development' as const,
+        jwks: { keys: [{ kty: kty ?? '', n: n ?? '', e: e ?? '', kid: kid ?? '' }] },
+      },
+    ];
+    const verified = await verifyAttestation(token, { issuers, development: true }, now);
+    expect(verified).toMatchObject({ ok: true, value: { agent: 'agent-1', suites: [5], expires } });
+    expect((await verifyAttestation(token, { issuers, development: false }, now)).ok).toBe(false);
+  });
+
   it('that cannot be had rejects, for the agent to try again', async () => {
     const attest = createAttest({ kind: 'azure', url: 'http://127.0.0.1:9', provider: 'x' });
     await expect(attest({ keys: [], suites: [5], agent: 'a' }, 0)).rejects.toThrow();

@@ -1,0 +1,136 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { limits } from '../../../shared/limits.ts';
+import type { AnswerEvent } from '../../../shared/speech/transcript.ts';
+import { askShort, type ShortRequest } from './double-edge.ts';
+import { audioForm, boundary, joinSamples, multipart, silence, voice, wavFile } from './fixtures.ts';
+import { type Bench, startBench } from './start-agent.ts';
+
+let bench: Bench;
+afterEach(() => bench.stop());
+
+const spoken = wavFile(joinSamples(silence(0.3), voice(0.5), silence(0.8)));
+const ask = (changes: Partial<ShortRequest> = {}) =>
+  askShort({
+    url: bench.agent.url,
+    agent: 'agent-1',
+    attestation: bench.agent.keys.current().token,
+    edge: bench.edge,
+    body: audioForm(spoken),
+    contentType: multipart,
+    ...changes,
+  });
+const lastOf = (events: AnswerEvent[]) => events.at(-1);
+
+/** A gate for the engine, closed. */
+function close(): () => void {
+  let open = () => {};
+  bench.engine.gate = new Promise((resolve) => {
+    open = resolve;
+  });
+  return open;
+}
+
+/** Waits until `read` has not changed for many turns of the event loop: everything that can move has moved. */
+async function settled(read: () => number): Promise<number> {
+  let value = read();
+  for (let still = 0; still < 2_000; still++) {
+    await new Promise(setImmediate);
+    if (read() !== value) still = 0;
+    value = read();
+  }
+  return value;
+}
+
+describe('back-pressure', () => {
+  it('reads no further than the utterances in flight: a 64 MB upload waits at the edge (C5)', async () => {
+    bench = await startBench({ AURICLE_SLOTS: '2' });
+    const open = close();
+    const second = Buffer.from(wavFile(voice(1)).subarray(44));
+    const seconds = Math.floor((64 * 1024 * 1024) / second.length);
+    let sent = 0;
+    async function* body() {
+      const header = wavFile(new Float32Array(0), 16_000, 0xffffffff);
+      yield Buffer.from(`--${boundary}\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n`);
+      yield header;
+      for (let i = 0; i < seconds; i++) {
+        sent += second.length;
+        yield second;
+      }
+    }
+    const cancel = new AbortController();
+    const answer = ask({ body: body(), signal: cancel.signal });
+    await expect.poll(() => bench.engine.seen.length).toBe(2);
+    const read = await settled(() => sent);
+    // Four utterances of 20 s, one being cut, and what sockets and segments hold.
+    const utterances = (limits.utterancesInFlight.value + 1) * limits.utteranceSeconds.value * 32_000;
+    expect(read).toBeLessThan(utterances + 10 * 1024 * 1024);
+    cancel.abort();
+    await answer;
+    open();
+  });
+});
+
+describe('room', () => {
+  it('is refused as busy beyond the requests in flight, before the body is read', async () => {
+    bench = await startBench();
+    const open = close();
+    const inside = Array.from({ length: limits.requestsInFlight.value }, () => ask());
+    await expect
+      .poll(async () => (await fetch(`${bench.agent.url}/metrics`)).text())
+      .toContain(`auricle_agent_requests_in_flight ${limits.requestsInFlight.value}`);
+    expect(await ask()).toMatchObject({ status: 503, reason: 'pool_busy' });
+    open();
+    const answers = await Promise.all(inside);
+    expect(new Set(answers.map(({ events }) => lastOf(events)?.type))).toEqual(new Set(['final']));
+    expect((await ask()).status).toBe(200);
+  });
+});
+
+describe('stopping', () => {
+  it('finishes what is in flight and refuses what is new', async () => {
+    bench = await startBench({ AURICLE_DRAIN_MS: '60000' });
+    const open = close();
+    const inside = ask();
+    await expect.poll(() => bench.engine.seen.length).toBe(1);
+    const stopped = bench.agent.stop();
+    expect(await ask()).toMatchObject({ status: 503, reason: 'pool_busy' });
+    open();
+    expect(lastOf((await inside).events)?.type).toBe('final');
+    await stopped;
+  });
+
+  it('tells those it cannot wait for', async () => {
+    bench = await startBench({ AURICLE_DRAIN_MS: '0' });
+    close();
+    const inside = ask();
+    await expect.poll(() => bench.engine.seen.length).toBe(1);
+    const [answer] = await Promise.all([inside, bench.agent.stop()]);
+    expect(answer.whole).toBe(true);
+    expect(lastOf(answer.events)).toMatchObject({ type: 'refusal', reason: 'pool_busy' });
+  });
+});
+
+describe('a dead engine', () => {
+  it('is a refusal inside the answer, not silence', async () => {
+    bench = await startBench();
+    await bench.engine.stop();
+    const { events, whole } = await ask();
+    expect(whole).toBe(true);
+    expect(lastOf(events)).toMatchObject({ type: 'refusal', reason: 'engine_failed' });
+  });
+});
+
+describe('compressed recordings, all the way', () => {
+  it.each(['mono-8k.flac', 'mono-8k.oga', 'stereo-44k.mp3', 'mono.opus'])('%s', async (name) => {
+    bench = await startBench();
+    const file = readFileSync(path.join(import.meta.dirname, 'clips', name));
+    const { events } = await ask({ body: audioForm(file) });
+    expect(lastOf(events)).toMatchObject({ type: 'final', segments: 1 });
+    const [heard] = bench.engine.seen;
+    // The engine gets 16 kHz, whatever came in.
+    expect(heard?.samples.length).toBeGreaterThan(0.5 * 16_000);
+    expect(heard?.samples.length).toBeLessThan(0.8 * 16_000);
+  });
+});
