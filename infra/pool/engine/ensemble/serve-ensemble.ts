@@ -37,7 +37,7 @@ export function serveEnsemble(
       if (answer.ok && checked.ok) {
         statistics.executed(checked.value.size, answer.value.durations);
         statistics.succeeded(checked.value.size, elapsedNs(), answer.value.durations);
-      } else statistics.failed('OTHER', elapsedNs());
+      } else statistics.failed(answer.ok ? 'OTHER' : answer.refusal.failure, elapsedNs());
       return answer;
     },
     close: async () => {},
