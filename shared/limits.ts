@@ -279,7 +279,7 @@ export const limits = {
     value: 64,
     unit: 'count',
     by: 'agent',
-    why: 'Requests open at one agent; each holds about 1 MiB of audio.',
+    why: 'Requests open at one agent; each holds at most 8 MiB of audio: utterances in flight and the one being cut.',
   },
   engineMs: {
     value: 30_000,

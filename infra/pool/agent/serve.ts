@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { discard } from './body.ts';
 import type { Desk } from './desk.ts';
 import { serveShort } from './short.ts';
 
@@ -30,7 +31,7 @@ export function createAgentServer(desk: Desk, health: Health): Server {
       const path = (incoming.url ?? '').split('?')[0];
       const route = routes[`${incoming.method} ${path}`];
       if (!route) {
-        incoming.resume();
+        discard(incoming);
         return answerText(response, 404, 'not found\n');
       }
       Promise.resolve(route(desk, health, incoming, response)).catch((error) => {

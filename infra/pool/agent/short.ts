@@ -6,7 +6,7 @@ import { createOpener, createSealer, type Opened } from '../../../shared/seal/re
 import { openStream } from '../../../shared/seal/streams.ts';
 import { readForm } from '../../../shared/speech/openai-form.ts';
 import { type Answer, openAnswer } from './answer.ts';
-import { bodyOf } from './body.ts';
+import { bodyOf, discard } from './body.ts';
 import type { Desk, ServedModel } from './desk.ts';
 import { type Fields, readMultipart } from './form.ts';
 import { sha256 } from './keys.ts';
@@ -164,7 +164,7 @@ async function transcribe({ desk, admitted, answer, records, signal, deadline }:
 
 function answerPlainly(response: ServerResponse, incoming: IncomingMessage, { reason }: Refusal, status: number) {
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify({ reason }));
-  incoming.resume();
+  discard(incoming);
 }
 
 /** Statuses of what is refused before the answer starts; every other reason is a bug there. */

@@ -60,9 +60,14 @@ export function createEngineWatch({ engine, models, record, log, agent }: Engine
       return looking;
     },
     start() {
-      timer = setInterval(() => void this.look(), limits.heartbeatMs.value);
+      // Looks more often until the engine is there for the first time: a fresh pool should take work at once.
+      const pause = ready ? limits.heartbeatMs.value : limits.heartbeatMs.value / 10;
+      timer = setTimeout(() => void this.look().then(() => timer && this.start()), pause);
     },
-    stop: () => clearInterval(timer),
+    stop() {
+      clearTimeout(timer);
+      timer = undefined;
+    },
     ready: () => ready,
     model: (name: string) => served.get(name),
     async statistics(): Promise<ReadonlyMap<string, EngineStatistics>> {

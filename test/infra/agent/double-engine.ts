@@ -35,6 +35,8 @@ export interface EngineDouble {
   ready: boolean;
   /** While set, inferences wait for it. */
   gate: Promise<void> | undefined;
+  /** Holds single utterances back, by their number. */
+  hold: (utterance: number) => Promise<void> | undefined;
   /** Connections whose client went away before the answer. */
   dropped: number;
   stop(): Promise<void>;
@@ -69,6 +71,7 @@ export async function startEngineDouble(): Promise<EngineDouble> {
     failures: [] as number[],
     ready: true,
     gate: undefined as Promise<void> | undefined,
+    hold: () => undefined,
     dropped: 0,
   } as unknown as EngineDouble & { url: string };
 
@@ -93,8 +96,10 @@ export async function startEngineDouble(): Promise<EngineDouble> {
     const audio = request.value.inputs.find(({ name }) => name === 'AUDIO');
     const bytes = new Uint8Array(audio?.bytes ?? []);
     double.seen.push({ samples: new Float32Array(bytes.buffer), parameters: request.value.parameters });
-    const text = double.say(double.seen.length - 1);
+    const number = double.seen.length - 1;
+    const text = double.say(number);
     await double.gate;
+    await double.hold(number);
     const failure = double.failures.shift();
     if (failure !== undefined) {
       response.writeHead(failure, { 'content-type': 'application/json' }).end('{"error":"double"}');

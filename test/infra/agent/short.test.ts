@@ -59,6 +59,25 @@ describe('a sealed short request (C5, R1 offline)', () => {
     expect(events.at(-1)).toMatchObject({ type: 'final', language: 'en', durationSeconds: 4.5, segments: 2 });
   });
 
+  it('keeps segments in order when the engine answers out of order', async () => {
+    const before = bench.engine.seen.length;
+    let open = () => {};
+    const first = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    bench.engine.say = (i) => (i === before ? 'first' : 'second');
+    bench.engine.hold = (i) => {
+      if (i === before) return first;
+      // The second one lets the first one go after its own answer is on its way.
+      setImmediate(open);
+      return undefined;
+    };
+    const two = wavFile(joinSamples(voice(1), silence(1), voice(1), silence(1)));
+    const { events } = await ask({ body: audioForm(two) });
+    expect(only(events, 'segment').map(({ text }) => text)).toEqual(['first', 'second']);
+    bench.engine.hold = () => undefined;
+  });
+
   it('passes the class as Triton priority and a timeout (A2)', async () => {
     const before = bench.engine.seen.length;
     await ask({ claims: { class: 'realtime' } });
