@@ -1,0 +1,117 @@
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Engine } from '../../../infra/pool/agent/engine.ts';
+import { createKserveEngine } from '../../../infra/pool/agent/engine-kserve.ts';
+import { modelTensors } from '../../../infra/pool/agent/recognise.ts';
+import { fp32Tensor, int32Tensor, readFp32, readInt32 } from '../../../shared/kserve/tensor.ts';
+import { startEmbedded } from '../../contract/engine/embedded.ts';
+import { startEngineDouble } from './double-engine.ts';
+import { voice } from './fixtures.ts';
+
+interface Started {
+  readonly url: string;
+  readonly model: string;
+  stop(): Promise<unknown>;
+}
+
+const repository = path.resolve(import.meta.dirname, '../../../infra/pool/models/repository');
+
+const implementations: { name: string; absent?: boolean; start: () => Promise<Started> }[] = [
+  {
+    name: 'the double of this folder',
+    async start() {
+      const double = await startEngineDouble();
+      return { url: double.url, model: 'test-en', stop: double.stop };
+    },
+  },
+  {
+    name: 'the embedded engine with the reference model',
+    absent: !existsSync(path.join(repository, 'reference-en/config.pbtxt')),
+    async start() {
+      const { url, stop } = await startEmbedded(repository, ['reference-en']);
+      return { url, model: 'reference-en', stop };
+    },
+  },
+];
+
+/** What the agent asks of an engine, and what it makes of the answers. */
+describe.each(implementations)('engine client and $name', ({ absent, start }) => {
+  let started: Started;
+  let engine: Engine;
+  const signal = new AbortController().signal;
+  beforeAll(async () => {
+    if (absent) return;
+    started = await start();
+    engine = createKserveEngine(started.url, 2);
+  }, 60_000);
+  afterAll(async () => {
+    engine?.close();
+    await started?.stop();
+  }, 30_000);
+
+  const samples = voice(1);
+  const infer = (changes: Partial<Parameters<Engine['infer']>[0]> = {}) =>
+    engine.infer({
+      model: started.model,
+      inputs: [
+        fp32Tensor('AUDIO', samples, [1, samples.length]),
+        int32Tensor('AUDIO_LENGTH', Int32Array.of(samples.length), [1, 1]),
+      ],
+      outputs: modelTensors.outputs,
+      priority: 1,
+      timeoutMicros: 10_000_000,
+      signal,
+      ...changes,
+    });
+
+  it.skipIf(absent)('knows that it is ready, and which model is', async () => {
+    expect(await engine.ready(signal)).toBe(true);
+    expect(await engine.modelReady(started.model, signal)).toBe(true);
+  });
+
+  it.skipIf(absent)('reads names of tensors (A18)', async () => {
+    const metadata = await engine.metadata(started.model, signal);
+    expect(metadata.ok && metadata.value.inputs.toSorted()).toEqual(modelTensors.inputs.toSorted());
+    expect(metadata.ok && metadata.value.outputs).toEqual(expect.arrayContaining([...modelTensors.outputs]));
+  });
+
+  it.skipIf(absent)('infers with binary tensors and counts it', async () => {
+    const requests = async () => {
+      const statistics = await engine.statistics(started.model, signal);
+      return statistics.ok ? statistics.value.requests : Number.NaN;
+    };
+    const before = await requests();
+    const outcome = await infer();
+    if (!outcome.ok) throw new Error(outcome.detail);
+    const [scores, frames] = modelTensors.outputs.map((name) => outcome.value.get(name));
+    if (!scores || !frames) throw new Error('outputs');
+    const [values, count] = [readFp32(scores), readInt32(frames)];
+    if (!values.ok || !count.ok) throw new Error('tensors');
+    expect(scores.shape.length).toBe(3);
+    expect(count.value[0]).toBeGreaterThan(0);
+    expect(count.value[0]).toBeLessThanOrEqual(scores.shape[1] ?? 0);
+    expect(Math.max(...values.value)).toBeLessThanOrEqual(1e-3);
+    expect(await requests()).toBe(before + 1);
+  });
+
+  it.skipIf(absent)('tells an aborted inference from one worth another try', async () => {
+    const cancel = new AbortController();
+    cancel.abort();
+    expect(await infer({ signal: cancel.signal })).toMatchObject({ ok: false, retryable: false });
+  });
+});
+
+describe('an engine that is not there', () => {
+  const engine = createKserveEngine('http://127.0.0.1:9', 1);
+  const signal = new AbortController().signal;
+
+  it('is not ready, and asking again may help', async () => {
+    expect(await engine.ready(signal)).toBe(false);
+    expect(await engine.modelReady('m', signal)).toBe(false);
+    expect((await engine.metadata('m', signal)).ok).toBe(false);
+    expect((await engine.statistics('m', signal)).ok).toBe(false);
+    const nothing = { model: 'm', inputs: [], outputs: [], priority: 1, timeoutMicros: 1, signal };
+    expect(await engine.infer(nothing)).toMatchObject({ ok: false, retryable: true, detail: 'engine ECONNREFUSED' });
+  });
+});
