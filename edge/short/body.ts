@@ -20,6 +20,7 @@ export class CallerBody {
   #fail: (refusal: Refusal) => void = () => {};
   #refusal: Refusal | undefined;
   #ended = false;
+  #cancelled = false;
   #reading: Promise<void> | undefined;
   /** The stream that may read; an older one, of an agent that was given up, gets nothing any more. */
   #stream = 0;
@@ -70,8 +71,9 @@ export class CallerBody {
             sent += 1;
             controller.enqueue(chunk);
             if (!this.replayable) this.#kept.fill(undefined, 0, sent);
-          } else if (this.#refusal) {
-            controller.error(new Error(this.#refusal.reason));
+          } else if (this.#refusal || this.#cancelled) {
+            // An error and no end: a body that stops half-way must not look complete to the agent.
+            controller.error(new Error(this.#refusal?.reason ?? 'cancelled'));
           } else {
             controller.close();
           }
@@ -86,6 +88,7 @@ export class CallerBody {
 
   /** Nobody wants the rest. */
   async cancel(): Promise<void> {
+    if (!this.#ended) this.#cancelled = true;
     this.#ended = true;
     await this.#reader?.cancel().catch(() => {});
   }

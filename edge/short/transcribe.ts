@@ -1,5 +1,5 @@
 import { limits } from '../../shared/limits.ts';
-import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
@@ -49,7 +49,7 @@ export async function transcribe(request: Request, context: RequestContext): Pro
     ...(language !== undefined && { language }),
   };
   const relay = new Relay(session.value, body, hints.value, head, context);
-  const source = join(relay, session.value, body, hints.value);
+  const source = join(relay, session.value, body, hints.value, context);
   request.signal.addEventListener('abort', source.abandon, { once: true });
   return answerTranscription(source);
 }
@@ -71,8 +71,9 @@ function readQuery(query: URLSearchParams): Record<string, string[]> {
 }
 
 /** The relay's events for a dialect, and the dialect's end for the session. */
-function join(relay: Relay, session: Session, body: CallerBody, hints: Hints): Source {
+function join(relay: Relay, session: Session, body: CallerBody, hints: Hints, context: RequestContext): Source {
   const ending = () => ({ agent: relay.agent, bytes: body.received });
+  let abandoned = false;
   return {
     next: () => relay.next(),
     deliver: () => {
@@ -88,6 +89,7 @@ function join(relay: Relay, session: Session, body: CallerBody, hints: Hints): S
     async end(outcome) {
       relay.close(outcome.ok ? 'served' : outcome.refusal.reason);
       if (!outcome.ok) {
+        if (!abandoned) logFailure(context.id, outcome.refusal, relay.agent);
         await session.end({ ...refusedWith(outcome.refusal), ...ending() });
         return ok(undefined);
       }
@@ -96,8 +98,14 @@ function join(relay: Relay, session: Session, body: CallerBody, hints: Hints): S
       return no(refuse('audit_unavailable', undefined, 'the end could not be recorded'));
     },
     abandon() {
+      abandoned = true;
       relay.close(CLIENT_GONE.reason);
       void session.end({ ...CLIENT_GONE, ...ending() });
     },
   };
+}
+
+/** One line for what is ours to mend; a caller's own mistakes are in the record only. Details never hold content. */
+function logFailure(request: string, { reason, detail }: Refusal, agent: string | undefined): void {
+  if (refusals[reason].status >= 500) console.warn(JSON.stringify({ event: 'failed', request, reason, detail, agent }));
 }

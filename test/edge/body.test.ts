@@ -163,6 +163,18 @@ describe('C6 the body of a caller', () => {
     expect(await body.failed).toMatchObject({ reason: 'body_too_large' });
   });
 
+  it('that is cancelled half-way never looks complete to the agent', async () => {
+    const source = makeSource();
+    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const reader = body.open().getReader();
+    source.push(chunkOf(10, 1));
+    await reader.read();
+    const next = reader.read();
+    await body.cancel();
+    await expect(next).rejects.toThrow('cancelled');
+    expect(source.cancelled()).toBe(true);
+  });
+
   it('that breaks is form_invalid', async () => {
     const source = makeSource();
     const body = new CallerBody(source.stream, makeClock().surroundings);

@@ -170,6 +170,7 @@ describe('A21 C6 what cannot be asked for', () => {
       async () => {
         const name = model();
         await startAgent(name);
+        await startAgent(model(), { zone: 'us' });
         return upload({ token: await makeToken({ zones: ['us'] }), fields: [['model', name]] });
       },
       403,
