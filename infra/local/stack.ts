@@ -55,8 +55,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const { pid, url: theirs } = lock.heldBy;
     throw new StartProblem(`a stack already runs on ${state}: ${theirs} (process ${pid})`);
   }
+  const ending = new AbortController();
   const running: Supervised[] = [];
-  const stop = stopOnce(running, lock);
+  const stop = stopOnce(running, lock, ending);
   try {
     if (!(await isFree(port))) {
       throw new StartProblem(`port ${port} is in use by another program: choose one with --port N`);
@@ -66,10 +67,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const ports: Ports = Object.fromEntries(portNames.map((name, index) => [name, numbers[index] as number]));
     const wanted = choose(planParts(state, port, ports, identity), options.parts);
     const { present, missing } = splitByCode(wanted);
-    const given = options.signal ?? new AbortController().signal;
+    const given = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])]);
     await Promise.race([
       aborted(given),
-      startParts(present, running, lock, state, options.quiet ?? false).then(() =>
+      startParts(present, running, lock, state, options.quiet ?? false, ending.signal).then(() =>
         waitForClients(present, url, identity.token, given),
       ),
     ]);
@@ -95,11 +96,20 @@ async function waitForClients(present: Part[], url: string, token: string, signa
 }
 
 /** Starts every part as soon as those it waits for are ready. */
-async function startParts(parts: Part[], running: Supervised[], lock: StateLock, state: string, quiet: boolean) {
+async function startParts(
+  parts: Part[],
+  running: Supervised[],
+  lock: StateLock,
+  state: string,
+  quiet: boolean,
+  ending: AbortSignal,
+): Promise<void> {
   const started = new Map<PartName, Promise<void>>();
   const echo = quiet ? undefined : (line: string) => process.stderr.write(`${line}\n`);
   const begin = async (part: Part): Promise<void> => {
     await Promise.all(part.after.map((name) => started.get(name)));
+    // What it waited for may have become ready just before the stack was told to stop.
+    if (ending.aborted) return;
     const supervised = supervise(part, openLog(path.join(state, 'logs'), part.name, echo), () => {
       // Every new process is noted at once, so that a later start can clean up after a hard death of this one.
       lock.note(running.map((one) => one.pid()).filter((pid) => pid !== undefined));
@@ -108,14 +118,14 @@ async function startParts(parts: Part[], running: Supervised[], lock: StateLock,
     supervised.begin();
     await supervised.started;
   };
-  // A part that is stopped while others still start has no one left to tell; the first failure is what counts.
   for (const part of parts) started.set(part.name, begin(part));
   await Promise.all(started.values());
 }
 
-function stopOnce(running: Supervised[], lock: StateLock): () => Promise<void> {
+function stopOnce(running: Supervised[], lock: StateLock, ending: AbortController): () => Promise<void> {
   let stopped: Promise<void> | undefined;
   const stopAll = async () => {
+    ending.abort();
     const turns = [...new Set(running.map((one) => one.part.stopTurn))].sort((a, b) => a - b);
     for (const turn of turns) {
       await Promise.all(running.filter((one) => one.part.stopTurn === turn).map((one) => one.stop()));

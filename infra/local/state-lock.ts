@@ -1,6 +1,6 @@
 // One stack per state folder. The lock is a file that names its holder; a holder that died is noticed, and what its
 // hard death may have left behind (the runtime below the edge, in the edge's process group) is ended.
-import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 
@@ -28,7 +28,11 @@ export function lockState(state: string, url: string): StateLock | { heldBy: Hol
       writeSync(descriptor, JSON.stringify(own));
       closeSync(descriptor);
       return {
-        note: (groups) => writeFileSync(file, JSON.stringify({ ...own, groups })),
+        // Replaced as a whole: half a file would look like nobody's.
+        note: (groups) => {
+          writeFileSync(`${file}.new`, JSON.stringify({ ...own, groups }), { mode: 0o600 });
+          renameSync(`${file}.new`, file);
+        },
         release: () => rmSync(file, { force: true }),
       };
     } catch (error) {

@@ -1,0 +1,45 @@
+// Starting: what is refused, what is given up, and that neither leaves anything running.
+import { existsSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { startStack } from '../../../infra/local/stack.ts';
+import { StartProblem } from '../../../infra/local/start-problem.ts';
+import { folderForTest } from './folder.ts';
+import { isRunning } from './process.ts';
+
+const quiet = { port: 0, quiet: true };
+
+it('keeps its ports when a part comes back, so that nobody else has to be told', async () => {
+  const stack = await startStack({ ...quiet, state: folderForTest(), parts: ['blob', 'sqs', 'functions'] });
+  try {
+    const healthy = async () => (await fetch(`http://127.0.0.1:${stack.ports.functions}/api/health`)).status;
+    expect(await healthy()).toBe(200);
+    const before = stack.pid('sqs');
+    stack.kill('sqs');
+    await expect.poll(() => stack.isReady('sqs') && stack.pid('sqs') !== before, { timeout: 5_000 }).toBe(true);
+    await expect.poll(healthy, { timeout: 5_000 }).toBe(200);
+  } finally {
+    await stack.stop();
+  }
+});
+
+it('refuses a part that does not exist, and lets the folder go', async () => {
+  const state = folderForTest();
+  await expect(startStack({ ...quiet, state, parts: ['blobs'] })).rejects.toThrow(StartProblem);
+  expect(existsSync(path.join(state, 'stack.json'))).toBe(false);
+});
+
+it('stopped while starting, leaves nothing', async () => {
+  const state = folderForTest();
+  const stop = new AbortController();
+  const starting = startStack({ ...quiet, state, parts: ['blob', 'sqs', 'functions'], signal: stop.signal });
+  const lock = path.join(state, 'stack.json');
+  const groups = (): number[] =>
+    existsSync(lock) ? (JSON.parse(readFileSync(lock, 'utf8') || '{}').groups ?? []) : [];
+  await expect.poll(() => groups().length, { interval: 5, timeout: 5_000 }).toBeGreaterThan(0);
+  const begun = groups();
+  stop.abort();
+  await expect(starting).rejects.toThrow('stopped while starting');
+  expect(begun.filter(isRunning)).toEqual([]);
+  expect(existsSync(lock)).toBe(false);
+});
