@@ -8,6 +8,9 @@ import type { Metrics } from './metrics.ts';
 import type { Recogniser } from './recognise.ts';
 import type { createReplayCache, createTicketReader } from './ticket.ts';
 
+/** Time for the last record of a request that was sent away. */
+const GOODBYE_MS = 500;
+
 export interface ServedModel {
   readonly description: ModelDescription;
   readonly recogniser: Recogniser;
@@ -81,8 +84,8 @@ export function openDesk(parts: DeskParts): Desk {
         const late = setTimeout(() => {
           for (const entry of inside) entry.abort();
         }, milliseconds);
-        // Those sent away still get their last record out; a second is plenty.
-        const tooLate = setTimeout(resolve, milliseconds + 1_000);
+        // Those sent away still get their last record out.
+        const tooLate = setTimeout(resolve, milliseconds + GOODBYE_MS);
         onEmpty = () => {
           clearTimeout(late);
           clearTimeout(tooLate);

@@ -147,7 +147,10 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
         next.close(4400);
       }
     });
-    next.on('error', () => {});
+    next.on('error', (error: NodeJS.ErrnoException) => {
+      // Nobody listens: the edge is starting beside us. It is no overload that patience would help.
+      if (error.code === 'ECONNREFUSED') attempts = Math.min(attempts, 1);
+    });
     next.on('close', (code) => {
       if (socket !== next) return;
       clearInterval(beat);

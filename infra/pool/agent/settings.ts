@@ -43,8 +43,8 @@ const environment = z.object({
   AURICLE_MODE: z.enum(['development', 'production']).default('production'),
   /** Utterances at the engine at once. The engine batches them, so more than it has instances is right. */
   AURICLE_SLOTS: z.coerce.number().int().min(1).max(1_024).default(4),
-  /** How long work in flight may go on after the order to stop. */
-  AURICLE_DRAIN_MS: z.coerce.number().int().min(0).default(2_000),
+  /** How long work in flight may go on after the order to stop; a platform that waits longer should say so here. */
+  AURICLE_DRAIN_MS: z.coerce.number().int().min(0).default(1_500),
 });
 
 export interface Settings {
