@@ -5,7 +5,7 @@ import { no, ok, type Result } from '../../../shared/result.ts';
 import type { Segment } from '../../../shared/speech/transcript.ts';
 import type { RequestClass } from '../../../shared/tenant/claims.ts';
 import type { Dispatcher } from './dispatch.ts';
-import type { WordDecoder } from './greedy.ts';
+import type { WordDecoder } from './decode/decoder.ts';
 import { MODEL_RATE } from './sound/mono.ts';
 import type { Utterance } from './voice/cut.ts';
 

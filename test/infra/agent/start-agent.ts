@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { exportJWK, generateKeyPair } from 'jose';
 import { type Agent, startAgent, type World } from '../../../infra/pool/agent/agent.ts';
-import { createGreedyDecoder } from '../../../infra/pool/agent/greedy.ts';
+import { createDecoder } from '../../../infra/pool/agent/decode/decoder.ts';
 import { readSettings } from '../../../infra/pool/agent/settings.ts';
 import { createEdgeDouble, type EdgeDouble } from './double-edge.ts';
 import { type EngineDouble, startEngineDouble, tokens } from './double-engine.ts';
@@ -74,7 +74,7 @@ export async function startBench(env: Record<string, string> = {}, world: World 
         recogniser: {
           model: 'test-en',
           frameSeconds: 0.04,
-          decoder: createGreedyDecoder({ tokens, blank: 0, wordBoundary: 1 }),
+          decoder: createDecoder({ tokens, blank: 0, wordBoundary: 1 }),
         },
       },
     ],
