@@ -70,8 +70,9 @@ async function readEnsemble(repository: string, folder: string, now: number): Pr
   const parsed = parameters.safeParse(Object.fromEntries(given));
   if (!parsed.success) return undefined;
   const steps = config.ensemble_scheduling.step.map((step) => step.model_name);
-  // The other files that the parameters name are not read yet.
-  const files = [path.join(repository, folder, parsed.data.vocabulary)];
+  const { vocabulary, lexicon, language_model: languageModel } = parsed.data;
+  const named = [vocabulary, lexicon, languageModel].filter((file) => file !== undefined);
+  const files = named.map((file) => path.join(repository, folder, file));
   return {
     folder: path.join(repository, folder),
     parameters: parsed.data,

@@ -4,8 +4,8 @@ import { type Refusal, refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { Segment } from '../../../shared/speech/transcript.ts';
 import type { RequestClass } from '../../../shared/tenant/claims.ts';
-import type { Dispatcher } from './dispatch.ts';
 import type { WordDecoder } from './decode/decoder.ts';
+import type { Dispatcher } from './dispatch.ts';
 import { MODEL_RATE } from './sound/mono.ts';
 import type { Utterance } from './voice/cut.ts';
 

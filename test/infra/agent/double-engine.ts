@@ -87,7 +87,12 @@ export async function startEngineDouble(): Promise<EngineDouble> {
       if (!response.writableFinished) double.dropped++;
     });
     const parts: Buffer[] = [];
-    for await (const part of incoming) parts.push(part);
+    try {
+      for await (const part of incoming) parts.push(part);
+    } catch {
+      // The agent hung up before it had sent everything.
+      return;
+    }
     const request = decodeInferRequest(
       Buffer.concat(parts),
       incoming.headers['inference-header-content-length'] as string | undefined,

@@ -61,7 +61,7 @@ describe('A18: models that the agent serves', () => {
   });
 
   it('are left out when they name a file that is not there, and the others are served', async () => {
-    write('cut/config.pbtxt', ensemble().replace('../shared-tokens.txt', 'missing.txt'));
+    write('cut/config.pbtxt', ensemble(parameter('language_model', 'missing.gz')));
     expect((await read()).map(({ description }) => description.name)).toEqual(['speech']);
     expect(broken).toEqual(['cut']);
   });
