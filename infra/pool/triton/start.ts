@@ -1,0 +1,210 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
+import { get } from 'node:http';
+import { createServer } from 'node:net';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Installed } from './install.ts';
+
+const HOST = '127.0.0.1';
+/** How long the models may take to load, in milliseconds: every instance is a process that imports ONNX Runtime. */
+const READY_MS_MAX = 120_000;
+/** How long inferences in flight, and clients that keep connections open, may hold up a stop, in seconds. */
+const DRAIN_SECONDS = 3;
+/** From SIGTERM to SIGKILL for the whole group, in milliseconds; unloading a model takes Triton up to a second. */
+const STOP_MS_MAX = 15_000;
+/** Distance of two looks, in milliseconds. */
+const LOOK_MS = 50;
+/** How often other ports are tried when somebody took the chosen ones in between. */
+const TRIES = 3;
+/** What is kept of the server's log for a failure message, in characters. */
+const KEPT = 32_768;
+
+export interface StartOptions {
+  readonly installed: Installed;
+  /** The model repository, for Triton. */
+  readonly repository: string;
+  /** What to load at the start; default all. */
+  readonly models?: readonly string[];
+  /** 0 or absent: a free one. */
+  readonly ports?: { readonly http?: number; readonly grpc?: number; readonly metrics?: number };
+  /** Gets the server's log, as it comes. */
+  readonly onLog?: (text: string) => void;
+}
+
+export interface Triton {
+  /** `http://…`, without a slash at the end. */
+  readonly url: string;
+  /** `host:port` */
+  readonly grpc: string;
+  readonly metricsUrl: string;
+  readonly pid: number;
+  /** Settles with the exit code (null: a signal) when the server ends, however that comes. */
+  readonly ended: Promise<number | null>;
+  /** SIGTERM, and after a bound SIGKILL to everything it started. */
+  stop(): Promise<void>;
+}
+
+async function freePorts(wanted: readonly number[]): Promise<number[]> {
+  // All are held until all are known: the system would hand out the same one twice.
+  const servers = wanted.map(() => createServer());
+  const ports = await Promise.all(
+    servers.map(
+      (server, index) =>
+        new Promise<number>((resolve, reject) => {
+          if (wanted[index]) return resolve(wanted[index]);
+          server.once('error', reject);
+          server.listen(0, HOST, () => resolve((server.address() as { port: number }).port));
+        }),
+    ),
+  );
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  return ports;
+}
+
+function describeArguments(
+  { installed, repository, models = ['*'] }: StartOptions,
+  [http = 0, grpc = 0, metrics = 0]: number[],
+  region: string,
+) {
+  return [
+    `--model-repository=${repository}`,
+    `--backend-directory=${installed.backends}`,
+    `--cache-directory=${installed.caches}`,
+    `--backend-config=python,shm-region-prefix-name=${region}`,
+    '--model-control-mode=explicit',
+    ...models.map((model) => `--load-model=${model}`),
+    // Nothing here authenticates, so nothing listens beyond this machine; what is not told an address takes all.
+    `--http-address=${HOST}`,
+    `--http-port=${http}`,
+    `--grpc-address=${HOST}`,
+    `--grpc-port=${grpc}`,
+    `--metrics-address=${HOST}`,
+    `--metrics-port=${metrics}`,
+    '--allow-gpu-metrics=false',
+    `--exit-timeout-secs=${DRAIN_SECONDS}`,
+  ];
+}
+
+/**
+ * Starts Triton on this machine's loopback address and waits until every model is loaded. It ends with this process,
+ * however that ends. Rejects with the server's own complaint.
+ */
+export async function startTriton(options: StartOptions): Promise<Triton> {
+  const { http = 0, grpc = 0, metrics = 0 } = options.ports ?? {};
+  const given = [http, grpc, metrics];
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await launch(options, await freePorts(given));
+    } catch (error) {
+      const taken = /already in use|Unavailable - Socket|failed to start \w+ server/i.test(String(error));
+      if (!taken || attempt === TRIES || given.every(Boolean)) throw error;
+    }
+  }
+}
+
+async function launch(options: StartOptions, ports: number[]): Promise<Triton> {
+  const { installed, onLog = () => {} } = options;
+  const region = `auricle_${process.pid}_${ports[0]}_`;
+  const python = path.join(installed.environment, 'bin/python');
+  const leash = [path.join(import.meta.dirname, 'leash.py'), String(process.pid), installed.server];
+  const child = spawn(python, [...leash, ...describeArguments(options, ports, region)], {
+    // A group of its own, so that the models' processes can be ended with it.
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...process.env,
+      // The models' Python finds its packages by the environment that is active.
+      VIRTUAL_ENV: installed.environment,
+      PATH: `${path.dirname(python)}:${process.env.PATH ?? ''}`,
+      LD_LIBRARY_PATH: installed.libraries.join(':'),
+      PYTHONDONTWRITEBYTECODE: '1',
+    },
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      said = (said + text).slice(-KEPT);
+      onLog(text);
+    });
+  }
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once('close', resolve);
+    child.once('error', reject);
+  });
+  const url = `http://${HOST}:${ports[0]}`;
+  const up = await Promise.race([untilReady(url), ended.then((code) => `ended with ${code}`)]).catch(String);
+  if (up !== true) {
+    await end(child, ended, region);
+    throw new Error(`Triton did not start: ${complaintIn(said) ?? up}`);
+  }
+  return {
+    url,
+    grpc: `${HOST}:${ports[1]}`,
+    metricsUrl: `http://${HOST}:${ports[2]}/metrics`,
+    pid: child.pid ?? 0,
+    ended,
+    stop: () => end(child, ended, region),
+  };
+}
+
+/** Status of one look, on a connection of its own: Triton would wait for a kept one when it stops. */
+const look = (url: string) =>
+  new Promise<number>((resolve) => {
+    const asked = get(url, { agent: false }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode ?? 0);
+    });
+    asked.once('error', () => resolve(0));
+  });
+
+async function untilReady(url: string): Promise<true | string> {
+  const until = performance.now() + READY_MS_MAX;
+  while (performance.now() < until) {
+    if ((await look(`${url}/v2/health/ready`)) === 200) return true;
+    await sleep(LOOK_MS);
+  }
+  return `not ready within ${READY_MS_MAX} ms`;
+}
+
+/** What Triton's log says went wrong, without time and place. That there is no GPU is no error here. */
+function complaintIn(log: string): string | undefined {
+  const errors = log.split('\n').filter((line) => /^(E\d{4} |error: )/.test(line) && !/cuda/i.test(line));
+  const cause = errors.find((line) => line.includes('failed to load')) ?? errors.at(-1);
+  return cause?.replace(/^E\d{4} [^\]]*\] /, '');
+}
+
+async function end(child: ChildProcess, ended: Promise<unknown>, region: string): Promise<void> {
+  const gone = ended.then(
+    () => true,
+    () => true,
+  );
+  child.kill('SIGTERM');
+  const waiting = new AbortController();
+  const late = sleep(STOP_MS_MAX, false, { signal: waiting.signal }).catch(() => false);
+  if (!(await Promise.race([gone, late]))) killGroup(child.pid);
+  waiting.abort();
+  await gone;
+  // Whoever of its group is left has nobody to work for.
+  killGroup(child.pid);
+  await dropSharedMemory(region);
+}
+
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, 'SIGKILL');
+  } catch {
+    // Nobody is left.
+  }
+}
+
+/** What the server shared with its models and could not clean up itself. */
+async function dropSharedMemory(region: string): Promise<void> {
+  const folder = '/dev/shm';
+  if (!existsSync(folder)) return;
+  for (const name of await readdir(folder)) {
+    if (name.startsWith(region)) await rm(path.join(folder, name), { force: true });
+  }
+}

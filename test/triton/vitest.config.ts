@@ -1,0 +1,22 @@
+import path from 'node:path';
+import { defineConfig } from 'vitest/config';
+
+// The real Triton: installed once into the state folder, started by each file for itself. A run of its own, because it
+// downloads and because a slow machine should not pay for it in every `npm test`.
+export default defineConfig({
+  root: path.resolve(import.meta.dirname, '../..'),
+  test: {
+    name: 'triton',
+    environment: 'node',
+    pool: 'forks',
+    include: ['test/triton/**/*.test.ts'],
+    globalSetup: ['test/triton/install.ts'],
+    setupFiles: ['test/hermetic.ts'],
+    testTimeout: 20_000,
+    hookTimeout: 120_000,
+    teardownTimeout: 30_000,
+    // Two servers would measure each other.
+    fileParallelism: false,
+    passWithNoTests: false,
+  },
+});
