@@ -15,7 +15,7 @@ import { createServiceTime } from './load.ts';
 import { createLog, type Log } from './log.ts';
 import { createMetrics } from './metrics.ts';
 import { readRepository } from './models.ts';
-import { createRecogniser } from './recogniser.ts';
+import { createRecognisers } from './recogniser.ts';
 import { type Outbox, openOutbox } from './record.ts';
 import { createAgentServer } from './serve.ts';
 import { readJson, type Settings } from './settings.ts';
@@ -80,8 +80,9 @@ function createRenewal({ keys, outbox, log, agent, now, onRenewed }: RenewalOpti
 
 async function loadModels(settings: Settings, now: () => number, log: Log): Promise<ServedModel[]> {
   const found = await readRepository(settings.models, now(), (model) => log('model-broken', { model }));
+  const recogniserOf = createRecognisers();
   return Promise.all(
-    found.map(async (model) => ({ description: model.description, recogniser: await createRecogniser(model) })),
+    found.map(async (model) => ({ description: model.description, recogniser: await recogniserOf(model) })),
   );
 }
 

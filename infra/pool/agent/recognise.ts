@@ -1,10 +1,11 @@
+import { setImmediate } from 'node:timers/promises';
 import { fp32Tensor, int32Tensor, readFp32, readInt32, type Tensor } from '../../../shared/kserve/tensor.ts';
 import { limits } from '../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { Segment } from '../../../shared/speech/transcript.ts';
 import type { RequestClass } from '../../../shared/tenant/claims.ts';
-import type { WordDecoder } from './decode/decoder.ts';
+import type { Decoded, WordDecoder } from './decode/decoder.ts';
 import type { Dispatcher } from './dispatch.ts';
 import { MODEL_RATE } from './sound/mono.ts';
 import type { Utterance } from './voice/cut.ts';
@@ -60,19 +61,34 @@ function meanBest({ logProbs, frames, tokens }: Scores): number {
   return frames > 0 ? Math.min(0, sum / frames) : 0;
 }
 
+/** Frames decoded in one turn of the event loop: 2 s of sound, some tens of milliseconds. */
+const TURN_FRAMES = 50;
+
 const round = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
 const share = (value: number) => Math.max(0, Math.min(1, value));
 
-/** Decodes one utterance; `undefined` when nothing was said in it. Times count samples from the recording's start. */
-export function makeSegment(
+/**
+ * Finds the words. A beam search over noise takes most of a second, so it lets others have a turn every now and then:
+ * heartbeats, keepalives and other requests run on the same thread.
+ */
+async function findWords(decoder: WordDecoder, { logProbs, frames, tokens }: Scores): Promise<Decoded> {
+  const decoding = decoder.begin();
+  for (let at = 0; at < frames; at += TURN_FRAMES) {
+    const count = Math.min(TURN_FRAMES, frames - at);
+    decoding.push(logProbs.subarray(at * tokens, (at + count) * tokens), count);
+    await setImmediate();
+  }
+  return decoding.finish();
+}
+
+/** One utterance as a segment; `undefined` when nothing was said in it. Times count samples from the start. */
+async function makeSegment(
   { decoder, frameSeconds }: Recogniser,
   utterance: Utterance,
   scores: Scores,
   index: number,
-): Segment | undefined {
-  const decoding = decoder.begin();
-  decoding.push(scores.logProbs, scores.frames);
-  const { text, words, confidence } = decoding.finish();
+): Promise<Segment | undefined> {
+  const { text, words, confidence } = await findWords(decoder, scores);
   if (words.length === 0) return undefined;
   const start = utterance.start / MODEL_RATE;
   const end = start + utterance.samples.length / MODEL_RATE;
@@ -125,7 +141,8 @@ export function createRecognition(options: RecognitionOptions) {
     const result = await scores;
     await before;
     if (!result.ok) refusal ??= result.refusal;
-    const segment = result.ok && !refusal ? makeSegment(recogniser, utterance, result.value, segments) : undefined;
+    const segment =
+      result.ok && !refusal ? await makeSegment(recogniser, utterance, result.value, segments) : undefined;
     if (segment) {
       segments++;
       await onSegment(segment);

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
-import { createDecoder } from './decode/decoder.ts';
+import { createDecoder, type WordDecoder } from './decode/decoder.ts';
 import type { RepositoryModel } from './models.ts';
 import type { Recogniser } from './recognise.ts';
 
@@ -17,20 +17,35 @@ async function readText(file: string): Promise<string> {
 
 const lines = (text: string) => text.trimEnd().split(/\r?\n/);
 
-/** Reads what a model brings besides its network. Rejects when a file is missing: the repository is broken then. */
-export async function createRecogniser({ folder, parameters, description }: RepositoryModel): Promise<Recogniser> {
+async function loadDecoder({ folder, parameters }: RepositoryModel): Promise<WordDecoder> {
   const { vocabulary, lexicon, language_model: languageModel } = parameters;
   const read = (file: string | undefined) => (file === undefined ? undefined : readText(path.join(folder, file)));
   const [tokens = '', words, model] = await Promise.all([read(vocabulary), read(lexicon), read(languageModel)]);
-  return {
-    model: description.name,
-    frameSeconds: parameters.frame_milliseconds / 1_000,
-    decoder: createDecoder({
-      tokens: lines(tokens).map((token) => SPECIAL[token] ?? token),
-      blank: parameters.blank,
-      wordBoundary: parameters.word_boundary,
-      ...(words !== undefined && { lexicon: lines(words) }),
-      ...(model !== undefined && { languageModel: model }),
-    }),
+  return createDecoder({
+    tokens: lines(tokens).map((token) => SPECIAL[token] ?? token),
+    blank: parameters.blank,
+    wordBoundary: parameters.word_boundary,
+    ...(words !== undefined && { lexicon: lines(words) }),
+    ...(model !== undefined && { languageModel: model }),
+  });
+}
+
+/**
+ * Makes recognisers. Models of the same vocabulary, lexicon and language model – precisions of one network – share
+ * them in memory, where they take more room than anything else. Rejects when a file is missing.
+ */
+export function createRecognisers(): (model: RepositoryModel) => Promise<Recogniser> {
+  const decoders = new Map<string, Promise<WordDecoder>>();
+  return async (model) => {
+    const { vocabulary, lexicon = '', language_model: languageModel = '', blank, word_boundary } = model.parameters;
+    const files = [vocabulary, lexicon, languageModel].map((file) => path.resolve(model.folder, file));
+    const key = [...files, blank, word_boundary].join('\n');
+    const decoder = decoders.get(key) ?? loadDecoder(model);
+    decoders.set(key, decoder);
+    return {
+      model: model.description.name,
+      frameSeconds: model.parameters.frame_milliseconds / 1_000,
+      decoder: await decoder,
+    };
   };
 }
