@@ -78,12 +78,19 @@ function createRenewal({ keys, outbox, log, agent, now, onRenewed }: RenewalOpti
   return { first: renew, stop: () => clearTimeout(timer) };
 }
 
+/** The models of the repository that are whole. A broken one must not take the others down with it. */
 async function loadModels(settings: Settings, now: () => number, log: Log): Promise<ServedModel[]> {
-  const found = await readRepository(settings.models, now(), (model) => log('model-broken', { model }));
+  const onBroken = (model: string) => log('model-broken', { model });
   const recogniserOf = createRecognisers();
-  return Promise.all(
-    found.map(async (model) => ({ description: model.description, recogniser: await recogniserOf(model) })),
-  );
+  const models: ServedModel[] = [];
+  for (const model of await readRepository(settings.models, now(), onBroken)) {
+    try {
+      models.push({ description: model.description, recogniser: await recogniserOf(model) });
+    } catch {
+      onBroken(model.description.name);
+    }
+  }
+  return models;
 }
 
 /** Starts an agent: keys, attestation, engine watch, server, heartbeat. Resolves when it listens. */

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -26,12 +26,28 @@ afterAll(async () => {
 
 describe('the agent as a process', () => {
   it('says when it is ready, answers, and ends on SIGTERM', async () => {
+    // A model that is there and cannot be read costs itself only.
+    const parameter = (key: string, value: string) =>
+      `parameters { key: "${key}" value { string_value: "${value}" } }\n`;
+    const parameters = { language: 'en', sample_rate: '16000', frame_milliseconds: '40', vocabulary: 'tokens.txt' };
+    const texts = Object.entries({ ...parameters, language_model: 'tokens.txt' }).map(([k, v]) => parameter(k, v));
+    mkdirSync(path.join(folder, 'broken'));
+    writeFileSync(path.join(folder, 'broken/tokens.txt'), 'no language model\n');
+    writeFileSync(
+      path.join(folder, 'broken/config.pbtxt'),
+      `platform: "ensemble"\nensemble_scheduling { step [] }\n${texts.join('')}`,
+    );
     const child: ChildProcess = fork('infra/pool/agent/main.ts', { env: { ...process.env, ...env }, stdio: 'pipe' });
+    let log = '';
+    child.stdout?.on('data', (text) => {
+      log += text;
+    });
     const [ready] = (await once(child, 'message')) as [{ ready: boolean; url: string }];
     expect(ready.ready).toBe(true);
     expect((await fetch(`${ready.url}/readyz`)).status).toBe(200);
     child.kill('SIGTERM');
-    expect(await once(child, 'exit')).toEqual([0, null]);
+    expect(await once(child, 'close')).toEqual([0, null]);
+    expect(log).toContain('"event":"model-broken","model":"broken"');
   });
 });
 
