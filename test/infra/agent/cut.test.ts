@@ -83,6 +83,10 @@ describe('A4: speech in units of 50 ms', () => {
   it('does not look for the quietest unit in the first half', () => {
     expect(quietestCut([0, 0, 5, 4, 3, 4])).toBe(5);
   });
+
+  it('prefers a pause to the closure of a consonant', () => {
+    expect(quietestCut([9, 9, 9, 9, 9, 0, 9, 9, 1, 1, 1, 9])).toBe(10);
+  });
 });
 
 describe('voice detection', () => {
