@@ -10,6 +10,8 @@ export interface RequestContext {
   readonly settings: Settings;
   readonly surroundings: Surroundings;
   readonly recorder: Recorder;
+  /** Set by whoever reads the body: how to read and throw away the rest of it. */
+  discardBody: (() => Promise<void>) | undefined;
   /** Keeps the isolate at work after the answer has left. */
   readonly waitUntil: (work: Promise<unknown>) => void;
 }

@@ -63,3 +63,11 @@ interface RuntimeSocket {
 interface ResponseInit {
   webSocket?: RuntimeSocket;
 }
+
+/** A transform whose output has a known length, so that the answer carries `content-length`. */
+declare var FixedLengthStream: new (
+  length: number,
+) => {
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<Uint8Array>;
+};

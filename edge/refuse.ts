@@ -14,7 +14,9 @@ export function refuseWith(refusal: Refusal, random: () => number = Math.random)
   headers.set('x-should-retry', String(retry !== 'never'));
   if (status === 401) headers.set('www-authenticate', challenge(refusal));
   if (refusal.reason === 'method_wrong') headers.set('allow', String(refusal.params?.allow ?? ''));
-  return new Response(JSON.stringify(errorObject(refusal)), { status, headers });
+  const body = new TextEncoder().encode(JSON.stringify(errorObject(refusal)));
+  headers.set('content-length', String(body.byteLength));
+  return new Response(body, { status, headers });
 }
 
 /** RFC 6750 §3.1: no error code when no token was sent at all. */

@@ -4,6 +4,7 @@ import { Recorder } from './audit/record.ts';
 import { realSurroundings } from './clock.ts';
 import type { RequestContext } from './context.ts';
 import { answerPreflight, setCors } from './cors.ts';
+import { linger } from './linger.ts';
 import { listModels, showModel } from './models.ts';
 import { describeApi } from './openapi.ts';
 import { joinRoster, listPools, readOutbox } from './operate.ts';
@@ -40,23 +41,21 @@ app.use(async (c, next) => {
 for (const [path, answers] of Object.entries(routes)) {
   const allow = [...Object.keys(answers), 'OPTIONS'];
   for (const [method, answer] of Object.entries(answers)) {
-    app.on(method, path, (c) => {
-      const waitUntil = (work: Promise<unknown>) => c.executionCtx.waitUntil(work);
-      const settings = readSettings(c.env);
-      const recorder = new Recorder(c.env.GATE, settings.zones, realSurroundings, waitUntil);
-      const context = {
-        id: c.get('requestId'),
-        env: c.env,
-        settings,
-        surroundings: realSurroundings,
-        recorder,
-        waitUntil,
-      };
-      return answer(c.req.raw, context, c.req.param('name') ?? '');
+    app.on(method, path, async (c) => {
+      const context = makeContext(c.get('requestId'), c.env, (work) => c.executionCtx.waitUntil(work));
+      const response = await answer(c.req.raw, context, c.req.param('name') ?? '');
+      return linger(c.req.raw, response, context);
     });
   }
   app.options(path, (c) => answerPreflight(c.req.raw, allow));
   app.all(path, () => refuseWith(refuse('method_wrong', { allow: allow.join(', ') })));
+}
+
+function makeContext(id: string, env: Bindings, waitUntil: RequestContext['waitUntil']): RequestContext {
+  const settings = readSettings(env);
+  const surroundings = realSurroundings;
+  const recorder = new Recorder(env.GATE, settings.zones, surroundings, waitUntil);
+  return { id, env, settings, surroundings, recorder, waitUntil, discardBody: undefined };
 }
 
 app.notFound(() => refuseWith(refuse('route_unknown')));

@@ -33,6 +33,18 @@ export const limits = {
     by: 'edge',
     why: 'A client that sends nothing for this long holds a place another could use.',
   },
+  lingerBytes: {
+    value: 256 * MiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'Of a refused body, read and thrown away: a caller that is still sending could not hear the refusal otherwise.',
+  },
+  lingerMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'How long that may take; nothing is held meanwhile but the connection.',
+  },
   jsonBodyBytes: {
     value: 64 * KiB,
     unit: 'byte',

@@ -18,6 +18,8 @@ export class CallerBody {
   /** Chunks in order of arrival; those that were sent and cannot be needed again are let go. */
   readonly #kept: (Uint8Array | undefined)[] = [];
   #fail: (refusal: Refusal) => void = () => {};
+  #wake: () => void = () => {};
+  readonly #woken: Promise<void>;
   #refusal: Refusal | undefined;
   #ended = false;
   #cancelled = false;
@@ -31,6 +33,9 @@ export class CallerBody {
     this.#ended = !stream;
     this.failed = new Promise((resolve) => {
       this.#fail = resolve;
+    });
+    this.#woken = new Promise((resolve) => {
+      this.#wake = resolve;
     });
   }
 
@@ -86,19 +91,29 @@ export class CallerBody {
     );
   }
 
-  /** Nobody wants the rest. */
-  async cancel(): Promise<void> {
+  /** Nobody wants the rest: streams that were opened break off. What still arrives is for `discard`. */
+  cancel(): void {
     if (!this.#ended) this.#cancelled = true;
     this.#ended = true;
-    await this.#source?.cancel();
+    this.#kept.length = 0;
+    this.#wake();
   }
 
-  /** Waits for one more chunk, the end, or a failure. Two that wait, wait for the same. */
+  /** Reads what still arrives and throws it away. */
+  async discard(): Promise<void> {
+    this.cancel();
+    await this.#reading;
+    // Nothing is worth waiting for from a caller that stands still.
+    if (this.#refusal?.reason === 'client_slow') await this.#source?.cancel();
+    else if (this.#source) await discardSource(this.#source, this.#surroundings);
+  }
+
+  /** Waits for one more chunk, the end, a failure or `cancel`. Two that wait, wait for the same. */
   #more(): Promise<void> {
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;
     });
-    return this.#reading;
+    return Promise.race([this.#reading, this.#woken]);
   }
 
   async #read(): Promise<void> {
@@ -126,21 +141,38 @@ export class CallerBody {
     this.#refusal ??= refusal;
     this.#ended = true;
     this.#fail(refusal);
-    void this.#source?.cancel();
   }
 }
 
 /** Bytes worth waiting for: a body that trickles in byte by byte would cost a hundred times its size to hold. */
 const READ_MIN = 1_024;
 
-interface Source {
+/** Reads a body to its end, within `limits.lingerBytes` and `limits.lingerMs`, and keeps nothing. */
+export async function discardSource(source: Source, surroundings: Surroundings): Promise<void> {
+  const alarm = surroundings.after(limits.lingerMs.value);
+  let left = limits.lingerBytes.value;
+  try {
+    while (left > 0) {
+      const step = await Promise.race([source.read(), alarm.rings]);
+      if (!step || step === late) break;
+      left -= step.byteLength;
+    }
+  } catch {
+    // The caller is gone, which is one way of having nothing left to send.
+  } finally {
+    alarm.cancel();
+    await source.cancel();
+  }
+}
+
+export interface Source {
   /** The next bytes, `undefined` at the end. */
   read(): Promise<Uint8Array | undefined>;
   cancel(): Promise<void>;
 }
 
 /** Bodies from the network are byte streams: read into large buffers, they come in a tenth of the pieces. */
-function openSource(stream: ReadableStream<Uint8Array>): Source {
+export function openSource(stream: ReadableStream<Uint8Array>): Source {
   let bytes: ReadableStreamBYOBReader;
   try {
     bytes = stream.getReader({ mode: 'byob' });

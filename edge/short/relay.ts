@@ -90,7 +90,7 @@ export class Relay {
     this.#closed = true;
     this.#finish(why, 'neutral');
     this.#dialling?.abort();
-    this.#context.waitUntil(this.#body.cancel());
+    this.#body.cancel();
   }
 
   #failure(refusal: Refusal) {

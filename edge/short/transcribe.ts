@@ -26,6 +26,7 @@ export async function transcribe(request: Request, context: RequestContext): Pro
   if (!boundary.ok) return denied(boundary.refusal);
 
   const body = new CallerBody(request.body, context.surroundings);
+  context.discardBody = () => body.discard();
   const url = new URL(request.url);
   const hints = await readHints(url, request.headers, body, boundary.value);
   if (!hints.ok) return denied(hints.refusal);

@@ -35,6 +35,7 @@ function makeContext(gate: Partial<ReturnType<Bindings['GATE']['getByName']>>, s
     surroundings,
     recorder: new Recorder(own.GATE, settings.zones, surroundings, waitUntil),
     waitUntil,
+    discardBody: undefined,
   };
   return { context, settled: () => Promise.all(work) };
 }

@@ -136,6 +136,7 @@ describe('C6 the body of a caller', () => {
       reason: 'client_slow',
       params: { limit: limits.bodyIdleMs.value / 1_000 },
     });
+    await body.discard();
     expect(source.cancelled()).toBe(true);
   });
 
@@ -170,9 +171,22 @@ describe('C6 the body of a caller', () => {
     source.push(chunkOf(10, 1));
     await reader.read();
     const next = reader.read();
-    await body.cancel();
+    body.cancel();
     await expect(next).rejects.toThrow('cancelled');
-    expect(source.cancelled()).toBe(true);
+  });
+
+  it('that nobody wants is read to its end and thrown away, so that the caller can hear why', async () => {
+    const source = makeSource();
+    const body = new CallerBody(source.stream, makeClock().surroundings);
+    const reader = body.open().getReader();
+    source.push(chunkOf(10, 1));
+    await reader.read();
+    const discarded = body.discard();
+    source.push(chunkOf(10, 2));
+    source.push(chunkOf(10, 3));
+    source.end();
+    await discarded;
+    await expect(reader.read()).rejects.toThrow('cancelled');
   });
 
   it('that breaks is form_invalid', async () => {

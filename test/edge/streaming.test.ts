@@ -111,6 +111,35 @@ describe('C6 C10 a large body streams', () => {
   });
 });
 
+describe('C6 a refusal while the caller is still sending', () => {
+  it.each([
+    ['before the body was looked at', { authorization: 'Bearer nonsense' }, 401],
+    ['by the agent, in the middle', {}, 415],
+  ])('leaves at once and whole, and the rest is thrown away: %s', async (_, headers, status) => {
+    const name = model();
+    const agent = await startAgent(name);
+    agent.script = async function* (received) {
+      await received.read();
+      yield { type: 'refusal', reason: 'audio_unsupported' };
+    };
+    let left = 100;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        left -= 1;
+        if (left === 0) controller.close();
+        else controller.enqueue(new Uint8Array(64 * KiB));
+      },
+    });
+    const { answer, settled } = await askDirectly(await makeRequest(name, body, headers));
+    expect(answer.status).toBe(status);
+    expect(left).toBeGreaterThan(50);
+    const text = await answer.text();
+    expect(answer.headers.get('content-length')).toBe(String(text.length));
+    await settled();
+    expect(left).toBe(0);
+  });
+});
+
 describe('C6 a caller that goes away', () => {
   it('while the agent works: the agent hears it, the place comes back, the record says so', async () => {
     const name = model();
