@@ -102,7 +102,8 @@ def main() -> None:
     arguments.add_argument("--keep", type=int, default=2)
     given = arguments.parse_args()
     sentences = [line.split() for line in (given.text / "train.txt").read_text().splitlines() if line]
-    words = sorted(set((given.text / "words.txt").read_text().split()) | {w for s in sentences for w in s})
+    counted = (given.text / "words.txt").read_text().splitlines()  # a word and its count on each line
+    words = sorted({line.split()[0] for line in counted} | {w for s in sentences for w in s})
     (given.out / "lexicon.txt.gz").write_bytes(gzip.compress("\n".join(words).encode(), 9, mtime=0))
     # Every word of the lexicon is seen at least once, so that none is unknown.
     write_arpa(Model(sentences + [[word] for word in words], given.keep), given.out / "words.lm.gz")
