@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
 import type { AnswerEvent } from '../../../shared/speech/transcript.ts';
 import { askShort, type ShortRequest } from './double-edge.ts';
 import { audioForm, boundary, joinSamples, multipart, silence, voice, wavFile } from './fixtures.ts';
-import { type Bench, startBench } from './start-agent.ts';
+import { type Bench, patience, startBench } from './start-agent.ts';
+
+// Dozens of sealed requests at once, on a machine that may have other work.
+vi.setConfig({ testTimeout: 40_000 });
 
 let bench: Bench;
 afterEach(() => bench.stop());
@@ -61,7 +64,7 @@ describe('back-pressure', () => {
     }
     const cancel = new AbortController();
     const answer = ask({ body: body(), signal: cancel.signal });
-    await expect.poll(() => bench.engine.seen.length).toBe(2);
+    await expect.poll(() => bench.engine.seen.length, patience).toBe(2);
     const read = await settled(() => sent);
     // Four utterances of 20 s, one being cut, and what sockets and segments hold.
     const utterances = (limits.utterancesInFlight.value + 1) * limits.utteranceSeconds.value * 32_000;
@@ -78,7 +81,7 @@ describe('room', () => {
     const open = close();
     const inside = Array.from({ length: limits.requestsInFlight.value }, () => ask());
     await expect
-      .poll(async () => (await fetch(`${bench.agent.url}/metrics`)).text())
+      .poll(async () => (await fetch(`${bench.agent.url}/metrics`)).text(), patience)
       .toContain(`auricle_agent_requests_in_flight ${limits.requestsInFlight.value}`);
     expect(await ask()).toMatchObject({ status: 503, reason: 'pool_busy' });
     open();
@@ -93,7 +96,7 @@ describe('stopping', () => {
     bench = await startBench({ AURICLE_DRAIN_MS: '60000' });
     const open = close();
     const inside = ask();
-    await expect.poll(() => bench.engine.seen.length).toBe(1);
+    await expect.poll(() => bench.engine.seen.length, patience).toBe(1);
     const stopped = bench.agent.stop();
     expect(await ask()).toMatchObject({ status: 503, reason: 'pool_busy' });
     open();
@@ -105,7 +108,7 @@ describe('stopping', () => {
     bench = await startBench({ AURICLE_DRAIN_MS: '0' });
     close();
     const inside = ask();
-    await expect.poll(() => bench.engine.seen.length).toBe(1);
+    await expect.poll(() => bench.engine.seen.length, patience).toBe(1);
     const [answer] = await Promise.all([inside, bench.agent.stop()]);
     expect(answer.whole).toBe(true);
     expect(lastOf(answer.events)).toMatchObject({ type: 'refusal', reason: 'pool_busy' });

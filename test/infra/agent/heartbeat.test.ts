@@ -1,11 +1,13 @@
 import type { AddressInfo } from 'node:net';
 import { compactVerify, decodeJwt, importJWK } from 'jose';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { reconnectPause } from '../../../infra/pool/agent/heartbeat.ts';
 import { limits } from '../../../shared/limits.ts';
 import { type AgentMessage, agentMessage } from '../../../shared/pool/heartbeat.ts';
-import { type Bench, startBench } from './start-agent.ts';
+import { type Bench, patience, startBench } from './start-agent.ts';
+
+vi.setConfig({ testTimeout: 40_000 });
 
 /** A roster that keeps what it hears. */
 async function startRoster() {
@@ -89,7 +91,7 @@ describe('heartbeat (shared/pool/PROTOCOL.md)', () => {
     await roster.hears(({ type }) => type === 'report');
     roster.sockets[0]?.terminate();
     await expect
-      .poll(() => roster.heard.some(({ socket, message }) => socket === 1 && message.type === 'report'))
+      .poll(() => roster.heard.some(({ socket, message }) => socket === 1 && message.type === 'report'), patience)
       .toBe(true);
     expect(roster.heard.find(({ socket }) => socket === 1)?.message.type).toBe('hello');
     const numbers = roster.heard.map(({ message }) => message.seq);
@@ -108,7 +110,7 @@ describe('heartbeat (shared/pool/PROTOCOL.md)', () => {
     expect(again.events).toEqual(first.events);
     roster.sockets[1]?.send(JSON.stringify({ type: 'ack', seq: again.seq }));
     const after = roster.heard.length;
-    await expect.poll(() => roster.heard.length).toBeGreaterThan(after + 3);
+    await expect.poll(() => roster.heard.length, patience).toBeGreaterThan(after + 3);
     expect(roster.heard.slice(after).filter(({ message }) => message.type === 'audit')).toEqual([]);
   });
 

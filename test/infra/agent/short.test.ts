@@ -1,9 +1,11 @@
 import { generateKeyPair } from 'jose';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { AnswerEvent } from '../../../shared/speech/transcript.ts';
 import { askShort, type ShortRequest, sealTo } from './double-edge.ts';
 import { audioForm, formBytes, joinSamples, multipart, silence, voice, wavFile } from './fixtures.ts';
-import { type Bench, startBench } from './start-agent.ts';
+import { type Bench, patience, startBench } from './start-agent.ts';
+
+vi.setConfig({ testTimeout: 40_000 });
 
 let bench: Bench;
 beforeAll(async () => {
@@ -260,7 +262,7 @@ describe('what surrounds a request', () => {
       },
     });
     seen = bench.engine.seen.length;
-    await expect.poll(() => bench.engine.dropped).toBe(before + 1);
+    await expect.poll(() => bench.engine.dropped, patience).toBe(before + 1);
   });
 
   it('logs reasons and never content', async () => {

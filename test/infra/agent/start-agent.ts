@@ -8,6 +8,9 @@ import { readSettings } from '../../../infra/pool/agent/settings.ts';
 import { createEdgeDouble, type EdgeDouble } from './double-edge.ts';
 import { type EngineDouble, startEngineDouble, tokens } from './double-engine.ts';
 
+/** For `expect.poll`: it ends as soon as it is true; this is only when to give up, also on a machine that is busy. */
+export const patience = { timeout: 20_000, interval: 10 };
+
 export interface Bench {
   readonly agent: Agent;
   readonly engine: EngineDouble;
