@@ -131,5 +131,7 @@ def hide(features: Tensor) -> Tensor:
         for _ in range(times):
             start = torch.rand(batch, 1, device=device) * length
             hidden = (place >= start) & (place < start + torch.rand(batch, 1, device=device) * limit)
-            features = features.masked_fill(hidden[:, None, :] if size == mels and limit == 14 else hidden[:, :, None], 0)
+            features = features.masked_fill(
+                hidden[:, None, :] if size == mels and limit == 14 else hidden[:, :, None], 0
+            )
     return features

@@ -16,17 +16,50 @@ import voices
 # (file, text, espeak-ng voice, words a minute, pitch, sampling rate, ffmpeg's name of the sample format)
 CLIPS = [
     ("balance.wav", "i would like to check the balance on my account", "en-us+m7", 150, 45, 16000, "pcm_s16le"),
-    ("meeting.wav", "the meeting with the doctor is on thursday at half past nine", "en+f5", 145, 55, 16000, "pcm_s16le"),
+    (
+        "meeting.wav",
+        "the meeting with the doctor is on thursday at half past nine",
+        "en+f5",
+        145,
+        55,
+        16000,
+        "pcm_s16le",
+    ),
     ("number.wav", "my account number is four seven one nine two five", "en-us+linda", 140, 50, 16000, "pcm_s16le"),
-    ("weather.wav", "it was cold this morning but tomorrow will be warm and sunny", "en-us-nyc+steph2", 150, 50, 16000, "pcm_s16le"),
+    (
+        "weather.wav",
+        "it was cold this morning but tomorrow will be warm and sunny",
+        "en-us-nyc+steph2",
+        150,
+        50,
+        16000,
+        "pcm_s16le",
+    ),
     ("telephone.wav", "please hold the line while i find your booking", "en-us+quincy", 150, 45, 8000, "pcm_s16le"),
     ("studio.wav", "turn on the lights in the kitchen and play some music", "en-us+david", 150, 45, 48000, "pcm_f32le"),
 ]
-CODED = [("balance.flac", ["-c:a", "flac"]), ("balance.mp3", ["-b:a", "64k"]), ("balance.opus", ["-c:a", "libopus", "-b:a", "32k"])]
+CODED = [
+    ("balance.flac", ["-c:a", "flac"]),
+    ("balance.mp3", ["-b:a", "64k"]),
+    ("balance.opus", ["-c:a", "libopus", "-b:a", "32k"]),
+]
 
 
 def ffmpeg(source: str, target: str, settings: list[str]) -> None:
-    quiet = ["ffmpeg", "-y", "-loglevel", "error", "-i", source, "-map_metadata", "-1", "-fflags", "+bitexact", "-flags:a", "+bitexact"]
+    quiet = [
+        "ffmpeg",
+        "-y",
+        "-loglevel",
+        "error",
+        "-i",
+        source,
+        "-map_metadata",
+        "-1",
+        "-fflags",
+        "+bitexact",
+        "-flags:a",
+        "+bitexact",
+    ]
     subprocess.run([*quiet, *settings, target], check=True)
 
 

@@ -1,9 +1,11 @@
 """Writes the model repository's ONNX files from a checkpoint and proves what it promises.
 
-    python3 export.py --network work/network.pt --repository ../repository [--stream work/asr_stream]
+    python3 export.py --network work/network.pt --repository ../repository
+    python3 export.py --recover --repository ../repository
 
-Proved before a file is written: a short utterance gives the same alone and padded in a batch; chunk by
-chunk gives the same as whole; the weights come back from the shipped 16-bit file (recover.py).
+The second form reads the weights back from the shipped 16-bit file and writes the graph of a live stream only,
+for one chunk with its caches. Proved every time: a short utterance gives the same alone and padded in a batch;
+chunk by chunk gives the same as whole; the weights come back from the shipped file.
 """
 
 import argparse
@@ -16,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 import shrink
-from network import CHUNK, DEPTH, HOP, KERNEL, LEFT, MELS, TOKENS, WIDTH, WINDOW, Network, Subsample
+from network import CHUNK, HOP, MELS, TOKENS, WINDOW, Network
 
 OPSET = 17
 CACHES = ["FIRST", "SECOND", "KEYS", "VALUES", "GATES", "SEEN"]
@@ -76,7 +78,13 @@ class Postprocess(nn.Module):
 def export(module: nn.Module, inputs: tuple, path: str, names: list[str], outputs: list[str], axes: dict) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     torch.onnx.export(
-        module.eval(), inputs, path, input_names=names, output_names=outputs, dynamic_axes=axes, opset_version=OPSET,
+        module.eval(),
+        inputs,
+        path,
+        input_names=names,
+        output_names=outputs,
+        dynamic_axes=axes,
+        opset_version=OPSET,
         dynamo=False,
     )
     graph = onnx.load(path)
@@ -86,10 +94,18 @@ def export(module: nn.Module, inputs: tuple, path: str, names: list[str], output
 
 
 def export_preprocess(network: Network, path: str) -> None:
-    example = (torch.randn(40000), torch.tensor([[16000], [24000]], dtype=torch.int32), torch.tensor([16000.0, 40000.0]))
+    example = (
+        torch.randn(40000),
+        torch.tensor([[16000], [24000]], dtype=torch.int32),
+        torch.tensor([16000.0, 40000.0]),
+    )
     axes = {
-        "AUDIO": {0: "samples"}, "AUDIO_LENGTH": {0: "batch"}, "AUDIO_OFFSETS": {0: "batch"},
-        "FEATURES": {0: "batch", 1: "steps"}, "FEATURE_LENGTH": {0: "batch"}, "SPEECH": {0: "batch", 1: "steps"},
+        "AUDIO": {0: "samples"},
+        "AUDIO_LENGTH": {0: "batch"},
+        "AUDIO_OFFSETS": {0: "batch"},
+        "FEATURES": {0: "batch", 1: "steps"},
+        "FEATURE_LENGTH": {0: "batch"},
+        "SPEECH": {0: "batch", 1: "steps"},
     }
     names = ["AUDIO", "AUDIO_LENGTH", "AUDIO_OFFSETS"]
     export(Preprocess(network), example, path, names, ["FEATURES", "FEATURE_LENGTH", "SPEECH"], axes)
@@ -98,8 +114,10 @@ def export_preprocess(network: Network, path: str) -> None:
 def export_inference(network: Network, path: str) -> None:
     example = (torch.randn(2, 203, MELS), torch.tensor([[203], [150]], dtype=torch.int32))
     axes = {
-        "FEATURES": {0: "batch", 1: "steps"}, "FEATURE_LENGTH": {0: "batch"},
-        "LOGITS": {0: "batch", 1: "frames"}, "FRAMES": {0: "batch"},
+        "FEATURES": {0: "batch", 1: "steps"},
+        "FEATURE_LENGTH": {0: "batch"},
+        "LOGITS": {0: "batch", 1: "frames"},
+        "FRAMES": {0: "batch"},
     }
     export(Inference(network), example, path, ["FEATURES", "FEATURE_LENGTH"], ["LOGITS", "FRAMES"], axes)
     shrink.name_weights(path, network)
@@ -169,15 +187,26 @@ def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--network", help="the checkpoint; without it an untrained network is written")
     options.add_argument("--repository", default="../repository")
+    options.add_argument(
+        "--recover", action="store_true", help="only write the graph of a stream, from the shipped weights"
+    )
     options.add_argument("--work", default="work/export")
     chosen = options.parse_args()
     torch.manual_seed(17)
     network = Network().eval()
     if chosen.network:
-        network.load_state_dict(torch.load(chosen.network, map_location="cpu"))
+        network.load_state_dict(torch.load(chosen.network, map_location="cpu", weights_only=True))
+    work = lambda name: f"{chosen.work}/{name}.onnx"
+    shipped = lambda name: f"{chosen.repository}/{name}/1/model.onnx"
+    if chosen.recover:
+        network.load_state_dict(
+            shrink.recover(shipped("asr_inference_fp16")) | dict(network.named_buffers()), strict=False
+        )
+        with torch.no_grad():
+            export_stream(network, work("step"))
+        prove_stream(shipped("asr_inference_fp16"), work("step"), 2e-3)
+        return
     with torch.no_grad():
-        work = lambda name: f"{chosen.work}/{name}.onnx"
-        shipped = lambda name: f"{chosen.repository}/{name}/1/model.onnx"
         export_inference(network, work("whole"))
         export_stream(network, work("step"))
         export_preprocess(network, shipped("vad_preprocess"))

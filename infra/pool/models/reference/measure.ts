@@ -44,7 +44,10 @@ const sessions = {
 async function createDecoders(): Promise<Record<string, WordDecoder>> {
   const read = (file: string) => readFile(path.join(repository, 'reference-en', file));
   const tokens = (await read('tokens.txt')).toString().trimEnd().split('\n');
-  const lexicon = gunzipSync(await read('lexicon.txt.gz')).toString().trimEnd().split('\n');
+  const lexicon = gunzipSync(await read('lexicon.txt.gz'))
+    .toString()
+    .trimEnd()
+    .split('\n');
   const languageModel = gunzipSync(await read('words.lm.gz')).toString();
   const plain = { tokens, blank: 0, wordBoundary: 1 };
   return {

@@ -9,85 +9,18 @@ batches; only gradients are shared. The learning rate follows the clock, not a c
 import argparse
 import copy
 import math
-import multiprocessing
 import os
-import queue
 import random
 import time
 
-import numpy as np
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 
 import augment
-import voices
-from network import RATE, TOKENS, Network
-
-INDEX = {token: number for number, token in enumerate(TOKENS)}
-LONGEST = 15 * RATE
-PACK = 40  # utterances handed over at once
-
-
-def text_for(rng: random.Random, sentences: list[str], words: list[str]) -> str:
-    draw = rng.random()
-    if draw < 0.15:  # words out of context: the letters must come from the sound
-        return " ".join(rng.choice(words) for _ in range(rng.randint(1, 8)))
-    if draw < 0.25:
-        return rng.choice(sentences) + " " + rng.choice(sentences)
-    return rng.choice(sentences)
-
-
-def speak_forever(out: multiprocessing.Queue, sentences: list[str], words: list[str], seed: int) -> None:
-    os.nice(5)
-    rng = random.Random(seed)
-    espeak, flite = voices.Espeak(), voices.Flite(voices.FLITE_TRAINED)
-    while True:
-        sounds, texts = [], []
-        while len(sounds) < PACK:
-            # flite's statistical voices take ten times as long as the others: a tenth of the utterances
-            # already is most of the work.
-            drawn = rng.random()
-            if drawn < 0.6:
-                espeak.voice(*voices.espeak_setting(rng, voices.TRAINED))
-                speak = espeak.speak
-            else:
-                name = "kal16 kal" if drawn < 0.72 else "slt awb"
-                speak = lambda text, setting=voices.flite_setting(rng, name.split()): flite.speak(
-                    setting[0], text, setting[1], setting[2]
-                )
-            for _ in range(2):
-                text = text_for(rng, sentences, words)
-                sound = speak(text)
-                if RATE // 4 < len(sound) < LONGEST:
-                    sounds.append(sound)
-                    texts.append(text)
-        out.put((np.concatenate(sounds), [len(s) for s in sounds], texts))
-
-
-class Speakers:
-    def __init__(self, count: int, seed: int, sentences: list[str], words: list[str]) -> None:
-        self.out = multiprocessing.Queue(400)
-        self.begin = lambda number: multiprocessing.Process(
-            target=speak_forever, args=(self.out, sentences, words, number), daemon=True
-        )
-        self.seed = seed
-        self.all = [self.begin(seed + number) for number in range(count)]
-        for process in self.all:
-            process.start()
-
-    def collect(self, pool: augment.Pool, most: int) -> None:
-        for _ in range(most):
-            try:
-                sound, lengths, texts = self.out.get_nowait()
-            except queue.Empty:
-                break
-            pool.add(torch.from_numpy(sound), lengths, [[INDEX[c] for c in text] for text in texts])
-        for number, process in enumerate(self.all):
-            if not process.is_alive():  # a voice library crashed; another speaker takes the place
-                self.seed += 1000
-                self.all[number] = self.begin(self.seed + number)
-                self.all[number].start()
+from errors import test_sets, word_errors
+from network import RATE, Network
+from speakers import Speakers
 
 
 def batch_from(pool: augment.Pool, frontend, size: int, rng: random.Random):
@@ -117,51 +50,6 @@ def loss_of(scores, halfway, counts, labels):
     return top.mean(), half.mean()
 
 
-def distance(a: list[str], b: list[str]) -> int:
-    row = list(range(len(b) + 1))
-    for i, x in enumerate(a, 1):
-        last, row[0] = row[0], i
-        for j, y in enumerate(b, 1):
-            last, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, last + (x != y))
-    return row[-1]
-
-
-def greedy(scores, frames) -> list[str]:
-    best = scores.argmax(-1).tolist()
-    texts = []
-    for letters, count in zip(best, frames.tolist()):
-        kept = [c for i, c in enumerate(letters[:count]) if c and (i == 0 or c != letters[i - 1])]
-        texts.append("".join(TOKENS[c] for c in kept))
-    return texts
-
-
-def test_sets(sentences: list[str]) -> dict[str, list[tuple[str, np.ndarray]]]:
-    rng = random.Random(4)
-    espeak, flite = voices.Espeak(), voices.Flite(["slt", "rms"])
-    sets: dict[str, list[tuple[str, np.ndarray]]] = {"espeak": [], "slt": [], "rms": []}
-    for text in sentences[:150]:
-        espeak.voice(*voices.espeak_setting(rng, voices.HELD_OUT))
-        sets["espeak"].append((text, espeak.speak(text)))
-        for name in ("slt", "rms"):
-            sets[name].append((text, flite.speak(name, text, 1.0, 0)))
-    return sets
-
-
-@torch.no_grad()
-def word_errors(network, frontend, examples, device) -> float:
-    wrong = total = 0
-    for start in range(0, len(examples), 50):
-        part = examples[start : start + 50]
-        size = max(len(sound) for _, sound in part)
-        sound = torch.stack([F.pad(torch.from_numpy(s).float() / 32768, (0, size - len(s))) for _, s in part])
-        counts = torch.tensor([(len(s) - 400) // 160 + 1 for _, s in part], device=device)
-        scores, frames, _ = network(frontend(sound.to(device)), counts)
-        for (text, _), heard in zip(part, greedy(scores, frames)):
-            wrong += distance(heard.split(), text.split())
-            total += len(text.split())
-    return wrong / total
-
-
 def save(network, path: str) -> None:
     """In 16 bits: what the shipped file holds anyway."""
     parameters = dict(network.named_parameters())
@@ -186,7 +74,9 @@ def main() -> None:
     sentences = open(f"{chosen.text}/train.txt").read().splitlines()
     unseen = open(f"{chosen.text}/test.txt").read().splitlines()
     words = [line.split()[0] for line in open(f"{chosen.text}/words.txt")]
-    speakers = Speakers(chosen.speakers, int(began) % 10_000_000 + rank * 100, sentences, words)  # before CUDA is touched
+    speakers = Speakers(
+        chosen.speakers, int(began) % 10_000_000 + rank * 100, sentences, words
+    )  # before CUDA is touched
 
     cuda = torch.cuda.is_available()
     device = torch.device(f"cuda:{rank}" if cuda else "cpu")
@@ -198,7 +88,7 @@ def main() -> None:
     torch.manual_seed(17)
     network = Network().to(device)
     if chosen.resume:
-        network.load_state_dict(torch.load(chosen.resume, map_location=device))
+        network.load_state_dict(torch.load(chosen.resume, map_location=device, weights_only=True))
     torch.manual_seed(1000 + rank)
     average = copy.deepcopy(network).eval()
     frontend = network.frontend
@@ -208,7 +98,9 @@ def main() -> None:
     others = [p for p in network.parameters() if p.dim() <= 1]
     optimiser = torch.optim.AdamW(
         [{"params": decayed, "weight_decay": 0.02}, {"params": others, "weight_decay": 0.0}],
-        lr=chosen.rate, betas=(0.9, 0.98), fused=cuda,
+        lr=chosen.rate,
+        betas=(0.9, 0.98),
+        fused=cuda,
     )
     parameters = decayed + others
     while len(pool.spans) < 3000:
@@ -259,7 +151,9 @@ def main() -> None:
             shown = time.time()
             average.frontend.load_state_dict(frontend.state_dict())
             wers = {name: round(word_errors(average, frontend, part, device), 4) for name, part in tests.items()}
-            print(f"{shown - began:.0f} s step {step} loss {loss.item():.3f} pool {pool.hours():.0f} h {wers}", flush=True)
+            print(
+                f"{shown - began:.0f} s step {step} loss {loss.item():.3f} pool {pool.hours():.0f} h {wers}", flush=True
+            )
             save(average, f"{chosen.out}/network.pt")
     if rank == 0:
         average.frontend.load_state_dict(frontend.state_dict())

@@ -13,7 +13,17 @@ from scipy.signal import resample_poly
 
 RATE = 16000
 
-ACCENTS = ["en-us", "en-us", "en", "en-gb-scotland", "en-gb-x-rp", "en-gb-x-gbclan", "en-gb-x-gbcwmd", "en-029", "en-us-nyc"]
+ACCENTS = [
+    "en-us",
+    "en-us",
+    "en",
+    "en-gb-scotland",
+    "en-gb-x-rp",
+    "en-gb-x-gbclan",
+    "en-gb-x-gbcwmd",
+    "en-029",
+    "en-us-nyc",
+]
 TRAINED = (
     " m1 m2 m3 m4 m5 m6 m8 f1 f2 f3 f4 klatt klatt2 klatt3 klatt5 klatt6 Alex Alicia Andrea Andy Annie "
     "Denis Diogo Gene Henrique Hugo Jacky Lee Marco Mario Michael Mike Storm Tweaky adam anika announcer antonio "
