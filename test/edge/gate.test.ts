@@ -94,15 +94,25 @@ describe('A1 the outbox', () => {
     });
   });
 
-  it('a full one refuses a strict tenant and serves a buffered one', async () => {
+  it('a full one refuses a strict tenant; a buffered one is served, and a gap is written', async () => {
     const gate = freshGate();
-    await runInDurableObject<Gate, void>(gate, (instance, state) => {
-      const small = new Outbox(state.storage.sql, 1);
-      small.add([attempt('first')], 0);
-      const withSmall = Object.assign(Object.create(instance), {}) as Gate;
-      expect(small.full).toBe(true);
-      expect(withSmall).toBeDefined();
+    await gate.record([attempt('first')]);
+    await runInDurableObject<Gate, void>(gate, (_, { storage }) => {
+      const last = limits.auditOutboxEvents.value;
+      storage.sql.exec(
+        'WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < ?) INSERT INTO ev SELECT i, ?, 0 FROM n',
+        last,
+        '{}',
+      );
+      storage.sql.exec('UPDATE meta SET next = ?', last + 1);
     });
+    await evictDurableObject(gate);
+    const strict = await gate.take({ id: 'one', allowance }, 'strict', [attempt('one')]);
+    expect(strict).toMatchObject({ ok: false, refusal: { reason: 'audit_unavailable' } });
+    expect((await gate.take({ id: 'two', allowance }, 'buffered', [attempt('two')])).ok).toBe(true);
+    const { rows } = await gate.outbox(limits.auditOutboxEvents.value, 10);
+    expect(rows.map(({ event }) => (event as AuditEvent).type)).toEqual(['gap', 'inference.attempt']);
+    expect(rows[0]?.event).toMatchObject({ lost: limits.auditOutboxEvents.value / 100, from: 1 });
   });
 
   it('pages', async () => {

@@ -1,0 +1,118 @@
+import { importJWK, SignJWT } from 'jose';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { authenticate, authenticatePool } from '../../edge/tenant/authenticate.ts';
+import { keys, makePoolToken, makeToken } from './authority.ts';
+import { AUDIENCE, ISSUER, publicHalf } from './bindings.ts';
+import { makeSettings } from './settings-double.ts';
+
+const URL_OF_KEYS = 'https://issuer.test/keys';
+const remote = () =>
+  makeSettings({ ISSUERS: JSON.stringify([{ issuer: ISSUER, audience: AUDIENCE, jwksUrl: URL_OF_KEYS }]) }).issuers;
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+});
+
+describe('C4 keys that the issuer publishes', () => {
+  it('are fetched once and used again', async () => {
+    const asked: string[] = [];
+    vi.stubGlobal('fetch', async (url: string) => {
+      asked.push(String(url));
+      return Response.json({ keys: [publicHalf(keys.issuer)] });
+    });
+    const issuers = remote();
+    for (let n = 0; n < 3; n += 1) {
+      // Different tokens, so that the cache of verified ones does not answer.
+      const claims = await authenticate(`Bearer ${await makeToken({ jti: `${n}` })}`, issuers, Date.now());
+      expect(claims).toMatchObject({ ok: true, value: { tenant: 'acme' } });
+    }
+    expect(asked).toEqual([URL_OF_KEYS]);
+  });
+
+  it('cannot be had: nobody is let in, and the record says why', async () => {
+    vi.stubGlobal('fetch', async () => {
+      throw new TypeError('Network connection lost.');
+    });
+    const claims = await authenticate(`Bearer ${await makeToken({ jti: 'x' })}`, remote(), Date.now());
+    expect(claims).toMatchObject({
+      ok: false,
+      refusal: { reason: 'token_invalid', detail: 'keys of the issuer are not available' },
+    });
+  });
+});
+
+describe('C4 algorithms are pinned per issuer', () => {
+  it('a token in another algorithm is refused, whatever its key', async () => {
+    const { issuers } = makeSettings({
+      ISSUERS: JSON.stringify([
+        { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [publicHalf(keys.attestation)] }, algorithms: ['ES256'] },
+      ]),
+    });
+    const token = await new SignJWT({ tenant: 'acme', scope: 'transcribe', zones: ['eu'] })
+      .setProtectedHeader({ alg: 'RS256', kid: keys.attestation.kid as string })
+      .setIssuer(ISSUER)
+      .setAudience(AUDIENCE)
+      .setExpirationTime('5m')
+      .sign(await importJWK(keys.attestation, 'RS256'));
+    expect(await authenticate(`Bearer ${token}`, issuers, Date.now())).toMatchObject({
+      ok: false,
+      refusal: { reason: 'token_invalid' },
+    });
+  });
+
+  it('a secret derived from the public key is no key', async () => {
+    const { issuers } = makeSettings({});
+    const secret = new TextEncoder().encode(JSON.stringify(publicHalf(keys.issuer)));
+    const token = await new SignJWT({ tenant: 'acme', scope: 'transcribe', zones: ['eu'] })
+      .setProtectedHeader({ alg: 'HS256', kid: keys.issuer.kid as string })
+      .setIssuer(ISSUER)
+      .setAudience(AUDIENCE)
+      .setExpirationTime('5m')
+      .sign(secret);
+    expect(await authenticate(`Bearer ${token}`, issuers, Date.now())).toMatchObject({
+      ok: false,
+      refusal: { reason: 'token_invalid' },
+    });
+  });
+});
+
+describe('C4 one issuer for two audiences', () => {
+  it('a token for either is let in', async () => {
+    const row = { issuer: ISSUER, jwks: { keys: [publicHalf(keys.issuer)] } };
+    const { issuers } = makeSettings({
+      ISSUERS: JSON.stringify([
+        { ...row, audience: 'first' },
+        { ...row, audience: 'second' },
+      ]),
+    });
+    for (const aud of ['first', 'second']) {
+      expect((await authenticate(`Bearer ${await makeToken({ aud })}`, issuers, Date.now())).ok).toBe(true);
+    }
+    expect(await authenticate(`Bearer ${await makeToken({ aud: 'third' })}`, issuers, Date.now())).toMatchObject({
+      refusal: { reason: 'audience_wrong' },
+    });
+  });
+});
+
+describe('C5 the token of an agent', () => {
+  it('names its pool and zone', async () => {
+    const { issuers } = makeSettings({});
+    const token = `Bearer ${await makePoolToken('aks-test', 'eu')}`;
+    expect(await authenticatePool(token, issuers, Date.now())).toMatchObject({
+      ok: true,
+      value: { pool: 'aks-test', zone: 'eu' },
+    });
+    expect(await authenticate(token, issuers, Date.now())).toMatchObject({
+      ok: false,
+      refusal: { reason: 'token_invalid' },
+    });
+  });
+
+  it.each([[undefined], [''], ['Basic abc'], ['Bearer a.b'], [`Bearer ${'a'.repeat(9_000)}.b.c`]])(
+    '%s is none',
+    async (header) => {
+      const refused = await authenticatePool(header, makeSettings({}).issuers, Date.now());
+      expect(refused.ok).toBe(false);
+    },
+  );
+});
