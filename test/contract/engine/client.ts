@@ -22,6 +22,18 @@ export async function eventually<T>(look: () => Promise<T>, good: (seen: T) => b
   }
 }
 
+/** What is seen once it stays the same: an engine may count a request a moment after it has answered it. */
+export async function settled<T>(look: () => Promise<T>): Promise<T> {
+  let seen = await look();
+  for (let same = 0; same < 3; same++) {
+    await sleep(10);
+    const next = await look();
+    if (JSON.stringify(next) !== JSON.stringify(seen)) same = -1;
+    seen = next;
+  }
+  return seen;
+}
+
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
@@ -98,10 +110,13 @@ export function floats({ outputs }: InferResponse, name: string): number[] {
   return [...values.value];
 }
 
-export async function statistics(engine: Running, model: string): Promise<ModelStatistics> {
+async function statisticsNow(engine: Running, model: string): Promise<ModelStatistics> {
   const reply = await get(engine, `/v2/models/${model}/stats`);
   return statisticsMessage.parse(jsonOf(reply)).model_stats[0]!;
 }
+
+export const statistics = (engine: Running, model: string): Promise<ModelStatistics> =>
+  settled(() => statisticsNow(engine, model));
 
 /** How often batches of each size ran: size → executions. */
 export async function batchCounts(engine: Running, model: string): Promise<Record<number, number>> {
@@ -121,6 +136,10 @@ export async function metric({ metricsUrl }: Running, name: string, labels: Reco
   return 0;
 }
 
+/** A counter of the metrics page once it stands still. */
+export const counter = (engine: Running, name: string, labels: Record<string, string>): Promise<number> =>
+  settled(() => metric(engine, name, labels));
+
 export const pending = (engine: Running, model: string): Promise<number> =>
   metric(engine, 'nv_inference_pending_request_count', { model });
 
@@ -137,14 +156,14 @@ export const untilPending = (engine: Running, model: string, count: number): Pro
  */
 export async function whileBusy<T>(engine: Running, model: string, arrange: () => Promise<T>): Promise<T> {
   for (let turns = 200_000; turns <= 3_200_000; turns *= 4) {
-    const executed = (await statistics(engine, model)).execution_count;
+    const executed = (await statisticsNow(engine, model)).execution_count;
     const blocker = askInfer(engine, model, [row('X', turns)], { parameters: { priority: 1 } });
     await untilPending(engine, model, 0);
     const result = await arrange().then(
       (value) => ({ value }),
       (error: unknown) => ({ error }),
     );
-    const inTime = (await statistics(engine, model)).execution_count === executed;
+    const inTime = (await statisticsNow(engine, model)).execution_count === executed;
     expect((await blocker).status).toBe(200);
     if (inTime && 'error' in result) throw result.error;
     if (inTime && 'value' in result) return result.value;

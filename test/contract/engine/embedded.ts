@@ -39,8 +39,7 @@ export async function startEmbedded(
 
 export const embedded: Implementation = {
   name: 'embedded',
-  lacks: {},
-  oddities: { badShape: 400, notJson: 400, unknownLoad: 404, loadFailed: 400 },
+  differences: {},
   async start(): Promise<Running> {
     const folder = await mkdtemp(path.join(tmpdir(), 'auricle-engine-'));
     await writeRepository(folder, testModels);

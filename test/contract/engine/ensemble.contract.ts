@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { askInfer, errorOf, floats, infer, metric, row, statistics } from './client.ts';
+import { askInfer, counter, errorOf, floats, infer, row, statistics } from './client.ts';
 import type { Contract } from './implementation.ts';
 
 const inputs = [row('P', 1, 2), row('Q', 10, 20)];
@@ -15,11 +15,11 @@ export const ensembleContract: Contract = (_implementation, engine) =>
 
     it('A18: the models it is made of count its work, and it counts its own requests', async () => {
       const before = await statistics(engine(), 'add');
-      const whole = await metric(engine(), 'nv_inference_request_success', { model: 'twice' });
+      const whole = await counter(engine(), 'nv_inference_request_success', { model: 'twice' });
       await infer(engine(), 'twice', inputs);
       const after = await statistics(engine(), 'add');
       expect(after.inference_count - before.inference_count).toBe(2);
-      expect(await metric(engine(), 'nv_inference_request_success', { model: 'twice' })).toBe(whole + 1);
+      expect(await counter(engine(), 'nv_inference_request_success', { model: 'twice' })).toBe(whole + 1);
     });
 
     it('A18: a batch travels through all steps', async () => {

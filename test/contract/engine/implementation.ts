@@ -1,25 +1,64 @@
 import { it } from 'vitest';
 import type { TestModel } from './test-models.ts';
 
-/** What an engine may lack; each absence carries the reason that the skipped test shows. */
-export type Topic =
-  | 'onnx'
-  | 'json'
-  | 'raw'
-  | 'compression'
-  | 'not honoured'
-  | 'strict config'
-  | 'lasting counters'
-  | 'poisoned batch'
-  | 'sequence refusal';
-
-/** Where engines are known to answer differently; the embedded engine gives the sane answer. */
-export interface Oddities {
-  readonly badShape: number;
+/** Where engines are known to answer differently. */
+export interface Answers {
+  /** Status when values do not fill the shape that is given for them. */
+  readonly unfilledShape: number;
+  /** Status of a body that is not JSON. */
   readonly notJson: number;
+  /** Whether a body, or what it unpacks to, may be refused for its size alone. */
+  readonly largeBody: 'refused' | 'read';
+  /** What becomes of a waiting request whose client went away. */
+  readonly abandoned: 'dropped' | 'served';
+  /** Whether a request that found the queue full counts as a rejection. */
+  readonly rejection: 'counted' | 'forgotten';
+  /** What a request counts as that the network itself failed on. */
+  readonly failure: 'failure' | 'success';
+  /** When the answer to an unload comes. */
+  readonly unload: 'done' | 'begun';
+  /** How an ensemble comes back whose part was unloaded and loaded again. */
+  readonly ensemble: 'by itself' | 'when it is loaded';
+  /** Whether the index says which part an ensemble is down for. */
+  readonly downReason: 'names the part' | 'unloaded';
+  /** What an ensemble does when its new configuration does not fit its parts. */
+  readonly misfit: 'keeps the old one' | 'goes down';
+  /** When a configuration that came with a load ends. */
+  readonly override: 'next load' | 'unload';
+  /** Status of a load of a model that is not in the repository. */
   readonly unknownLoad: number;
-  readonly loadFailed: number;
+  /** What a load says about a config.pbtxt that cannot be read, and its status. */
+  readonly unreadable: { readonly status: number; readonly says: RegExp };
+  /** What becomes of settings that only a GPU can honour, on a machine without one. */
+  readonly gpuSettings: 'reported' | 'refused';
+  /** What becomes of models with sequence batching. */
+  readonly sequences: 'refused' | 'served';
+  /** Counters of a model that was unloaded and loaded again. */
+  readonly counters: 'go on' | 'start again';
 }
+
+/** The embedded engine's answers, which are the ones to wish for. */
+const wished: Answers = {
+  unfilledShape: 400,
+  notJson: 400,
+  largeBody: 'refused',
+  abandoned: 'dropped',
+  rejection: 'counted',
+  failure: 'failure',
+  unload: 'done',
+  ensemble: 'by itself',
+  downReason: 'names the part',
+  misfit: 'keeps the old one',
+  override: 'next load',
+  unknownLoad: 404,
+  unreadable: { status: 400, says: /line \d+: ModelConfig has no field 'max_bach_size'/ },
+  gpuSettings: 'reported',
+  sequences: 'refused',
+  counters: 'go on',
+};
+
+/** What an implementation answers instead, and why. A difference that is not there fails the suite like any other. */
+export type Differences = { readonly [K in keyof Answers]?: { readonly answer: Answers[K]; readonly why: string } };
 
 export interface Running {
   /** Without a slash at the end. */
@@ -33,17 +72,21 @@ export interface Running {
 /** An engine that the suite can be run on. It starts with every model of `test-models.ts` loaded. */
 export interface Implementation {
   readonly name: string;
-  readonly lacks: Partial<Record<Topic, string>>;
-  readonly oddities: Oddities;
+  readonly differences: Differences;
   start(): Promise<Running>;
 }
 
 /** Declares a contract's tests for one implementation. `engine` may be called inside tests only. */
 export type Contract = (implementation: Implementation, engine: () => Running) => void;
 
-/** A test that an implementation may be unable to pass; the skip says why. */
-export function where(implementation: Implementation, topic: Topic, name: string, test: () => Promise<void>): void {
-  const reason = implementation.lacks[topic];
-  if (reason === undefined) it(name, test);
-  else it.skip(`${name} — skipped: ${reason}`, test);
+/** A test of something that engines do differently; where this one does, the test's name says why. */
+export function differing<K extends keyof Answers>(
+  { differences }: Implementation,
+  question: K,
+  name: string,
+  test: (expected: Answers[K]) => Promise<void>,
+): void {
+  const difference = differences[question];
+  if (difference) it(`${name} — differs: ${difference.why}`, () => test(difference.answer));
+  else it(name, () => test(wished[question]));
 }

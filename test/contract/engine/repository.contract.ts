@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { repositoryIndex } from '../../../shared/kserve/repository.ts';
-import { askInfer, errorOf, eventually, get, infer, jsonOf, metric, post, row } from './client.ts';
-import { type Contract, type Running, where } from './implementation.ts';
+import { askInfer, counter, errorOf, eventually, get, infer, jsonOf, post, row } from './client.ts';
+import { type Contract, differing, type Running } from './implementation.ts';
 import { testModels } from './test-models.ts';
 
 async function stateOf(engine: Running, model: string) {
@@ -28,8 +28,9 @@ export const repositoryContract: Contract = (implementation, engine) =>
       for (const name of Object.keys(testModels)) expect(names).toContain(name);
     });
 
-    it('unloads, says so, and loads again', async () => {
+    differing(implementation, 'unload', 'unloads, says so, and loads again', async (expected) => {
       expect((await unload(engine(), 'identity_bool')).status).toBe(200);
+      if (expected === 'done') expect((await stateOf(engine(), 'identity_bool'))?.state).toBe('UNAVAILABLE');
       const gone = await untilState(engine(), 'identity_bool', 'UNAVAILABLE');
       expect(gone?.reason).toBe('unloaded');
       expect((await get(engine(), '/v2/models/identity_bool/ready')).status).toBe(400);
@@ -52,102 +53,148 @@ export const repositoryContract: Contract = (implementation, engine) =>
       await untilState(engine(), 'later', 'UNAVAILABLE');
     });
 
-    it('A18: an ensemble goes down with a model it is made of, and comes back with it', async () => {
+    const together = 'A18: an ensemble goes down with a model it is made of, and comes back with it';
+    differing(implementation, 'ensemble', together, async (expected) => {
       expect((await unload(engine(), 'add')).status).toBe(200);
       await untilState(engine(), 'add', 'UNAVAILABLE');
-      const down = await untilState(engine(), 'twice', 'UNAVAILABLE');
-      expect(down?.reason).toContain('add');
+      await untilState(engine(), 'twice', 'UNAVAILABLE');
+      expect((await askInfer(engine(), 'twice', [row('P', 1), row('Q', 1)])).status).toBeGreaterThanOrEqual(400);
       expect((await load(engine(), 'add')).status).toBe(200);
-      expect((await load(engine(), 'twice')).status).toBe(200);
+      if (expected === 'when it is loaded') {
+        expect((await stateOf(engine(), 'twice'))?.state).toBe('UNAVAILABLE');
+        expect((await load(engine(), 'twice')).status).toBe(200);
+      }
       await untilState(engine(), 'twice', 'READY');
       expect((await infer(engine(), 'twice', [row('P', 1), row('Q', 1)])).outputs).toHaveLength(2);
     });
 
-    it('A18: an ensemble that no longer fits its parts does not replace the one that does', async () => {
-      const good = testModels.twice!;
-      await engine().put({
-        twice: { config: good.config.replace('key: "SUM" value: "half"', 'key: "SUM" value: "lost"') },
+    differing(implementation, 'downReason', 'A18: the index says why an ensemble is down', async (expected) => {
+      await unload(engine(), 'add');
+      const down = await untilState(engine(), 'twice', 'UNAVAILABLE');
+      if (expected === 'names the part') expect(down?.reason).toContain('add');
+      else expect(down?.reason).toBe(expected);
+      await untilState(engine(), 'add', 'UNAVAILABLE');
+      await load(engine(), 'add');
+      await load(engine(), 'twice');
+      await untilState(engine(), 'twice', 'READY');
+    });
+
+    const misfits: [string, string, string][] = [
+      ['a step takes what no step gives', 'key: "SUM" value: "half"', 'key: "SUM" value: "lost"'],
+      ['a step takes an input that its model lacks', 'key: "A" value: "half"', 'key: "NONE" value: "half"'],
+    ];
+    for (const [what, from, to] of misfits) {
+      const name = `A18: an ensemble that no longer fits does not replace the one that does: ${what}`;
+      differing(implementation, 'misfit', name, async (expected) => {
+        const good = testModels.twice!;
+        await engine().put({ twice: { config: good.config.replace(from, to) } });
+        expect((await load(engine(), 'twice')).status).toBeGreaterThanOrEqual(400);
+        const status = (await askInfer(engine(), 'twice', [row('P', 1), row('Q', 1)])).status;
+        if (expected === 'keeps the old one') expect(status).toBe(200);
+        await engine().put({ twice: good });
+        expect((await load(engine(), 'twice')).status).toBe(200);
+        expect((await infer(engine(), 'twice', [row('P', 1), row('Q', 1)])).outputs).toHaveLength(2);
       });
-      const reply = await load(engine(), 'twice');
-      expect(reply.status).toBe(implementation.oddities.loadFailed);
-      expect(errorOf(reply)).toContain('half');
-      expect((await infer(engine(), 'twice', [row('P', 1), row('Q', 1)])).outputs).toHaveLength(2);
-      await engine().put({ twice: good });
-      expect((await load(engine(), 'twice')).status).toBe(200);
-    });
+    }
 
-    it('takes a configuration with the load, until the next load without one', async () => {
-      const config = jsonOf(await get(engine(), '/v2/models/identity_int64/config')) as Record<string, unknown>;
-      const changed = JSON.stringify({ ...config, max_batch_size: 2 });
+    const overriding = 'takes a configuration with the load, until the next load without one';
+    differing(implementation, 'override', overriding, async (expected) => {
+      const largest = async () => jsonOf(await get(engine(), '/v2/models/identity_int64/config'));
+      const changed = JSON.stringify({ ...((await largest()) as object), max_batch_size: 2 });
       expect((await load(engine(), 'identity_int64', { config: changed })).status).toBe(200);
-      expect(jsonOf(await get(engine(), '/v2/models/identity_int64/config'))).toMatchObject({ max_batch_size: 2 });
+      expect(await largest()).toMatchObject({ max_batch_size: 2 });
       expect((await load(engine(), 'identity_int64')).status).toBe(200);
-      expect(jsonOf(await get(engine(), '/v2/models/identity_int64/config'))).toMatchObject({ max_batch_size: 8 });
+      expect(await largest()).toMatchObject({ max_batch_size: expected === 'next load' ? 8 : 2 });
+      await unload(engine(), 'identity_int64');
+      await untilState(engine(), 'identity_int64', 'UNAVAILABLE');
+      expect((await load(engine(), 'identity_int64')).status).toBe(200);
+      expect(await largest()).toMatchObject({ max_batch_size: 8 });
     });
 
-    it('refuses an unknown model and unknown parameters', async () => {
-      expect((await load(engine(), 'nobody')).status).toBe(implementation.oddities.unknownLoad);
+    differing(implementation, 'unknownLoad', 'refuses an unknown model and unknown parameters', async (status) => {
+      expect((await load(engine(), 'nobody')).status).toBe(status);
       expect((await load(engine(), 'add', { surprise: 'x' })).status).toBeGreaterThanOrEqual(400);
       expect((await unload(engine(), 'nobody')).status).toBe(200);
     });
 
-    where(implementation, 'strict config', 'refuses a field it does not know, with line and name', async () => {
-      await engine().put({ odd: { ...base, config: `${base.config}\nmax_bach_size: 4` } });
-      const reply = await load(engine(), 'odd');
-      expect(reply.status).toBe(implementation.oddities.loadFailed);
-      expect(errorOf(reply)).toMatch(/line \d+: ModelConfig has no field 'max_bach_size'/);
-      expect((await stateOf(engine(), 'odd'))?.reason).toContain('max_bach_size');
-      await unload(engine(), 'odd');
-    });
+    differing(
+      implementation,
+      'unreadable',
+      'refuses a field it does not know, with line and name',
+      async (expected) => {
+        await engine().put({ odd: { ...base, config: `${base.config}\nmax_bach_size: 4` } });
+        const reply = await load(engine(), 'odd');
+        expect(reply.status).toBe(expected.status);
+        expect(errorOf(reply)).toMatch(expected.says);
+        expect((await stateOf(engine(), 'odd'))?.state).not.toBe('READY');
+        await unload(engine(), 'odd');
+      },
+    );
 
     it('keeps serving the old model when its successor does not load', async () => {
       const good = testModels.identity_fp16!;
       await engine().put({ identity_fp16: { ...good, config: good.config.replaceAll('TYPE_FP16', 'TYPE_FP64') } });
       const reply = await load(engine(), 'identity_fp16');
-      expect(reply.status).toBe(implementation.oddities.loadFailed);
+      expect(reply.status).toBe(400);
       const tensor = { name: 'X', datatype: 'FP16' as const, shape: [1, 1], bytes: Uint8Array.of(0, 60) };
       expect((await infer(engine(), 'identity_fp16', [tensor])).outputs).toHaveLength(1);
       await engine().put({ identity_fp16: good });
       expect((await load(engine(), 'identity_fp16')).status).toBe(200);
     });
 
-    where(implementation, 'not honoured', 'accepts what only a GPU can do, and reports it', async () => {
+    differing(implementation, 'gpuSettings', 'accepts what only a GPU can do, and reports it', async (expected) => {
       const wishes = `instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]
 optimization { execution_accelerators { gpu_execution_accelerator : [ { name : "tensorrt" parameters { key: "precision_mode" value: "FP16" } } ] } cuda { graphs: true } }
 response_cache { enable: true }`;
       await engine().put({ gpu: { ...base, config: `${base.config}\n${wishes}` } });
-      expect((await load(engine(), 'gpu')).status).toBe(200);
-      const { not_honoured: list } = jsonOf(await get(engine(), '/v2/models/gpu/config')) as { not_honoured: string[] };
-      for (const word of ['KIND_GPU', 'gpus', 'tensorrt', 'cuda', 'response_cache']) {
-        expect(
-          list.some((text) => text.includes(word)),
-          word,
-        ).toBe(true);
+      const reply = await load(engine(), 'gpu');
+      if (expected === 'refused') {
+        expect(reply.status).toBe(400);
+        expect(errorOf(reply)).toContain('gpu');
+      } else {
+        expect(reply.status).toBe(200);
+        const { not_honoured: list } = jsonOf(await get(engine(), '/v2/models/gpu/config')) as {
+          not_honoured: string[];
+        };
+        for (const word of ['KIND_GPU', 'gpus', 'tensorrt', 'cuda', 'response_cache'])
+          expect(list.filter((text) => text.includes(word)).length, word).toBeGreaterThan(0);
+        expect((await infer(engine(), 'gpu', [row('X', 4)])).outputs).toHaveLength(1);
       }
-      expect((await infer(engine(), 'gpu', [row('X', 4)])).outputs).toHaveLength(1);
       await unload(engine(), 'gpu');
     });
 
-    where(
-      implementation,
-      'sequence refusal',
-      'refuses a sequence model clearly instead of serving it wrongly',
-      async () => {
-        await engine().put({
-          stateful: { ...base, config: `${base.config}\nsequence_batching { oldest { max_candidate_sequences: 4 } }` },
-        });
-        const reply = await load(engine(), 'stateful');
-        expect(reply.status).toBe(implementation.oddities.loadFailed);
+    const sequences = 'refuses a sequence model clearly instead of serving it wrongly';
+    differing(implementation, 'sequences', sequences, async (expected) => {
+      const batching = 'sequence_batching { oldest { max_candidate_sequences: 4 } }';
+      await engine().put({ stateful: { ...base, config: `${base.config}\n${batching}` } });
+      const reply = await load(engine(), 'stateful');
+      if (expected === 'refused') {
+        expect(reply.status).toBe(400);
         expect(errorOf(reply)).toContain('not yet supported');
-        await unload(engine(), 'stateful');
-      },
-    );
+      } else {
+        expect(reply.status).toBe(200);
+        const ask = (parameters: object) =>
+          askInfer(engine(), 'stateful', [row('X', 1)], { parameters: { sequence_id: 7, ...parameters } });
+        expect((await ask({})).status).toBe(400);
+        expect((await ask({ sequence_start: true })).status).toBe(200);
+        expect((await ask({ sequence_end: true })).status).toBe(200);
+        expect((await ask({})).status).toBe(400);
+      }
+      await unload(engine(), 'stateful');
+    });
 
-    where(implementation, 'lasting counters', 'R14: counters go on after a reload', async () => {
-      await infer(engine(), 'whole', [{ name: 'X', datatype: 'FP32', shape: [2, 1], bytes: new Uint8Array(8) }]);
-      const before = await metric(engine(), 'nv_inference_request_success', { model: 'whole' });
+    differing(implementation, 'counters', 'R14: counters go on after a reload', async (expected) => {
+      const ask = () =>
+        infer(engine(), 'whole', [{ name: 'X', datatype: 'FP32', shape: [2, 1], bytes: new Uint8Array(8) }]);
+      const count = () => counter(engine(), 'nv_inference_request_success', { model: 'whole' });
+      await ask();
+      const before = await count();
+      expect(before).toBeGreaterThan(0);
       await unload(engine(), 'whole');
+      await untilState(engine(), 'whole', 'UNAVAILABLE');
       await load(engine(), 'whole');
-      expect(await metric(engine(), 'nv_inference_request_success', { model: 'whole' })).toBe(before);
+      expect(await count()).toBe(expected === 'go on' ? before : 0);
+      await ask();
+      expect(await count()).toBe(expected === 'go on' ? before + 1 : 1);
     });
   });

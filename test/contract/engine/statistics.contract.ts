@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { statisticsMessage } from '../../../shared/kserve/statistics.ts';
-import { askInfer, get, infer, jsonOf, metric, row, statistics } from './client.ts';
+import { askInfer, counter, get, infer, jsonOf, row, statistics } from './client.ts';
 import type { Contract } from './implementation.ts';
 
 const inputs = [row('A', 1), row('B', 2)];
@@ -25,14 +25,14 @@ export const statisticsContract: Contract = (_implementation, engine) =>
       await infer(engine(), 'add', inputs);
       const { inference_count, execution_count, inference_stats } = await statistics(engine(), 'add');
       const labels = { model: 'add', version: '1' };
-      expect(await metric(engine(), 'nv_inference_request_success', labels)).toBe(inference_stats.success.count);
-      expect(await metric(engine(), 'nv_inference_count', labels)).toBe(inference_count);
-      expect(await metric(engine(), 'nv_inference_exec_count', labels)).toBe(execution_count);
+      expect(await counter(engine(), 'nv_inference_request_success', labels)).toBe(inference_stats.success.count);
+      expect(await counter(engine(), 'nv_inference_count', labels)).toBe(inference_count);
+      expect(await counter(engine(), 'nv_inference_exec_count', labels)).toBe(execution_count);
       for (const stage of ['request', 'queue', 'compute_input', 'compute_infer', 'compute_output']) {
-        expect(await metric(engine(), `nv_inference_${stage}_duration_us`, labels), stage).toBeGreaterThanOrEqual(0);
+        expect(await counter(engine(), `nv_inference_${stage}_duration_us`, labels), stage).toBeGreaterThanOrEqual(0);
       }
-      expect(await metric(engine(), 'nv_inference_request_duration_us', labels)).toBeGreaterThan(0);
-      expect(await metric(engine(), 'nv_inference_pending_request_count', labels)).toBe(0);
+      expect(await counter(engine(), 'nv_inference_request_duration_us', labels)).toBeGreaterThan(0);
+      expect(await counter(engine(), 'nv_inference_pending_request_count', labels)).toBe(0);
     });
 
     it('R14: a request that does not fit is no success and no inference', async () => {
