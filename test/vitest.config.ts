@@ -24,7 +24,7 @@ const node: TestProjectConfiguration = {
     environment: 'node',
     pool: 'forks',
     include: ['test/**/*.test.ts'],
-    exclude: ['test/edge/**', 'test/stack/**', 'test/bench/**', '**/node_modules/**'],
+    exclude: ['test/edge/**', 'test/stack/**', 'test/triton/**', 'test/bench/**', '**/node_modules/**'],
     setupFiles: ['test/hermetic.ts'],
   },
 };
