@@ -13,6 +13,11 @@ export type Arguments = {
   model: string;
   language: string | undefined;
   format: string | undefined;
+  /** Of `load`, as written; the verb says what they may be. */
+  audio: string | undefined;
+  parallel: string;
+  iterations: string;
+  warmUp: string;
 };
 
 export function readArguments(given: string[]): Arguments | { problem: string } {
@@ -28,6 +33,10 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
         model: { type: 'string', default: 'reference-en' },
         language: { type: 'string' },
         format: { type: 'string' },
+        audio: { type: 'string' },
+        parallel: { type: 'string', default: '32' },
+        iterations: { type: 'string', default: '64' },
+        'warm-up': { type: 'string', default: '1' },
       },
     });
     const [verb, ...operands] = positionals;
@@ -42,6 +51,10 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       model: values.model,
       language: values.language,
       format: values.format,
+      audio: values.audio,
+      parallel: values.parallel,
+      iterations: values.iterations,
+      warmUp: values['warm-up'],
     };
   } catch (error) {
     return { problem: (error as Error).message };

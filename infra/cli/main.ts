@@ -2,6 +2,7 @@
 import process from 'node:process';
 import { type Answer, unreachable, wrong } from './answer.ts';
 import { type Arguments, readArguments } from './arguments.ts';
+import * as load from './load.ts';
 import * as models from './models.ts';
 import { findToken } from './token.ts';
 import * as transcribe from './transcribe.ts';
@@ -10,6 +11,7 @@ type Verb = { usage: string; run: (given: Arguments, headers: Record<string, str
 
 const verbs = new Map<string, Verb>([
   ['transcribe', { usage: transcribe.usage, run: transcribe.transcribe }],
+  ['load', { usage: load.usage, run: load.load }],
   ['models', { usage: models.usage, run: models.models }],
 ]);
 

@@ -1,0 +1,60 @@
+// Keys and tokens of the benchmark's edge, as the local stack makes them.
+import path from 'node:path';
+import { importJWK, SignJWT } from 'jose';
+import { keepKey } from '../../../infra/local/identity/keys.ts';
+
+const ISSUER = 'https://bench.auricle.local/issuer';
+const ATTESTATION_ISSUER = 'https://bench.auricle.local/attestation';
+export const ZONE = 'eu';
+export const POOL = 'bench';
+
+/** Never reached: the cost of counting is measured, not the refusal. */
+const BOUNDLESS = 1_000_000_000;
+
+export interface Identity {
+  readonly edgeBindings: Readonly<Record<string, string>>;
+  readonly attestationKeyFile: string;
+  readonly attestationIssuer: string;
+  readonly poolToken: string;
+  tenantToken(tenant: string, audit: 'buffered' | 'strict'): Promise<string>;
+}
+
+export async function makeIdentity(folder: string): Promise<Identity> {
+  const [issuer, attestation, ticket] = await Promise.all([
+    keepKey(path.join(folder, 'identity'), 'issuer', 'ES256'),
+    keepKey(path.join(folder, 'identity'), 'attestation', 'RS256'),
+    keepKey(path.join(folder, 'identity'), 'ticket', 'ES256'),
+  ]);
+  const signKey = await importJWK(issuer.privateKey, 'ES256');
+  const sign = (claims: Record<string, unknown>) =>
+    new SignJWT(claims)
+      .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: issuer.privateKey.kid as string })
+      .setIssuer(ISSUER)
+      .setAudience('auricle')
+      .setSubject('bench')
+      .setIssuedAt()
+      .setExpirationTime('2h')
+      .sign(signKey);
+  const tokenIssuer = { issuer: ISSUER, audience: 'auricle', jwks: issuer.jwks, algorithms: ['ES256'] };
+  const authority = { profile: 'development', issuer: ATTESTATION_ISSUER, jwks: attestation.jwks };
+  return {
+    edgeBindings: {
+      ISSUERS: JSON.stringify([tokenIssuer]),
+      ATTESTATION: JSON.stringify({ issuers: [authority], development: true }),
+      ZONES: JSON.stringify([ZONE]),
+      MODE: 'development',
+      TICKET_KEY: JSON.stringify(ticket.privateKey),
+    },
+    attestationKeyFile: attestation.privateFile,
+    attestationIssuer: ATTESTATION_ISSUER,
+    poolToken: await sign({ scope: 'pool', pool: POOL, zone: ZONE }),
+    tenantToken: (tenant, audit) =>
+      sign({
+        tenant,
+        scope: 'transcribe',
+        zones: [ZONE],
+        audit,
+        allowance: { requestsPerMinute: BOUNDLESS, requestsAtOnce: 4_096, audioSecondsPerDay: BOUNDLESS },
+      }),
+  };
+}

@@ -1,0 +1,15 @@
+-- wrk -s request.lua URL -- BYTES TOKEN UPSTREAM MODEL: one multipart form with a file of BYTES, as OpenAI's clients
+-- send it. Portkey's two headers go to everybody, so that all get the same request.
+function init(args)
+  local boundary = 'XXBOUNDARYXX'
+  wrk.method = 'POST'
+  wrk.headers['authorization'] = 'Bearer ' .. args[2]
+  wrk.headers['content-type'] = 'multipart/form-data; boundary=' .. boundary
+  wrk.headers['x-portkey-provider'] = 'openai'
+  wrk.headers['x-portkey-custom-host'] = args[3] .. '/v1'
+  local part = '--' .. boundary .. '\r\nContent-Disposition: form-data; name='
+  wrk.body = part .. '"model"\r\n\r\n' .. args[4] .. '\r\n'
+    .. part .. '"language"\r\n\r\nen\r\n'
+    .. part .. '"file"; filename="a.wav"\r\nContent-Type: audio/wav\r\n\r\n'
+    .. string.rep('\1\2ab', args[1] / 4) .. '\r\n--' .. boundary .. '--\r\n'
+end

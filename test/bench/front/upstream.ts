@@ -1,0 +1,174 @@
+// The one upstream of every gateway, in a process of its own so that its cost is nobody's. A plain request gets a
+// fixed JSON answer; a sealed one gets the same words as an agent seals them. It is in the roster by signed
+// heartbeats, as any agent is.
+import type { AddressInfo } from 'node:net';
+import process from 'node:process';
+import { CompactSign, exportJWK, generateKeyPair } from 'jose';
+import { createAttest } from '../../../infra/pool/agent/attest.ts';
+import { createHeartbeat } from '../../../infra/pool/agent/heartbeat.ts';
+import type { PoolDescription } from '../../../shared/pool/description.ts';
+import { createOpener } from '../../../shared/seal/records.ts';
+import type { AnswerEvent } from '../../../shared/speech/transcript.ts';
+import { createPlainServer, type Serve } from './plain-http.ts';
+import { createAnswerSealer, createRecipient } from './seal-double.ts';
+import { MODEL, REVISION, WORDS } from './words.ts';
+
+const AGENT = 'bench-0';
+/** Sealed bodies that the real code opens before the measuring starts. */
+const PROOFS = 2;
+
+interface Told {
+  readonly edgeUrl: string;
+  readonly poolToken: string;
+  readonly attestationKeyFile: string;
+  readonly attestationIssuer: string;
+  readonly pool: string;
+  readonly zone: string;
+  /** Bytes that the opened body must have. */
+  readonly bodyBytes: number;
+}
+
+const json = Buffer.from(JSON.stringify({ text: WORDS }));
+const plainAnswer = Buffer.concat([
+  Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${json.length}\r\n\r\n`),
+  json,
+]);
+const sealedHead = Buffer.from(
+  'HTTP/1.1 200 OK\r\ncontent-type: application/auricle-sealed\r\ntransfer-encoding: chunked\r\n\r\n',
+);
+const lastChunk = Buffer.from('0\r\n\r\n');
+const asChunk = (bytes: Buffer) =>
+  Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
+const event = (value: AnswerEvent) => Buffer.from(JSON.stringify(value));
+
+const words = WORDS.split(' ').map((word, at) => ({ word, start: at, end: at + 1, confidence: 0.9 }));
+const ready = event({ type: 'ready', agent: AGENT, model: MODEL, revision: REVISION });
+const rest = [
+  event({ type: 'form', fields: { model: [MODEL] } }),
+  event({
+    type: 'segment',
+    index: 0,
+    start: 0,
+    end: words.length,
+    text: WORDS,
+    confidence: 0.9,
+    logProbability: -0.1,
+    words,
+  }),
+];
+const final = event({
+  type: 'final',
+  model: MODEL,
+  revision: REVISION,
+  language: 'en',
+  durationSeconds: words.length,
+  speechSeconds: words.length,
+  segments: 1,
+});
+
+let attestation = '';
+const recipient = createRecipient(() => attestation);
+let unproved = 0;
+let told: Told | undefined;
+
+const header = (head: string, name: string) => new RegExp(`\\r\\n${name}: *([^\\r]+)`, 'i').exec(head)?.[1] ?? '';
+
+/** Opens a sealed body with the real code and counts its bytes; an exit tells that a run measured something else. */
+async function prove(sealed: Buffer, enc: string, ticket: string, expected: number) {
+  const opener = await createOpener(recipient.baseKey(enc, 'request', ticket), 5);
+  let bytes = 0;
+  let records = 0;
+  for await (const opened of opener.open(sealed)) {
+    if (!opened.ok) throw new Error(opened.refusal.detail);
+    if (records++ > 0) bytes += opened.value.plaintext.length;
+  }
+  if (!opener.finished() || bytes !== expected) throw new Error(`opened ${bytes} bytes instead of ${expected}`);
+  process.send?.({ proved: true });
+}
+
+const serve: Serve = ({ head, send }) => {
+  if (!/\r\nauricle-ticket:/i.test(head)) return { end: () => send(plainAnswer) };
+  const [ticket, enc] = [header(head, 'auricle-ticket'), header(head, 'auricle-enc')];
+  const seal = createAnswerSealer(recipient.baseKey(enc, 'answer', ticket));
+  send(Buffer.concat([sealedHead, asChunk(seal(ready, false))]));
+  const end = () => {
+    const records = [...rest.map((one) => seal(one, false)), seal(final, true)];
+    send(Buffer.concat([asChunk(Buffer.concat(records)), lastChunk]));
+  };
+  if (unproved === 0) return { end };
+  unproved -= 1;
+  const body: Buffer[] = [];
+  return {
+    bytes: (chunk) => body.push(Buffer.from(chunk)),
+    end: () => {
+      end();
+      void prove(Buffer.concat(body), enc, ticket, told?.bodyBytes ?? 0);
+    },
+  };
+};
+
+async function joinRoster({ edgeUrl, poolToken, attestationKeyFile, attestationIssuer, pool, zone }: Told) {
+  const signKey = await generateKeyPair('ES256');
+  const { kty, crv, x, y } = await exportJWK(signKey.publicKey);
+  const attest = createAttest({ kind: 'development', keyFile: attestationKeyFile, issuer: attestationIssuer });
+  const keys = [recipient.jwk, { kty, crv, x, y, use: 'sig' } as JsonWebKey];
+  const attested = await attest({ keys, suites: [5], agent: AGENT }, Date.now());
+  attestation = attested.token;
+  const { port } = server.address() as AddressInfo;
+  const description: PoolDescription = {
+    agent: AGENT,
+    pool,
+    zone,
+    region: 'bench',
+    platform: 'other',
+    endpoint: `http://127.0.0.1:${port}`,
+    accelerator: 'cpu',
+    slots: 1_024,
+    suites: [5],
+    models: [
+      {
+        name: MODEL,
+        task: 'transcribe',
+        languages: ['en'],
+        revision: REVISION,
+        precision: 'fp32',
+        stage: 'full',
+        loaded: 1_700_000_000,
+      },
+    ],
+  };
+  createHeartbeat({
+    edgeUrl,
+    token: () => poolToken,
+    keys: {
+      boot: crypto.randomUUID(),
+      current: () => attested,
+      renew: async () => attested,
+      sign: (payload) =>
+        new CompactSign(new TextEncoder().encode(JSON.stringify(payload)))
+          .setProtectedHeader({ alg: 'ES256', kid: AGENT })
+          .sign(signKey.privateKey),
+      setup: () => Promise.reject(new Error('the double sets up by itself')),
+    },
+    describe: () => description,
+    load: () => ({
+      busy: 0,
+      queued: { realtime: 0, interactive: 0, default: 0, batch: 0 },
+      serviceMs: 1,
+      draining: false,
+      engineReady: true,
+    }),
+    outbox: { batch: () => [], acknowledge: () => {} } as never,
+    onDrain: () => {},
+    log: () => {},
+  }).start();
+}
+
+const server = createPlainServer(serve);
+server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }));
+process.on('message', (message: Told) => {
+  unproved = PROOFS;
+  if (!told) void joinRoster(message);
+  told = message;
+});
+process.on('disconnect', () => process.exit(0));

@@ -1,0 +1,98 @@
+// The load client against a server that plays the edge.
+import { writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { readArguments } from '../../../infra/cli/arguments.ts';
+import { load } from '../../../infra/cli/load.ts';
+import { folderForTest } from '../local/folder.ts';
+
+let edge: Server;
+let url: string;
+let bodies: string[];
+let inside: number;
+let most: number;
+/** Status and body of the n-th request. */
+let answer: (n: number) => [number, unknown];
+
+beforeAll(async () => {
+  edge = createServer(async (request, response) => {
+    inside += 1;
+    most = Math.max(most, inside);
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    bodies.push(body);
+    const [status, value] = answer(bodies.length);
+    inside -= 1;
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+  });
+  await new Promise<void>((settle) => edge.listen(0, '127.0.0.1', settle));
+  url = `http://127.0.0.1:${(edge.address() as AddressInfo).port}`;
+});
+afterAll(() => void edge.close());
+beforeEach(() => {
+  bodies = [];
+  inside = 0;
+  most = 0;
+  answer = () => [200, { text: 'hello', duration: 1.5 }];
+});
+
+function run(...options: string[]) {
+  const file = path.join(folderForTest(), 'a.wav');
+  writeFileSync(file, 'RIFF....');
+  const given = readArguments(['load', '--edge', url, '--audio', file, ...options]);
+  if ('problem' in given) throw new Error(given.problem);
+  return load(given, { authorization: 'Bearer T' });
+}
+
+describe('R13: auricle load', () => {
+  it('sends parallel × iterations requests, warm-up besides and not counted', async () => {
+    const { exit, value, text } = await run('--parallel', '3', '--iterations', '4', '--warm-up', '2');
+    expect(exit).toBe(0);
+    expect(bodies).toHaveLength(3 * (2 + 4));
+    expect(most).toBeLessThanOrEqual(3);
+    expect(value).toMatchObject({ parallel: 3, requests: 12, served: 12, audioSeconds: 18, warmUp: { requests: 6 } });
+    expect(text).toContain('12 of 12 requests served, 3 at once');
+  });
+
+  it('asks for what it was told', async () => {
+    await run('--parallel', '1', '--iterations', '1', '--warm-up', '0', '--model', 'm', '--language', 'de');
+    const names = [...(bodies[0]?.matchAll(/ name="(\w+)"/g) ?? [])].map((match) => match[1]);
+    expect(names).toEqual(['model', 'language', 'response_format', 'file']);
+    expect(bodies[0]).toContain('RIFF....');
+  });
+
+  it('counts refusals by their code and others by their status, and does not call that a success', async () => {
+    answer = (n) => {
+      if (n === 1) return [429, { error: { code: 'allowance_requests', message: '' } }];
+      return n === 2 ? [502, 'from some proxy'] : [200, { text: '', usage: { seconds: 2 } }];
+    };
+    const { exit, value, text } = await run('--parallel', '1', '--iterations', '3', '--warm-up', '0');
+    expect(exit).toBe(1);
+    expect(value).toMatchObject({ served: 1, audioSeconds: 2, errors: { allowance_requests: 1, http_502: 1 } });
+    expect(text).toContain('allowance_requests: 1');
+  });
+
+  it('counts an edge that is not there', async () => {
+    const closed = createServer();
+    await new Promise<void>((settle) => closed.listen(0, '127.0.0.1', settle));
+    const nowhere = `http://127.0.0.1:${(closed.address() as AddressInfo).port}`;
+    await new Promise((settle) => closed.close(settle));
+    const { value } = await run('--edge', nowhere, '--parallel', '1', '--iterations', '1', '--warm-up', '0');
+    expect(value).toMatchObject({ served: 0, errors: { ECONNREFUSED: 1 }, latency: undefined });
+  });
+
+  it.each([
+    ['--parallel', '0'],
+    ['--iterations', 'many'],
+    ['--warm-up', '-1'],
+  ])('refuses %s %s', async (name, value) => {
+    expect(await run(`${name}=${value}`)).toMatchObject({ exit: 2, text: expect.stringContaining(name) });
+    expect(bodies).toEqual([]);
+  });
+
+  it('refuses a file that is not there', async () => {
+    expect(await run('--audio', 'none.wav')).toMatchObject({ exit: 2, text: 'none.wav cannot be read' });
+  });
+});
