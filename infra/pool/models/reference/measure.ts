@@ -153,8 +153,8 @@ async function main() {
     machine: `${os.cpus()[0]?.model ?? 'unknown'}, ${os.cpus().length} cores, ${process.platform}-${process.arch}`,
     figures,
     how:
-      `infra/pool/models/reference/testset.py (seed 100, Debian 12 packages), then measure.ts; every ${every}. utterance ` +
-      'of 2000 by espeak-ng voices unseen in training, 400 by flite voices seen in training and 100 by a flite voice ' +
+      `infra/pool/models/reference/testset.py (seed 100, Debian 12 packages), then measure.ts --every ${every}: ` +
+      '2000 utterances by espeak-ng voices unseen in training, 400 by flite voices seen in training and 100 by a flite voice ' +
       'unseen in training; all sentences unseen; one thread; rtf: seconds of computing per second of sound',
   };
   await writeFile(path.join(results, 'wer.json'), `${JSON.stringify(report, null, 2)}\n`);
