@@ -24,8 +24,11 @@ const WAVE_FORMAT_IEEE_FLOAT = 3;
 const WAVE_FORMAT_EXTENSIBLE = 0xfffe;
 /** Longest `fmt ` chunk that is read; the extensible one has 40 bytes. */
 const FORMAT_BYTES = 64;
-/** Sizes that writers to a pipe leave in the data chunk: it goes on until the file ends. */
-const OPEN_ENDED = new Set([0, 0xffffffff]);
+/**
+ * Writers to a pipe do not know how long the data will be: they leave 0, 2³² − 1 (FFmpeg) or about 2³¹ (espeak-ng,
+ * SoX) in its chunk, and it goes on until the file ends. No recording we take is really that long.
+ */
+const isOpenEnded = (size: number) => size === 0 || size >= 0x7fff0000;
 
 const invalid = (rule: string): Refusal => refuse('audio_invalid', { rule });
 
@@ -109,7 +112,7 @@ export function createWavReader(): WavReader {
     }
     if (name !== 'data') return ok({ at: 'skip', left: size + (size & 1) });
     if (!format) return no(invalid('it has no format chunk before its data'));
-    return ok({ at: 'data', left: size, openEnded: OPEN_ENDED.has(size) });
+    return ok({ at: 'data', left: size, openEnded: isOpenEnded(size) });
   }
 
   /** One step of the header; `undefined` when more bytes are needed. */

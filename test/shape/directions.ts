@@ -23,7 +23,7 @@ const rows: Row[] = [
   // repository is written, which is Triton's format and nobody's secret.
   {
     folder: 'infra/pool/agent/',
-    folders: ['shared/', 'infra/pool/models/', 'infra/pool/engine/config/'],
+    folders: ['shared/', 'infra/pool/models/'],
     packages: ['*'],
   },
   { folder: 'infra/pool/engine/', folders: ['shared/', 'infra/pool/models/'], packages: ['*'] },

@@ -3,8 +3,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
-import { parseText } from '../engine/config/parse-text.ts';
-import type { ModelConfig } from '../engine/config/schema.ts';
+import { parseText } from '../models/config/parse-text.ts';
+import type { ModelConfig } from '../models/config/schema.ts';
 
 /** What an ensemble's `parameters` must say for the agent to serve it. Paths are relative to the ensemble's folder. */
 const parameters = z.object({

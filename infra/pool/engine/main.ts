@@ -1,10 +1,11 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../../../shared/limits.ts';
 import { log } from './log.ts';
 import { Repository } from './model/repository.ts';
 import { serveInference, serveMetrics } from './serve.ts';
-import { limits, readSettings } from './settings.ts';
+import { readSettings } from './settings.ts';
 
 async function listen(server: Server, host: string, port: number): Promise<number> {
   await new Promise<void>((resolve, reject) => {
@@ -39,14 +40,14 @@ async function stop(why: string): Promise<void> {
   if (stopping) return;
   stopping = true;
   log('stopping', { why });
-  const late = setTimeout(() => process.kill(process.pid, 'SIGKILL'), limits.drainMs);
+  const late = setTimeout(() => process.kill(process.pid, 'SIGKILL'), limits.engineDrainMs.value);
   late.unref();
   const answered = new Promise((resolve) => inference.close(resolve));
   metrics.close();
   await repository.close();
   // Every request is decided; what remains is to let the answers out. Clients keep connections open, so they are closed.
   const sweep = setInterval(() => inference.closeIdleConnections(), 10);
-  await Promise.race([answered, sleep(limits.answerMs)]);
+  await Promise.race([answered, sleep(limits.engineGoodbyeMs.value)]);
   clearInterval(sweep);
   process.exit(0);
 }

@@ -1,6 +1,6 @@
 import { fromConfigName } from '../../../shared/kserve/datatype.ts';
 import type { ModelMetadata, ServerMetadata } from '../../../shared/kserve/metadata.ts';
-import type { Message } from './config/schema.ts';
+import type { Message } from '../models/config/schema.ts';
 import type { Served } from './model/served.ts';
 
 export const serverMetadata: ServerMetadata = {

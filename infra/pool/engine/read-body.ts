@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { gunzip, inflate } from 'node:zlib';
+import { limits } from '../../../shared/limits.ts';
 import { ok, type Result } from '../../../shared/result.ts';
 import { type EngineRefusal, refuse } from './refuse.ts';
-import { limits } from './settings.ts';
 
 const unpackers: Record<string, (data: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>> = {
   gzip: promisify(gunzip) as never,
@@ -11,14 +11,18 @@ const unpackers: Record<string, (data: Uint8Array, options: { maxOutputLength: n
 };
 
 const tooLarge = () =>
-  refuse('INVALID_ARG', `request size is over the maximum input size of ${limits.bodyBytes} bytes`, 'REJECTED');
+  refuse(
+    'INVALID_ARG',
+    `request size is over the maximum input size of ${limits.engineBodyBytes.value} bytes`,
+    'REJECTED',
+  );
 
 /** Memory that request bodies may take altogether. A body holds its share until its response is over. */
 export class BodyBudget {
   #used = 0;
   /** Whether there was room; what was taken must be given back. */
   take(bytes: number): boolean {
-    if (this.#used + bytes > limits.bodyBytesInFlight) return false;
+    if (this.#used + bytes > limits.engineBodyBytesInFlight.value) return false;
     this.#used += bytes;
     return true;
   }
@@ -35,13 +39,13 @@ export async function readBody(
 ): Promise<Result<Uint8Array, EngineRefusal>> {
   const busy = () => refuse('UNAVAILABLE', 'too many request bodies are in memory, try again', 'REJECTED');
   const announced = Number(request.headers['content-length'] ?? 0);
-  if (announced > limits.bodyBytes) return tooLarge();
+  if (announced > limits.engineBodyBytes.value) return tooLarge();
   const chunks: Buffer[] = [];
   let length = 0;
   // Leaving early must not destroy the connection: the refusal still has to travel on it.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.byteLength;
-    if (length > limits.bodyBytes) return tooLarge();
+    if (length > limits.engineBodyBytes.value) return tooLarge();
     if (!budget.take(chunk.byteLength)) return busy();
     hold(chunk.byteLength);
     chunks.push(chunk);
@@ -52,7 +56,7 @@ export async function readBody(
   const unpack = Object.hasOwn(unpackers, encoding) ? unpackers[encoding] : undefined;
   if (!unpack) return refuse('UNSUPPORTED', `content-encoding '${encoding.slice(0, 40)}' is not supported`);
   try {
-    const plain = await unpack(body, { maxOutputLength: limits.bodyBytes });
+    const plain = await unpack(body, { maxOutputLength: limits.engineBodyBytes.value });
     if (!budget.take(plain.byteLength)) return busy();
     hold(plain.byteLength);
     return ok(plain);

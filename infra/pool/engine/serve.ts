@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { limits } from '../../../shared/limits.ts';
 import { type Answer, json, refused, text } from './answer.ts';
 import { log } from './log.ts';
 import { renderMetrics } from './metrics.ts';
@@ -6,7 +7,6 @@ import type { Repository } from './model/repository.ts';
 import { BodyBudget, readBody } from './read-body.ts';
 import { refuse } from './refuse.ts';
 import { routes } from './routes.ts';
-import { limits } from './settings.ts';
 
 function write(response: ServerResponse, { status, headers, chunks }: Answer): void {
   if (response.destroyed) return;
@@ -74,10 +74,10 @@ export function serveInference(repository: Repository): Server {
       })
       .then((ready) => write(response, ready));
   });
-  server.maxConnections = limits.connections;
-  server.headersTimeout = limits.headerMs;
-  server.requestTimeout = limits.requestMs;
-  server.keepAliveTimeout = limits.keepAliveMs;
+  server.maxConnections = limits.engineConnections.value;
+  server.headersTimeout = limits.engineHeaderMs.value;
+  server.requestTimeout = limits.engineRequestMs.value;
+  server.keepAliveTimeout = limits.engineKeepAliveMs.value;
   return server;
 }
 

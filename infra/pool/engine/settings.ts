@@ -2,42 +2,6 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 
-/** Every bound of the engine, with its unit and who enforces it. */
-export const limits = {
-  /** Bytes of one request body, also after decompression; Triton's default. read-body. */
-  bodyBytes: 64 * 2 ** 20,
-  /** Bytes of all bodies being read or inferred; beyond it a request is told 503. read-body. */
-  bodyBytesInFlight: 256 * 2 ** 20,
-  /** Requests waiting in one model's queue where its configuration names no maximum (0 means unlimited there). Batcher. */
-  queuedRequests: 1024,
-  /** Open client connections; the kernel refuses more. serve. */
-  connections: 512,
-  /** Milliseconds for request headers to arrive. serve. */
-  headerMs: 10_000,
-  /** Milliseconds for a whole request body to arrive. serve. */
-  requestMs: 120_000,
-  /** Milliseconds an idle connection is kept; longer than clients keep theirs, so that they close first. serve. */
-  keepAliveMs: 65_000,
-  /** Threads of one model: each holds the whole network in memory. settle. */
-  instancesPerModel: 16,
-  /** Threads inside one instance. settle. */
-  threadsPerInstance: 16,
-  /** Bytes of a config.pbtxt. read-model. */
-  configBytes: 2 ** 20,
-  /** Directories of a repository that are looked at. repository. */
-  models: 256,
-  /** Steps of one ensemble. settle. */
-  ensembleSteps: 64,
-  /** Values in one warm-up tensor. warm-up. */
-  warmupElements: 64 * 2 ** 20,
-  /** Executions of one warm-up sample. warm-up. */
-  warmupCount: 100,
-  /** Milliseconds that running inferences get to finish when the process stops. main. */
-  drainMs: 10_000,
-  /** Milliseconds for the last answers to reach their clients after that. main. */
-  answerMs: 1_000,
-} as const;
-
 export interface Settings {
   readonly repository: string;
   readonly host: string;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { Batcher, type BatchRequest, type Outcome } from '../../../infra/pool/engine/batch/batcher.ts';
 import type { Clock } from '../../../infra/pool/engine/clock.ts';
-import { parseText } from '../../../infra/pool/engine/config/parse-text.ts';
-import { settle } from '../../../infra/pool/engine/config/settle.ts';
 import { VersionStatistics } from '../../../infra/pool/engine/model/statistics.ts';
 import type { Instance } from '../../../infra/pool/engine/run/instance.ts';
+import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
+import { settle } from '../../../infra/pool/models/config/settle.ts';
 import { fault } from '../../../shared/kserve/fault.ts';
 import { fp32Tensor, readFp32 } from '../../../shared/kserve/tensor.ts';
 import { ok } from '../../../shared/result.ts';

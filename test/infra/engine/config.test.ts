@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { parseJson } from '../../../infra/pool/engine/config/parse-json.ts';
-import { parseText } from '../../../infra/pool/engine/config/parse-text.ts';
+import { parseJson } from '../../../infra/pool/models/config/parse-json.ts';
+import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import {
   enums,
   fieldShape,
@@ -10,9 +10,9 @@ import {
   type ModelConfig,
   messages,
   oneofs,
-} from '../../../infra/pool/engine/config/schema.ts';
-import { chooseVersions, settle } from '../../../infra/pool/engine/config/settle.ts';
-import { listUnhonoured } from '../../../infra/pool/engine/config/unhonoured.ts';
+} from '../../../infra/pool/models/config/schema.ts';
+import { chooseVersions, settle } from '../../../infra/pool/models/config/settle.ts';
+import { listUnhonoured } from '../../../infra/pool/models/config/unhonoured.ts';
 
 function read(text: string): ModelConfig {
   const parsed = parseText(text);

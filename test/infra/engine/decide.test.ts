@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { admit, decide, type Waiting } from '../../../infra/pool/engine/batch/decide.ts';
 import { batchPolicy } from '../../../infra/pool/engine/batch/policy.ts';
-import { parseText } from '../../../infra/pool/engine/config/parse-text.ts';
-import { settle } from '../../../infra/pool/engine/config/settle.ts';
+import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
+import { settle } from '../../../infra/pool/models/config/settle.ts';
 
 const io = 'input { name: "X" data_type: TYPE_FP32 dims: -1 } output { name: "Y" data_type: TYPE_FP32 dims: -1 }';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parseText } from '../../../infra/pool/engine/config/parse-text.ts';
-import { settle } from '../../../infra/pool/engine/config/settle.ts';
 import { neededSteps, planEnsemble } from '../../../infra/pool/engine/ensemble/plan.ts';
+import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
+import { settle } from '../../../infra/pool/models/config/settle.ts';
 
 function configOf(name: string, text: string) {
   const parsed = parseText(text);

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { assemble as assembleRead } from '../../../infra/pool/engine/batch/assemble.ts';
 import { split } from '../../../infra/pool/engine/batch/split.ts';
-import { parseText } from '../../../infra/pool/engine/config/parse-text.ts';
-import { settle } from '../../../infra/pool/engine/config/settle.ts';
+import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
+import { settle } from '../../../infra/pool/models/config/settle.ts';
 import { bytesTensor, fp32Tensor, readBytes, readFp32, readInt32, type Tensor } from '../../../shared/kserve/tensor.ts';
 
 function configOf(text: string) {

@@ -94,6 +94,7 @@ describe('containers', () => {
     ['chunks before the data, one of odd length', file([['LIST', [1, 2, 3]], format(), ['fact', u32(3)], data])],
     ['chunks behind the data', file([format(), data, ['LIST', [1, 2, 3, 4]]])],
     ['a stream: size 0', file([format(), ['data', samples16, 0]])],
+    ['a stream of espeak-ng: size 0x7FFFF000', file([format(), ['data', samples16, 0x7ffff000]])],
     ['a stream: size 0xFFFFFFFF', file([format(), ['data', samples16, 0xffffffff]])],
     ['RF64', file([['ds64', new Uint8Array(28)], format(), ['data', samples16, 0xffffffff]], 'RF64')],
     ['a last frame that is not whole', file([format(), ['data', [...samples16, 1]]])],

@@ -23,6 +23,8 @@ export async function* listen(
   const unit = new Float32Array(UNIT_SAMPLES);
   let filled = 0;
   let speechSeconds = 0;
+  /** Samples of the recording so far, without the silence that fills the last unit. */
+  let recorded = 0;
 
   function* units(samples: Float32Array): Generator<Utterance> {
     for (let at = 0; at < samples.length; ) {
@@ -37,18 +39,24 @@ export async function* listen(
     }
   }
 
-  function announce(utterance: Utterance): Result<Hearing> {
-    speechSeconds += utterance.speechSeconds;
+  function announce({ start, samples, speechSeconds: seconds }: Utterance): Result<Hearing> {
+    speechSeconds += seconds;
+    const utterance = { start, samples: samples.subarray(0, recorded - start), speechSeconds: seconds };
     return ok({ type: 'utterance', utterance });
+  }
+
+  function* record(samples: Float32Array): Generator<Utterance> {
+    recorded += samples.length;
+    yield* units(samples);
   }
 
   for await (const block of sound) {
     if (!block.ok) return yield block;
-    for (const samples of mono.push(block.value)) for (const utterance of units(samples)) yield announce(utterance);
+    for (const samples of mono.push(block.value)) for (const utterance of record(samples)) yield announce(utterance);
   }
-  for (const utterance of units(mono.finish())) yield announce(utterance);
+  for (const utterance of record(mono.finish())) yield announce(utterance);
   if (filled > 0) {
-    // The last unit is filled up with silence; its length does not count, `seconds` comes from the file.
+    // The last unit is filled up with silence, which is cut off again: no word may end after the recording.
     for (const utterance of units(new Float32Array(UNIT_SAMPLES - filled))) yield announce(utterance);
   }
   const last = cutter.finish();

@@ -2,7 +2,7 @@ import { datatypes } from '../../../../shared/kserve/datatype.ts';
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import { elementCount, type Tensor } from '../../../../shared/kserve/tensor.ts';
 import { ok } from '../../../../shared/result.ts';
-import type { Message, ModelConfig } from '../config/schema.ts';
+import type { Message, ModelConfig } from '../../models/config/schema.ts';
 import { modelShape } from './reshape.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import type { Result } from '../../../../shared/result.ts';
+import type { ModelConfig } from '../../models/config/schema.ts';
 import type { Clock } from '../clock.ts';
-import type { ModelConfig } from '../config/schema.ts';
 import type { VersionStatistics } from '../model/statistics.ts';
 import { type EngineRefusal, refuse } from '../refuse.ts';
 import type { Instance } from '../run/instance.ts';

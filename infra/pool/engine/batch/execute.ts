@@ -1,7 +1,7 @@
 import type { Read } from '../../../../shared/kserve/fault.ts';
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import { ok } from '../../../../shared/result.ts';
-import type { ModelConfig } from '../config/schema.ts';
+import type { ModelConfig } from '../../models/config/schema.ts';
 import type { VersionStatistics } from '../model/statistics.ts';
 import { refuse } from '../refuse.ts';
 import type { Instance } from '../run/instance.ts';

@@ -1,4 +1,4 @@
-import type { Message } from '../config/schema.ts';
+import type { Message } from '../../models/config/schema.ts';
 
 type Shaped = { dims: readonly number[]; reshape: Message<'Reshape'> | undefined };
 

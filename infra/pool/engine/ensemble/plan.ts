@@ -1,6 +1,6 @@
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import { ok } from '../../../../shared/result.ts';
-import type { Message, ModelConfig } from '../config/schema.ts';
+import type { Message, ModelConfig } from '../../models/config/schema.ts';
 
 export type Step = Message<'Step'>;
 

@@ -1,8 +1,8 @@
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
+import type { ModelConfig } from '../../models/config/schema.ts';
 import type { Durations } from '../batch/batcher.ts';
 import type { Clock } from '../clock.ts';
-import type { ModelConfig } from '../config/schema.ts';
 import { type Call, checkRequest } from '../model/check-request.ts';
 import type { Answer, Served } from '../model/served.ts';
 import type { VersionStatistics } from '../model/statistics.ts';

@@ -3,8 +3,8 @@ import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import type { InferRequest } from '../../../../shared/kserve/infer-request.ts';
 import { readBytes, type Tensor } from '../../../../shared/kserve/tensor.ts';
 import { ok } from '../../../../shared/result.ts';
+import type { ModelConfig } from '../../models/config/schema.ts';
 import { fits } from '../batch/reshape.ts';
-import type { ModelConfig } from '../config/schema.ts';
 
 /** What a model needs of a request, however it arrived: over HTTP or as the step of an ensemble. */
 export interface Call {

@@ -1,11 +1,11 @@
 import { access } from 'node:fs/promises';
 import path from 'node:path';
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
+import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
+import { instanceCount } from '../../models/config/settle.ts';
 import { systemClock } from '../clock.ts';
-import { instanceCount } from '../config/settle.ts';
 import { type Instance, openInstance } from '../run/instance.ts';
-import { limits } from '../settings.ts';
 import { matchInfo } from './match-info.ts';
 import type { ModelFiles } from './read-model.ts';
 import { serveNetwork } from './serve-network.ts';
@@ -16,7 +16,7 @@ import { warmUp } from './warm-up.ts';
 /** Threads of one execution: the model's own wish, as Triton's ONNX Runtime backend spells it, or the engine's setting. */
 function threads(files: ModelFiles, key: string, usual: number): number {
   const wish = Number(files.config.parameters[key]?.string_value);
-  return Number.isSafeInteger(wish) && wish > 0 ? Math.min(wish, limits.threadsPerInstance) : usual;
+  return Number.isSafeInteger(wish) && wish > 0 ? Math.min(wish, limits.engineThreads.value) : usual;
 }
 
 async function openAll(count: number, open: () => Promise<Read<Instance>>): Promise<Read<Instance[]>> {

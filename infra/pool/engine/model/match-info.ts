@@ -1,8 +1,8 @@
 import { datatypes, fromConfigName } from '../../../../shared/kserve/datatype.ts';
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import { ok } from '../../../../shared/result.ts';
-import type { Message, ModelConfig } from '../config/schema.ts';
-import { emptyMessage } from '../config/value.ts';
+import type { Message, ModelConfig } from '../../models/config/schema.ts';
+import { emptyMessage } from '../../models/config/value.ts';
 import type { ModelInfo, TensorInfo } from '../run/instance-messages.ts';
 
 /**

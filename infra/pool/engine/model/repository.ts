@@ -1,16 +1,17 @@
 import { readdir } from 'node:fs/promises';
 import type { Read } from '../../../../shared/kserve/fault.ts';
 import type { IndexEntry } from '../../../../shared/kserve/repository.ts';
+import { limits } from '../../../../shared/limits.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
+import type { ModelConfig } from '../../models/config/schema.ts';
+import { isEnsemble } from '../../models/config/settle.ts';
+import { listUnhonoured } from '../../models/config/unhonoured.ts';
 import { systemClock } from '../clock.ts';
-import type { ModelConfig } from '../config/schema.ts';
-import { isEnsemble } from '../config/settle.ts';
-import { listUnhonoured } from '../config/unhonoured.ts';
 import { type Plan, planEnsemble } from '../ensemble/plan.ts';
 import { serveEnsemble } from '../ensemble/serve-ensemble.ts';
 import { log } from '../log.ts';
 import { type EngineRefusal, refuse } from '../refuse.ts';
-import { limits, type Settings } from '../settings.ts';
+import type { Settings } from '../settings.ts';
 import { loadNetwork } from './load-network.ts';
 import { isModelName, type ModelFiles, readModel } from './read-model.ts';
 import type { Served } from './served.ts';
@@ -42,8 +43,8 @@ export class Repository {
   async #list(): Promise<string[]> {
     const entries = await readdir(this.#settings.repository, { withFileTypes: true });
     const names = entries.filter((entry) => entry.isDirectory() && isModelName(entry.name)).map(({ name }) => name);
-    if (names.length > limits.models)
-      throw new Error(`the repository has ${names.length} models, over ${limits.models}`);
+    if (names.length > limits.repositoryModels.value)
+      throw new Error(`the repository has ${names.length} models, over ${limits.repositoryModels.value}`);
     return names.sort();
   }
 

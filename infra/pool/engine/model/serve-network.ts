@@ -1,6 +1,6 @@
+import type { ModelConfig } from '../../models/config/schema.ts';
 import { Batcher } from '../batch/batcher.ts';
 import type { Clock } from '../clock.ts';
-import type { ModelConfig } from '../config/schema.ts';
 import { refuse } from '../refuse.ts';
 import type { Instance } from '../run/instance.ts';
 import { type Call, checkRequest } from './check-request.ts';

@@ -1,7 +1,7 @@
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import type { Result } from '../../../../shared/result.ts';
+import type { ModelConfig } from '../../models/config/schema.ts';
 import type { Durations } from '../batch/batcher.ts';
-import type { ModelConfig } from '../config/schema.ts';
 import type { EngineRefusal } from '../refuse.ts';
 import type { Call } from './check-request.ts';
 import type { VersionStatistics } from './statistics.ts';

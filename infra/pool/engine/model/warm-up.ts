@@ -3,11 +3,11 @@ import path from 'node:path';
 import { datatypes, fromConfigName } from '../../../../shared/kserve/datatype.ts';
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import { checkTensor, elementCount, type Tensor } from '../../../../shared/kserve/tensor.ts';
+import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
+import type { Message, ModelConfig } from '../../models/config/schema.ts';
 import { assemble } from '../batch/assemble.ts';
-import type { Message, ModelConfig } from '../config/schema.ts';
 import type { Instance } from '../run/instance.ts';
-import { limits } from '../settings.ts';
 import { checkRequest } from './check-request.ts';
 
 /** Runs every warm-up sample on every instance. A model is not ready before, and does not load if one fails. */
@@ -58,7 +58,7 @@ async function sampleTensor(
   const datatype = fromConfigName(input.data_type)!;
   const shape = config.max_batch_size > 0 ? [Math.max(1, sample.batch_size), ...input.dims] : input.dims;
   const elements = elementCount(shape);
-  if (elements === undefined || elements > limits.warmupElements)
+  if (elements === undefined || elements > limits.warmupElements.value)
     return fault(`warm-up '${sample.name}': '${name}' is too large`);
   if (input.input_data_file !== undefined) {
     const file = input.input_data_file;

@@ -1,6 +1,6 @@
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
+import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
-import { limits } from '../settings.ts';
 import { checkRules } from './rules.ts';
 import type { ModelConfig } from './schema.ts';
 import { emptyMessage } from './value.ts';
@@ -64,7 +64,7 @@ export function settle(config: ModelConfig, directory: string): Read<ModelConfig
 /** How many copies of the model run side by side. Passive groups take no requests, so they get no thread. */
 export function instanceCount(config: ModelConfig): number {
   const count = config.instance_group.reduce((sum, group) => sum + (group.passive ? 0 : group.count), 0);
-  return Math.min(count, limits.instancesPerModel);
+  return Math.min(count, limits.engineInstances.value);
 }
 
 /** The versions to serve, highest first, out of those that have a directory. */
