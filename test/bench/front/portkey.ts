@@ -59,8 +59,7 @@ export async function writePortkeyWorker(folder: string): Promise<string> {
     'entry.js',
     `import './arguments.js';
 import './application.js';
-import { held } from './serve.js';
-export default { fetch: (request, env, context) => held.app.fetch(request, env, context) };
+import { held } from './serve.js'; export default { fetch: (request, env, context) => held.app.fetch(request, env, context) };
 `,
   );
   const bundled = path.join(worker, 'bundled.js');
