@@ -94,7 +94,7 @@ export async function measure(): Promise<Bench> {
   const seconds = (values: number[]) => Number((median(values) / 1000).toFixed(2));
   return {
     table: [
-      { what: 'npm start → first transcript (9 processes, 2 pools)', 'median s': seconds(ours), runs: RUNS },
+      { what: 'npm start → first transcript (8 parts, 2 pools)', 'median s': seconds(ours), runs: RUNS },
       { what: 'wrangler dev → first answer of an empty Worker', 'median s': seconds(peer), runs: RUNS },
     ],
     figures: {

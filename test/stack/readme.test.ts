@@ -59,6 +59,24 @@ function matcher(expected: string): RegExp {
   return new RegExp(`^${escaped.replaceAll('…', '[\\s\\S]*?')}$`);
 }
 
+/** Rows of the table of figures: `| what | 2.7 % | file: name |`. */
+function figures(text: string): { what: string; printed: string; file: string; name: string }[] {
+  const rows = text.matchAll(/^\| (.+?) \| ([\d.,]+(?: %)?) \| (\w+): (\w+) \|$/gm);
+  return [...rows].map(([, what = '', printed = '', file = '', name = '']) => ({ what, printed, file, name }));
+}
+
+describe('the README says what was measured', () => {
+  it('has figures', () => expect(figures(readme).length).toBeGreaterThan(4));
+
+  it.each(figures(readme))('$what', ({ printed, file, name }) => {
+    const result = JSON.parse(readFileSync(path.join(root, 'test/bench/results', `${file}.json`), 'utf8'));
+    const value = result.figures[name] as number;
+    const [number = '', percent] = printed.split(' ');
+    const decimals = number.split('.')[1]?.length ?? 0;
+    expect(number).toBe((percent ? value * 100 : value).toFixed(decimals));
+  });
+});
+
 describe('the README says what happens', () => {
   it('has the two commands', () => {
     expect(readme).toContain('npm ci && npm start');
