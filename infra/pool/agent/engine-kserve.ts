@@ -30,7 +30,8 @@ const failed = (detail: string) => no(refuse('engine_failed', undefined, detail)
 
 /**
  * An engine that speaks KServe v2 over HTTP with binary tensors: the embedded one and Triton. Aborting a call drops its
- * connection, which cancels the inference.
+ * connection, which cancels the inference on the embedded engine. Triton does not see that over HTTP and finishes the
+ * inference; what still waits there ends by the timeout it was sent with.
  */
 export function createKserveEngine(url: string, connections: number): Engine {
   const base = new URL(url);

@@ -40,6 +40,14 @@ function complaint({ version, bits, library, pip }: z.infer<typeof probed>): str
   return pip ? undefined : 'has no pip';
 }
 
+function readProbe(output: string): z.infer<typeof probed> | undefined {
+  try {
+    return probed.parse(JSON.parse(output));
+  } catch {
+    return undefined;
+  }
+}
+
 /** The first of `candidates` that will do, or what is wrong with each. */
 export async function findPython(
   candidates: readonly string[] = ['python3', ...VERSIONS.map((version) => `python${version}`)],
@@ -51,7 +59,11 @@ export async function findPython(
       problems.push(`${name} ${answer.missing ? 'is not there' : 'does not run'}`);
       continue;
     }
-    const python = probed.parse(JSON.parse(answer.output));
+    const python = readProbe(answer.output);
+    if (!python) {
+      problems.push(`${name} is no Python`);
+      continue;
+    }
     const wrong = complaint(python);
     if (wrong === undefined && python.library !== null) return { ...python, library: python.library };
     problems.push(`${name} ${wrong}`);

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { chmod, cp, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { findPython, type Python } from './find-python.ts';
@@ -31,7 +31,16 @@ export interface InstallOptions {
 const here = import.meta.dirname;
 /** Oldest C library that the wheel runs on. */
 const GLIBC = [2, 35] as const;
-const PARTS = ['pytriton/tritonserver/', 'nvidia_pytriton.libs/'];
+const TRITON = 'pytriton/tritonserver/';
+const PARTS = [TRITON, 'nvidia_pytriton.libs/'];
+const STUB = 'triton_python_backend_stub';
+
+/** The Python backend's folder: the server looks for the backend, its Python side and the stub for this Python together. */
+const backendFiles = ({ version }: Pick<Python, 'version'>): Record<string, string> => ({
+  'libtriton_python.so': 'backends/python/libtriton_python.so',
+  'triton_python_backend_utils.py': 'backends/python/triton_python_backend_utils.py',
+  [STUB]: `python_backend_stubs/${version}/${STUB}`,
+});
 
 const stamp = z.object({
   /** The two lists of pinned packages, as they were. */
@@ -77,16 +86,18 @@ export async function installTriton({ folder, say = () => {}, pythons }: Install
     await mkdir(made);
     await symlink(python.library, path.join(made, path.basename(python.library)));
   });
-  await replace(root, 'environment', (made) => installPackages(made, python, say));
+  const samePython = known?.pins === wanted && known.python.executable === python.executable;
+  if (!samePython || !(await importsWork(root)))
+    await replace(root, 'environment', (made) => installPackages(made, python, say));
   const done: Stamp = { pins: wanted, python, files };
   await writeWhole(path.join(root, 'installed.json'), JSON.stringify(done));
   return describe(root);
 }
 
 const describe = (root: string): Installed => ({
-  server: path.join(root, 'server/pytriton/tritonserver/bin/tritonserver'),
+  server: path.join(root, 'server', TRITON, 'bin/tritonserver'),
   backends: path.join(root, 'backends'),
-  caches: path.join(root, 'server/pytriton/tritonserver/caches'),
+  caches: path.join(root, 'server', TRITON, 'caches'),
   libraries: [path.join(root, 'libraries'), path.join(root, 'server/nvidia_pytriton.libs')],
   environment: path.join(root, 'environment'),
 });
@@ -102,10 +113,14 @@ async function readStamp(root: string): Promise<Stamp | undefined> {
 
 /** Every file has its size, and the models' imports work: the Python below may have been updated or removed. */
 async function isComplete(root: string, { files, python }: Stamp): Promise<boolean> {
-  if (!(await haveSizes(path.join(root, 'server'), files)) || !existsSync(python.library)) return false;
-  if (!existsSync(path.join(root, 'backends/python/triton_python_backend_stub'))) return false;
-  return (await run(path.join(root, 'environment/bin/python'), ['-c', 'import numpy, onnxruntime'])).ok;
+  if (!(await haveSizes(path.join(root, 'server'), files))) return false;
+  const copies = Object.entries(backendFiles(python)).map(([copy, original]) => [copy, files[TRITON + original] ?? -1]);
+  if (!(await haveSizes(path.join(root, 'backends/python'), Object.fromEntries(copies)))) return false;
+  return existsSync(path.join(root, 'libraries', path.basename(python.library))) && (await importsWork(root));
 }
+
+const importsWork = async (root: string): Promise<boolean> =>
+  (await run(path.join(root, 'environment/bin/python'), ['-c', 'import numpy, onnxruntime'])).ok;
 
 async function haveSizes(folder: string, files: Readonly<Record<string, number>>): Promise<boolean> {
   const sizes = await Promise.all(
@@ -171,21 +186,18 @@ async function installServer(root: string, python: Python, say: (line: string) =
     if (!unpacked.ok) throw new InstallProblem(`Triton cannot be unpacked: ${unpacked.lastLine}`);
     files = z.record(z.string(), z.number()).parse(JSON.parse(unpacked.output));
     await rm(download, { recursive: true });
-    await chmod(path.join(made, 'pytriton/tritonserver/bin/tritonserver'), 0o755);
+    await chmod(path.join(made, TRITON, 'bin/tritonserver'), 0o755);
     await writeFile(path.join(made, 'files.json'), unpacked.output);
   });
   return files;
 }
 
-/** One folder with the backend, its Python side and the stub for this Python: the server looks for them together. */
-async function layOutBackend(root: string, made: string, { version }: Python): Promise<void> {
-  const from = path.join(root, 'server/pytriton/tritonserver');
+async function layOutBackend(root: string, made: string, python: Python): Promise<void> {
   const folder = path.join(made, 'python');
-  await mkdir(made);
-  await cp(path.join(from, 'backends/python'), folder, { recursive: true });
-  const stub = path.join(folder, 'triton_python_backend_stub');
-  await cp(path.join(from, 'python_backend_stubs', version, 'triton_python_backend_stub'), stub);
-  await chmod(stub, 0o755);
+  await mkdir(folder, { recursive: true });
+  for (const [copy, original] of Object.entries(backendFiles(python)))
+    await copyFile(path.join(root, 'server', TRITON, original), path.join(folder, copy));
+  await chmod(path.join(folder, STUB), 0o755);
 }
 
 async function installPackages(made: string, python: Python, say: (line: string) => void): Promise<void> {

@@ -1,6 +1,4 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync } from 'node:fs';
-import { readdir, rm } from 'node:fs/promises';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
 import path from 'node:path';
@@ -12,7 +10,9 @@ const HOST = '127.0.0.1';
 const READY_MS_MAX = 120_000;
 /** How long inferences in flight, and clients that keep connections open, may hold up a stop, in seconds. */
 const DRAIN_SECONDS = 3;
-/** From SIGTERM to SIGKILL for the whole group, in milliseconds; unloading a model takes Triton up to a second. */
+/** From SIGTERM to SIGKILL, in seconds; unloading a model takes Triton up to one. */
+const STOP_SECONDS = 12;
+/** After that the whole group is killed from here, in milliseconds. */
 const STOP_MS_MAX = 15_000;
 /** Distance of two looks, in milliseconds. */
 const LOOK_MS = 50;
@@ -39,10 +39,11 @@ export interface Triton {
   /** `host:port` */
   readonly grpc: string;
   readonly metricsUrl: string;
+  /** Leads the process group of the server and its models. */
   readonly pid: number;
   /** Settles with the exit code (null: a signal) when the server ends, however that comes. */
   readonly ended: Promise<number | null>;
-  /** SIGTERM, and after a bound SIGKILL to everything it started. */
+  /** Finishes what is in flight, within a bound, and ends everything it started. */
   stop(): Promise<void>;
 }
 
@@ -108,9 +109,9 @@ async function launch(options: StartOptions, ports: number[]): Promise<Triton> {
   const { installed, onLog = () => {} } = options;
   const region = `auricle_${process.pid}_${ports[0]}_`;
   const python = path.join(installed.environment, 'bin/python');
-  const leash = [path.join(import.meta.dirname, 'leash.py'), String(process.pid), installed.server];
-  const child = spawn(python, [...leash, ...describeArguments(options, ports, region)], {
-    // A group of its own, so that the models' processes can be ended with it.
+  const leash = [path.join(import.meta.dirname, 'leash.py'), String(process.pid), String(STOP_SECONDS), region];
+  const child = spawn(python, [...leash, installed.server, ...describeArguments(options, ports, region)], {
+    // A group of its own, so that Triton and the models' processes can be ended with it.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
@@ -136,7 +137,7 @@ async function launch(options: StartOptions, ports: number[]): Promise<Triton> {
   const url = `http://${HOST}:${ports[0]}`;
   const up = await Promise.race([untilReady(url), ended.then((code) => `ended with ${code}`)]).catch(String);
   if (up !== true) {
-    await end(child, ended, region);
+    await end(child, ended);
     throw new Error(`Triton did not start: ${complaintIn(said) ?? up}`);
   }
   return {
@@ -145,7 +146,7 @@ async function launch(options: StartOptions, ports: number[]): Promise<Triton> {
     metricsUrl: `http://${HOST}:${ports[2]}/metrics`,
     pid: child.pid ?? 0,
     ended,
-    stop: () => end(child, ended, region),
+    stop: () => end(child, ended),
   };
 }
 
@@ -175,7 +176,7 @@ function complaintIn(log: string): string | undefined {
   return cause?.replace(/^E\d{4} [^\]]*\] /, '');
 }
 
-async function end(child: ChildProcess, ended: Promise<unknown>, region: string): Promise<void> {
+async function end(child: ChildProcess, ended: Promise<unknown>): Promise<void> {
   const gone = ended.then(
     () => true,
     () => true,
@@ -186,9 +187,6 @@ async function end(child: ChildProcess, ended: Promise<unknown>, region: string)
   if (!(await Promise.race([gone, late]))) killGroup(child.pid);
   waiting.abort();
   await gone;
-  // Whoever of its group is left has nobody to work for.
-  killGroup(child.pid);
-  await dropSharedMemory(region);
 }
 
 function killGroup(pid: number | undefined): void {
@@ -197,14 +195,5 @@ function killGroup(pid: number | undefined): void {
     process.kill(-pid, 'SIGKILL');
   } catch {
     // Nobody is left.
-  }
-}
-
-/** What the server shared with its models and could not clean up itself. */
-async function dropSharedMemory(region: string): Promise<void> {
-  const folder = '/dev/shm';
-  if (!existsSync(folder)) return;
-  for (const name of await readdir(folder)) {
-    if (name.startsWith(region)) await rm(path.join(folder, name), { force: true });
   }
 }

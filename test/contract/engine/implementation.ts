@@ -17,8 +17,6 @@ export interface Answers {
   readonly failure: 'failure' | 'success';
   /** When the answer to an unload comes. */
   readonly unload: 'done' | 'begun';
-  /** How an ensemble comes back whose part was unloaded and loaded again. */
-  readonly ensemble: 'by itself' | 'when it is loaded';
   /** Whether the index says which part an ensemble is down for. */
   readonly downReason: 'names the part' | 'unloaded';
   /** What an ensemble does when its new configuration does not fit its parts. */
@@ -46,7 +44,6 @@ const wished: Answers = {
   rejection: 'counted',
   failure: 'failure',
   unload: 'done',
-  ensemble: 'by itself',
   downReason: 'names the part',
   misfit: 'keeps the old one',
   override: 'next load',

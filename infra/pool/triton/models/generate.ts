@@ -1,6 +1,6 @@
 import { cp, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { parseText } from '../../engine/config/parse-text.ts';
+import { parseText } from '../../models/config/parse-text.ts';
 
 const NETWORK = path.join(import.meta.dirname, 'network.py');
 const DELAY = path.join(import.meta.dirname, 'delay.py');

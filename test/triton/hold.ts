@@ -1,0 +1,13 @@
+// A process that starts Triton and never stops it: what becomes of it when this process dies?
+import { installTriton } from '../../infra/pool/triton/install.ts';
+import { startTriton } from '../../infra/pool/triton/start.ts';
+
+const [folder = '', repository = '', when = 'ready'] = process.argv.slice(2);
+await startTriton({
+  installed: await installTriton({ folder }),
+  repository,
+  onLog(text) {
+    if (when === 'loading' && text.includes('loading: ')) process.send?.(when);
+  },
+});
+process.send?.('ready');
