@@ -63,6 +63,22 @@ export const repositoryContract: Contract = (implementation, engine) =>
       expect((await infer(engine(), 'twice', [row('P', 1), row('Q', 1)])).outputs).toHaveLength(2);
     });
 
+    it('A18: parts that came with an ensemble may go with it, others stay', async () => {
+      expect((await unload(engine(), 'twice', { unload_dependents: true })).status).toBe(200);
+      await untilState(engine(), 'twice', 'UNAVAILABLE');
+      expect((await infer(engine(), 'add', [row('A', 1), row('B', 1)])).outputs).toHaveLength(2);
+      expect((await load(engine(), 'twice')).status).toBe(200);
+      const config = (testModels.twice?.config ?? '').replaceAll('"add"', '"piece"');
+      await engine().put({ piece: testModels.add!, whole_first: { config }, whole_second: { config } });
+      for (const name of ['whole_first', 'whole_second']) expect((await load(engine(), name)).status).toBe(200);
+      expect((await stateOf(engine(), 'piece'))?.state).toBe('READY');
+      await unload(engine(), 'whole_first', { unload_dependents: true });
+      await untilState(engine(), 'whole_first', 'UNAVAILABLE');
+      expect((await infer(engine(), 'whole_second', [row('P', 1), row('Q', 1)])).outputs).toHaveLength(2);
+      await unload(engine(), 'whole_second', { unload_dependents: true });
+      await untilState(engine(), 'piece', 'UNAVAILABLE');
+    });
+
     differing(implementation, 'downReason', 'A18: the index says why an ensemble is down', async (expected) => {
       await unload(engine(), 'add');
       const down = await untilState(engine(), 'twice', 'UNAVAILABLE');

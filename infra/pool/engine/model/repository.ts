@@ -89,6 +89,7 @@ export class Repository {
       this.#settleEnsembles();
       if (!loaded.ok) return loaded;
       const slot = this.#slots.get(name);
+      if (slot) slot.asked = true;
       return slot?.served.size ? done : refuse('INVALID_ARG', `load failed for model '${name}': ${slot?.reason ?? ''}`);
     });
   }
@@ -191,16 +192,26 @@ export class Repository {
       const slot = this.#slots.get(name);
       if (!slot) return done;
       const parts = withParts ? (slot.files?.config.ensemble_scheduling?.step ?? []) : [];
-      for (const target of [slot, ...parts.map(({ model_name }) => this.#slots.get(model_name))]) {
-        if (target) await this.#unload(target);
+      await this.#unload(slot);
+      for (const part of new Set(parts.map(({ model_name }) => model_name))) {
+        const target = this.#slots.get(part);
+        if (target && !target.asked && !this.#isPart(part)) await this.#unload(target);
       }
       return done;
     });
   }
 
+  /** Whether an ensemble that is wanted is made of it. */
+  #isPart(name: string): boolean {
+    return [...this.#slots.values()].some(
+      (slot) => slot.wanted && slot.files?.config.ensemble_scheduling?.step.some((step) => step.model_name === name),
+    );
+  }
+
   async #unload(slot: Slot): Promise<void> {
     const old = [...slot.served.values()];
     slot.wanted = false;
+    slot.asked = false;
     slot.rest('UNLOADING', '');
     this.#settleEnsembles();
     await Promise.all(old.map((one) => one.close()));

@@ -8,6 +8,8 @@ export class Slot {
   readonly name: string;
   /** Whether someone wants it served: loaded at the start or by request, and not unloaded since. */
   wanted = false;
+  /** Somebody asked for this very model; otherwise it came as a part of an ensemble and may go with it. */
+  asked = false;
   files: ModelFiles | undefined;
   readonly served = new Map<number, Served>();
   /** Of the model as a whole, while no version speaks for itself. */

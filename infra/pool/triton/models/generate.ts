@@ -43,7 +43,10 @@ export async function convertModel(from: string, to: string, name: string): Prom
   await cp(path.join(from, name), path.join(to, name), { recursive: true });
   await writeFile(path.join(to, name, CONFIG), config);
   const entries = await readdir(path.join(to, name), { withFileTypes: true });
-  for (const { name: version } of entries.filter((entry) => entry.isDirectory() && /^\d+$/.test(entry.name))) {
+  const versions = entries.filter((entry) => entry.isDirectory() && /^\d+$/.test(entry.name));
+  // Triton wants a version folder of ensembles too, and git keeps no empty ones.
+  if (versions.length === 0) await mkdir(path.join(to, name, '1'));
+  for (const { name: version } of versions) {
     const files = await readdir(path.join(to, name, version));
     if (files.includes('model.onnx')) await cp(NETWORK, path.join(to, name, version, 'model.py'));
   }

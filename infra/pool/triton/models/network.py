@@ -75,9 +75,8 @@ class TritonPythonModel:
             raise pb_utils.TritonModelException("batch_output is not supported here")
 
     def execute(self, requests):
-        given = [self.read(request) for request in requests]
         try:
-            return self.run(requests, given)
+            return self.run(requests, [self.read(request) for request in requests])
         except Exception as error:
             if len(requests) == 1:
                 return [pb_utils.InferenceResponse(error=pb_utils.TritonError(f"the network failed: {error}"))]
