@@ -6,7 +6,7 @@ import type { Gate } from './tenant/gate.ts';
 
 /** Bindings of the Worker, as the runtime hands them over. This file alone reads the text ones. */
 export interface Bindings {
-  readonly GATE: ObjectNamespace<Pick<Gate, 'take' | 'renew' | 'settle' | 'record' | 'outbox'>>;
+  readonly GATE: ObjectNamespace<Pick<Gate, 'apply' | 'outbox'>>;
   readonly ROSTER: ObjectNamespace<Pick<Roster, 'snapshot' | 'outbox' | 'record'>>;
   readonly ISSUERS: string;
   readonly ATTESTATION: string;

@@ -329,6 +329,18 @@ export const limits = {
     by: 'edge',
     why: 'A strict tenant is refused rather than served unrecorded; nobody waits longer for the record.',
   },
+  gateSteps: {
+    value: 64,
+    unit: 'count',
+    by: 'edge',
+    why: 'Steps that wait in an isolate for a call to their gate; one more and a call is made for them.',
+  },
+  gateLingerMs: {
+    value: 20,
+    unit: 'ms',
+    by: 'edge',
+    why: 'How long such a step waits for another call; a place comes back that much later, and nobody feels it.',
+  },
   auditBacklogEvents: {
     value: 1_000,
     unit: 'count',

@@ -43,15 +43,15 @@ export class Outbox {
     this.#count = sql.exec<{ n: number }>('SELECT count(*) AS n FROM ev').one().n;
   }
 
-  /** No room without losing an old event. A strict tenant is refused then. */
-  get full(): boolean {
-    return this.#count >= this.#bound;
+  /** Whether so many events fit without losing an old one. A strict tenant is refused when they do not. */
+  hasRoom(events: number): boolean {
+    return this.#count + events <= this.#bound;
   }
 
   /** Adds events, inside the caller's transaction. At the bound the oldest go, and a gap event says so. */
   add(events: readonly AuditEvent[], now: number): void {
     for (const event of events) {
-      if (this.full) this.#loseOldest(now);
+      if (!this.hasRoom(1)) this.#loseOldest(now);
       this.#insert(event, now);
     }
     this.#sql.exec('UPDATE meta SET next = ?', this.#next);

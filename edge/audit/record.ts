@@ -2,6 +2,7 @@ import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import { late, type Surroundings, within } from '../clock.ts';
 import type { Bindings } from '../settings.ts';
+import type { GateAnswer, GateStep } from '../tenant/gate.ts';
 import { type AuditDraft, mint } from './mint.ts';
 
 /** Whose gate: a tenant, and the zones it lives in. */
@@ -18,11 +19,12 @@ export function gateName({ tenant, zones }: Owner, served: readonly string[]): s
   return `${tenant}/${zones.find((zone) => served.includes(zone)) ?? served[0]}`;
 }
 
-type Gate = ReturnType<Bindings['GATE']['getByName']>;
+/** The step that carries events to a gate; more than the record may change with it. */
+export type Carry = (events: readonly AuditEvent[]) => GateStep;
+const carryAlone: Carry = (events) => ({ kind: 'record', events });
 
-/** Hands events to a gate, together with whatever else it should do in the same step. */
-export type Send = (gate: Gate, events: readonly AuditEvent[]) => Promise<unknown>;
-const sendAlone: Send = (gate, events) => gate.record(events);
+/** Steps that nobody waits for: they go along with the next call to their gate. Plain data only. */
+const queues = new Map<string, GateStep[]>();
 
 interface Backlog {
   readonly events: AuditEvent[];
@@ -61,21 +63,55 @@ export class Recorder {
     return mint(draft, this.#surroundings.now());
   }
 
-  gateOf(owner: Owner): Gate {
-    return this.#gates.getByName(gateName(owner, this.#served));
+  /** A step at the owner's gate, and with it what waits for a call to go along with. */
+  async step(owner: Owner, step: GateStep): Promise<GateAnswer> {
+    const name = gateName(owner, this.#served);
+    const along = [...takeBacklog(name, this.#surroundings.now()), ...(queues.get(name) ?? [])];
+    queues.delete(name);
+    const answered = Promise.resolve(this.#gates.getByName(name).apply([...along, step]));
+    if (along.length > 0) this.#waitUntil(this.#see(name, along, answered));
+    return (await answered).at(-1) as GateAnswer;
+  }
+
+  /**
+   * The same without an answer, and without a call of its own when another goes to the same gate within
+   * `limits.gateLingerMs`: a busy tenant costs one call for each request and not two.
+   */
+  defer(owner: Owner, step: GateStep): void {
+    const name = gateName(owner, this.#served);
+    const queue = queues.get(name) ?? [];
+    queues.set(name, [...queue, step]);
+    this.#waitUntil(this.#sendLeftover(owner, step, queue.length >= limits.gateSteps.value));
+  }
+
+  async #sendLeftover(owner: Owner, step: GateStep, atOnce: boolean): Promise<void> {
+    if (!atOnce) await this.#surroundings.after(limits.gateLingerMs.value).rings;
+    const name = gateName(owner, this.#served);
+    const queue = queues.get(name) ?? [];
+    if (!queue.includes(step)) return;
+    queues.set(
+      name,
+      queue.filter((one) => one !== step),
+    );
+    await this.record(owner, step.events, (events) => ({ ...step, events }) as GateStep);
+  }
+
+  /** What went along with a call that failed is kept as what failed by itself is. */
+  async #see(name: string, along: readonly GateStep[], answered: Promise<unknown>): Promise<void> {
+    const seen = await within(answered, limits.auditWaitMs.value, this.#surroundings).catch(() => late);
+    const events = along.flatMap((step) => [...step.events]);
+    if (seen === late) keep(name, events);
   }
 
   /** Delivers within `limits.auditWaitMs`, or keeps for later. True when they are durable. */
-  async record(owner: Owner, events: readonly AuditEvent[], send: Send = sendAlone): Promise<boolean> {
-    const name = gateName(owner, this.#served);
-    const all = [...takeBacklog(name, this.#surroundings.now()), ...events];
+  async record(owner: Owner, events: readonly AuditEvent[], carry: Carry = carryAlone): Promise<boolean> {
     try {
-      const sent = send(this.#gates.getByName(name), all);
+      const sent = this.step(owner, carry(events));
       if ((await within(sent, limits.auditWaitMs.value, this.#surroundings)) !== late) return true;
     } catch {
       // The cause is the platform's; what matters is that nobody has the events.
     }
-    keep(name, all);
+    this.keep(owner, events);
     return false;
   }
 
@@ -122,10 +158,11 @@ function keep(name: string, events: readonly AuditEvent[]): void {
   backlogs.set(name, backlog);
 }
 
-function takeBacklog(name: string, now: number): AuditEvent[] {
+/** The backlog as a step that writes it; none when there is nothing to write. */
+function takeBacklog(name: string, now: number): GateStep[] {
   const backlog = backlogs.get(name);
   if (!backlog) return [];
   backlogs.delete(name);
-  if (backlog.lost === 0) return backlog.events;
-  return [mint({ type: 'gap', lost: backlog.lost, from: 0, to: 0 }, now), ...backlog.events];
+  const gap = backlog.lost > 0 ? [mint({ type: 'gap', lost: backlog.lost, from: 0, to: 0 }, now)] : [];
+  return [{ kind: 'record', events: [...gap, ...backlog.events] }];
 }

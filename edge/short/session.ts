@@ -49,9 +49,9 @@ export class Session {
   static async begin(claims: Claims, subject: Subject, context: RequestContext): Promise<Result<Session>> {
     const session = new Session(claims, subject, context);
     const { recorder, surroundings, id } = context;
-    const gate = recorder.gateOf(claims);
     const attempt = recorder.mint({ type: 'inference.attempt', ...session.#who() });
-    const taking = gate.take({ id, allowance: claims.allowance }, claims.audit, [attempt]);
+    const ask = { id, allowance: claims.allowance };
+    const taking = recorder.step(claims, { kind: 'take', ask, mode: claims.audit, events: [attempt] });
     let taken: Result<undefined> | typeof late;
     try {
       taken = await within(taking, limits.auditWaitMs.value, surroundings);
@@ -81,17 +81,12 @@ export class Session {
     if (now - this.#renewed < limits.leaseMs.value / 3) return;
     this.#renewed = now;
     const { recorder, id, waitUntil } = this.#context;
-    waitUntil(
-      recorder
-        .gateOf(this.claims)
-        .renew(id)
-        .catch(() => {}),
-    );
+    waitUntil(recorder.step(this.claims, { kind: 'renew', id, events: [] }).catch(() => {}));
   }
 
   /**
-   * Gives the place back and writes how it ended; the first call counts. True when the record is durable: a strict
-   * tenant's result must not leave before.
+   * Gives the place back and writes how it ended; the first call counts. True when the record is known to be durable:
+   * a strict tenant's result must not leave before, and a buffered tenant's record goes with the next call to its gate.
    */
   end(ending: Ending): Promise<boolean> {
     this.#ended ??= this.#settle(ending);
@@ -111,8 +106,11 @@ export class Session {
       ...(agent !== undefined && { agent }),
       ...(final && { revision: final.revision, audioSeconds: final.durationSeconds }),
     });
-    const seconds = final?.durationSeconds ?? 0;
-    return recorder.record(this.claims, this.#events, (gate, events) => gate.settle(id, seconds, events));
+    const audioSeconds = final?.durationSeconds ?? 0;
+    const settle = (events: readonly AuditEvent[]) => ({ kind: 'settle', id, audioSeconds, events }) as const;
+    if (this.claims.audit === 'strict') return recorder.record(this.claims, this.#events, settle);
+    recorder.defer(this.claims, settle(this.#events));
+    return Promise.resolve(false);
   }
 
   #who() {

@@ -9,6 +9,7 @@ import { type AuditEvent, auditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import { ordinary } from './agent-double.ts';
 import { makeToken } from './authority.ts';
+import { asGate, type GateDouble } from './gate-steps.ts';
 import { ask, passTime, readRefusal, startAgent, upload } from './network.ts';
 import { makeSettings } from './settings-double.ts';
 
@@ -23,9 +24,9 @@ async function readEvents(tenant: string): Promise<AuditEvent[]> {
 }
 
 /** Calls the Worker's own function with a gate of the test's making. */
-function makeContext(gate: Partial<ReturnType<Bindings['GATE']['getByName']>>, surroundings: Surroundings) {
+function makeContext(gate: GateDouble, surroundings: Surroundings) {
   const work: Promise<unknown>[] = [];
-  const own = { ...env, GATE: { getByName: () => gate } } as unknown as Bindings;
+  const own = { ...env, GATE: { getByName: () => asGate(gate) } } as unknown as Bindings;
   const waitUntil = (one: Promise<unknown>) => void work.push(one);
   const settings = makeSettings({});
   const context: RequestContext = {
@@ -223,6 +224,7 @@ describe('A1 a strict tenant is not served unrecorded', () => {
     const mended = {
       take: async () => ({ ok: true, value: undefined }) as const,
       settle: async (_id: string, _seconds: number, events: readonly AuditEvent[]) => void received.push(...events),
+      record: async (events: readonly AuditEvent[]) => void received.push(...events),
     };
     const second = makeContext(mended, realSurroundings);
     await (await transcribe(await makeUpload(model, { tenant }), second.context)).text();

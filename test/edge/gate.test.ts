@@ -6,6 +6,7 @@ import { Outbox } from '../../edge/audit/outbox.ts';
 import type { Gate } from '../../edge/tenant/gate.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
+import { record, settle, take } from './gate-steps.ts';
 
 const freshGate = () => env.GATE.getByName(`tenant-${crypto.randomUUID()}/eu`);
 const attempt = (request: string): AuditEvent =>
@@ -15,7 +16,7 @@ const allowance = { requestsAtOnce: 2 };
 describe('A1 C4 the gate takes the allowance and writes the attempt in one step', () => {
   it('both happen', async () => {
     const gate = freshGate();
-    expect((await gate.take({ id: 'one', allowance }, 'strict', [attempt('one')])).ok).toBe(true);
+    expect((await take(gate, { id: 'one', allowance }, 'strict', [attempt('one')])).ok).toBe(true);
     const { rows, epoch } = await gate.outbox(0, 10);
     expect(epoch).toMatch(/^[0-9a-f-]{36}$/);
     expect(rows).toMatchObject([{ pseq: 1, event: { type: 'inference.attempt', request: 'one' } }]);
@@ -23,53 +24,70 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
 
   it('neither happens when the allowance says no', async () => {
     const gate = freshGate();
-    for (const id of ['one', 'two', 'three']) await gate.take({ id, allowance }, 'strict', [attempt(id)]);
-    const refused = await gate.take({ id: 'four', allowance }, 'strict', [attempt('four')]);
+    for (const id of ['one', 'two', 'three']) await take(gate, { id, allowance }, 'strict', [attempt(id)]);
+    const refused = await take(gate, { id: 'four', allowance }, 'strict', [attempt('four')]);
     expect(refused).toMatchObject({ ok: false, refusal: { reason: 'allowance_concurrent', params: { limit: 2 } } });
     expect((await gate.outbox(0, 10)).rows.map(({ pseq }) => pseq)).toEqual([1, 2]);
   });
 
   it('neither happens when the write fails, and the next one finds everything as before', async () => {
     const gate = freshGate();
-    await gate.take({ id: 'one', allowance }, 'strict', [attempt('one')]);
+    await take(gate, { id: 'one', allowance }, 'strict', [attempt('one')]);
     const broken = {
       get type() {
         throw new Error('disk');
       },
     } as unknown as AuditEvent;
     await runInDurableObject<Gate, void>(gate, (instance) => {
-      expect(() => instance.take({ id: 'two', allowance }, 'strict', [attempt('two'), broken])).toThrow('disk');
+      const step = {
+        kind: 'take',
+        ask: { id: 'two', allowance },
+        mode: 'strict',
+        events: [attempt('two'), broken],
+      } as const;
+      expect(() => instance.apply([step])).toThrow('disk');
     });
     expect((await gate.outbox(0, 10)).rows).toHaveLength(1);
-    expect((await gate.take({ id: 'three', allowance }, 'strict', [attempt('three')])).ok).toBe(true);
+    expect((await take(gate, { id: 'three', allowance }, 'strict', [attempt('three')])).ok).toBe(true);
     expect((await gate.outbox(0, 10)).rows.map(({ pseq }) => pseq)).toEqual([1, 2]);
   });
 
   it('asking again after an answer that was not heard takes one place and writes one attempt', async () => {
     const gate = freshGate();
     const event = attempt('one');
-    await gate.take({ id: 'one', allowance: { requestsAtOnce: 1 } }, 'strict', [event]);
-    expect((await gate.take({ id: 'one', allowance: { requestsAtOnce: 1 } }, 'strict', [event])).ok).toBe(true);
+    await take(gate, { id: 'one', allowance: { requestsAtOnce: 1 } }, 'strict', [event]);
+    expect((await take(gate, { id: 'one', allowance: { requestsAtOnce: 1 } }, 'strict', [event])).ok).toBe(true);
     expect((await gate.outbox(0, 10)).rows).toHaveLength(1);
+  });
+
+  it('steps of several requests are answered one by one, in their order', async () => {
+    const gate = freshGate();
+    const step = (id: string) =>
+      ({ kind: 'take', ask: { id, allowance }, mode: 'strict', events: [attempt(id)] }) as const;
+    const done = { kind: 'settle', id: 'one', audioSeconds: 1, events: [attempt('end')] } as const;
+    const answers = await gate.apply([step('one'), step('two'), step('three'), step('two'), done, step('four')]);
+    expect(answers.map(({ ok }) => ok)).toEqual([true, true, false, true, true, true]);
+    const { rows } = await gate.outbox(0, 10);
+    expect(rows.map(({ event }) => (event as { request: string }).request)).toEqual(['one', 'two', 'end', 'four']);
   });
 
   it('settle gives the place back, once', async () => {
     const gate = freshGate();
     const one = { requestsAtOnce: 1, audioSecondsPerDay: 30 };
-    await gate.take({ id: 'one', allowance: one }, 'buffered', []);
-    await gate.settle('one', 20, []);
-    await gate.settle('one', 20, []);
-    expect((await gate.take({ id: 'two', allowance: one }, 'buffered', [])).ok).toBe(true);
+    await take(gate, { id: 'one', allowance: one }, 'buffered', []);
+    await settle(gate, 'one', 20, []);
+    await settle(gate, 'one', 20, []);
+    expect((await take(gate, { id: 'two', allowance: one }, 'buffered', [])).ok).toBe(true);
   });
 
   it('state survives an eviction', async () => {
     const gate = freshGate();
-    await gate.take({ id: 'one', allowance: { requestsAtOnce: 1 } }, 'buffered', [attempt('one')]);
+    await take(gate, { id: 'one', allowance: { requestsAtOnce: 1 } }, 'buffered', [attempt('one')]);
     const { epoch } = await gate.outbox(0, 1);
     await evictDurableObject(gate);
-    const refused = await gate.take({ id: 'two', allowance: { requestsAtOnce: 1 } }, 'buffered', [attempt('two')]);
+    const refused = await take(gate, { id: 'two', allowance: { requestsAtOnce: 1 } }, 'buffered', [attempt('two')]);
     expect(refused).toMatchObject({ ok: false, refusal: { reason: 'allowance_concurrent' } });
-    await gate.record([attempt('three')]);
+    await record(gate, [attempt('three')]);
     const after = await gate.outbox(0, 10);
     expect(after.epoch).toBe(epoch);
     expect(after.rows.map(({ pseq }) => pseq)).toEqual([1, 2]);
@@ -96,7 +114,7 @@ describe('A1 the outbox', () => {
 
   it('a full one refuses a strict tenant; a buffered one is served, and a gap is written', async () => {
     const gate = freshGate();
-    await gate.record([attempt('first')]);
+    await record(gate, [attempt('first')]);
     await runInDurableObject<Gate, void>(gate, (_, { storage }) => {
       const last = limits.auditOutboxEvents.value;
       storage.sql.exec(
@@ -107,9 +125,9 @@ describe('A1 the outbox', () => {
       storage.sql.exec('UPDATE meta SET next = ?', last + 1);
     });
     await evictDurableObject(gate);
-    const strict = await gate.take({ id: 'one', allowance }, 'strict', [attempt('one')]);
+    const strict = await take(gate, { id: 'one', allowance }, 'strict', [attempt('one')]);
     expect(strict).toMatchObject({ ok: false, refusal: { reason: 'audit_unavailable' } });
-    expect((await gate.take({ id: 'two', allowance }, 'buffered', [attempt('two')])).ok).toBe(true);
+    expect((await take(gate, { id: 'two', allowance }, 'buffered', [attempt('two')])).ok).toBe(true);
     const { rows } = await gate.outbox(limits.auditOutboxEvents.value, 10);
     expect(rows.map(({ event }) => (event as AuditEvent).type)).toEqual(['gap', 'inference.attempt']);
     expect(rows[0]?.event).toMatchObject({ lost: limits.auditOutboxEvents.value / 100, from: 1 });

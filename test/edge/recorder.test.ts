@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { Recorder } from '../../edge/audit/record.ts';
+import { type Alarm, late, realSurroundings, type Surroundings } from '../../edge/clock.ts';
+import type { Bindings } from '../../edge/settings.ts';
+import type { GateAnswer, GateStep } from '../../edge/tenant/gate.ts';
+import { limits } from '../../shared/limits.ts';
+import { ok } from '../../shared/result.ts';
+
+const owner = () => ({ tenant: `t-${crypto.randomUUID()}`, zones: ['eu'] });
+const settle = (id: string): GateStep => ({ kind: 'settle', id, audioSeconds: 1, events: [] });
+const renew = (id: string): GateStep => ({ kind: 'renew', id, events: [] });
+const namesOf = (steps: readonly GateStep[]) =>
+  steps.map((step) => `${step.kind} ${'id' in step ? step.id : ''}`.trim());
+
+/** A recorder whose lingering ends when the test says so. */
+function makeRecorder(apply: (steps: readonly GateStep[]) => Promise<GateAnswer[]>) {
+  const calls: string[][] = [];
+  const work: Promise<unknown>[] = [];
+  let endLinger = () => {};
+  const lingers = new Promise<typeof late>((resolve) => {
+    endLinger = () => resolve(late);
+  });
+  const after = (ms: number): Alarm =>
+    ms === limits.gateLingerMs.value ? { rings: lingers, cancel: () => {} } : realSurroundings.after(ms);
+  const surroundings: Surroundings = { ...realSurroundings, after };
+  const gate = {
+    apply: (steps: readonly GateStep[]) => {
+      calls.push(namesOf(steps));
+      return apply(steps);
+    },
+  };
+  const gates = { getByName: () => gate } as unknown as Bindings['GATE'];
+  const recorder = new Recorder(gates, ['eu'], surroundings, (one) => void work.push(one));
+  return { recorder, calls, endLinger, settled: () => Promise.all(work) };
+}
+
+const agree = async (steps: readonly GateStep[]) => steps.map(() => ok(undefined));
+
+describe('C4 A1 steps that nobody waits for', () => {
+  it('go along with the next call to their gate, before it', async () => {
+    const { recorder, calls, endLinger, settled } = makeRecorder(agree);
+    const own = owner();
+    recorder.defer(own, settle('a'));
+    recorder.defer(own, settle('b'));
+    expect(calls).toEqual([]);
+    expect(await recorder.step(own, renew('c'))).toEqual(ok(undefined));
+    endLinger();
+    await settled();
+    expect(calls).toEqual([['settle a', 'settle b', 'renew c']]);
+  });
+
+  it('go by themselves when no call comes', async () => {
+    const { recorder, calls, endLinger, settled } = makeRecorder(agree);
+    recorder.defer(owner(), settle('a'));
+    endLinger();
+    await settled();
+    expect(calls).toEqual([['settle a']]);
+  });
+
+  it('never go along to the gate of another tenant', async () => {
+    const { recorder, calls, endLinger, settled } = makeRecorder(agree);
+    recorder.defer(owner(), settle('a'));
+    await recorder.step(owner(), renew('c'));
+    expect(calls).toEqual([['renew c']]);
+    endLinger();
+    await settled();
+    expect(calls).toEqual([['renew c'], ['settle a']]);
+  });
+
+  it('are not held beyond their bound', async () => {
+    const { recorder, calls, endLinger, settled } = makeRecorder(agree);
+    const own = owner();
+    for (let n = 0; n <= limits.gateSteps.value; n += 1) recorder.defer(own, settle(`${n}`));
+    expect(calls).toHaveLength(1);
+    expect(calls[0]).toHaveLength(limits.gateSteps.value + 1);
+    endLinger();
+    await settled();
+  });
+
+  it('a caller gets the answer to its own step, whatever went along', async () => {
+    const { recorder, endLinger, settled } = makeRecorder(async (steps) =>
+      steps.map((step) =>
+        step.kind === 'take' ? { ok: false, refusal: { reason: 'allowance_concurrent' } } : ok(undefined),
+      ),
+    );
+    const own = owner();
+    recorder.defer(own, settle('a'));
+    const ask = { id: 'x', allowance: {} };
+    const answer = await recorder.step(own, { kind: 'take', ask, mode: 'buffered', events: [] });
+    expect(answer).toMatchObject({ ok: false, refusal: { reason: 'allowance_concurrent' } });
+    endLinger();
+    await settled();
+  });
+
+  it('leave their events to the next call when the one they went with failed', async () => {
+    let broken = true;
+    const received: GateStep[] = [];
+    const { recorder, endLinger, settled } = makeRecorder(async (steps) => {
+      if (broken) throw new Error('gone');
+      received.push(...steps);
+      return agree(steps);
+    });
+    const own = owner();
+    const event = recorder.mint({ type: 'gap', lost: 1, from: 1, to: 1 });
+    recorder.defer(own, { kind: 'settle', id: 'a', audioSeconds: 1, events: [event] });
+    await expect(recorder.step(own, renew('c'))).rejects.toThrow('gone');
+    endLinger();
+    await settled();
+    broken = false;
+    await recorder.step(own, renew('d'));
+    await settled();
+    expect(received).toEqual([{ kind: 'record', events: [event] }, renew('d')]);
+  });
+});
