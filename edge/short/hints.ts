@@ -1,4 +1,5 @@
 import { limits } from '../../shared/limits.ts';
+import { agreesOnLanguage } from '../../shared/pool/language.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { readForm } from '../../shared/speech/openai-form.ts';
@@ -62,17 +63,8 @@ async function lookThrough(body: CallerBody, boundary: string, told: Told): Prom
 export function checkPromise(fields: Readonly<Record<string, readonly string[]>>, hints: Hints): Result<undefined> {
   const model = fields.model?.[0];
   if (model !== undefined && model !== hints.model) return no(refuse('hints_conflict', { field: 'model' }));
-  const language = fields.language?.[0];
-  const open = language === undefined || language === '' || language === 'auto';
-  if (hints.language !== undefined && !open && language !== hints.language) {
+  if (!agreesOnLanguage(hints.language, fields.language?.[0])) {
     return no(refuse('hints_conflict', { field: 'language' }));
   }
   return ok(undefined);
-}
-
-/** Whether a tenant's list of tags allows a language; the primary subtag covers its regions. */
-export function allowsLanguage(allowed: readonly string[], language: string): boolean {
-  const wanted = language.toLowerCase();
-  const primary = wanted.split('-')[0];
-  return allowed.some((tag) => tag === '*' || tag.toLowerCase() === wanted || tag.toLowerCase() === primary);
 }

@@ -1,6 +1,6 @@
-import { finished, type Outcome, outcomeOf, type RouteMemory, started } from '../../shared/pool/memory.ts';
+import { finished, type Outcome, outcomeOfRefusal, type RouteMemory, started } from '../../shared/pool/memory.ts';
 import { type Attempt, pick } from '../../shared/pool/pick.ts';
-import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { AnswerEvent } from '../../shared/speech/transcript.ts';
 import type { RequestContext } from '../context.ts';
@@ -75,7 +75,7 @@ export class Relay {
       }
       // The caller's own fault is told as such, whatever the agent made of it.
       const cause = this.#body.refusal ?? event.refusal;
-      this.#finish(cause.reason, this.#body.refusal ? 'neutral' : judge(cause));
+      this.#finish(cause.reason, this.#body.refusal ? 'neutral' : outcomeOfRefusal(cause.reason));
       const next = afterFailure(this.#failure(cause), budget);
       if (!next.again) {
         this.close(next.refusal.reason);
@@ -128,7 +128,7 @@ export class Relay {
     if (!line.ok) {
       hangUp.abort();
       this.#note(attempt, line.refusal.reason);
-      const outcome = this.#closed ? 'neutral' : judge(line.refusal);
+      const outcome = this.#closed ? 'neutral' : outcomeOfRefusal(line.refusal.reason);
       memory = finished(memory, agent, outcome, 0, surroundings.now());
       return line;
     }
@@ -151,6 +151,7 @@ export class Relay {
       task: 'transcribe' as const,
       model,
       language,
+      allowed: claims.languages,
       zones: claims.zones,
       suite: SUITE,
       class: subject.class,
@@ -192,7 +193,3 @@ export class Relay {
 }
 
 const gone = refuse('pool_lost', undefined, 'nobody waits for the answer');
-
-/** What a refusal says about the agent it came from. */
-const judge = ({ reason }: Refusal): Outcome =>
-  reason === 'attestation_invalid' ? 'failure' : outcomeOf(refusals[reason].status);

@@ -107,8 +107,9 @@ export class Session {
       ...(final && { revision: final.revision, audioSeconds: final.durationSeconds }),
     });
     const audioSeconds = final?.durationSeconds ?? 0;
-    const settle = (events: readonly AuditEvent[]) => ({ kind: 'settle', id, audioSeconds, events }) as const;
-    if (this.claims.audit === 'strict') return recorder.record(this.claims, this.#events, settle);
+    const { audit: mode } = this.claims;
+    const settle = (events: readonly AuditEvent[]) => ({ kind: 'settle', id, mode, audioSeconds, events }) as const;
+    if (mode === 'strict') return recorder.record(this.claims, this.#events, settle);
     recorder.defer(this.claims, settle(this.#events));
     return Promise.resolve(false);
   }

@@ -1,4 +1,5 @@
 import { limits } from '../../shared/limits.ts';
+import { allowsLanguage, isOpen, mayHear } from '../../shared/pool/language.ts';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
@@ -7,7 +8,7 @@ import { answerTranscription, type Source } from '../dialect/openai-audio.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
 import { CallerBody } from './body.ts';
-import { allowsLanguage, checkPromise, type Hints, readHints } from './hints.ts';
+import { checkPromise, type Hints, readHints } from './hints.ts';
 import { Relay } from './relay.ts';
 import { readBoundary } from './scan.ts';
 import { CLIENT_GONE, refusedWith, Session } from './session.ts';
@@ -84,7 +85,7 @@ function join(relay: Relay, session: Session, body: CallerBody, hints: Hints, co
       const kept = checkPromise(fields, hints);
       if (!kept.ok) return kept;
       const language = fields.language?.[0];
-      if (!language || language === 'auto' || allowsLanguage(session.claims.languages, language)) return ok(undefined);
+      if (isOpen(language) || allowsLanguage(session.claims.languages, language)) return ok(undefined);
       return no(refuse('language_forbidden', { language }));
     },
     async end(outcome) {

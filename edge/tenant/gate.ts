@@ -1,5 +1,6 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { AuditEvent } from '../../shared/audit/event.ts';
+import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type AllowanceState, type Ask, freshAllowance, renew, settle, take } from '../../shared/tenant/allowance.ts';
@@ -16,7 +17,7 @@ export type GateStep =
   /** Keeps the place of work that is still going on. */
   | { kind: 'renew'; id: string; events: readonly [] }
   /** Gives the place back, books the audio and writes how it ended. */
-  | { kind: 'settle'; id: string; audioSeconds: number; events: readonly AuditEvent[] }
+  | { kind: 'settle'; id: string; mode: Claims['audit']; audioSeconds: number; events: readonly AuditEvent[] }
   /** Writes events that concern no place. */
   | { kind: 'record'; events: readonly AuditEvent[] };
 
@@ -31,10 +32,15 @@ export type GateAnswer = Result<undefined>;
 /**
  * One tenant in one zone: its allowance and the record of what it did, changed together or not at all.
  * Callers are edge isolates only. If this object is lost, so are its counters (they start at zero) and the events
- * not yet taken over by the log.
+ * not yet taken over by the log. A crash loses what a buffered tenant did in the last `limits.gateWriteMs`.
  */
 export class Gate extends DurableObject {
   #allowance: AllowanceState;
+  /** What of it is on disk. */
+  #written: AllowanceState;
+  /** Events that are not on disk yet. */
+  #unwritten: AuditEvent[] = [];
+  #writing: ReturnType<typeof setTimeout> | undefined;
   readonly #outbox: Outbox;
 
   constructor(ctx: DurableObjectState, env: unknown) {
@@ -44,11 +50,14 @@ export class Gate extends DurableObject {
     sql.exec('CREATE TABLE IF NOT EXISTS allowance (id INTEGER PRIMARY KEY CHECK (id = 0), state TEXT NOT NULL)');
     const [row] = sql.exec<{ state: string }>('SELECT state FROM allowance').toArray();
     this.#allowance = row ? (JSON.parse(row.state) as AllowanceState) : freshAllowance;
+    this.#written = this.#allowance;
   }
 
   /**
    * Several callers' steps in their order, as one: they are written together or not at all, and answered in the same
-   * order. One call and one write for many requests is what makes the gate cheap for a busy tenant.
+   * order. With a strict step among them they are on disk when the answer leaves. Others are decided in memory and
+   * written within `limits.gateWriteMs`: writing costs several times what deciding does, and a buffered tenant is served
+   * even where nothing can be written at all.
    */
   apply(steps: readonly GateStep[]): GateAnswer[] {
     const now = Date.now();
@@ -61,7 +70,13 @@ export class Gate extends DurableObject {
       events.push(...decided.value.events);
       return ok(undefined);
     });
-    this.#write(state, events, now);
+    if (steps.some((step) => 'mode' in step && step.mode === 'strict')) {
+      this.#write(state, [...this.#unwritten, ...events], now);
+      return answers;
+    }
+    this.#allowance = state;
+    this.#unwritten.push(...events);
+    this.#writeSoon();
     return answers;
   }
 
@@ -74,7 +89,7 @@ export class Gate extends DurableObject {
         const taken = take(state, step.ask, now);
         if (!taken.ok) return taken;
         if (held) return ok({ state: taken.value, events: [] });
-        if (step.mode === 'strict' && !this.#outbox.hasRoom(pending + events.length)) {
+        if (step.mode === 'strict' && !this.#outbox.hasRoom(this.#unwritten.length + pending + events.length)) {
           return no(refuse('audit_unavailable', undefined, 'the outbox is full'));
         }
         return ok({ state: taken.value, events });
@@ -90,14 +105,28 @@ export class Gate extends DurableObject {
 
   /** Events after position `after`, oldest first. For operators and tests. */
   outbox(after: number, limit: number): OutboxPage {
+    if (this.#unwritten.length > 0) this.#write(this.#allowance, this.#unwritten, Date.now());
     return this.#outbox.page(after, limit);
   }
 
+  #writeSoon(): void {
+    this.#writing ??= setTimeout(() => {
+      this.#writing = undefined;
+      try {
+        this.#write(this.#allowance, this.#unwritten, Date.now());
+      } catch (error) {
+        // Kept in memory; the next step tries again.
+        console.error('gate', error instanceof Error ? error.name : 'unknown error');
+      }
+    }, limits.gateWriteMs.value);
+  }
+
+  /** On failure everything is as before, in memory, too. */
   #write(next: AllowanceState, events: readonly AuditEvent[], now: number): void {
     const { storage } = this.ctx;
     try {
       storage.transactionSync(() => {
-        if (next !== this.#allowance) {
+        if (next !== this.#written) {
           storage.sql.exec('INSERT OR REPLACE INTO allowance VALUES (0, ?)', JSON.stringify(next));
         }
         if (events.length > 0) this.#outbox.add(events, now);
@@ -107,5 +136,7 @@ export class Gate extends DurableObject {
       throw error;
     }
     this.#allowance = next;
+    this.#written = next;
+    this.#unwritten = [];
   }
 }

@@ -14,7 +14,7 @@ const one = async (gate: Gate, step: GateStep) => (await gate.apply([step]))[0] 
 export const take = (gate: Gate, ask: Ask, mode: Claims['audit'], events: Events) =>
   one(gate, { kind: 'take', ask, mode, events });
 export const settle = (gate: Gate, id: string, audioSeconds: number, events: Events) =>
-  one(gate, { kind: 'settle', id, audioSeconds, events });
+  one(gate, { kind: 'settle', id, mode: 'buffered', audioSeconds, events });
 export const record = (gate: Gate, events: Events) => one(gate, { kind: 'record', events });
 
 /** What a double does for a step; a step it has nothing for fails as an unreachable gate does. */

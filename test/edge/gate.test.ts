@@ -64,7 +64,7 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
     const gate = freshGate();
     const step = (id: string) =>
       ({ kind: 'take', ask: { id, allowance }, mode: 'strict', events: [attempt(id)] }) as const;
-    const done = { kind: 'settle', id: 'one', audioSeconds: 1, events: [attempt('end')] } as const;
+    const done = { kind: 'settle', id: 'one', mode: 'strict', audioSeconds: 1, events: [attempt('end')] } as const;
     const answers = await gate.apply([step('one'), step('two'), step('three'), step('two'), done, step('four')]);
     expect(answers.map(({ ok }) => ok)).toEqual([true, true, false, true, true, true]);
     const { rows } = await gate.outbox(0, 10);
@@ -80,9 +80,26 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
     expect((await take(gate, { id: 'two', allowance: one }, 'buffered', [])).ok).toBe(true);
   });
 
+  it('a strict step is on disk with its answer, and with it what was in memory; a buffered one soon after', async () => {
+    const gate = freshGate();
+    const onDisk = () =>
+      runInDurableObject<Gate, number>(gate, (_, { storage }) =>
+        Number(storage.sql.exec('SELECT count(*) AS n FROM ev').one().n),
+      );
+    await runInDurableObject<Gate, void>(gate, (instance, { storage }) => {
+      instance.apply([{ kind: 'take', ask: { id: 'one', allowance }, mode: 'buffered', events: [attempt('one')] }]);
+      expect(storage.sql.exec('SELECT count(*) AS n FROM ev').one().n).toBe(0);
+      instance.apply([{ kind: 'take', ask: { id: 'two', allowance }, mode: 'strict', events: [attempt('two')] }]);
+      expect(storage.sql.exec('SELECT count(*) AS n FROM ev').one().n).toBe(2);
+    });
+    await record(gate, [attempt('three')]);
+    await expect.poll(onDisk).toBe(3);
+    expect((await gate.outbox(0, 10)).rows.map(({ pseq }) => pseq)).toEqual([1, 2, 3]);
+  });
+
   it('state survives an eviction', async () => {
     const gate = freshGate();
-    await take(gate, { id: 'one', allowance: { requestsAtOnce: 1 } }, 'buffered', [attempt('one')]);
+    await take(gate, { id: 'one', allowance: { requestsAtOnce: 1 } }, 'strict', [attempt('one')]);
     const { epoch } = await gate.outbox(0, 1);
     await evictDurableObject(gate);
     const refused = await take(gate, { id: 'two', allowance: { requestsAtOnce: 1 } }, 'buffered', [attempt('two')]);
@@ -115,6 +132,8 @@ describe('A1 the outbox', () => {
   it('a full one refuses a strict tenant; a buffered one is served, and a gap is written', async () => {
     const gate = freshGate();
     await record(gate, [attempt('first')]);
+    // Reading writes what is in memory only.
+    await gate.outbox(0, 1);
     await runInDurableObject<Gate, void>(gate, (_, { storage }) => {
       const last = limits.auditOutboxEvents.value;
       storage.sql.exec(

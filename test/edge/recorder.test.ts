@@ -7,7 +7,7 @@ import { limits } from '../../shared/limits.ts';
 import { ok } from '../../shared/result.ts';
 
 const owner = () => ({ tenant: `t-${crypto.randomUUID()}`, zones: ['eu'] });
-const settle = (id: string): GateStep => ({ kind: 'settle', id, audioSeconds: 1, events: [] });
+const settle = (id: string): GateStep => ({ kind: 'settle', id, mode: 'buffered', audioSeconds: 1, events: [] });
 const renew = (id: string): GateStep => ({ kind: 'renew', id, events: [] });
 const namesOf = (steps: readonly GateStep[]) =>
   steps.map((step) => `${step.kind} ${'id' in step ? step.id : ''}`.trim());
@@ -102,7 +102,7 @@ describe('C4 A1 steps that nobody waits for', () => {
     });
     const own = owner();
     const event = recorder.mint({ type: 'gap', lost: 1, from: 1, to: 1 });
-    recorder.defer(own, { kind: 'settle', id: 'a', audioSeconds: 1, events: [event] });
+    recorder.defer(own, { kind: 'settle', id: 'a', mode: 'buffered', audioSeconds: 1, events: [event] });
     await expect(recorder.step(own, renew('c'))).rejects.toThrow('gone');
     endLinger();
     await settled();
