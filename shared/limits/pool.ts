@@ -1,0 +1,111 @@
+import { KiB, type Limit } from './limit.ts';
+
+/** Choosing and reaching a pool, and what pools report. */
+export const poolLimits = {
+  attempts: { value: 2, unit: 'count', by: 'edge', why: 'One retry on another pool; more multiplies an outage.' },
+  retryShare: { value: 0.1, unit: 'ratio', by: 'edge', why: 'Retries may add at most a tenth to the load of a zone.' },
+  retryBurst: {
+    value: 10,
+    unit: 'count',
+    by: 'edge',
+    why: 'Retries an isolate may make before it has seen enough requests for its share to mean anything.',
+  },
+  loadAgeMs: {
+    value: 2_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'Age at which a report of load counts for 1/e: queues of short utterances turn over about that fast.',
+  },
+  latencyAgeMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'Age at which an observed latency counts for 1/e, so that an agent that was slow once is tried again.',
+  },
+  costNoise: {
+    value: 0.25,
+    unit: 'ratio',
+    by: 'edge',
+    why: 'Two costs closer than this are the same: then slots decide, not the noise of the measurement.',
+  },
+  ejectFailures: { value: 5, unit: 'count', by: 'edge', why: 'Failures in a row after which an agent is left out.' },
+  ejectShare: { value: 0.5, unit: 'ratio', by: 'edge', why: 'Share of failures above which an agent is left out.' },
+  ejectRequests: { value: 20, unit: 'count', by: 'edge', why: 'A share of fewer requests says nothing.' },
+  ejectWindowMs: { value: 10_000, unit: 'ms', by: 'edge', why: 'Requests counted together for the share of failures.' },
+  ejectMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'How long an agent is left out the first time; each next time is as much longer.',
+  },
+  ejectMaxMs: {
+    value: 60_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'Longest time left out, and how long an earlier one is remembered.',
+  },
+  reconnectMs: { value: 500, unit: 'ms', by: 'agent', why: 'First pause before an agent calls its roster again.' },
+  reconnectMaxMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'Longest such pause; a roster that is back should know its agents soon.',
+  },
+  snapshotAgeMs: { value: 1_000, unit: 'ms', by: 'edge', why: 'Age at which an isolate asks the roster again.' },
+  snapshotWaitMs: {
+    value: 500,
+    unit: 'ms',
+    by: 'edge',
+    why: 'A roster that answers later than this is not waited for; the last snapshot serves.',
+  },
+  snapshotStaleMs: {
+    value: 30_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'With the roster unreachable, a snapshot this old no longer says where pools are.',
+  },
+  heartbeatMs: { value: 1_000, unit: 'ms', by: 'agent', why: 'How often an agent reports.' },
+  heartbeatUnknownMs: {
+    value: 3_000,
+    unit: 'ms',
+    by: 'roster',
+    why: 'A report this old says nothing about load any more.',
+  },
+  heartbeatGoneMs: { value: 10_000, unit: 'ms', by: 'roster', why: 'A silent agent is no candidate after this.' },
+  heartbeatBytes: {
+    value: 64 * KiB,
+    unit: 'byte',
+    by: 'roster',
+    why: 'A hello carries an attestation of a few KiB and at most some hundred models.',
+  },
+  rosterAgents: {
+    value: 512,
+    unit: 'count',
+    by: 'roster',
+    why: 'Agents per zone; a snapshot must stay small enough to read every second.',
+  },
+  answerStartMs: {
+    value: 5_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'An agent answers before it has read the body; one that does not is lost.',
+  },
+  answerSilenceMs: {
+    value: 15_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'Agents send a keepalive every 5 s; three missed ones mean the agent is lost.',
+  },
+  requestMs: {
+    value: 3_600_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'Work budget of a ticket: the largest body over a 300 kbit/s link, and then some.',
+  },
+  keepaliveMs: {
+    value: 5_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'Under the 10 s the protocol promises and any proxy idle timeout.',
+  },
+} as const satisfies Record<string, Limit>;

@@ -1,0 +1,74 @@
+import { KiB, type Limit } from './limit.ts';
+
+/** Tenants and the record. */
+export const tenantLimits = {
+  requestsPerMinute: { value: 600, unit: 'count', by: 'gate', why: 'Used when a token names no allowance of its own.' },
+  requestsAtOnce: { value: 32, unit: 'count', by: 'gate', why: 'Used when a token names no allowance of its own.' },
+  audioSecondsPerDay: {
+    value: 360_000,
+    unit: 's',
+    by: 'gate',
+    why: 'Used when a token names no allowance of its own: 100 hours.',
+  },
+  leaseMs: { value: 300_000, unit: 'ms', by: 'gate', why: 'A place whose holder vanished comes back after this.' },
+  auditWaitMs: {
+    value: 250,
+    unit: 'ms',
+    by: 'edge',
+    why: 'A strict tenant is refused rather than served unrecorded; nobody waits longer for the record.',
+  },
+  gateSteps: {
+    value: 64,
+    unit: 'count',
+    by: 'edge',
+    why: 'Steps that wait in an isolate for a call to their gate; one more and a call is made for them.',
+  },
+  gateLingerMs: {
+    value: 20,
+    unit: 'ms',
+    by: 'edge',
+    why: 'How long such a step waits for another call; a place comes back that much later, and nobody feels it.',
+  },
+  gateWriteMs: {
+    value: 20,
+    unit: 'ms',
+    by: 'gate',
+    why: 'How long what a buffered tenant did may be in memory only; one write for all of it costs what one for each would.',
+  },
+  auditBacklogEvents: {
+    value: 1_000,
+    unit: 'count',
+    by: 'edge',
+    why: 'Events an isolate keeps while a gate is unreachable, about 1 MiB; then the oldest go, with a gap event.',
+  },
+  auditEventBytes: {
+    value: 16 * KiB,
+    unit: 'byte',
+    by: 'gate',
+    why: 'A leaf of the log; larger events are a bug and are replaced by their digest.',
+  },
+  auditOutboxEvents: {
+    value: 200_000,
+    unit: 'count',
+    by: 'gate',
+    why: 'About 200 MiB of Durable Object storage; beyond it strict tenants are refused, others lose the oldest with a gap event.',
+  },
+  auditPageEvents: {
+    value: 500,
+    unit: 'count',
+    by: 'edge',
+    why: 'Events of one page of an outbox; at 16 KiB each still a small answer.',
+  },
+  agentOutboxEvents: {
+    value: 4_096,
+    unit: 'count',
+    by: 'agent',
+    why: 'Audit events of an agent that waits for its roster; beyond it the oldest give way to a gap event.',
+  },
+  anonymousDenialsPerSecond: {
+    value: 10,
+    unit: 'count',
+    by: 'edge',
+    why: 'Refusals of unknown callers recorded one by one; the rest are counted in the next record.',
+  },
+} as const satisfies Record<string, Limit>;

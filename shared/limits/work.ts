@@ -1,0 +1,62 @@
+import { KiB, type Limit, MiB } from './limit.ts';
+
+/** Work in the pool. */
+export const workLimits = {
+  audioSeconds: {
+    value: 4 * 3600,
+    unit: 's',
+    by: 'agent',
+    why: 'Longest recording of one request; also stops compressed silence that unpacks for ever.',
+  },
+  audioRateMin: {
+    value: 8_000,
+    unit: 'Hz',
+    by: 'agent',
+    why: 'Telephone band; below it there is no speech left to recognise.',
+  },
+  audioRateMax: { value: 48_000, unit: 'Hz', by: 'agent', why: 'Nothing above it helps recognition.' },
+  audioChannels: { value: 2, unit: 'count', by: 'agent', why: 'Mono or stereo; stereo is mixed down.' },
+  utteranceSeconds: {
+    value: 20,
+    unit: 's',
+    by: 'agent',
+    why: 'Longest piece given to the engine at once; longer speech is cut at its quietest point.',
+  },
+  utterancesInFlight: {
+    value: 4,
+    unit: 'count',
+    by: 'agent',
+    why: 'Pieces of one request at the engine together; reading the body waits meanwhile.',
+  },
+  queuedUtterances: {
+    value: 256,
+    unit: 'count',
+    by: 'agent',
+    why: 'Work waiting for an engine slot, all requests together; more is refused as busy.',
+  },
+  requestsInFlight: {
+    value: 64,
+    unit: 'count',
+    by: 'agent',
+    why: 'Requests open at one agent; each holds at most 8 MiB of audio: utterances in flight and the one being cut.',
+  },
+  engineMs: {
+    value: 30_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'An inference of 20 s of audio takes well under a second; this is a lost engine.',
+  },
+  engineAnswerBytes: {
+    value: 16 * MiB,
+    unit: 'byte',
+    by: 'agent',
+    why: '20 s of log probabilities over 4,096 tokens every 40 ms take 8 MiB.',
+  },
+  transcriptWords: {
+    value: 65_536,
+    unit: 'count',
+    by: 'edge',
+    why: 'Four hours of fast speech; a transcript is held whole for formats that need it.',
+  },
+  answerEventBytes: { value: 60 * KiB, unit: 'byte', by: 'agent', why: 'An event fits one sealed segment.' },
+} as const satisfies Record<string, Limit>;
