@@ -51,6 +51,12 @@ export const poolLimits = {
     by: 'agent',
     why: 'Longest such pause; a roster that is back should know its agents soon.',
   },
+  reconnectCloseMs: {
+    value: 200,
+    unit: 'ms',
+    by: 'agent',
+    why: 'For the closing handshake with a roster; one that is gone would hold up the end of the process.',
+  },
   snapshotAgeMs: { value: 1_000, unit: 'ms', by: 'edge', why: 'Age at which an isolate asks the roster again.' },
   snapshotWaitMs: {
     value: 500,
@@ -107,5 +113,30 @@ export const poolLimits = {
     unit: 'ms',
     by: 'agent',
     why: 'Under the 10 s the protocol promises and any proxy idle timeout.',
+  },
+  agentHeaderMs: { value: 10_000, unit: 'ms', by: 'agent', why: 'For request headers to arrive at an agent.' },
+  agentIdleMs: {
+    value: 75_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'An idle connection is kept longer than the edge keeps its own, so that the edge closes first.',
+  },
+  agentGoodbyeMs: {
+    value: 500,
+    unit: 'ms',
+    by: 'agent',
+    why: 'The last records of requests that a stopping agent sends away get out in this.',
+  },
+  serviceWindowMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'How far back the mean service time of a report looks.',
+  },
+  serviceSamples: {
+    value: 1_024,
+    unit: 'count',
+    by: 'agent',
+    why: 'Service times kept; a busier agent averages over a little less time.',
   },
 } as const satisfies Record<string, Limit>;

@@ -64,10 +64,28 @@ export const requestLimits = {
     by: 'agent',
     why: 'The longest field is a prompt of 224 tokens or a list of keywords.',
   },
+  formBytes: {
+    value: 30 * KiB,
+    unit: 'byte',
+    by: 'agent',
+    why: 'All text fields of a form as JSON: they travel back in one event, which has room for twice as much.',
+  },
   partHeaderBytes: {
     value: 8 * KiB,
     unit: 'byte',
     by: 'edge',
     why: 'Header lines of one part of a form; a longer run is not a form.',
+  },
+  partHeaders: {
+    value: 16,
+    unit: 'count',
+    by: 'agent',
+    why: 'Header lines of one part of a form; real ones have three.',
+  },
+  contentTypeCharacters: {
+    value: 1_024,
+    unit: 'character',
+    by: 'agent',
+    why: 'The type of a form is its name and a boundary of at most 70 characters (RFC 2046).',
   },
 } as const satisfies Record<string, Limit>;

@@ -50,11 +50,29 @@ export const sealLimits = {
     by: 'edge',
     why: 'Life of an Azure attestation token; a measurement older than that says little about what runs now.',
   },
+  attestationMs: {
+    value: 30_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'An attestation sidecar asks the processor and an authority; one that takes longer is asked again.',
+  },
   ticketSeconds: {
     value: 60,
     unit: 's',
     by: 'agent',
     why: 'A ticket is used at once; the agent remembers its id this long.',
+  },
+  ticketBudgetMs: {
+    value: 24 * 3_600_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'Largest work budget a ticket may name: far over what edges give, and still a time a timer can wait.',
+  },
+  encapsulatedCharacters: {
+    value: 512,
+    unit: 'character',
+    by: 'agent',
+    why: 'An encapsulated key as base64url; P-256 takes 87, larger curves under 200.',
   },
   replayEntries: {
     value: 65_536,

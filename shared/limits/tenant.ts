@@ -65,6 +65,13 @@ export const tenantLimits = {
     by: 'agent',
     why: 'Audit events of an agent that waits for its roster; beyond it the oldest give way to a gap event.',
   },
+  agentBatchBytes: {
+    value: 40 * KiB,
+    unit: 'byte',
+    by: 'agent',
+    why: 'Audit events of one message to the roster, so that base64url and a signature keep it under heartbeatBytes.',
+  },
+  agentBatchEvents: { value: 64, unit: 'count', by: 'agent', why: 'Events the roster takes from one such message.' },
   anonymousDenialsPerSecond: {
     value: 10,
     unit: 'count',

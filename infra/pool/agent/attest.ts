@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { decodeJwt, importJWK, type JWK, SignJWT } from 'jose';
 import { z } from 'zod';
+import { limits } from '../../../shared/limits.ts';
 import type { Settings } from './settings.ts';
 import { readJson } from './settings.ts';
 
@@ -61,7 +62,7 @@ const authorities: { [K in keyof Kinds]: (settings: Kinds[K]) => Attest } = {
         maa_endpoint: settings.provider,
         runtime_data: Buffer.from(JSON.stringify(runtime)).toString('base64'),
       }),
-      signal: AbortSignal.timeout(30_000),
+      signal: AbortSignal.timeout(limits.attestationMs.value),
     });
     if (!response.ok) throw new Error(`attestation sidecar answered ${response.status}`);
     const { token } = z.object({ token: z.string().min(1) }).parse(await response.json());

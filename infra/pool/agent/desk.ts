@@ -8,9 +8,6 @@ import type { Metrics } from './metrics.ts';
 import type { Recogniser } from './recognise.ts';
 import type { createReplayCache, createTicketReader } from './ticket.ts';
 
-/** Time for the last record of a request that was sent away. */
-const GOODBYE_MS = 500;
-
 export interface ServedModel {
   readonly description: ModelDescription;
   readonly recogniser: Recogniser;
@@ -85,7 +82,7 @@ export function openDesk(parts: DeskParts): Desk {
           for (const entry of inside) entry.abort();
         }, milliseconds);
         // Those sent away still get their last record out.
-        const tooLate = setTimeout(resolve, milliseconds + GOODBYE_MS);
+        const tooLate = setTimeout(resolve, milliseconds + limits.agentGoodbyeMs.value);
         onEmpty = () => {
           clearTimeout(late);
           clearTimeout(tooLate);

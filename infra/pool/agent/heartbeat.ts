@@ -189,7 +189,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
       if (socket?.readyState === WebSocket.OPEN) await report(socket);
       const old = leave();
       // The closing handshake may wait for a roster that is gone.
-      if (old) setTimeout(() => old.terminate(), 200).unref();
+      if (old) setTimeout(() => old.terminate(), limits.reconnectCloseMs.value).unref();
     },
   };
 }

@@ -9,10 +9,6 @@ type Told<T> = T extends AuditEvent ? Omit<T, 'v' | 'id' | 'at' | 'producer'> : 
 /** What the caller knows of an event; the outbox adds who, when and which. */
 export type AgentEvent = Told<Extract<AuditEvent, { type: 'keys' | 'model.revision' | 'gap' }>>;
 
-/** Bytes of one batch: a heartbeat message is at most 64 KiB after base64url and signature. */
-const BATCH_BYTES = 40 * 1_024;
-const BATCH_EVENTS = 64;
-
 export interface Outbox {
   /** Takes an event over: it is on disk when this returns. */
   record(event: AgentEvent): void;
@@ -67,9 +63,9 @@ export function openOutbox(folder: string, agent: string, now: () => number): Ou
     batch() {
       const batch: AuditEvent[] = [];
       let bytes = 0;
-      for (const event of events.slice(0, BATCH_EVENTS)) {
+      for (const event of events.slice(0, limits.agentBatchEvents.value)) {
         bytes += Buffer.byteLength(JSON.stringify(event));
-        if (bytes > BATCH_BYTES && batch.length > 0) break;
+        if (bytes > limits.agentBatchBytes.value && batch.length > 0) break;
         batch.push(event);
       }
       return batch;

@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { limits } from '../../../shared/limits.ts';
 import { discard } from './body.ts';
 import type { Desk } from './desk.ts';
 import { serveShort } from './short.ts';
@@ -26,7 +27,12 @@ const routes: Record<string, Route> = {
 /** The agent's HTTP server, not listening yet. */
 export function createAgentServer(desk: Desk, health: Health): Server {
   const server = createServer(
-    { keepAliveTimeout: 75_000, headersTimeout: 10_000, requestTimeout: 0 },
+    {
+      keepAliveTimeout: limits.agentIdleMs.value,
+      headersTimeout: limits.agentHeaderMs.value,
+      // A body takes as long as its ticket allows.
+      requestTimeout: 0,
+    },
     (incoming, response) => {
       const path = (incoming.url ?? '').split('?')[0];
       const route = routes[`${incoming.method} ${path}`];

@@ -23,7 +23,7 @@ const payload = z.object({
   suite: z.custom<SuiteId>((value) => typeof value === 'number' && isSuite(value)),
   iat: z.number().int(),
   exp: z.number().int(),
-  deadlineMs: z.number().int().positive().max(86_400_000),
+  deadlineMs: z.number().int().positive().max(limits.ticketBudgetMs.value),
 });
 
 export type Ticket = z.infer<typeof payload>;
