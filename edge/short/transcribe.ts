@@ -95,6 +95,12 @@ function join(relay: Relay, session: Session, body: CallerBody, hints: Hints, co
         await session.end({ ...refusedWith(outcome.refusal), ...ending() });
         return ok(undefined);
       }
+      const { language } = outcome.value;
+      if (!mayHear(session.claims.languages, language)) {
+        const refusal = refuse('language_forbidden', { language });
+        await session.end({ ...refusedWith(refusal), final: outcome.value, ...ending() });
+        return no(refusal);
+      }
       const settled = session.end({ status: 200, final: outcome.value, ...ending() });
       if (session.claims.audit === 'buffered' || (await settled)) return ok(undefined);
       return no(refuse('audit_unavailable', undefined, 'the end could not be recorded'));

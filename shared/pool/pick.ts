@@ -7,7 +7,7 @@ import { costOf, isSaturated, typicalMs } from './cost.ts';
 import type { ModelDescription } from './description.ts';
 import { healthOf, takesWork } from './health.ts';
 import type { RosterEntry, Snapshot } from './heartbeat.ts';
-import { servesLanguage } from './language.ts';
+import { allowsModel, servesLanguage } from './language.ts';
 import { type RouteMemory, withoutEjected } from './memory.ts';
 
 export interface RouteRequest {
@@ -18,6 +18,8 @@ export interface RouteRequest {
   readonly model: string;
   /** BCP 47; absent or `auto` when only the audio can tell. */
   readonly language?: string | undefined;
+  /** Languages the token allows; absent when any. */
+  readonly allowed?: readonly string[] | undefined;
   /** Residency zones of the tenant. Nothing below ever widens them. */
   readonly zones: readonly string[];
   /** SFrame cipher suite the request is sealed with. */
@@ -49,7 +51,8 @@ interface Candidate extends Omit<Attempt, 'why'> {
 /**
  * The routing decision: whom to ask, and whom to ask next, or why nobody. Hard constraints come first and hold for
  * every attempt; then the cohort, then load. `now` is ms since 1970; `random` gives numbers from 0 up to 1, and the
- * same numbers give the same choice. Refusals: `model_unknown`, `residency_mismatch`, `language_unknown`, `no_pool`.
+ * same numbers give the same choice. Refusals: `model_unknown`, `residency_mismatch`, `language_unknown`,
+ * `language_forbidden`, `no_pool`.
  */
 export function pick(
   request: RouteRequest,
@@ -77,7 +80,7 @@ export function pick(
 
 /** Steps 1: one constraint after the other, so that an empty set says which one emptied it. */
 function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Result<Candidate[]> {
-  const { model, language } = request;
+  const { model, language, allowed = ['*'] } = request;
   const known = snapshots.flatMap((snapshot) => candidatesOf(request, snapshot, now));
   if (known.length === 0) {
     // An agent that is silent is still listed for a while. With nobody listed, nothing can be said about models.
@@ -93,13 +96,18 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
   }
   const speaking = resident.filter((candidate) => servesLanguage(candidate.model.languages, language));
   if (speaking.length === 0) return no(refuse('language_unknown', { model, language: language ?? 'auto' }));
-  const able = speaking.filter(
+  const permitted = speaking.filter((candidate) => allowsModel(allowed, candidate.model.languages, language));
+  if (permitted.length === 0) {
+    const languages = new Set(speaking.flatMap((candidate) => candidate.model.languages));
+    return no(refuse('language_forbidden', { language: language ?? [...languages].join(', ') }));
+  }
+  const able = permitted.filter(
     (candidate) =>
       candidate.able &&
       candidate.entry.description.suites.includes(request.suite) &&
       !request.exclude?.has(candidate.agent),
   );
-  return able.length ? ok(able) : no(refuse('no_pool', undefined, `0 of ${speaking.length} can take the request`));
+  return able.length ? ok(able) : no(refuse('no_pool', undefined, `0 of ${permitted.length} can take the request`));
 }
 
 function candidatesOf({ task, model: name }: RouteRequest, snapshot: Snapshot, now: number): Candidate[] {

@@ -37,7 +37,7 @@ describe('C6 languages', () => {
     [['en'], 'fr', false],
     [['en'], undefined, true],
     [['en'], 'auto', true],
-    [['en'], '', false],
+    [['en'], '', true],
   ])('%j for %s: %s', (served, wanted, expected) => {
     expect(servesLanguage(served, wanted)).toBe(expected);
   });

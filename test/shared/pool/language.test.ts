@@ -1,0 +1,60 @@
+import { describe, expect, it } from 'vitest';
+import { agreesOnLanguage, allowsLanguage, allowsModel, mayHear } from '../../../shared/pool/language.ts';
+
+describe('C4 one rule for languages', () => {
+  it.each<[string[], string, boolean]>([
+    [['*'], 'xx', true],
+    [['en'], 'en', true],
+    [['en'], 'EN-gb', true],
+    [['EN'], 'en-GB-oed', true],
+    [['en-GB'], 'en', false],
+    [['en-GB'], 'en-US', false],
+    [['zh-Hant'], 'zh-Hant-TW', true],
+    [['zh-Hant'], 'zh-Hans', false],
+    [['e'], 'en', false],
+    [['de', 'fr'], 'en', false],
+    [[], 'en', false],
+  ])('a token with %j asks for %s: %s', (allowed, wanted, may) => {
+    expect(allowsLanguage(allowed, wanted)).toBe(may);
+  });
+
+  it.each<[string[], string[], string | undefined, boolean]>([
+    [['*'], ['en'], undefined, true],
+    [['fr'], ['en'], undefined, false],
+    [['fr'], ['en'], 'auto', false],
+    [['fr'], ['en'], '', false],
+    [['fr'], ['en', 'fr'], undefined, true],
+    [['fr-CA'], ['fr'], undefined, true],
+    [['fr'], ['fr-CA'], undefined, true],
+    [['fr-CA'], ['fr-FR'], undefined, false],
+    [['fr'], ['en', 'fr'], 'en', false],
+    [['fr'], ['en', 'fr'], 'fr-CA', true],
+    [[], ['en'], undefined, false],
+  ])('a token with %j, a model of %j, language %s: %s', (allowed, served, wanted, may) => {
+    expect(allowsModel(allowed, served, wanted)).toBe(may);
+  });
+
+  it.each<[string[], string, boolean]>([
+    [['*'], 'en', true],
+    [['en-GB'], 'en', true],
+    [['en'], 'en-US', true],
+    [['en-GB'], 'en-US', false],
+    [['fr'], 'en', false],
+  ])('a token with %j, words in %s: %s', (allowed, heard, may) => {
+    expect(mayHear(allowed, heard)).toBe(may);
+  });
+
+  it.each<[string | undefined, string | undefined, boolean]>([
+    ['en', 'en-US', true],
+    ['en-US', 'en', true],
+    ['EN', 'en', true],
+    ['en-US', 'en-GB', false],
+    ['en', 'de', false],
+    [undefined, 'de', true],
+    ['auto', 'de', true],
+    ['en', '', true],
+    ['en', 'AUTO', true],
+  ])('the header says %s, the form %s: %s', (one, other, agree) => {
+    expect(agreesOnLanguage(one, other)).toBe(agree);
+  });
+});
