@@ -52,6 +52,12 @@ export const workLimits = {
     by: 'agent',
     why: '20 s of log probabilities over 4,096 tokens every 40 ms take 8 MiB.',
   },
+  engineMetricsBytes: {
+    value: MiB,
+    unit: 'byte',
+    by: 'agent',
+    why: "Triton's page has about 2 KiB for each loaded model.",
+  },
   transcriptWords: {
     value: 65_536,
     unit: 'count',

@@ -9,6 +9,7 @@ import { openDesk, type ServedModel } from './desk.ts';
 import { createDispatcher } from './dispatch.ts';
 import type { Engine } from './engine.ts';
 import { createKserveEngine } from './engine-kserve.ts';
+import { createEngineMetrics } from './engine-metrics.ts';
 import { createHeartbeat, reconnectPause } from './heartbeat.ts';
 import { createKeys, type Keys, openSuites, sha256 } from './keys.ts';
 import { createServiceTime } from './load.ts';
@@ -119,6 +120,7 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
     engineReady: watch.ready,
     draining: () => desk.draining(),
     engine: watch.statistics,
+    ...(settings.engineMetricsUrl && { enginePage: createEngineMetrics(settings.engineMetricsUrl) }),
   });
   const desk = openDesk({
     agent: settings.agent,

@@ -14,6 +14,8 @@ export interface Levels {
   draining(): boolean;
   /** Counters of the engine by model; those it does not answer for are left out. */
   engine(): Promise<ReadonlyMap<string, EngineStatistics>>;
+  /** The engine's own page, if the agent was told where it is; undefined when it could not be read. */
+  enginePage?(): Promise<string | undefined>;
 }
 
 const buckets = { service: [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30], utterance: [0.5, 1, 2, 5, 10, 15, 20] };
@@ -87,6 +89,22 @@ export function createMetrics(levels: Levels) {
     });
   }
 
+  const { enginePage } = levels;
+  const pageRead =
+    enginePage &&
+    new Gauge({
+      name: 'auricle_agent_engine_metrics_up',
+      help: "1 when the engine's own metrics (nv_*) are on this page",
+      registers,
+    });
+
+  /** Both pages in one; without the engine's, ours goes out all the same. */
+  async function text(): Promise<string> {
+    const engine = await enginePage?.();
+    pageRead?.set(Number(engine !== undefined));
+    return `${await registry.metrics()}${engine ?? ''}`;
+  }
+
   function gauge(name: string, help: string, read: () => number) {
     new Gauge({
       name,
@@ -107,7 +125,7 @@ export function createMetrics(levels: Levels) {
     utterance: (seconds: number) => utterances.observe(seconds),
     served: (milliseconds: number) => service.observe(milliseconds / 1_000),
     contentType: registry.contentType,
-    text: () => registry.metrics(),
+    text,
   };
 }
 

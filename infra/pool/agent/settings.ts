@@ -22,6 +22,8 @@ const environment = z.object({
   AURICLE_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
   /** KServe v2 server beside this agent. */
   AURICLE_ENGINE_URL: z.url({ protocol: /^http$/ }),
+  /** That server's page of metrics, to be shown below the agent's own. */
+  AURICLE_ENGINE_METRICS_URL: z.url({ protocol: /^http$/ }).optional(),
   /** Model repository, the same the engine reads: for tokens, language models and revision digests. */
   AURICLE_MODELS: z.string().min(1),
   /** Edge, base URL of the heartbeat socket. */
@@ -58,6 +60,7 @@ export interface Settings {
   readonly port: number;
   readonly endpoint: string | undefined;
   readonly engineUrl: string;
+  readonly engineMetricsUrl: string | undefined;
   readonly models: string;
   readonly edgeUrl: string;
   readonly poolTokenFile: string;
@@ -90,6 +93,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     port: e.AURICLE_PORT,
     endpoint: e.AURICLE_ENDPOINT,
     engineUrl: e.AURICLE_ENGINE_URL.replace(/\/$/, ''),
+    engineMetricsUrl: e.AURICLE_ENGINE_METRICS_URL,
     models: e.AURICLE_MODELS,
     edgeUrl: e.AURICLE_EDGE_URL.replace(/\/$/, ''),
     poolTokenFile: e.AURICLE_POOL_TOKEN_FILE,

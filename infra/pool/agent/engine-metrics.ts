@@ -1,0 +1,37 @@
+import { limits } from '../../../shared/limits.ts';
+
+/** A sample or a comment about one, of the names that Triton gives its own; and so what cannot meet a name of ours. */
+const OF_ENGINE = /^(?:# (?:HELP|TYPE) )?nv_/;
+
+/**
+ * Reads the engine's own page of metrics, to stand below the agent's: one scrape shows both, taken at the same moment.
+ * Resolves with undefined when the engine does not answer in time or too long. Never rejects.
+ */
+export function createEngineMetrics(url: string): () => Promise<string | undefined> {
+  return async () => {
+    try {
+      const response = await fetch(url, { signal: AbortSignal.timeout(limits.heartbeatMs.value) });
+      const text = response.ok ? await readBounded(response) : undefined;
+      return text && ownLines(text);
+    } catch {
+      return undefined;
+    }
+  };
+}
+
+export function ownLines(page: string): string {
+  const kept = page.split('\n').filter((line) => OF_ENGINE.test(line));
+  return kept.map((line) => `${line.trimEnd()}\n`).join('');
+}
+
+async function readBounded(response: Response): Promise<string | undefined> {
+  const parts: Uint8Array[] = [];
+  let received = 0;
+  for await (const part of response.body ?? []) {
+    received += part.byteLength;
+    // Leaving the loop drops the connection.
+    if (received > limits.engineMetricsBytes.value) return undefined;
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString('utf8');
+}
