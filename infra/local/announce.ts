@@ -29,7 +29,7 @@ export function announce(stack: Stack): string {
     lines.push(
       'Try it:',
       '',
-      `  curl -F file=@${near(path.join(CLIPS, clip))} -F model=reference-en ${stack.url}/v1/audio/transcriptions \\`,
+      `  curl -F model=reference-en -F file=@${near(path.join(CLIPS, clip))} ${stack.url}/v1/audio/transcriptions \\`,
       `    -H "authorization: Bearer $(cat ${token})"`,
       '',
     );

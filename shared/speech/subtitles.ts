@@ -1,3 +1,4 @@
+import { toCues } from './cues.ts';
 import type { Segment } from './transcript.ts';
 
 /** `HH:MM:SS` plus milliseconds after `separator`. Hours grow past 99, as both formats allow. */
@@ -17,7 +18,7 @@ const cueText = (text: string) =>
 
 /** SubRip: numbered cues, comma before the milliseconds. No segments give an empty file. */
 export function renderSrt(segments: readonly Segment[]): string {
-  return segments
+  return toCues(segments)
     .map(
       ({ start, end, text }, index) =>
         `${index + 1}\n${clock(start, ',')} --> ${clock(end, ',')}\n${cueText(text)}\n\n`,
@@ -27,7 +28,7 @@ export function renderSrt(segments: readonly Segment[]): string {
 
 /** WebVTT (W3C, 2019): header line, then cues; `&` and `<` start markup in cue text and are escaped. */
 export function renderVtt(segments: readonly Segment[]): string {
-  const cues = segments.map(
+  const cues = toCues(segments).map(
     ({ start, end, text }) => `${clock(start, '.')} --> ${clock(end, '.')}\n${escapeCue(cueText(text))}\n\n`,
   );
   return `WEBVTT\n\n${cues.join('')}`;

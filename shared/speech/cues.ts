@@ -1,0 +1,55 @@
+import type { Segment, Word } from './transcript.ts';
+
+/** What is on the screen at once. Times in seconds. */
+export interface Cue {
+  readonly start: number;
+  readonly end: number;
+  /** One line, or two with a line break between. */
+  readonly text: string;
+}
+
+/** Longest line and cue that people read in time (BBC and Netflix timed-text guidelines: 42 letters, 2 lines, 7 s). */
+const LINE_CHARACTERS = 42;
+const CUE_CHARACTERS = 2 * LINE_CHARACTERS;
+const CUE_SECONDS = 7;
+
+const textOf = (words: readonly Word[]) => words.map(({ word }) => word).join(' ');
+
+const fits = (words: readonly Word[]) => {
+  const [first, last] = [words[0], words.at(-1)];
+  return textOf(words).length <= CUE_CHARACTERS && (last?.end ?? 0) - (first?.start ?? 0) <= CUE_SECONDS;
+};
+
+/** Number of words that make the next cue: all that fit, or fewer where the speaker paused longest near the end. */
+function cut(words: readonly Word[]): number {
+  let most = 1;
+  while (most < words.length && fits(words.slice(0, most + 1))) most++;
+  if (most === words.length) return most;
+  const pause = (at: number) => (words[at]?.start ?? 0) - (words[at - 1]?.end ?? 0);
+  let best = most;
+  for (let at = most; at > most / 3; at--) if (pause(at) > pause(best)) best = at;
+  return best;
+}
+
+/** Breaks what is longer than a line at the space nearest to its middle. */
+function wrap(text: string): string {
+  if (text.length <= LINE_CHARACTERS) return text;
+  const middle = text.length / 2;
+  const spaces = [...text.matchAll(/ /g)].map(({ index }) => index);
+  const [nearest] = spaces.sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle));
+  return nearest === undefined ? text : `${text.slice(0, nearest)}\n${text.slice(nearest + 1)}`;
+}
+
+/** Cuts segments into cues by their words. A segment without words stays one cue. */
+export function toCues(segments: readonly Segment[]): Cue[] {
+  return segments.flatMap(({ start, end, text, words }) => {
+    if (words.length === 0 || fits(words)) return [{ start, end, text: wrap(text) }];
+    const cues: Cue[] = [];
+    for (let at = 0; at < words.length; ) {
+      const part = words.slice(at, at + cut(words.slice(at)));
+      cues.push({ start: part[0]?.start ?? start, end: part.at(-1)?.end ?? end, text: wrap(textOf(part)) });
+      at += part.length;
+    }
+    return cues;
+  });
+}
