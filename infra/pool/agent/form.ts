@@ -9,7 +9,9 @@ export type Fields = Record<string, string[]>;
 /** What becomes of the file part while it arrives. A refusal ends the reading of the form. */
 export type ReadFile = (bytes: AsyncIterable<Uint8Array>) => Promise<Result<undefined>>;
 
-const PART_HEADER_BYTES = 8_192;
+/** Fields and files, and those one too many, and some that a parser passes over in silence. */
+const PARTS = limits.formFields.value + 8;
+
 const broken = (detail: string): Refusal => refuse('form_invalid', undefined, detail);
 const invalid = (field: string, rule: string): Refusal => refuse('field_invalid', { field: field.slice(0, 64), rule });
 
@@ -24,11 +26,12 @@ function openForm(contentType: string): Result<BusboyInstance> {
         fileHwm: limits.sealSegmentBytes.value,
         limits: {
           fieldSize: limits.formFieldBytes.value,
-          fields: limits.formFields.value,
+          // One more than may be: it has the name for the refusal.
+          fields: limits.formFields.value + 1,
           files: 2,
-          parts: limits.formFields.value + 2,
-          headerPairs: 16,
-          headerSize: PART_HEADER_BYTES,
+          parts: PARTS,
+          headerPairs: limits.partHeaders.value,
+          headerSize: limits.partHeaderBytes.value,
         },
       }),
     );
@@ -37,15 +40,22 @@ function openForm(contentType: string): Result<BusboyInstance> {
   }
 }
 
+const jsonBytes = (text: string) => Buffer.byteLength(JSON.stringify(text));
+
 /** Collects text parts within their bounds. */
 function createFields() {
   const fields = new Map<string, string[]>();
+  let count = 0;
   let bytes = 0;
   return {
     add(name: string, value: string): Refusal | undefined {
-      bytes += Buffer.byteLength(name) + Buffer.byteLength(value) * 2;
-      // Together they travel back in one event.
-      if (bytes > limits.answerEventBytes.value / 2) return broken('fields too long');
+      count++;
+      if (count > limits.formFields.value) return invalid(name, `must not follow ${limits.formFields.value} others`);
+      // As they travel back: a name and a value in JSON, with `:`, `[`, `]` and `,`.
+      bytes += jsonBytes(name) + jsonBytes(value) + 4;
+      if (bytes > limits.formBytes.value) {
+        return invalid(name, `must not take all fields together over ${limits.formBytes.value} bytes`);
+      }
       const key = name.replace(/\[\]$/, '');
       const values = fields.get(key);
       if (values) values.push(value);
@@ -75,8 +85,7 @@ export async function readMultipart(
   const stopped = new Promise<Result<Fields>>((resolve) => {
     const stop = (refusal: Refusal | undefined) => refusal && resolve(no(refusal));
     form.on('error', () => stop(broken('not multipart')));
-    form.on('partsLimit', () => stop(broken('too many parts')));
-    form.on('fieldsLimit', () => stop(broken('too many fields')));
+    form.on('partsLimit', () => stop(invalid('form', `must have at most ${PARTS} parts`)));
     form.on('field', (name, value, _nameCut, cut) => {
       if (cut) stop(invalid(String(name), `must be at most ${limits.formFieldBytes.value} bytes`));
       else if (name === undefined || name === '') stop(broken('field without a name'));

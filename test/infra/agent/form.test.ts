@@ -68,12 +68,6 @@ describe('multipart forms', () => {
     ['form_invalid', 'cut inside the headers', formBytes([file]).subarray(0, 40)],
     ['form_invalid', 'another boundary', formBytes([file]), 'multipart/form-data; boundary=other'],
     ['form_invalid', 'nothing', new Uint8Array(0)],
-    ['form_invalid', 'too many fields', formBytes([...many(limits.formFields.value + 1), file])],
-    [
-      'form_invalid',
-      'fields too long together',
-      formBytes([...many(8).map((p) => ({ ...p, value: 'x'.repeat(8_000) })), file]),
-    ],
     ['form_invalid', 'a field without a name', formBytes([{ name: '', value: 'x' }, file])],
     [
       'field_invalid',
@@ -85,6 +79,29 @@ describe('multipart forms', () => {
     ['field_missing', 'no file', formBytes([{ name: 'model', value: 'm' }])],
   ])('%s: %s', async (reason, _, bytes, contentType) => {
     expect(reasonOf((await read(bytes, 50, contentType)).form)).toBe(reason);
+  });
+
+  it.each<[string, Part[], string, RegExp]>([
+    ['too many fields', many(limits.formFields.value + 1), `f${limits.formFields.value}`, /follow 64 others/],
+    ['too many fields of one name', Array(65).fill({ name: 'a', value: '' }), 'a', /follow 64 others/],
+    ['a field too long', [{ name: 'prompt', value: 'x'.repeat(8_193) }], 'prompt', /at most 8192 bytes/],
+    ['fields too long together', many(8).map((p) => ({ ...p, value: 'x'.repeat(8_000) })), 'f3', /all fields together/],
+    // Six bytes each in the event that carries them back.
+    ['fields that grow', many(1).map((p) => ({ ...p, value: '\u0001'.repeat(8_000) })), 'f0', /all fields together/],
+  ])('names the field and the rule that a bound stops: %s', async (_, parts, field, rule) => {
+    const { form } = await read(formBytes([...parts, file]));
+    expect(form).toMatchObject({ ok: false, refusal: { reason: 'field_invalid', params: { field } } });
+    expect(form.ok ? '' : form.refusal.params?.rule).toMatch(rule);
+  });
+
+  it('takes as many fields as may be', async () => {
+    const { form } = await read(formBytes([...many(limits.formFields.value), file]));
+    expect(form.ok && Object.keys(form.value).length).toBe(limits.formFields.value);
+  });
+
+  it('does not search a form of endless parts without a name', async () => {
+    const part = `--${boundary}\r\ncontent-disposition: form-data\r\n\r\n\r\n`;
+    expect(reasonOf((await read(Buffer.from(part.repeat(1_000)))).form)).toMatch(/_invalid$/);
   });
 
   it('stops at a refusal of the body and at one of the file', async () => {
