@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { generateKeyPair } from 'jose';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { AnswerEvent } from '../../../shared/speech/transcript.ts';
@@ -234,6 +236,11 @@ describe('refusals inside the sealed answer', () => {
     ['audio_unsupported', new TextEncoder().encode(`%PDF-1.7 ${'x'.repeat(100)}`)],
   ])('audio: %s', async (reason, file) => {
     expect(await sealed({ body: audioForm(file) })).toMatchObject({ reason });
+  });
+  it.each(['mono-8k.flac', 'mono-8k.oga', 'mono.opus'])('audio_truncated: a cut %s', async (name) => {
+    const whole = readFileSync(path.join(import.meta.dirname, 'clips', name));
+    const file = whole.subarray(0, whole.length * 0.8);
+    expect(await sealed({ body: audioForm(file) })).toMatchObject({ reason: 'audio_truncated' });
   });
   it('engine that fails twice', async () => {
     bench.engine.failures = [500, 500];

@@ -83,6 +83,13 @@ describe('decoding in the pool (issue 3: WAV, FLAC, MP3 and Ogg Opus)', () => {
     expect((await decode(bytes.subarray(0, bytes.length * 0.7))).refusal).toBe(reason);
   });
 
+  it('audio_truncated: a WAV file cut in its data, wherever it is cut', async () => {
+    const bytes = wavFile(new Float32Array(8_000).fill(0.1));
+    for (const left of [45, 46, 1_000, bytes.length - 2, bytes.length - 1]) {
+      expect([left, (await decode(bytes.subarray(0, left))).refusal]).toEqual([left, 'audio_truncated']);
+    }
+  });
+
   it('a FLAC file that ends between two frames is cut too, as its header counts samples', async () => {
     const bytes = clip('mono-8k.flac');
     const framer = createFlacFrames();
