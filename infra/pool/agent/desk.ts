@@ -5,7 +5,7 @@ import type { Dispatcher } from './dispatch.ts';
 import type { Keys } from './keys.ts';
 import { describeBug, type Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
-import type { Recogniser } from './recognise.ts';
+import type { Recogniser } from './segment.ts';
 import type { createReplayCache, createTicketReader } from './ticket.ts';
 
 export interface ServedModel {

@@ -45,3 +45,9 @@ export function describeBug(error: unknown): LogFields {
       .join(' | '),
   };
 }
+
+/** The same in one line, for the detail of a refusal. */
+export function placeOfBug(error: unknown): string {
+  const { reason, detail = '' } = describeBug(error);
+  return reason === undefined ? detail : `${reason}: ${detail}`;
+}

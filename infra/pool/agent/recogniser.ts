@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { createDecoder, type WordDecoder } from './decode/decoder.ts';
 import type { RepositoryModel } from './models.ts';
-import type { Recogniser } from './recognise.ts';
+import type { Recogniser } from './segment.ts';
 
 /** Names of tokens that stand for something else than themselves, as `tokens.txt` writes them. */
 const SPECIAL: Record<string, string> = { '<blank>': '', '<space>': ' ' };

@@ -1,35 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { z } from 'zod';
+import { limits } from '../../../shared/limits.ts';
 import { type Reason, type Refusal, refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
-import { createOpener, createSealer, type Opened } from '../../../shared/seal/records.ts';
+import { createOpener, createSealer } from '../../../shared/seal/records.ts';
 import { openStream } from '../../../shared/seal/streams.ts';
-import { readForm } from '../../../shared/speech/openai-form.ts';
-import { type Answer, openAnswer } from './answer.ts';
+import { openAnswer } from './answer.ts';
 import { bodyOf, discard } from './body.ts';
 import type { Desk, ServedModel } from './desk.ts';
-import { type Fields, readMultipart } from './form.ts';
 import { sha256 } from './keys.ts';
-import { createRecognition } from './recognise.ts';
-import { decodeSound } from './sound/decode.ts';
-import { MODEL_RATE } from './sound/mono.ts';
 import type { Ticket } from './ticket.ts';
-import { createVoiceDetector } from './voice/detect.ts';
-import { type Heard, listen } from './voice/listen.ts';
+import { transcribe } from './transcribe.ts';
 
-/** Record 0 of a request (`shared/pool/PROTOCOL.md`). */
-const head = z.object({
-  v: z.literal(1),
-  task: z.literal('transcribe'),
-  dialect: z.literal('openai-audio'),
-  contentType: z.string().max(1_024),
-  query: z.record(z.string(), z.array(z.string())).default({}),
-  model: z.string(),
-  language: z.string().optional(),
-});
-type Head = z.infer<typeof head>;
-
-const base64url = /^[A-Za-z0-9_-]{1,512}$/;
+const base64url = /^[A-Za-z0-9_-]+$/;
 
 /** A request that was let in: nothing of its body was read yet. */
 interface Admitted {
@@ -46,6 +28,7 @@ export async function admit(desk: Desk, headers: IncomingMessage['headers']): Pr
   if (typeof token !== 'string' || typeof encText !== 'string' || !base64url.test(encText)) {
     return no(refuse('ticket_invalid', undefined, 'headers'));
   }
+  if (encText.length > limits.encapsulatedCharacters.value) return no(refuse('ticket_invalid', undefined, 'enc'));
   const now = desk.now();
   const read = await desk.readTicket(token, now);
   if (!read.ok) return read;
@@ -61,105 +44,6 @@ export async function admit(desk: Desk, headers: IncomingMessage['headers']): Pr
   if (!setup.ok) return setup;
   const { request, answer } = await setup.value.keysFor(token);
   return ok({ ticket, model, requestKey: request, answerKey: answer });
-}
-
-function readHead(record: Result<Opened> | undefined, ticket: Ticket): Result<Head> {
-  if (!record) return no(refuse('seal_broken', undefined, 'no head'));
-  if (!record.ok) return record;
-  let json: unknown;
-  try {
-    json = JSON.parse(new TextDecoder().decode(record.value.plaintext));
-  } catch {
-    return no(refuse('seal_broken', undefined, 'head is not JSON'));
-  }
-  const parsed = head.safeParse(json);
-  if (!parsed.success) return no(refuse('seal_broken', undefined, 'head is not understood'));
-  if (parsed.data.model !== ticket.model) return no(refuse('ticket_invalid', undefined, 'model of the head'));
-  return ok(parsed.data);
-}
-
-/** Whether the form asks for what the request was routed by. The fields come back completed by the hints. */
-export function judgeForm(fields: Fields, hints: Pick<Head, 'model' | 'language'>, languages: readonly string[]) {
-  const completed: Fields = { ...fields, model: fields.model ?? [hints.model] };
-  const form = readForm(completed);
-  if (!form.ok) return form;
-  const { model, language } = form.value;
-  if (model !== hints.model) return no(refuse('hints_conflict', { field: 'model' }));
-  const primary = (tag: string) => tag.toLowerCase().split('-')[0];
-  if (language !== undefined && hints.language !== undefined && primary(language) !== primary(hints.language)) {
-    return no(refuse('hints_conflict', { field: 'language' }));
-  }
-  const wanted = language ?? hints.language;
-  const spoken = wanted === undefined ? languages[0] : languages.find((tag) => primary(tag) === primary(wanted));
-  if (spoken === undefined) return no(refuse('language_unknown', { model, language: String(wanted) }));
-  return ok({ fields: completed, language: wanted ?? spoken });
-}
-
-async function* plaintexts(records: AsyncGenerator<Result<Opened>>): AsyncGenerator<Result<Uint8Array>> {
-  for await (const record of records) yield record.ok ? ok(record.value.plaintext) : record;
-}
-
-interface Work {
-  readonly desk: Desk;
-  readonly admitted: Admitted;
-  readonly answer: Answer;
-  readonly records: AsyncGenerator<Result<Opened>>;
-  readonly signal: AbortSignal;
-  readonly deadline: number;
-}
-
-/** Reads the body, recognises, and emits everything but the end of the answer. */
-async function transcribe({ desk, admitted, answer, records, signal, deadline }: Work): Promise<Result<undefined>> {
-  const { ticket, model } = admitted;
-  const { name, revision, languages } = model.description;
-  await answer.send({ type: 'ready', agent: desk.agent, model: name, revision });
-  const first = await records.next();
-  const read = readHead(first.done ? undefined : first.value, ticket);
-  if (!read.ok) return read;
-  const detector = await createVoiceDetector();
-  const recognition = createRecognition({
-    recogniser: model.recogniser,
-    dispatcher: desk.dispatcher,
-    class: ticket.class,
-    deadline,
-    signal,
-    onSegment: (segment) => answer.send(segment),
-  });
-  let heard: Heard | undefined;
-  try {
-    const fields = await readMultipart(read.value.contentType, plaintexts(records), async (bytes) => {
-      for await (const hearing of listen(decodeSound(bytes), detector)) {
-        if (!hearing.ok) return hearing;
-        if (hearing.value.type === 'heard') heard = hearing.value.heard;
-        else {
-          desk.metrics.utterance(hearing.value.utterance.samples.length / MODEL_RATE);
-          const added = await recognition.add(hearing.value.utterance);
-          if (!added.ok) return added;
-        }
-      }
-      return ok(undefined);
-    });
-    if (!fields.ok) return fields;
-    const form = judgeForm(fields.value, read.value, languages);
-    if (!form.ok) return form;
-    await answer.send({ type: 'form', fields: form.value.fields });
-    const segments = await recognition.finish();
-    if (!segments.ok) return segments;
-    if (!heard) return no(refuse('internal', undefined, 'recording without an end'));
-    desk.metrics.heard(ticket.class, heard);
-    await answer.send({
-      type: 'final',
-      model: name,
-      revision,
-      language: form.value.language,
-      durationSeconds: heard.seconds,
-      speechSeconds: heard.speechSeconds,
-      segments: segments.value,
-    });
-    return ok(undefined);
-  } finally {
-    detector.free();
-  }
 }
 
 function answerPlainly(response: ServerResponse, incoming: IncomingMessage, { reason }: Refusal, status: number) {
@@ -206,7 +90,7 @@ async function work(
   response: ServerResponse,
   stopped: AbortSignal,
 ): Promise<Result<undefined>> {
-  const { ticket } = admitted;
+  const { ticket, model } = admitted;
   const sealer = await createSealer(admitted.answerKey, ticket.suite);
   const opener = await createOpener(admitted.requestKey, ticket.suite);
   const answer = openAnswer(response, sealer, desk.keepaliveMs);
@@ -223,7 +107,7 @@ async function work(
   });
   try {
     const deadline = desk.now() + ticket.deadlineMs;
-    const done = transcribe({ desk, admitted, answer, records, signal: cancel.signal, deadline });
+    const done = transcribe({ desk, ticket, model, answer, records, signal: cancel.signal, deadline });
     const outcome = await Promise.race([done, cancelled]);
     response.off('close', onClose);
     if (!outcome.ok) {
@@ -235,6 +119,7 @@ async function work(
     return outcome;
   } catch (error) {
     // A bug: the edge learns that it was one, unless not even that can be sent.
+    cancel.abort(refuse('internal'));
     await answer.refuse(refuse('internal')).catch(() => answer.cut());
     throw error;
   } finally {

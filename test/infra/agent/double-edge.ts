@@ -144,7 +144,6 @@ async function sendBody(
     task: 'transcribe',
     dialect: 'openai-audio',
     contentType: request.contentType,
-    query: {},
     model: 'test-en',
     ...request.head,
   };

@@ -28,7 +28,7 @@ function begin(state: Parameters<typeof engineOf>[0]) {
       stage: 'full' as const,
       loaded: 0,
     },
-    recogniser: { model: name, frameSeconds: 0.04, decoder: { begin: () => never() } },
+    recogniser: { model: name, frameSeconds: 0.04, decoder: { width: 3, begin: () => never() } },
   });
   const watch = createEngineWatch({
     engine: engineOf(state),

@@ -29,6 +29,8 @@ export interface Decoding {
 }
 
 export interface WordDecoder {
+  /** Tokens of the vocabulary: columns that a row of log probabilities must have. */
+  readonly width: number;
   begin(): Decoding;
 }
 
@@ -70,6 +72,7 @@ export function createDecoder(assets: DecoderAssets, settings: Partial<BeamSetti
   };
 
   return {
+    width: tokens.length,
     begin() {
       const beam = createBeam(parts);
       const rows: Float32Array[] = [];

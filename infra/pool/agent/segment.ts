@@ -1,0 +1,107 @@
+import { setImmediate } from 'node:timers/promises';
+import { limits } from '../../../shared/limits.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../shared/result.ts';
+import type { Segment } from '../../../shared/speech/transcript.ts';
+import type { Decoded, DecodedWord, WordDecoder } from './decode/decoder.ts';
+import { MODEL_RATE } from './sound/mono.ts';
+import type { Utterance } from './voice/cut.ts';
+
+/** A model as it is asked: its name at the engine, its decoder, and how long one frame of its answer is. */
+export interface Recogniser {
+  readonly model: string;
+  readonly decoder: WordDecoder;
+  readonly frameSeconds: number;
+}
+
+/** Log probabilities of one utterance: `frames` rows of `tokens` columns. */
+export interface Scores {
+  readonly logProbs: Float32Array;
+  readonly frames: number;
+  readonly tokens: number;
+}
+
+/** Mean of the best log probability of each frame: how sure the network was, whatever the words became. */
+function meanBest({ logProbs, frames, tokens }: Scores): number {
+  let sum = 0;
+  for (let row = 0; row < frames; row++) {
+    let best = Number.NEGATIVE_INFINITY;
+    for (let i = row * tokens; i < (row + 1) * tokens; i++) best = Math.max(best, logProbs[i] as number);
+    sum += best;
+  }
+  return frames > 0 ? Math.min(0, sum / frames) : 0;
+}
+
+/** Frames decoded in one turn of the event loop: 2 s of sound, some tens of milliseconds. */
+const TURN_FRAMES = 50;
+
+const round = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
+const share = (value: number) => Math.max(0, Math.min(1, value));
+
+/**
+ * Finds the words. A beam search over noise takes most of a second, so it lets others have a turn every now and then:
+ * heartbeats, keepalives and other requests run on the same thread.
+ */
+async function findWords(decoder: WordDecoder, { logProbs, frames, tokens }: Scores): Promise<Decoded> {
+  const decoding = decoder.begin();
+  for (let at = 0; at < frames; at += TURN_FRAMES) {
+    const count = Math.min(TURN_FRAMES, frames - at);
+    decoding.push(logProbs.subarray(at * tokens, (at + count) * tokens), count);
+    await setImmediate();
+  }
+  return decoding.finish();
+}
+
+type Words = readonly DecodedWord[];
+
+/** Words in pieces that fit, halved until they do; `undefined` when a single word does not. */
+function splitWords(words: Words, fits: (words: Words) => boolean): Words[] | undefined {
+  if (words.length === 0) return [];
+  if (fits(words)) return [words];
+  if (words.length === 1) return undefined;
+  const half = Math.ceil(words.length / 2);
+  const [first, second] = [splitWords(words.slice(0, half), fits), splitWords(words.slice(half), fits)];
+  return first && second && [...first, ...second];
+}
+
+const eventBytes = (segment: Segment) => Buffer.byteLength(JSON.stringify(segment));
+
+/**
+ * One utterance as segments counted from `index`: none when nothing was said in it, one, or more when its words do not
+ * fit one event. Times count samples from the start. Refuses with `engine_failed` what cannot be words.
+ */
+export async function makeSegments(
+  { decoder, frameSeconds }: Recogniser,
+  utterance: Utterance,
+  scores: Scores,
+  index: number,
+): Promise<Result<Segment[]>> {
+  const failed = (detail: string) => no(refuse('engine_failed', undefined, `engine answer: ${detail}`));
+  const logProbability = meanBest(scores);
+  if (!Number.isFinite(logProbability)) return failed('not probabilities');
+  const found = await findWords(decoder, scores);
+  const start = utterance.start / MODEL_RATE;
+  const end = start + utterance.samples.length / MODEL_RATE;
+  const at = (frame: number) => round(Math.min(end, start + frame * frameSeconds));
+
+  const segmentOf = (words: Words, number: number): Segment => ({
+    type: 'segment',
+    index: number,
+    start: at(words[0]?.startFrame ?? 0),
+    end: at(words.at(-1)?.endFrame ?? 0),
+    text: words.map(({ word }) => word).join(' '),
+    confidence: share(words.reduce((sum, { confidence }) => sum + confidence, 0) / words.length),
+    logProbability,
+    words: words.map((word) => ({
+      word: word.word,
+      start: at(word.startFrame),
+      end: at(word.endFrame),
+      confidence: share(word.confidence),
+    })),
+  });
+
+  // The number is not known yet; the largest there can be stands for it.
+  const fits = (words: Words) => eventBytes(segmentOf(words, Number.MAX_SAFE_INTEGER)) <= limits.answerEventBytes.value;
+  const pieces = splitWords(found.words, fits);
+  return pieces ? ok(pieces.map((words, i) => segmentOf(words, index + i))) : failed('a word longer than an event');
+}

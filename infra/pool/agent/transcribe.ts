@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import { limits } from '../../../shared/limits.ts';
+import { agreesOnLanguage, isOpen, servesLanguage } from '../../../shared/pool/language.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../shared/result.ts';
+import type { Opened } from '../../../shared/seal/records.ts';
+import { readForm } from '../../../shared/speech/openai-form.ts';
+import type { Answer } from './answer.ts';
+import type { Desk, ServedModel } from './desk.ts';
+import { type Fields, readMultipart } from './form.ts';
+import { createRecognition } from './recognise.ts';
+import { decodeSound } from './sound/decode.ts';
+import { MODEL_RATE } from './sound/mono.ts';
+import type { Ticket } from './ticket.ts';
+import { createVoiceDetector } from './voice/detect.ts';
+import { type Heard, listen } from './voice/listen.ts';
+
+/** Record 0 of a request (`shared/pool/PROTOCOL.md`). Members of other versions are skipped. */
+const head = z.object({
+  v: z.literal(1),
+  task: z.literal('transcribe'),
+  dialect: z.literal('openai-audio'),
+  contentType: z.string(),
+  model: z.string(),
+  language: z.string().optional(),
+});
+type Head = z.infer<typeof head>;
+
+function readHead(record: Result<Opened> | undefined, ticket: Pick<Ticket, 'model'>): Result<Head> {
+  if (!record) return no(refuse('seal_broken', undefined, 'no head'));
+  if (!record.ok) return record;
+  let json: unknown;
+  try {
+    json = JSON.parse(new TextDecoder().decode(record.value.plaintext));
+  } catch {
+    return no(refuse('seal_broken', undefined, 'head is not JSON'));
+  }
+  const parsed = head.safeParse(json);
+  if (!parsed.success) return no(refuse('seal_broken', undefined, 'head is not understood'));
+  if (parsed.data.model !== ticket.model) return no(refuse('ticket_invalid', undefined, 'model of the head'));
+  // The caller wrote it, so it is the caller's form that is wrong and not the seal.
+  if (parsed.data.contentType.length > limits.contentTypeCharacters.value) {
+    return no(refuse('form_invalid', undefined, 'content type too long'));
+  }
+  return ok(parsed.data);
+}
+
+/** Whether the form asks for what the request was routed by. The fields come back completed by the hints. */
+export function judgeForm(fields: Fields, hints: Pick<Head, 'model' | 'language'>, languages: readonly string[]) {
+  const completed: Fields = { ...fields, model: fields.model ?? [hints.model] };
+  const form = readForm(completed);
+  if (!form.ok) return form;
+  const { model, language } = form.value;
+  if (model !== hints.model) return no(refuse('hints_conflict', { field: 'model' }));
+  if (!agreesOnLanguage(language, hints.language)) return no(refuse('hints_conflict', { field: 'language' }));
+  const wanted = [language, hints.language].find((tag) => !isOpen(tag));
+  const [first] = languages;
+  if (!servesLanguage(languages, wanted) || first === undefined) {
+    return no(refuse('language_unknown', { model, language: String(wanted) }));
+  }
+  return ok({ fields: completed, language: wanted ?? first });
+}
+
+async function* plaintexts(records: AsyncGenerator<Result<Opened>>): AsyncGenerator<Result<Uint8Array>> {
+  for await (const record of records) yield record.ok ? ok(record.value.plaintext) : record;
+}
+
+interface Work {
+  readonly desk: Pick<Desk, 'agent' | 'dispatcher' | 'metrics'>;
+  readonly ticket: Pick<Ticket, 'class' | 'model'>;
+  readonly model: ServedModel;
+  readonly answer: Pick<Answer, 'send'>;
+  readonly records: AsyncGenerator<Result<Opened>>;
+  readonly signal: AbortSignal;
+  readonly deadline: number;
+}
+
+/** Reads the body, recognises, and emits everything but a refusal. */
+export async function transcribe(work: Work): Promise<Result<undefined>> {
+  const { desk, ticket, model, answer, records, signal, deadline } = work;
+  const { name, revision, languages } = model.description;
+  await answer.send({ type: 'ready', agent: desk.agent, model: name, revision });
+  const first = await records.next();
+  const read = readHead(first.done ? undefined : first.value, ticket);
+  if (!read.ok) return read;
+  const recognition = createRecognition({
+    recogniser: model.recogniser,
+    dispatcher: desk.dispatcher,
+    class: ticket.class,
+    deadline,
+    signal,
+    onSegment: (segment) => answer.send(segment),
+  });
+  let heard: Heard | undefined;
+
+  /** Goes on for a while after a form that ends early, so it alone knows when its detector is no longer needed. */
+  async function hear(bytes: AsyncIterable<Uint8Array>): Promise<Result<undefined>> {
+    const detector = await createVoiceDetector();
+    try {
+      for await (const hearing of listen(decodeSound(bytes), detector)) {
+        if (!hearing.ok) return hearing;
+        if (hearing.value.type === 'heard') heard = hearing.value.heard;
+        else {
+          desk.metrics.utterance(hearing.value.utterance.samples.length / MODEL_RATE);
+          const added = await recognition.add(hearing.value.utterance);
+          if (!added.ok) return added;
+        }
+      }
+      return ok(undefined);
+    } finally {
+      detector.free();
+    }
+  }
+
+  const fields = await readMultipart(read.value.contentType, plaintexts(records), hear);
+  if (!fields.ok) return fields;
+  const form = judgeForm(fields.value, read.value, languages);
+  if (!form.ok) return form;
+  await answer.send({ type: 'form', fields: form.value.fields });
+  const segments = await recognition.finish();
+  if (!segments.ok) return segments;
+  if (!heard) return no(refuse('internal', undefined, 'recording without an end'));
+  desk.metrics.heard(ticket.class, heard);
+  await answer.send({
+    type: 'final',
+    model: name,
+    revision,
+    language: form.value.language,
+    durationSeconds: heard.seconds,
+    speechSeconds: heard.speechSeconds,
+    segments: segments.value,
+  });
+  return ok(undefined);
+}
