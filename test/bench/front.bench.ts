@@ -132,7 +132,7 @@ function report(cells: readonly Cell[], { repeats, seconds }: Plan): Bench {
         .filter(([, value]) => !Number.isNaN(value))
         .map(([name, value]) => [name, round(value, 3)]),
     ),
-    how: `${WHAT} Raw workerd, no development server. CPU is user and system time of the gateway's process from /proc, per request. Ratios are of requests per second of gateway CPU at 32 connections: CPU of the peer per request over ours, above 1 where ours does more. ${repeats} rounds of ${seconds} s for each cell, all systems in turn; medians. Every system gets the same multipart request; the upstream gives a fixed answer, to the edge a sealed one. Load average at the end: ${os
+    how: `${WHAT} Raw workerd, no development server. CPU is user and system time of the gateway's process from /proc, per request. Ratios are of requests for the same gateway CPU, at 32 connections (8 for 10 MB): the peer's CPU per request over ours, above 1 where ours does more. ${repeats} rounds of ${seconds} s for each cell, all systems in turn; medians. Every system gets the same multipart request; the upstream gives a fixed answer, to the edge a sealed one. Load average at the end: ${os
       .loadavg()
       .map((one) => one.toFixed(1))
       .join(', ')}.`,
