@@ -1,6 +1,7 @@
 import { Hono } from 'hono';
 import { refuse } from '../shared/refusal.ts';
 import { Recorder } from './audit/record.ts';
+import { logBug } from './bug.ts';
 import { realSurroundings } from './clock.ts';
 import type { RequestContext } from './context.ts';
 import { answerPreflight, setCors } from './cors.ts';
@@ -61,11 +62,6 @@ function makeContext(id: string, env: Bindings, waitUntil: RequestContext['waitU
 app.notFound(() => refuseWith(refuse('route_unknown')));
 
 app.onError((error, c) => {
-  // The name and place of a bug, never its message: that may quote what it choked on.
-  const place = error.stack
-    ?.split('\n')
-    .slice(1, 4)
-    .map((line) => line.trim());
-  console.error(JSON.stringify({ event: 'bug', request: c.get('requestId'), error: error.name, place }));
+  logBug(c.get('requestId'), error);
   return refuseWith(refuse('internal'));
 });

@@ -3,7 +3,8 @@ import { limits } from '../../shared/limits.ts';
 import { late, type Surroundings, within } from '../clock.ts';
 import type { Bindings } from '../settings.ts';
 import type { GateAnswer, GateStep } from '../tenant/gate.ts';
-import { type AuditDraft, mint } from './mint.ts';
+import { Backlog } from './backlog.ts';
+import { type AuditDraft, mint, type Typed } from './mint.ts';
 
 /** Whose gate: a tenant, and the zones it lives in. */
 export interface Owner {
@@ -19,20 +20,11 @@ export function gateName({ tenant, zones }: Owner, served: readonly string[]): s
   return `${tenant}/${zones.find((zone) => served.includes(zone)) ?? served[0]}`;
 }
 
-/** The step that carries events to a gate; more than the record may change with it. */
-export type Carry = (events: readonly AuditEvent[]) => GateStep;
-const carryAlone: Carry = (events) => ({ kind: 'record', events });
-
 /** Steps that nobody waits for: they go along with the next call to their gate. Plain data only. */
 const queues = new Map<string, GateStep[]>();
 
-interface Backlog {
-  readonly events: AuditEvent[];
-  lost: number;
-}
-
-/** Events whose gate could not be reached, kept by this isolate for the next chance. Plain data only. */
-const backlogs = new Map<string, Backlog>();
+/** Steps whose gate could not be reached, kept by this isolate for the next chance. */
+const backlog = new Backlog();
 
 /** How many refusals of unknown callers were recorded in the current second, and how many were only counted. */
 const anonymous = { second: 0, recorded: 0, suppressed: 0 };
@@ -59,14 +51,17 @@ export class Recorder {
     this.#waitUntil = waitUntil;
   }
 
-  mint(draft: AuditDraft): AuditEvent {
-    return mint(draft, this.#surroundings.now());
+  mint<D extends Typed>(draft: AuditDraft<D>): AuditEvent {
+    return mint<D>(draft, this.#surroundings.now());
   }
 
   /** A step at the owner's gate, and with it what waits for a call to go along with. */
   async step(owner: Owner, step: GateStep): Promise<GateAnswer> {
     const name = gateName(owner, this.#served);
-    const along = [...takeBacklog(name, this.#surroundings.now()), ...(queues.get(name) ?? [])];
+    const along = [
+      ...takeBacklog(name, owner === anonymousOwner, this.#surroundings.now()),
+      ...(queues.get(name) ?? []),
+    ];
     queues.delete(name);
     const answered = Promise.resolve(this.#gates.getByName(name).apply([...along, step]));
     if (along.length > 0) this.#waitUntil(this.#see(name, along, answered));
@@ -93,36 +88,38 @@ export class Recorder {
       name,
       queue.filter((one) => one !== step),
     );
-    await this.record(owner, step.events, (events) => ({ ...step, events }) as GateStep);
+    await this.record(owner, step);
   }
 
   /** What went along with a call that failed is kept as what failed by itself is. */
   async #see(name: string, along: readonly GateStep[], answered: Promise<unknown>): Promise<void> {
     const seen = await within(answered, limits.auditWaitMs.value, this.#surroundings).catch(() => late);
-    const events = along.flatMap((step) => [...step.events]);
-    if (seen === late) keep(name, events);
+    if (seen === late) backlog.keep(name, along);
   }
 
-  /** Delivers within `limits.auditWaitMs`, or keeps for later. True when they are durable. */
-  async record(owner: Owner, events: readonly AuditEvent[], carry: Carry = carryAlone): Promise<boolean> {
+  /**
+   * Delivers a step within `limits.auditWaitMs`, or keeps `otherwise` for later: the same step, unless it has to say
+   * something else when it was not heard in time. True when it was delivered.
+   */
+  async record(owner: Owner, step: GateStep, otherwise: GateStep = step): Promise<boolean> {
     try {
-      const sent = this.step(owner, carry(events));
+      const sent = this.step(owner, step);
       if ((await within(sent, limits.auditWaitMs.value, this.#surroundings)) !== late) return true;
     } catch {
-      // The cause is the platform's; what matters is that nobody has the events.
+      // The cause is the platform's; what matters is that nobody has the step.
     }
-    this.keep(owner, events);
+    this.keep(owner, otherwise);
     return false;
   }
 
-  /** The same without waiting for it. */
+  /** Delivers events that concern no place, without being waited for. */
   later(owner: Owner, events: readonly AuditEvent[]): void {
-    this.#waitUntil(this.record(owner, events));
+    this.#waitUntil(this.record(owner, { kind: 'record', events }));
   }
 
-  /** Keeps events that travelled with a call that failed. */
-  keep(owner: Owner, events: readonly AuditEvent[]): void {
-    keep(gateName(owner, this.#served), events);
+  /** Keeps a step whose call failed. */
+  keep(owner: Owner, step: GateStep): void {
+    backlog.keep(gateName(owner, this.#served), [step]);
   }
 
   /** A refusal before anybody was known. A flood is counted, not written one by one. */
@@ -147,22 +144,11 @@ export class Recorder {
   }
 }
 
-function keep(name: string, events: readonly AuditEvent[]): void {
-  const backlog = backlogs.get(name) ?? { events: [], lost: 0 };
-  backlog.events.push(...events);
-  const over = backlog.events.length - limits.auditBacklogEvents.value;
-  if (over > 0) {
-    backlog.events.splice(0, over);
-    backlog.lost += over;
-  }
-  backlogs.set(name, backlog);
-}
-
-/** The backlog as a step that writes it; none when there is nothing to write. */
-function takeBacklog(name: string, now: number): GateStep[] {
-  const backlog = backlogs.get(name);
-  if (!backlog) return [];
-  backlogs.delete(name);
-  const gap = backlog.lost > 0 ? [mint({ type: 'gap', lost: backlog.lost, from: 0, to: 0 }, now)] : [];
-  return [{ kind: 'record', events: [...gap, ...backlog.events] }];
+/** The backlog as steps that come first; none when there is nothing to write. */
+function takeBacklog(name: string, anonymous: boolean, now: number): GateStep[] {
+  const kept = backlog.take(name);
+  // Losses of gates that were forgotten stand where those of unknown callers do, since nobody else's record may tell.
+  const lost = (kept?.lost ?? 0) + (anonymous ? backlog.takeForgotten() : 0);
+  const gap = lost > 0 ? [mint({ type: 'gap', lost, from: 0, to: 0 }, now)] : [];
+  return [...(gap.length > 0 ? [{ kind: 'record', events: gap } as const] : []), ...(kept?.steps ?? [])];
 }

@@ -23,6 +23,8 @@ export interface Source {
   deliver(): void;
   /** The work is done or refused. A refusal when the result must not leave. */
   end(outcome: Result<Final>): Promise<Result<undefined>>;
+  /** A bug ended the work. The refusal is what the caller gets. */
+  broke(error: unknown): Promise<Refusal>;
   /** The caller went away in the middle. */
   abandon(): void;
 }
@@ -38,9 +40,17 @@ const nothingHeard = (): Heard => ({ form: undefined, segments: [], words: 0 });
 
 /**
  * Turns the neutral events of a transcription into what OpenAI's clients read: one body when all is known, or frames
- * as segments come when the form says `stream`. Until the first byte leaves, a refusal is an ordinary error response.
+ * as segments come when the form says `stream`. Until the first byte leaves, a refusal is an ordinary error response. Whatever throws, the source hears of exactly one end.
  */
 export async function answerTranscription(source: Source): Promise<Response> {
+  try {
+    return await answerEvents(source);
+  } catch (error) {
+    return refuseWith(await source.broke(error));
+  }
+}
+
+async function answerEvents(source: Source): Promise<Response> {
   let heard = nothingHeard();
   for (;;) {
     const event = await source.next();
@@ -90,40 +100,62 @@ async function refuseNow(source: Source, refusal: Refusal): Promise<Response> {
 /** Frames, each made when the caller has room for it. Every ending but the caller's own has a frame that says so. */
 function streamFrames(source: Source, heard: Heard, final: Final | undefined): Response {
   const encoder = new TextEncoder();
-  let told = 0;
-  let last = final;
+  const next = tellFrames(source, heard, final);
+  let gone = false;
   const stream = new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const say = (text: string) => controller.enqueue(encoder.encode(text));
-        // Until there is something to say: a pull that enqueues nothing is not repeated.
-        for (;;) {
-          if (told < heard.segments.length) {
-            const frames = heard.segments.slice(told).map((segment, index) => deltaFrame(segment, told + index === 0));
-            told = heard.segments.length;
-            return say(frames.join(''));
-          }
-          if (last) {
-            const ended = await source.end(ok(last));
-            const transcript = { segments: heard.segments, final: last };
-            say(ended.ok ? finalFrame(transcript) + doneFrame : errorFrame(ended.refusal));
-            return controller.close();
-          }
-          const event = await source.next();
-          const taken: Result<undefined> = event.ok ? takeIn(heard, event.value, source) : event;
-          if (!event.ok || !taken.ok) {
-            const { refusal } = event.ok ? (taken as { refusal: Refusal }) : event;
-            await source.end(no(refusal));
-            say(errorFrame(refusal));
-            return controller.close();
-          }
-          if (event.value.type === 'keepalive') return say(keepaliveFrame);
-          if (event.value.type === 'final') last = event.value;
+        const say = ({ text, over }: Told) => {
+          controller.enqueue(encoder.encode(text));
+          if (over) controller.close();
+        };
+        try {
+          say(await next());
+        } catch (error) {
+          if (!gone) say({ text: errorFrame(await source.broke(error)), over: true });
         }
       },
-      cancel: () => source.abandon(),
+      cancel: () => {
+        gone = true;
+        source.abandon();
+      },
     },
     { highWaterMark: 0 },
   );
   return new Response(stream, { headers: { 'content-type': EVENT_STREAM, 'cache-control': 'no-store' } });
+}
+
+interface Told {
+  readonly text: string;
+  readonly over: boolean;
+}
+
+/** Gives the frames one by one: each call waits until there is something to say. */
+function tellFrames(source: Source, heard: Heard, final: Final | undefined): () => Promise<Told> {
+  let told = 0;
+  let last = final;
+  return async () => {
+    for (;;) {
+      if (told < heard.segments.length) {
+        const frames = heard.segments.slice(told).map((segment, index) => deltaFrame(segment, told + index === 0));
+        told = heard.segments.length;
+        return { text: frames.join(''), over: false };
+      }
+      if (last) {
+        // Rendered before the end is told: what cannot be rendered was not served.
+        const text = finalFrame({ segments: heard.segments, final: last }) + doneFrame;
+        const ended = await source.end(ok(last));
+        return { text: ended.ok ? text : errorFrame(ended.refusal), over: true };
+      }
+      const event = await source.next();
+      const taken: Result<undefined> = event.ok ? takeIn(heard, event.value, source) : event;
+      if (!event.ok || !taken.ok) {
+        const { refusal } = event.ok ? (taken as { refusal: Refusal }) : event;
+        await source.end(no(refusal));
+        return { text: errorFrame(refusal), over: true };
+      }
+      if (event.value.type === 'keepalive') return { text: keepaliveFrame, over: false };
+      if (event.value.type === 'final') last = event.value;
+    }
+  };
 }

@@ -4,7 +4,7 @@ import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { AnswerEvent } from '../../shared/speech/transcript.ts';
 import type { RequestContext } from '../context.ts';
-import { dial } from '../pool/dial.ts';
+import { dial, type Line } from '../pool/dial.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { Answer, agentRefusal } from './answer.ts';
 import type { CallerBody } from './body.ts';
@@ -123,15 +123,25 @@ export class Relay {
       signal: hangUp.signal,
     };
     this.#dialling = hangUp;
-    const line = this.#closed ? no(gone) : await dial(call, settings, surroundings);
-    this.#dialling = undefined;
-    if (!line.ok) {
+    const failed = ({ reason }: Refusal) => {
+      this.#dialling = undefined;
       hangUp.abort();
-      this.#note(attempt, line.refusal.reason);
-      const outcome = this.#closed ? 'neutral' : outcomeOfRefusal(line.refusal.reason);
+      this.#note(attempt, reason);
+      const outcome = this.#closed ? 'neutral' : outcomeOfRefusal(reason);
       memory = finished(memory, agent, outcome, 0, surroundings.now());
+    };
+    let line: Result<Line>;
+    try {
+      line = this.#closed ? no(gone) : await dial(call, settings, surroundings);
+    } catch (error) {
+      failed(refuse('internal'));
+      throw error;
+    }
+    if (!line.ok) {
+      failed(line.refusal);
       return line;
     }
+    this.#dialling = undefined;
     if (line.value.freshSeal) {
       this.#session.note({ type: 'keys', tenant: claims.tenant, agent, action: 'setup', suite: line.value.suite });
     }

@@ -4,7 +4,7 @@ import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
-import type { AuditDraft } from '../audit/mint.ts';
+import type { AuditDraft, Typed } from '../audit/mint.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 
@@ -60,19 +60,24 @@ export class Session {
     }
     if (taken !== late) return taken.ok ? ok(session) : taken;
     if (claims.audit === 'buffered') {
-      recorder.keep(claims, [attempt]);
+      recorder.keep(claims, { kind: 'record', events: [attempt] });
       return ok(session);
     }
     const refusal = refuse('audit_unavailable', undefined, 'the gate did not answer');
     // It may have happened all the same; then the place has to come back, and the record needs an end.
-    const undo = taking.then((result) => result.ok && session.end({ status: 503, reason: refusal.reason, bytes: 0 }));
-    context.waitUntil(undo.catch(() => false));
+    context.waitUntil(
+      taking.then(
+        (result) => result.ok && session.end({ ...refusedWith(refusal), bytes: 0 }),
+        // Not known: the place comes back if it was taken, and the denial that is recorded is the end.
+        () => recorder.keep(claims, { kind: 'settle', id, mode: 'strict', audioSeconds: 0, events: [] }),
+      ),
+    );
     return no(refusal);
   }
 
   /** Notes something for the record; written when the request ends. */
-  note(draft: AuditDraft): void {
-    this.#events.push(this.#context.recorder.mint(draft));
+  note<D extends Typed>(draft: AuditDraft<D>): void {
+    this.#events.push(this.#context.recorder.mint<D>(draft));
   }
 
   /** Called while work goes on: keeps the place from expiring under it. */
@@ -94,9 +99,28 @@ export class Session {
     return this.#ended;
   }
 
-  #settle({ status, reason, final, agent, bytes }: Ending): Promise<boolean> {
-    const { recorder, surroundings, id } = this.#context;
-    this.note({
+  #settle(ending: Ending): Promise<boolean> {
+    const { recorder, id } = this.#context;
+    const { audit: mode } = this.claims;
+    const audioSeconds = ending.final?.durationSeconds ?? 0;
+    const settle = (end: Ending) => {
+      const events = [...this.#events, this.#complete(end)];
+      return { kind: 'settle', id, mode, audioSeconds, events } as const;
+    };
+    const step = settle(ending);
+    if (mode !== 'strict') {
+      recorder.defer(this.claims, step);
+      return Promise.resolve(false);
+    }
+    // A result that nobody recorded in time is withheld, and what is kept for later says so. Should the gate have
+    // written the first end all the same, the later one tells what the caller got.
+    const withheld = ending.reason === undefined ? settle({ ...ending, ...unrecorded }) : step;
+    return recorder.record(this.claims, step, withheld);
+  }
+
+  #complete({ status, reason, final, agent, bytes }: Ending): AuditEvent {
+    const { recorder, surroundings } = this.#context;
+    return recorder.mint({
       type: 'inference.complete',
       ...this.#who(),
       status,
@@ -106,12 +130,6 @@ export class Session {
       ...(agent !== undefined && { agent }),
       ...(final && { revision: final.revision, audioSeconds: final.durationSeconds }),
     });
-    const audioSeconds = final?.durationSeconds ?? 0;
-    const { audit: mode } = this.claims;
-    const settle = (events: readonly AuditEvent[]) => ({ kind: 'settle', id, mode, audioSeconds, events }) as const;
-    if (mode === 'strict') return recorder.record(this.claims, this.#events, settle);
-    recorder.defer(this.claims, settle(this.#events));
-    return Promise.resolve(false);
   }
 
   #who() {
@@ -133,3 +151,5 @@ export class Session {
 export const CLIENT_GONE = { status: 499, reason: 'client_gone' } as const;
 
 export const refusedWith = ({ reason }: Refusal) => ({ status: refusals[reason].status, reason });
+
+const unrecorded = refusedWith(refuse('audit_unavailable'));

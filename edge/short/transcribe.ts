@@ -3,6 +3,7 @@ import { allowsLanguage, isOpen, mayHear } from '../../shared/pool/language.ts';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
+import { logBug } from '../bug.ts';
 import type { RequestContext } from '../context.ts';
 import { answerTranscription, type Source } from '../dialect/openai-audio.ts';
 import { refuseWith } from '../refuse.ts';
@@ -104,6 +105,16 @@ function join(relay: Relay, session: Session, body: CallerBody, hints: Hints, co
       const settled = session.end({ status: 200, final: outcome.value, ...ending() });
       if (session.claims.audit === 'buffered' || (await settled)) return ok(undefined);
       return no(refuse('audit_unavailable', undefined, 'the end could not be recorded'));
+    },
+    async broke(error) {
+      logBug(context.id, error);
+      const refusal = refuse('internal');
+      try {
+        relay.close(refusal.reason);
+      } finally {
+        await session.end({ ...refusedWith(refusal), ...ending() });
+      }
+      return refusal;
     },
     abandon() {
       abandoned = true;

@@ -33,6 +33,7 @@ export const auditEvent = z.discriminatedUnion('type', [
     status: z.number().int(),
     reason: z.string().optional(),
     model: z.string().optional(),
+    language: z.string().optional(),
     revision: z.string().optional(),
     agent: z.string().optional(),
     audioSeconds: z.number().optional(),

@@ -1,17 +1,12 @@
-import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
-import { Recorder } from '../../edge/audit/record.ts';
 import { late, realSurroundings, type Surroundings } from '../../edge/clock.ts';
-import type { RequestContext } from '../../edge/context.ts';
-import type { Bindings } from '../../edge/settings.ts';
 import { transcribe } from '../../edge/short/transcribe.ts';
 import { type AuditEvent, auditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import { ordinary } from './agent-double.ts';
 import { makeToken } from './authority.ts';
-import { asGate, type GateDouble } from './gate-steps.ts';
+import { makeContext, makeUpload } from './context-double.ts';
 import { ask, passTime, readRefusal, startAgent, upload } from './network.ts';
-import { makeSettings } from './settings-double.ts';
 
 const unique = () => crypto.randomUUID().slice(0, 8);
 const operator = async () => ({ authorization: `Bearer ${await makeToken({ tenant: 'ops', scope: 'operate' })}` });
@@ -20,36 +15,11 @@ async function readEvents(tenant: string): Promise<AuditEvent[]> {
   const answer = await ask(`/v1/audit/outbox?tenant=${encodeURIComponent(tenant)}`, { headers: await operator() });
   expect(answer.status).toBe(200);
   const { rows } = (await answer.json()) as { rows: { event: unknown }[] };
-  return rows.map(({ event }) => auditEvent.parse(event));
-}
-
-/** Calls the Worker's own function with a gate of the test's making. */
-function makeContext(gate: GateDouble, surroundings: Surroundings) {
-  const work: Promise<unknown>[] = [];
-  const own = { ...env, GATE: { getByName: () => asGate(gate) } } as unknown as Bindings;
-  const waitUntil = (one: Promise<unknown>) => void work.push(one);
-  const settings = makeSettings({});
-  const context: RequestContext = {
-    id: crypto.randomUUID(),
-    env: own,
-    settings,
-    surroundings,
-    recorder: new Recorder(own.GATE, settings.zones, surroundings, waitUntil),
-    waitUntil,
-    discardBody: undefined,
-  };
-  return { context, settled: () => Promise.all(work) };
-}
-
-async function makeUpload(model: string, claims: Record<string, unknown>): Promise<Request> {
-  const form = new FormData();
-  form.append('file', new Blob([new Uint8Array(100)]), 'x.wav');
-  form.append('model', model);
-  const authorization = `Bearer ${await makeToken(claims)}`;
-  return new Request('http://edge.test/v1/audio/transcriptions', {
-    method: 'POST',
-    headers: { authorization },
-    body: form,
+  return rows.map(({ event }) => {
+    const read = auditEvent.parse(event);
+    // The schema has every member that was written.
+    expect(read).toEqual(event);
+    return read;
   });
 }
 
@@ -93,6 +63,7 @@ describe('A1 A2 what a request leaves in the record', () => {
       { ...who, type: 'inference.complete', status: 200, agent: agent.name, audioSeconds: 8.47, model },
     ]);
     expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
+    expect(events.at(-1)).toHaveProperty('language', 'en');
     expect(events.at(-1)).toHaveProperty('bytes', expect.any(Number));
   });
 
@@ -181,15 +152,22 @@ describe('A1 a strict tenant is not served unrecorded', () => {
   it('refused when the gate fails', async () => {
     const model = `model-${unique()}`;
     await startAgent(model);
-    const gate = { take: () => Promise.reject(new Error('gone')), record: async () => {} };
-    const { context, settled } = makeContext(gate, realSurroundings);
-    const answer = await transcribe(await makeUpload(model, { audit: 'strict' }), context);
+    const settled: unknown[][] = [];
+    const gate = {
+      take: () => Promise.reject(new Error('gone')),
+      record: async () => {},
+      settle: async (...given: unknown[]) => void settled.push(given),
+    };
+    const { context, settled: done } = makeContext(gate, realSurroundings);
+    const answer = await transcribe(await makeUpload(model, { audit: 'strict', tenant: `t-${unique()}` }), context);
     expect(await readRefusal(answer)).toMatchObject({ status: 503, code: 'audit_unavailable' });
-    await settled();
+    await done();
+    // It may have happened before it failed: the place comes back with the record of the denial.
+    expect(settled).toEqual([[context.id, 0, []]]);
   });
 
   it.each(['false', 'true'])('the result is withheld when its end cannot be recorded (stream=%s)', async (stream) => {
-    const model = `model-${unique()}`;
+    const [tenant, model] = [`t-${unique()}`, `model-${unique()}`];
     const agent = await startAgent(model);
     agent.script = async function* (received) {
       for await (const event of ordinary(received)) {
@@ -203,12 +181,27 @@ describe('A1 a strict tenant is not served unrecorded', () => {
       settle: () => Promise.reject(new Error('gone')),
     };
     const { context, settled } = makeContext(gate, realSurroundings);
-    const answer = await transcribe(await makeUpload(model, { audit: 'strict' }), context);
+    const answer = await transcribe(await makeUpload(model, { tenant, audit: 'strict' }), context);
     const text = await answer.text();
     expect(text).toContain('audit_unavailable');
     expect(text).not.toContain('transcript.text.done');
     if (stream === 'false') expect(answer.status).toBe(503);
     await settled();
+
+    // The next request takes the end along: what the caller got, the place given back, the seconds booked.
+    const heard: unknown[][] = [];
+    const mended = makeContext(
+      { take: gate.take, settle: async (...given) => void heard.push(given) },
+      realSurroundings,
+    );
+    await (await transcribe(await makeUpload(model, { tenant, audit: 'strict' }), mended.context)).text();
+    await mended.settled();
+    expect(heard.map(([id]) => id)).toEqual([context.id, mended.context.id]);
+    const [, seconds, events] = heard[0] as [string, number, AuditEvent[]];
+    expect(seconds).toBe(8.47);
+    expect(events.filter(({ type }) => type === 'inference.complete')).toMatchObject([
+      { status: 503, reason: 'audit_unavailable' },
+    ]);
   });
 
   it('a buffered tenant is served, and what was not delivered goes with the next request', async () => {
