@@ -3,7 +3,7 @@ import type { ModelDescription } from '../../../shared/pool/description.ts';
 import type { Refusal } from '../../../shared/refusal.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { Keys } from './keys.ts';
-import { describeBug, type Log } from './log.ts';
+import { bugFields, type Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import type { Recogniser } from './segment.ts';
 import type { createReplayCache, createTicketReader } from './ticket.ts';
@@ -68,7 +68,7 @@ export function openDesk(parts: DeskParts): Desk {
     },
     bug(error) {
       parts.metrics.request('internal');
-      parts.log('bug', describeBug(error));
+      parts.log('bug', bugFields(error));
     },
     busy: () => inside.size,
     draining: () => draining,

@@ -1,3 +1,5 @@
+import { describeBug } from '../../../shared/bug.ts';
+
 /** What may stand in a log line. There is no field for audio, transcripts, form fields or tokens, and none is added. */
 export interface LogFields {
   readonly reason?: string;
@@ -33,21 +35,14 @@ export function createLog(agent: string, now: () => number, write: (line: string
     write(`${JSON.stringify({ at: new Date(now()).toISOString(), agent, event, ...fields })}\n`);
 }
 
-/** A bug as a log may show it: its class and where it happened. Messages may quote what the code was working on. */
-export function describeBug(error: unknown): LogFields {
-  if (!(error instanceof Error)) return { detail: typeof error };
-  const frames = (error.stack ?? '').split('\n').filter((line) => line.trim().startsWith('at '));
-  return {
-    reason: error.name,
-    detail: frames
-      .slice(0, 4)
-      .map((line) => line.trim())
-      .join(' | '),
-  };
+/** A bug as fields of a line. */
+export function bugFields(error: unknown): LogFields {
+  const { name, place } = describeBug(error);
+  return { reason: name, detail: place };
 }
 
-/** The same in one line, for the detail of a refusal. */
-export function placeOfBug(error: unknown): string {
-  const { reason, detail = '' } = describeBug(error);
-  return reason === undefined ? detail : `${reason}: ${detail}`;
+/** A bug as the detail of a refusal. */
+export function bugDetail(error: unknown): string {
+  const { name, place } = describeBug(error);
+  return `${name}: ${place}`;
 }

@@ -5,7 +5,7 @@ import { no, ok, type Result } from '../../../shared/result.ts';
 import type { Segment } from '../../../shared/speech/transcript.ts';
 import type { RequestClass } from '../../../shared/tenant/claims.ts';
 import type { Dispatcher } from './dispatch.ts';
-import { placeOfBug } from './log.ts';
+import { bugDetail } from './log.ts';
 import { makeSegments, type Recogniser, type Scores } from './segment.ts';
 import type { Utterance } from './voice/cut.ts';
 
@@ -80,7 +80,7 @@ export function createRecognition(options: RecognitionOptions) {
         await onSegment(segment);
       }
     } catch (error) {
-      refusal ??= refuse('internal', undefined, placeOfBug(error));
+      refusal ??= refuse('internal', undefined, bugDetail(error));
     } finally {
       inFlight--;
       wake();

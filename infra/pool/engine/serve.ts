@@ -1,4 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { describeBug } from '../../../shared/bug.ts';
 import { limits } from '../../../shared/limits.ts';
 import { type Answer, json, refused, text } from './answer.ts';
 import { log } from './log.ts';
@@ -62,14 +63,14 @@ async function answer(
   });
 }
 
-/** The inference port. Errors that nobody foresaw are a 500 without details; the details go to the log. */
+/** The inference port. Errors that nobody foresaw are a 500 without details; their class and place go to the log. */
 export function serveInference(repository: Repository): Server {
   const budget = new BodyBudget();
   const server = createServer((request, response) => {
     answer(repository, budget, request, response)
       .catch((error: unknown) => {
-        if (!response.destroyed)
-          log('internal error', { error: error instanceof Error ? (error.stack ?? error.message) : 'unknown' });
+        // Messages may quote tensors and requests.
+        if (!response.destroyed) log('internal error', { ...describeBug(error) });
         return json({ error: 'internal error' }, 500);
       })
       .then((ready) => write(response, ready));
