@@ -15,8 +15,7 @@ import { createKeys, type Keys, openSuites, sha256 } from './keys.ts';
 import { createServiceTime } from './load.ts';
 import { createLog, type Log } from './log.ts';
 import { createMetrics } from './metrics.ts';
-import { readRepository } from './models.ts';
-import { createRecognisers } from './recogniser.ts';
+import { createModelSource } from './model-source.ts';
 import { type Outbox, openOutbox } from './record.ts';
 import { createAgentServer } from './serve.ts';
 import { readJson, type Settings } from './settings.ts';
@@ -79,21 +78,6 @@ function createRenewal({ keys, outbox, log, agent, now, onRenewed }: RenewalOpti
   return { first: renew, stop: () => clearTimeout(timer) };
 }
 
-/** The models of the repository that are whole. A broken one must not take the others down with it. */
-async function loadModels(settings: Settings, now: () => number, log: Log): Promise<ServedModel[]> {
-  const onBroken = (model: string) => log('model-broken', { model });
-  const recogniserOf = createRecognisers();
-  const models: ServedModel[] = [];
-  for (const model of await readRepository(settings.models, now(), onBroken)) {
-    try {
-      models.push({ description: model.description, recogniser: await recogniserOf(model) });
-    } catch {
-      onBroken(model.description.name);
-    }
-  }
-  return models;
-}
-
 /** Starts an agent: keys, attestation, engine watch, server, heartbeat. Resolves when it listens. */
 export async function startAgent(settings: Settings, world: World = {}): Promise<Agent> {
   const now = world.now ?? Date.now;
@@ -101,8 +85,10 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
   const engine = world.engine ?? createKserveEngine(settings.engineUrl, settings.slots);
   const outbox = openOutbox(settings.stateDir, settings.agent, now);
   const keys = await createKeys(settings.agent, createAttest(settings.attestation));
-  const models = world.models ?? (await loadModels(settings, now, log));
-  const watch = createEngineWatch({ engine, models, record: outbox.record, log, agent: settings.agent });
+  const { models: given } = world;
+  const reload = given ? async () => given : createModelSource(settings.models, now, log);
+  const models = await reload();
+  const watch = createEngineWatch({ engine, models, reload, record: outbox.record, log, agent: settings.agent });
   const serviceTime = createServiceTime(now);
   const dispatcher = createDispatcher({
     engine,

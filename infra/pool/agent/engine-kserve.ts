@@ -104,7 +104,7 @@ export function createKserveEngine(url: string, connections: number): Engine {
     async metadata(model, signal) {
       try {
         const { inputs, outputs } = modelMetadata.parse(await getJson(modelPath(model), signal));
-        return ok({ inputs: inputs.map(({ name }) => name), outputs: outputs.map(({ name }) => name) });
+        return ok({ inputs, outputs });
       } catch {
         return failed('engine metadata');
       }

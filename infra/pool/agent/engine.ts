@@ -12,9 +12,10 @@ export interface Inference {
   readonly signal: AbortSignal;
 }
 
-export interface EngineModel {
+/** A tensor that a model takes or gives; -1 stands for a dimension that is free. */
+export interface EngineTensor {
   readonly name: string;
-  readonly ready: boolean;
+  readonly shape: readonly number[];
 }
 
 /** Counters of one model since the engine started: nanoseconds and how often. */
@@ -34,7 +35,7 @@ export interface Engine {
   /** Whether one model can be asked. Never rejects. */
   modelReady(model: string, signal: AbortSignal): Promise<boolean>;
   /** Names and shapes, for the check that a model takes what the agent sends. */
-  metadata(model: string, signal: AbortSignal): Promise<Result<{ inputs: string[]; outputs: string[] }>>;
+  metadata(model: string, signal: AbortSignal): Promise<Result<{ inputs: EngineTensor[]; outputs: EngineTensor[] }>>;
   /** Refuses with `engine_failed`; the detail says how, and `retryable` whether another try may help. */
   infer(inference: Inference): Promise<InferOutcome>;
   statistics(model: string, signal: AbortSignal): Promise<Result<EngineStatistics>>;

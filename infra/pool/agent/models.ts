@@ -1,10 +1,10 @@
-import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
 import { parseText } from '../models/config/parse-text.ts';
 import type { ModelConfig } from '../models/config/schema.ts';
+import { digestRevision, type KnownDigests } from './revision.ts';
 
 /** What an ensemble's `parameters` must say for the agent to serve it. Paths are relative to the ensemble's folder. */
 const parameters = z.object({
@@ -34,41 +34,29 @@ export interface RepositoryModel {
 
 const CONFIG = 'config.pbtxt';
 
+/** What stands in the folder, `undefined` when it is no model. Rejects when it cannot be understood. */
 async function readConfig(folder: string): Promise<ModelConfig | undefined> {
-  const text = await readFile(path.join(folder, CONFIG), 'utf8').catch(() => undefined);
-  const parsed = text === undefined ? undefined : parseText(text);
-  return parsed?.ok ? parsed.value : undefined;
+  const text = await readFile(path.join(folder, CONFIG), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+  if (text === undefined) return undefined;
+  const parsed = parseText(text);
+  if (!parsed.ok) throw new Error(`${CONFIG}: ${parsed.refusal.reason}`);
+  return parsed.value;
 }
 
-async function listFiles(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true, recursive: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
-}
-
-/**
- * Digest of everything that makes a revision: SHA-256 over the lines `<sha256 of file> <path>` of all files of the
- * ensemble, of the models it is composed of and of the files it names, sorted by path inside the repository.
- */
-export async function digestRevision(repository: string, folders: readonly string[], files: readonly string[]) {
-  const own = await Promise.all(folders.map((folder) => listFiles(path.join(repository, folder))));
-  const all = new Set([...own.flat(), ...files].map((file) => path.resolve(file)));
-  const lines: string[] = [];
-  for (const file of [...all].sort()) {
-    const digest = createHash('sha256')
-      .update(await readFile(file))
-      .digest('hex');
-    lines.push(`${digest} ${path.relative(repository, file).split(path.sep).join('/')}`);
-  }
-  lines.sort((a, b) => (a.slice(65) < b.slice(65) ? -1 : 1));
-  return `sha256:${createHash('sha256').update(lines.join('\n')).digest('hex')}`;
-}
-
-async function readEnsemble(repository: string, folder: string, now: number): Promise<RepositoryModel | undefined> {
+/** An ensemble for us, `undefined` when it is none. Rejects when it wants to be one and cannot. */
+async function readEnsemble({ repository, now, digests }: Place, folder: string): Promise<RepositoryModel | undefined> {
   const config = await readConfig(path.join(repository, folder));
   if (!config?.ensemble_scheduling) return undefined;
-  const given = Object.entries(config.parameters).map(([key, { string_value }]) => [key, string_value]);
-  const parsed = parameters.safeParse(Object.fromEntries(given));
-  if (!parsed.success) return undefined;
+  const given = Object.fromEntries(Object.entries(config.parameters).map(([key, value]) => [key, value.string_value]));
+  if (!Object.keys(parameters.shape).some((key) => Object.hasOwn(given, key))) return undefined;
+  const parsed = parameters.safeParse(given);
+  if (!parsed.success) {
+    const wrong = parsed.error.issues.map((issue) => `parameter ${issue.path.join('.')}: ${issue.message}`);
+    throw new Error(wrong.join('; '));
+  }
   const steps = config.ensemble_scheduling.step.map((step) => step.model_name);
   const { vocabulary, lexicon, language_model: languageModel } = parsed.data;
   const named = [vocabulary, lexicon, languageModel].filter((file) => file !== undefined);
@@ -80,7 +68,7 @@ async function readEnsemble(repository: string, folder: string, now: number): Pr
       name: folder,
       task: parsed.data.task,
       languages: parsed.data.language.split(',').map((tag) => tag.trim()),
-      revision: await digestRevision(repository, [...new Set([folder, ...steps])], files),
+      revision: await digestRevision(repository, [...new Set([folder, ...steps])], files, digests),
       precision: parsed.data.precision,
       stage: parsed.data.stage,
       loaded: Math.floor(now / 1_000),
@@ -88,21 +76,29 @@ async function readEnsemble(repository: string, folder: string, now: number): Pr
   };
 }
 
+interface Place {
+  readonly repository: string;
+  readonly now: number;
+  readonly digests: KnownDigests;
+}
+
 /**
- * The ensembles of a model repository that carry the agent's parameters, sorted by name; others are not for us.
- * `onBroken` hears of one that names a file which is not there: it is not served, the others are.
+ * The ensembles of a model repository that carry parameters of the agent, sorted by name; others are not for us.
+ * `onBroken` hears of each that carries some and cannot be served, and why, and of each folder whose configuration
+ * nobody can read: the others are served.
  */
 export async function readRepository(
   repository: string,
   now: number,
-  onBroken: (model: string) => void,
+  onBroken: (model: string, detail: string) => void,
+  digests: KnownDigests = new Map(),
 ): Promise<RepositoryModel[]> {
   const entries = await readdir(repository, { withFileTypes: true });
   const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
   const models: RepositoryModel[] = [];
   for (const folder of folders.sort()) {
-    const model = await readEnsemble(repository, folder, now).catch(() => {
-      onBroken(folder);
+    const model = await readEnsemble({ repository, now, digests }, folder).catch((error: unknown) => {
+      onBroken(folder, error instanceof Error ? error.message : 'it cannot be read');
       return undefined;
     });
     if (model) models.push(model);

@@ -10,14 +10,21 @@ export interface EngineWatchOptions {
   readonly engine: Engine;
   /** What the repository holds; it is served while the engine has it loaded. */
   readonly models: readonly ServedModel[];
+  /** What it holds now: asked for when the engine has started again or has loaded a model again. */
+  readonly reload?: () => Promise<readonly ServedModel[]>;
   readonly record: (event: AgentEvent) => void;
   readonly log: Log;
   readonly agent: string;
 }
 
 /** Knows whether the engine answers and which models it has loaded. */
-export function createEngineWatch({ engine, models, record, log, agent }: EngineWatchOptions) {
+export function createEngineWatch(options: EngineWatchOptions) {
+  const { engine, record, log, agent, reload = async () => options.models } = options;
+  let models = options.models;
   let ready = false;
+  let wasReady = false;
+  /** Models that were served once and are not loaded now. */
+  const gone = new Set<string>();
   let served = new Map<string, ServedModel>();
   let timer: NodeJS.Timeout | undefined;
   let looking: Promise<void> | undefined;
@@ -27,27 +34,76 @@ export function createEngineWatch({ engine, models, record, log, agent }: Engine
     log(`model-${action}`, { model: name, revision });
   }
 
+  /** What of a model does not fit what the agent sends and reads; `undefined` when all does. */
+  async function findMisfit({ description, recogniser }: ServedModel, signal: AbortSignal) {
+    const metadata = await engine.metadata(description.name, signal);
+    if (!metadata.ok) return 'the engine does not describe it';
+    const { inputs, outputs } = metadata.value;
+    const missing = [
+      ...modelTensors.inputs.filter((name) => !inputs.some((tensor) => tensor.name === name)),
+      ...modelTensors.outputs.filter((name) => !outputs.some((tensor) => tensor.name === name)),
+    ];
+    if (missing.length > 0) return `it has no ${missing.join(', ')}`;
+    const columns = outputs.find(({ name }) => name === 'LOG_PROBS')?.shape.at(-1) ?? -1;
+    const { width } = recogniser.decoder;
+    // A free dimension is compared at each answer.
+    return columns >= 0 && columns !== width ? `LOG_PROBS has ${columns} columns, its vocabulary ${width}` : undefined;
+  }
+
+  /** Why a model that is loaded is not served; said once per loading. */
+  const misfits = new Map<string, string>();
+
   /** Loaded, and takes what the agent sends. The shape is asked for once per loading. */
-  async function serves({ description: { name } }: ServedModel, signal: AbortSignal): Promise<boolean> {
-    if (!(await engine.modelReady(name, signal))) return false;
-    if (served.has(name)) return true;
-    const metadata = await engine.metadata(name, signal);
-    if (!metadata.ok) return false;
-    const has = (names: string[], wanted: readonly string[]) => wanted.every((one) => names.includes(one));
-    return has(metadata.value.inputs, modelTensors.inputs) && has(metadata.value.outputs, modelTensors.outputs);
+  async function serves(model: ServedModel, signal: AbortSignal): Promise<boolean> {
+    const { name, revision } = model.description;
+    if (!(await engine.modelReady(name, signal))) {
+      misfits.delete(name);
+      return false;
+    }
+    if (served.get(name)?.description.revision === revision) return true;
+    const misfit = await findMisfit(model, signal);
+    if (misfit === undefined) return true;
+    if (misfits.get(name) !== misfit) log('model-broken', { model: name, detail: misfit });
+    misfits.set(name, misfit);
+    return false;
+  }
+
+  async function findServed(): Promise<Map<string, ServedModel>> {
+    const signal = AbortSignal.timeout(limits.heartbeatUnknownMs.value);
+    const states = await Promise.all(models.map((model) => serves(model, signal)));
+    return new Map(models.filter((_, i) => states[i]).map((model) => [model.description.name, model]));
+  }
+
+  /** An engine that starts or loads reads the repository again, so the agent does too, or it would name old revisions. */
+  async function readAgain(): Promise<void> {
+    models = await reload().catch(() => models);
   }
 
   async function look(): Promise<void> {
-    const signal = AbortSignal.timeout(limits.heartbeatUnknownMs.value);
-    const nowReady = await engine.ready(signal);
+    const nowReady = await engine.ready(AbortSignal.timeout(limits.heartbeatUnknownMs.value));
     if (nowReady !== ready) log(nowReady ? 'engine-ready' : 'engine-lost');
+    const back = nowReady && !ready && wasReady;
     ready = nowReady;
+    wasReady ||= ready;
     // While the engine is away its models keep their place: a restart of it is not an unloading.
     if (!ready) return;
-    const states = await Promise.all(models.map((model) => serves(model, signal)));
-    const next = new Map(models.filter((_, i) => states[i]).map((model) => [model.description.name, model]));
-    for (const [name, { description }] of next) if (!served.has(name)) tell('loaded', description);
-    for (const [name, { description }] of served) if (!next.has(name)) tell('unloaded', description);
+    if (back) await readAgain();
+    let next = await findServed();
+    if ([...next.keys()].some((name) => gone.has(name))) {
+      await readAgain();
+      next = await findServed();
+    }
+    const revisionIn = (map: typeof next, name: string) => map.get(name)?.description.revision;
+    const old = [...served.values()].filter(
+      ({ description: { name, revision } }) => revisionIn(next, name) !== revision,
+    );
+    const fresh = [...next.values()].filter(
+      ({ description: { name, revision } }) => revisionIn(served, name) !== revision,
+    );
+    for (const { description } of old) tell('unloaded', description);
+    for (const { description } of fresh) tell('loaded', description);
+    for (const name of served.keys()) if (!next.has(name)) gone.add(name);
+    for (const name of next.keys()) gone.delete(name);
     served = next;
   }
 

@@ -70,10 +70,14 @@ describe.each(implementations)('engine client and $name', ({ absent, start }) =>
     expect(await engine.modelReady(started.model, signal)).toBe(true);
   });
 
-  it.skipIf(absent)('reads names of tensors (A18)', async () => {
+  it.skipIf(absent)('reads names and shapes of tensors (A18)', async () => {
     const metadata = await engine.metadata(started.model, signal);
-    expect(metadata.ok && metadata.value.inputs.toSorted()).toEqual(modelTensors.inputs.toSorted());
-    expect(metadata.ok && metadata.value.outputs).toEqual(expect.arrayContaining([...modelTensors.outputs]));
+    if (!metadata.ok) throw new Error(metadata.refusal.detail);
+    const { inputs, outputs } = metadata.value;
+    expect(inputs.map(({ name }) => name).toSorted()).toEqual(modelTensors.inputs.toSorted());
+    expect(outputs.map(({ name }) => name)).toEqual(expect.arrayContaining([...modelTensors.outputs]));
+    // What tells a vocabulary that does not fit before anything is asked.
+    expect(outputs.find(({ name }) => name === 'LOG_PROBS')?.shape).toEqual([-1, -1, 29]);
   });
 
   it.skipIf(absent)('infers with binary tensors and counts it', async () => {

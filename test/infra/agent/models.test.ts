@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { readRepository } from '../../../infra/pool/agent/models.ts';
+import type { KnownDigests } from '../../../infra/pool/agent/revision.ts';
 import { modelDescription } from '../../../shared/pool/description.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'auricle-models-'));
@@ -23,6 +24,7 @@ function write(name: string, content: string) {
 }
 
 beforeEach(() => {
+  broken.length = 0;
   rmSync(repository, { recursive: true, force: true });
   write('speech/config.pbtxt', ensemble());
   write('network/config.pbtxt', 'platform: "onnxruntime_onnx"');
@@ -32,7 +34,7 @@ beforeEach(() => {
 });
 
 const broken: string[] = [];
-const read = (at = repository) => readRepository(at, 5_000, (model) => broken.push(model));
+const read = (at = repository) => readRepository(at, 5_000, (model, detail) => broken.push(`${model}: ${detail}`));
 const revision = async (at?: string) => (await read(at))[0]?.description.revision;
 
 describe('A18: models that the agent serves', () => {
@@ -63,6 +65,30 @@ describe('A18: models that the agent serves', () => {
   it('are left out when they name a file that is not there, and the others are served', async () => {
     write('cut/config.pbtxt', ensemble(parameter('language_model', 'missing.gz')));
     expect((await read()).map(({ description }) => description.name)).toEqual(['speech']);
-    expect(broken).toEqual(['cut']);
+    expect(broken).toEqual([expect.stringMatching(/^cut: .*missing\.gz/)]);
+  });
+
+  it('are named with the reason when they carry parameters and cannot be served; others are not mentioned', async () => {
+    const wrong = (text: string) => ensemble().replace('string_value: "16000"', text);
+    write('rate/config.pbtxt', wrong('string_value: "8000"'));
+    write('typo/config.pbtxt', 'platfrom: "ensemble"');
+    write('task/config.pbtxt', ensemble(parameter('task', 'translate')));
+    write('notes/readme.txt', 'no model');
+    expect((await read()).map(({ description }) => description.name)).toEqual(['speech']);
+    expect(broken.map((line) => line.split(/: /)[0])).toEqual(['rate', 'task', 'typo']);
+    expect(broken.join('\n')).toMatch(
+      /^rate: parameter sample_rate.*\ntask: parameter task.*\ntypo: .*line 1.*platfrom/,
+    );
+  });
+
+  it('are read again at once when nothing has changed, and anew where something has', async () => {
+    const digests: KnownDigests = new Map();
+    const again = async () => (await readRepository(repository, 0, () => {}, digests))[0]?.description.revision;
+    const first = await again();
+    const known = new Map(digests);
+    expect(await again()).toBe(first);
+    expect([...digests.values()].every((entry) => [...known.values()].includes(entry))).toBe(true);
+    write('network/1/model.onnx', 'others!');
+    expect(await again()).not.toBe(first);
   });
 });

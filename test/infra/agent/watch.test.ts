@@ -5,25 +5,32 @@ import { refuse } from '../../../shared/refusal.ts';
 import { no, ok } from '../../../shared/result.ts';
 
 /** An engine of which only readiness and shapes can be asked. */
-function engineOf(state: { up: boolean; loaded: Set<string>; inputs?: string[] }): Engine {
+function engineOf(state: { up: boolean; loaded: Set<string>; inputs?: string[]; columns?: number }): Engine {
+  const tensor = (name: string, last = -1) => ({ name, shape: [-1, -1, last] });
   const down = no(refuse('engine_failed'));
   return {
     ready: async () => state.up,
     modelReady: async (model: string) => state.up && state.loaded.has(model),
-    metadata: async () => ok({ inputs: state.inputs ?? ['AUDIO', 'AUDIO_LENGTH'], outputs: ['FRAMES', 'LOG_PROBS'] }),
+    metadata: async () =>
+      ok({
+        inputs: (state.inputs ?? ['AUDIO', 'AUDIO_LENGTH']).map((name) => tensor(name)),
+        outputs: [tensor('FRAMES'), tensor('LOG_PROBS', state.columns)],
+      }),
     statistics: async (model: string) => (model === 'a' ? ok({ requests: 1, computeNs: 2, queueNs: 3 }) : down),
   } as unknown as Engine;
 }
 
-function begin(state: Parameters<typeof engineOf>[0]) {
+/** Digests in the repository by model, for a test to change. */
+function begin(state: Parameters<typeof engineOf>[0], digests: Record<string, string> = {}) {
   const told: string[] = [];
+  let reads = 0;
   const lines: string[] = [];
   const model = (name: string) => ({
     description: {
       name,
       task: 'transcribe' as const,
       languages: ['en'],
-      revision: `sha256:${name.repeat(64)}`,
+      revision: `sha256:${(digests[name] ?? name).repeat(64)}`,
       precision: 'fp32' as const,
       stage: 'full' as const,
       loaded: 0,
@@ -33,11 +40,16 @@ function begin(state: Parameters<typeof engineOf>[0]) {
   const watch = createEngineWatch({
     engine: engineOf(state),
     models: ['a', 'b'].map(model),
-    record: (event) => event.type === 'model.revision' && told.push(`${event.action} ${event.model}`),
-    log: (event) => lines.push(event),
+    async reload() {
+      reads++;
+      return ['a', 'b'].map(model);
+    },
+    record: (event) =>
+      event.type === 'model.revision' && told.push(`${event.action} ${event.model} ${event.revision.at(-1)}`),
+    log: (event, fields) => lines.push(fields?.detail === undefined ? event : `${event}: ${fields.detail}`),
     agent: 'agent-1',
   });
-  return { watch, told, lines };
+  return { watch, told, lines, reads: () => reads };
 }
 const never = (): never => {
   throw new Error('not asked here');
@@ -50,10 +62,10 @@ describe('watching the engine', () => {
     const { watch, told } = begin(state);
     await watch.look();
     await watch.look();
-    expect([names(watch), told]).toEqual([['a'], ['loaded a']]);
+    expect([names(watch), told]).toEqual([['a'], ['loaded a a']]);
     state.loaded = new Set(['b']);
     await watch.look();
-    expect([names(watch), told]).toEqual([['b'], ['loaded a', 'loaded b', 'unloaded a']]);
+    expect([names(watch), told]).toEqual([['b'], ['loaded a a', 'unloaded a a', 'loaded b b']]);
     expect([watch.model('a'), watch.model('b')?.description.name]).toEqual([undefined, 'b']);
   });
 
@@ -64,16 +76,59 @@ describe('watching the engine', () => {
     state.up = false;
     await watch.look();
     await watch.look();
-    expect([watch.ready(), names(watch), told]).toEqual([false, ['a'], ['loaded a']]);
+    expect([watch.ready(), names(watch), told]).toEqual([false, ['a'], ['loaded a a']]);
     state.up = true;
     await watch.look();
     expect(lines).toEqual(['engine-ready', 'model-loaded', 'engine-lost', 'engine-ready']);
   });
 
   it('does not serve a model that takes something else (A18)', async () => {
-    const { watch } = begin({ up: true, loaded: new Set(['a']), inputs: ['TEXT'] });
+    const { watch, lines } = begin({ up: true, loaded: new Set(['a']), inputs: ['TEXT'] });
+    await watch.look();
     await watch.look();
     expect(names(watch)).toEqual([]);
+    expect(lines).toEqual(['engine-ready', 'model-broken: it has no AUDIO, AUDIO_LENGTH']);
+  });
+
+  it('does not serve a model whose vocabulary has another length (A18)', async () => {
+    const { watch, lines } = begin({ up: true, loaded: new Set(['a']), columns: 4 });
+    await watch.look();
+    expect(names(watch)).toEqual([]);
+    expect(lines).toContain('model-broken: LOG_PROBS has 4 columns, its vocabulary 3');
+    const fitting = begin({ up: true, loaded: new Set(['a']), columns: 3 });
+    await fitting.watch.look();
+    expect(names(fitting.watch)).toEqual(['a']);
+  });
+
+  it('names the new revision after the engine has started again (A21)', async () => {
+    const state = { up: true, loaded: new Set(['a', 'b']) };
+    const digests: Record<string, string> = {};
+    const { watch, told, reads } = begin(state, digests);
+    await watch.look();
+    await watch.look();
+    expect(reads()).toBe(0);
+    digests.a = 'c';
+    state.up = false;
+    await watch.look();
+    state.up = true;
+    await watch.look();
+    await watch.look();
+    expect(reads()).toBe(1);
+    expect(told).toEqual(['loaded a a', 'loaded b b', 'unloaded a a', 'loaded a c']);
+    expect(watch.descriptions()[0]?.revision).toBe(`sha256:${'c'.repeat(64)}`);
+  });
+
+  it('names the new revision of a model that was unloaded and loaded again (A21)', async () => {
+    const state = { up: true, loaded: new Set(['a']) };
+    const digests: Record<string, string> = {};
+    const { watch, told } = begin(state, digests);
+    await watch.look();
+    state.loaded = new Set();
+    await watch.look();
+    digests.a = 'c';
+    state.loaded = new Set(['a']);
+    await watch.look();
+    expect(told).toEqual(['loaded a a', 'unloaded a a', 'loaded a c']);
   });
 
   it('leaves out the counters it cannot have', async () => {
