@@ -22,16 +22,6 @@ export function makeBody(json: string, binary: readonly Uint8Array[]): Body {
   return { headers, chunks: [head, ...binary], byteLength };
 }
 
-export function joinChunks({ chunks, byteLength }: Body): Uint8Array<ArrayBuffer> {
-  const out = new Uint8Array(byteLength);
-  let at = 0;
-  for (const chunk of chunks) {
-    out.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return out;
-}
-
 /** Splits a body into its JSON value and its binary tail. `headerLength` is the header's text, null when absent. */
 export function splitBody(
   body: Uint8Array,

@@ -18,9 +18,6 @@ export const datatypes = {
 
 export type Datatype = keyof typeof datatypes;
 
-export const isDatatype = (name: unknown): name is Datatype =>
-  typeof name === 'string' && Object.hasOwn(datatypes, name);
-
 const byConfigName = new Map<string, Datatype>(
   Object.entries(datatypes).map(([name, row]) => [row.config, name as Datatype]),
 );

@@ -18,6 +18,3 @@ export const modelMetadata = z.object({
   outputs: z.array(tensorMetadata),
 });
 export type ModelMetadata = z.infer<typeof modelMetadata>;
-
-/** What every failing route answers. */
-export const errorMessage = z.object({ error: z.string() });

@@ -10,7 +10,6 @@ export const indexEntry = z.object({
   state: z.enum(modelStates).optional(),
   reason: z.string().optional(),
 });
-export const repositoryIndex = z.array(indexEntry);
 export type IndexEntry = z.infer<typeof indexEntry>;
 
 export const indexRequest = z.object({ ready: z.boolean().optional() });
@@ -22,9 +21,7 @@ export const loadRequest = z.object({
     .catchall(z.union([z.string(), z.number(), z.boolean()]))
     .optional(),
 });
-export type LoadRequest = z.infer<typeof loadRequest>;
 
 export const unloadRequest = z.object({
   parameters: z.object({ unload_dependents: z.boolean().optional() }).strict().optional(),
 });
-export type UnloadRequest = z.infer<typeof unloadRequest>;

@@ -1,5 +1,5 @@
 import { ok } from '../result.ts';
-import { countBytesElements, decodeBytesElements, encodeBytesElements } from './bytes-elements.ts';
+import { countBytesElements, decodeBytesElements } from './bytes-elements.ts';
 import { type Datatype, datatypes } from './datatype.ts';
 import { fault, type Read } from './fault.ts';
 
@@ -56,16 +56,6 @@ export const fp32Tensor = (name: string, data: Float32Array, shape: readonly num
 
 export const int32Tensor = (name: string, data: Int32Array, shape: readonly number[] = [data.length]): Tensor =>
   over(name, 'INT32', shape, data);
-
-export function bytesTensor(
-  name: string,
-  elements: readonly (string | Uint8Array)[],
-  shape: readonly number[] = [elements.length],
-): Tensor {
-  const encoder = new TextEncoder();
-  const raw = elements.map((element) => (typeof element === 'string' ? encoder.encode(element) : element));
-  return { name, datatype: 'BYTES', shape, bytes: encodeBytesElements(raw) };
-}
 
 /** Bytes at an address the typed-array constructors accept; copied only when they are not there already. */
 function aligned(bytes: Uint8Array, width: number): { buffer: ArrayBufferLike; at: number } {

@@ -1,11 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { headerLengthField, joinChunks } from '../../../shared/kserve/body.ts';
+import { z } from 'zod';
+import { headerLengthField } from '../../../shared/kserve/body.ts';
 import { encodeInferRequest, type InferRequest } from '../../../shared/kserve/infer-request.ts';
 import { decodeInferResponse, type InferResponse } from '../../../shared/kserve/infer-response.ts';
-import { errorMessage } from '../../../shared/kserve/metadata.ts';
 import { type ModelStatistics, statisticsMessage } from '../../../shared/kserve/statistics.ts';
 import { fp32Tensor, readFp32, type Tensor } from '../../../shared/kserve/tensor.ts';
+import { joinChunks } from '../../shared/kserve/made.ts';
 import type { Running } from './implementation.ts';
 
 /** Longest wait for something that must happen; polled, never slept through. */
@@ -60,6 +61,8 @@ export async function send(
 export const textOf = ({ body }: Reply): string => new TextDecoder().decode(body);
 export const jsonOf = (reply: Reply): unknown => JSON.parse(textOf(reply));
 /** The text of an error answer; the shape of the answer is part of the contract. */
+/** What every failing route answers. */
+const errorMessage = z.object({ error: z.string() });
 export const errorOf = (reply: Reply): string => errorMessage.parse(jsonOf(reply)).error;
 
 export const get = (engine: Running, path: string): Promise<Reply> => send(engine, 'GET', path);

@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { repositoryIndex } from '../../../shared/kserve/repository.ts';
+import { z } from 'zod';
+import { indexEntry } from '../../../shared/kserve/repository.ts';
 import { askInfer, counter, errorOf, eventually, get, infer, jsonOf, post, row } from './client.ts';
 import { type Contract, differing, type Running } from './implementation.ts';
 import { testModels } from './test-models.ts';
+
+const repositoryIndex = z.array(indexEntry);
 
 async function stateOf(engine: Running, model: string) {
   const index = repositoryIndex.parse(jsonOf(await post(engine, '/v2/repository/index')));

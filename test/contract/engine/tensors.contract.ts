@@ -2,7 +2,8 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { headerLengthField } from '../../../shared/kserve/body.ts';
 import type { Datatype } from '../../../shared/kserve/datatype.ts';
-import { bytesTensor, readBytes } from '../../../shared/kserve/tensor.ts';
+import { readBytes } from '../../../shared/kserve/tensor.ts';
+import { bytesTensor } from '../../shared/kserve/made.ts';
 import { askInfer, floats, infer, jsonOf, post, readReply, row, send } from './client.ts';
 import type { Contract } from './implementation.ts';
 

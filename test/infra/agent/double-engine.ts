@@ -1,9 +1,9 @@
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { joinChunks } from '../../../shared/kserve/body.ts';
 import { decodeInferRequest } from '../../../shared/kserve/infer-request.ts';
 import { encodeInferResponse } from '../../../shared/kserve/infer-response.ts';
 import { fp32Tensor, int32Tensor } from '../../../shared/kserve/tensor.ts';
+import { joinChunks } from '../../shared/kserve/made.ts';
 
 /** Token table of the test model: blank, word boundary, then letters. */
 export const tokens = ['', ' ', ...'abcdefghijklmnopqrstuvwxyz', "'"];

@@ -4,7 +4,8 @@ import { assemble as assembleRead } from '../../../infra/pool/engine/batch/assem
 import { split } from '../../../infra/pool/engine/batch/split.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { settle } from '../../../infra/pool/models/config/settle.ts';
-import { bytesTensor, fp32Tensor, readBytes, readFp32, readInt32, type Tensor } from '../../../shared/kserve/tensor.ts';
+import { fp32Tensor, readBytes, readFp32, readInt32, type Tensor } from '../../../shared/kserve/tensor.ts';
+import { bytesTensor } from '../../shared/kserve/made.ts';
 
 function configOf(text: string) {
   const parsed = parseText(text);

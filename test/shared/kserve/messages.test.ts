@@ -1,21 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { headerLengthField, joinChunks } from '../../../shared/kserve/body.ts';
-import { type Datatype, datatypes, isDatatype } from '../../../shared/kserve/datatype.ts';
+import { headerLengthField } from '../../../shared/kserve/body.ts';
+import { type Datatype, datatypes } from '../../../shared/kserve/datatype.ts';
 import { decodeInferRequest, decodeRawRequest, encodeInferRequest } from '../../../shared/kserve/infer-request.ts';
 import { decodeInferResponse, encodeInferResponse } from '../../../shared/kserve/infer-response.ts';
-import { bytesTensor, elementCount, type Tensor } from '../../../shared/kserve/tensor.ts';
-
-const fixed = Object.keys(datatypes)
-  .filter(isDatatype)
-  .filter((name) => name !== 'BYTES');
+import { elementCount, type Tensor } from '../../../shared/kserve/tensor.ts';
+import { bytesTensor, fixedDatatypes, joinChunks } from './made.ts';
 
 const content = (datatype: Datatype, shape: number[]): fc.Arbitrary<Uint8Array> => {
   const length = (elementCount(shape) ?? 0) * datatypes[datatype].bytes;
   return fc.uint8Array({ minLength: length, maxLength: length, ...(datatype === 'BOOL' && { max: 1 }) });
 };
 const fixedTensor = fc
-  .record({ datatype: fc.constantFrom(...fixed), shape: fc.array(fc.nat(3), { maxLength: 3 }) })
+  .record({ datatype: fc.constantFrom(...fixedDatatypes), shape: fc.array(fc.nat(3), { maxLength: 3 }) })
   .chain(({ datatype, shape }) => content(datatype, shape).map((bytes) => ({ datatype, shape, bytes })));
 const textTensor = fc.array(fc.string(), { maxLength: 4 }).map((texts) => bytesTensor('', texts));
 const tensors: fc.Arbitrary<Tensor[]> = fc
