@@ -4,6 +4,7 @@ import { type Reason, type Refusal, refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { createOpener, createSealer } from '../../../shared/seal/records.ts';
 import { openStream } from '../../../shared/seal/streams.ts';
+import { nodeAead } from './aead.ts';
 import { openAnswer } from './answer.ts';
 import { bodyOf, discard } from './body.ts';
 import type { Desk, ServedModel } from './desk.ts';
@@ -91,8 +92,8 @@ async function work(
   stopped: AbortSignal,
 ): Promise<Result<undefined>> {
   const { ticket, model } = admitted;
-  const sealer = await createSealer(admitted.answerKey, ticket.suite);
-  const opener = await createOpener(admitted.requestKey, ticket.suite);
+  const sealer = await createSealer(admitted.answerKey, ticket.suite, nodeAead);
+  const opener = await createOpener(admitted.requestKey, ticket.suite, nodeAead);
   const answer = openAnswer(response, sealer, desk.keepaliveMs);
   const records = openStream(bodyOf(incoming), opener);
   const cancel = new AbortController();

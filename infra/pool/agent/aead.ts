@@ -1,0 +1,29 @@
+import { type CipherGCMTypes, createCipheriv, createDecipheriv } from 'node:crypto';
+import type { AeadFactory } from '../../../shared/seal/aead.ts';
+
+/**
+ * Seals and opens without leaving the thread. For records of a few hundred bytes, as answers are, WebCrypto's way
+ * through its thread pool costs several times what the cipher does.
+ */
+export const nodeAead: AeadFactory = (suite, key) => {
+  const name = suite.openssl as CipherGCMTypes;
+  const options = { authTagLength: suite.Nt };
+  return {
+    seal(nonce, aad, plaintext) {
+      const cipher = createCipheriv(name, key, nonce, options).setAAD(aad);
+      return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+    },
+    open(nonce, aad, sealed) {
+      if (sealed.length < suite.Nt) return undefined;
+      const decipher = createDecipheriv(name, key, nonce, options).setAAD(aad);
+      decipher.setAuthTag(sealed.subarray(sealed.length - suite.Nt));
+      const plaintext = decipher.update(sealed.subarray(0, sealed.length - suite.Nt));
+      try {
+        return Buffer.concat([plaintext, decipher.final()]);
+      } catch {
+        // OpenSSL says "wrong tag" by failing, and says nothing else about it.
+        return undefined;
+      }
+    },
+  };
+};
