@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { limits } from '../limits.ts';
 import { classes } from '../tenant/claims.ts';
 import { modelDescription, poolDescription } from './description.ts';
 
@@ -32,7 +33,7 @@ export const agentMessage = z.discriminatedUnion('type', [
     /** Random per process start; a report with another boot id is refused until a new hello. */
     boot: z.string().min(16).max(64),
     seq: z.number().int().nonnegative(),
-    attestation: z.string().max(16_384),
+    attestation: z.string().max(limits.attestationCharacters.value),
     description: poolDescription,
   }),
   z.object({
@@ -51,7 +52,7 @@ export const agentMessage = z.discriminatedUnion('type', [
     boot: z.string(),
     seq: z.number().int().positive(),
     /** Audit events of the agent, kept by it until acknowledged. */
-    events: z.array(z.record(z.string(), z.unknown())).max(64),
+    events: z.array(z.record(z.string(), z.unknown())).max(limits.agentBatchEvents.value),
   }),
 ]);
 

@@ -1,10 +1,16 @@
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { readRepository } from '../../../infra/pool/agent/models.ts';
 import type { KnownDigests } from '../../../infra/pool/agent/revision.ts';
 import { modelDescription } from '../../../shared/pool/description.ts';
+
+vi.mock('node:fs/promises', async (original) => {
+  const real = await original<typeof import('node:fs/promises')>();
+  return { ...real, readFile: vi.fn(real.readFile) };
+});
 
 const folder = mkdtempSync(path.join(tmpdir(), 'auricle-models-'));
 const repository = path.join(folder, 'repository');
@@ -79,6 +85,13 @@ describe('A18: models that the agent serves', () => {
     expect(broken.join('\n')).toMatch(
       /^rate: parameter sample_rate.*\ntask: parameter task.*\ntypo: .*line 1.*platfrom/,
     );
+  });
+
+  it('have their files digested piece by piece, as a network may be larger than memory', async () => {
+    vi.mocked(readFile).mockClear();
+    expect(await revision()).toMatch(/^sha256:[0-9a-f]{64}$/);
+    const whole = vi.mocked(readFile).mock.calls.map(([file]) => path.basename(String(file)));
+    expect(new Set(whole)).toEqual(new Set(['config.pbtxt']));
   });
 
   it('are read again at once when nothing has changed, and anew where something has', async () => {
