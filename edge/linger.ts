@@ -1,5 +1,5 @@
+import { discardSource, openSource } from './body-source.ts';
 import type { RequestContext } from './context.ts';
-import { discardSource, openSource } from './short/body.ts';
 
 /**
  * A refusal while the caller is still sending. Most clients read an answer only after they have sent everything, and

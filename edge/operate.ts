@@ -1,6 +1,7 @@
 import { limits } from '../shared/limits.ts';
 import { healthOf } from '../shared/pool/health.ts';
 import { refuse } from '../shared/refusal.ts';
+import { no, ok, type Result } from '../shared/result.ts';
 import { gateName } from './audit/record.ts';
 import type { RequestContext } from './context.ts';
 import { readSnapshots } from './pool/snapshot.ts';
@@ -35,13 +36,19 @@ export async function joinRoster(request: Request, context: RequestContext): Pro
     return refuseWith(claims.refusal);
   }
   const { pool, zone } = claims.value;
-  if (!settings.zones.includes(zone)) return refuseWith(refuse('residency_mismatch', undefined, 'zone is not served'));
+  if (!settings.zones.includes(zone)) {
+    const refusal = refuse('zone_unserved', { zone }, `pool ${pool.slice(0, 63)}, zone ${zone.slice(0, 63)}`);
+    recorder.deniedUnknown(id, 'pool', refusal.reason, refusal.detail);
+    return refuseWith(refusal);
+  }
   if (request.headers.get('upgrade')?.toLowerCase() !== 'websocket') {
     return refuseWith(refuse('upgrade_missing'));
   }
   // Only these headers: what the agent sent besides has no business in the object, its token least of all.
   const headers = { upgrade: 'websocket', 'auricle-pool': pool, 'auricle-zone': zone };
-  return env.ROSTER.getByName(zone).fetch(new Request(request.url, { headers }));
+  const answer = await env.ROSTER.getByName(zone).fetch(new Request(request.url, { headers }));
+  // The headers of a "no" are still to be added to; the answer to an upgrade is handed on as it is.
+  return answer.status === 101 ? answer : new Response(answer.body, answer);
 }
 
 /** `GET /v1/audit/outbox?tenant=…&after=…&limit=…`: events not yet taken over by the log. `zone=…` reads a roster's. */
@@ -51,7 +58,7 @@ export async function readOutbox(request: Request, context: RequestContext): Pro
   const { settings, env } = context;
   const query = new URL(request.url).searchParams;
   const page = readPage(query);
-  if (!page) return refuseWith(refuse('field_invalid', { field: 'after', rule: 'must be a whole number' }));
+  if (!page.ok) return refuseWith(page.refusal);
   const tenant = query.get('tenant');
   const zone = query.get('zone');
   if (zone !== null && !settings.zones.includes(zone)) {
@@ -59,15 +66,20 @@ export async function readOutbox(request: Request, context: RequestContext): Pro
   }
   if (tenant !== null) {
     const name = gateName({ tenant, zones: zone === null ? [] : [zone] }, settings.zones);
-    return Response.json(await env.GATE.getByName(name).outbox(page.after, page.limit));
+    return Response.json(await env.GATE.getByName(name).outbox(page.value.after, page.value.limit));
   }
   if (zone === null) return refuseWith(refuse('field_missing', { field: 'tenant' }));
-  return Response.json(await env.ROSTER.getByName(zone).outbox(page.after, page.limit));
+  return Response.json(await env.ROSTER.getByName(zone).outbox(page.value.after, page.value.limit));
 }
 
-function readPage(query: URLSearchParams): { after: number; limit: number } | undefined {
+function readPage(query: URLSearchParams): Result<{ after: number; limit: number }> {
   const after = Number(query.get('after') ?? 0);
   const limit = Number(query.get('limit') ?? limits.auditPageEvents.value);
-  if (!Number.isSafeInteger(after) || !Number.isSafeInteger(limit) || after < 0 || limit < 1) return undefined;
-  return { after, limit: Math.min(limit, limits.auditPageEvents.value) };
+  if (!Number.isSafeInteger(after) || after < 0) {
+    return no(refuse('field_invalid', { field: 'after', rule: 'must be a whole number' }));
+  }
+  if (!Number.isSafeInteger(limit) || limit < 1) {
+    return no(refuse('field_invalid', { field: 'limit', rule: 'must be a whole number of at least 1' }));
+  }
+  return ok({ after, limit: Math.min(limit, limits.auditPageEvents.value) });
 }

@@ -14,6 +14,8 @@ interface Row {
     | 'rate_limit_error'
     | 'server_error';
   readonly retry: Retry;
+  /** The field at fault, where it is always the same; otherwise `params.field` of the refusal. */
+  readonly param?: string;
   /** The sentence for the caller. `{name}` is filled from the refusal's `params`, which hold safe values only. */
   readonly text: string;
 }
@@ -53,6 +55,13 @@ export const refusals = {
     retry: 'never',
     text: 'The token was issued for another audience.',
   },
+  identity_unavailable: {
+    status: 503,
+    close: 4503,
+    type: 'server_error',
+    retry: 'soon',
+    text: 'The token cannot be checked at the moment.',
+  },
   // What may you do
   scope_missing: {
     status: 403,
@@ -74,6 +83,13 @@ export const refusals = {
     type: 'permission_error',
     retry: 'never',
     text: 'The model is not served in a region the token allows.',
+  },
+  zone_unserved: {
+    status: 403,
+    close: 4403,
+    type: 'permission_error',
+    retry: 'never',
+    text: 'The zone "{zone}" is not served here.',
   },
   sealing_required: {
     status: 403,
@@ -123,6 +139,7 @@ export const refusals = {
     close: 4404,
     type: 'invalid_request_error',
     retry: 'never',
+    param: 'model',
     text: 'The model "{model}" does not exist here.',
   },
   language_unknown: {
@@ -130,6 +147,7 @@ export const refusals = {
     close: 4400,
     type: 'invalid_request_error',
     retry: 'never',
+    param: 'language',
     text: 'The model "{model}" does not know the language "{language}".',
   },
   field_invalid: {
@@ -151,7 +169,16 @@ export const refusals = {
     close: 4400,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'A body over {limit} bytes that does not start with the field "model" needs the header "x-auricle-model".',
+    param: 'model',
+    text: 'Put the field "model" before the file, or add ?model= to the address, or send the header x-auricle-model: it is not in the first {limit} bytes of the body.',
+  },
+  hints_late: {
+    status: 408,
+    close: 4408,
+    type: 'invalid_request_error',
+    retry: 'never',
+    param: 'model',
+    text: 'The field "model" did not arrive within {limit} seconds. Put it before the file, or add ?model= to the address, or send the header x-auricle-model.',
   },
   hints_conflict: {
     status: 400,
@@ -166,6 +193,13 @@ export const refusals = {
     type: 'invalid_request_error',
     retry: 'never',
     text: 'The body is not a complete multipart form.',
+  },
+  content_type_invalid: {
+    status: 400,
+    close: 4400,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'The content type of the body is not valid: it {rule}.',
   },
   content_type_wrong: {
     status: 415,
@@ -233,13 +267,20 @@ export const refusals = {
     retry: 'soon',
     text: 'No pool can take the request at the moment.',
   },
+  edge_busy: {
+    status: 503,
+    close: 4503,
+    type: 'server_error',
+    retry: 'soon',
+    text: 'Too many bodies are arriving at once. With ?model= in the address or the header x-auricle-model they need not be held.',
+  },
   pool_busy: { status: 503, close: 4503, type: 'server_error', retry: 'soon', text: 'The pool is busy.' },
   pool_lost: {
     status: 502,
     close: 4502,
     type: 'server_error',
     retry: 'soon',
-    text: 'The connection to the pool was lost. Nothing was transcribed; the request can be sent again.',
+    text: 'The connection to the pool was lost before the transcript was complete. The request can be sent again.',
   },
   engine_failed: {
     status: 502,

@@ -6,6 +6,7 @@ import { type AgentMessage, agentMessage, type Load } from '../../shared/pool/he
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Attested } from '../../shared/seal/attestation.ts';
+import { mint } from '../audit/mint.ts';
 
 /** An agent after its hello was believed. */
 export interface Agent {
@@ -79,7 +80,7 @@ export async function readMessage(
   if (agent.expires * 1_000 <= now) return invalid('the attestation has expired');
   const { seq } = message;
   if (message.type === 'audit') {
-    const events = readEvents(message.events, agent.description.agent);
+    const events = readEvents(message.events, agent.description.agent, now);
     return ok({ agent: { ...agent, seq, heard: now }, events, ack: seq });
   }
   const { models = agent.description.models, load } = message;
@@ -87,13 +88,15 @@ export async function readMessage(
   return ok({ agent: { ...agent, seq, heard: now, load, description }, events: [], ack: undefined });
 }
 
-/** Events in the shape the record has, unknown members dropped, under the name of who really sent them. */
-function readEvents(raw: readonly unknown[], producer: string): AuditEvent[] {
-  return raw.flatMap((one) => {
-    const parsed = auditEvent.safeParse(one);
-    // A malformed event would be malformed again: repeating it for ever helps nobody, so it is acknowledged and lost.
-    return parsed.success ? [{ ...parsed.data, producer }] : [];
-  });
+/**
+ * Events in the shape the record has, unknown members dropped, under the name of who really sent them. A malformed one
+ * would be malformed again, and repeating it for ever helps nobody: it is acknowledged, and a gap stands for it.
+ */
+function readEvents(raw: readonly unknown[], producer: string, now: number): AuditEvent[] {
+  const events = raw.flatMap((one) => auditEvent.safeParse(one).data ?? []);
+  const lost = raw.length - events.length;
+  const gap = lost > 0 ? [mint({ type: 'gap', lost, from: 0, to: 0 }, now)] : [];
+  return [...events, ...gap].map((event) => ({ ...event, producer }));
 }
 
 /** What the message says, before anybody vouches for it. */

@@ -1,20 +1,21 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
-import type { RosterEntry, RosterMessage, Snapshot } from '../../shared/pool/heartbeat.ts';
-import { type Refusal, refusals } from '../../shared/refusal.ts';
+import type { Load, RosterEntry, RosterMessage, Snapshot } from '../../shared/pool/heartbeat.ts';
+import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
 import { mint } from '../audit/mint.ts';
 import { Outbox, type OutboxPage } from '../audit/outbox.ts';
+import { refuseWith } from '../refuse.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { type Admission, type Agent, readHello, readMessage } from './agent-link.ts';
-
-/** Messages of one socket that wait for the one before; an agent speaks once a second. */
-const WAITING_MAX = 16;
+import { GoneAgents, HeardAgents } from './known-agents.ts';
 
 interface Link {
   readonly socket: RuntimeSocket;
   readonly admission: Admission;
+  /** ms since 1970. */
+  readonly opened: number;
   agent: Agent | undefined;
   /** The message being read and those behind it: signatures take time, order matters. */
   tail: Promise<void>;
@@ -30,8 +31,10 @@ interface Link {
  */
 export class Roster extends DurableObject<Bindings> {
   readonly #links = new Map<string, Link>();
-  /** Last boot and number heard by agent; outlives sockets so that nothing can be replayed on a new one. */
-  readonly #heard = new Map<string, { boot: string; seq: number }>();
+  /** Sockets that have not said hello. */
+  readonly #strangers = new Set<Link>();
+  readonly #heard = new HeardAgents();
+  readonly #gone = new GoneAgents();
   readonly #outbox: Outbox;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
@@ -45,8 +48,21 @@ export class Roster extends DurableObject<Bindings> {
       pool: request.headers.get('auricle-pool') ?? '',
       zone: request.headers.get('auricle-zone') ?? '',
     };
+    const now = Date.now();
+    this.#dropSilentStrangers(now);
+    if (this.#strangers.size >= limits.rosterStrangers.value) {
+      return refuseWith(refuse('pool_busy', undefined, 'too many sockets that have not said hello'));
+    }
     const pair = new WebSocketPair();
-    const link: Link = { socket: pair[1], admission, agent: undefined, tail: Promise.resolve(), waiting: 0 };
+    const link: Link = {
+      socket: pair[1],
+      admission,
+      opened: now,
+      agent: undefined,
+      tail: Promise.resolve(),
+      waiting: 0,
+    };
+    this.#strangers.add(link);
     link.socket.accept();
     link.socket.addEventListener('message', ({ data }) => this.#queue(link, data));
     link.socket.addEventListener('close', () => {
@@ -58,15 +74,17 @@ export class Roster extends DurableObject<Bindings> {
     return new Response(null, { status: 101, webSocket: pair[0] });
   }
 
-  /** The agents heard lately, with what they last reported. */
+  /** The agents that are here, with what they last reported, and those that went lately. */
   snapshot(): Snapshot {
     const now = Date.now();
     const entries: RosterEntry[] = [];
     for (const { agent } of this.#links.values()) {
-      if (!agent?.load || now - agent.heard > limits.heartbeatGoneMs.value || agent.expires * 1_000 <= now) continue;
-      const { description, attestation, load, heard } = agent;
-      entries.push({ description, attestation, load, heard });
+      if (!agent?.load || now - agent.heard > limits.rosterGoneMs.value) continue;
+      if (agent.expires * 1_000 <= now) this.#gone.add(entryOf(agent, agent.load), now);
+      else entries.push(entryOf(agent, agent.load));
     }
+    this.#dropSilentStrangers(now);
+    entries.push(...this.#gone.list(now, limits.rosterAgents.value - entries.length));
     return { zone: this.ctx.id.name ?? '', at: now, entries };
   }
 
@@ -75,11 +93,26 @@ export class Roster extends DurableObject<Bindings> {
   }
 
   record(events: readonly AuditEvent[]): void {
-    if (events.length > 0) this.ctx.storage.transactionSync(() => this.#outbox.add(events, Date.now()));
+    if (events.length === 0) return;
+    try {
+      this.ctx.storage.transactionSync(() => this.#outbox.add(events, Date.now()));
+    } catch (error) {
+      this.#outbox.reload();
+      throw error;
+    }
+  }
+
+  /** Looked for when somebody comes or asks: nobody minds the others meanwhile. */
+  #dropSilentStrangers(now: number): void {
+    for (const link of this.#strangers) {
+      if (now - link.opened <= limits.rosterHelloMs.value) continue;
+      this.#strangers.delete(link);
+      this.#refuse(link, refuse('heartbeat_invalid', undefined, 'no hello in time'));
+    }
   }
 
   #queue(link: Link, data: string | ArrayBuffer): void {
-    if (typeof data !== 'string' || link.waiting >= WAITING_MAX) {
+    if (typeof data !== 'string' || link.waiting >= limits.rosterWaiting.value) {
       link.socket.close(refusals.heartbeat_invalid.close, 'heartbeat_invalid');
       this.#drop(link, 'flooded or not text');
       return;
@@ -110,9 +143,12 @@ export class Roster extends DurableObject<Bindings> {
     }
     const before = this.#links.get(name);
     if (before) before.socket.close(1000, 'replaced by a newer connection');
+    // It may have been dropped while its hello was being checked.
+    if (!this.#strangers.delete(link)) return;
     link.agent = agent;
     this.#links.set(name, link);
-    this.#heard.set(name, { boot: agent.boot, seq: agent.seq });
+    this.#gone.delete(name);
+    this.#hear(agent, now);
     this.record([mint({ type: 'keys', agent: name, action: 'attested' }, now)]);
     this.#say(link, { type: 'welcome', intervalMs: limits.heartbeatMs.value });
   }
@@ -124,9 +160,13 @@ export class Roster extends DurableObject<Bindings> {
     if (!read.ok) return this.#refuse(link, read.refusal);
     const { agent: next, events, ack } = read.value;
     link.agent = next;
-    this.#heard.set(next.description.agent, { boot: next.boot, seq: next.seq });
+    this.#hear(next, Date.now());
     this.record(events);
     if (ack !== undefined) this.#say(link, { type: 'ack', seq: ack });
+  }
+
+  #hear({ description, boot, seq, expires }: Agent, now: number): void {
+    this.#heard.set(description.agent, { boot, seq, until: expires * 1_000 }, now);
   }
 
   #refuse(link: Link, refusal: Refusal): void {
@@ -140,10 +180,12 @@ export class Roster extends DurableObject<Bindings> {
   }
 
   #drop(link: Link, detail: string): void {
+    this.#strangers.delete(link);
     const name = link.agent?.description.agent;
     // A newer connection of the same agent may have taken the place already.
     if (name === undefined || this.#links.get(name) !== link) return;
     this.#links.delete(name);
+    if (link.agent?.load) this.#gone.add(entryOf(link.agent, link.agent.load), Date.now());
     this.record([mint({ type: 'keys', agent: name, action: 'gone', detail }, Date.now())]);
   }
 
@@ -151,3 +193,10 @@ export class Roster extends DurableObject<Bindings> {
     link.socket.send(JSON.stringify(message));
   }
 }
+
+const entryOf = ({ description, attestation, heard }: Agent, load: Load): RosterEntry => ({
+  description,
+  attestation,
+  load,
+  heard,
+});

@@ -1,5 +1,6 @@
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { discardSource, openSource, type Source } from '../body-source.ts';
 import { late, type Surroundings, within } from '../clock.ts';
 
 /**
@@ -142,52 +143,4 @@ export class CallerBody {
     this.#ended = true;
     this.#fail(refusal);
   }
-}
-
-/** Bytes worth waiting for: a body that trickles in byte by byte would cost a hundred times its size to hold. */
-const READ_MIN = 1_024;
-
-/** Reads a body to its end, within `limits.lingerBytes` and `limits.lingerMs`, and keeps nothing. */
-export async function discardSource(source: Source, surroundings: Surroundings): Promise<void> {
-  const alarm = surroundings.after(limits.lingerMs.value);
-  let left = limits.lingerBytes.value;
-  try {
-    while (left > 0) {
-      const step = await Promise.race([source.read(), alarm.rings]);
-      if (!step || step === late) break;
-      left -= step.byteLength;
-    }
-  } catch {
-    // The caller is gone, which is one way of having nothing left to send.
-  } finally {
-    alarm.cancel();
-    await source.cancel();
-  }
-}
-
-export interface Source {
-  /** The next bytes, `undefined` at the end. */
-  read(): Promise<Uint8Array | undefined>;
-  cancel(): Promise<void>;
-}
-
-/** Bodies from the network are byte streams: read into large buffers, they come in a tenth of the pieces. */
-export function openSource(stream: ReadableStream<Uint8Array>): Source {
-  let bytes: ReadableStreamBYOBReader;
-  try {
-    bytes = stream.getReader({ mode: 'byob' });
-  } catch {
-    // Not a byte stream: made by code, as in a test.
-    const reader = stream.getReader();
-    return { read: async () => (await reader.read()).value, cancel: () => reader.cancel().catch(() => {}) };
-  }
-  return {
-    async read() {
-      const { done, value } = await bytes.read(new Uint8Array(limits.sealSegmentBytes.value), { min: READ_MIN });
-      if (!value || (done && value.byteLength === 0)) return undefined;
-      // A few bytes must not keep a large buffer alive while they are held.
-      return value.byteLength * 2 < value.buffer.byteLength ? value.slice() : value;
-    },
-    cancel: () => bytes.cancel().catch(() => {}),
-  };
 }

@@ -47,7 +47,6 @@ export async function transcribe(request: Request, context: RequestContext): Pro
     task: 'transcribe',
     dialect: 'openai-audio',
     contentType: request.headers.get('content-type'),
-    query: readQuery(url.searchParams),
     model,
     ...(language !== undefined && { language }),
   };
@@ -61,16 +60,18 @@ export async function transcribe(request: Request, context: RequestContext): Pro
 function readFrame({ headers }: Request, claims: Claims): Result<string> {
   if (claims.sealing === 'client') return no(refuse('sealing_required'));
   const contentType = headers.get('content-type') ?? '';
-  if (!/^multipart\/form-data\s*;/i.test(contentType)) return no(refuse('content_type_wrong'));
+  if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) return no(refuse('content_type_wrong'));
+  const longest = limits.contentTypeCharacters.value;
+  if (contentType.length > longest) {
+    return no(refuse('content_type_invalid', { rule: `has more than ${longest} characters` }));
+  }
   const boundary = readBoundary(contentType);
-  if (boundary === undefined) return no(refuse('form_invalid', undefined, 'no boundary'));
+  if (boundary === undefined) {
+    return no(refuse('content_type_invalid', { rule: 'needs a boundary of 1 to 70 characters' }));
+  }
   const length = Number(headers.get('content-length') ?? 0);
   if (length > limits.bodyBytes.value) return no(refuse('body_too_large', { limit: limits.bodyBytes.value }));
   return ok(boundary);
-}
-
-function readQuery(query: URLSearchParams): Record<string, string[]> {
-  return Object.fromEntries([...new Set(query.keys())].map((name) => [name, query.getAll(name)]));
 }
 
 /** The relay's events for a dialect, and the dialect's end for the session. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createLocalJWKSet, createRemoteJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
-import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, readClaims } from '../../shared/tenant/claims.ts';
 import type { Issuer } from '../settings.ts';
@@ -25,7 +25,7 @@ const keySets = new WeakMap<Issuer, JWTVerifyGetKey>();
 
 /**
  * Who calls: verifies the bearer token. What it allows is for the caller of this function to check.
- * Refuses with token_missing, token_invalid, token_expired or audience_wrong.
+ * Refuses with token_missing, token_invalid, token_expired, audience_wrong or identity_unavailable.
  */
 export async function authenticate(
   authorization: string | null | undefined,
@@ -79,7 +79,7 @@ async function verify(token: string, issuers: readonly Issuer[], now: number): P
     return no(refuse('token_invalid', undefined, 'cannot be decoded'));
   }
   // One issuer may serve several audiences, so all its entries are tried and the nearest miss is told.
-  let refusal = refuse('token_invalid', undefined, 'unknown issuer');
+  let nearest = refuse('token_invalid', undefined, 'unknown issuer');
   for (const issuer of issuers) {
     if (issuer.issuer !== claimed) continue;
     try {
@@ -93,19 +93,32 @@ async function verify(token: string, issuers: readonly Issuer[], now: number): P
       });
       return ok(payload);
     } catch (error) {
-      refusal = refusalFor(error);
+      const refusal = refusalFor(error);
+      if (nearness(refusal) >= nearness(nearest)) nearest = refusal;
     }
   }
-  return no(refusal);
+  return no(nearest);
 }
+
+/** An expired token was right in all else; one that could not be checked may be right; the others are wrong. */
+const misses: readonly Reason[] = ['token_invalid', 'audience_wrong', 'identity_unavailable', 'token_expired'];
+const nearness = ({ reason }: Refusal): number => misses.indexOf(reason);
 
 function refusalFor(error: unknown): Refusal {
   if (error instanceof errors.JWTExpired) return refuse('token_expired');
   if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud') return refuse('audience_wrong');
-  if (error instanceof errors.JOSEError) return refuse('token_invalid', undefined, error.code);
-  // The key set could not be fetched: the caller is not at fault, but nobody can vouch for them either.
-  return refuse('token_invalid', undefined, 'keys of the issuer are not available');
+  const code = error instanceof errors.JOSEError ? error.code : undefined;
+  if (code !== undefined && !keyFaults.has(code)) return refuse('token_invalid', undefined, code);
+  // Not the caller's fault, but nobody can vouch for them either.
+  return refuse('identity_unavailable', undefined, `keys of the issuer are not available: ${code ?? 'unreachable'}`);
 }
+
+/** What jose says when a key set does not come, or comes as something else. A network that fails is no error of jose. */
+const keyFaults: ReadonlySet<string> = new Set([
+  errors.JWKSTimeout.code,
+  errors.JWKSInvalid.code,
+  errors.JOSEError.code,
+]);
 
 function keySetOf(issuer: Issuer): JWTVerifyGetKey {
   let keys = keySets.get(issuer);

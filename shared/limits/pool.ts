@@ -90,6 +90,36 @@ export const poolLimits = {
     by: 'roster',
     why: 'Agents per zone; a snapshot must stay small enough to read every second.',
   },
+  rosterWaiting: {
+    value: 16,
+    unit: 'count',
+    by: 'roster',
+    why: 'Messages of one socket that wait for the one before; an agent speaks once a second.',
+  },
+  rosterStrangers: {
+    value: 64,
+    unit: 'count',
+    by: 'roster',
+    why: 'Sockets of a zone that have not said hello; a whole zone that comes back does so within a few round trips.',
+  },
+  rosterHelloMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'roster',
+    why: 'A socket that says nothing for this long is no agent: it says hello at once.',
+  },
+  rosterGoneMs: {
+    value: 600_000,
+    unit: 'ms',
+    by: 'roster',
+    why: 'How long an agent that went is listed as gone: its models are missing meanwhile, not unknown.',
+  },
+  rosterHeard: {
+    value: 16_384,
+    unit: 'count',
+    by: 'roster',
+    why: 'Agents whose last number is remembered against replays, about 3 MiB; at most as long as their attestation.',
+  },
   answerStartMs: {
     value: 5_000,
     unit: 'ms',

@@ -8,11 +8,35 @@ export const requestLimits = {
     by: 'edge',
     why: 'A body this small is held whole, so that another pool can be tried; larger ones stream.',
   },
+  heldBytesInFlight: {
+    value: 32 * MiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'Bodies held by one isolate, all requests together; their buffers are at most twice that, and it has 128 MB.',
+  },
+  heldMs: {
+    value: 120_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'A body that has not grown for this long is counted no more: its request may have vanished with its caller.',
+  },
+  hintsMs: {
+    value: 45_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'For a form to name its model: heldBodyBytes over a 300 kbit/s link take 28 s; slower ones can use a header.',
+  },
   bodyBytes: {
     value: 128 * MiB,
     unit: 'byte',
     by: 'edge',
     why: 'About an hour of 16 kHz 16-bit mono; longer recordings go through uploads.',
+  },
+  bodyReadBytes: {
+    value: KiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'Worth waiting for in one read: a body that trickles in byte by byte would cost a hundred times its size to hold.',
   },
   bodyIdleMs: {
     value: 20_000,

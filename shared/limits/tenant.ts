@@ -39,7 +39,7 @@ export const tenantLimits = {
     value: 1_000,
     unit: 'count',
     by: 'edge',
-    why: 'Events an isolate keeps while a gate is unreachable, about 1 MiB; then the oldest go, with a gap event.',
+    why: 'Events an isolate keeps for all gates that are unreachable, about 1 MiB; then the oldest go, with a gap event.',
   },
   auditEventBytes: {
     value: 16 * KiB,

@@ -29,14 +29,20 @@ describe('C4 keys that the issuer publishes', () => {
     expect(asked).toEqual([URL_OF_KEYS]);
   });
 
-  it('cannot be had: nobody is let in, and the record says why', async () => {
-    vi.stubGlobal('fetch', async () => {
-      throw new TypeError('Network connection lost.');
-    });
+  it.each<[string, () => Promise<Response>]>([
+    ['the network fails', () => Promise.reject(new TypeError('Network connection lost.'))],
+    ['the issuer answers 500', async () => new Response('oops', { status: 500 })],
+    ['the answer is no JSON', async () => new Response('<html>')],
+    ['the answer is no key set', async () => Response.json({ keys: 'none' })],
+  ])('cannot be had, %s: nobody is let in, but the same token may be soon', async (_, answer) => {
+    vi.stubGlobal('fetch', answer);
     const claims = await authenticate(`Bearer ${await makeToken({ jti: 'x' })}`, remote(), Date.now());
     expect(claims).toMatchObject({
       ok: false,
-      refusal: { reason: 'token_invalid', detail: 'keys of the issuer are not available' },
+      refusal: {
+        reason: 'identity_unavailable',
+        detail: expect.stringMatching(/^keys of the issuer are not available/),
+      },
     });
   });
 });
@@ -76,7 +82,28 @@ describe('C4 algorithms are pinned per issuer', () => {
   });
 });
 
+const ownRow = () => ({ issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [publicHalf(keys.issuer)] } });
+
 describe('C4 one issuer for two audiences', () => {
+  const row = () => ({ issuer: ISSUER, jwks: { keys: [publicHalf(keys.issuer)] } });
+  const unreachable = { issuer: ISSUER, audience: AUDIENCE, jwksUrl: URL_OF_KEYS };
+  const wrongKey = { issuer: ISSUER, audience: 'second', jwks: { keys: [publicHalf(keys.ticket)] } };
+
+  it.each<[string, unknown[], number, string]>([
+    ['an entry with another key comes last', [{ ...row(), audience: 'first' }, wrongKey], 600, 'audience_wrong'],
+    ['an entry of another audience comes last', [ownRow(), { ...row(), audience: 'first' }], -120, 'token_expired'],
+    ['an entry cannot be checked', [unreachable, { ...row(), audience: 'first' }], 600, 'identity_unavailable'],
+    ['the entry that fits says it is over', [ownRow(), unreachable], -120, 'token_expired'],
+  ])('the nearest miss is told: %s', async (_, rows, life, reason) => {
+    vi.stubGlobal('fetch', async () => {
+      throw new TypeError('Network connection lost.');
+    });
+    const { issuers } = makeSettings({ ISSUERS: JSON.stringify(rows) });
+    expect(await authenticate(`Bearer ${await makeToken({ jti: reason }, life)}`, issuers, Date.now())).toMatchObject({
+      refusal: { reason },
+    });
+  });
+
   it('a token for either is let in', async () => {
     const row = { issuer: ISSUER, jwks: { keys: [publicHalf(keys.issuer)] } };
     const { issuers } = makeSettings({

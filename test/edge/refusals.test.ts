@@ -208,7 +208,7 @@ describe('A21 C6 what cannot be asked for', () => {
           body: 'x',
         }),
       400,
-      'form_invalid',
+      'content_type_invalid',
       false,
     ],
     [
@@ -264,8 +264,19 @@ describe('A21 C6 what cannot be asked for', () => {
     if (status === 405) expect(answer.headers.get('allow')).toBe('POST, OPTIONS');
   });
 
+  it('a model whose last agent just went', async () => {
+    const name = model();
+    const agent = await startAgent(name);
+    agent.leave();
+    await agent.closed;
+    passTime(limits.snapshotAgeMs.value);
+    const answer = await upload({ fields: [['model', name]] });
+    expectHeaders(answer, true);
+    expect(await readRefusal(answer)).toMatchObject({ status: 503, code: 'no_pool' });
+  });
+
   it('no agent at all', async () => {
-    passTime(limits.heartbeatGoneMs.value * 10);
+    passTime(limits.rosterGoneMs.value + limits.heartbeatGoneMs.value);
     const answer = await upload({ fields: [['model', 'reference-en']] });
     expectHeaders(answer, true);
     expect(await readRefusal(answer)).toEqual({

@@ -1,8 +1,14 @@
+import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { afterEach, describe, expect, it } from 'vitest';
 import { mint } from '../../edge/audit/mint.ts';
 import { readHello } from '../../edge/pool/agent-link.ts';
+import { GoneAgents, HeardAgents } from '../../edge/pool/known-agents.ts';
+import type { Roster } from '../../edge/pool/roster.ts';
+import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
+import { healthOf } from '../../shared/pool/health.ts';
+import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
 import { AgentDouble, type Options } from './agent-double.ts';
 import { makePoolToken } from './authority.ts';
@@ -20,7 +26,16 @@ afterEach(() => {
 });
 
 const listed = async (zone = 'eu') =>
-  (await env.ROSTER.getByName(zone).snapshot()).entries.map(({ description }) => description.agent);
+  (await env.ROSTER.getByName(zone).snapshot()).entries
+    .filter((entry) => healthOf(entry, Date.now()) !== 'gone')
+    .map(({ description }) => description.agent);
+const gone = async () => {
+  const { at, entries } = await env.ROSTER.getByName('eu').snapshot();
+  return entries.filter((entry) => healthOf(entry, at) === 'gone').map(({ description }) => description.agent);
+};
+
+const entryOf = (agent: string) =>
+  ({ description: { agent }, attestation: 'long', heard: 0 }) as unknown as RosterEntry;
 
 describe('C5 A4 the roster lists who is attested and alive', () => {
   it('an agent after hello and its first report', async () => {
@@ -84,9 +99,98 @@ describe('C5 A4 the roster lists who is attested and alive', () => {
     await agent.send({ v: 1, type: 'audit', boot, seq, events: [event, { nonsense: true }] });
     await agent.heard((message) => message.type === 'ack' && message.seq === seq);
     const { rows } = await env.ROSTER.getByName('eu').outbox(0, 500);
+    expect(rows.at(-1)?.event).toMatchObject({ type: 'gap', lost: 1, producer: agent.name });
     const kept = rows.map((row) => row.event as Record<string, unknown>).find(({ id }) => id === event.id);
     expect(kept).toMatchObject({ type: 'model.revision', producer: agent.name });
     expect(kept).not.toHaveProperty('transcript');
+  });
+});
+
+describe('C5 C6 the roster lists who went lately as gone', () => {
+  it('so that its model is missing and not unknown, and forgets it after a while', async () => {
+    const agent = await make();
+    await agent.join();
+    agent.leave();
+    await agent.closed;
+    expect(await gone()).toContain(agent.name);
+    passTime(limits.rosterGoneMs.value - 1_000);
+    expect(await gone()).toContain(agent.name);
+    passTime(1_001);
+    expect(await gone()).not.toContain(agent.name);
+  });
+
+  it('until it is back', async () => {
+    const agent = await make();
+    await agent.join();
+    agent.leave();
+    await agent.closed;
+    await agent.connect();
+    await agent.send(agent.hello());
+    await agent.send(agent.report());
+    await agent.settled();
+    expect(await gone()).not.toContain(agent.name);
+    expect(await listed()).toContain(agent.name);
+  });
+
+  it('newest first to be kept, and bounded', () => {
+    const known = new GoneAgents();
+    for (let n = 0; n <= limits.rosterAgents.value; n += 1) known.add(entryOf(`agent-${n}`), 1_000_000);
+    const names = (most: number) => known.list(1_000_000, most).map(({ description }) => description.agent);
+    expect(names(10_000)).toHaveLength(limits.rosterAgents.value);
+    expect(names(10_000)).not.toContain('agent-0');
+    expect(names(1)).toEqual([`agent-${limits.rosterAgents.value}`]);
+    expect(names(0)).toEqual([]);
+    expect(known.list(1_000_000, 1)[0]).toMatchObject({ attestation: '' });
+  });
+
+  it('what was heard of agents is bounded: those whose attestation ended go first', () => {
+    const heard = new HeardAgents(2);
+    heard.set('a', { boot: 'a', seq: 1, until: 5_000 }, 0);
+    heard.set('b', { boot: 'b', seq: 1, until: 1_000 }, 0);
+    heard.set('c', { boot: 'c', seq: 1, until: 5_000 }, 2_000);
+    expect([heard.get('a')?.seq, heard.get('b'), heard.get('c')?.seq]).toEqual([1, undefined, 1]);
+    heard.set('d', { boot: 'd', seq: 1, until: 5_000 }, 2_000);
+    expect(heard.size).toBe(2);
+  });
+});
+
+describe('C5 sockets that do not say hello', () => {
+  it('are closed after a while', async () => {
+    const [silent, talking] = [await make(), await make()];
+    await silent.connect();
+    await talking.join();
+    passTime(limits.rosterHelloMs.value + 1);
+    await env.ROSTER.getByName('eu').snapshot();
+    expect(await silent.closed).toMatchObject({ code: 4403 });
+    await talking.send(talking.report());
+    await talking.settled();
+  });
+
+  it('are bounded, and room comes back', async () => {
+    const agents = await Promise.all(Array.from({ length: limits.rosterStrangers.value }, () => make({ zone: 'us' })));
+    for (const agent of agents) expect((await agent.connect()).status).toBe(101);
+    const late = await make({ zone: 'us' });
+    expect((await late.connect()).status).toBe(503);
+    passTime(limits.rosterHelloMs.value + 1);
+    expect((await late.connect()).status).toBe(101);
+  });
+});
+
+describe('A1 the outbox of a roster', () => {
+  it('goes on with the right numbers after a write that failed', async () => {
+    const roster = env.ROSTER.getByName(`zone-${crypto.randomUUID()}`);
+    const event = () => mint({ type: 'keys', agent: 'a', action: 'gone' }, 1);
+    const broken = {
+      get type() {
+        throw new Error('disk');
+      },
+    } as unknown as AuditEvent;
+    await runInDurableObject<Roster, void>(roster, (instance) => {
+      instance.record([event()]);
+      expect(() => instance.record([event(), broken])).toThrow('disk');
+      instance.record([event()]);
+    });
+    expect((await roster.outbox(0, 10)).rows.map(({ pseq }) => pseq)).toEqual([1, 2]);
   });
 });
 

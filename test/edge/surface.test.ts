@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { routes } from '../../edge/routes.ts';
 import { refusals } from '../../shared/refusal.ts';
 import { makeToken } from './authority.ts';
-import { ask, readRefusal, startAgent } from './network.ts';
+import { ask, passTime, readRefusal, startAgent } from './network.ts';
 
 const unique = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 const bearer = async (claims = {}) => ({ authorization: `Bearer ${await makeToken(claims)}` });
@@ -58,11 +58,34 @@ describe('C5 operators', () => {
   });
 
   it.each([
-    ['/v1/audit/outbox', 'field_missing'],
-    ['/v1/audit/outbox?tenant=t&after=-1', 'field_invalid'],
-    ['/v1/audit/outbox?tenant=t&zone=mars', 'field_invalid'],
-  ])('%s is %s', async (path, code) => {
-    expect(await readRefusal(await ask(path, { headers: await bearer() }))).toMatchObject({ status: 400, code });
+    ['/v1/audit/outbox', 'field_missing', 'The field "tenant" is missing.'],
+    ['/v1/audit/outbox?tenant=t&after=-1', 'field_invalid', 'The field "after" is not valid: must be a whole number.'],
+    [
+      '/v1/audit/outbox?tenant=t&limit=0',
+      'field_invalid',
+      'The field "limit" is not valid: must be a whole number of at least 1.',
+    ],
+    [
+      '/v1/audit/outbox?tenant=t&limit=x',
+      'field_invalid',
+      'The field "limit" is not valid: must be a whole number of at least 1.',
+    ],
+    ['/v1/audit/outbox?tenant=t&zone=mars', 'field_invalid', 'The field "zone" is not valid: is not served here.'],
+  ])('%s is %s', async (path, code, message) => {
+    expect(await readRefusal(await ask(path, { headers: await bearer() }))).toEqual({ status: 400, code, message });
+  });
+
+  it('an agent of a zone that is not served is told so, and recorded', async () => {
+    passTime(2_000);
+    const token = await makeToken({ tenant: undefined, scope: 'pool', pool: 'aks-mars', zone: 'mars' });
+    const answer = await ask('/v1/pools/heartbeat', { headers: { authorization: `Bearer ${token}` } });
+    expect(await readRefusal(answer)).toEqual({
+      status: 403,
+      code: 'zone_unserved',
+      message: 'The zone "mars" is not served here.',
+    });
+    const record = await ask('/v1/audit/outbox?tenant=@anonymous', { headers: await bearer() });
+    expect(await record.text()).toContain('"reason":"zone_unserved","detail":"pool aks-mars, zone mars"');
   });
 
   it('page through an outbox', async () => {
