@@ -8,6 +8,12 @@ export const workLimits = {
     by: 'agent',
     why: 'Longest recording of one request; also stops compressed silence that unpacks for ever.',
   },
+  turnSeconds: {
+    value: 1,
+    unit: 's',
+    by: 'agent',
+    why: 'Sound decoded, resampled and listened to in one turn of the event loop: a few milliseconds of computing.',
+  },
   audioRateMin: {
     value: 8_000,
     unit: 'Hz',

@@ -97,7 +97,7 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
   async function hear(bytes: AsyncIterable<Uint8Array>): Promise<Result<undefined>> {
     const detector = await createVoiceDetector();
     try {
-      for await (const hearing of listen(decodeSound(bytes), detector)) {
+      for await (const hearing of listen(decodeSound(bytes, signal), detector)) {
         if (!hearing.ok) return hearing;
         if (hearing.value.type === 'heard') heard = hearing.value.heard;
         else {

@@ -4,6 +4,8 @@ import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { decodeSound } from '../../../infra/pool/agent/sound/decode.ts';
 import { createFlacFrames, frameHeaderBytes } from '../../../infra/pool/agent/sound/flac-frames.ts';
 import { createMono } from '../../../infra/pool/agent/sound/mono.ts';
+import { mp3FrameBytes } from '../../../infra/pool/agent/sound/mp3-frames.ts';
+import { createOggGuard } from '../../../infra/pool/agent/sound/ogg.ts';
 import { limits } from '../../../shared/limits.ts';
 import { wavFile } from './fixtures.ts';
 
@@ -100,11 +102,27 @@ describe('decoding in the pool (issue 3: WAV, FLAC, MP3 and Ogg Opus)', () => {
     expect((await decode(bytes.subarray(0, bytes.length - last))).refusal).toBe('audio_truncated');
   });
 
-  it('a cut MP3 is a shorter recording, as nothing in it says how long it is', async () => {
+  it.each(['mono-16k.mp3', 'stereo-44k.mp3'])('a cut %s is noticed inside a frame, not between two', async (name) => {
+    const bytes = clip(name);
+    // Every frame of these clips is found by its header: from the first one, each says where the next one is.
+    const tagBytes = String.fromCharCode(...bytes.subarray(0, 3)) === 'ID3' ? 10 + (bytes[9] ?? 0) : 0;
+    const starts: number[] = [];
+    for (let at = tagBytes; at < bytes.length; at += mp3FrameBytes(bytes.subarray(at, at + 4))) starts.push(at);
+    const middle = starts[starts.length >> 1] ?? 0;
+    const between = await decode(bytes.subarray(0, middle));
+    expect(between.refusal).toBeUndefined();
+    expect(between.seconds).toBeLessThan(0.45);
+    expect((await decode(bytes.subarray(0, middle + 20))).refusal).toBe('audio_truncated');
+    expect((await decode(bytes.subarray(0, bytes.length - 1))).refusal).toBe('audio_truncated');
+    expect((await decode(bytes)).refusal).toBeUndefined();
+  });
+
+  it('a tag or damage behind the last frame of an MP3 is no cut', async () => {
     const bytes = clip('mono-16k.mp3');
-    const { refusal, seconds } = await decode(bytes.subarray(0, bytes.length / 2));
-    expect(refusal).toBeUndefined();
-    expect(seconds).toBeLessThan(0.45);
+    const tag = Buffer.alloc(128, 'TAG title');
+    expect((await decode(Buffer.concat([bytes, tag]))).refusal).toBeUndefined();
+    // One header that stands alone promises nothing.
+    expect((await decode(Buffer.concat([bytes, tag, bytes.subarray(0, 20)]))).refusal).toBeUndefined();
   });
 
   it.each([
@@ -171,5 +189,36 @@ describe('FLAC framing', () => {
     changed[4] = (changed[4] ?? 0) ^ 1;
     expect(frameHeaderBytes(changed)).toBe(0);
     expect(frameHeaderBytes(first.subarray(0, 3))).toBeUndefined();
+  });
+});
+
+describe('Ogg packets', () => {
+  it('are put together across pieces and pages, and none is kept beyond its bound', () => {
+    const sizes = [1, 254, 255, 510, 600, 0, 70_000];
+    const packets = sizes.map((size, i) => new Uint8Array(size).fill(i + 1));
+    const lacing = sizes.flatMap((size) => [...Array<number>(Math.floor(size / 255)).fill(255), size % 255]);
+    const body = Buffer.concat(packets);
+    const pages: Uint8Array[] = [];
+    let at = 0;
+    for (let i = 0; i < lacing.length; i += 100) {
+      const table = lacing.slice(i, i + 100);
+      const bytes = table.reduce((sum, size) => sum + size, 0);
+      const header = Buffer.alloc(27);
+      header.write('OggS');
+      header[5] = i === 0 ? 2 : 0;
+      header[26] = table.length;
+      pages.push(Buffer.concat([header, Uint8Array.from(table), body.subarray(at, at + bytes)]));
+      at += bytes;
+    }
+    const file = Buffer.concat(pages);
+    for (const size of [1, 7, 300, file.length]) {
+      const found: Uint8Array[] = [];
+      const guard = createOggGuard((packet) => found.push(packet));
+      for (let i = 0; i < file.length; i += size) expect(guard.push(file.subarray(i, i + size)).ok).toBe(true);
+      expect(guard.finish().ok).toBe(true);
+      expect(found.map((packet) => [packet.length, packet.every((byte) => byte === packet[0])])).toEqual(
+        sizes.map((length) => [length, true]),
+      );
+    }
   });
 });

@@ -6,13 +6,18 @@ import { createWavReader } from '../../../../shared/speech/wav.ts';
 import { openFlac } from './flac.ts';
 import { openMp3 } from './mp3.ts';
 import { openOpus } from './opus.ts';
+import { blocksOf } from './package-decoder.ts';
+import { createTurns } from './turns.ts';
 
-/** One recording being decoded. A decoder takes small slices, so that what one call unpacks stays bounded. */
+/** Blocks one after the other, each decoded when it is asked for; a refusal is the last. */
+export type Blocks = AsyncGenerator<Result<SoundBlock>>;
+
+/** One recording being decoded. What is unpacked at once stays bounded: by small slices, or frame by frame. */
 export interface SoundDecoder {
-  /** Most bytes per `push`: a slice of the densest file there can be unpacks to some tens of MB at most. */
+  /** Most bytes per `push`. */
   readonly sliceBytes: number;
-  push(slice: Uint8Array): Promise<Result<SoundBlock | undefined>>;
-  finish(): Promise<Result<SoundBlock | undefined>>;
+  push(slice: Uint8Array): Blocks;
+  finish(): Blocks;
   free(): void;
 }
 
@@ -20,8 +25,8 @@ function openWav(): SoundDecoder {
   const reader = createWavReader();
   return {
     sliceBytes: limits.sealSegmentBytes.value,
-    push: async (slice) => reader.push(slice),
-    finish: async () => reader.finish(),
+    push: (slice) => blocksOf(reader.push(slice)),
+    finish: () => blocksOf(reader.finish()),
     free: () => {},
   };
 }
@@ -42,22 +47,39 @@ function judge(block: SoundBlock): Result<SoundBlock> {
 }
 
 /**
- * Decodes a file as its bytes arrive. The last item is a refusal when the file is empty, unknown, broken or longer than
- * `limits.audioSeconds`; nothing follows it.
+ * Decodes a file as its bytes arrive, in blocks of at most `limits.turnSeconds`, with a turn of the event loop after as
+ * much. The last item is a refusal when the file is empty, unknown, broken or longer than `limits.audioSeconds`; nothing
+ * follows it. Rejects when `signal` aborts.
  */
-export async function* decodeSound(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Result<SoundBlock>> {
+export async function* decodeSound(bytes: AsyncIterable<Uint8Array>, signal?: AbortSignal): Blocks {
+  const share = createTurns(signal);
   let head: Uint8Array = new Uint8Array(0);
   let decoder: SoundDecoder | undefined;
   let seconds = 0;
+  let refused = false;
 
-  /** Passes a block on unless it breaks a rule. */
-  function check(decoded: Result<SoundBlock | undefined>): Result<SoundBlock | undefined> {
-    if (!decoded.ok || !decoded.value) return decoded;
-    const judged = judge(decoded.value);
+  /** A block unless it breaks a rule. */
+  function check(decoded: Result<SoundBlock>): Result<SoundBlock> {
+    const judged = decoded.ok ? judge(decoded.value) : decoded;
     if (!judged.ok) return judged;
     seconds += (judged.value.channels[0]?.length ?? 0) / judged.value.rate;
     const limit = limits.audioSeconds.value;
     return seconds > limit ? no(refuse('audio_too_long', { limit })) : judged;
+  }
+
+  async function* pass(blocks: Blocks): Blocks {
+    for await (const decoded of blocks) {
+      const block = check(decoded);
+      refused = !block.ok;
+      if (!block.ok) return yield block;
+      for await (const piece of share(block.value)) yield ok(piece);
+    }
+  }
+
+  /** By the first bytes; nothing when no format is like that. */
+  async function open(): Promise<SoundDecoder | undefined> {
+    const format = sniffFormat(head);
+    return format && (await openers[format](head));
   }
 
   try {
@@ -69,29 +91,23 @@ export async function* decodeSound(bytes: AsyncIterable<Uint8Array>): AsyncGener
         input.set(chunk, head.length);
         head = input;
         if (head.length < sniffBytes) continue;
-        const format = sniffFormat(head);
-        if (!format) return yield no(refuse('audio_unsupported'));
-        decoder = await openers[format](head);
+        decoder = await open();
+        if (!decoder) return yield no(refuse('audio_unsupported'));
       }
       for (let at = 0; at < input.length; at += decoder.sliceBytes) {
-        const block = check(await decoder.push(input.subarray(at, at + decoder.sliceBytes)));
-        if (!block.ok) return yield block;
-        if (block.value) yield ok(block.value);
+        yield* pass(decoder.push(input.subarray(at, at + decoder.sliceBytes)));
+        if (refused) return;
       }
     }
     if (!decoder) {
       if (head.length === 0) return yield no(refuse('audio_empty'));
-      const format = sniffFormat(head);
-      if (!format) return yield no(refuse('audio_unsupported'));
-      decoder = await openers[format](head);
-      const block = check(await decoder.push(head));
-      if (!block.ok) return yield block;
-      if (block.value) yield ok(block.value);
+      decoder = await open();
+      if (!decoder) return yield no(refuse('audio_unsupported'));
+      yield* pass(decoder.push(head));
+      if (refused) return;
     }
-    const rest = check(await decoder.finish());
-    if (!rest.ok) return yield rest;
-    if (rest.value) yield ok(rest.value);
-    if (seconds === 0) yield no(refuse('audio_empty'));
+    yield* pass(decoder.finish());
+    if (!refused && seconds === 0) yield no(refuse('audio_empty'));
   } finally {
     decoder?.free();
   }

@@ -4,7 +4,7 @@ import { no, ok, type Result } from '../../../../shared/result.ts';
 // Splits a native FLAC stream (RFC 9639) into frames. The parser that comes with the decoder package loses the last
 // frame of some files and searches damaged ones in quadratic time; this one checks each byte once.
 
-const STREAMINFO_BYTES = 34;
+export const STREAMINFO_BYTES = 34;
 /** `fLaC` and one block header. */
 const PREAMBLE_BYTES = 8;
 /** Longest frame header: sync 2, codes 2, coded number 7, block size 2, rate 2, CRC 1. */

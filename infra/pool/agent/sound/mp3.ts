@@ -1,24 +1,32 @@
 import { MPEGDecoder } from 'mpg123-decoder';
-import { ok } from '../../../../shared/result.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no } from '../../../../shared/result.ts';
 import type { SoundDecoder } from './decode.ts';
-import { decoded, nothingDecoded, sampleCount } from './package-decoder.ts';
+import { createMp3Walk } from './mp3-frames.ts';
+import { blocksOf, decoded, nothingDecoded, sampleCount } from './package-decoder.ts';
 
 /**
- * MPEG layer III by mpg123. A frame of 24 bytes holds at most 1152 samples, so a slice unpacks to under 7 MB.
- * Mono files come out as two equal channels. MP3 has no length in its header: a cut file is a shorter recording.
+ * MPEG layer III by mpg123. A frame of 24 bytes holds at most 1152 samples, so a slice unpacks to under 3 s.
+ * Mono files come out as two equal channels. MP3 has no length in its header: a file that was cut between two frames is
+ * a shorter recording.
  */
 export async function openMp3(): Promise<SoundDecoder> {
   const decoder = new MPEGDecoder();
   await decoder.ready;
+  const walk = createMp3Walk();
   let samples = 0;
   return {
-    sliceBytes: 16_384,
-    async push(slice) {
+    sliceBytes: 1_024,
+    async *push(slice) {
+      walk.push(slice);
       const block = await decoded(() => decoder.decode(slice));
       samples += sampleCount(block);
-      return block;
+      yield* blocksOf(block);
     },
-    finish: async () => (samples > 0 ? ok(undefined) : nothingDecoded),
+    async *finish() {
+      if (samples === 0) yield nothingDecoded;
+      else if (walk.endsInsideFrame()) yield no(refuse('audio_truncated', undefined, 'mp3 frame'));
+    },
     free: () => decoder.free(),
   };
 }

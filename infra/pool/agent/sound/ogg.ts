@@ -3,6 +3,8 @@ import { no, ok, type Result } from '../../../../shared/result.ts';
 
 const HEADER_BYTES = 27;
 const FIRST_PAGE = 2;
+/** Longest packet that is kept: 65,535 stereo samples of 32 bits, stored as they are, take a little over half of it. */
+const PACKET_BYTES = 2 ** 20;
 
 export interface OggGuard {
   push(bytes: Uint8Array): Result<undefined>;
@@ -15,13 +17,15 @@ const damaged = (rule: string): Result<never, Refusal> => no(refuse('audio_inval
 /**
  * Walks the pages of an Ogg file (RFC 3533 §6) ahead of its decoder: pages must follow each other without a gap and
  * belong to one logical stream. So the decoder never searches garbage, and a second stream cannot bring other channels.
+ * `onPacket` gets each packet (RFC 3533 §5) of at most `PACKET_BYTES`; longer ones are covers and other tags.
  */
-export function createOggGuard(): OggGuard {
+export function createOggGuard(onPacket?: (packet: Uint8Array) => void): OggGuard {
   const header = new Uint8Array(HEADER_BYTES + 255);
   let filled = 0;
   /** Bytes of page body still to come. */
   let body = 0;
   let pages = 0;
+  const packets = onPacket && createPackets(onPacket);
 
   /** Header length once it is known, lacing table included. */
   const needed = () => (filled < HEADER_BYTES ? HEADER_BYTES : HEADER_BYTES + (header[26] ?? 0));
@@ -30,7 +34,9 @@ export function createOggGuard(): OggGuard {
     if (String.fromCharCode(...header.subarray(0, 4)) !== 'OggS') return damaged('its pages do not follow each other');
     const first = ((header[5] ?? 0) & FIRST_PAGE) !== 0;
     if (first !== (pages === 0)) return damaged('it holds more than one stream');
-    body = header.subarray(HEADER_BYTES, filled).reduce((sum, size) => sum + size, 0);
+    const lacing = header.slice(HEADER_BYTES, filled);
+    body = lacing.reduce((sum, size) => sum + size, 0);
+    packets?.page(lacing);
     pages++;
     filled = 0;
     return ok(undefined);
@@ -41,9 +47,10 @@ export function createOggGuard(): OggGuard {
       let at = 0;
       while (at < bytes.length) {
         if (body > 0) {
-          const skipped = Math.min(body, bytes.length - at);
-          body -= skipped;
-          at += skipped;
+          const part = bytes.subarray(at, at + body);
+          packets?.body(part);
+          body -= part.length;
+          at += part.length;
           continue;
         }
         const part = bytes.subarray(at, at + needed() - filled);
@@ -57,5 +64,48 @@ export function createOggGuard(): OggGuard {
       return ok(undefined);
     },
     finish: () => (filled === 0 && body === 0 ? ok(undefined) : no(refuse('audio_truncated', undefined, 'ogg page'))),
+  };
+}
+
+/** Puts packets together: pieces of 255 bytes go on, a shorter one – of 0 bytes, too – ends its packet. */
+function createPackets(onPacket: (packet: Uint8Array) => void) {
+  /** Sizes of the pieces that are not complete yet; `left` bytes of the first one are still to come. */
+  let lacing = new Uint8Array(0);
+  let piece = 0;
+  let left = 0;
+  let parts: Uint8Array[] = [];
+  let bytes = 0;
+
+  /** Ends every piece that needs no more bytes. */
+  function settle() {
+    while (left === 0 && piece < lacing.length) {
+      if ((lacing[piece] ?? 0) < 255) {
+        if (bytes <= PACKET_BYTES) onPacket(Buffer.concat(parts));
+        parts = [];
+        bytes = 0;
+      }
+      piece++;
+      left = lacing[piece] ?? 0;
+    }
+  }
+
+  return {
+    page(table: Uint8Array<ArrayBuffer>) {
+      lacing = table;
+      piece = 0;
+      left = table[0] ?? 0;
+      settle();
+    },
+    body(input: Uint8Array) {
+      for (let at = 0; at < input.length; ) {
+        const part = input.slice(at, at + left);
+        bytes += part.length;
+        if (bytes <= PACKET_BYTES) parts.push(part);
+        else parts = [];
+        at += part.length;
+        left -= part.length;
+        settle();
+      }
+    },
   };
 }

@@ -1,18 +1,18 @@
 import { OggOpusDecoder } from 'ogg-opus-decoder';
 import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
-import { no, ok } from '../../../../shared/result.ts';
+import { no } from '../../../../shared/result.ts';
 import type { SoundDecoder } from './decode.ts';
 import { MODEL_RATE } from './mono.ts';
 import { createOggGuard } from './ogg.ts';
-import { decoded, nothingDecoded, sampleCount } from './package-decoder.ts';
+import { blocksOf, decoded, nothingDecoded, sampleCount } from './package-decoder.ts';
 
 /** Where the channel count of OpusHead is (RFC 7845 §5.1) in a first page with one lacing value. */
 const CHANNELS_AT = 28 + 9;
 
 /**
- * Ogg Opus by libopus, which decodes to the model's rate by itself. A page of 255 packets unpacks to at most 8 MB;
- * the guard keeps pages whole and the stream single.
+ * Ogg Opus by libopus, which decodes to the model's rate by itself. Its package decodes page by page: 255 packets of
+ * 120 ms are 30 s, of at least 790 bytes, so that no slice ends two such pages. The guard keeps the stream single.
  */
 export async function openOpus(): Promise<SoundDecoder> {
   // The option is documented by the package but missing from its type.
@@ -23,24 +23,25 @@ export async function openOpus(): Promise<SoundDecoder> {
   let samples = 0;
   let started = false;
   return {
-    sliceBytes: 4096,
-    async push(slice) {
+    sliceBytes: 512,
+    async *push(slice) {
       if (!started && (slice[CHANNELS_AT] ?? 0) > limits.audioChannels.value) {
-        return no(refuse('audio_unsupported', undefined, `opus, ${slice[CHANNELS_AT]} channels`));
+        return yield no(refuse('audio_unsupported', undefined, `opus, ${slice[CHANNELS_AT]} channels`));
       }
       started = true;
       const pages = ogg.push(slice);
-      if (!pages.ok) return pages;
+      if (!pages.ok) return yield pages;
       const block = await decoded(() => decoder.decode(slice));
       samples += sampleCount(block);
-      return block;
+      yield* blocksOf(block);
     },
-    async finish() {
+    async *finish() {
       const whole = ogg.finish();
-      if (!whole.ok) return whole;
+      if (!whole.ok) return yield whole;
       const rest = await decoded(() => decoder.flush());
       samples += sampleCount(rest);
-      return samples > 0 ? (rest.ok ? rest : ok(undefined)) : nothingDecoded;
+      if (samples === 0) yield nothingDecoded;
+      else if (rest.ok) yield* blocksOf(rest);
     },
     free: () => decoder.free(),
   };

@@ -1,6 +1,7 @@
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { SoundBlock } from '../../../../shared/speech/format.ts';
+import type { Blocks } from './decode.ts';
 
 /** What the decoders of the wasm-audio-decoders family return. */
 interface Decoded {
@@ -26,5 +27,11 @@ export async function decoded(run: () => Decoded | Promise<Decoded>): Promise<Re
 
 export const sampleCount = (block: Result<SoundBlock | undefined>): number =>
   block.ok ? (block.value?.channels[0]?.length ?? 0) : 0;
+
+/** One answer of a decoder as blocks: a block, a refusal, or none. */
+export async function* blocksOf(decoded: Result<SoundBlock | undefined>): Blocks {
+  if (!decoded.ok) yield decoded;
+  else if (decoded.value) yield ok(decoded.value);
+}
 
 export const nothingDecoded = no(refuse('audio_invalid', { rule: 'no frame could be decoded' }));

@@ -73,6 +73,16 @@ export function createResampler(from: number, to: number): Resampler {
   let received = 0;
   let produced = 0;
 
+  /** Input position of the first sample that is not 0 at or behind the one looked for last. */
+  let sound = start;
+
+  /** Whether there is any sound in the window: hours of digital silence need no arithmetic. */
+  function isSilent(first: number, end: number): boolean {
+    sound = Math.max(sound, first);
+    while (sound < end && held[sound - start] === 0) sound++;
+    return sound >= end;
+  }
+
   function run(available: number, limit: number): Float32Array {
     const out: Float32Array = new Float32Array(Math.max(0, Math.ceil(((available - start) * to) / from) + 1));
     let count = 0;
@@ -89,7 +99,8 @@ export function createResampler(from: number, to: number): Resampler {
       const taps = phases[phase] as Float32Array;
       const first = base - half + 1 - start;
       let sum = 0;
-      for (let tap = 0; tap < taps.length; tap++) sum += (taps[tap] as number) * (held[first + tap] as number);
+      const length = isSilent(start + first, base + half + 1) ? 0 : taps.length;
+      for (let tap = 0; tap < length; tap++) sum += (taps[tap] as number) * (held[first + tap] as number);
       out[count++] = sum;
     }
     produced += count;

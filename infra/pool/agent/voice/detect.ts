@@ -11,6 +11,12 @@ const FRAMES_NEEDED = 2;
 /** Aggressiveness 0 to 3. The recogniser stands noise; it cannot bring back a word that was cut away. */
 const MODE = 1;
 
+/**
+ * Units of digital silence after which the detector cannot change any more by hearing another: its filters have rung
+ * down and its hangover (at most 14 frames) is over. Silence below its least energy teaches it nothing.
+ */
+const SETTLED_UNITS = 20;
+
 let loading: Promise<FvadModule> | undefined;
 
 export interface VoiceDetector {
@@ -28,8 +34,13 @@ export async function createVoiceDetector(): Promise<VoiceDetector> {
   if (module._fvad_set_mode(detector, MODE) !== 0 || module._fvad_set_sample_rate(detector, 16_000) !== 0) {
     throw new Error('the voice detector refuses its settings');
   }
+  /** Units of digital silence in a row. */
+  let silent = 0;
   return {
     hears(unit) {
+      // Less than one step of 16 bits: the detector would get zeros only.
+      silent = unit.every((sample) => Math.abs(sample) * 0x7fff < 1) ? silent + 1 : 0;
+      if (silent > SETTLED_UNITS) return false;
       let voiced = 0;
       for (let start = 0; start + FRAME_SAMPLES <= unit.length; start += FRAME_SAMPLES) {
         // Read the heap anew each time: its memory may have grown.

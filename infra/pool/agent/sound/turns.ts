@@ -1,0 +1,27 @@
+import { setImmediate } from 'node:timers/promises';
+import { limits } from '../../../../shared/limits.ts';
+import type { SoundBlock } from '../../../../shared/speech/format.ts';
+
+/**
+ * Hands decoded sound on in pieces and lets the event loop turn after each `limits.turnSeconds` of it. A few bytes of a
+ * compressed file stand for hours, and heartbeats, keepalives and other requests run on the same thread. Rejects once
+ * `signal` has aborted: nobody waits for the rest then.
+ */
+export function createTurns(signal?: AbortSignal) {
+  /** Seconds of sound handed on since the last turn. */
+  let spent = 0;
+  return async function* share({ rate, channels }: SoundBlock): AsyncGenerator<SoundBlock> {
+    const length = channels[0]?.length ?? 0;
+    for (let at = 0; at < length; ) {
+      const end = Math.min(length, at + Math.max(1, Math.floor((limits.turnSeconds.value - spent) * rate)));
+      yield { rate, channels: channels.map((samples) => samples.subarray(at, end)) };
+      spent += (end - at) / rate;
+      at = end;
+      // Half a sample of tolerance: sums of fractions do not meet a bound exactly.
+      if (spent * rate < limits.turnSeconds.value * rate - 0.5) continue;
+      spent = 0;
+      await setImmediate();
+      signal?.throwIfAborted();
+    }
+  };
+}
