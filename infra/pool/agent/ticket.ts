@@ -46,6 +46,8 @@ export function createTicketReader(agent: string, edgeKeys: JSONWebKeySet) {
       const parsed = payload.safeParse(claims);
       if (!parsed.success) return invalid(parsed.error.issues.map(({ path }) => path.join('.')).join(', '));
       if (parsed.data.exp - parsed.data.iat > limits.ticketSeconds.value) return invalid('lives too long');
+      // The signature's library looks at expiry only. One written ahead of time would be good for longer than its life.
+      if (parsed.data.iat > now / 1_000 + limits.clockSkewSeconds.value) return invalid('from the future');
       return ok(parsed.data);
     } catch (error) {
       return invalid(error instanceof errors.JOSEError ? error.code : 'unreadable');

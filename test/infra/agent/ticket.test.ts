@@ -62,6 +62,12 @@ describe('C4: tickets', () => {
     expect(await reason(token, now + 91_000)).toBe('ticket_invalid');
   });
 
+  it('is refused when it was written in the future, beyond the skew of clocks', async () => {
+    const at = (ahead: number) => sign({ iat: seconds + ahead, exp: seconds + ahead + limits.ticketSeconds.value });
+    expect(await reason(at(limits.clockSkewSeconds.value))).toBe('ok');
+    expect(await reason(at(limits.clockSkewSeconds.value + 1))).toBe('ticket_invalid');
+  });
+
   it('is refused unsigned, changed, or signed by a shared secret', async () => {
     const [, payload] = (await sign()).split('.');
     const none = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${payload}.`;
