@@ -2,10 +2,16 @@ import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { discardSource, openSource, type Source } from '../body-source.ts';
 import { late, type Surroundings, within } from '../clock.ts';
+import { type Hold, heldInFlight } from './held.ts';
+
+/** Refusals of callers whose remaining bytes are not worth waiting for. */
+const slow: ReadonlySet<string> = new Set(['client_slow', 'hints_late']);
 
 /**
  * The caller's body on its way to an agent. Read only when the agent's side wants more, counted, and watched for
  * standing still. Its first `limits.heldBodyBytes` are kept: while it is not longer, it can be sent a second time.
+ * All bodies of an isolate share `limits.heldBytesInFlight`: beyond it none is looked through, and those on their way
+ * are kept no more.
  */
 export class CallerBody {
   /** Bytes that have arrived. */
@@ -18,10 +24,16 @@ export class CallerBody {
   readonly #surroundings: Surroundings;
   /** Chunks in order of arrival; those that were sent and cannot be needed again are let go. */
   readonly #kept: (Uint8Array | undefined)[] = [];
+  /** How much that is, as far as the isolate counts it. */
+  readonly #hold: Hold;
+  /** There is no room to keep what is sent. */
+  #crowded = false;
   #fail: (refusal: Refusal) => void = () => {};
   #wake: () => void = () => {};
   readonly #woken: Promise<void>;
   #refusal: Refusal | undefined;
+  /** How many chunks were let go. */
+  #gone = 0;
   #ended = false;
   #cancelled = false;
   #reading: Promise<void> | undefined;
@@ -31,6 +43,7 @@ export class CallerBody {
   constructor(stream: ReadableStream<Uint8Array> | null, surroundings: Surroundings) {
     this.#source = stream ? openSource(stream) : undefined;
     this.#surroundings = surroundings;
+    this.#hold = { bytes: 0, since: surroundings.now() };
     this.#ended = !stream;
     this.failed = new Promise((resolve) => {
       this.#fail = resolve;
@@ -42,7 +55,7 @@ export class CallerBody {
 
   /** Every byte that arrived is still here. */
   get replayable(): boolean {
-    return this.received <= limits.heldBodyBytes.value;
+    return this.received <= limits.heldBodyBytes.value && !this.#crowded;
   }
 
   /** Why the body failed, if it did. */
@@ -50,13 +63,29 @@ export class CallerBody {
     return this.#refusal;
   }
 
-  /** Reads on while `look` wants more and all can be kept. False when the body failed. */
+  /**
+   * Reads on while `look` wants more, and shows it the first `limits.heldBodyBytes` and no byte behind them, however
+   * they arrive. False when the body failed, took longer than `limits.hintsMs`, or found no room.
+   */
   async hold(look: (chunk: Uint8Array) => boolean): Promise<boolean> {
-    for (let index = 0; ; index += 1) {
-      while (index >= this.#kept.length && !this.#ended && this.replayable) await this.#more();
-      const chunk = this.#kept[index];
-      if (!chunk || !look(chunk)) return this.#refusal === undefined;
+    const alarm = this.#surroundings.after(limits.hintsMs.value);
+    let left = limits.heldBodyBytes.value;
+    try {
+      for (let index = 0; ; index += 1) {
+        while (index >= this.#kept.length && !this.#ended && this.replayable) {
+          const step = await Promise.race([this.#more(), alarm.rings]);
+          if (step === late) this.#break(refuse('hints_late', { limit: limits.hintsMs.value / 1_000 }));
+        }
+        if (this.#crowded) this.#break(refuse('edge_busy'));
+        const chunk = this.#kept[index];
+        // At the bound it still matters whether anything follows, for then the body is not held whole.
+        if (this.#refusal || !chunk || left <= 0 || !look(chunk.subarray(0, left))) break;
+        left -= chunk.byteLength;
+      }
+    } finally {
+      alarm.cancel();
     }
+    return this.#refusal === undefined;
   }
 
   /**
@@ -76,7 +105,7 @@ export class CallerBody {
           if (chunk) {
             sent += 1;
             controller.enqueue(chunk);
-            if (!this.replayable) this.#kept.fill(undefined, 0, sent);
+            if (!this.replayable) this.#letGo(sent);
           } else if (this.#refusal || this.#cancelled) {
             // An error and no end: a body that stops half-way must not look complete to the agent.
             controller.error(new Error(this.#refusal?.reason ?? 'cancelled'));
@@ -97,16 +126,25 @@ export class CallerBody {
     if (!this.#ended) this.#cancelled = true;
     this.#ended = true;
     this.#kept.length = 0;
+    heldInFlight.remove(this.#hold, this.#hold.bytes);
     this.#wake();
   }
 
   /** Reads what still arrives and throws it away. */
   async discard(): Promise<void> {
     this.cancel();
-    await this.#reading;
     // Nothing is worth waiting for from a caller that stands still.
-    if (this.#refusal?.reason === 'client_slow') await this.#source?.cancel();
-    else if (this.#source) await discardSource(this.#source, this.#surroundings);
+    if (this.#refusal && slow.has(this.#refusal.reason)) return this.#source?.cancel();
+    await this.#reading;
+    if (this.#source) await discardSource(this.#source, this.#surroundings);
+  }
+
+  /** What was sent and cannot be needed again. */
+  #letGo(sent: number): void {
+    for (; this.#gone < sent; this.#gone += 1) {
+      heldInFlight.remove(this.#hold, this.#kept[this.#gone]?.byteLength ?? 0);
+      this.#kept[this.#gone] = undefined;
+    }
   }
 
   /** Waits for one more chunk, the end, a failure or `cancel`. Two that wait, wait for the same. */
@@ -135,7 +173,10 @@ export class CallerBody {
     if (this.received > limits.bodyBytes.value) {
       return this.#break(refuse('body_too_large', { limit: limits.bodyBytes.value }));
     }
+    // What arrives after a cancel is nobody's.
+    if (this.#ended) return;
     this.#kept.push(step);
+    if (!heldInFlight.add(this.#hold, step.byteLength, this.#surroundings.now())) this.#crowded = true;
   }
 
   #break(refusal: Refusal): void {

@@ -15,34 +15,36 @@ export interface Hints {
   readonly class: string | undefined;
 }
 
-interface Told {
+/** The same as far as query and headers say it. A language may still be `auto` or empty. */
+export interface Told {
   readonly model: string | undefined;
   readonly language: string | undefined;
+  readonly class: string | undefined;
+}
+
+/** Stands for a model that is not told yet where only the language is checked. */
+const ANY_MODEL = 'any';
+
+/** What query and headers say, before a byte of the body was read. Refuses with field_invalid. */
+export function readTold(url: URL, headers: Headers): Result<Told> {
+  const model = url.searchParams.get('model') ?? headers.get('x-auricle-model') ?? undefined;
+  const language = url.searchParams.get('language') ?? headers.get('x-auricle-language') ?? undefined;
+  const wish = headers.get('x-auricle-class') ?? undefined;
+  // The form's own rules, so that a hint is never accepted that the same field of the form would not be.
+  const form = readForm({ model: [model ?? ANY_MODEL], ...(language && { language: [language] }) });
+  return form.ok ? ok({ model, language, class: wish }) : form;
 }
 
 /**
- * Hints from the query or the headers, and otherwise from the body's own parts: of it, at most
- * `limits.heldBodyBytes` are looked through. Refuses with hints_missing, field_missing or field_invalid, or with what
- * went wrong with the body.
+ * The hints: what was told, and otherwise the body's own parts: of it, the first `limits.heldBodyBytes` are looked
+ * through. Refuses with hints_missing, field_missing or field_invalid, or with what went wrong with the body.
  */
-export async function readHints(
-  url: URL,
-  headers: Headers,
-  body: CallerBody,
-  boundary: string,
-): Promise<Result<Hints>> {
-  const told: Told = {
-    model: url.searchParams.get('model') ?? headers.get('x-auricle-model') ?? undefined,
-    language: url.searchParams.get('language') ?? headers.get('x-auricle-language') ?? undefined,
-  };
+export async function readHints(told: Told, body: CallerBody, boundary: string): Promise<Result<Hints>> {
   const found = told.model === undefined ? await lookThrough(body, boundary, told) : ok(told);
   if (!found.ok) return found;
-  const { model, language } = found.value;
-  // The form's own rules, so that a hint is never accepted that the same field of the form would not be.
+  const { model, language, class: wish } = found.value;
   const form = readForm({ ...(model !== undefined && { model: [model] }), ...(language && { language: [language] }) });
-  if (!form.ok) return form;
-  const wish = headers.get('x-auricle-class') ?? undefined;
-  return ok({ model: form.value.model, language: form.value.language, class: wish });
+  return form.ok ? ok({ model: form.value.model, language: form.value.language, class: wish }) : form;
 }
 
 async function lookThrough(body: CallerBody, boundary: string, told: Told): Promise<Result<Told>> {
@@ -54,9 +56,10 @@ async function lookThrough(body: CallerBody, boundary: string, told: Told): Prom
   });
   if (!intact && body.refusal) return { ok: false, refusal: body.refusal };
   const model = scanner.found.get('model');
-  if (model === undefined && !body.replayable)
+  // A form that has ended, whatever follows it, will never name one; a longer one may, behind what is looked at.
+  if (model === undefined && !scanner.done && !body.replayable)
     return no(refuse('hints_missing', { limit: limits.heldBodyBytes.value }));
-  return ok({ model, language: told.language ?? scanner.found.get('language') });
+  return ok({ ...told, model, language: told.language ?? scanner.found.get('language') });
 }
 
 /** The form the agent read must be the one the hints promised: routing and permission were decided on them. */

@@ -117,7 +117,13 @@ export class Relay {
     const { claims, subject } = this.#session;
     const call = {
       entry: attempt.entry,
-      facts: { id: `${id}.${this.#made}`, agent, tenant: claims.tenant, class: subject.class, model: subject.model },
+      facts: {
+        id: `${id}.${this.#made}`,
+        agent,
+        tenant: claims.tenant,
+        class: subject.class,
+        model: this.#hints.model,
+      },
       head: this.#head,
       body: this.#body.open(),
       signal: hangUp.signal,

@@ -1,6 +1,7 @@
 import { limits } from '../../shared/limits.ts';
 
 const EMPTY = Buffer.alloc(0);
+const LINE_END = Buffer.from('\r\n');
 const HEADERS_END = Buffer.from('\r\n\r\n');
 
 /** `boundary` of a multipart content type (RFC 2046 §5.1.1), or `undefined`. */
@@ -10,22 +11,22 @@ export function readBoundary(contentType: string): string | undefined {
 }
 
 /**
- * Looks for named text parts in a multipart form while it arrives, chunk by chunk, cut anywhere. It finds hints only:
- * the agent parses the form and has the last word, and what this scanner does not understand it merely does not find.
+ * Looks for named text parts in a multipart form while it arrives, chunk by chunk, cut anywhere: what it finds depends
+ * on the bytes alone. It finds hints only: the agent parses the form and has the last word, and what this scanner does not understand it merely does not find.
  * Memory: one chunk, and of an unfinished part at most its headers or a short value.
  */
 export class FieldScanner {
   readonly found = new Map<string, string>();
   readonly #names: ReadonlySet<string>;
-  readonly #opening: Buffer;
   readonly #delimiter: Buffer;
-  #state: 'opening' | 'headers' | 'value' | 'skip' | 'over' = 'opening';
-  #rest: Buffer = EMPTY;
+  /** What stands before the first boundary (RFC 2046 §5.1.1 allows a preamble) is skipped as a part would be. */
+  #state: 'headers' | 'value' | 'skip' | 'over' = 'skip';
+  /** The first boundary may be the first thing of all: the line end before it is thought. */
+  #rest: Buffer = LINE_END;
   #name = '';
 
   constructor(boundary: string, names: readonly string[]) {
     this.#names = new Set(names);
-    this.#opening = Buffer.from(`--${boundary}`);
     this.#delimiter = Buffer.from(`\r\n--${boundary}`);
   }
 
@@ -50,8 +51,6 @@ export class FieldScanner {
   /** How many bytes were dealt with; `undefined` when more are needed first. */
   #step(data: Buffer): number | undefined {
     switch (this.#state) {
-      case 'opening':
-        return this.#afterBoundary(data, this.#opening, 0);
       case 'headers':
         return this.#readHeaders(data);
       case 'value':
@@ -62,10 +61,10 @@ export class FieldScanner {
     }
   }
 
-  #afterBoundary(data: Buffer, boundary: Buffer, at: number): number | undefined {
-    const after = at + boundary.length;
+  #afterBoundary(data: Buffer, at: number): number | undefined {
+    const after = at + this.#delimiter.length;
     if (data.length < after + 2) return undefined;
-    if (!data.subarray(at, after).equals(boundary) || data[after] === 0x2d) {
+    if (data[after] === 0x2d) {
       this.#state = 'over';
       return undefined;
     }
@@ -77,7 +76,8 @@ export class FieldScanner {
   #readHeaders(data: Buffer): number | undefined {
     const end = data.indexOf(HEADERS_END);
     if (end < 0 || end > limits.partHeaderBytes.value) {
-      if (data.length > limits.partHeaderBytes.value) this.#state = 'over';
+      // Only once no end within the bound can come any more: the answer must not depend on how the bytes arrive.
+      if (data.length >= limits.partHeaderBytes.value + HEADERS_END.length) this.#state = 'over';
       return undefined;
     }
     const headers = data.subarray(0, end).toString('utf8');
@@ -98,7 +98,7 @@ export class FieldScanner {
       return this.#state === 'skip' && data.length > keep ? data.length - keep : undefined;
     }
     if (this.#state === 'value' && end <= limit) this.found.set(this.#name, data.subarray(2, end).toString('utf8'));
-    return this.#afterBoundary(data, this.#delimiter, end);
+    return this.#afterBoundary(data, end);
   }
 }
 

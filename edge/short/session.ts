@@ -10,7 +10,8 @@ import type { RequestContext } from '../context.ts';
 
 export interface Subject {
   readonly action: string;
-  readonly model: string;
+  /** Absent until it was found in the body. */
+  readonly model: string | undefined;
   readonly language: string | undefined;
   readonly class: RequestClass;
 }
@@ -27,7 +28,7 @@ export interface Ending {
 /** One admitted request: its place in the tenant's allowance, and what the record will say about it. */
 export class Session {
   readonly claims: Claims;
-  readonly subject: Subject;
+  subject: Subject;
   readonly #context: RequestContext;
   readonly #started: number;
   readonly #events: AuditEvent[] = [];
@@ -73,6 +74,11 @@ export class Session {
       ),
     );
     return no(refusal);
+  }
+
+  /** What the body told; the attempt was recorded before. */
+  learn(told: Pick<Subject, 'model' | 'language'>): void {
+    this.subject = { ...this.subject, ...told };
   }
 
   /** Notes something for the record; written when the request ends. */
@@ -140,7 +146,7 @@ export class Session {
       request: this.#context.id,
       action,
       class: requestClass,
-      model,
+      ...(model !== undefined && { model }),
       ...(subject !== undefined && { subject }),
       ...(language !== undefined && { language }),
     };

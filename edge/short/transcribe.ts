@@ -9,7 +9,7 @@ import { answerTranscription, type Source } from '../dialect/openai-audio.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
 import { CallerBody } from './body.ts';
-import { checkPromise, type Hints, readHints } from './hints.ts';
+import { checkPromise, type Hints, readHints, readTold, type Told } from './hints.ts';
 import { Relay } from './relay.ts';
 import { readBoundary } from './scan.ts';
 import { CLIENT_GONE, refusedWith, Session } from './session.ts';
@@ -30,17 +30,21 @@ export async function transcribe(request: Request, context: RequestContext): Pro
   const body = new CallerBody(request.body, context.surroundings);
   context.discardBody = () => body.discard();
   const url = new URL(request.url);
-  const hints = await readHints(url, request.headers, body, boundary.value);
-  if (!hints.ok) return denied(hints.refusal);
-  const { model, language } = hints.value;
-  if (language !== undefined && !allowsLanguage(claims.value.languages, language)) {
-    return denied(refuse('language_forbidden', { language }));
-  }
+  const told = checkAllowed(readTold(url, request.headers), claims.value);
+  if (!told.ok) return denied(told.refusal);
 
-  const requestClass = clampClass(hints.value.class, claims.value.priority);
-  const subject = { action: ACTION, model, language, class: requestClass };
+  // The place comes before the body: whoever has none has no bytes held here.
+  const requestClass = clampClass(told.value.class, claims.value.priority);
+  const subject = { action: ACTION, ...named(told.value), class: requestClass };
   const session = await Session.begin(claims.value, subject, context);
   if (!session.ok) return denied(session.refusal);
+
+  const listening = listen(told.value, body, boundary.value, session.value);
+  // A caller that goes away meanwhile must not take the end of its request along.
+  context.waitUntil(listening);
+  const hints = await listening;
+  if (!hints.ok) return refuseWith(hints.refusal);
+  const { model, language } = hints.value;
 
   const head = {
     v: 1,
@@ -53,6 +57,7 @@ export async function transcribe(request: Request, context: RequestContext): Pro
   const relay = new Relay(session.value, body, hints.value, head, context);
   const source = join(relay, session.value, body, hints.value, context);
   request.signal.addEventListener('abort', source.abandon, { once: true });
+  if (request.signal.aborted) source.abandon();
   return answerTranscription(source);
 }
 
@@ -73,6 +78,31 @@ function readFrame({ headers }: Request, claims: Claims): Result<string> {
   if (length > limits.bodyBytes.value) return no(refuse('body_too_large', { limit: limits.bodyBytes.value }));
   return ok(boundary);
 }
+
+/** The hints, when the session knows them, too. A refusal has ended it. */
+async function listen(told: Told, body: CallerBody, boundary: string, session: Session): Promise<Result<Hints>> {
+  const fail = (refusal: Refusal) => {
+    body.cancel();
+    return session.end({ ...refusedWith(refusal), bytes: body.received });
+  };
+  try {
+    const hints = checkAllowed(await readHints(told, body, boundary), session.claims);
+    if (hints.ok) session.learn(named(hints.value));
+    else await fail(hints.refusal);
+    return hints;
+  } catch (error) {
+    await fail(refuse('internal'));
+    throw error;
+  }
+}
+
+function checkAllowed<T extends Told>(told: Result<T>, { languages }: Claims): Result<T> {
+  if (!told.ok || isOpen(told.value.language) || allowsLanguage(languages, told.value.language)) return told;
+  return no(refuse('language_forbidden', { language: told.value.language }));
+}
+
+/** What of it goes into the record. */
+const named = ({ model, language }: Told) => ({ model, language: isOpen(language) ? undefined : language });
 
 /** The relay's events for a dialect, and the dialect's end for the session. */
 function join(relay: Relay, session: Session, body: CallerBody, hints: Hints, context: RequestContext): Source {

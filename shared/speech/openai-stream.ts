@@ -20,11 +20,12 @@ export const finalFrame = (transcript: Transcript): string =>
 
 /** OpenAI's error object. `param` names the field at fault, where one is. */
 export function errorObject(refusal: Refusal) {
-  const field = refusal.params?.field;
+  const row = refusals[refusal.reason];
+  const field = refusal.params?.field ?? ('param' in row ? row.param : undefined);
   return {
     error: {
       message: publicText(refusal),
-      type: refusals[refusal.reason].type,
+      type: row.type,
       param: typeof field === 'string' ? field : null,
       code: refusal.reason,
     },

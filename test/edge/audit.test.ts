@@ -55,8 +55,6 @@ describe('A1 A2 what a request leaves in the record', () => {
         action: 'transcribe',
         subject: 'alice',
         class: 'batch',
-        model,
-        language: 'en',
       },
       { type: 'keys', action: 'setup', agent: agent.name, suite: 5 },
       { ...who, type: 'route', attempt: 1, agent: agent.name, pool: agent.pool, zone: 'eu', outcome: 'served' },

@@ -4,7 +4,7 @@ import { sealFor } from '../../edge/pool/setups.ts';
 import { readSnapshots } from '../../edge/pool/snapshot.ts';
 import type { Bindings } from '../../edge/settings.ts';
 import { CallerBody } from '../../edge/short/body.ts';
-import { checkPromise, readHints } from '../../edge/short/hints.ts';
+import { checkPromise, readHints, readTold } from '../../edge/short/hints.ts';
 import { afterFailure, earn, type Failure, fullBudget } from '../../edge/short/retry.ts';
 import { TokenCache } from '../../edge/tenant/token-cache.ts';
 import { limits } from '../../shared/limits.ts';
@@ -117,8 +117,10 @@ describe('C6 the decision to try another agent', () => {
 
 describe('C10 hints', () => {
   const empty = () => new CallerBody(null, at({ value: 0 }));
-  const read = (query: string, headers: Record<string, string>) =>
-    readHints(new URL(`http://edge.test/${query}`), new Headers(headers), empty(), 'X');
+  const read = async (query: string, headers: Record<string, string>) => {
+    const told = readTold(new URL(`http://edge.test/${query}`), new Headers(headers));
+    return told.ok ? readHints(told.value, empty(), 'X') : told;
+  };
 
   it.each([
     ['?model=m&language=en', {}, { model: 'm', language: 'en', class: undefined }],

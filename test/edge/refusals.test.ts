@@ -275,6 +275,25 @@ describe('A21 C6 what cannot be asked for', () => {
     expect(await readRefusal(answer)).toMatchObject({ status: 503, code: 'no_pool' });
   });
 
+  it.each([
+    ['model', '2 MB without hints', { file: new Uint8Array(2_000_000), fields: [['model', 'm']] }],
+    ['model', 'an unknown model', { fields: [['model', 'nobody']] }],
+    ['language', 'an unknown language', { fields: [['language', 'de']] }],
+    ['temperature', 'a field', { fields: [['temperature', '3']] }],
+  ] as const)('%s is told as the field at fault: %s', async (param, _, given) => {
+    const name = model();
+    await startAgent(name);
+    const fields: readonly (readonly [string, string])[] = given.fields;
+    const named = fields.some(([field]) => field === 'model') ? fields : [...fields, ['model', name] as const];
+    const answer = await upload({ ...given, fields: named });
+    expect(await answer.json()).toMatchObject({ error: { param } });
+  });
+
+  it('a body that hides its model is told three ways to show it', async () => {
+    const { message } = await readRefusal(await upload({ file: new Uint8Array(2_000_000), fields: [['model', 'm']] }));
+    for (const way of ['before the file', '?model=', 'x-auricle-model']) expect(message).toContain(way);
+  });
+
   it('no agent at all', async () => {
     passTime(limits.rosterGoneMs.value + limits.heartbeatGoneMs.value);
     const answer = await upload({ fields: [['model', 'reference-en']] });

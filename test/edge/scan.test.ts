@@ -77,11 +77,35 @@ describe('C10 hints from the body', () => {
     expect(scan(build('X', parts), () => 50, ['model']).found.size).toBe(0);
   });
 
-  it('not found in something that is no form', () => {
-    const scanner = scan(Buffer.from('name="model"\r\n\r\nm\r\n--X'), () => 5);
-    expect(scanner.found.size).toBe(0);
-    expect(scanner.done).toBe(true);
+  it.each([
+    'name="model"\r\n\r\nm\r\n--X',
+    '--X--\r\n--X\r\ncontent-disposition: form-data; name=model\r\n\r\nm\r\n--X--',
+  ])('not found in something that is no form: %j', (text) => {
+    for (let size = 1; size < 20; size += 1) expect(scan(Buffer.from(text), () => size).found.size).toBe(0);
   });
+
+  it('found behind a preamble (RFC 2046 §5.1.1), cut anywhere', () => {
+    const preamble = Buffer.from('This is a message in several parts --X.\r\n\r\n-- X\r\n');
+    const form = Buffer.concat([preamble, build('X', [file(Buffer.from('abc')), field('model', 'm')])]);
+    for (let size = 1; size <= form.length; size += 1) {
+      expect(scan(form, () => size, ['model']).found.get('model')).toBe('m');
+    }
+  });
+
+  it.each([-4, -3, -2, -1, 0, 1, 2, 3, 4])(
+    'headers %i bytes from their bound: the same answer for every cut',
+    (off) => {
+      const headers = 'Content-Disposition: form-data; name="model"\r\nX: ';
+      const room = limits.partHeaderBytes.value - headers.length - 2 + off;
+      const form = build('X', [[headers + 'x'.repeat(room), 'm']]);
+      const whole = scan(form, () => form.length, ['model']).found.get('model');
+      expect(whole).toBe(off <= 0 ? 'm' : undefined);
+      for (let cut = form.length - 40; cut < form.length; cut += 1) {
+        let at = 0;
+        expect(scan(form, () => (at++ === 0 ? cut : 1), ['model']).found.get('model')).toBe(whole);
+      }
+    },
+  );
 
   it('the first of two counts, as for a caller that repeats itself', () => {
     expect(
