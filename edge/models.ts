@@ -1,4 +1,5 @@
-import type { ModelDescription } from '../shared/pool/description.ts';
+import { z } from 'zod';
+import { type ModelDescription, modelDescription } from '../shared/pool/description.ts';
 import { healthOf, takesWork } from '../shared/pool/health.ts';
 import type { Snapshot } from '../shared/pool/heartbeat.ts';
 import { refuse } from '../shared/refusal.ts';
@@ -8,17 +9,18 @@ import { refuseWith } from './refuse.ts';
 import { admit } from './tenant/admit.ts';
 
 /** OpenAI's model object, and what choosing one for speech needs besides. */
-export interface ListedModel {
-  readonly id: string;
-  readonly object: 'model';
+export const listedModel = z.object({
+  id: z.string(),
+  object: z.literal('model'),
   /** Seconds since 1970. */
-  readonly created: number;
-  readonly owned_by: string;
-  readonly task: ModelDescription['task'];
-  readonly languages: readonly string[];
-  readonly zones: readonly string[];
-  readonly pools: readonly string[];
-}
+  created: z.number().int(),
+  owned_by: z.string(),
+  task: modelDescription.shape.task,
+  languages: z.array(z.string()),
+  zones: z.array(z.string()),
+  pools: z.array(z.string()),
+});
+export type ListedModel = z.infer<typeof listedModel>;
 
 /** `GET /v1/models`: what the caller could use right now, in its own zones. */
 export async function listModels(request: Request, context: RequestContext): Promise<Response> {

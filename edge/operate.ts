@@ -1,5 +1,8 @@
+import { z } from 'zod';
 import { limits } from '../shared/limits.ts';
-import { healthOf } from '../shared/pool/health.ts';
+import { poolDescription } from '../shared/pool/description.ts';
+import { healthOf, healths } from '../shared/pool/health.ts';
+import { load } from '../shared/pool/heartbeat.ts';
 import { refuse } from '../shared/refusal.ts';
 import { no, ok, type Result } from '../shared/result.ts';
 import { gateName } from './audit/record.ts';
@@ -9,19 +12,29 @@ import { refuseWith } from './refuse.ts';
 import { admit } from './tenant/admit.ts';
 import { authenticatePool } from './tenant/authenticate.ts';
 
-/** `GET /v1/pools`: the living agents as the rosters know them, without keys or attestations. */
+/** An agent as operators see it: without keys or attestation. */
+export const listedPool = poolDescription.extend({
+  load,
+  health: z.enum(healths),
+  /** Milliseconds since it was last heard. */
+  heardMs: z.number(),
+});
+
+/** `GET /v1/pools`: the agents as the rosters know them, those that went lately included. */
 export async function listPools(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, 'operate', context);
   if (!claims.ok) return refuseWith(claims.refusal);
   const { settings, env, surroundings } = context;
   const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
   const data = snapshots.flatMap(({ at, entries }) =>
-    entries.map(({ description, load, heard }) => ({
-      ...description,
-      load,
-      health: healthOf({ load, heard }, at),
-      heardMs: at - heard,
-    })),
+    entries.map(
+      ({ description, load, heard }): z.infer<typeof listedPool> => ({
+        ...description,
+        load,
+        health: healthOf({ load, heard }, at),
+        heardMs: at - heard,
+      }),
+    ),
   );
   return Response.json({ object: 'list', data });
 }

@@ -1,23 +1,25 @@
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { eventId } from '../../shared/audit/event-id.ts';
 import { limits } from '../../shared/limits.ts';
 
-export interface OutboxRow {
+const outboxRow = z.object({
   /** Position in this outbox: grows by one, is never reused, so a missing number is a missing event. */
-  readonly pseq: number;
+  pseq: z.number().int(),
   /** When it was written, ms since 1970. */
-  readonly t: number;
-  readonly event: unknown;
-}
+  t: z.number().int(),
+  event: z.unknown(),
+});
 
-export interface OutboxPage {
+export const outboxPage = z.object({
   /** Which life of the producer the numbers belong to. */
-  readonly epoch: string;
-  readonly rows: readonly OutboxRow[];
+  epoch: z.string(),
+  rows: z.array(outboxRow),
   /** Pass as `after` to read on; absent at the end. */
-  readonly next?: number;
-}
+  next: z.number().int().optional(),
+});
+export type OutboxPage = z.infer<typeof outboxPage>;
 
 /**
  * Audit events that a Durable Object holds until the log has taken them over. A row that was inserted is durable

@@ -5,7 +5,8 @@ import type { RosterEntry } from './heartbeat.ts';
  * `joining`: its engine is not ready. `ready`. `unknown`: its last report says nothing about its load any more, but it
  * may still take work. `draining`: no new work. `gone`: silent for so long that it is no candidate.
  */
-export type Health = 'joining' | 'ready' | 'unknown' | 'draining' | 'gone';
+export const healths = ['joining', 'ready', 'unknown', 'draining', 'gone'] as const;
+export type Health = (typeof healths)[number];
 
 /** How an agent is at `at`, ms since 1970 on the roster's clock, the one that stamped `heard`. */
 export function healthOf(entry: Pick<RosterEntry, 'load' | 'heard'>, at: number): Health {

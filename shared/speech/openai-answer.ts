@@ -1,6 +1,36 @@
+import { z } from 'zod';
 import type { ResponseFormat, TranscriptionForm } from './openai-form.ts';
 import { renderSrt, renderVtt } from './subtitles.ts';
 import type { Segment, Transcript } from './transcript.ts';
+
+const duration = z.object({ type: z.literal('duration'), seconds: z.number().int() });
+
+/** `response_format=json`. */
+export const transcription = z.object({ text: z.string(), usage: duration });
+
+const whisperSegment = z.object({
+  id: z.number().int(),
+  seek: z.number().int(),
+  start: z.number(),
+  end: z.number(),
+  text: z.string(),
+  tokens: z.array(z.number().int()),
+  temperature: z.number(),
+  avg_logprob: z.number(),
+  compression_ratio: z.number(),
+  no_speech_prob: z.number(),
+});
+
+/** `response_format=verbose_json`. */
+export const verboseTranscription = z.object({
+  task: z.literal('transcribe'),
+  language: z.string(),
+  duration: z.number(),
+  text: z.string(),
+  words: z.array(z.object({ word: z.string(), start: z.number(), end: z.number() })).optional(),
+  segments: z.array(whisperSegment).optional(),
+  usage: duration,
+});
 
 export interface Rendered {
   readonly contentType: string;
@@ -17,7 +47,7 @@ const contentTypes: Readonly<Record<ResponseFormat, string>> = {
 };
 
 const renderers: Readonly<Record<ResponseFormat, (transcript: Transcript, form: TranscriptionForm) => string>> = {
-  json: (transcript) => JSON.stringify({ text: wholeText(transcript.segments), usage: usage(transcript) }),
+  json: (transcript) => JSON.stringify(brief(transcript)),
   verbose_json: (transcript, form) => JSON.stringify(verbose(transcript, form)),
   text: ({ segments }) => `${wholeText(segments)}\n`,
   srt: ({ segments }) => renderSrt(segments),
@@ -44,7 +74,12 @@ export const usage = ({ final }: Pick<Transcript, 'final'>) => ({
   seconds: Math.ceil(final.durationSeconds),
 });
 
-function verbose(transcript: Transcript, form: TranscriptionForm) {
+const brief = (transcript: Transcript): z.infer<typeof transcription> => ({
+  text: wholeText(transcript.segments),
+  usage: usage(transcript),
+});
+
+function verbose(transcript: Transcript, form: TranscriptionForm): z.infer<typeof verboseTranscription> {
   const { final, segments } = transcript;
   return {
     task: 'transcribe',
@@ -67,13 +102,13 @@ function verbose(transcript: Transcript, form: TranscriptionForm) {
  * The shape is Whisper's. A CTC model has no token ids, no compression to judge and no separate estimate of silence
  * (voice detection came before), so those hold neutral values that pass the customary quality thresholds.
  */
-const verboseSegment = (segment: Segment, temperature: number) => ({
+const verboseSegment = (segment: Segment, temperature: number): z.infer<typeof whisperSegment> => ({
   id: segment.index,
   seek: Math.round(segment.start * 100),
   start: milli(segment.start),
   end: milli(segment.end),
   text: segment.text,
-  tokens: [] as number[],
+  tokens: [],
   temperature,
   avg_logprob: segment.logProbability,
   compression_ratio: 1,

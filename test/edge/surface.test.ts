@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import type { z } from 'zod';
+import { outboxPage } from '../../edge/audit/outbox.ts';
+import { listedModel } from '../../edge/models.ts';
+import { listedPool } from '../../edge/operate.ts';
 import { routes } from '../../edge/routes.ts';
 import { refusals } from '../../shared/refusal.ts';
+import { transcription, verboseTranscription } from '../../shared/speech/openai-answer.ts';
+import { errorBody } from '../../shared/speech/openai-error.ts';
 import { makeToken } from './authority.ts';
-import { ask, passTime, readRefusal, startAgent } from './network.ts';
+import { ask, passTime, readRefusal, startAgent, upload } from './network.ts';
 
 const unique = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 const bearer = async (claims = {}) => ({ authorization: `Bearer ${await makeToken(claims)}` });
@@ -148,6 +154,35 @@ describe('C10 browsers', () => {
 });
 
 describe('C10 the description of the interface', () => {
+  /** The schema itself, made to refuse members it does not name. */
+  const strictly = async (schema: z.ZodObject, answer: Response) => {
+    expect(answer.ok || answer.status === 401).toBe(true);
+    schema.strict().parse(await answer.json());
+  };
+
+  it('is true of what is answered', async () => {
+    const name = unique();
+    await startAgent(name);
+    const headers = await bearer();
+    await strictly(listedModel, await ask(`/v1/models/${name}`, { headers }));
+    await strictly(outboxPage, await ask('/v1/audit/outbox?zone=eu&limit=1', { headers }));
+    await strictly(errorBody, await ask('/v1/models'));
+    const form = (format: string) =>
+      upload({
+        fields: [
+          ['model', name],
+          ['response_format', format],
+          ['timestamp_granularities[]', 'word'],
+          ['timestamp_granularities[]', 'segment'],
+        ],
+      });
+    await strictly(transcription, await form('json'));
+    await strictly(verboseTranscription, await form('verbose_json'));
+    const pools = (await (await ask('/v1/pools', { headers })).json()) as { data: unknown[] };
+    for (const pool of pools.data) listedPool.strict().parse(pool);
+    expect(pools.data.length).toBeGreaterThan(0);
+  });
+
   it('names every address, every method and every refusal', async () => {
     const answer = await ask('/v1/openapi.json');
     expect(answer.headers.get('content-type')).toBe('application/json');

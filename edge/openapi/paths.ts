@@ -1,0 +1,94 @@
+import { hint, json, query, schema, success } from './parts.ts';
+import { errors, identified, transcriptionRefusals } from './refusals.ts';
+
+/** Every address with what it takes and answers. */
+export function paths() {
+  return {
+    '/healthz': {
+      get: { summary: 'The edge is up', security: [], responses: { ...success('Up', json('Health')), ...errors([]) } },
+    },
+    '/v1/audio/transcriptions': {
+      post: {
+        summary: 'The words of a recording',
+        parameters: [
+          query('model', 'The same as the field `model`; spares the edge from looking for it in the body.'),
+          query('language', 'The same as the field `language`.'),
+          hint('x-auricle-model', 'The same as the field `model`; needed by large bodies that do not start with it.'),
+          hint('x-auricle-language', 'The same as the field `language`.'),
+          hint(
+            'x-auricle-class',
+            'Wished class: realtime, interactive, default or batch; never above that of the token.',
+          ),
+        ],
+        requestBody: { required: true, content: { 'multipart/form-data': schema('TranscriptionRequest') } },
+        responses: {
+          ...success('The transcript, in the format asked for', {
+            'application/json': {
+              schema: {
+                anyOf: [
+                  { $ref: '#/components/schemas/VerboseTranscription' },
+                  { $ref: '#/components/schemas/Transcription' },
+                ],
+              },
+            },
+            'text/plain': { schema: { type: 'string' } },
+            'application/x-subrip': { schema: { type: 'string' } },
+            'text/vtt': { schema: { type: 'string' } },
+            'text/event-stream': { schema: { type: 'string' } },
+          }),
+          ...errors(transcriptionRefusals),
+        },
+      },
+    },
+    '/v1/models': {
+      get: {
+        summary: 'The models that can be used now',
+        responses: { ...success('Models', json('ModelList')), ...errors(identified) },
+      },
+    },
+    '/v1/models/{name}': {
+      get: {
+        summary: 'One model',
+        parameters: [{ name: 'name', in: 'path', required: true, schema: { type: 'string' } }],
+        responses: { ...success('The model', json('Model')), ...errors([...identified, 'model_unknown']) },
+      },
+    },
+    '/v1/openapi.json': {
+      get: {
+        summary: 'This description',
+        security: [],
+        responses: { ...success('OpenAPI 3.1', { 'application/json': { schema: { type: 'object' } } }), ...errors([]) },
+      },
+    },
+    '/v1/pools': {
+      get: {
+        summary: 'The agents, those that went lately included',
+        responses: { ...success('Agents', json('PoolList')), ...errors(identified) },
+      },
+    },
+    '/v1/pools/heartbeat': {
+      get: {
+        summary: 'WebSocket of an agent',
+        responses: {
+          '101': { description: 'Switched to WebSocket' },
+          ...errors([...identified, 'zone_unserved', 'pool_busy', 'upgrade_missing']),
+        },
+      },
+    },
+    '/v1/audit/outbox': {
+      get: {
+        summary: 'Audit events not yet taken over by the log',
+        parameters: [
+          query('tenant', 'Whose events; without it, those of the roster of `zone`.'),
+          query('zone', 'The zone whose objects are read; by default the first one.'),
+          query('after', 'Read on after this position.'),
+          query('limit', 'At most so many events.'),
+        ],
+        responses: {
+          ...success('Events, oldest first', json('OutboxPage')),
+          ...errors([...identified, 'field_invalid', 'field_missing']),
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import { publicText, type Reason, refusals } from '../../shared/refusal.ts';
+import { json, requestId } from './parts.ts';
+
+const everyone: readonly Reason[] = ['method_wrong', 'internal'];
+export const identified: readonly Reason[] = [
+  'token_missing',
+  'token_invalid',
+  'token_expired',
+  'audience_wrong',
+  'identity_unavailable',
+  'scope_missing',
+];
+export const transcriptionRefusals: readonly Reason[] = [
+  ...identified,
+  'language_forbidden',
+  'residency_mismatch',
+  'sealing_required',
+  'allowance_requests',
+  'allowance_concurrent',
+  'allowance_seconds',
+  'model_unknown',
+  'language_unknown',
+  'field_invalid',
+  'field_missing',
+  'hints_missing',
+  'hints_late',
+  'hints_conflict',
+  'form_invalid',
+  'content_type_invalid',
+  'content_type_wrong',
+  'body_too_large',
+  'client_slow',
+  'audio_empty',
+  'audio_truncated',
+  'audio_invalid',
+  'audio_unsupported',
+  'audio_too_long',
+  'no_pool',
+  'edge_busy',
+  'pool_busy',
+  'pool_lost',
+  'engine_failed',
+  'deadline_passed',
+  'audit_unavailable',
+];
+
+const retryHeaders = { 'retry-after': { $ref: '#/components/headers/RetryAfter' } };
+
+/** One entry for each status, with the codes that have it and what they tell. */
+export function errors(reasons: readonly Reason[]): Record<string, unknown> {
+  const byStatus = new Map<number, Reason[]>();
+  for (const reason of [...reasons, ...everyone]) {
+    const { status } = refusals[reason];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), reason]);
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      String(status),
+      {
+        description: codes.map((reason) => `\`${reason}\`: ${publicText({ reason })}`).join('\n\n'),
+        headers: { ...requestId, ...(codes.some((code) => refusals[code].retry !== 'never') && retryHeaders) },
+        content: json('Error'),
+      },
+    ]),
+  );
+}

@@ -1,0 +1,15 @@
+import { z } from 'zod';
+import { type Reason, refusals } from '../refusal.ts';
+
+/** OpenAI's error object, as every refusal is told over HTTP and in streams. */
+export const errorBody = z.object({
+  error: z.object({
+    message: z.string(),
+    type: z.string(),
+    /** The field at fault. */
+    param: z.string().nullable(),
+    code: z.enum(Object.keys(refusals) as [Reason, ...Reason[]]),
+  }),
+});
+
+export type ErrorBody = z.infer<typeof errorBody>;
