@@ -17,6 +17,7 @@ export function announce(stack: Stack): string {
     `Auricle serves on ${stack.url} after ${(stack.readyMs / 1_000).toFixed(1)} s`,
     `  token   ${token}`,
     ...stack.pools.map((pool) => `  pool    ${pool.name} (${pool.platform}, ${pool.region}, zone ${pool.zone})`),
+    ...(stack.engine === 'triton' ? ['  engine  Triton, one in each pool'] : []),
     ...stack.missing.map((part) => `  MISSING ${part}: its code is not there, the stack runs without it`),
     '',
   ];

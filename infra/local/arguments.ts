@@ -1,19 +1,29 @@
 // What follows `npm start --`.
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { type EngineName, engines } from './plan.ts';
 import { ROOT } from './root.ts';
 
 export const PORT = 8787;
 
-export const USAGE = `npm start [-- --port N --state DIR --parts A,B --quiet]
+export const USAGE = `npm start [-- --port N --state DIR --engine NAME --parts A,B --quiet]
 
-  --port N     port of the edge on 127.0.0.1 (default ${PORT}; 0 chooses a free one)
-  --state DIR  folder of everything the stack keeps (default .auricle)
-  --parts A,B  only these parts, for work on one of them (default all)
-  --quiet      no output of the parts; it is in DIR/logs either way
+  --port N       port of the edge on 127.0.0.1 (default ${PORT}; 0 chooses a free one)
+  --state DIR    folder of everything the stack keeps (default .auricle)
+  --engine NAME  what the pools infer with: embedded (default), or triton: a real one in each pool, installed into
+                 .auricle/triton the first time; needs Linux on x64 and Python 3.11 or 3.12
+  --parts A,B    only these parts, for work on one of them (default all)
+  --quiet        no output of the parts; it is in DIR/logs either way
 `;
 
-export type Arguments = { port: number; state: string; quiet: boolean; help: boolean; parts?: string[] };
+export type Arguments = {
+  port: number;
+  state: string;
+  quiet: boolean;
+  help: boolean;
+  engine?: EngineName;
+  parts?: string[];
+};
 
 export function readArguments(given: string[]): Arguments | { problem: string } {
   try {
@@ -22,6 +32,7 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       options: {
         port: { type: 'string', default: String(PORT) },
         state: { type: 'string', default: path.join(ROOT, '.auricle') },
+        engine: { type: 'string' },
         parts: { type: 'string' },
         quiet: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
@@ -29,8 +40,11 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
     });
     const port = Number(values.port);
     if (!/^\d+$/.test(values.port) || port > 65_535) return { problem: `--port ${values.port} is not a port number` };
+    const engine = engines.find((name) => name === values.engine);
+    if (values.engine !== undefined && engine === undefined)
+      return { problem: `--engine ${values.engine} is none of ${engines.join(', ')}` };
     const parts = values.parts === undefined ? {} : { parts: values.parts.split(',') };
-    return { port, state: values.state, quiet: values.quiet, help: values.help, ...parts };
+    return { port, state: values.state, quiet: values.quiet, help: values.help, ...(engine && { engine }), ...parts };
   } catch (error) {
     return { problem: (error as Error).message };
   }

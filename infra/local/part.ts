@@ -14,6 +14,8 @@ export type Part = {
   after: PartName[];
   /** How readiness is learned: the part says `ready` over IPC, or this URL answers with a 2xx status. */
   ready: 'message' | { url: string };
+  /** How long that may take before the part counts as dead, in milliseconds; default a minute. */
+  readyMsMax?: number;
   /** Parts stop in this order; those with the same number stop together. The front door closes first, stores last. */
   stopTurn: number;
 };

@@ -1,5 +1,6 @@
 // The local stack on one page: its parts, their ports, what each is told. Pure; nothing is started here.
 import path from 'node:path';
+import type { Installed } from '../pool/triton/install.ts';
 import { ATTESTATION_ISSUER, type Identity } from './identity/make.ts';
 import { AUDIENCE, ISSUER } from './identity/tokens.ts';
 import type { Part } from './part.ts';
@@ -30,6 +31,12 @@ const STORAGE_KEY = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I
 /** What the engines load and the agents describe. */
 const MODELS = 'infra/pool/models/repository';
 const SQS_REGION = 'us-east-1';
+/** Two Tritons load their models at once, each model in a process of its own, on two busy cores: in milliseconds. */
+const TRITON_READY_MS_MAX = 180_000;
+
+/** What the pools infer with: the embedded engine, or a real Triton in each. */
+export const engines = ['embedded', 'triton'] as const;
+export type EngineName = (typeof engines)[number];
 
 export function storageConnection(ports: Ports): string {
   const at = (name: string) => `http://${HOST}:${ports[name]}/${STORAGE_ACCOUNT}`;
@@ -39,7 +46,14 @@ export function storageConnection(ports: Ports): string {
   );
 }
 
-export function planParts(state: string, edgePort: number, ports: Ports, identity: Identity): Part[] {
+/** With `triton` the engines are Tritons of that installation, else they are the embedded one. */
+export function planParts(
+  state: string,
+  edgePort: number,
+  ports: Ports,
+  identity: Identity,
+  triton?: Installed,
+): Part[] {
   const edgeUrl = `http://${HOST}:${edgePort}`;
   const storage = storageConnection(ports);
   const sqs = {
@@ -83,7 +97,12 @@ export function planParts(state: string, edgePort: number, ports: Ports, identit
       ready: 'message',
       stopTurn: 3,
     },
-    ...pools.flatMap((pool) => [planEngine(pool, ports), planAgent(state, pool, ports, edgeUrl, identity)]),
+    ...pools.flatMap((pool) => {
+      const agent = planAgent(state, pool, ports, edgeUrl, identity);
+      return triton
+        ? [planTriton(state, pool, ports, triton), onTriton(agent, pool, ports)]
+        : [planEngine(pool, ports), agent];
+    }),
     planEdge(state, edgePort, identity),
   ];
 }
@@ -104,6 +123,32 @@ function planEngine(pool: Pool, ports: Ports): Part {
     ready: { url: `http://${HOST}:${ports[name]}/v2/health/ready` },
     stopTurn: 3,
   };
+}
+
+function planTriton(state: string, pool: Pool, ports: Ports, triton: Installed): Part {
+  const name = `engine-${pool.name}`;
+  return {
+    name,
+    entry: 'infra/local/part/triton.ts',
+    needs: ['infra/local/part/triton.ts', MODELS],
+    env: {
+      INSTALLED: JSON.stringify(triton),
+      MODELS,
+      DATA: path.join(state, 'engines', pool.name),
+      PORT: String(ports[name]),
+      METRICS_PORT: String(ports[`metrics-${pool.name}`]),
+    },
+    after: [],
+    ready: 'message',
+    readyMsMax: TRITON_READY_MS_MAX,
+    stopTurn: 3,
+  };
+}
+
+/** The same agent; it waits for its engine, which takes longer than an agent may, and shows the engine's metrics. */
+function onTriton(agent: Part, pool: Pool, ports: Ports): Part {
+  const AURICLE_ENGINE_METRICS_URL = `http://${HOST}:${ports[`metrics-${pool.name}`]}/metrics`;
+  return { ...agent, env: { ...agent.env, AURICLE_ENGINE_METRICS_URL }, after: [`engine-${pool.name}`] };
 }
 
 function planAgent(state: string, pool: Pool, ports: Ports, edgeUrl: string, identity: Identity): Part {

@@ -1,10 +1,12 @@
 // The whole stack as a value: started here by `npm start` and by every test that needs all of it.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
+import type { Installed } from '../pool/triton/install.ts';
 import { type Identity, makeIdentity } from './identity/make.ts';
+import { ensureTriton } from './install-triton.ts';
 import { openLog } from './logs.ts';
 import type { Part, PartName } from './part.ts';
-import { type Ports, planParts, pools, portNames } from './plan.ts';
+import { type EngineName, type Ports, planParts, pools, portNames } from './plan.ts';
 import { choosePorts, HOST, isFree } from './ports.ts';
 import { ROOT } from './root.ts';
 import { waitUntilServing } from './serving.ts';
@@ -19,6 +21,8 @@ export type StackOptions = {
   state: string;
   /** No output of the parts on stderr; their log files are written all the same. */
   quiet?: boolean;
+  /** What the pools infer with; default the embedded engine. */
+  engine?: EngineName;
   /** Only these parts; default all. With the edge left out there is no URL to wait for. */
   parts?: PartName[];
   /** Gives up while still starting, and leaves nothing behind. */
@@ -32,6 +36,7 @@ export type Stack = {
   /** Names of the running parts, and of those whose code is not there. */
   parts: PartName[];
   missing: PartName[];
+  engine: EngineName;
   pools: { name: string; platform: string; zone: string; region: string }[];
   readyMs: number;
   /** Where a part listens, for tests that talk to one directly. */
@@ -65,16 +70,27 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const identity = await makeIdentity(state, [...pools]);
     const numbers = await choosePorts(portNames.length);
     const ports: Ports = Object.fromEntries(portNames.map((name, index) => [name, numbers[index] as number]));
-    const wanted = choose(planParts(state, port, ports, identity), options.parts);
-    const { present, missing } = splitByCode(wanted);
     const given = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])]);
+    const plan = (triton?: Installed) => choose(planParts(state, port, ports, identity, triton), options.parts);
+    const needsTriton = options.engine === 'triton' && plan().some(({ name }) => name.startsWith('engine-'));
+    const say = (line: string) => process.stderr.write(`${line}\n`);
+    const triton = needsTriton ? await Promise.race([aborted(given), ensureTriton(given, say)]) : undefined;
+    const { present, missing } = splitByCode(plan(triton));
     await Promise.race([
       aborted(given),
       startParts(present, running, lock, state, options.quiet ?? false, ending.signal).then(() =>
         waitForClients(present, url, identity.token, given),
       ),
     ]);
-    return describe(running, { url, identity, missing, ports, stop, readyMs: performance.now() - startedAt });
+    return describe(running, {
+      url,
+      identity,
+      missing,
+      engine: options.engine ?? 'embedded',
+      ports,
+      stop,
+      readyMs: performance.now() - startedAt,
+    });
   } catch (error) {
     await stop();
     throw error;
@@ -156,6 +172,7 @@ type Facts = {
   url: string;
   identity: Identity;
   missing: PartName[];
+  engine: EngineName;
   ports: Ports;
   stop: () => Promise<void>;
   readyMs: number;
@@ -169,6 +186,7 @@ function describe(running: Supervised[], facts: Facts): Stack {
     tokenFile: facts.identity.tokenFile,
     parts: running.map((one) => one.part.name),
     missing: facts.missing,
+    engine: facts.engine,
     pools: pools.filter((pool) => find(`agent-${pool.name}`) !== undefined),
     readyMs: Math.round(facts.readyMs),
     ports: facts.ports,

@@ -11,7 +11,7 @@ import { StartProblem } from './start-problem.ts';
 /** How long a part may take from `stop` to gone before its whole process group is killed, in milliseconds. */
 const STOP_MS_MAX = 3_000;
 /** How long a part may take to become ready before it counts as dead, in milliseconds (a cold disk and a busy CPU). */
-const READY_MS_MAX = 60_000;
+const READY_MS_MAX_DEFAULT = 60_000;
 /** Distance of two looks at a readiness URL, in milliseconds. */
 const PROBE_MS = 60;
 
@@ -35,6 +35,7 @@ export function supervise(part: Part, log: Log, onLaunch: () => void): Supervise
   const started = Promise.withResolvers<void>();
   started.promise.catch(() => {});
 
+  const readyMsMax = part.readyMsMax ?? READY_MS_MAX_DEFAULT;
   const start = () => {
     const born = Date.now();
     const self = launch(part, log);
@@ -53,9 +54,9 @@ export function supervise(part: Part, log: Log, onLaunch: () => void): Supervise
     if (part.ready !== 'message') void probe(part.ready.url, life.signal).then((up) => up && markReady());
     const late = setTimeout(() => {
       if (ready) return;
-      log.line(`not ready within ${READY_MS_MAX} ms: ending it`);
+      log.line(`not ready within ${readyMsMax} ms: ending it`);
       endGroup(self);
-    }, READY_MS_MAX);
+    }, readyMsMax);
     self.on('error', (error) => log.line(`cannot be started: ${error.message}`));
     self.once('exit', (code, signal) => {
       clearTimeout(late);

@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -8,6 +8,7 @@ import { convertRepository, writeDelay } from '../../infra/pool/triton/models/ge
 import { startTriton, type Triton } from '../../infra/pool/triton/start.ts';
 import { batchCounts, infer, row, statistics } from '../contract/engine/client.ts';
 import { folder as installation } from './install.ts';
+import { processesOf, sharedBy } from './processes.ts';
 
 const patience = { timeout: 15_000, interval: 50 };
 let folder: string;
@@ -24,18 +25,6 @@ afterAll(async () => {
   await triton?.stop();
   await rm(folder, { recursive: true, force: true });
 });
-
-/** Processes that were started for a repository: the leash, the server, the models. */
-async function processesFor(models: string): Promise<string[]> {
-  const found: string[] = [];
-  for (const pid of (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry))) {
-    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
-    if (command.includes(models)) found.push(command);
-  }
-  return found;
-}
-
-const sharedBy = async (pid: number) => (await readdir('/dev/shm')).filter((name) => name.includes(`auricle_${pid}_`));
 
 describe('T2: Triton on this machine', () => {
   it('listens on the loopback address only, on three ports', async () => {
@@ -77,9 +66,9 @@ describe('T2: Triton on this machine', () => {
       child.once('exit', (code) => reject(new Error(`ended with ${code}`)));
     });
     expect(message).toBe(when);
-    expect((await processesFor(models)).length).toBeGreaterThanOrEqual(3);
+    expect((await processesOf(models)).length).toBeGreaterThanOrEqual(3);
     child.kill('SIGKILL');
-    await expect.poll(() => processesFor(models), patience).toEqual([]);
+    await expect.poll(() => processesOf(models), patience).toEqual([]);
     expect(await sharedBy(child.pid ?? 0)).toEqual([]);
   });
 

@@ -12,7 +12,11 @@ describe('npm start --', () => {
     expect(readArguments(['--port', '0', '--state', 'other', '--quiet'])).toMatchObject({ port: 0, state: 'other' });
   });
 
-  it.each([['--port', 'x'], ['--port', '70000'], ['--port', '-1'], ['--prot', '1'], ['extra']])(
+  it('takes an engine', () => {
+    expect(readArguments(['--engine', 'triton'])).toMatchObject({ engine: 'triton' });
+  });
+
+  it.each([['--engine', 'riva'], ['--port', 'x'], ['--port', '70000'], ['--port', '-1'], ['--prot', '1'], ['extra']])(
     '%s %s is refused',
     (...given) => {
       expect(readArguments(given.filter(Boolean))).toHaveProperty('problem');

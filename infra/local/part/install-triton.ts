@@ -1,0 +1,19 @@
+// Installs Triton, or finds that this was done, in a process of its own: what it runs (pip, above all) ends with it.
+import process from 'node:process';
+import { InstallProblem, installTriton } from '../../pool/triton/install.ts';
+import type { Told } from '../install-triton.ts';
+import { holdLifeline } from './lifeline.ts';
+
+holdLifeline();
+const tell = (told: Told) => new Promise((settle) => process.send?.(told, undefined, {}, settle));
+try {
+  const installed = await installTriton({
+    folder: process.env.AURICLE_TRITON ?? '',
+    say: (doing) => void tell({ doing }),
+  });
+  await tell({ installed });
+} catch (error) {
+  if (!(error instanceof InstallProblem)) throw error;
+  await tell({ problem: error.message });
+}
+process.exit(0);

@@ -1,0 +1,59 @@
+// The engine of one pool as a real Triton, below this process, on the ports that the pool's engine has anyway.
+import { rm } from 'node:fs/promises';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { convertRepository } from '../../pool/triton/models/generate.ts';
+import { startTriton, type Triton } from '../../pool/triton/start.ts';
+import { isFree } from '../ports.ts';
+
+/** How long the Triton before this one, whose part was killed, may take to leave the ports, in milliseconds. */
+const LEAVE_MS_MAX = 20_000;
+/** Distance of two looks at them, in milliseconds. */
+const LOOK_MS = 50;
+/** How long Triton may take to stop by itself, in milliseconds: less than a part may (leash.ts). */
+const STOP_MS_MAX = 1_500;
+
+const http = Number(process.env.PORT);
+const metrics = Number(process.env.METRICS_PORT);
+const repository = process.env.DATA ?? '';
+
+let triton: Triton | undefined;
+let stopping = false;
+process.on('SIGTERM', () => void stop());
+
+await untilFree([http, metrics]);
+// Made anew each time: the models may have changed since.
+await rm(repository, { recursive: true, force: true });
+await convertRepository(process.env.MODELS ?? '', repository);
+triton = await startTriton({
+  installed: JSON.parse(process.env.INSTALLED ?? ''),
+  repository,
+  ports: { http, metrics },
+  onLog: (text) => process.stdout.write(text),
+});
+void triton.ended.then((code) => {
+  if (stopping) return;
+  console.error(`Triton ended with ${code ?? 'a signal'}`);
+  process.exit(1);
+});
+process.send?.('ready');
+
+async function untilFree(ports: number[]): Promise<void> {
+  const until = performance.now() + LEAVE_MS_MAX;
+  while (!(await Promise.all(ports.map(isFree))).every(Boolean)) {
+    if (performance.now() > until) throw new Error(`ports ${ports.join(' and ')} are in use`);
+    await sleep(LOOK_MS);
+  }
+}
+
+async function stop(): Promise<void> {
+  if (stopping) return;
+  stopping = true;
+  // Still starting: the server ends with this process.
+  if (triton === undefined) process.exit(0);
+  const { pid } = triton;
+  // Triton's leash takes this for "now"; it still clears away what the server leaves.
+  setTimeout(() => process.kill(pid, 'SIGALRM'), STOP_MS_MAX);
+  await triton.stop();
+  process.exit(0);
+}

@@ -1,0 +1,56 @@
+// What `--engine triton` says and leaves where Triton cannot be installed. The real one: `npm run test:triton`.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { ROOT } from '../../../infra/local/root.ts';
+import { folderForTest } from './folder.ts';
+import { isRunning } from './process.ts';
+
+const PATIENCE = { timeout: 15_000, interval: 50 };
+
+/** `npm start -- --engine triton` where the only programs are those in `programs`. */
+function start(programs: string) {
+  const state = folderForTest();
+  const given = ['infra/local/main.ts', '--engine', 'triton', '--state', state, '--port', '0'];
+  const child = spawn(process.execPath, given, {
+    cwd: ROOT,
+    env: { PATH: programs, AURICLE_TRITON: folderForTest() },
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (text) => {
+      said += text;
+    });
+  const ended = once(child, 'close');
+  return { child, state, said: () => said, ended };
+}
+
+describe.runIf(process.platform === 'linux' && process.arch === 'x64')('npm start -- --engine triton', () => {
+  it('says in one line that there is no Python, and leaves the folder free', async () => {
+    const { state, said, ended } = start(folderForTest());
+    expect(await ended).toEqual([1, null]);
+    expect(said()).toMatch(/^--engine triton: no Python that will do: python3 is not there; [^\n]+\n$/);
+    expect(existsSync(path.join(state, 'stack.json'))).toBe(false);
+  });
+
+  it.each(['SIGINT', 'SIGKILL'] as const)(
+    'leaves nothing running when %s ends it while it installs',
+    async (signal) => {
+      const programs = folderForTest();
+      // A Python that never answers.
+      const [python, pid] = [path.join(programs, 'python3'), path.join(programs, 'pid')];
+      writeFileSync(python, `#!/bin/sh\necho $$ > ${pid}.new\n/bin/mv ${pid}.new ${pid}\nexec /bin/sleep 1000\n`);
+      chmodSync(python, 0o755);
+      const { child, ended } = start(programs);
+      await expect.poll(() => existsSync(pid), PATIENCE).toBe(true);
+      const asked = Number(readFileSync(pid, 'utf8'));
+      expect(isRunning(asked)).toBe(true);
+      child.kill(signal);
+      expect(await ended).toEqual(signal === 'SIGINT' ? [0, null] : [null, 'SIGKILL']);
+      await expect.poll(() => isRunning(asked), PATIENCE).toBe(false);
+    },
+  );
+});
