@@ -1,4 +1,5 @@
 import { createReadStream, statSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clipBytes, clipLike, clipPath, clips } from './clips.ts';
@@ -68,6 +69,40 @@ describe('C1 C10 R1 the unmodified openai client transcribes', () => {
     }
     expect(done).toBe(spoken.text);
     expect(deltas.trim()).toBe(spoken.text);
+  });
+
+  it('as a stream while the upload is still under way, when model and stream precede the file', async () => {
+    const bytes = clipBytes(spoken);
+    const form = `--x\r\ncontent-disposition: form-data; name="model"\r\n\r\n${model}\r\n--x\r\ncontent-disposition: form-data; name="stream"\r\n\r\ntrue\r\n--x\r\ncontent-disposition: form-data; name="file"; filename="a.wav"\r\n\r\n`;
+    // An open-ended recording: the clip, then silence, and nothing more until the first words came back.
+    const head = bytes.slice(0, 44);
+    new DataView(head.buffer).setUint32(40, 0xffffffff, true);
+    const sent = request(`${running.stack.url}/v1/audio/transcriptions?model=${model}`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${running.stack.token}`, 'content-type': 'multipart/form-data; boundary=x' },
+    });
+    const answered = new Promise<IncomingMessage>((resolve, reject) =>
+      sent.on('response', resolve).on('error', reject),
+    );
+    sent.write(form);
+    sent.write(head);
+    sent.write(bytes.slice(44));
+    // Over 1 MiB, so that the edge streams the body instead of holding it.
+    sent.write(new Uint8Array(2 ** 20));
+    const answer = await answered;
+    answer.setEncoding('utf8');
+    let text = '';
+    let isEnded = false;
+    for await (const chunk of answer) {
+      text += chunk;
+      if (!isEnded && text.includes('delta')) {
+        isEnded = true;
+        sent.end('\r\n--x--\r\n');
+      }
+    }
+    expect(isEnded).toBe(true);
+    expect(text).toContain(spoken.text);
+    expect(text.trimEnd().endsWith('data: [DONE]')).toBe(true);
   });
 
   it('with the text parts before the file, as the Python client sends them', async () => {

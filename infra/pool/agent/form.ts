@@ -6,8 +6,8 @@ import { no, ok, type Result } from '../../../shared/result.ts';
 /** Text parts of a form by name, spelled without `[]`, values in order. */
 export type Fields = Record<string, string[]>;
 
-/** What becomes of the file part while it arrives. A refusal ends the reading of the form. */
-export type ReadFile = (bytes: AsyncIterable<Uint8Array>) => Promise<Result<undefined>>;
+/** What becomes of the file part while it arrives, after the fields `before` it. A refusal ends the reading of the form. */
+export type ReadFile = (bytes: AsyncIterable<Uint8Array>, before: Fields) => Promise<Result<undefined>>;
 
 /** Fields and files, and those one too many, and some that a parser passes over in silence. */
 const PARTS = limits.formFields.value + 8;
@@ -62,7 +62,7 @@ function createFields() {
       else fields.set(key, [value]);
       return undefined;
     },
-    all: (): Fields => Object.fromEntries(fields),
+    all: (): Fields => structuredClone(Object.fromEntries(fields)),
   };
 }
 
@@ -99,7 +99,7 @@ export async function readMultipart(
         return stop(invalid(String(name), name === 'file' ? 'must appear once' : 'is not a file'));
       }
       part = stream;
-      file = readFile(stream).catch(() => no(broken('file part ended early')));
+      file = readFile(stream, fields.all()).catch(() => no(broken('file part ended early')));
       file.then((result) => {
         if (!result.ok) stop(result.refusal);
       });

@@ -58,7 +58,12 @@ export function judgeForm(fields: Fields, hints: Pick<Head, 'model' | 'language'
   if (!servesLanguage(languages, wanted) || first === undefined) {
     return no(refuse('language_unknown', { model, language: String(wanted) }));
   }
-  return ok({ fields: completed, language: wanted ?? first });
+  return ok({ fields: completed, language: wanted ?? first, stream: form.value.stream });
+}
+
+/** A field that has changed since the form was told. */
+function lateField(told: Fields, all: Fields): string | undefined {
+  return Object.keys(all).find((name) => all[name]?.length !== told[name]?.length);
 }
 
 async function* plaintexts(records: AsyncGenerator<Result<Opened>>): AsyncGenerator<Result<Uint8Array>> {
@@ -92,9 +97,22 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
     onSegment: (segment) => answer.send(segment),
   });
   let heard: Heard | undefined;
+  let told: Fields | undefined;
+
+  /**
+   * A caller who asked for a stream before the file hears segments while it still sends. Then the form is settled:
+   * fields behind the file come too late.
+   */
+  async function tellEarly(before: Fields, hints: Head): Promise<void> {
+    const form = judgeForm(before, hints, languages);
+    if (!form.ok || !form.value.stream) return;
+    told = before;
+    await answer.send({ type: 'form', fields: form.value.fields });
+  }
 
   /** Goes on for a while after a form that ends early, so it alone knows when its detector is no longer needed. */
-  async function hear(bytes: AsyncIterable<Uint8Array>): Promise<Result<undefined>> {
+  async function hear(bytes: AsyncIterable<Uint8Array>, before: Fields): Promise<Result<undefined>> {
+    if (read.ok) await tellEarly(before, read.value);
     const detector = await createVoiceDetector();
     try {
       for await (const hearing of listen(decodeSound(bytes, signal), detector)) {
@@ -116,7 +134,10 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
   if (!fields.ok) return fields;
   const form = judgeForm(fields.value, read.value, languages);
   if (!form.ok) return form;
-  await answer.send({ type: 'form', fields: form.value.fields });
+  if (!told) await answer.send({ type: 'form', fields: form.value.fields });
+  const late = told && lateField(told, fields.value);
+  if (late !== undefined)
+    return no(refuse('field_invalid', { field: late, rule: 'must come before the file in a stream' }));
   const segments = await recognition.finish();
   if (!segments.ok) return segments;
   if (!heard) return no(refuse('internal', undefined, 'recording without an end'));

@@ -63,6 +63,31 @@ describe('a sealed short request (C5, R1 offline)', () => {
     expect(events.at(-1)).toMatchObject({ type: 'final', language: 'en', durationSeconds: 4.5, segments: 2 });
   });
 
+  it('tells the form before the first segment when a stream was asked for ahead of the file', async () => {
+    const { events } = await ask({ body: audioForm(spoken, [{ name: 'stream', value: 'true' }]) });
+    expect(events.map(({ type }) => type).filter((type) => type !== 'keepalive')).toEqual([
+      'ready',
+      'form',
+      'segment',
+      'final',
+    ]);
+    expect(only(events, 'form')[0]?.fields).toMatchObject({ stream: ['true'] });
+  });
+
+  it('refuses a field that comes behind the file once the form was told', async () => {
+    const body = formBytes([
+      { name: 'stream', value: 'true' },
+      { name: 'file', value: spoken, filename: 'a.wav' },
+      { name: 'response_format', value: 'text' },
+    ]);
+    const { events } = await ask({ body });
+    expect(events.at(-1)).toMatchObject({
+      type: 'refusal',
+      reason: 'field_invalid',
+      params: { field: 'response_format' },
+    });
+  });
+
   it('keeps segments in order when the engine answers out of order', async () => {
     const before = bench.engine.seen.length;
     let open = () => {};
