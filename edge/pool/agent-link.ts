@@ -1,4 +1,4 @@
-import { compactVerify, importJWK } from 'jose';
+import { compactVerify, decodeJwt, importJWK } from 'jose';
 import { type AuditEvent, auditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import type { PoolDescription } from '../../shared/pool/description.ts';
@@ -15,7 +15,10 @@ export interface Agent {
   readonly signKey: Awaited<ReturnType<typeof importJWK>>;
   readonly boot: string;
   readonly seq: number;
-  /** Seconds since 1970 at which the attestation ends. */
+  /** Boots before this one whose attestations were issued in the same second; see `Heard`. */
+  readonly earlier: readonly string[];
+  /** Seconds since 1970 at which the attestation begins and ends. */
+  readonly issued: number;
   readonly expires: number;
   /** Absent until the first report. */
   readonly load: Load | undefined;
@@ -31,14 +34,18 @@ export interface Admission {
 
 export type Attest = (token: string) => Promise<Result<Attested>>;
 
-/** Last boot and sequence number heard of an agent, over all its connections. */
-export type Heard = Readonly<{ boot: string; seq: number }>;
+/**
+ * Last boot and sequence number heard of an agent, over all its connections, and what tells the boots before from those
+ * that come: a boot has an attestation of its own, so an older one is of the past. `earlier` are the boots of the same
+ * second, at most `limits.rosterBoots`.
+ */
+export type Heard = Readonly<Pick<Agent, 'boot' | 'seq' | 'issued' | 'earlier'>>;
 
 const invalid = (detail: string): Result<never> => no(refuse('heartbeat_invalid', undefined, detail));
 
 /**
  * Believes a hello, or says why not. `heard` is what was last heard of the agent it names: a hello that was sent
- * before, even on another connection, is refused.
+ * before, even on another connection, is refused, and so is one of an earlier boot.
  */
 export async function readHello(
   text: string,
@@ -59,10 +66,23 @@ export async function readHello(
   if (attested.value.agent !== description.agent) return invalid('the attestation is of another agent');
   const signKey = await importJWK(attested.value.signKey, 'ES256');
   if (!(await verifies(text, signKey, description.agent))) return invalid('bad signature');
-  const last = heard(description.agent);
-  if (last && last.boot === boot && seq <= last.seq) return invalid('hello was seen before');
+  const issued = decodeJwt(attestation).iat ?? 0;
+  const earlier = readEarlier({ boot, seq, issued }, heard(description.agent));
+  if (!earlier.ok) return earlier;
   const { expires } = attested.value;
-  return ok({ description, attestation, signKey, boot, seq, expires, load: undefined, heard: now });
+  const times = { issued, expires, heard: now };
+  return ok({ description, attestation, signKey, boot, seq, earlier: earlier.value, load: undefined, ...times });
+}
+
+/** The boots before this one, as `Heard` has them; refused when the hello is of one of them, or is no news. */
+function readEarlier(hello: Omit<Heard, 'earlier'>, last: Heard | undefined): Result<readonly string[]> {
+  if (!last) return ok([]);
+  const { boot, seq, issued } = hello;
+  if (boot === last.boot) return seq > last.seq ? ok(last.earlier) : invalid('hello was seen before');
+  if (issued < last.issued || last.earlier.includes(boot)) return invalid('hello of an earlier boot');
+  if (issued > last.issued) return ok([]);
+  const { length } = last.earlier;
+  return length < limits.rosterBoots.value ? ok([...last.earlier, last.boot]) : invalid('too many boots in a second');
 }
 
 /** Believes a later message and tells the agent's new state and, of an audit message, its events. */

@@ -165,8 +165,8 @@ export class Roster extends DurableObject<Bindings> {
     if (ack !== undefined) this.#say(link, { type: 'ack', seq: ack });
   }
 
-  #hear({ description, boot, seq, expires }: Agent, now: number): void {
-    this.#heard.set(description.agent, { boot, seq, until: expires * 1_000 }, now);
+  #hear({ description, boot, seq, issued, earlier, expires }: Agent, now: number): void {
+    this.#heard.set(description.agent, { boot, seq, issued, earlier, until: expires * 1_000 }, now);
   }
 
   #refuse(link: Link, refusal: Refusal): void {

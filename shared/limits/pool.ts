@@ -120,6 +120,12 @@ export const poolLimits = {
     by: 'roster',
     why: 'Agents whose last number is remembered against replays, about 3 MiB; at most as long as their attestation.',
   },
+  rosterBoots: {
+    value: 8,
+    unit: 'count',
+    by: 'roster',
+    why: 'Starts of an agent in one second that are told apart; one that starts more often is not well.',
+  },
   answerStartMs: {
     value: 5_000,
     unit: 'ms',
@@ -150,6 +156,12 @@ export const poolLimits = {
     unit: 'ms',
     by: 'agent',
     why: 'An idle connection is kept longer than the edge keeps its own, so that the edge closes first.',
+  },
+  agentLingerMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'What is left of a body after its answer is read and thrown away this long, as the edge does; then the connection ends.',
   },
   agentGoodbyeMs: {
     value: 500,

@@ -1,8 +1,9 @@
 import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
+import { decodeJwt } from 'jose';
 import { afterEach, describe, expect, it } from 'vitest';
 import { mint } from '../../edge/audit/mint.ts';
-import { readHello } from '../../edge/pool/agent-link.ts';
+import { type Heard, readHello } from '../../edge/pool/agent-link.ts';
 import { GoneAgents, HeardAgents } from '../../edge/pool/known-agents.ts';
 import type { Roster } from '../../edge/pool/roster.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
@@ -145,11 +146,12 @@ describe('C5 C6 the roster lists who went lately as gone', () => {
 
   it('what was heard of agents is bounded: those whose attestation ended go first', () => {
     const heard = new HeardAgents(2);
-    heard.set('a', { boot: 'a', seq: 1, until: 5_000 }, 0);
-    heard.set('b', { boot: 'b', seq: 1, until: 1_000 }, 0);
-    heard.set('c', { boot: 'c', seq: 1, until: 5_000 }, 2_000);
+    const boot = (name: string, until: number) => ({ boot: name, seq: 1, issued: 0, earlier: [], until });
+    heard.set('a', boot('a', 5_000), 0);
+    heard.set('b', boot('b', 1_000), 0);
+    heard.set('c', boot('c', 5_000), 2_000);
     expect([heard.get('a')?.seq, heard.get('b'), heard.get('c')?.seq]).toEqual([1, undefined, 1]);
-    heard.set('d', { boot: 'd', seq: 1, until: 5_000 }, 2_000);
+    heard.set('d', boot('d', 5_000), 2_000);
     expect(heard.size).toBe(2);
   });
 });
@@ -276,6 +278,49 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
     await agent.connect();
     agent.sendRaw(hello);
     await rejects(agent);
+  });
+
+  it('what an earlier boot has said; the later one stays', async () => {
+    const first = await make();
+    await first.connect();
+    const recorded = [await first.sign(first.hello()), await first.sign(first.report())];
+    for (const text of recorded) first.sendRaw(text);
+    await first.settled();
+    passTime(2_000);
+    const second = await make({ agent: first.name });
+    await second.join();
+
+    const thief = await make({ agent: first.name });
+    await thief.connect();
+    for (const text of recorded) thief.sendRaw(text);
+    expect(await thief.heard(({ type }) => type === 'refusal')).toMatchObject({ reason: 'heartbeat_invalid' });
+    expect(await thief.closed).toMatchObject({ code: 4403 });
+    await second.send(second.report());
+    await second.settled();
+    expect(await listed()).toContain(second.name);
+  });
+
+  it('a boot of the same second, once another came after it', async () => {
+    const agent = await make();
+    const hello = await agent.sign(agent.hello());
+    const now = Date.now();
+    const issued = decodeJwt(agent.attestation).iat as number;
+    const read = (last: Heard | undefined) =>
+      readHello(
+        hello,
+        { pool: agent.pool, zone: agent.zone },
+        (token) => verifyAttestation(token, makeSettings({}).attestation, now),
+        () => last,
+        now,
+      );
+    const last = { boot: 'another', seq: 9, issued, earlier: ['and another'] };
+    const refused = { ok: false, refusal: { reason: 'heartbeat_invalid' } };
+    expect(await read(last)).toMatchObject({ ok: true, value: { earlier: ['and another', 'another'] } });
+    expect(await read({ ...last, earlier: [agent.boot] })).toMatchObject(refused);
+    expect(await read({ ...last, issued: issued + 1 })).toMatchObject(refused);
+    expect(await read({ ...last, issued: issued - 1 })).toMatchObject({ ok: true, value: { earlier: [] } });
+    const full = Array.from({ length: limits.rosterBoots.value }, (_, n) => `boot ${n}`);
+    expect(await read({ ...last, earlier: full })).toMatchObject(refused);
   });
 
   it('a self-issued attestation, when the settings say production', async () => {
