@@ -258,6 +258,7 @@ describe('C6 a slow caller', () => {
     });
     const answer = await transcribe(request, context);
     expect(answer.headers.get('x-should-retry')).toBe('false');
+    expect(answer.headers.get('retry-after')).toBeNull();
     expect(await readRefusal(answer)).toEqual({
       status: 408,
       code: 'client_slow',
