@@ -45,7 +45,7 @@ async function readModels(request: Request, context: RequestContext): Promise<Li
 }
 
 /** One line for each name, whatever number of agents serve it. */
-export function mergeModels(snapshots: readonly Snapshot[]): ListedModel[] {
+function mergeModels(snapshots: readonly Snapshot[]): ListedModel[] {
   const merged = new Map<string, ListedModel>();
   for (const { at, entries } of snapshots) {
     for (const { description, load, heard } of entries) {

@@ -13,7 +13,7 @@ export interface Owner {
 }
 
 /** Callers that no token identified. `@` keeps the name apart from every tenant's. */
-export const anonymousOwner: Owner = { tenant: '@anonymous', zones: [] };
+const anonymousOwner: Owner = { tenant: '@anonymous', zones: [] };
 
 /** One gate per tenant, in the first of its zones that is served here. */
 export function gateName({ tenant, zones }: Owner, served: readonly string[]): string {

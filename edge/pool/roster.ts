@@ -6,6 +6,7 @@ import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
 import { mint } from '../audit/mint.ts';
 import { Outbox, type OutboxPage } from '../audit/outbox.ts';
+import { logBug } from '../bug.ts';
 import { refuseWith } from '../refuse.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { type Admission, type Agent, readHello, readMessage } from './agent-link.ts';
@@ -121,7 +122,7 @@ export class Roster extends DurableObject<Bindings> {
     link.tail = link.tail
       .then(() => this.#read(link, data))
       .catch((error: unknown) => {
-        console.error('roster', error instanceof Error ? error.name : 'unknown error');
+        logBug(`zone ${this.ctx.id.name ?? ''}`, error);
         link.socket.close(refusals.internal.close, 'internal');
       })
       .finally(() => {
@@ -190,7 +191,11 @@ export class Roster extends DurableObject<Bindings> {
   }
 
   #say(link: Link, message: RosterMessage): void {
-    link.socket.send(JSON.stringify(message));
+    try {
+      link.socket.send(JSON.stringify(message));
+    } catch {
+      // It was closed from the other side meanwhile, which its own event tells.
+    }
   }
 }
 
