@@ -44,8 +44,12 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   let seq = 0;
   let attempts = 0;
   let stopped = false;
-  /** Whether the log says that there is no connection; said once, not at each attempt. */
-  let told = false;
+  /** Why there is no connection, as the log says it: once, not at each attempt. */
+  let told = '';
+  /** Whether there was a connection ever. Before it, an edge that is not there yet is no fault. */
+  let met = false;
+  /** Status of an edge that is there and wants no socket. */
+  let answered = '';
   let beat: NodeJS.Timeout | undefined;
   let again: NodeJS.Timeout | undefined;
   /** Signing takes a turn of the event loop, so messages queue up behind each other to keep their numbers in order. */
@@ -89,7 +93,8 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     const message = parsed.data;
     if (message.type === 'welcome') {
       attempts = 0;
-      told = false;
+      told = '';
+      met = true;
       log('connected');
       clearInterval(beat);
       void report(from);
@@ -134,6 +139,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     socket = next;
     next.on('open', () => {
       heardAt = beats;
+      answered = '';
       hello(next);
     });
     next.on('pong', () => {
@@ -150,13 +156,16 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     next.on('error', (error: NodeJS.ErrnoException) => {
       // Nobody listens: the edge is starting beside us. It is no overload that patience would help.
       if (error.code === 'ECONNREFUSED') attempts = Math.min(attempts, 1);
+      answered = /^Unexpected server response: (\d{3})$/.exec(error.message)?.[1] ?? '';
     });
     next.on('close', (code) => {
       if (socket !== next) return;
       clearInterval(beat);
       awaited = undefined;
-      if (!told) log('disconnected', { detail: `close code ${code}` });
-      told = true;
+      // A wait is said once; that the edge is there and refuses is a fault, whenever it turns up.
+      const why = answered ? `the edge answers ${answered}` : met ? `close code ${code}` : 'waiting for the edge';
+      if (told !== why) log(answered || met ? 'disconnected' : 'waiting', { detail: why });
+      told = why;
       retry();
     });
   }

@@ -16,6 +16,7 @@ export type LogEvent =
   | 'stopping'
   | 'attested'
   | 'attest-failed'
+  | 'waiting'
   | 'connected'
   | 'disconnected'
   | 'drain'

@@ -1,13 +1,23 @@
 import process from 'node:process';
 import { startAgent } from './agent.ts';
-import { readSettings } from './settings.ts';
+import { readSettings, SettingsError } from './settings.ts';
 
 // The decoder packages print a line for each damaged frame. The agent itself writes through its log only, so a broken
 // recording must not fill anybody's disk.
 console.error = () => {};
 console.warn = () => {};
 
-const agent = await startAgent(readSettings(process.env));
+/** What the operator has to put right: a line each, no stack. */
+function giveUp(error: unknown): never {
+  // Messages of the system name a path or an address; others may quote what they were working on and stay as they are.
+  const isSystem = error instanceof Error && 'syscall' in error;
+  if (!(error instanceof SettingsError) && !isSystem) throw error;
+  const lines = error instanceof SettingsError ? error.lines : [error.message];
+  process.stderr.write(lines.map((line) => `agent: ${line}\n`).join(''));
+  process.exit(2);
+}
+
+const agent = await Promise.resolve(process.env).then(readSettings).then(startAgent).catch(giveUp);
 process.send?.({ ready: true, url: agent.url });
 
 // The platform's one way to stop a pod; a second signal changes nothing.

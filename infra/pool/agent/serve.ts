@@ -24,8 +24,18 @@ const routes: Record<string, Route> = {
     answerText(response, 200, await desk.metrics.text(), desk.metrics.contentType),
 };
 
-/** The agent's HTTP server, not listening yet. */
-export function createAgentServer(desk: Desk, health: Health): Server {
+/** Once its answer is out, nobody needs the rest of a body: it may take `ms`, or it holds a connection for ever. */
+function endLingering(incoming: IncomingMessage, response: ServerResponse, ms: number) {
+  response.once('finish', () => {
+    if (incoming.complete) return;
+    const late = setTimeout(() => incoming.complete || incoming.socket.destroy(), ms);
+    incoming.once('end', () => clearTimeout(late));
+    late.unref();
+  });
+}
+
+/** The agent's HTTP server, not listening yet. `lingerMs` as in the limits, shorter in tests. */
+export function createAgentServer(desk: Desk, health: Health, lingerMs: number = limits.agentLingerMs.value): Server {
   const server = createServer(
     {
       keepAliveTimeout: limits.agentIdleMs.value,
@@ -34,6 +44,7 @@ export function createAgentServer(desk: Desk, health: Health): Server {
       requestTimeout: 0,
     },
     (incoming, response) => {
+      endLingering(incoming, response, lingerMs);
       const path = (incoming.url ?? '').split('?')[0];
       const route = routes[`${incoming.method} ${path}`];
       if (!route) {

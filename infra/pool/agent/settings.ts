@@ -74,12 +74,52 @@ export interface Settings {
   readonly drainMs: number;
 }
 
-/** Throws with the names of the variables that are wrong, never with their values. */
+/** What a wrong or missing variable is for, as the operator reads it. */
+const meanings: Record<keyof z.infer<typeof environment>, string> = {
+  AURICLE_AGENT: "name of this instance, unique in the fleet: the pod's",
+  AURICLE_POOL: 'regional pool, for example aks-westeurope',
+  AURICLE_ZONE: 'residency zone; must equal the claim of the pool token',
+  AURICLE_REGION: 'region of the platform, for example westeurope',
+  AURICLE_PLATFORM: 'AKS, EKS or other',
+  AURICLE_ACCELERATOR: 'gpu or cpu',
+  AURICLE_HOST: 'address to listen on',
+  AURICLE_PORT: 'port to listen on; 0 takes a free one',
+  AURICLE_ENDPOINT: 'http(s) address where the edge reaches this agent; absent, it follows from host and port',
+  AURICLE_ENGINE_URL: 'http address of the KServe v2 server beside this agent',
+  AURICLE_ENGINE_METRICS_URL: "http address of that server's page of metrics",
+  AURICLE_MODELS: 'folder of the model repository, the one the engine reads',
+  AURICLE_EDGE_URL: 'http(s) address of the edge, for the heartbeat',
+  AURICLE_POOL_TOKEN_FILE: 'file with the pool token',
+  AURICLE_EDGE_KEYS_FILE: "file with the key set (JWKS) of the edge's tickets",
+  AURICLE_ATTESTATION_KEY_FILE: 'development: file with the private JWK of the self-issued authority',
+  AURICLE_ATTESTATION_ISSUER: 'development: what that authority calls itself',
+  AURICLE_ATTESTATION_URL: 'production: address of the attestation sidecar in this pod',
+  AURICLE_ATTESTATION_PROVIDER: 'production: host name of the provider that the sidecar asks',
+  AURICLE_STATE_DIR: 'folder for what must survive a restart',
+  AURICLE_MODE: 'development or production',
+  AURICLE_SLOTS: 'utterances at the engine at once, 1 to 1024',
+  AURICLE_DRAIN_MS: 'milliseconds that work in flight may take after the order to stop',
+};
+
+/** What the operator has to put right, one line for each variable or file; values never appear. */
+export class SettingsError extends Error {
+  readonly lines: readonly string[];
+  constructor(lines: readonly string[]) {
+    super(lines.join('; '));
+    this.name = 'SettingsError';
+    this.lines = lines;
+  }
+}
+
+const lineFor = (name: string, wrong: string) =>
+  `${name} ${wrong}: ${meanings[name as keyof typeof meanings] ?? 'unknown'}`;
+
+/** @throws SettingsError with the names of the variables that are wrong. */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
   const parsed = environment.safeParse(env);
   if (!parsed.success) {
-    const wrong = parsed.error.issues.map((issue) => `${issue.path.join('.')} (${issue.message})`).join(', ');
-    throw new Error(`settings: ${wrong}`);
+    const names = [...new Set(parsed.error.issues.map((issue) => String(issue.path[0])))];
+    throw new SettingsError(names.map((one) => lineFor(one, env[one] ? 'is wrong' : 'is missing')));
   }
   const e = parsed.data;
   return {
@@ -114,11 +154,19 @@ function attestationOf(e: z.infer<typeof environment>): Settings['attestation'] 
   if (e.AURICLE_MODE === 'development' && e.AURICLE_ATTESTATION_KEY_FILE) {
     return { kind: 'development', keyFile: e.AURICLE_ATTESTATION_KEY_FILE, issuer: e.AURICLE_ATTESTATION_ISSUER };
   }
-  throw new Error(
-    e.AURICLE_MODE === 'development'
-      ? 'settings: AURICLE_ATTESTATION_KEY_FILE or AURICLE_ATTESTATION_URL must be set'
-      : 'settings: AURICLE_ATTESTATION_URL must be set in production',
-  );
+  const url = lineFor('AURICLE_ATTESTATION_URL', 'is missing');
+  throw new SettingsError([
+    e.AURICLE_MODE === 'development' ? `${url}; or ${lineFor('AURICLE_ATTESTATION_KEY_FILE', 'instead')}` : url,
+  ]);
 }
 
-export const readJson = (file: string): unknown => JSON.parse(readFileSync(file, 'utf8'));
+/** @throws SettingsError when the file cannot be read or is not JSON; its content never appears. */
+export function readJson(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'));
+  } catch (error) {
+    const code =
+      error instanceof SyntaxError ? 'is not JSON' : `cannot be read (${(error as NodeJS.ErrnoException).code})`;
+    throw new SettingsError([`${file} ${code}`]);
+  }
+}

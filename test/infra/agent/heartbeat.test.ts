@@ -1,3 +1,4 @@
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { compactVerify, decodeJwt, importJWK } from 'jose';
 import { afterEach, describe, expect, it, vi } from 'vitest';
@@ -10,8 +11,8 @@ import { type Bench, patience, startBench } from './start-agent.ts';
 vi.setConfig({ testTimeout: 40_000 });
 
 /** A roster that keeps what it hears. */
-async function startRoster() {
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+async function startRoster(port = 0) {
+  const server = new WebSocketServer({ port, host: '127.0.0.1' });
   await new Promise<void>((resolve) => server.once('listening', () => resolve()));
   const heard: { message: AgentMessage; jws: string; socket: number }[] = [];
   const sockets: WebSocket[] = [];
@@ -135,6 +136,38 @@ describe('heartbeat (shared/pool/PROTOCOL.md)', () => {
     await roster.hears(({ type }) => type === 'report');
     await bench.agent.stop();
     await roster.hears((message) => message.type === 'report' && message.load.draining);
+  });
+});
+
+describe('what the log says about the connection', () => {
+  const told = () => bench.lines.map((line) => JSON.parse(line)).filter(({ event }) => /connect|waiting/.test(event));
+
+  it('waits for an edge that is not there yet, and calls it lost only after it was', async () => {
+    const place = createServer();
+    await new Promise<void>((resolve) => place.listen(0, '127.0.0.1', resolve));
+    const { port } = place.address() as AddressInfo;
+    await new Promise((resolve) => place.close(resolve));
+    bench = await startBench({ AURICLE_EDGE_URL: `http://127.0.0.1:${port}` });
+    await expect.poll(told, patience).toMatchObject([{ event: 'waiting', detail: 'waiting for the edge' }]);
+    roster = await startRoster(port);
+    await expect.poll(() => told().at(-1)?.event, patience).toBe('connected');
+    roster.sockets[0]?.terminate();
+    await expect
+      .poll(() => told().map(({ event }) => event), patience)
+      .toEqual(['waiting', 'connected', 'disconnected', 'connected']);
+    expect(told()[2].detail).toBe('close code 1006');
+    await bench.stop();
+    await roster.stop();
+  });
+
+  it('says when the edge is there and refuses', async () => {
+    const edge = createServer((_, response) => response.writeHead(401).end());
+    edge.on('upgrade', (_, socket) => socket.end('HTTP/1.1 401 Unauthorized\r\nconnection: close\r\n\r\n'));
+    await new Promise<void>((resolve) => edge.listen(0, '127.0.0.1', resolve));
+    bench = await startBench({ AURICLE_EDGE_URL: `http://127.0.0.1:${(edge.address() as AddressInfo).port}` });
+    await expect.poll(told, patience).toMatchObject([{ event: 'disconnected', detail: 'the edge answers 401' }]);
+    await bench.stop();
+    await new Promise((resolve) => edge.close(resolve));
   });
 });
 

@@ -49,6 +49,45 @@ describe('the agent as a process', () => {
     expect(await once(child, 'close')).toEqual([0, null]);
     expect(log).toContain('"event":"model-broken","model":"broken"');
   });
+
+  const fail = async (changes: Record<string, string | undefined>) => {
+    const child = fork('infra/pool/agent/main.ts', { env: { ...process.env, ...env, ...changes }, stdio: 'pipe' });
+    let text = '';
+    child.stderr?.on('data', (part) => {
+      text += part;
+    });
+    const [code] = await once(child, 'close');
+    return { code, lines: text.trimEnd().split('\n') };
+  };
+
+  it('says in a line each which settings are wrong and what they are, and exits with 2', async () => {
+    expect(await fail({ AURICLE_POOL: undefined, AURICLE_ZONE: 'NOT A ZONE' })).toEqual({
+      code: 2,
+      lines: [
+        'agent: AURICLE_POOL is missing: regional pool, for example aks-westeurope',
+        'agent: AURICLE_ZONE is wrong: residency zone; must equal the claim of the pool token',
+      ],
+    });
+  });
+
+  it('says which file it cannot read, and nothing of what is in one', async () => {
+    const secret = path.join(folder, 'secret.jwk.json');
+    writeFileSync(secret, '{"d": "private');
+    expect(await fail({ AURICLE_EDGE_KEYS_FILE: secret })).toEqual({
+      code: 2,
+      lines: [`agent: ${secret} is not JSON`],
+    });
+    const nowhere = path.join(folder, 'nowhere');
+    const { code, lines } = await fail({ AURICLE_EDGE_KEYS_FILE: nowhere });
+    expect([code, lines]).toEqual([2, [`agent: ${nowhere} cannot be read (ENOENT)`]]);
+  });
+
+  it('says when its port is taken', async () => {
+    const port = new URL(engine.url).port;
+    const { code, lines } = await fail({ AURICLE_PORT: port });
+    expect([code, lines.length]).toEqual([2, 1]);
+    expect(lines[0]).toContain('EADDRINUSE');
+  });
 });
 
 describe('settings', () => {
