@@ -5,11 +5,12 @@ import { healthOf, healths } from '../shared/pool/health.ts';
 import { load } from '../shared/pool/heartbeat.ts';
 import { refuse } from '../shared/refusal.ts';
 import { no, ok, type Result } from '../shared/result.ts';
-import { gateName } from './audit/record.ts';
+import { isTenantName } from '../shared/tenant/claims.ts';
+import { anonymousOwner, gateName } from './audit/record.ts';
 import type { RequestContext } from './context.ts';
 import { readSnapshots } from './pool/snapshot.ts';
 import { refuseWith } from './refuse.ts';
-import { admit } from './tenant/admit.ts';
+import { admit, recordDenial } from './tenant/admit.ts';
 import { authenticatePool } from './tenant/authenticate.ts';
 
 /** An agent as operators see it: without keys or attestation. */
@@ -64,12 +65,20 @@ export async function joinRoster(request: Request, context: RequestContext): Pro
   return answer.status === 101 ? answer : new Response(answer.body, answer);
 }
 
-/** `GET /v1/audit/outbox?tenant=…&after=…&limit=…`: events not yet taken over by the log. `zone=…` reads a roster's. */
+/**
+ * `GET /v1/audit/outbox?tenant=…&after=…&limit=…`: events not yet taken over by the log. `zone=…` reads a roster's.
+ * The scope `audit` opens the outbox of the token's own tenant; `operate` is of the whole fleet and opens all.
+ */
 export async function readOutbox(request: Request, context: RequestContext): Promise<Response> {
-  const claims = await admit(request, 'operate', context);
+  const claims = await admit(request, ['audit', 'operate'], context);
   if (!claims.ok) return refuseWith(claims.refusal);
   const { settings, env } = context;
   const query = new URL(request.url).searchParams;
+  if (!claims.value.scopes.has('operate') && query.get('tenant') !== claims.value.tenant) {
+    const refusal = refuse('scope_missing', { scope: 'operate' });
+    recordDenial(claims.value, 'operate', refusal, context);
+    return refuseWith(refusal);
+  }
   const page = readPage(query);
   if (!page.ok) return refuseWith(page.refusal);
   const tenant = query.get('tenant');
@@ -78,6 +87,10 @@ export async function readOutbox(request: Request, context: RequestContext): Pro
     return refuseWith(refuse('field_invalid', { field: 'zone', rule: 'is not served here' }));
   }
   if (tenant !== null) {
+    // Every name that is asked for becomes an object: no others than tenants can have.
+    if (tenant !== anonymousOwner.tenant && !isTenantName(tenant)) {
+      return refuseWith(refuse('field_invalid', { field: 'tenant', rule: 'must be the name of a tenant' }));
+    }
     const name = gateName({ tenant, zones: zone === null ? [] : [zone] }, settings.zones);
     return Response.json(await env.GATE.getByName(name).outbox(page.value.after, page.value.limit));
   }

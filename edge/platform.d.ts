@@ -19,6 +19,8 @@ interface DurableObjectStorage {
   readonly sql: SqlStorage;
   /** All statements of `work` or none of them. `work` must not be async. */
   transactionSync<T>(work: () => T): T;
+  /** Calls the object's `alarm` at that time, ms since 1970, and again until it does not throw; the last one counts. */
+  setAlarm(at: number): Promise<void>;
 }
 
 interface SqlStorage {

@@ -13,11 +13,11 @@ export interface Owner {
 }
 
 /** Callers that no token identified. `@` keeps the name apart from every tenant's. */
-const anonymousOwner: Owner = { tenant: '@anonymous', zones: [] };
+export const anonymousOwner: Owner = { tenant: '@anonymous', zones: [] };
 
-/** One gate per tenant, in the first of its zones that is served here. */
+/** One gate per tenant, in the first zone served here that is one of its own: the order in a token changes nothing. */
 export function gateName({ tenant, zones }: Owner, served: readonly string[]): string {
-  return `${tenant}/${zones.find((zone) => served.includes(zone)) ?? served[0]}`;
+  return `${tenant}/${served.find((zone) => zones.includes(zone)) ?? served[0]}`;
 }
 
 /** Steps that nobody waits for: they go along with the next call to their gate. Plain data only. */

@@ -78,6 +78,7 @@ export function paths() {
     '/v1/audit/outbox': {
       get: {
         summary: 'Audit events not yet taken over by the log',
+        description: 'The scope `audit` opens those of the own tenant, `operate` those of every tenant and roster.',
         parameters: [
           query('tenant', 'Whose events; without it, those of the roster of `zone`.'),
           query('zone', 'The zone whose objects are read; by default the first one.'),

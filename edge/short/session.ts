@@ -51,7 +51,8 @@ export class Session {
     const session = new Session(claims, subject, context);
     const { recorder, surroundings, id } = context;
     const attempt = recorder.mint({ type: 'inference.attempt', ...session.#who() });
-    const ask = { id, allowance: claims.allowance };
+    const work = { tenant: claims.tenant, action: subject.action };
+    const ask = { id, work, allowance: claims.allowance };
     const taking = recorder.step(claims, { kind: 'take', ask, mode: claims.audit, events: [attempt] });
     let taken: Result<undefined> | typeof late;
     try {

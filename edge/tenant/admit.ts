@@ -4,15 +4,24 @@ import type { Claims, Scope } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
 import { authenticate } from './authenticate.ts';
 
-/** Who calls, if they may use `scope`. Refusals are recorded, a flood of unknown callers only by number. */
-export async function admit(request: Request, scope: Scope, context: RequestContext): Promise<Result<Claims>> {
+/**
+ * Who calls, if they have the scope, or one of those that are named; the first is the least that would do. Refusals are
+ * recorded, a flood of unknown callers only by number.
+ */
+export async function admit(
+  request: Request,
+  wanted: Scope | readonly [Scope, ...Scope[]],
+  context: RequestContext,
+): Promise<Result<Claims>> {
+  const enough = typeof wanted === 'string' ? ([wanted] as const) : wanted;
+  const [scope] = enough;
   const { settings, surroundings, recorder, id } = context;
   const claims = await authenticate(request.headers.get('authorization'), settings.issuers, surroundings.now());
   if (!claims.ok) {
     recorder.deniedUnknown(id, scope, claims.refusal.reason, claims.refusal.detail);
     return claims;
   }
-  if (claims.value.scopes.has(scope)) return claims;
+  if (enough.some((one) => claims.value.scopes.has(one))) return claims;
   const refusal = refuse('scope_missing', { scope });
   recordDenial(claims.value, scope, refusal, context);
   return no(refusal);

@@ -3,9 +3,20 @@ import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { type AllowanceState, type Ask, freshAllowance, renew, settle, take } from '../../shared/tenant/allowance.ts';
+import {
+  type AllowanceState,
+  type Ask,
+  expire,
+  freshAllowance,
+  nextExpiry,
+  renew,
+  settle,
+  take,
+} from '../../shared/tenant/allowance.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import { mint } from '../audit/mint.ts';
 import { Outbox, type OutboxPage } from '../audit/outbox.ts';
+import { hideSubject } from './subject.ts';
 
 /** What a caller may ask of a gate. */
 export type GateStep =
@@ -33,6 +44,9 @@ export type GateAnswer = Result<undefined>;
  * One tenant in one zone: its allowance and the record of what it did, changed together or not at all.
  * Callers are edge isolates only. If this object is lost, so are its counters (they start at zero) and the events
  * not yet taken over by the log. A crash loses what a buffered tenant did in the last `limits.gateWriteMs`.
+ *
+ * An attempt has an end: when its lease runs out, since the isolate that held it died, the gate says `lost` in the same
+ * write that gives the place back. Should the isolate turn up later, what it tells is written, too.
  */
 export class Gate extends DurableObject {
   #allowance: AllowanceState;
@@ -41,6 +55,10 @@ export class Gate extends DurableObject {
   /** Events that are not on disk yet. */
   #unwritten: AuditEvent[] = [];
   #writing: ReturnType<typeof setTimeout> | undefined;
+  /** When the alarm rings that looks for lost places, as far as this life of the object knows. */
+  #alarm: number | undefined;
+  /** Makes commitments out of subjects; never leaves the object. */
+  readonly #salt: Uint8Array;
   readonly #outbox: Outbox;
 
   constructor(ctx: DurableObjectState, env: unknown) {
@@ -51,6 +69,9 @@ export class Gate extends DurableObject {
     const [row] = sql.exec<{ state: string }>('SELECT state FROM allowance').toArray();
     this.#allowance = row ? (JSON.parse(row.state) as AllowanceState) : freshAllowance;
     this.#written = this.#allowance;
+    sql.exec('CREATE TABLE IF NOT EXISTS salt (id INTEGER PRIMARY KEY CHECK (id = 0), bytes BLOB NOT NULL)');
+    sql.exec('INSERT OR IGNORE INTO salt VALUES (0, ?)', crypto.getRandomValues(new Uint8Array(32)).buffer);
+    this.#salt = new Uint8Array(sql.exec<{ bytes: ArrayBuffer }>('SELECT bytes FROM salt').one().bytes);
   }
 
   /**
@@ -61,13 +82,14 @@ export class Gate extends DurableObject {
    */
   apply(steps: readonly GateStep[]): GateAnswer[] {
     const now = Date.now();
-    const events: AuditEvent[] = [];
-    let state = this.#allowance;
+    const current = this.#expire(now);
+    const events = [...current.events];
+    let { state } = current;
     const answers = steps.map((step): GateAnswer => {
       const decided = this.#decide(state, step, events.length, now);
       if (!decided.ok) return decided;
       state = decided.value.state;
-      events.push(...decided.value.events);
+      events.push(...decided.value.events.map((event) => hideSubject(event, this.#salt)));
       return ok(undefined);
     });
     if (steps.some((step) => 'mode' in step && step.mode === 'strict')) {
@@ -101,6 +123,35 @@ export class Gate extends DurableObject {
       case 'record':
         return ok({ state, events });
     }
+  }
+
+  /** Looks for lost places where no call does. */
+  alarm(): void {
+    this.#alarm = undefined;
+    const now = Date.now();
+    const { state, events } = this.#expire(now);
+    if (events.length > 0) this.#write(state, [...this.#unwritten, ...events], now);
+    this.#setAlarm();
+  }
+
+  /** The state without the places whose holders vanished, and how their attempts ended: nobody knows. */
+  #expire(now: number): Decided {
+    const { state, lost } = expire(this.#allowance, now);
+    const events = lost.map(({ id, tenant, action }) =>
+      mint({ type: 'inference.complete', tenant, request: id, action, status: 0, reason: 'lost' }, now),
+    );
+    return { state, events };
+  }
+
+  /** Places expire in the order of their last renewal, so one alarm at a time is enough. */
+  #setAlarm(): void {
+    if (this.#alarm !== undefined) return;
+    this.#alarm = nextExpiry(this.#allowance);
+    if (this.#alarm === undefined) return;
+    this.ctx.storage.setAlarm(this.#alarm).catch(() => {
+      // The next write tries again.
+      this.#alarm = undefined;
+    });
   }
 
   /** Events after position `after`, oldest first. For operators and tests. */
@@ -138,5 +189,6 @@ export class Gate extends DurableObject {
     this.#allowance = next;
     this.#written = next;
     this.#unwritten = [];
+    this.#setAlarm();
   }
 }

@@ -2,7 +2,8 @@ import { z } from 'zod';
 
 /**
  * What happened, for the audit log. Content-free by construction: there is no field that could hold audio, a
- * transcript or a token. `subject` becomes a salted commitment when the log takes the event over.
+ * transcript or a token. `subject` is a commitment by the time it is written: `c1:` and, in hex, the HMAC-SHA-256 of
+ * who held the token, under a random salt of its tenant that stays in the tenant's gate.
  */
 const origin = {
   v: z.literal(1),
@@ -30,7 +31,9 @@ export const auditEvent = z.discriminatedUnion('type', [
     ...request,
     ...caller,
     type: z.literal('inference.complete'),
+    /** What the caller was told, as in HTTP; 499 when it went away, 0 when nobody knows. */
     status: z.number().int(),
+    /** Absent when it was served; `lost` when whoever worked on it vanished: a later end of the same request is truer. */
     reason: z.string().optional(),
     model: z.string().optional(),
     language: z.string().optional(),

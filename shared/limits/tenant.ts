@@ -10,7 +10,12 @@ export const tenantLimits = {
     by: 'gate',
     why: 'Used when a token names no allowance of its own: 100 hours.',
   },
-  leaseMs: { value: 300_000, unit: 'ms', by: 'gate', why: 'A place whose holder vanished comes back after this.' },
+  leaseMs: {
+    value: 120_000,
+    unit: 'ms',
+    by: 'gate',
+    why: 'A place whose holder vanished comes back after this; work that goes on renews it, and hints come before.',
+  },
   auditWaitMs: {
     value: 250,
     unit: 'ms',

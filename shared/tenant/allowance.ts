@@ -12,12 +12,24 @@ export interface AllowanceState {
   /** Seconds of audio on the current UTC day. */
   readonly day: number;
   readonly seconds: number;
-  /** Request id → when its place comes back by itself (ms since 1970), should its holder vanish. */
-  readonly leases: Readonly<Record<string, number>>;
+  /** By request id. */
+  readonly leases: Readonly<Record<string, Lease>>;
+}
+
+/** What a place is taken for, as far as the record must tell it should nobody else do so. */
+export interface Work {
+  readonly tenant: string;
+  readonly action: string;
+}
+
+interface Lease extends Work {
+  /** When the place comes back by itself, ms since 1970, should its holder vanish. */
+  readonly until: number;
 }
 
 export interface Ask {
   readonly id: string;
+  readonly work: Work;
   readonly allowance: Claims['allowance'];
 }
 
@@ -34,7 +46,11 @@ const DAY_MS = 86_400_000;
  * admits no double burst where two minutes meet. Seconds of audio are known only afterwards: the day is closed once
  * they are used up, and may overshoot by what was in flight.
  */
-export function take(state: AllowanceState, { id, allowance }: Ask, now: number): Result<AllowanceState, Refusal> {
+export function take(
+  state: AllowanceState,
+  { id, work, allowance }: Ask,
+  now: number,
+): Result<AllowanceState, Refusal> {
   const current = advance(state, now);
   if (Object.hasOwn(current.leases, id)) return ok(current);
 
@@ -52,15 +68,32 @@ export function take(state: AllowanceState, { id, allowance }: Ask, now: number)
   return ok({
     ...current,
     count: current.count + 1,
-    leases: { ...current.leases, [id]: now + limits.leaseMs.value },
+    leases: { ...current.leases, [id]: { ...work, until: now + limits.leaseMs.value } },
   });
+}
+
+/** Gives back the places whose holders vanished, and tells which those were. The same state when there are none. */
+export function expire(
+  state: AllowanceState,
+  now: number,
+): { state: AllowanceState; lost: readonly (Work & { id: string })[] } {
+  const lost = Object.entries(state.leases).filter(([, { until }]) => until <= now);
+  if (lost.length === 0) return { state, lost: [] };
+  return { state: advance(state, now), lost: lost.map(([id, { tenant, action }]) => ({ id, tenant, action })) };
+}
+
+/** When the next place comes back by itself, ms since 1970. */
+export function nextExpiry({ leases }: AllowanceState): number | undefined {
+  const times = Object.values(leases).map(({ until }) => until);
+  return times.length === 0 ? undefined : times.reduce((one, other) => Math.min(one, other));
 }
 
 /** Keeps a place for work that lasts longer than a lease. A place that was already lost stays lost. */
 export function renew(state: AllowanceState, id: string, now: number): AllowanceState {
   const current = advance(state, now);
-  if (!Object.hasOwn(current.leases, id)) return current;
-  return { ...current, leases: { ...current.leases, [id]: now + limits.leaseMs.value } };
+  const lease = current.leases[id];
+  if (!lease || !Object.hasOwn(current.leases, id)) return current;
+  return { ...current, leases: { ...current.leases, [id]: { ...lease, until: now + limits.leaseMs.value } } };
 }
 
 /** Gives the place back and books the seconds of audio that were heard. Settling twice books once. */
@@ -75,7 +108,7 @@ export function settle(state: AllowanceState, id: string, audioSeconds: number, 
 function advance(state: AllowanceState, now: number): AllowanceState {
   const minute = Math.floor(now / MINUTE_MS);
   const day = Math.floor(now / DAY_MS);
-  const leases = Object.fromEntries(Object.entries(state.leases).filter(([, expires]) => expires > now));
+  const leases = Object.fromEntries(Object.entries(state.leases).filter(([, { until }]) => until > now));
   const sameMinute = state.minute === minute;
   return {
     minute,

@@ -11,6 +11,7 @@ export const classes = ['realtime', 'interactive', 'default', 'batch'] as const;
 export type RequestClass = (typeof classes)[number];
 
 const tenantName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/);
+export const isTenantName = (name: string): boolean => tenantName.safeParse(name).success;
 const list = z.array(z.string().min(1).max(64)).max(128);
 
 /** Payload of an access token, after its signature, issuer, audience and times were checked (RFC 9068 `scope`). */

@@ -53,7 +53,7 @@ describe('A1 A2 what a request leaves in the record', () => {
         ...who,
         type: 'inference.attempt',
         action: 'transcribe',
-        subject: 'alice',
+        subject: expect.stringMatching(/^c1:[0-9a-f]{64}$/),
         class: 'batch',
       },
       { type: 'keys', action: 'setup', agent: agent.name, suite: 5 },
@@ -101,10 +101,13 @@ describe('A1 A2 what a request leaves in the record', () => {
     expect(events.length + suppressed).toBe(flood + 1);
   });
 
-  it('R14 holds no token, no audio and no transcript', async () => {
+  it('R14 holds no token, nobody who held one, no audio and no transcript', async () => {
     const [tenant, model] = [`t-${unique()}`, `model-${unique()}`];
     await startAgent(model);
-    const token = await makeToken({ tenant, audit: 'strict' });
+    const sub = `holder-${unique()}`;
+    const token = await makeToken({ tenant, audit: 'strict', sub });
+    const denied = await upload({ token: await makeToken({ tenant, scope: 'models', sub }) });
+    expect(denied.status).toBe(403);
     const marker = 'MARKER-OF-THE-AUDIO';
     const answer = await upload({
       token,
@@ -116,7 +119,7 @@ describe('A1 A2 what a request leaves in the record', () => {
     });
     expect(await answer.text()).toContain('hello there');
     const text = JSON.stringify(await readEvents(tenant));
-    for (const content of [token, token.split('.')[2] as string, marker, 'hello', 'kenobi', 'secret']) {
+    for (const content of [token, sub, token.split('.')[2] as string, marker, 'hello', 'kenobi', 'secret']) {
       expect(text).not.toContain(content);
     }
   });

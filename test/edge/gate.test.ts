@@ -1,22 +1,25 @@
-import { evictDurableObject, runInDurableObject } from 'cloudflare:test';
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import { mint } from '../../edge/audit/mint.ts';
 import { Outbox } from '../../edge/audit/outbox.ts';
+import { gateName } from '../../edge/audit/record.ts';
 import type { Gate } from '../../edge/tenant/gate.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import { record, settle, take } from './gate-steps.ts';
+import { passTime } from './network.ts';
 
 const freshGate = () => env.GATE.getByName(`tenant-${crypto.randomUUID()}/eu`);
 const attempt = (request: string): AuditEvent =>
   mint({ type: 'inference.attempt', tenant: 't', request, action: 'transcribe', class: 'default' }, Date.now());
 const allowance = { requestsAtOnce: 2 };
+const work = { tenant: 't', action: 'transcribe' };
 
 describe('A1 C4 the gate takes the allowance and writes the attempt in one step', () => {
   it('both happen', async () => {
     const gate = freshGate();
-    expect((await take(gate, { id: 'one', allowance }, 'strict', [attempt('one')])).ok).toBe(true);
+    expect((await take(gate, { id: 'one', work, allowance }, 'strict', [attempt('one')])).ok).toBe(true);
     const { rows, epoch } = await gate.outbox(0, 10);
     expect(epoch).toMatch(/^[0-9a-f-]{36}$/);
     expect(rows).toMatchObject([{ pseq: 1, event: { type: 'inference.attempt', request: 'one' } }]);
@@ -24,15 +27,15 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
 
   it('neither happens when the allowance says no', async () => {
     const gate = freshGate();
-    for (const id of ['one', 'two', 'three']) await take(gate, { id, allowance }, 'strict', [attempt(id)]);
-    const refused = await take(gate, { id: 'four', allowance }, 'strict', [attempt('four')]);
+    for (const id of ['one', 'two', 'three']) await take(gate, { id, work, allowance }, 'strict', [attempt(id)]);
+    const refused = await take(gate, { id: 'four', work, allowance }, 'strict', [attempt('four')]);
     expect(refused).toMatchObject({ ok: false, refusal: { reason: 'allowance_concurrent', params: { limit: 2 } } });
     expect((await gate.outbox(0, 10)).rows.map(({ pseq }) => pseq)).toEqual([1, 2]);
   });
 
   it('neither happens when the write fails, and the next one finds everything as before', async () => {
     const gate = freshGate();
-    await take(gate, { id: 'one', allowance }, 'strict', [attempt('one')]);
+    await take(gate, { id: 'one', work, allowance }, 'strict', [attempt('one')]);
     const broken = {
       get type() {
         throw new Error('disk');
@@ -41,29 +44,29 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
     await runInDurableObject<Gate, void>(gate, (instance) => {
       const step = {
         kind: 'take',
-        ask: { id: 'two', allowance },
+        ask: { id: 'two', work, allowance },
         mode: 'strict',
         events: [attempt('two'), broken],
       } as const;
       expect(() => instance.apply([step])).toThrow('disk');
     });
     expect((await gate.outbox(0, 10)).rows).toHaveLength(1);
-    expect((await take(gate, { id: 'three', allowance }, 'strict', [attempt('three')])).ok).toBe(true);
+    expect((await take(gate, { id: 'three', work, allowance }, 'strict', [attempt('three')])).ok).toBe(true);
     expect((await gate.outbox(0, 10)).rows.map(({ pseq }) => pseq)).toEqual([1, 2]);
   });
 
   it('asking again after an answer that was not heard takes one place and writes one attempt', async () => {
     const gate = freshGate();
     const event = attempt('one');
-    await take(gate, { id: 'one', allowance: { requestsAtOnce: 1 } }, 'strict', [event]);
-    expect((await take(gate, { id: 'one', allowance: { requestsAtOnce: 1 } }, 'strict', [event])).ok).toBe(true);
+    await take(gate, { id: 'one', work, allowance: { requestsAtOnce: 1 } }, 'strict', [event]);
+    expect((await take(gate, { id: 'one', work, allowance: { requestsAtOnce: 1 } }, 'strict', [event])).ok).toBe(true);
     expect((await gate.outbox(0, 10)).rows).toHaveLength(1);
   });
 
   it('steps of several requests are answered one by one, in their order', async () => {
     const gate = freshGate();
     const step = (id: string) =>
-      ({ kind: 'take', ask: { id, allowance }, mode: 'strict', events: [attempt(id)] }) as const;
+      ({ kind: 'take', ask: { id, work, allowance }, mode: 'strict', events: [attempt(id)] }) as const;
     const done = { kind: 'settle', id: 'one', mode: 'strict', audioSeconds: 1, events: [attempt('end')] } as const;
     const answers = await gate.apply([step('one'), step('two'), step('three'), step('two'), done, step('four')]);
     expect(answers.map(({ ok }) => ok)).toEqual([true, true, false, true, true, true]);
@@ -74,10 +77,10 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
   it('settle gives the place back, once', async () => {
     const gate = freshGate();
     const one = { requestsAtOnce: 1, audioSecondsPerDay: 30 };
-    await take(gate, { id: 'one', allowance: one }, 'buffered', []);
+    await take(gate, { id: 'one', work, allowance: one }, 'buffered', []);
     await settle(gate, 'one', 20, []);
     await settle(gate, 'one', 20, []);
-    expect((await take(gate, { id: 'two', allowance: one }, 'buffered', [])).ok).toBe(true);
+    expect((await take(gate, { id: 'two', work, allowance: one }, 'buffered', [])).ok).toBe(true);
   });
 
   it('a strict step is on disk with its answer, and with it what was in memory; a buffered one soon after', async () => {
@@ -87,9 +90,11 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
         Number(storage.sql.exec('SELECT count(*) AS n FROM ev').one().n),
       );
     await runInDurableObject<Gate, void>(gate, (instance, { storage }) => {
-      instance.apply([{ kind: 'take', ask: { id: 'one', allowance }, mode: 'buffered', events: [attempt('one')] }]);
+      instance.apply([
+        { kind: 'take', ask: { id: 'one', work, allowance }, mode: 'buffered', events: [attempt('one')] },
+      ]);
       expect(storage.sql.exec('SELECT count(*) AS n FROM ev').one().n).toBe(0);
-      instance.apply([{ kind: 'take', ask: { id: 'two', allowance }, mode: 'strict', events: [attempt('two')] }]);
+      instance.apply([{ kind: 'take', ask: { id: 'two', work, allowance }, mode: 'strict', events: [attempt('two')] }]);
       expect(storage.sql.exec('SELECT count(*) AS n FROM ev').one().n).toBe(2);
     });
     await record(gate, [attempt('three')]);
@@ -99,15 +104,109 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
 
   it('state survives an eviction', async () => {
     const gate = freshGate();
-    await take(gate, { id: 'one', allowance: { requestsAtOnce: 1 } }, 'strict', [attempt('one')]);
+    await take(gate, { id: 'one', work, allowance: { requestsAtOnce: 1 } }, 'strict', [attempt('one')]);
     const { epoch } = await gate.outbox(0, 1);
     await evictDurableObject(gate);
-    const refused = await take(gate, { id: 'two', allowance: { requestsAtOnce: 1 } }, 'buffered', [attempt('two')]);
+    const refused = await take(gate, { id: 'two', work, allowance: { requestsAtOnce: 1 } }, 'buffered', [
+      attempt('two'),
+    ]);
     expect(refused).toMatchObject({ ok: false, refusal: { reason: 'allowance_concurrent' } });
     await record(gate, [attempt('three')]);
     const after = await gate.outbox(0, 10);
     expect(after.epoch).toBe(epoch);
     expect(after.rows.map(({ pseq }) => pseq)).toEqual([1, 2]);
+  });
+});
+
+describe('A1 A2 an attempt whose isolate died', () => {
+  const lostOf = async (gate: ReturnType<typeof freshGate>) =>
+    (await gate.outbox(0, 100)).rows
+      .map(({ event }) => event as AuditEvent)
+      .filter((event) => event.type === 'inference.complete');
+  const lost = (request: string) => ({ ...work, request, status: 0, reason: 'lost' });
+
+  it.each(['strict', 'buffered'] as const)('has an end with the next call, once (%s)', async (mode) => {
+    const gate = freshGate();
+    await take(gate, { id: 'one', work, allowance }, mode, [attempt('one')]);
+    passTime(limits.leaseMs.value);
+    await take(gate, { id: 'two', work, allowance: { requestsAtOnce: 1 } }, mode, [attempt('two')]);
+    await record(gate, []);
+    expect(await lostOf(gate)).toMatchObject([lost('one')]);
+  });
+
+  it('has an end without a call, once, also after the object was moved', async () => {
+    const gate = freshGate();
+    await take(gate, { id: 'one', work, allowance }, 'strict', [attempt('one')]);
+    await take(gate, { id: 'two', work, allowance }, 'strict', [attempt('two')]);
+    await settle(gate, 'two', 1, [attempt('two')]);
+    await gate.outbox(0, 1);
+    await evictDurableObject(gate);
+    passTime(limits.leaseMs.value);
+    expect(await runDurableObjectAlarm(gate)).toBe(true);
+    expect(await lostOf(gate)).toMatchObject([lost('one')]);
+    expect(await runDurableObjectAlarm(gate)).toBe(false);
+    expect(await lostOf(gate)).toHaveLength(1);
+  });
+
+  it('has none while its isolate says that work goes on; the alarm looks again', async () => {
+    const gate = freshGate();
+    await take(gate, { id: 'one', work, allowance }, 'strict', [attempt('one')]);
+    passTime(limits.leaseMs.value / 2);
+    await gate.apply([{ kind: 'renew', id: 'one', events: [] }]);
+    passTime(limits.leaseMs.value / 2);
+    expect(await runDurableObjectAlarm(gate)).toBe(true);
+    expect(await lostOf(gate)).toEqual([]);
+    passTime(limits.leaseMs.value);
+    expect(await runDurableObjectAlarm(gate)).toBe(true);
+    expect(await lostOf(gate)).toMatchObject([lost('one')]);
+  });
+
+  it('has the end that was told when that is in time', async () => {
+    const gate = freshGate();
+    await take(gate, { id: 'one', work, allowance }, 'strict', [attempt('one')]);
+    await settle(gate, 'one', 1, []);
+    passTime(limits.leaseMs.value);
+    await record(gate, []);
+    expect(await lostOf(gate)).toEqual([]);
+  });
+});
+
+describe('R14 who held the token is in the record as a commitment', () => {
+  const withSubject = (subject: string): AuditEvent => ({ ...attempt('one'), subject }) as AuditEvent;
+  const subjects = async (gate: ReturnType<typeof freshGate>) =>
+    (await gate.outbox(0, 100)).rows.map(({ event }) => (event as { subject?: string }).subject);
+
+  it('the same for the same subject, also after the object was moved; another for every tenant', async () => {
+    const [gate, other] = [freshGate(), freshGate()];
+    await record(gate, [withSubject('alice'), withSubject('bob')]);
+    await record(other, [withSubject('alice')]);
+    await gate.outbox(0, 1);
+    await evictDurableObject(gate);
+    await take(gate, { id: 'one', work, allowance }, 'strict', [withSubject('alice')]);
+    const [first, second, third] = await subjects(gate);
+    expect(first).toMatch(/^c1:[0-9a-f]{64}$/);
+    expect(third).toBe(first);
+    expect(second).not.toBe(first);
+    expect(await subjects(other)).not.toContain(first);
+  });
+
+  it('a subject that looks like a commitment gets one all the same', async () => {
+    const gate = freshGate();
+    const subject = `c1:${'0'.repeat(64)}`;
+    await record(gate, [withSubject(subject)]);
+    expect(await subjects(gate)).not.toContain(subject);
+  });
+});
+
+describe('C4 whose gate', () => {
+  it.each([
+    [['eu', 'us'], 't/eu'],
+    [['us', 'eu'], 't/eu'],
+    [['us'], 't/us'],
+    [['mars', 'us'], 't/us'],
+    [['mars'], 't/eu'],
+  ])('zones %j of a token lead to %s, whatever their order', (zones, name) => {
+    expect(gateName({ tenant: 't', zones }, ['eu', 'us'])).toBe(name);
   });
 });
 
@@ -144,9 +243,9 @@ describe('A1 the outbox', () => {
       storage.sql.exec('UPDATE meta SET next = ?', last + 1);
     });
     await evictDurableObject(gate);
-    const strict = await take(gate, { id: 'one', allowance }, 'strict', [attempt('one')]);
+    const strict = await take(gate, { id: 'one', work, allowance }, 'strict', [attempt('one')]);
     expect(strict).toMatchObject({ ok: false, refusal: { reason: 'audit_unavailable' } });
-    expect((await take(gate, { id: 'two', allowance }, 'buffered', [attempt('two')])).ok).toBe(true);
+    expect((await take(gate, { id: 'two', work, allowance }, 'buffered', [attempt('two')])).ok).toBe(true);
     const { rows } = await gate.outbox(limits.auditOutboxEvents.value, 10);
     expect(rows.map(({ event }) => (event as AuditEvent).type)).toEqual(['gap', 'inference.attempt']);
     expect(rows[0]?.event).toMatchObject({ lost: limits.auditOutboxEvents.value / 100, from: 1 });

@@ -85,7 +85,7 @@ describe('C4 A1 steps that nobody waits for', () => {
     );
     const own = owner();
     recorder.defer(own, settle('a'));
-    const ask = { id: 'x', allowance: {} };
+    const ask = { id: 'x', work: { tenant: 't', action: 'transcribe' }, allowance: {} };
     const answer = await recorder.step(own, { kind: 'take', ask, mode: 'buffered', events: [] });
     expect(answer).toMatchObject({ ok: false, refusal: { reason: 'allowance_concurrent' } });
     endLinger();

@@ -58,7 +58,31 @@ describe('C5 operators', () => {
     expect(text).not.toContain('attestation');
   });
 
-  it.each(['/v1/pools', '/v1/audit/outbox?tenant=acme'])('%s needs the scope operate', async (path) => {
+  it('C4 a tenant reads its own outbox, and no other, with the scope audit', async () => {
+    const tenant = `t-${unique()}`;
+    const headers = await bearer({ tenant, scope: 'audit' });
+    await ask('/v1/models', { headers });
+    const own = await ask(`/v1/audit/outbox?tenant=${tenant}`, { headers });
+    expect(await own.json()).toMatchObject({ rows: [{ event: { type: 'inference.denied', tenant } }] });
+    for (const query of ['?tenant=acme', '?tenant=@anonymous', '?zone=eu', '', `?tenant=${tenant}x`]) {
+      const refusal = await readRefusal(await ask(`/v1/audit/outbox${query}`, { headers }));
+      expect(refusal).toEqual({ status: 403, code: 'scope_missing', message: 'The token lacks the scope "operate".' });
+    }
+    const neither = await bearer({ tenant, scope: 'models transcribe' });
+    const refusal = await readRefusal(await ask(`/v1/audit/outbox?tenant=${tenant}`, { headers: neither }));
+    expect(refusal).toMatchObject({ status: 403, message: 'The token lacks the scope "audit".' });
+  });
+
+  it.each(['Acme', 'a b', '', '@anonymous/x', '../eu', 'x'.repeat(64)])('no outbox is made for %j', async (tenant) => {
+    const path = `/v1/audit/outbox?tenant=${encodeURIComponent(tenant)}`;
+    expect(await readRefusal(await ask(path, { headers: await bearer() }))).toEqual({
+      status: 400,
+      code: 'field_invalid',
+      message: 'The field "tenant" is not valid: must be the name of a tenant.',
+    });
+  });
+
+  it.each(['/v1/pools', '/v1/audit/outbox?tenant=another'])('%s needs the scope operate', async (path) => {
     const answer = await ask(path, { headers: await bearer({ scope: 'transcribe models audit' }) });
     expect(await readRefusal(answer)).toMatchObject({ status: 403, code: 'scope_missing' });
   });

@@ -12,6 +12,8 @@ declare module 'cloudflare:test' {
     stub: unknown,
     work: (instance: Instance, state: DurableObjectState) => Answer | Promise<Answer>,
   ): Promise<Answer>;
+  /** Rings the alarm that is set. False when none is. */
+  export function runDurableObjectAlarm(stub: unknown): Promise<boolean>;
   export function evictDurableObject(stub: unknown): Promise<void>;
   export function createExecutionContext(): WorkerContext;
   export function waitOnExecutionContext(context: WorkerContext): Promise<void>;

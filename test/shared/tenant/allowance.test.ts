@@ -1,19 +1,28 @@
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
-import { type AllowanceState, freshAllowance, renew, settle, take } from '../../../shared/tenant/allowance.ts';
+import {
+  type AllowanceState,
+  expire,
+  freshAllowance,
+  nextExpiry,
+  renew,
+  settle,
+  take,
+} from '../../../shared/tenant/allowance.ts';
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
+const work = { tenant: 't', action: 'transcribe' };
 /** The start of a minute and of a day. */
 const T0 = 20_000 * DAY;
 
 const must = (state: AllowanceState, id: string, now: number, allowance = {}): AllowanceState => {
-  const taken = take(state, { id, allowance }, now);
+  const taken = take(state, { id, work, allowance }, now);
   if (!taken.ok) throw new Error(taken.refusal.reason);
   return taken.value;
 };
 const reason = (state: AllowanceState, now: number, allowance: object, id = 'next') => {
-  const taken = take(state, { id, allowance }, now);
+  const taken = take(state, { id, work, allowance }, now);
   return taken.ok ? 'ok' : taken.refusal.reason;
 };
 
@@ -35,7 +44,7 @@ describe('C4 C6 the allowance', () => {
     let state = freshAllowance;
     const admitted: number[] = [];
     for (let now = T0; now < T0 + 5 * MINUTE; now += 250) {
-      const taken = take(state, { id: `r${now}`, allowance }, now);
+      const taken = take(state, { id: `r${now}`, work, allowance }, now);
       if (!taken.ok) continue;
       state = settle(taken.value, `r${now}`, 0, now);
       admitted.push(now);
@@ -66,7 +75,10 @@ describe('C4 C6 the allowance', () => {
   it('asking again with the same id takes nothing more', () => {
     const allowance = { requestsPerMinute: 1, requestsAtOnce: 1 };
     const state = must(freshAllowance, 'one', T0, allowance);
-    expect(must(state, 'one', T0 + 1, allowance)).toMatchObject({ count: 1, leases: { one: expect.any(Number) } });
+    expect(must(state, 'one', T0 + 1, allowance)).toMatchObject({
+      count: 1,
+      leases: { one: { until: expect.any(Number) } },
+    });
   });
 
   it('seconds of a UTC day, booked once', () => {
@@ -87,8 +99,22 @@ describe('C4 C6 the allowance', () => {
   it('a token that names nothing gets the limits of the system, and is told them', () => {
     let state = freshAllowance;
     for (let n = 0; n < limits.requestsAtOnce.value; n += 1) state = must(state, `r${n}`, T0);
-    const taken = take(state, { id: 'more', allowance: {} }, T0);
+    const taken = take(state, { id: 'more', work, allowance: {} }, T0);
     expect(taken).toMatchObject({ refusal: { params: { limit: limits.requestsAtOnce.value } } });
+  });
+
+  it('places whose holders vanished are told once; those that were renewed are not', () => {
+    const lease = limits.leaseMs.value;
+    let state = must(must(freshAllowance, 'one', T0), 'two', T0 + 1);
+    expect(nextExpiry(freshAllowance)).toBeUndefined();
+    expect(nextExpiry(state)).toBe(T0 + lease);
+    expect(expire(state, T0 + lease - 1)).toEqual({ state, lost: [] });
+    state = renew(state, 'two', T0 + 2);
+    const { state: after, lost } = expire(state, T0 + lease + 1);
+    expect(lost).toEqual([{ id: 'one', ...work }]);
+    expect(Object.keys(after.leases)).toEqual(['two']);
+    expect(expire(after, T0 + lease + 1).lost).toEqual([]);
+    expect(settle(after, 'one', 100, T0 + lease + 1).seconds).toBe(0);
   });
 
   it('a clock that steps back neither throws nor opens the gate', () => {
