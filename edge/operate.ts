@@ -91,7 +91,8 @@ export async function readOutbox(request: Request, context: RequestContext): Pro
     if (tenant !== anonymousOwner.tenant && !isTenantName(tenant)) {
       return refuseWith(refuse('field_invalid', { field: 'tenant', rule: 'must be the name of a tenant' }));
     }
-    const name = gateName({ tenant, zones: zone === null ? [] : [zone] }, settings.zones);
+    const home = tenant === claims.value.tenant ? claims.value.zones : [];
+    const name = gateName({ tenant, zones: zone === null ? home : [zone] }, settings.zones);
     return Response.json(await env.GATE.getByName(name).outbox(page.value.after, page.value.limit));
   }
   if (zone === null) return refuseWith(refuse('field_missing', { field: 'tenant' }));

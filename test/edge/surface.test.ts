@@ -60,7 +60,8 @@ describe('C5 operators', () => {
 
   it('C4 a tenant reads its own outbox, and no other, with the scope audit', async () => {
     const tenant = `t-${unique()}`;
-    const headers = await bearer({ tenant, scope: 'audit' });
+    // Its record is where it lives.
+    const headers = await bearer({ tenant, scope: 'audit', zones: ['us'] });
     await ask('/v1/models', { headers });
     const own = await ask(`/v1/audit/outbox?tenant=${tenant}`, { headers });
     expect(await own.json()).toMatchObject({ rows: [{ event: { type: 'inference.denied', tenant } }] });
