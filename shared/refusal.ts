@@ -213,7 +213,7 @@ export const refusals = {
     close: 4413,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'The body is over {limit} bytes. Use an upload for longer recordings.',
+    text: 'The body is over {limit} bytes. Cut the recording into pieces.',
   },
   client_slow: {
     status: 408,
@@ -250,7 +250,7 @@ export const refusals = {
     close: 4415,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'This audio format is not supported. Send WAV (PCM or float), FLAC, MP3 or Ogg Opus, 8 to 48 kHz, mono or stereo.',
+    text: 'This audio format is not supported. Send WAV (16, 24 or 32-bit PCM, 32-bit float), FLAC, MP3 or Ogg Opus, 8 to 48 kHz, mono or stereo.',
   },
   audio_too_long: {
     status: 413,

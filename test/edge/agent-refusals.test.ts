@@ -25,7 +25,7 @@ describe('A21 C6 what an agent says', () => {
       {},
       415,
       'never',
-      'This audio format is not supported. Send WAV (PCM or float), FLAC, MP3 or Ogg Opus, 8 to 48 kHz, mono or stereo.',
+      'This audio format is not supported. Send WAV (16, 24 or 32-bit PCM, 32-bit float), FLAC, MP3 or Ogg Opus, 8 to 48 kHz, mono or stereo.',
     ],
     ['engine_failed', {}, 502, 'soon', 'The recogniser failed on this request.'],
     ['pool_busy', {}, 503, 'soon', 'The pool is busy.'],
@@ -101,7 +101,7 @@ describe('A21 C6 what an agent says', () => {
         ...({ duplex: 'half' } as object),
       }),
     );
-    const message = 'The body is over 134217728 bytes. Use an upload for longer recordings.';
+    const message = 'The body is over 134217728 bytes. Cut the recording into pieces.';
     await expectRefusal(answer, 413, 'body_too_large', 'never', message);
     await settled();
   });

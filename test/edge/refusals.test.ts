@@ -244,7 +244,7 @@ describe('A21 C6 what cannot be asked for', () => {
         }),
       413,
       'body_too_large',
-      'The body is over 134217728 bytes. Use an upload for longer recordings.',
+      'The body is over 134217728 bytes. Cut the recording into pieces.',
     ],
     [
       '2 MB without hints',
