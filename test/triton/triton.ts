@@ -15,6 +15,7 @@ const differences: Differences = {
   largeBody: { answer: 'read', why: 'this version has no limit; later ones have --http-max-input-size' },
   abandoned: { answer: 'served', why: 'Triton does not read from a connection while its request is served' },
   rejection: { answer: 'forgotten', why: 'a request that never entered the queue has no statistics' },
+  lateness: { answer: 'in a while', why: 'Triton looks at timeouts only now and then, up to a second late' },
   failure: { answer: 'success', why: 'the Python backend answered, if only with an error' },
   unload: { answer: 'begun', why: 'the model ends by itself afterwards' },
   downReason: { answer: 'unloaded', why: 'an ensemble is unloaded together with its part' },

@@ -13,6 +13,8 @@ export interface Answers {
   readonly abandoned: 'dropped' | 'served';
   /** Whether a request that found the queue full counts as a rejection. */
   readonly rejection: 'counted' | 'forgotten';
+  /** When a waiting request is known to be late: by the next decision, or some while after. */
+  readonly lateness: 'at once' | 'in a while';
   /** What a request counts as that the network itself failed on. */
   readonly failure: 'failure' | 'success';
   /** When the answer to an unload comes. */
@@ -42,6 +44,7 @@ const wished: Answers = {
   largeBody: 'refused',
   abandoned: 'dropped',
   rejection: 'counted',
+  lateness: 'at once',
   failure: 'failure',
   unload: 'done',
   downReason: 'names the part',
