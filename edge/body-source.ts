@@ -3,8 +3,8 @@ import { late, type Surroundings } from './clock.ts';
 
 /** A body that is read piece by piece. */
 export interface Source {
-  /** The next bytes, `undefined` at the end. */
-  read(): Promise<Uint8Array | undefined>;
+  /** The next bytes, `undefined` at the end. With `spare` they may lie in that memory, which is then no longer its own. */
+  read(spare?: ArrayBuffer): Promise<Uint8Array | undefined>;
   cancel(): Promise<void>;
 }
 
@@ -19,11 +19,15 @@ export function openSource(stream: ReadableStream<Uint8Array>): Source {
     return { read: async () => (await reader.read()).value, cancel: () => reader.cancel().catch(() => {}) };
   }
   return {
-    async read() {
-      const { done, value } = await bytes.read(new Uint8Array(limits.sealSegmentBytes.value), {
-        min: limits.bodyReadBytes.value,
-      });
+    async read(spare) {
+      const { done, value } = await bytes.read(
+        new Uint8Array(spare ?? new ArrayBuffer(limits.sealSegmentBytes.value)),
+        {
+          min: limits.bodyReadBytes.value,
+        },
+      );
       if (!value || (done && value.byteLength === 0)) return undefined;
+      if (spare) return value;
       // A few bytes must not keep a large buffer alive while they are held.
       return value.byteLength * 2 < value.buffer.byteLength ? value.slice() : value;
     },
@@ -35,11 +39,14 @@ export function openSource(stream: ReadableStream<Uint8Array>): Source {
 export async function discardSource(source: Source, surroundings: Surroundings): Promise<void> {
   const alarm = surroundings.after(limits.lingerMs.value);
   let left = limits.lingerBytes.value;
+  // The same memory again and again: of a flood that is refused nothing should be left to collect.
+  let spare = new ArrayBuffer(limits.sealSegmentBytes.value);
   try {
     while (left > 0) {
-      const step = await Promise.race([source.read(), alarm.rings]);
+      const step = await Promise.race([source.read(spare), alarm.rings]);
       if (!step || step === late) break;
       left -= step.byteLength;
+      spare = step.buffer as ArrayBuffer;
     }
   } catch {
     // The caller is gone, which is one way of having nothing left to send.
