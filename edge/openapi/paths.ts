@@ -81,7 +81,10 @@ export function paths() {
         description: 'The scope `audit` opens those of the own tenant, `operate` those of every tenant and roster.',
         parameters: [
           query('tenant', 'Whose events; without it, those of the roster of `zone`.'),
-          query('zone', 'The zone whose objects are read; by default the home of the own tenant, and the first one for others.'),
+          query(
+            'zone',
+            'The zone whose objects are read; by default the home of the own tenant, and the first one for others.',
+          ),
           query('after', 'Read on after this position.'),
           query('limit', 'At most so many events.'),
         ],
