@@ -100,7 +100,7 @@ export function planParts(
     ...pools.flatMap((pool) => {
       const agent = planAgent(state, pool, ports, edgeUrl, identity);
       return triton
-        ? [planTriton(state, pool, ports, triton), onTriton(agent, pool, ports)]
+        ? [planTriton(state, pool, ports, triton), onTriton(agent, pool)]
         : [planEngine(pool, ports), agent];
     }),
     planEdge(state, edgePort, identity),
@@ -145,10 +145,9 @@ function planTriton(state: string, pool: Pool, ports: Ports, triton: Installed):
   };
 }
 
-/** The same agent; it waits for its engine, which takes longer than an agent may, and shows the engine's metrics. */
-function onTriton(agent: Part, pool: Pool, ports: Ports): Part {
-  const AURICLE_ENGINE_METRICS_URL = `http://${HOST}:${ports[`metrics-${pool.name}`]}/metrics`;
-  return { ...agent, env: { ...agent.env, AURICLE_ENGINE_METRICS_URL }, after: [`engine-${pool.name}`] };
+/** The same agent; it waits for its engine, which takes longer than an agent may. */
+function onTriton(agent: Part, pool: Pool): Part {
+  return { ...agent, after: [`engine-${pool.name}`] };
 }
 
 function planAgent(state: string, pool: Pool, ports: Ports, edgeUrl: string, identity: Identity): Part {
@@ -169,6 +168,7 @@ function planAgent(state: string, pool: Pool, ports: Ports, edgeUrl: string, ide
       AURICLE_PORT: String(ports[name]),
       AURICLE_ENDPOINT: url,
       AURICLE_ENGINE_URL: `http://${HOST}:${ports[`engine-${pool.name}`]}`,
+      AURICLE_ENGINE_METRICS_URL: `http://${HOST}:${ports[`metrics-${pool.name}`]}/metrics`,
       AURICLE_MODELS: MODELS,
       AURICLE_EDGE_URL: edgeUrl,
       AURICLE_POOL_TOKEN_FILE: identity.poolTokenFiles[pool.name] as string,

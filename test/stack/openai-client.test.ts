@@ -139,6 +139,21 @@ describe('C1 C10 R1 the unmodified openai client transcribes', () => {
     expect(response.headers.get('x-request-id')).toMatch(/^[\w-]{16,}$/);
   });
 
+  it("R14: an agent's page of metrics shows its own and its engine's series", async () => {
+    await client.audio.transcriptions.create({ model, file: file() });
+    const pages = await Promise.all(
+      running.stack.pools.map(async ({ name }) => {
+        const answer = await fetch(`http://127.0.0.1:${running.stack.ports[`agent-${name}`]}/metrics`);
+        return answer.text();
+      }),
+    );
+    for (const page of pages) expect(page).toMatch(/^auricle_agent_\w+/m);
+    const served = pages.map(
+      (page) => /^nv_inference_request_success\{.*model="asr_inference".*\} (\d+)/m.exec(page)?.[1],
+    );
+    expect(served.some((count) => Number(count) > 0)).toBe(true);
+  });
+
   it('logs neither words nor tokens', () => {
     const logs = running.logs();
     expect(logs.length).toBeGreaterThan(0);

@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { announce } from '../../infra/local/announce.ts';
+import { clips } from './clips.ts';
 import { type Running, run } from './running.ts';
 
 // Every example of the README that talks to a running stack is run here, and what it prints is compared with what the
@@ -74,6 +76,22 @@ describe('the README says what was measured', () => {
     const [number = '', percent] = printed.split(' ');
     const decimals = number.split('.')[1]?.length ?? 0;
     expect(number).toBe((percent ? value * 100 : value).toFixed(decimals));
+  });
+});
+
+describe('C10 npm start prints a command', () => {
+  it('that works when it is pasted', () => {
+    const printed = announce(running.stack);
+    expect(printed).toContain(running.stack.url);
+    expect(printed).toContain(running.stack.tokenFile);
+    const command = /^ {2}curl .*\\\n.*$/m.exec(printed)?.[0] ?? '';
+    const answer = execFileSync('bash', ['-ec', command], {
+      cwd: root,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const clip = clips.find(({ file }) => command.includes(file));
+    expect(JSON.parse(answer)).toMatchObject({ text: clip?.text });
   });
 });
 
