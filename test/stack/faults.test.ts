@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { clipBytes, clipLike, wav } from './clips.ts';
+import { wav } from '../wav.ts';
+import { clipBytes, clipLike } from './clips.ts';
 import { type Running, run } from './running.ts';
 
 let running: Running;

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { PartName } from '../../infra/local/part.ts';
-import { clipBytes, clipLike, wav } from './clips.ts';
+import { wav } from '../wav.ts';
+import { clipBytes, clipLike } from './clips.ts';
 import { type Running, run } from './running.ts';
 
 // A recording of 100 MB that is mostly silence: bytes to carry, few words to recognise.

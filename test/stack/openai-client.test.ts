@@ -2,6 +2,7 @@ import { createReadStream, statSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import OpenAI, { toFile } from 'openai';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { wav } from '../wav.ts';
 import { clipBytes, clipLike, clipPath, clips } from './clips.ts';
 import { type Running, run } from './running.ts';
 
@@ -121,7 +122,6 @@ describe('C1 C10 R1 the unmodified openai client transcribes', () => {
   });
 
   it('silence as an empty transcript', async () => {
-    const { wav } = await import('./clips.ts');
     const silence = await toFile(wav(new Int16Array(16_000)), 'silence.wav');
     const answer = await client.audio.transcriptions.create({ file: silence, model });
     expect(answer.text).toBe('');

@@ -1,22 +1,12 @@
-/** A WAV file of 16-bit mono samples. `dataBytes` lies about the length. */
+import { wav } from '../../wav.ts';
+
+/** A WAV file of samples from -1 to 1. `dataBytes` lies about the length. */
 export function wavFile(samples: Float32Array, rate = 16_000, dataBytes = samples.length * 2): Uint8Array {
-  const bytes = new Uint8Array(44 + samples.length * 2);
-  const view = new DataView(bytes.buffer);
-  const ascii = (at: number, text: string) => bytes.set(new TextEncoder().encode(text), at);
-  ascii(0, 'RIFF');
-  view.setUint32(4, 36 + dataBytes, true);
-  ascii(8, 'WAVEfmt ');
-  view.setUint32(16, 16, true);
-  view.setUint16(20, 1, true);
-  view.setUint16(22, 1, true);
-  view.setUint32(24, rate, true);
-  view.setUint32(28, rate * 2, true);
-  view.setUint16(32, 2, true);
-  view.setUint16(34, 16, true);
-  ascii(36, 'data');
-  view.setUint32(40, dataBytes, true);
-  for (const [i, sample] of samples.entries()) view.setInt16(44 + i * 2, Math.round(sample * 32_767), true);
-  return bytes;
+  return wav(
+    Int16Array.from(samples, (sample) => Math.round(sample * 32_767)),
+    rate,
+    dataBytes,
+  );
 }
 
 const crcOf = (bytes: readonly number[], bits: 8 | 16, polynomial: number) =>
