@@ -5,15 +5,24 @@ import { errors, identified, transcriptionRefusals } from './refusals.ts';
 export function paths() {
   return {
     '/healthz': {
-      get: { summary: 'The edge is up', security: [], responses: { ...success('Up', json('Health')), ...errors([]) } },
+      get: {
+        operationId: 'health',
+        summary: 'The edge is up',
+        security: [],
+        responses: { ...success('Up', json('Health')), ...errors([]) },
+      },
     },
     '/v1/audio/transcriptions': {
       post: {
+        operationId: 'transcribe',
         summary: 'The words of a recording',
         parameters: [
           query('model', 'The same as the field `model`; spares the edge from looking for it in the body.'),
           query('language', 'The same as the field `language`.'),
-          hint('x-auricle-model', 'The same as the field `model`; needed by large bodies that do not start with it.'),
+          hint(
+            'x-auricle-model',
+            'The same as the field `model`; needed, here or in the query, by large bodies that do not start with it.',
+          ),
           hint('x-auricle-language', 'The same as the field `language`.'),
           hint(
             'x-auricle-class',
@@ -34,7 +43,12 @@ export function paths() {
             'text/plain': { schema: { type: 'string' } },
             'application/x-subrip': { schema: { type: 'string' } },
             'text/vtt': { schema: { type: 'string' } },
-            'text/event-stream': { schema: { type: 'string' } },
+            'text/event-stream': {
+              schema: {
+                type: 'string',
+                description: 'Frames `transcript.text.delta` and `transcript.text.done` of OpenAI, then `[DONE]`.',
+              },
+            },
           }),
           ...errors(transcriptionRefusals),
         },
@@ -42,12 +56,14 @@ export function paths() {
     },
     '/v1/models': {
       get: {
+        operationId: 'listModels',
         summary: 'The models that can be used now',
         responses: { ...success('Models', json('ModelList')), ...errors(identified) },
       },
     },
     '/v1/models/{name}': {
       get: {
+        operationId: 'getModel',
         summary: 'One model',
         parameters: [{ name: 'name', in: 'path', required: true, schema: { type: 'string' } }],
         responses: { ...success('The model', json('Model')), ...errors([...identified, 'model_unknown']) },
@@ -55,6 +71,7 @@ export function paths() {
     },
     '/v1/openapi.json': {
       get: {
+        operationId: 'getOpenapi',
         summary: 'This description',
         security: [],
         responses: { ...success('OpenAPI 3.1', { 'application/json': { schema: { type: 'object' } } }), ...errors([]) },
@@ -62,12 +79,14 @@ export function paths() {
     },
     '/v1/pools': {
       get: {
+        operationId: 'listPools',
         summary: 'The agents, those that went lately included',
         responses: { ...success('Agents', json('PoolList')), ...errors(identified) },
       },
     },
     '/v1/pools/heartbeat': {
       get: {
+        operationId: 'joinRoster',
         summary: 'WebSocket of an agent',
         responses: {
           '101': { description: 'Switched to WebSocket' },
@@ -77,6 +96,7 @@ export function paths() {
     },
     '/v1/audit/outbox': {
       get: {
+        operationId: 'readAuditOutbox',
         summary: 'Audit events not yet taken over by the log',
         description: 'The scope `audit` opens those of the own tenant, `operate` those of every tenant and roster.',
         parameters: [

@@ -214,7 +214,7 @@ describe('C10 the description of the interface', () => {
     const text = await answer.text();
     const document = JSON.parse(text) as {
       openapi: string;
-      paths: Record<string, Record<string, unknown>>;
+      paths: Record<string, Record<string, { operationId?: string }>>;
       components: { schemas: Record<string, unknown> };
     };
     expect(document.openapi).toBe('3.1.0');
@@ -226,6 +226,10 @@ describe('C10 the description of the interface', () => {
           .sort(),
       );
     }
+    // Generators of clients name their methods by it.
+    const names = Object.values(document.paths).flatMap((path) => Object.values(path).map((one) => one.operationId));
+    expect(names).not.toContain(undefined);
+    expect(new Set(names).size).toBe(names.length);
     const form = document.components.schemas.TranscriptionRequest as {
       properties: Record<string, { format?: string }>;
       required: string[];
