@@ -1,6 +1,9 @@
 // Ports of the parts. Each is chosen once per run and kept across restarts, so that a part that comes back is found
 // where it was and no other part has to be told.
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
 
 export const HOST = '127.0.0.1';
 
@@ -17,13 +20,52 @@ export async function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** `count` different free ports. The starting point is random, so that two stacks starting together seldom meet. */
+/** One file a port, with the process it is meant for: a part may listen only seconds after its port was chosen. */
+const CLAIMS = path.join(os.tmpdir(), 'auricle-ports');
+const own = new Set<string>();
+
+function dropClaims(): void {
+  for (const file of own) rmSync(file, { force: true });
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** Keeps other stacks of this machine from choosing the port while this process lives. False when one of them has it. */
+function claim(port: number): boolean {
+  mkdirSync(CLAIMS, { recursive: true });
+  const file = path.join(CLAIMS, String(port));
+  try {
+    const holder = Number(readFileSync(file, 'utf8'));
+    if (isAlive(holder)) return false;
+    // Whoever moves the file of a dead process away may have the port; the others find nothing to move.
+    renameSync(file, `${file}.${process.pid}`);
+    rmSync(`${file}.${process.pid}`);
+  } catch {
+    // Nobody has claimed it, or another process was faster, which the next line finds out.
+  }
+  try {
+    writeFileSync(file, String(process.pid), { flag: 'wx' });
+  } catch {
+    return false;
+  }
+  if (own.size === 0) process.once('exit', dropClaims);
+  own.add(file);
+  return true;
+}
+
+/** `count` different ports that are free and that no other stack of this machine has chosen. */
 export async function choosePorts(count: number, random: () => number = Math.random): Promise<number[]> {
   const chosen: number[] = [];
   const start = Math.floor(random() * COUNT);
   for (let step = 0; step < COUNT && chosen.length < count; step += 1) {
     const port = LOWEST + ((start + step * 7) % COUNT);
-    if (await isFree(port)) chosen.push(port);
+    if (claim(port) && (await isFree(port))) chosen.push(port);
   }
   if (chosen.length < count) throw new Error(`no ${count} free ports between ${LOWEST} and ${LOWEST + COUNT}`);
   return chosen;
