@@ -14,5 +14,3 @@ export const limits = {
   ...tenantLimits,
   ...engineLimits,
 } as const;
-
-export type LimitName = keyof typeof limits;

@@ -11,5 +11,3 @@ export const errorBody = z.object({
     code: z.enum(Object.keys(refusals) as [Reason, ...Reason[]]),
   }),
 });
-
-export type ErrorBody = z.infer<typeof errorBody>;
