@@ -1,6 +1,24 @@
 import { limits } from '../shared/limits.ts';
 import { late, type Surroundings } from './clock.ts';
 
+/** A body before anything was read of it. */
+export interface Upload {
+  /** Bytes that it has, when the caller said so. */
+  readonly length: number | undefined;
+  readonly stream: () => ReadableStream<Uint8Array> | null;
+  /** All of it at once; not together with `stream`. */
+  readonly whole: () => Promise<ArrayBuffer>;
+}
+
+export function uploadOf(request: Request): Upload {
+  const length = request.headers.get('content-length');
+  return {
+    length: length === null ? undefined : Number(length),
+    stream: () => request.body,
+    whole: () => request.arrayBuffer(),
+  };
+}
+
 /** A body that is read piece by piece. */
 export interface Source {
   /** The next bytes, `undefined` at the end. With `spare` they may lie in that memory, which is then no longer its own. */
@@ -8,8 +26,11 @@ export interface Source {
   cancel(): Promise<void>;
 }
 
-/** Bodies from the network are byte streams: read into large buffers, they come in a tenth of the pieces. */
-export function openSource(stream: ReadableStream<Uint8Array>): Source {
+/**
+ * Bodies from the network are byte streams: read into large buffers, they come in a tenth of the pieces. `atLeast`:
+ * bytes worth waiting for in one read, unless the body ends before.
+ */
+export function openSource(stream: ReadableStream<Uint8Array>, atLeast: number = limits.bodyReadBytes.value): Source {
   let bytes: ReadableStreamBYOBReader;
   try {
     bytes = stream.getReader({ mode: 'byob' });
@@ -23,7 +44,7 @@ export function openSource(stream: ReadableStream<Uint8Array>): Source {
       const { done, value } = await bytes.read(
         new Uint8Array(spare ?? new ArrayBuffer(limits.sealSegmentBytes.value)),
         {
-          min: limits.bodyReadBytes.value,
+          min: atLeast,
         },
       );
       if (!value || (done && value.byteLength === 0)) return undefined;

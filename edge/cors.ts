@@ -5,6 +5,7 @@
 const ALLOW_HEADERS = [
   'authorization',
   'content-type',
+  'openai-beta',
   'openai-organization',
   'openai-project',
   ...['arch', 'lang', 'os', 'package-version', 'retry-count', 'runtime', 'runtime-version', 'timeout'].map(
@@ -13,11 +14,15 @@ const ALLOW_HEADERS = [
   'x-auricle-model',
   'x-auricle-language',
   'x-auricle-class',
+  'x-auricle-sequence',
+  'x-auricle-upload',
+  'inference-header-content-length',
   'x-deepgram-session-id',
   ...['language', 'runtime', 'runtime-version', 'sdk-name', 'sdk-version'].map((name) => `x-fern-${name}`),
 ].join(', ');
 
-const EXPOSE_HEADERS = 'x-request-id, retry-after, retry-after-ms, x-should-retry, www-authenticate, allow';
+const EXPOSE_HEADERS =
+  'x-request-id, retry-after, retry-after-ms, x-should-retry, www-authenticate, allow, inference-header-content-length, dg-request-id, dg-error';
 
 /** Seconds a browser may remember the answer to a preflight; browsers cap it themselves (Chromium at two hours). */
 const PREFLIGHT_SECONDS = 7_200;

@@ -1,11 +1,17 @@
 import { z } from 'zod';
+import { recordingAnswer } from '../shared/speech/deepgram-answer.ts';
 import { transcription, verboseTranscription } from '../shared/speech/openai-answer.ts';
 import { errorBody } from '../shared/speech/openai-error.ts';
 import { repeatedFields, transcriptionFields } from '../shared/speech/openai-form.ts';
 import { outboxPage } from './audit/outbox.ts';
+import { deepgramError } from './dialect/deepgram-refuse.ts';
+import { clientSecretAnswer, clientSecretBody, grantAnswer, grantBody } from './dialect/issue-tokens.ts';
 import { listedModel } from './models.ts';
 import { paths } from './openapi/paths.ts';
 import { listedPool } from './operate.ts';
+import { uploadBody } from './upload/ask.ts';
+import { replayedJobs } from './upload/replay-jobs.ts';
+import { grantedUpload, listedUploads, uploadStatus } from './upload/tell.ts';
 
 /** JSON Schema of what a caller may send: 2020-12, which OpenAPI 3.1 uses as it is. */
 const input = (schema: z.ZodType) => strip(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
@@ -58,7 +64,18 @@ function describe() {
         ModelList: list(listedModel),
         PoolList: list(listedPool),
         OutboxPage: output(outboxPage),
+        UploadRequest: input(uploadBody),
+        UploadGrant: output(grantedUpload),
+        Upload: output(uploadStatus),
+        ReplayedJobs: output(replayedJobs),
+        UploadList: output(listedUploads),
         Error: output(errorBody),
+        GrantRequest: input(grantBody),
+        Grant: output(grantAnswer),
+        ClientSecretRequest: input(clientSecretBody),
+        ClientSecret: output(clientSecretAnswer),
+        DeepgramRecording: output(recordingAnswer),
+        DeepgramError: output(deepgramError),
       },
     },
   };

@@ -55,15 +55,26 @@ interface WorkerContext {
 declare var WebSocketPair: new () => { 0: RuntimeSocket; 1: RuntimeSocket };
 
 interface RuntimeSocket {
+  /** `blob` unless set before `accept`. */
+  binaryType: 'blob' | 'arraybuffer';
   accept(): void;
-  send(message: string): void;
+  /** Never says how much was sent already: this runtime has no `bufferedAmount`. */
+  send(message: string | ArrayBufferView): void;
   close(code: number, reason: string): void;
   addEventListener(type: 'message', listener: (event: { data: string | ArrayBuffer }) => void): void;
-  addEventListener(type: 'close' | 'error', listener: () => void): void;
+  addEventListener(type: 'close', listener: (event: { code: number; reason: string }) => void): void;
+  addEventListener(type: 'error', listener: () => void): void;
 }
 
 interface ResponseInit {
-  webSocket?: RuntimeSocket;
+  /** `manual`: the body already is as `content-encoding` says. */
+  encodeBody?: 'automatic' | 'manual';
+  webSocket?: RuntimeSocket | null;
+}
+
+interface Response {
+  /** Of an answer to an upgrade. */
+  readonly webSocket?: RuntimeSocket | null;
 }
 
 /** A transform whose output has a known length, so that the answer carries `content-length`. */
@@ -73,3 +84,11 @@ declare var FixedLengthStream: new (
   readonly readable: ReadableStream<Uint8Array>;
   readonly writable: WritableStream<Uint8Array>;
 };
+
+interface Request {
+  /** What Cloudflare knows of the caller; absent where it is not in front. */
+  readonly cf?: {
+    /** `accept-encoding` as the caller sent it. */
+    readonly clientAcceptEncoding?: string;
+  };
+}

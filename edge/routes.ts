@@ -1,10 +1,14 @@
-import { Hono } from 'hono';
+import { type Context, Hono } from 'hono';
 import { refuse } from '../shared/refusal.ts';
+import { newId } from './audit/mint.ts';
 import { Recorder } from './audit/record.ts';
 import { logBug } from './bug.ts';
-import { realSurroundings } from './clock.ts';
+import { requestSurroundings } from './clock.ts';
 import type { RequestContext } from './context.ts';
 import { answerPreflight, setCors } from './cors.ts';
+import { answerClientSecret, answerGrant, answerTranscriptionSession } from './dialect/issue-tokens.ts';
+import { openListen, openRealtime } from './dialect/open-live.ts';
+import { answerKserve } from './kserve/answer-kserve.ts';
 import { linger } from './linger.ts';
 import { listModels, showModel } from './models.ts';
 import { describeApi } from './openapi.ts';
@@ -12,6 +16,13 @@ import { joinRoster, listPools, readOutbox } from './operate.ts';
 import { refuseWith } from './refuse.ts';
 import { type Bindings, readSettings } from './settings.ts';
 import { transcribe } from './short/transcribe.ts';
+import { transcribeRecording } from './short/transcribe-recording.ts';
+import { serveStream } from './stream/serve.ts';
+import { createUpload } from './upload/create-upload.ts';
+import { followUpload } from './upload/follow-upload.ts';
+import { deleteUpload, listUploads, rerunUpload, showUpload } from './upload/look-at-uploads.ts';
+import { readTranscript } from './upload/read-transcript.ts';
+import { replayJobs } from './upload/replay-jobs.ts';
 
 type Answer = (request: Request, context: RequestContext, name: string) => Response | Promise<Response>;
 
@@ -19,49 +30,80 @@ type Answer = (request: Request, context: RequestContext, name: string) => Respo
 export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> = {
   '/healthz': { GET: () => Response.json({ status: 'ok' }) },
   '/v1/audio/transcriptions': { POST: transcribe },
+  '/v1/auth/grant': { POST: answerGrant },
+  '/v1/listen': { GET: openListen, POST: transcribeRecording },
+  '/v1/realtime': { GET: openRealtime },
+  '/v1/realtime/client_secrets': { POST: answerClientSecret },
+  '/v1/realtime/transcription_sessions': { POST: answerTranscriptionSession },
   '/v1/models': { GET: listModels },
   '/v1/models/:name': { GET: showModel },
   '/v1/openapi.json': { GET: () => describeApi() },
+  '/v1/stream': { GET: serveStream },
+  '/v1/jobs/replay': { POST: replayJobs },
+  '/v1/uploads': { GET: listUploads, POST: createUpload },
+  '/v1/uploads/:name': { GET: showUpload, DELETE: deleteUpload },
+  '/v1/uploads/:name/events': { GET: followUpload },
+  '/v1/uploads/:name/rerun': { POST: rerunUpload },
+  '/v1/uploads/:name/transcript': { GET: readTranscript },
   '/v1/pools': { GET: listPools },
   '/v1/pools/heartbeat': { GET: joinRoster },
   '/v1/audit/outbox': { GET: readOutbox },
 };
 
-export const app = new Hono<{ Bindings: Bindings; Variables: { requestId: string } }>();
+interface Env {
+  Bindings: Bindings;
+}
 
-app.use(async (c, next) => {
-  const id = crypto.randomUUID();
-  c.set('requestId', id);
-  await next();
-  // The answer to an upgrade belongs to the runtime.
-  if (c.res.status === 101) return;
-  c.res.headers.set('x-request-id', id);
-  setCors(c.res.headers);
-});
+export const app = new Hono<Env>();
 
 for (const [path, answers] of Object.entries(routes)) {
   const allow = [...Object.keys(answers), 'OPTIONS'];
-  for (const [method, answer] of Object.entries(answers)) {
-    app.on(method, path, async (c) => {
-      const context = makeContext(c.get('requestId'), c.env, (work) => c.executionCtx.waitUntil(work));
-      const response = await answer(c.req.raw, context, c.req.param('name') ?? '');
-      return linger(c.req.raw, response, context);
-    });
-  }
-  app.options(path, (c) => answerPreflight(c.req.raw, allow));
-  app.all(path, () => refuseWith(refuse('method_wrong', { allow: allow.join(', ') })));
+  for (const [method, answer] of Object.entries(answers)) app.on(method, path, serve(answer, path.includes(':name')));
+  app.options(
+    path,
+    serve((request) => answerPreflight(request, allow)),
+  );
+  app.all(
+    path,
+    serve(() => refuseWith(refuse('method_wrong', { allow: allow.join(', ') }))),
+  );
+}
+
+// A protocol of its own, which says of itself what it has.
+for (const path of ['/v2', '/v2/*']) {
+  app.options(
+    path,
+    serve((request) => answerPreflight(request, ['GET', 'POST', 'OPTIONS'])),
+  );
+  app.all(path, serve(answerKserve));
+}
+
+app.notFound(serve(() => refuseWith(refuse('route_unknown'))));
+
+/** What all answers have in common. One function and no middleware: hono then calls it without a chain of promises. */
+function serve(answer: Answer, named = false): (c: Context<Env>) => Promise<Response> {
+  return async (c) => {
+    const id = newId(Date.now());
+    const request = c.req.raw;
+    let response: Response;
+    try {
+      const context = makeContext(id, c.env, (work) => c.executionCtx.waitUntil(work));
+      response = linger(request, await answer(request, context, named ? (c.req.param('name') ?? '') : ''), context);
+    } catch (error) {
+      logBug(id, error);
+      response = refuseWith(refuse('internal'));
+    }
+    // The answer to an upgrade belongs to the runtime.
+    if (response.status === 101) return response;
+    response.headers.set('x-request-id', id);
+    setCors(response.headers);
+    return response;
+  };
 }
 
 function makeContext(id: string, env: Bindings, waitUntil: RequestContext['waitUntil']): RequestContext {
   const settings = readSettings(env);
-  const surroundings = realSurroundings;
+  const surroundings = requestSurroundings();
   const recorder = new Recorder(env.GATE, settings.zones, surroundings, waitUntil);
   return { id, env, settings, surroundings, recorder, waitUntil, discardBody: undefined };
 }
-
-app.notFound(() => refuseWith(refuse('route_unknown')));
-
-app.onError((error, c) => {
-  logBug(c.get('requestId'), error);
-  return refuseWith(refuse('internal'));
-});

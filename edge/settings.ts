@@ -1,5 +1,6 @@
 import type { JWK } from 'jose';
 import { z } from 'zod';
+import { jsonText } from '../shared/json-text.ts';
 import { type AttestationPolicy, attestationPolicy } from '../shared/seal/attestation-policy.ts';
 import type { Roster } from './pool/roster.ts';
 import type { Gate } from './tenant/gate.ts';
@@ -8,11 +9,15 @@ import type { Gate } from './tenant/gate.ts';
 export interface Bindings {
   readonly GATE: ObjectNamespace<Pick<Gate, 'apply' | 'outbox'>>;
   readonly ROSTER: ObjectNamespace<Pick<Roster, 'snapshot' | 'outbox' | 'record'>>;
+  /** Live sessions, spoken to over `fetch` only. */
+  readonly STREAM: ObjectNamespace<object>;
   readonly ISSUERS: string;
   readonly ATTESTATION: string;
   readonly TICKET_KEY: string;
+  readonly GRANT_KEY?: string | undefined;
   readonly ZONES: string;
   readonly MODE: string;
+  readonly BACK_OFFICES?: string | undefined;
 }
 
 const looseKey = z.looseObject({ kty: z.string(), kid: z.string().optional() });
@@ -37,29 +42,21 @@ const issuer = z
   })
   .refine((value) => (value.jwks === undefined) !== (value.jwksUrl === undefined), 'needs jwks or jwksUrl, not both');
 
-/** Text bindings that hold JSON. */
-const json = <T extends z.ZodType>(schema: T) =>
-  z
-    .string()
-    .transform((text, context): unknown => {
-      try {
-        return JSON.parse(text);
-      } catch {
-        context.addIssue('is not JSON');
-        return z.NEVER;
-      }
-    })
-    .pipe(schema);
+const privateKey = jwk.refine((key) => typeof key.d === 'string' && key.kty === 'EC', 'must be a private EC key');
 
 const settings = z.object({
   /** Who issues access tokens, and how they are checked. */
-  ISSUERS: json(z.array(issuer).min(1)),
+  ISSUERS: jsonText(z.array(issuer).min(1)),
   /** Who attests agents, and what must be attested. */
-  ATTESTATION: json(attestationPolicy),
+  ATTESTATION: jsonText(attestationPolicy),
   /** Private ES256 key, JWK with `kid`, that signs tickets for agents. A secret. */
-  TICKET_KEY: json(jwk.refine((key) => typeof key.d === 'string' && key.kty === 'EC', 'must be a private EC key')),
+  TICKET_KEY: jsonText(privateKey),
+  /** Private ES256 key, JWK, that signs short-lived tokens for phones and browsers. A secret; without it none are issued. */
+  GRANT_KEY: jsonText(privateKey).optional(),
   /** Residency zones served here; each has a roster of its own. */
-  ZONES: json(z.array(z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/)).min(1)),
+  ZONES: jsonText(z.array(z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/)).min(1)),
+  /** Zone → base URL of the functions that take its uploads; without it there are none. */
+  BACK_OFFICES: jsonText(z.record(z.string(), z.url({ protocol: /^https?$/ }))).optional(),
   /** `development` also trusts self-issued attestations and plain-HTTP agents. */
   MODE: z.enum(['development', 'production']),
 });
@@ -70,28 +67,45 @@ export interface Settings {
   readonly issuers: readonly Issuer[];
   readonly attestation: AttestationPolicy;
   readonly ticketKey: JWK;
+  readonly grantKey: JWK | undefined;
   readonly zones: readonly string[];
+  /** Zone → base URL of its functions, without a slash at the end. */
+  readonly backOffices: ReadonlyMap<string, string>;
   readonly mode: 'development' | 'production';
 }
 
-type TextBindings = Pick<Bindings, 'ISSUERS' | 'ATTESTATION' | 'TICKET_KEY' | 'ZONES' | 'MODE'>;
+type TextBindings = Pick<
+  Bindings,
+  'ISSUERS' | 'ATTESTATION' | 'TICKET_KEY' | 'GRANT_KEY' | 'ZONES' | 'MODE' | 'BACK_OFFICES'
+>;
 
 const parsed = new WeakMap<TextBindings, Settings>();
+
+/** `iss` and `aud` of tokens that the edge issues itself. */
+export const GRANTS = { issuer: 'urn:auricle:grant', audience: 'auricle' } as const;
+
+/** The edge believes its own short-lived tokens as it does those of any issuer: by their public key. */
+function issuerOf({ kty, crv, x, y, kid }: JWK): Issuer {
+  const key = { kty, crv, x, y, ...(kid !== undefined && { kid }) } as JWK;
+  return { ...GRANTS, jwks: { keys: [key] }, algorithms: ['ES256'] };
+}
 
 /** The settings of this isolate. Throws on wrong ones: a front door that misreads its locks must not open. */
 export function readSettings(env: TextBindings): Settings {
   const known = parsed.get(env);
   if (known) return known;
-  const { ISSUERS, ATTESTATION, TICKET_KEY, ZONES, MODE } = env;
-  const result = settings.safeParse({ ISSUERS, ATTESTATION, TICKET_KEY, ZONES, MODE });
+  const { ISSUERS, ATTESTATION, TICKET_KEY, GRANT_KEY, ZONES, MODE, BACK_OFFICES } = env;
+  const result = settings.safeParse({ ISSUERS, ATTESTATION, TICKET_KEY, GRANT_KEY, ZONES, MODE, BACK_OFFICES });
   if (!result.success) throw new Error(`settings: ${z.prettifyError(result.error)}`);
   const { data } = result;
   const value: Settings = {
-    issuers: data.ISSUERS,
+    issuers: [...data.ISSUERS, ...(data.GRANT_KEY ? [issuerOf(data.GRANT_KEY)] : [])],
     // Both must agree before anything self-issued is believed.
     attestation: { ...data.ATTESTATION, development: data.ATTESTATION.development && data.MODE === 'development' },
     ticketKey: data.TICKET_KEY,
+    grantKey: data.GRANT_KEY,
     zones: data.ZONES,
+    backOffices: new Map(Object.entries(data.BACK_OFFICES ?? {}).map(([zone, url]) => [zone, url.replace(/\/$/, '')])),
     mode: data.MODE,
   };
   parsed.set(env, value);

@@ -1,26 +1,65 @@
+import type { JSONWebKeySet } from 'jose';
 import { z } from 'zod';
+import { jsonText } from '../shared/json-text.ts';
+import { attestationPolicy } from '../shared/seal/attestation-policy.ts';
+import { zoneKeys } from '../shared/seal/zone-key.ts';
+import { zoneName } from '../shared/upload/job.ts';
+
+const keySet = z.custom<JSONWebKeySet>(
+  (value) => z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) }).safeParse(value).success,
+  'must be a JSON Web Key Set',
+);
+
+const issuer = z.object({
+  /** `iss` and `aud` of the tokens, compared exactly. */
+  issuer: z.string().min(1),
+  audience: z.string().min(1),
+  jwks: keySet,
+  algorithms: z
+    .array(z.enum(['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA', 'Ed25519']))
+    .min(1)
+    .default(['ES256']),
+});
 
 /** Everything the functions are told from outside. The only reader of the environment. */
 const settings = z.object({
-  /** Connection string of the storage account that holds uploads, outcomes and the record. */
+  /** Connection string of the storage account that holds uploads, outcomes, their rows and their notices. */
   STORAGE_CONNECTION: z.string().min(1),
   /** Where SQS answers. Left out in the cloud, where the region alone says it. */
   SQS_ENDPOINT: z.url().optional(),
-  /** Region of the job queue. */
+  /** Region of the job queues. */
   SQS_REGION: z.string().min(1),
-  /** Name of the queue that agents take jobs from, and of the one for jobs that nobody could finish. */
+  /** What the names of the queues begin with: `jobs-eu`, and `jobs-eu-dlq` for jobs that nobody could finish. */
   JOBS_QUEUE: z.string().min(1).default('jobs'),
-  JOBS_DEAD_QUEUE: z.string().min(1).default('jobs-dlq'),
+  /** Residency zones, each with a queue of its own. */
+  ZONES: jsonText(z.array(zoneName).min(1)).default(['eu', 'us']),
+  /** By zone, the public keys that files are sealed to, the newest first. A zone without one takes no uploads. */
+  ZONE_KEYS: jsonText(zoneKeys).default({}),
+  /** Public keys of the edge (JWKS): what it asks is signed. Without them nobody may ask. */
+  EDGE_KEYS: jsonText(keySet).optional(),
+  /** Who issues pool tokens. */
+  ISSUERS: jsonText(z.array(issuer).min(1)).optional(),
+  /** Who attests agents, and what must be attested. */
+  ATTESTATION: jsonText(attestationPolicy).optional(),
+  /** 32 bytes in base64, from which each tenant's secret for notices is made. A secret; without it none are sent. */
+  WEBHOOK_KEY: z.base64().min(40).optional(),
+  /** `development` also trusts self-issued attestations, and sends notices to this machine and over plain HTTP. */
+  MODE: z.enum(['development', 'production']).default('production'),
 });
 
 export type Settings = z.infer<typeof settings>;
 
 export function readSettings(environment: Record<string, string | undefined>): Settings {
   const parsed = settings.safeParse(environment);
-  if (parsed.success) return parsed.data;
-  // Names only: a value that does not fit may still be a secret.
-  const names = parsed.error.issues.map((issue) => issue.path.join('.')).join(', ');
-  throw new Error(`missing or unusable settings: ${names}`);
+  if (!parsed.success) {
+    // Names only: a value that does not fit may still be a secret.
+    const names = [...new Set(parsed.error.issues.map((issue) => String(issue.path[0])))].join(', ');
+    throw new Error(`missing or unusable settings: ${names}`);
+  }
+  const { data } = parsed;
+  // Both must agree before anything self-issued is believed.
+  const development = data.MODE === 'development' && data.ATTESTATION?.development === true;
+  return { ...data, ...(data.ATTESTATION && { ATTESTATION: { ...data.ATTESTATION, development } }) };
 }
 
 export const currentSettings = (): Settings => readSettings(process.env);

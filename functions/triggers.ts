@@ -1,15 +1,103 @@
 // Every trigger of the back office, on one page. The only file that knows the functions library's `app`.
-import { app } from '@azure/functions';
+import { app, type InvocationContext } from '@azure/functions';
 import { onHealth } from './health/on-health.ts';
 import { currentSettings } from './settings.ts';
-import { openBlobs, openJobs } from './stores.ts';
+import { type BlobReference, registerReferences } from './store/blob-reference.ts';
+import { NOTICES, notice } from './store/notices.ts';
+import { openStores } from './stores.ts';
+import { arrive } from './upload/arrive.ts';
+import { deliver } from './upload/deliver.ts';
+import { onOpenJob, onReplay } from './upload/on-jobs.ts';
+import { onStalled } from './upload/on-timer.ts';
+import * as uploads from './upload/on-uploads.ts';
+import { createPost } from './upload/post.ts';
+import { takeOutcome } from './upload/take-outcome.ts';
 
 const settings = currentSettings();
-const stores = { blobs: openBlobs(settings), jobs: openJobs(settings) };
+const stores = openStores(settings);
+const desk: uploads.Desk = {
+  ...stores,
+  settings,
+  now: () => Date.now(),
+  log: (line) => console.log(JSON.stringify(line)),
+};
+const post = createPost(settings.MODE === 'development');
+registerReferences();
+// A fresh account is ready before its first question. If it cannot be reached now, the health check says so.
+app.hook.appStart(async () => void (await onHealth(stores, (line) => console.error(line))));
+
+const http = { authLevel: 'anonymous' } as const;
+/** Names of blobs, never their bytes; events, never a scan: the plan that scales to zero has no other source. */
+const blob = { connection: 'STORAGE_CONNECTION', source: 'EventGrid', sdkBinding: true } as const;
 
 app.http('health', {
+  ...http,
   route: 'health',
   methods: ['GET'],
-  authLevel: 'anonymous',
   handler: (_request, context) => onHealth(stores, (line) => context.warn(line)),
 });
+
+// By the edge.
+app.http('upload-grant', { ...http, route: 'uploads', methods: ['POST'], handler: uploads.onGrant(desk) });
+app.http('upload-list', { ...http, route: 'uploads/{tenant}', methods: ['GET'], handler: uploads.onList(desk) });
+app.http('upload-see', { ...http, route: 'uploads/{tenant}/{id}', methods: ['GET'], handler: uploads.onSee(desk) });
+app.http('upload-cancel', {
+  ...http,
+  route: 'uploads/{tenant}/{id}',
+  methods: ['DELETE'],
+  handler: uploads.onCancel(desk),
+});
+app.http('upload-events', {
+  ...http,
+  route: 'uploads/{tenant}/{id}/events',
+  methods: ['GET'],
+  handler: uploads.onEvents(desk),
+});
+app.http('upload-rerun', {
+  ...http,
+  route: 'uploads/{tenant}/{id}/rerun',
+  methods: ['POST'],
+  handler: uploads.onRerun(desk),
+});
+app.http('upload-open', {
+  ...http,
+  route: 'uploads/{tenant}/{id}/open',
+  methods: ['POST'],
+  handler: uploads.onOpenTranscript(desk),
+});
+
+// By agents, and by operators through the edge.
+app.http('job-open', {
+  ...http,
+  route: 'jobs/open',
+  methods: ['POST'],
+  handler: (request) => onOpenJob(desk, request),
+});
+app.http('job-replay', {
+  ...http,
+  route: 'jobs/replay',
+  methods: ['POST'],
+  handler: (request) => onReplay(desk, request),
+});
+
+// By storage.
+app.storageBlob('on-upload', {
+  ...blob,
+  path: 'uploads/{name}',
+  handler: (reference: unknown, _context: InvocationContext) => arrive(desk, (reference as BlobReference).name),
+});
+app.storageBlob('on-outcome', {
+  ...blob,
+  path: 'outcomes/{name}',
+  handler: (reference: unknown) => takeOutcome(desk, (reference as BlobReference).name),
+});
+
+// By our own queue.
+app.storageQueue('on-notice', {
+  connection: 'STORAGE_CONNECTION',
+  queueName: NOTICES,
+  handler: (message: unknown) => deliver(desk, post, notice.parse(message)),
+});
+
+// By the clock.
+app.timer('on-stalled', { schedule: '0 * * * * *', handler: () => onStalled(desk) });

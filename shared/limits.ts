@@ -1,8 +1,13 @@
+import { batchLimits } from './limits/batch.ts';
+import { callLimits } from './limits/call.ts';
 import { engineLimits } from './limits/engine.ts';
 import { poolLimits } from './limits/pool.ts';
 import { requestLimits } from './limits/request.ts';
 import { sealLimits } from './limits/seal.ts';
+import { streamLimits } from './limits/stream.ts';
 import { tenantLimits } from './limits/tenant.ts';
+import { uploadLimits } from './limits/upload.ts';
+import { uploadFrontLimits } from './limits/upload-front.ts';
 import { workLimits } from './limits/work.ts';
 
 /** Every bound of the system, by subject. Nothing else in the code decides how much is too much. */
@@ -13,4 +18,9 @@ export const limits = {
   ...workLimits,
   ...tenantLimits,
   ...engineLimits,
+  ...streamLimits,
+  ...callLimits,
+  ...uploadLimits,
+  ...uploadFrontLimits,
+  ...batchLimits,
 } as const;

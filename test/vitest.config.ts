@@ -24,7 +24,16 @@ const node: TestProjectConfiguration = {
     environment: 'node',
     pool: 'forks',
     include: ['test/**/*.test.ts'],
-    exclude: ['test/edge/**', 'test/stack/**', 'test/triton/**', 'test/bench/**', '**/node_modules/**'],
+    exclude: [
+      'test/edge/**',
+      'test/conformance/stream/**',
+      'test/stack/**',
+      'test/fault/**',
+      'test/triton/**',
+      'test/clients/**',
+      'test/bench/**',
+      '**/node_modules/**',
+    ],
     setupFiles: ['test/hermetic.ts'],
   },
 };
@@ -37,7 +46,7 @@ const edge: TestProjectConfiguration = {
       miniflare: { cf: false, bindings: await makeBindings() },
     }),
   ],
-  test: { ...bounded, name: 'edge', root, include: ['test/edge/**/*.test.ts'] },
+  test: { ...bounded, name: 'edge', root, include: ['test/edge/**/*.test.ts', 'test/conformance/stream/**/*.test.ts'] },
 };
 
 // Why: what a client sees, from outside, with every part running. One stack at a time: two would measure each other.
@@ -49,7 +58,7 @@ const stack: TestProjectConfiguration = {
     root,
     environment: 'node',
     pool: 'forks',
-    include: ['test/stack/**/*.test.ts'],
+    include: ['test/stack/**/*.test.ts', 'test/fault/**/*.test.ts'],
     setupFiles: ['test/hermetic.ts'],
     fileParallelism: false,
     // After the others: a stack on a busy machine is slow, and its tests have deadlines.

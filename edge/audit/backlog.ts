@@ -29,7 +29,7 @@ export class Backlog {
 
   keep(name: string, steps: readonly GateStep[]): void {
     // A place that was not kept in time has gone to somebody else.
-    const worth = steps.filter(({ kind, events }) => kind === 'settle' || events.length > 0);
+    const worth = steps.filter((step) => step.kind === 'settle' || eventsIn(step) > 0 || tells(step));
     if (worth.length === 0) return;
     const kept = this.#kept.get(name) ?? { steps: [], lost: 0 };
     if (!this.#kept.has(name)) this.#size += 1;
@@ -63,7 +63,7 @@ export class Backlog {
     const [name, kept] = oldest;
     const step = kept.steps.shift();
     if (step) {
-      kept.lost += step.events.length;
+      kept.lost += eventsIn(step);
       this.#size -= weight(step);
     } else {
       this.#kept.delete(name);
@@ -74,5 +74,13 @@ export class Backlog {
   }
 }
 
+/** A report of something, and not only of a wish. */
+const tells = (step: GateStep): boolean =>
+  step.kind === 'report' && step.report.spent + step.report.ended.length + step.report.audioSeconds > 0;
+
+/** Events that are lost with a step. */
+const eventsIn = (step: GateStep): number =>
+  step.events.length + (step.kind === 'report' ? step.written.reduce((sum, { count }) => sum + count, 0) : 0);
+
 /** A step costs what its events cost, and something without any. */
-const weight = ({ events }: GateStep): number => Math.max(1, events.length);
+const weight = (step: GateStep): number => Math.max(1, eventsIn(step));

@@ -21,9 +21,21 @@ export const outboxPage = z.object({
 });
 export type OutboxPage = z.infer<typeof outboxPage>;
 
+/** Events that come as text: JSON with commas between, nothing around. */
+export interface WrittenEvents {
+  readonly count: number;
+  readonly json: string;
+}
+
+/** One event, or several as text. */
+export type Entry = AuditEvent | WrittenEvents;
+
+export const countOf = (entry: Entry): number => ('json' in entry ? entry.count : 1);
+
 /**
  * Audit events that a Durable Object holds until the log has taken them over. A row that was inserted is durable
- * once the object's answer leaves (the runtime holds answers back until then).
+ * once the object's answer leaves (the runtime holds answers back until then). Events that come together are one row,
+ * `limits.auditRowEvents` of them: a row costs many times what an event does. It has the number of its last event.
  * Written and read by the owning object only. Lost with the object's storage, which a gap in `pseq` shows.
  */
 export class Outbox {
@@ -42,7 +54,7 @@ export class Outbox {
     const meta = sql.exec<{ epoch: string; next: number }>('SELECT epoch, next FROM meta').one();
     this.epoch = meta.epoch;
     this.#next = meta.next;
-    this.#count = sql.exec<{ n: number }>('SELECT count(*) AS n FROM ev').one().n;
+    this.#count = this.#countAll();
   }
 
   /** Whether so many events fit without losing an old one. A strict tenant is refused when they do not. */
@@ -51,60 +63,100 @@ export class Outbox {
   }
 
   /** Adds events, inside the caller's transaction. At the bound the oldest go, and a gap event says so. */
-  add(events: readonly AuditEvent[], now: number): void {
-    for (const event of events) {
-      if (!this.hasRoom(1)) this.#loseOldest(now);
-      this.#insert(event, now);
+  add(entries: readonly Entry[], now: number): void {
+    let row: string[] = [];
+    const flush = () => {
+      if (row.length > 0) this.#insert(row.length, row.join(','), now);
+      row = [];
+    };
+    for (const entry of entries) {
+      if ('json' in entry) {
+        flush();
+        this.#insert(entry.count, entry.json, now);
+      } else if (row.push(bounded(entry)) >= Math.min(limits.auditRowEvents.value, this.#bound)) flush();
     }
+    flush();
     this.#sql.exec('UPDATE meta SET next = ?', this.#next);
   }
 
   page(after: number, limit: number): OutboxPage {
-    const rows = this.#sql
-      .exec<{ pseq: number; body: string; t: number }>(
-        'SELECT pseq, body, t FROM ev WHERE pseq > ? ORDER BY pseq LIMIT ?',
-        after,
-        limit + 1,
-      )
-      .toArray();
-    const shown = rows.slice(0, limit).map(({ pseq, body, t }) => ({ pseq, t, event: JSON.parse(body) as unknown }));
+    const rows = this.#sql.exec<Row>(
+      'SELECT pseq, body, t FROM ev WHERE pseq > ? ORDER BY pseq LIMIT ?',
+      after,
+      limit + 1,
+    );
+    const found: OutboxPage['rows'] = [];
+    for (const { pseq, body, t } of rows) {
+      const events = eventsOf(body);
+      const first = pseq - events.length + 1;
+      for (const [at, event] of events.entries()) if (first + at > after) found.push({ pseq: first + at, t, event });
+      if (found.length > limit) break;
+    }
+    const shown = found.slice(0, limit);
     const last = shown.at(-1);
-    return { epoch: this.epoch, rows: shown, ...(rows.length > limit && last && { next: last.pseq }) };
+    return { epoch: this.epoch, rows: shown, ...(found.length > limit && last && { next: last.pseq }) };
   }
 
-  #insert(event: AuditEvent, now: number): void {
-    this.#sql.exec('INSERT INTO ev VALUES (?, ?, ?)', this.#next, bounded(event), now);
-    this.#next += 1;
-    this.#count += 1;
+  #insert(count: number, json: string, now: number): void {
+    if (!this.hasRoom(count)) this.#loseOldest(count, now);
+    this.#put(count, json, now);
   }
 
-  /** A hundredth at a time, so that a full outbox does not write one gap for each event. */
-  #loseOldest(now: number): void {
-    const share = Math.max(2, Math.ceil(this.#bound / 100));
-    const lost = this.#sql
-      .exec<{ pseq: number }>(
-        'DELETE FROM ev WHERE pseq IN (SELECT pseq FROM ev ORDER BY pseq LIMIT ?) RETURNING pseq',
-        share,
-      )
-      .toArray()
-      .map(({ pseq }) => pseq);
-    this.#count -= lost.length;
-    const [from, to] = [Math.min(...lost), Math.max(...lost)];
+  #put(count: number, json: string, now: number): void {
+    this.#next += count;
+    this.#count += count;
+    this.#sql.exec('INSERT INTO ev VALUES (?, ?, ?)', this.#next - 1, count === 1 ? json : `[${json}]`, now);
+  }
+
+  /** A hundredth at a time and whole rows, so that a full outbox does not write one gap for each event. */
+  #loseOldest(room: number, now: number): void {
+    const share = Math.max(1 + room, Math.ceil(this.#bound / 100));
+    const [from, rows] = [
+      this.#next - this.#count,
+      this.#sql.exec<Row>('SELECT * FROM ev ORDER BY pseq LIMIT ?', share),
+    ];
+    let to = from - 1;
+    for (const { pseq } of rows) {
+      to = pseq;
+      if (to - from + 1 >= share) break;
+    }
+    const lost = to - from + 1;
+    this.#sql.exec('DELETE FROM ev WHERE pseq <= ?', to);
+    this.#count -= lost;
     const id = eventId(now, crypto.getRandomValues(new Uint8Array(10)));
-    this.#insert({ v: 1, type: 'gap', id, at: now, producer: 'edge', lost: lost.length, from, to }, now);
+    this.#put(1, bounded({ v: 1, type: 'gap', id, at: now, producer: 'edge', lost, from, to }), now);
   }
 
   /** After a failed transaction: what was counted in memory may not have happened. */
   reload(): void {
     this.#next = this.#sql.exec<{ next: number }>('SELECT next FROM meta').one().next;
-    this.#count = this.#sql.exec<{ n: number }>('SELECT count(*) AS n FROM ev').one().n;
+    this.#count = this.#countAll();
   }
+
+  /** Numbers have no holes, so the oldest one tells. */
+  #countAll(): number {
+    const [oldest] = this.#sql.exec<Row>('SELECT pseq, body, t FROM ev ORDER BY pseq LIMIT 1').toArray();
+    return oldest ? this.#next - (oldest.pseq - eventsOf(oldest.body).length + 1) : 0;
+  }
+}
+
+type Row = {
+  pseq: number;
+  body: string;
+  t: number;
+};
+
+function eventsOf(body: string): unknown[] {
+  const value: unknown = JSON.parse(body);
+  return Array.isArray(value) ? value : [value];
 }
 
 /** An event over the size of a leaf is a bug somewhere; its digest keeps the record whole and shows the bug. */
 function bounded(event: AuditEvent): string {
   const body = JSON.stringify(event);
-  if (Buffer.byteLength(body) <= limits.auditEventBytes.value) return body;
+  // A character is at most three bytes.
+  const { value: most } = limits.auditEventBytes;
+  if (body.length * 3 <= most || Buffer.byteLength(body) <= most) return body;
   const { v, type, id, at, producer } = event;
   const digest = createHash('sha256').update(body).digest('hex');
   return JSON.stringify({ v, type, id, at, producer, oversize: `sha256:${digest}` });

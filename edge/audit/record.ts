@@ -1,8 +1,11 @@
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
+import type { Work } from '../../shared/tenant/allowance.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
 import { late, type Surroundings, within } from '../clock.ts';
 import type { Bindings } from '../settings.ts';
 import type { GateAnswer, GateStep } from '../tenant/gate.ts';
+import { Reserves } from '../tenant/reserves.ts';
 import { Backlog } from './backlog.ts';
 import { type AuditDraft, mint, type Typed } from './mint.ts';
 
@@ -23,6 +26,9 @@ export function gateName({ tenant, zones }: Owner, served: readonly string[]): s
 /** Steps that nobody waits for: they go along with the next call to their gate. Plain data only. */
 const queues = new Map<string, GateStep[]>();
 
+/** Places that this isolate holds in advance. */
+const reserves = new Reserves();
+
 /** Steps whose gate could not be reached, kept by this isolate for the next chance. */
 const backlog = new Backlog();
 
@@ -38,6 +44,7 @@ export class Recorder {
   readonly #served: readonly string[];
   readonly #surroundings: Surroundings;
   readonly #waitUntil: (work: Promise<unknown>) => void;
+  #named: { readonly owner: Owner; readonly name: string } | undefined;
 
   constructor(
     gates: Bindings['GATE'],
@@ -51,21 +58,94 @@ export class Recorder {
     this.#waitUntil = waitUntil;
   }
 
+  /** A request has one owner, and asks for the name of its gate again and again. */
+  #nameOf(owner: Owner): string {
+    if (this.#named?.owner !== owner) this.#named = { owner, name: gateName(owner, this.#served) };
+    return this.#named.name;
+  }
+
   mint<D extends Typed>(draft: AuditDraft<D>): AuditEvent {
     return mint<D>(draft, this.#surroundings.now());
   }
 
   /** A step at the owner's gate, and with it what waits for a call to go along with. */
   async step(owner: Owner, step: GateStep): Promise<GateAnswer> {
-    const name = gateName(owner, this.#served);
-    const along = [
-      ...takeBacklog(name, owner === anonymousOwner, this.#surroundings.now()),
-      ...(queues.get(name) ?? []),
-    ];
+    const name = this.#nameOf(owner);
+    const now = this.#surroundings.now();
+    const before = [...takeBacklog(name, owner === anonymousOwner, now), ...(queues.get(name) ?? [])];
     queues.delete(name);
-    const answered = Promise.resolve(this.#gates.getByName(name).apply([...along, step]));
-    if (along.length > 0) this.#waitUntil(this.#see(name, along, answered));
-    return (await answered).at(-1) as GateAnswer;
+    // Whoever has to ask for a place asks for the next ones, too.
+    const wish = reserves.report(name, now, step.kind === 'take' && step.mode === 'buffered');
+    const after = wish ? [wish] : [];
+    const steps = [...before, step, ...after];
+    const answered = Promise.resolve(this.#gates.getByName(name).apply(steps)).then((answers) => {
+      this.#hear(name, steps, answers);
+      return answers;
+    });
+    if (steps.length > 1) this.#waitUntil(this.#see(name, [...before, ...after], answered));
+    return (await answered)[before.length] as GateAnswer;
+  }
+
+  #hear(name: string, steps: readonly GateStep[], answers: readonly GateAnswer[]): void {
+    for (const [at, step] of steps.entries()) {
+      const answer = answers[at];
+      if (step.kind !== 'report') continue;
+      reserves.heard(name, step, answer?.ok ? answer.value : undefined, this.#surroundings.now());
+    }
+  }
+
+  /**
+   * Begins a request with a place that is held already, and writes its events soon. False when there is none: then a
+   * `take` has to ask for one.
+   */
+  enter(owner: Owner, id: string, work: Work, allowance: Claims['allowance'], events: readonly AuditEvent[]): boolean {
+    const name = this.#nameOf(owner);
+    if (!reserves.enter(name, id, work, allowance, this.#surroundings.now())) return false;
+    reserves.note(name, events);
+    this.#reportSoon(owner, name);
+    return true;
+  }
+
+  /** Gives such a place back and writes how the request ended. */
+  leave(owner: Owner, id: string, audioSeconds: number, events: readonly AuditEvent[]): void {
+    const name = this.#nameOf(owner);
+    reserves.leave(name, id, audioSeconds);
+    reserves.note(name, events);
+    this.#reportSoon(owner, name);
+  }
+
+  /** Work with such a place goes on. */
+  stay(owner: Owner, id: string): void {
+    const name = this.#nameOf(owner);
+    reserves.renew(name, id, this.#surroundings.now());
+    this.#waitUntil(this.step(owner, { kind: 'renew', id, events: [] }).catch(() => {}));
+  }
+
+  /** Counts a request with a place of its own in: it tells how many are worth holding. */
+  enterSingle(owner: Owner, allowance: Claims['allowance']): void {
+    reserves.enterSingle(this.#nameOf(owner), allowance);
+  }
+
+  leaveSingle(owner: Owner, audioSeconds: number): void {
+    reserves.leaveSingle(this.#nameOf(owner), audioSeconds);
+  }
+
+  #reportSoon(owner: Owner, name: string): void {
+    if (reserves.promise(name, this.#surroundings.now())) this.#waitUntil(this.#report(owner, name));
+  }
+
+  /** One call for what all requests of this isolate did at a gate within `limits.gateLingerMs`. */
+  async #report(owner: Owner, name: string): Promise<void> {
+    const most = Math.ceil((2 * limits.auditWaitMs.value) / limits.gateLingerMs.value);
+    for (let turn = 0; turn <= most && reserves.hasNews(name); turn += 1) {
+      await this.#surroundings.after(limits.gateLingerMs.value).rings;
+      const now = this.#surroundings.now();
+      const stray = reserves.takeStray(name, now);
+      if (stray) backlog.keep(name, [stray]);
+      // Nothing when it went along with another call, or when the last one is still on its way.
+      const report = reserves.report(name, now, false);
+      if (report) return void (await this.record(owner, report));
+    }
   }
 
   /**
@@ -73,7 +153,7 @@ export class Recorder {
    * `limits.gateLingerMs`: a busy tenant costs one call for each request and not two.
    */
   defer(owner: Owner, step: GateStep): void {
-    const name = gateName(owner, this.#served);
+    const name = this.#nameOf(owner);
     const queue = queues.get(name) ?? [];
     queues.set(name, [...queue, step]);
     this.#waitUntil(this.#sendLeftover(owner, step, queue.length >= limits.gateSteps.value));
@@ -81,7 +161,7 @@ export class Recorder {
 
   async #sendLeftover(owner: Owner, step: GateStep, atOnce: boolean): Promise<void> {
     if (!atOnce) await this.#surroundings.after(limits.gateLingerMs.value).rings;
-    const name = gateName(owner, this.#served);
+    const name = this.#nameOf(owner);
     const queue = queues.get(name) ?? [];
     if (!queue.includes(step)) return;
     queues.set(
@@ -94,7 +174,12 @@ export class Recorder {
   /** What went along with a call that failed is kept as what failed by itself is. */
   async #see(name: string, along: readonly GateStep[], answered: Promise<unknown>): Promise<void> {
     const seen = await within(answered, limits.auditWaitMs.value, this.#surroundings).catch(() => late);
-    if (seen === late) backlog.keep(name, along);
+    if (seen === late) this.#keepAll(name, along);
+  }
+
+  #keepAll(name: string, steps: readonly GateStep[]): void {
+    for (const step of steps) if (step.kind === 'report') reserves.lost(name, step);
+    backlog.keep(name, steps);
   }
 
   /**
@@ -119,7 +204,7 @@ export class Recorder {
 
   /** Keeps a step whose call failed. */
   keep(owner: Owner, step: GateStep): void {
-    backlog.keep(gateName(owner, this.#served), [step]);
+    this.#keepAll(this.#nameOf(owner), [step]);
   }
 
   /** A refusal before anybody was known. A flood is counted, not written one by one. */

@@ -2,7 +2,7 @@ import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { renderTranscript } from '../../shared/speech/openai-answer.ts';
-import { readForm, type TranscriptionForm } from '../../shared/speech/openai-form.ts';
+import { readKnownForm, type TranscriptionForm } from '../../shared/speech/openai-form.ts';
 import {
   deltaFrame,
   doneFrame,
@@ -14,15 +14,17 @@ import {
 import type { AnswerEvent, Final, Segment } from '../../shared/speech/transcript.ts';
 import { refuseWith } from '../refuse.ts';
 
+type Said = Result<Exclude<AnswerEvent, { type: 'refusal' }>>;
+
 /** Where the events come from and where the end is told; `short/` is behind it. */
 export interface Source {
-  next(): Promise<Result<Exclude<AnswerEvent, { type: 'refusal' }>>>;
+  next(): Said | Promise<Said>;
   /** Whether the form that the agent read may be served. */
   check(fields: Readonly<Record<string, readonly string[]>>): Result<undefined>;
   /** From now on the caller sees the answer. */
   deliver(): void;
   /** The work is done or refused. A refusal when the result must not leave. */
-  end(outcome: Result<Final>): Promise<Result<undefined>>;
+  end(outcome: Result<Final>): Result<undefined> | Promise<Result<undefined>>;
   /** A bug ended the work. The refusal is what the caller gets. */
   broke(error: unknown): Promise<Refusal>;
   /** The caller went away in the middle. */
@@ -53,7 +55,8 @@ export async function answerTranscription(source: Source): Promise<Response> {
 async function answerEvents(source: Source): Promise<Response> {
   let heard = nothingHeard();
   for (;;) {
-    const event = await source.next();
+    const said = source.next();
+    const event = said instanceof Promise ? await said : said;
     if (!event.ok) return refuseNow(source, event.refusal);
     const { value } = event;
     // Another agent starts over; what the lost one said was shown to nobody.
@@ -71,7 +74,7 @@ async function answerEvents(source: Source): Promise<Response> {
 /** Adds one event to what was heard. */
 function takeIn(heard: Heard, event: Exclude<AnswerEvent, { type: 'refusal' }>, source: Source): Result<undefined> {
   if (event.type === 'form') {
-    const form = readForm(event.fields);
+    const form = readKnownForm(event.fields);
     if (!form.ok) return form;
     heard.form = form.value;
     return source.check(event.fields);
@@ -87,7 +90,8 @@ function takeIn(heard: Heard, event: Exclude<AnswerEvent, { type: 'refusal' }>, 
 async function answerWhole(source: Source, { form, segments }: Heard, final: Final): Promise<Response> {
   if (!form) return refuseNow(source, refuse('pool_lost', undefined, 'a final event without the form'));
   const { contentType, body } = renderTranscript({ segments, final }, form);
-  const ended = await source.end(ok(final));
+  const ending = source.end(ok(final));
+  const ended = ending instanceof Promise ? await ending : ending;
   if (!ended.ok) return refuseWith(ended.refusal);
   return new Response(body, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } });
 }

@@ -1,5 +1,7 @@
-import { hint, json, query, schema, success } from './parts.ts';
+import { livePaths } from './live-paths.ts';
+import { hint, json, query, requestId, schema, success } from './parts.ts';
 import { errors, identified, transcriptionRefusals } from './refusals.ts';
+import { uploadPaths } from './upload-paths.ts';
 
 /** Every address with what it takes and answers. */
 export function paths() {
@@ -28,6 +30,10 @@ export function paths() {
             'x-auricle-class',
             'Wished class: realtime, interactive, default or batch; never above that of the token.',
           ),
+          hint(
+            'x-auricle-upload',
+            '`true`: the file becomes an upload, however long it is; the answer is that upload.',
+          ),
         ],
         requestBody: { required: true, content: { 'multipart/form-data': schema('TranscriptionRequest') } },
         responses: {
@@ -50,10 +56,13 @@ export function paths() {
               },
             },
           }),
-          ...errors(transcriptionRefusals),
+          '202': { description: 'The upload, where it was wished for', headers: requestId, content: json('Upload') },
+          ...errors([...transcriptionRefusals, 'uploads_closed', 'uploads_unavailable', 'upload_too_large']),
         },
       },
     },
+    ...livePaths(),
+    ...uploadPaths(),
     '/v1/models': {
       get: {
         operationId: 'listModels',

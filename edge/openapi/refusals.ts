@@ -47,7 +47,10 @@ export const transcriptionRefusals: readonly Reason[] = [
 const retryHeaders = { 'retry-after': { $ref: '#/components/headers/RetryAfter' } };
 
 /** One entry for each status, with the codes that have it and what they tell. */
-export function errors(reasons: readonly Reason[]): Record<string, unknown> {
+export function errors(
+  reasons: readonly Reason[],
+  shape: 'Error' | 'DeepgramError' = 'Error',
+): Record<string, unknown> {
   const byStatus = new Map<number, Reason[]>();
   for (const reason of [...reasons, ...everyone]) {
     const { status } = refusals[reason];
@@ -59,7 +62,7 @@ export function errors(reasons: readonly Reason[]): Record<string, unknown> {
       {
         description: codes.map((reason) => `\`${reason}\`: ${publicText({ reason })}`).join('\n\n'),
         headers: { ...requestId, ...(codes.some((code) => refusals[code].retry !== 'never') && retryHeaders) },
-        content: json('Error'),
+        content: json(shape),
       },
     ]),
   );

@@ -1,13 +1,15 @@
 import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
-import { isReason, type Refusal, refuse } from '../../shared/refusal.ts';
+import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { createOpener, createSealer, type Opener } from '../../shared/seal/records.ts';
-import { sealStream } from '../../shared/seal/streams.ts';
-import { late, type Surroundings, within } from '../clock.ts';
+import { concat } from '../../shared/seal/bytes.ts';
+import type { Opener } from '../../shared/seal/records.ts';
+import { sealAfter, sealPieces, sealStream } from '../../shared/seal/streams.ts';
+import type { Surroundings } from '../clock.ts';
 import type { Settings } from '../settings.ts';
-import { forgetSeal, sealFor } from './setups.ts';
-import { signTicket, type TicketFacts } from './ticket.ts';
+import { awaitAnswer, prepareCall, readPlainRefusal } from './call.ts';
+import { enterLane, forgetLane } from './lanes.ts';
+import type { TicketFacts } from './ticket.ts';
 
 /** Content type of both directions between edge and agent. */
 const SEALED = 'application/auricle-sealed';
@@ -17,27 +19,20 @@ export interface Call {
   readonly facts: TicketFacts;
   /** First record: what the agent needs to know about the body. */
   readonly head: unknown;
-  readonly body: ReadableStream<Uint8Array>;
+  /** As it arrives; or whole, in pieces of at most a segment. */
+  readonly body: ReadableStream<Uint8Array> | readonly Uint8Array[];
   /** Ends the call: the agent stops working, the body is left alone. */
-  readonly signal: AbortSignal;
+  readonly signal: AbortSignal | undefined;
 }
 
 export interface Line {
-  readonly answer: ReadableStream<Uint8Array>;
+  /** 200, with a sealed body. */
+  readonly response: Response;
   readonly opener: Opener;
   /** A seal was set up for this call. */
   readonly freshSeal: boolean;
   readonly suite: number;
 }
-
-/** What an agent may say in plain HTTP; anything else it says means it is not our agent. */
-const plainRefusals: ReadonlySet<string> = new Set([
-  'ticket_invalid',
-  'ticket_replayed',
-  'misdirected',
-  'seal_broken',
-  'pool_busy',
-]);
 
 /**
  * Calls an agent: seals the body to it while it streams, and returns as soon as the answer starts, which is before
@@ -45,56 +40,64 @@ const plainRefusals: ReadonlySet<string> = new Set([
  */
 export async function dial(call: Call, settings: Settings, surroundings: Surroundings): Promise<Result<Line>> {
   const { entry, facts, signal } = call;
-  const { agent, endpoint } = entry.description;
+  const { endpoint } = entry.description;
   if (settings.mode === 'production' && !endpoint.startsWith('https:')) {
     return no(refuse('pool_lost', undefined, 'the endpoint is not HTTPS'));
   }
-  const sealed = await sealFor(entry, settings, surroundings.now());
-  if (!sealed.ok) return sealed;
-  const { seal, fresh } = sealed.value;
-  const { setup } = seal;
-  const ticket = await signTicket(facts, seal, settings, surroundings.now());
-  const keys = await setup.keysFor(ticket);
-  const [sealer, opener] = await Promise.all([
-    createSealer(keys.request, setup.suite),
-    createOpener(keys.answer, setup.suite),
-  ]);
-  const request = fetch(`${endpoint.replace(/\/$/, '')}/v1/short`, {
+  const written = entry.description.lanes
+    ? await writeOnLane(call, settings, surroundings)
+    : await writeWithTicket(call, settings, surroundings);
+  if (!written.ok) return written;
+  const { headers, body, opener, freshSeal, suite } = written.value;
+  const request = fetch(`${endpoint.endsWith('/') ? endpoint.slice(0, -1) : endpoint}/v1/short`, {
     method: 'POST',
-    headers: {
-      'content-type': SEALED,
-      'auricle-ticket': ticket,
-      'auricle-enc': Buffer.from(setup.enc).toString('base64url'),
-    },
-    body: sealStream(new TextEncoder().encode(JSON.stringify(call.head)), call.body, sealer),
+    headers: { 'content-type': SEALED, ...headers },
+    body,
     redirect: 'manual',
-    signal,
+    ...(signal && { signal }),
     // Node's fetch wants it said that the answer may come before the body has gone; the Workers runtime knows.
-    ...({ duplex: 'half' } as object),
+    ...(body instanceof ReadableStream && ({ duplex: 'half' } as object)),
   });
-  let response: Response | typeof late;
-  try {
-    response = await within(request, limits.answerStartMs.value, surroundings);
-  } catch {
-    return no(refuse('pool_lost', undefined, 'not reachable'));
+  const answered = await awaitAnswer(request, surroundings);
+  if (!answered.ok) return answered;
+  const { value: response } = answered;
+  if (response.status === 200 && response.headers.get('content-type') === SEALED) {
+    return ok({ response, opener, freshSeal, suite });
   }
-  if (response === late) return no(refuse('pool_lost', undefined, 'no answer in time'));
-  if (response.status === 200 && response.body && response.headers.get('content-type') === SEALED) {
-    return ok({ answer: response.body, opener, freshSeal: fresh, suite: setup.suite });
-  }
-  const refusal = await readPlainRefusal(response);
-  if (refusal.reason === 'seal_broken' || refusal.reason === 'misdirected') forgetSeal(agent);
+  const refusal = await readPlainRefusal(response, facts.agent);
+  if (refusal.reason !== 'pool_busy') forgetLane(facts.agent);
   return no(refusal);
 }
 
-async function readPlainRefusal(response: Response): Promise<Refusal> {
-  let said: unknown;
-  try {
-    said = await response.json();
-  } catch {
-    // Not JSON: some proxy answered in the agent's place.
+interface Written extends Omit<Line, 'response'> {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer>;
+}
+
+/** With keys of its own, for agents that know no lanes. */
+async function writeWithTicket(call: Call, settings: Settings, surroundings: Surroundings): Promise<Result<Written>> {
+  const prepared = await prepareCall(call.entry, call.facts, settings, surroundings);
+  if (!prepared.ok) return prepared;
+  const { sealer, ...rest } = prepared.value;
+  const head = new TextEncoder().encode(JSON.stringify(call.head));
+  if (call.body instanceof ReadableStream) return ok({ ...rest, body: sealStream(head, call.body, sealer) });
+  const first = await sealer.seal(head, false);
+  return ok({ ...rest, body: concat(first, ...(await sealPieces(call.body, sealer))) });
+}
+
+/** A short body goes along with what says what it is, in one record. */
+async function writeOnLane(call: Call, settings: Settings, surroundings: Surroundings): Promise<Result<Written>> {
+  const entering = enterLane(call.entry, call.facts, call.head, settings, surroundings.now());
+  const entered = entering instanceof Promise ? await entering : entering;
+  if (!entered.ok) return entered;
+  const { sealer, start, ...rest } = entered.value;
+  if (call.body instanceof ReadableStream) {
+    return ok({ ...rest, body: sealAfter(() => sealer.pack(start, false), call.body, sealer) });
   }
-  const reason = typeof said === 'object' && said !== null && 'reason' in said ? said.reason : undefined;
-  if (isReason(reason) && plainRefusals.has(reason)) return refuse(reason, undefined, `agent: ${response.status}`);
-  return refuse('pool_lost', undefined, `agent answered ${response.status}`);
+  const [piece = new Uint8Array(), ...more] = call.body;
+  if (more.length === 0 && piece.length <= limits.lanePackBytes.value) {
+    return ok({ ...rest, body: (await sealer.pack([...start, piece], true)) as Uint8Array<ArrayBuffer> });
+  }
+  const first = await sealer.pack(start, false);
+  return ok({ ...rest, body: concat(first, ...(await sealPieces(call.body, sealer))) });
 }

@@ -13,6 +13,8 @@ export interface AgentSeal {
   /** base64url SHA-256 of the encapsulated key and of the attestation, as the ticket names them. */
   readonly enc: string;
   readonly att: string;
+  /** The token that was sealed to. */
+  readonly attestation: string;
   /** ms since 1970. */
   readonly until: number;
 }
@@ -29,21 +31,21 @@ export async function sealFor(
   settings: Settings,
   now: number,
 ): Promise<Result<{ seal: AgentSeal; fresh: boolean }>> {
+  const { attestation } = entry;
   const { agent } = entry.description;
-  const att = digest(entry.attestation);
   const known = setups.get(agent);
-  if (known && known.att === att && known.until > now) return ok({ seal: known, fresh: false });
+  if (known && known.attestation === attestation && known.until > now) return ok({ seal: known, fresh: false });
 
-  const attested = await verifyAttestation(entry.attestation, settings.attestation, now);
+  const attested = await verifyAttestation(attestation, settings.attestation, now);
   if (!attested.ok) return attested;
   if (attested.value.agent !== agent)
     return no(refuse('attestation_invalid', undefined, 'attestation: of another agent'));
   const suite = attested.value.suites.find(isSuite);
   if (suite === undefined) return no(refuse('attestation_invalid', undefined, 'attestation: no common suite'));
 
-  const setup = await setupSender(attested.value.sealKey, suite, entry.attestation);
+  const setup = await setupSender(attested.value.sealKey, suite, attestation);
   const until = Math.min(now + limits.sealSetupMs.value, attested.value.expires * 1_000);
-  const seal = { setup, enc: digest(setup.enc), att, until };
+  const seal = { setup, enc: digest(setup.enc), att: digest(attestation), attestation, until };
   if (!setups.has(agent) && setups.size >= limits.rosterAgents.value) {
     const oldest = setups.keys().next();
     if (!oldest.done) setups.delete(oldest.value);

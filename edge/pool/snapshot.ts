@@ -17,19 +17,24 @@ const asking = new Map<string, number>();
  * The rosters of the zones, at most `limits.snapshotAgeMs` old while their objects answer and at most
  * `limits.snapshotStaleMs` while they do not. A zone nobody knows anything about is left out.
  */
-export async function readSnapshots(
+export function readSnapshots(
   zones: readonly string[],
   roster: Bindings['ROSTER'],
   surroundings: Surroundings,
-): Promise<Snapshot[]> {
+): Snapshot[] | Promise<Snapshot[]> {
   const now = surroundings.now();
-  await Promise.all(zones.filter((zone) => isDue(zone, now)).map((zone) => refresh(zone, roster, surroundings)));
-  const later = surroundings.now();
-  return zones.flatMap((zone) => {
-    const known = held.get(zone);
-    return known && later - known.got <= limits.snapshotStaleMs.value ? [known.snapshot] : [];
-  });
+  const due = zones.filter((zone) => isDue(zone, now));
+  if (due.length === 0) return heldOf(zones, now);
+  return Promise.all(due.map((zone) => refresh(zone, roster, surroundings))).then(() =>
+    heldOf(zones, surroundings.now()),
+  );
 }
+
+const heldOf = (zones: readonly string[], now: number): Snapshot[] =>
+  zones.flatMap((zone) => {
+    const known = held.get(zone);
+    return known && now - known.got <= limits.snapshotStaleMs.value ? [known.snapshot] : [];
+  });
 
 /** Old, and no other request of this isolate asked within the time an answer may take. */
 function isDue(zone: string, now: number): boolean {

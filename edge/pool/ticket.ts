@@ -1,4 +1,4 @@
-import { importJWK, SignJWT } from 'jose';
+import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { limits } from '../../shared/limits.ts';
 import type { Settings } from '../settings.ts';
 import type { AgentSeal } from './setups.ts';
@@ -10,6 +10,8 @@ export interface TicketFacts {
   readonly tenant: string;
   readonly class: string;
   readonly model: string;
+  /** Work budget in ms; `limits.requestMs` unless told. */
+  readonly deadlineMs?: number;
 }
 
 type SigningKey = Awaited<ReturnType<typeof importJWK>>;
@@ -17,33 +19,44 @@ type SigningKey = Awaited<ReturnType<typeof importJWK>>;
 const keys = new WeakMap<Settings, SigningKey>();
 
 /** What tells an agent that this edge sent the request: fields in shared/pool/PROTOCOL.md. `now` in ms since 1970. */
-export async function signTicket(
-  facts: TicketFacts,
-  seal: AgentSeal,
-  settings: Settings,
-  now: number,
-): Promise<string> {
+export function signTicket(facts: TicketFacts, seal: AgentSeal, settings: Settings, now: number): Promise<string> {
+  const issued = Math.floor(now / 1_000);
+  return sign(
+    {
+      v: 1,
+      jti: facts.id,
+      aud: facts.agent,
+      tenant: facts.tenant,
+      class: facts.class,
+      model: facts.model,
+      ...sealed(seal),
+      iat: issued,
+      exp: issued + limits.ticketSeconds.value,
+      deadlineMs: facts.deadlineMs ?? limits.requestMs.value,
+    },
+    settings,
+  );
+}
+
+/** The same for all requests that will go over a lane; what each of them is, it says itself. */
+export function signLaneTicket(agent: string, seal: AgentSeal, settings: Settings, now: number): Promise<string> {
+  const issued = Math.floor(now / 1_000);
+  const expires = Math.ceil(seal.until / 1_000);
+  const enc = Buffer.from(seal.setup.enc).toString('base64url');
+  return sign(
+    { v: 2, jti: crypto.randomUUID(), aud: agent, ...sealed(seal), enc, iat: issued, exp: expires },
+    settings,
+  );
+}
+
+const sealed = ({ enc, att, setup }: AgentSeal) => ({ enc, att, suite: setup.suite });
+
+async function sign(payload: JWTPayload, settings: Settings): Promise<string> {
   let key = keys.get(settings);
   if (!key) {
     key = await importJWK(settings.ticketKey, 'ES256');
     keys.set(settings, key);
   }
-  const issued = Math.floor(now / 1_000);
   const { kid } = settings.ticketKey;
-  return new SignJWT({
-    v: 1,
-    jti: facts.id,
-    aud: facts.agent,
-    tenant: facts.tenant,
-    class: facts.class,
-    model: facts.model,
-    enc: seal.enc,
-    att: seal.att,
-    suite: seal.setup.suite,
-    iat: issued,
-    exp: issued + limits.ticketSeconds.value,
-    deadlineMs: limits.requestMs.value,
-  })
-    .setProtectedHeader({ alg: 'ES256', ...(kid !== undefined && { kid }) })
-    .sign(key);
+  return new SignJWT(payload).setProtectedHeader({ alg: 'ES256', ...(kid !== undefined && { kid }) }).sign(key);
 }

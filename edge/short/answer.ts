@@ -1,59 +1,111 @@
 import { limits } from '../../shared/limits.ts';
-import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { openStream } from '../../shared/seal/streams.ts';
-import { type AnswerEvent, answerEvent } from '../../shared/speech/transcript.ts';
+import type { Opened } from '../../shared/seal/records.ts';
+import { openRead } from '../../shared/seal/streams.ts';
 import { late, type Surroundings, within } from '../clock.ts';
 import type { Line } from '../pool/dial.ts';
 
+/** The events that say how an answer ended, whatever came before them. */
+export type Ended =
+  | { readonly type: 'final' }
+  | { readonly type: 'refusal'; readonly reason: Reason; readonly params?: Readonly<Record<string, string | number>> };
+
+/** What one record says; `undefined` when it is nothing that an agent of this version says. */
+export type ReadEvent<E> = (record: Uint8Array) => E | undefined;
+
 const lost = (detail: string): Result<never> => no(refuse('pool_lost', undefined, detail));
-const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
  * The events of an agent's answer, one at a time. Ends after `final` or `refusal`; anything else that ends it, silence
  * included, is the refusal `pool_lost`. One call of `next` at a time.
  */
-export class Answer {
-  readonly #records: ReturnType<typeof openStream>;
+export class Answer<E extends { readonly type: string }> {
+  readonly #line: Line;
+  readonly #read: ReadEvent<E>;
   readonly #surroundings: Surroundings;
+  /** The agent said how long the answer is: it had all of it before it sent the first byte. */
+  readonly #short: boolean;
+  #whole: Iterator<Opened> | undefined;
+  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  #stream: ReturnType<typeof openRead> | undefined;
 
-  constructor(line: Line, surroundings: Surroundings) {
-    this.#records = openStream(line.answer, line.opener);
+  constructor(line: Line, read: ReadEvent<E>, surroundings: Surroundings) {
+    const length = line.response.headers.get('content-length');
+    this.#line = line;
+    this.#read = read;
     this.#surroundings = surroundings;
+    this.#short = length !== null && Number(length) <= limits.answerBytes.value;
   }
 
-  async next(): Promise<Result<AnswerEvent>> {
-    const step = await within(this.#records.next(), limits.answerSilenceMs.value, this.#surroundings);
+  async next(): Promise<Result<E>> {
+    const opened = this.#short ? await this.#nextOfWhole() : await this.#nextOfStream();
+    return opened.ok ? this.#toEvent(opened.value) : opened;
+  }
+
+  /** The next event if it is here; `undefined` when it has to be waited for, or there is none. */
+  held(): Result<E> | undefined {
+    const step = this.#whole?.next();
+    return step && !step.done ? this.#toEvent(step.value) : undefined;
+  }
+
+  #toEvent({ plaintext, final }: Opened): Result<E> {
+    const event = this.#read(plaintext);
+    if (!event) return lost('an event has an unknown shape');
+    const closes = event.type === 'final' || event.type === 'refusal';
+    if (closes !== final) return lost('the final flag and the final event do not go together');
+    return ok(event);
+  }
+
+  async #nextOfWhole(): Promise<Result<Opened>> {
+    if (!this.#whole) {
+      const { response, opener } = this.#line;
+      let body: ArrayBuffer | typeof late;
+      try {
+        body = await within(response.arrayBuffer(), limits.answerSilenceMs.value, this.#surroundings);
+      } catch {
+        return lost('the answer ended early');
+      }
+      if (body === late) return lost('silent for too long');
+      const opened = await opener.openWhole(new Uint8Array(body));
+      if (!opened.ok) return lost(opened.refusal.detail ?? 'the answer cannot be opened');
+      this.#whole = opened.value[Symbol.iterator]();
+    }
+    const step = this.#whole.next();
+    return step.done ? lost('the answer ended early') : ok(step.value);
+  }
+
+  async #nextOfStream(): Promise<Result<Opened>> {
+    if (!this.#stream) {
+      const { response, opener } = this.#line;
+      if (!response.body) return lost('the answer has no body');
+      this.#reader = response.body.getReader();
+      this.#stream = openRead(this.#reader, opener);
+    }
+    const step = await within(this.#stream.next(), limits.answerSilenceMs.value, this.#surroundings);
     if (step === late) return lost('silent for too long');
     if (step.done) return lost('the answer ended early');
-    if (!step.value.ok) return lost(step.value.refusal.detail ?? 'the answer cannot be opened');
-    const { plaintext, final } = step.value.value;
-    let json: unknown;
-    try {
-      json = JSON.parse(decoder.decode(plaintext));
-    } catch {
-      return lost('an event is not JSON');
-    }
-    const event = answerEvent.safeParse(json);
-    if (!event.success) return lost('an event has an unknown shape');
-    const closes = event.data.type === 'final' || event.data.type === 'refusal';
-    if (closes !== final) return lost('the final flag and the final event do not go together');
-    return ok(event.data);
+    return step.value.ok ? step.value : lost(step.value.refusal.detail ?? 'the answer cannot be opened');
   }
 
-  /** Reads to the end of the connection, so that it can serve again. Only after the last event. */
-  async drain(): Promise<void> {
-    const step = await within(this.#records.next(), limits.snapshotWaitMs.value, this.#surroundings).catch(() => late);
+  /** Reads to the end of the connection, so that it can serve again. Only after the last event; undefined: it was. */
+  drain(): Promise<void> | undefined {
+    return this.#stream && this.#drainStream(this.#stream);
+  }
+
+  async #drainStream(stream: ReturnType<typeof openRead>): Promise<void> {
+    const step = await within(stream.next(), limits.snapshotWaitMs.value, this.#surroundings).catch(() => late);
     if (step === late) this.close();
   }
 
   /** Hangs up. */
   close(): void {
-    // An abandoned read keeps the generator busy; hanging up is then the work of the call's signal.
-    this.#records.return(undefined).catch(() => {});
+    const hangUp = this.#reader ? this.#reader.cancel() : this.#line.response.body?.cancel();
+    // It may have ended by itself, or be read as a whole.
+    hangUp?.catch(() => {});
   }
 }
 
 /** The refusal an agent sent, as the caller may hear it. */
-export const agentRefusal = ({ reason, params }: Extract<AnswerEvent, { type: 'refusal' }>): Refusal =>
+export const agentRefusal = ({ reason, params }: Extract<Ended, { type: 'refusal' }>): Refusal =>
   refuse(reason, params, 'from the agent');

@@ -1,6 +1,6 @@
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
-import { discardSource, openSource, type Source } from '../body-source.ts';
+import { discardSource, openSource, type Source, type Upload } from '../body-source.ts';
 import { late, type Surroundings, within } from '../clock.ts';
 import { type Hold, heldInFlight } from './held.ts';
 
@@ -18,9 +18,11 @@ export class CallerBody {
   received = 0;
   /** When the last one had, ms since 1970; work after it is the agent's. */
   endedAt: number | undefined;
-  /** Settles, with why, when the body will never be complete because of the caller; stays pending otherwise. */
-  readonly failed: Promise<Refusal>;
   readonly #source: Source | undefined;
+  /** In its place, where the whole body is one piece: the runtime reads that best. */
+  readonly #upload: Upload | undefined;
+  /** What the caller said the body has, if it is one that may be held. */
+  readonly #length: number | undefined;
   readonly #surroundings: Surroundings;
   /** Chunks in order of arrival; those that were sent and cannot be needed again are let go. */
   readonly #kept: (Uint8Array | undefined)[] = [];
@@ -30,7 +32,8 @@ export class CallerBody {
   #crowded = false;
   #fail: (refusal: Refusal) => void = () => {};
   #wake: () => void = () => {};
-  readonly #woken: Promise<void>;
+  #failed: Promise<Refusal> | undefined;
+  #woken: Promise<void> | undefined;
   #refusal: Refusal | undefined;
   /** How many chunks were let go. */
   #gone = 0;
@@ -40,17 +43,14 @@ export class CallerBody {
   /** The stream that may read; an older one, of an agent that was given up, gets nothing any more. */
   #stream = 0;
 
-  constructor(stream: ReadableStream<Uint8Array> | null, surroundings: Surroundings) {
-    this.#source = stream ? openSource(stream) : undefined;
+  constructor(from: ReadableStream<Uint8Array> | Upload | null, surroundings: Surroundings) {
+    const { length } = from && 'whole' in from ? from : { length: undefined };
+    this.#length = length !== undefined && length <= limits.heldBodyBytes.value ? length : undefined;
+    this.#upload = from && 'whole' in from && isShort(this.#length) ? from : undefined;
+    this.#source = from && !this.#upload ? open(from, this.#length) : undefined;
     this.#surroundings = surroundings;
     this.#hold = { bytes: 0, since: surroundings.now() };
-    this.#ended = !stream;
-    this.failed = new Promise((resolve) => {
-      this.#fail = resolve;
-    });
-    this.#woken = new Promise((resolve) => {
-      this.#wake = resolve;
-    });
+    this.#ended = !this.#source && !this.#upload;
   }
 
   /** Every byte that arrived is still here. */
@@ -58,9 +58,62 @@ export class CallerBody {
     return this.received <= limits.heldBodyBytes.value && !this.#crowded;
   }
 
+  /** Nothing more is read, and nothing can fail any more. */
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Settles, with why, when the body will never be complete because of the caller; stays pending otherwise. */
+  get failed(): Promise<Refusal> {
+    this.#failed ??= new Promise((resolve) => {
+      if (this.#refusal) resolve(this.#refusal);
+      else this.#fail = resolve;
+    });
+    return this.#failed;
+  }
+
+  /** Settles when nobody wants the rest. */
+  #cancelling(): Promise<void> {
+    this.#woken ??= new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+    return this.#woken;
+  }
+
   /** Why the body failed, if it did. */
   get refusal(): Refusal | undefined {
     return this.#refusal;
+  }
+
+  /** Reads all of an upload that is as short as a segment. `undefined` when it is not, or was read. */
+  fill(): Promise<void> | undefined {
+    if (!this.#upload || this.#ended) return undefined;
+    this.#reading ??= this.#readAtOnce(this.#upload);
+    return this.#reading;
+  }
+
+  async #readAtOnce(upload: Upload): Promise<void> {
+    try {
+      const bytes = await within(upload.whole(), limits.bodyIdleMs.value, this.#surroundings);
+      if (bytes === late) return this.#break(refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 }));
+      if (bytes.byteLength > 0) this.#take(new Uint8Array(bytes));
+      this.#end();
+    } catch {
+      this.#break(refuse('form_invalid', undefined, 'the connection broke while the body was arriving'));
+    } finally {
+      this.#reading = undefined;
+    }
+  }
+
+  /** The same as `hold` for a body that is here. */
+  lookAt(look: (chunk: Uint8Array) => boolean): boolean {
+    if (this.#crowded) this.#break(refuse('edge_busy'));
+    let left = limits.heldBodyBytes.value;
+    for (const chunk of this.#kept) {
+      if (this.#refusal || !chunk || left <= 0 || !look(chunk.subarray(0, left))) break;
+      left -= chunk.byteLength;
+    }
+    return this.#refusal === undefined;
   }
 
   /**
@@ -121,6 +174,29 @@ export class CallerBody {
     );
   }
 
+  /**
+   * All of a short body, in pieces of at most a segment, when it arrives within `limits.gatherMs`: that spares a stream
+   * and what goes with it. `undefined` when it does not, or its length is not known.
+   */
+  async gather(): Promise<readonly Uint8Array[] | undefined> {
+    if (this.#length === undefined) return undefined;
+    if (!this.#ended) await within(this.#readOn(), limits.gatherMs.value, this.#surroundings);
+    return this.pieces();
+  }
+
+  /** All of a body that has arrived, in pieces of at most a segment; `undefined` when it has not, or not so. */
+  pieces(): readonly Uint8Array[] | undefined {
+    if (!this.#ended || this.#refusal || this.#cancelled || !this.replayable) return undefined;
+    // A copy: what is let go later must not be missing from what is being sent.
+    const pieces = this.#kept.filter((piece) => piece !== undefined);
+    return pieces.every(({ byteLength }) => byteLength <= limits.sealSegmentBytes.value) ? pieces : undefined;
+  }
+
+  async #readOn(): Promise<void> {
+    await this.fill();
+    while (!this.#ended && this.replayable) await this.#more();
+  }
+
   /** Nobody wants the rest: streams that were opened break off. What still arrives is for `discard`. */
   cancel(): void {
     if (!this.#ended) this.#cancelled = true;
@@ -136,7 +212,14 @@ export class CallerBody {
     // Nothing is worth waiting for from a caller that stands still.
     if (this.#refusal && slow.has(this.#refusal.reason)) return this.#source?.cancel();
     await this.#reading;
-    if (this.#source) await discardSource(this.#source, this.#surroundings);
+    const source = this.#source ?? this.#unread();
+    if (source) await discardSource(source, this.#surroundings);
+  }
+
+  /** A short upload of which nothing was read. */
+  #unread(): Source | undefined {
+    const stream = this.received === 0 ? this.#upload?.stream() : undefined;
+    return stream && !stream.locked ? openSource(stream) : undefined;
   }
 
   /** What was sent and cannot be needed again. */
@@ -149,10 +232,12 @@ export class CallerBody {
 
   /** Waits for one more chunk, the end, a failure or `cancel`. Two that wait, wait for the same. */
   #more(): Promise<void> {
+    const filling = this.fill();
+    if (filling) return Promise.race([filling, this.#cancelling()]);
     this.#reading ??= this.#read().finally(() => {
       this.#reading = undefined;
     });
-    return Promise.race([this.#reading, this.#woken]);
+    return Promise.race([this.#reading, this.#cancelling()]);
   }
 
   async #read(): Promise<void> {
@@ -164,14 +249,22 @@ export class CallerBody {
       return this.#break(refuse('form_invalid', undefined, 'the connection broke while the body was arriving'));
     }
     if (step === late) return this.#break(refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 }));
-    if (!step) {
-      this.#ended = true;
-      this.endedAt = this.#surroundings.now();
-      return;
-    }
+    if (!step) return this.#end();
+    this.#take(step);
+    if (this.received === this.#length) this.#end();
+  }
+
+  #end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.endedAt = this.#surroundings.now();
+  }
+
+  #take(step: Uint8Array): void {
     this.received += step.byteLength;
     if (this.received > limits.bodyBytes.value) {
-      return this.#break(refuse('body_too_large', { limit: limits.bodyBytes.value }));
+      this.#break(refuse('body_too_large', { limit: limits.bodyBytes.value }));
+      return;
     }
     // What arrives after a cancel is nobody's.
     if (this.#ended) return;
@@ -184,4 +277,14 @@ export class CallerBody {
     this.#ended = true;
     this.#fail(refusal);
   }
+}
+
+const isShort = (length: number | undefined): boolean =>
+  length !== undefined && length > 0 && length <= limits.sealSegmentBytes.value;
+
+/** A body whose length is known is read in pieces as long as a segment. */
+function open(from: ReadableStream<Uint8Array> | Upload, length: number | undefined): Source | undefined {
+  const stream = from instanceof ReadableStream ? from : from.stream();
+  if (!stream) return undefined;
+  return openSource(stream, length === undefined ? undefined : limits.sealSegmentBytes.value);
 }

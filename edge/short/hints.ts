@@ -2,7 +2,7 @@ import { limits } from '../../shared/limits.ts';
 import { agreesOnLanguage } from '../../shared/pool/language.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { readForm } from '../../shared/speech/openai-form.ts';
+import { readKnownForm } from '../../shared/speech/openai-form.ts';
 import type { CallerBody } from './body.ts';
 import { FieldScanner } from './scan.ts';
 
@@ -26,12 +26,14 @@ export interface Told {
 const ANY_MODEL = 'any';
 
 /** What query and headers say, before a byte of the body was read. Refuses with field_invalid. */
-export function readTold(url: URL, headers: Headers): Result<Told> {
-  const model = url.searchParams.get('model') ?? headers.get('x-auricle-model') ?? undefined;
-  const language = url.searchParams.get('language') ?? headers.get('x-auricle-language') ?? undefined;
+export function readTold(address: string | URL, headers: Headers): Result<Told> {
+  const query = String(address).includes('?') ? new URL(address).searchParams : undefined;
+  const model = query?.get('model') ?? headers.get('x-auricle-model') ?? undefined;
+  const language = query?.get('language') ?? headers.get('x-auricle-language') ?? undefined;
   const wish = headers.get('x-auricle-class') ?? undefined;
+  if (model === undefined && !language) return ok({ model, language, class: wish });
   // The form's own rules, so that a hint is never accepted that the same field of the form would not be.
-  const form = readForm({ model: [model ?? ANY_MODEL], ...(language && { language: [language] }) });
+  const form = readKnownForm({ model: [model ?? ANY_MODEL], ...(language && { language: [language] }) });
   return form.ok ? ok({ model, language, class: wish }) : form;
 }
 
@@ -43,17 +45,22 @@ export async function readHints(told: Told, body: CallerBody, boundary: string):
   const found = told.model === undefined ? await lookThrough(body, boundary, told) : ok(told);
   if (!found.ok) return found;
   const { model, language, class: wish } = found.value;
-  const form = readForm({ ...(model !== undefined && { model: [model] }), ...(language && { language: [language] }) });
+  const form = readKnownForm({
+    ...(model !== undefined && { model: [model] }),
+    ...(language && { language: [language] }),
+  });
   return form.ok ? ok({ model: form.value.model, language: form.value.language, class: wish }) : form;
 }
 
 async function lookThrough(body: CallerBody, boundary: string, told: Told): Promise<Result<Told>> {
   const names = told.language === undefined ? ['model', 'language'] : ['model'];
   const scanner = new FieldScanner(boundary, names);
-  const intact = await body.hold((chunk) => {
+  const look = (chunk: Uint8Array) => {
     scanner.feed(chunk);
     return !scanner.done;
-  });
+  };
+  await body.fill();
+  const intact = body.ended ? body.lookAt(look) : await body.hold(look);
   if (!intact && body.refusal) return { ok: false, refusal: body.refusal };
   const model = scanner.found.get('model');
   // A form that has ended, whatever follows it, will never name one; a longer one may, behind what is looked at.

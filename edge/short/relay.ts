@@ -1,12 +1,11 @@
 import { finished, type Outcome, outcomeOfRefusal, type RouteMemory, started } from '../../shared/pool/memory.ts';
-import { type Attempt, pick } from '../../shared/pool/pick.ts';
+import { type Attempt, pick, type RouteRequest } from '../../shared/pool/pick.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { AnswerEvent } from '../../shared/speech/transcript.ts';
 import type { RequestContext } from '../context.ts';
 import { dial, type Line } from '../pool/dial.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
-import { Answer, agentRefusal } from './answer.ts';
+import { Answer, agentRefusal, type Ended, type ReadEvent } from './answer.ts';
 import type { CallerBody } from './body.ts';
 import type { Hints } from './hints.ts';
 import { afterFailure, earn, fullBudget } from './retry.ts';
@@ -19,60 +18,74 @@ const SUITE = 0x0005;
 let memory: RouteMemory = new Map();
 let budget = fullBudget;
 
+/** What is asked of an agent. */
+export interface Errand<E> {
+  readonly task: RouteRequest['task'];
+  readonly hints: Pick<Hints, 'model' | 'language'>;
+  /** Record 0 of the request. */
+  readonly head: Readonly<Record<string, unknown>>;
+  /** Where alone it can be done; absent: in any zone of the tenant. */
+  readonly zones?: readonly string[] | undefined;
+  /** What keeps several requests with one agent. */
+  readonly sticky?: string | undefined;
+  readonly read: ReadEvent<E>;
+}
+
+type Talking<E> = Exclude<E, { type: 'refusal' }>;
+
 /** A call to one agent that answered. */
-interface Talk {
+interface Talk<E extends { readonly type: string }> {
   readonly attempt: Attempt;
-  readonly answer: Answer;
+  readonly answer: Answer<E>;
   readonly began: number;
-  /** Ends the call and the agent's work on it. */
-  readonly hangUp: AbortController;
+  /** Ends the call and the agent's work on it, where ending the answer would not. */
+  readonly hangUp: AbortController | undefined;
 }
 
 /**
  * The events of whichever agent serves the request. While the caller has seen nothing and the body is still whole, a
  * lost agent is replaced by another; its `ready` then starts the events over.
  */
-export class Relay {
+export class Relay<E extends { readonly type: string } | Ended> {
   /** The caller has seen part of an answer: no other agent can take over. */
   delivered = false;
+  /** Called when it is closed. */
+  over: (() => void) | undefined;
   /** The agent that was asked last, for the record. */
   agent: string | undefined;
   readonly #session: Session;
   readonly #body: CallerBody;
-  readonly #head: Readonly<Record<string, unknown>>;
-  readonly #hints: Hints;
+  readonly #errand: Errand<E>;
   readonly #context: RequestContext;
   #attempts: readonly Attempt[] | undefined;
   #made = 0;
   #closed = false;
   #dialling: AbortController | undefined;
-  #talk: Talk | undefined;
+  #talk: Talk<E> | undefined;
 
-  constructor(
-    session: Session,
-    body: CallerBody,
-    hints: Hints,
-    head: Readonly<Record<string, unknown>>,
-    context: RequestContext,
-  ) {
+  constructor(session: Session, body: CallerBody, errand: Errand<E>, context: RequestContext) {
     this.#session = session;
     this.#body = body;
-    this.#hints = hints;
-    this.#head = head;
+    this.#errand = errand;
     this.#context = context;
   }
 
-  /** The next event. A refusal is the end, and so is `final`. */
-  async next(): Promise<Result<Exclude<AnswerEvent, { type: 'refusal' }>>> {
+  /** The next event; at once, where it is here already. A refusal is the end, and so is `final`. */
+  next(): Result<Talking<E>> | Promise<Result<Talking<E>>> {
+    const held = this.#closed ? undefined : this.#talk?.answer.held();
+    if (!held) return this.#next(undefined);
+    const event = toTalk(held);
+    return event.ok ? this.#tell(event) : this.#next(event);
+  }
+
+  async #next(first: Result<Talking<E>> | undefined): Promise<Result<Talking<E>>> {
+    let given = first;
     for (;;) {
       if (this.#closed) return no(gone);
       const talk = this.#talk ? ok(this.#talk) : await this.#call();
-      const event = talk.ok ? await this.#listen(talk.value) : talk;
-      if (event.ok) {
-        this.#session.stillAtWork();
-        if (event.value.type === 'final') this.#finish('served', 'healthy');
-        return event;
-      }
+      const event = given ?? (talk.ok ? await this.#listen(talk.value) : talk);
+      given = undefined;
+      if (event.ok) return this.#tell(event);
       // The caller's own fault is told as such, whatever the agent made of it.
       const cause = this.#body.refusal ?? event.refusal;
       this.#finish(cause.reason, this.#body.refusal ? 'neutral' : outcomeOfRefusal(cause.reason));
@@ -85,9 +98,16 @@ export class Relay {
     }
   }
 
+  #tell(event: { readonly ok: true; readonly value: Talking<E> }): Result<Talking<E>> {
+    this.#session.stillAtWork();
+    if (event.value.type === 'final') this.#finish('served', 'healthy');
+    return event;
+  }
+
   /** Stops the agent's work, if it has not finished; `why` goes into the record. */
   close(why: string): void {
     this.#closed = true;
+    this.over?.();
     this.#finish(why, 'neutral');
     this.#dialling?.abort();
     this.#body.cancel();
@@ -99,7 +119,7 @@ export class Relay {
     return { refusal, made: this.#made, remaining, replayable, delivered: this.delivered };
   }
 
-  async #call(): Promise<Result<Talk>> {
+  async #call(): Promise<Result<Talk<E>>> {
     const { surroundings, settings, id } = this.#context;
     if (!this.#attempts) {
       const picked = await this.#pick();
@@ -112,7 +132,9 @@ export class Relay {
     const { agent } = attempt.entry.description;
     this.agent = agent;
     const began = surroundings.now();
-    const hangUp = new AbortController();
+    const pieces = this.#body.ended ? this.#body.pieces() : await this.#body.gather();
+    // A body that leaves at once needs nobody to stop it.
+    const hangUp = pieces ? undefined : new AbortController();
     memory = started(memory, agent);
     const { claims, subject } = this.#session;
     const call = {
@@ -122,16 +144,16 @@ export class Relay {
         agent,
         tenant: claims.tenant,
         class: subject.class,
-        model: this.#hints.model,
+        model: this.#errand.hints.model,
       },
-      head: this.#head,
-      body: this.#body.open(),
-      signal: hangUp.signal,
+      head: this.#errand.head,
+      body: pieces ?? this.#body.open(),
+      signal: hangUp?.signal,
     };
     this.#dialling = hangUp;
     const failed = ({ reason }: Refusal) => {
       this.#dialling = undefined;
-      hangUp.abort();
+      hangUp?.abort();
       this.#note(attempt, reason);
       const outcome = this.#closed ? 'neutral' : outcomeOfRefusal(reason);
       memory = finished(memory, agent, outcome, 0, surroundings.now());
@@ -148,38 +170,43 @@ export class Relay {
       return line;
     }
     this.#dialling = undefined;
+    const answer = new Answer(line.value, this.#errand.read, surroundings);
+    if (this.#closed) {
+      answer.close();
+      failed(gone);
+      return no(gone);
+    }
     if (line.value.freshSeal) {
       this.#session.note({ type: 'keys', tenant: claims.tenant, agent, action: 'setup', suite: line.value.suite });
     }
-    this.#talk = { attempt, answer: new Answer(line.value, surroundings), began, hangUp };
+    this.#talk = { attempt, answer, began, hangUp };
     return ok(this.#talk);
   }
 
   async #pick(): Promise<Result<Attempt[]>> {
     const { settings, env, surroundings, id } = this.#context;
     // All zones are read, so that a model that lives elsewhere is told apart from one that does not exist.
-    const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+    const reading = readSnapshots(settings.zones, env.ROSTER, surroundings);
+    const snapshots = reading instanceof Promise ? await reading : reading;
     const { claims, subject } = this.#session;
-    const { model, language } = this.#hints;
+    const { task, sticky, hints, zones = claims.zones } = this.#errand;
     const request = {
       tenant: claims.tenant,
       session: claims.subject ?? id,
-      task: 'transcribe' as const,
-      model,
-      language,
+      ...hints,
+      task,
+      sticky,
       allowed: claims.languages,
-      zones: claims.zones,
+      zones,
       suite: SUITE,
       class: subject.class,
     };
     return pick(request, snapshots, memory, surroundings.now(), surroundings.random);
   }
 
-  async #listen({ answer }: Talk): Promise<Result<Exclude<AnswerEvent, { type: 'refusal' }>>> {
-    const event = await Promise.race([answer.next(), this.#body.failed.then(no)]);
-    if (!event.ok) return event;
-    const { value } = event;
-    return value.type === 'refusal' ? no(agentRefusal(value)) : ok(value);
+  async #listen({ answer }: Talk<E>): Promise<Result<Talking<E>>> {
+    const next = answer.next();
+    return toTalk(await (this.#body.ended ? next : Promise.race([next, this.#body.failed.then(no)])));
   }
 
   /** Ends the talk with the current agent, if there is one, and remembers how it went. */
@@ -193,11 +220,12 @@ export class Relay {
     memory = finished(memory, talk.attempt.entry.description.agent, outcome, worked, now);
     this.#note(talk.attempt, said);
     if (said === 'served') {
-      waitUntil(talk.answer.drain());
+      const draining = talk.answer.drain();
+      if (draining) waitUntil(draining);
       return;
     }
     talk.answer.close();
-    talk.hangUp.abort();
+    talk.hangUp?.abort();
   }
 
   #note({ entry, why }: Attempt, outcome: string): void {
@@ -209,3 +237,12 @@ export class Relay {
 }
 
 const gone = refuse('pool_lost', undefined, 'nobody waits for the answer');
+
+function toTalk<E extends { readonly type: string }>(event: Result<E>): Result<Talking<E>> {
+  if (!event.ok) return event;
+  const { value } = event;
+  return isRefusal(value) ? no(agentRefusal(value)) : ok(value as Talking<E>);
+}
+
+const isRefusal = (event: { readonly type: string }): event is Extract<Ended, { type: 'refusal' }> =>
+  event.type === 'refusal';

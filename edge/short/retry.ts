@@ -32,6 +32,8 @@ const elsewhere: ReadonlySet<Reason> = new Set([
   'seal_broken',
   'attestation_invalid',
   'engine_failed',
+  // Another agent may have it: the one that is preferred now has come later.
+  'sequence_unknown',
 ]);
 
 /** Between edge and agent only; to a caller they say that the pool was lost. */

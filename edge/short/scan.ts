@@ -38,7 +38,10 @@ export class FieldScanner {
   feed(chunk: Uint8Array): void {
     if (this.done) return;
     const view = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    let data = this.#rest.length === 0 ? view : Buffer.concat([this.#rest, view]);
+    // Nearly all forms begin with their boundary: then nothing has to be put before it.
+    const begins =
+      this.#rest === LINE_END && startsWith(view, this.#delimiter) ? this.#afterBoundary(view, -2) : undefined;
+    let data = begins !== undefined ? view.subarray(begins) : this.#with(view);
     for (;;) {
       const used = this.#step(data);
       if (used === undefined) break;
@@ -46,6 +49,10 @@ export class FieldScanner {
     }
     this.#rest = data;
     if (this.done) this.#rest = EMPTY;
+  }
+
+  #with(view: Buffer): Buffer {
+    return this.#rest.length === 0 ? view : Buffer.concat([this.#rest, view]);
   }
 
   /** How many bytes were dealt with; `undefined` when more are needed first. */
@@ -80,7 +87,7 @@ export class FieldScanner {
       if (data.length >= limits.partHeaderBytes.value + HEADERS_END.length) this.#state = 'over';
       return undefined;
     }
-    const headers = data.subarray(0, end).toString('utf8');
+    const headers = data.toString('latin1', 0, end);
     this.#name = fieldName(headers);
     const wanted = this.#names.has(this.#name) && !this.found.has(this.#name);
     this.#state = wanted ? 'value' : 'skip';
@@ -97,14 +104,18 @@ export class FieldScanner {
       const keep = this.#delimiter.length - 1;
       return this.#state === 'skip' && data.length > keep ? data.length - keep : undefined;
     }
-    if (this.#state === 'value' && end <= limit) this.found.set(this.#name, data.subarray(2, end).toString('utf8'));
+    if (this.#state === 'value' && end <= limit) this.found.set(this.#name, data.toString('utf8', 2, end));
     return this.#afterBoundary(data, end);
   }
 }
 
+/** Whether bytes begin with a delimiter, whose line end is thought before them. */
+const startsWith = (bytes: Buffer, delimiter: Buffer): boolean =>
+  bytes.length >= delimiter.length && bytes.compare(delimiter, 2, delimiter.length, 0, delimiter.length - 2) === 0;
+
 /** `name` of a part, spelled without `[]`; empty for a file or a part without a name. */
 function fieldName(headers: string): string {
-  const line = headers.split('\r\n').find((one) => /^content-disposition:/i.test(one)) ?? '';
+  const line = /^content-disposition:.*$/im.exec(headers)?.[0] ?? '';
   if (/;\s*filename\*?=/i.test(line)) return '';
   const match = /;\s*name=(?:"([^"]*)"|([^\s;"]+))/i.exec(line);
   return (match?.[1] ?? match?.[2] ?? '').replace(/\[\]$/, '');

@@ -3,6 +3,7 @@ import { limits } from '../../shared/limits.ts';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
+import type { Work } from '../../shared/tenant/allowance.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
 import type { AuditDraft, Typed } from '../audit/mint.ts';
 import { late, within } from '../clock.ts';
@@ -20,7 +21,8 @@ export interface Subject {
 export interface Ending {
   readonly status: number;
   readonly reason?: string;
-  readonly final?: Final | undefined;
+  /** What was used, as the agent says. */
+  readonly final?: Pick<Final, 'revision' | 'durationSeconds'> | undefined;
   readonly agent?: string | undefined;
   readonly bytes: number;
 }
@@ -32,6 +34,8 @@ export class Session {
   readonly #context: RequestContext;
   readonly #started: number;
   readonly #events: AuditEvent[] = [];
+  /** The place is one that this isolate held in advance. */
+  #held = false;
   #renewed: number;
   #ended: Promise<boolean> | undefined;
 
@@ -47,29 +51,44 @@ export class Session {
    * Takes a place and records the attempt in one step. A strict tenant that cannot be recorded in time is refused
    * with audit_unavailable, a buffered one goes on. Other refusals: those of the allowance.
    */
-  static async begin(claims: Claims, subject: Subject, context: RequestContext): Promise<Result<Session>> {
+  static begin(claims: Claims, subject: Subject, context: RequestContext): Result<Session> | Promise<Result<Session>> {
     const session = new Session(claims, subject, context);
-    const { recorder, surroundings, id } = context;
+    const { recorder, id } = context;
     const attempt = recorder.mint({ type: 'inference.attempt', ...session.#who() });
     const work = { tenant: claims.tenant, action: subject.action };
+    if (claims.audit === 'buffered') {
+      session.#held = recorder.enter(claims, id, work, claims.allowance, [attempt]);
+      if (session.#held) return ok(session);
+      recorder.enterSingle(claims, claims.allowance);
+    }
+    return session.#take(work, attempt);
+  }
+
+  async #take(work: Work, attempt: AuditEvent): Promise<Result<Session>> {
+    const { claims } = this;
+    const { recorder, surroundings, waitUntil, id } = this.#context;
     const ask = { id, work, allowance: claims.allowance };
     const taking = recorder.step(claims, { kind: 'take', ask, mode: claims.audit, events: [attempt] });
-    let taken: Result<undefined> | typeof late;
+    let taken: Result<unknown> | typeof late;
     try {
       taken = await within(taking, limits.auditWaitMs.value, surroundings);
     } catch {
       taken = late;
     }
-    if (taken !== late) return taken.ok ? ok(session) : taken;
+    if (taken !== late && taken.ok) return ok(this);
+    if (taken !== late) {
+      if (claims.audit === 'buffered') recorder.leaveSingle(claims, 0);
+      return no(taken.refusal);
+    }
     if (claims.audit === 'buffered') {
       recorder.keep(claims, { kind: 'record', events: [attempt] });
-      return ok(session);
+      return ok(this);
     }
     const refusal = refuse('audit_unavailable', undefined, 'the gate did not answer');
     // It may have happened all the same; then the place has to come back, and the record needs an end.
-    context.waitUntil(
+    waitUntil(
       taking.then(
-        (result) => result.ok && session.end({ ...refusedWith(refusal), bytes: 0 }),
+        (result) => result.ok && this.end({ ...refusedWith(refusal), bytes: 0 }),
         // Not known: the place comes back if it was taken, and the denial that is recorded is the end.
         () => recorder.keep(claims, { kind: 'settle', id, mode: 'strict', audioSeconds: 0, events: [] }),
       ),
@@ -93,7 +112,8 @@ export class Session {
     if (now - this.#renewed < limits.leaseMs.value / 3) return;
     this.#renewed = now;
     const { recorder, id, waitUntil } = this.#context;
-    waitUntil(recorder.step(this.claims, { kind: 'renew', id, events: [] }).catch(() => {}));
+    if (this.#held) recorder.stay(this.claims, id);
+    else waitUntil(recorder.step(this.claims, { kind: 'renew', id, events: [] }).catch(() => {}));
   }
 
   /**
@@ -101,8 +121,10 @@ export class Session {
    * a strict tenant's result must not leave before, and a buffered tenant's record goes with the next call to its gate.
    */
   end(ending: Ending): Promise<boolean> {
-    this.#ended ??= this.#settle(ending);
-    this.#context.waitUntil(this.#ended);
+    if (!this.#ended) {
+      this.#ended = this.#settle(ending);
+      if (this.claims.audit === 'strict') this.#context.waitUntil(this.#ended);
+    }
     return this.#ended;
   }
 
@@ -115,7 +137,12 @@ export class Session {
       return { kind: 'settle', id, mode, audioSeconds, events } as const;
     };
     const step = settle(ending);
+    if (this.#held) {
+      recorder.leave(this.claims, id, audioSeconds, step.events);
+      return Promise.resolve(false);
+    }
     if (mode !== 'strict') {
+      recorder.leaveSingle(this.claims, audioSeconds);
       recorder.defer(this.claims, step);
       return Promise.resolve(false);
     }

@@ -1,24 +1,31 @@
 import { limits } from '../../shared/limits.ts';
 import { allowsLanguage, isOpen, mayHear } from '../../shared/pool/language.ts';
-import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { readTranscriptEvent } from '../../shared/speech/read-event.ts';
+import type { AnswerEvent } from '../../shared/speech/transcript.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
-import { logBug } from '../bug.ts';
+import { uploadOf } from '../body-source.ts';
 import type { RequestContext } from '../context.ts';
 import { answerTranscription, type Source } from '../dialect/openai-audio.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
+import { takeForm, wantsUpload } from '../upload/take-form.ts';
 import { CallerBody } from './body.ts';
+import { joinEnds } from './ends.ts';
 import { checkPromise, type Hints, readHints, readTold, type Told } from './hints.ts';
 import { Relay } from './relay.ts';
 import { readBoundary } from './scan.ts';
-import { CLIENT_GONE, refusedWith, Session } from './session.ts';
+import { refusedWith, Session } from './session.ts';
+import { watchCaller } from './watch.ts';
 
 const ACTION = 'transcribe';
 
 /** `POST /v1/audio/transcriptions`: from the caller's request to the answer, or to the refusal of whatever failed. */
 export async function transcribe(request: Request, context: RequestContext): Promise<Response> {
-  const claims = await admit(request, ACTION, context);
+  if (wantsUpload(request)) return takeForm(request, context);
+  const admitting = admit(request, ACTION, context);
+  const claims = admitting instanceof Promise ? await admitting : admitting;
   if (!claims.ok) return refuseWith(claims.refusal);
   const denied = (refusal: Refusal) => {
     recordDenial(claims.value, ACTION, refusal, context);
@@ -27,25 +34,48 @@ export async function transcribe(request: Request, context: RequestContext): Pro
   const boundary = readFrame(request, claims.value);
   if (!boundary.ok) return denied(boundary.refusal);
 
-  const body = new CallerBody(request.body, context.surroundings);
+  const body = new CallerBody(uploadOf(request), context.surroundings);
   context.discardBody = () => body.discard();
-  const url = new URL(request.url);
-  const told = checkAllowed(readTold(url, request.headers), claims.value);
+  const told = checkAllowed(readTold(request.url, request.headers), claims.value);
   if (!told.ok) return denied(told.refusal);
 
   // The place comes before the body: whoever has none has no bytes held here.
   const requestClass = clampClass(told.value.class, claims.value.priority);
   const subject = { action: ACTION, ...named(told.value), class: requestClass };
-  const session = await Session.begin(claims.value, subject, context);
+  const beginning = Session.begin(claims.value, subject, context);
+  const session = beginning instanceof Promise ? await beginning : beginning;
   if (!session.ok) return denied(session.refusal);
 
-  const listening = listen(told.value, body, boundary.value, session.value);
+  const serving = serve(request, body, told.value, boundary.value, session.value, context);
   // A caller that goes away meanwhile must not take the end of its request along.
-  context.waitUntil(listening);
-  const hints = await listening;
-  if (!hints.ok) return refuseWith(hints.refusal);
-  const { model, language } = hints.value;
+  context.waitUntil(serving);
+  return serving;
+}
 
+async function serve(
+  request: Request,
+  body: CallerBody,
+  told: Told,
+  boundary: string,
+  session: Session,
+  context: RequestContext,
+): Promise<Response> {
+  let abandon: (() => void) | undefined;
+  let left = false;
+  const unwatch = watchCaller(
+    request,
+    () => {
+      left = true;
+      abandon?.();
+    },
+    context,
+  );
+  const hints = await listen(told, body, boundary, session);
+  if (!hints.ok) {
+    unwatch();
+    return refuseWith(hints.refusal);
+  }
+  const { model, language } = hints.value;
   const head = {
     v: 1,
     task: 'transcribe',
@@ -54,10 +84,12 @@ export async function transcribe(request: Request, context: RequestContext): Pro
     model,
     ...(language !== undefined && { language }),
   };
-  const relay = new Relay(session.value, body, hints.value, head, context);
-  const source = join(relay, session.value, body, hints.value, context);
-  request.signal.addEventListener('abort', source.abandon, { once: true });
-  if (request.signal.aborted) source.abandon();
+  const errand = { task: 'transcribe', hints: { model, language }, head, read: readTranscriptEvent } as const;
+  const relay = new Relay(session, body, errand, context);
+  const source = join(relay, session, body, hints.value, context);
+  relay.over = unwatch;
+  abandon = source.abandon;
+  if (left) abandon();
   return answerTranscription(source);
 }
 
@@ -74,9 +106,15 @@ function readFrame({ headers }: Request, claims: Claims): Result<string> {
   if (boundary === undefined) {
     return no(refuse('content_type_invalid', { rule: 'needs a boundary of 1 to 70 characters' }));
   }
-  const length = Number(headers.get('content-length') ?? 0);
-  if (length > limits.bodyBytes.value) return no(refuse('body_too_large', { limit: limits.bodyBytes.value }));
+  if ((readLength(headers) ?? 0) > limits.bodyBytes.value)
+    return no(refuse('body_too_large', { limit: limits.bodyBytes.value }));
   return ok(boundary);
+}
+
+/** Bytes that the body will have, if the caller said so. */
+export function readLength(headers: Headers): number | undefined {
+  const length = headers.get('content-length');
+  return length === null ? undefined : Number(length);
 }
 
 /** The hints, when the session knows them, too. A refusal has ended it. */
@@ -96,66 +134,37 @@ async function listen(told: Told, body: CallerBody, boundary: string, session: S
   }
 }
 
-function checkAllowed<T extends Told>(told: Result<T>, { languages }: Claims): Result<T> {
+export function checkAllowed<T extends Told>(told: Result<T>, { languages }: Claims): Result<T> {
   if (!told.ok || isOpen(told.value.language) || allowsLanguage(languages, told.value.language)) return told;
   return no(refuse('language_forbidden', { language: told.value.language }));
 }
 
 /** What of it goes into the record. */
-const named = ({ model, language }: Told) => ({ model, language: isOpen(language) ? undefined : language });
+export const named = ({ model, language }: Told) => ({ model, language: isOpen(language) ? undefined : language });
 
 /** The relay's events for a dialect, and the dialect's end for the session. */
-function join(relay: Relay, session: Session, body: CallerBody, hints: Hints, context: RequestContext): Source {
-  const ending = () => ({ agent: relay.agent, bytes: body.received });
-  let abandoned = false;
+export function join(
+  relay: Relay<AnswerEvent>,
+  session: Session,
+  body: CallerBody,
+  hints: Hints,
+  context: RequestContext,
+): Source {
+  const { languages } = session.claims;
+  const ends = joinEnds(relay, session, body, context);
   return {
+    ...ends,
     next: () => relay.next(),
-    deliver: () => {
-      relay.delivered = true;
-    },
     check(fields) {
       const kept = checkPromise(fields, hints);
       if (!kept.ok) return kept;
       const language = fields.language?.[0];
-      if (isOpen(language) || allowsLanguage(session.claims.languages, language)) return ok(undefined);
+      if (isOpen(language) || allowsLanguage(languages, language)) return ok(undefined);
       return no(refuse('language_forbidden', { language }));
     },
-    async end(outcome) {
-      relay.close(outcome.ok ? 'served' : outcome.refusal.reason);
-      if (!outcome.ok) {
-        if (!abandoned) logFailure(context.id, outcome.refusal, relay.agent);
-        await session.end({ ...refusedWith(outcome.refusal), ...ending() });
-        return ok(undefined);
-      }
-      const { language } = outcome.value;
-      if (!mayHear(session.claims.languages, language)) {
-        const refusal = refuse('language_forbidden', { language });
-        await session.end({ ...refusedWith(refusal), final: outcome.value, ...ending() });
-        return no(refusal);
-      }
-      const settled = session.end({ status: 200, final: outcome.value, ...ending() });
-      if (session.claims.audit === 'buffered' || (await settled)) return ok(undefined);
-      return no(refuse('audit_unavailable', undefined, 'the end could not be recorded'));
-    },
-    async broke(error) {
-      logBug(context.id, error);
-      const refusal = refuse('internal');
-      try {
-        relay.close(refusal.reason);
-      } finally {
-        await session.end({ ...refusedWith(refusal), ...ending() });
-      }
-      return refusal;
-    },
-    abandon() {
-      abandoned = true;
-      relay.close(CLIENT_GONE.reason);
-      void session.end({ ...CLIENT_GONE, ...ending() });
-    },
+    end: (outcome) =>
+      ends.end(outcome, ({ language }) =>
+        mayHear(languages, language) ? ok(undefined) : no(refuse('language_forbidden', { language })),
+      ),
   };
-}
-
-/** One line for what is ours to mend; a caller's own mistakes are in the record only. Details never hold content. */
-function logFailure(request: string, { reason, detail }: Refusal, agent: string | undefined): void {
-  if (refusals[reason].status >= 500) console.warn(JSON.stringify({ event: 'failed', request, reason, detail, agent }));
 }

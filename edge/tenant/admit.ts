@@ -8,17 +8,27 @@ import { authenticate } from './authenticate.ts';
  * Who calls, if they have the scope, or one of those that are named; the first is the least that would do. Refusals are
  * recorded, a flood of unknown callers only by number.
  */
-export async function admit(
+export function admit(
   request: Request,
   wanted: Scope | readonly [Scope, ...Scope[]],
   context: RequestContext,
-): Promise<Result<Claims>> {
+): Result<Claims> | Promise<Result<Claims>> {
   const enough = typeof wanted === 'string' ? ([wanted] as const) : wanted;
   const [scope] = enough;
-  const { settings, surroundings, recorder, id } = context;
-  const claims = await authenticate(request.headers.get('authorization'), settings.issuers, surroundings.now());
+  const { settings, surroundings } = context;
+  const found = authenticate(request.headers.get('authorization'), settings.issuers, surroundings.now());
+  const judge = (claims: Result<Claims>) => judgeScopes(claims, enough, scope, context);
+  return found instanceof Promise ? found.then(judge) : judge(found);
+}
+
+function judgeScopes(
+  claims: Result<Claims>,
+  enough: readonly Scope[],
+  scope: Scope,
+  context: RequestContext,
+): Result<Claims> {
   if (!claims.ok) {
-    recorder.deniedUnknown(id, scope, claims.refusal.reason, claims.refusal.detail);
+    context.recorder.deniedUnknown(context.id, scope, claims.refusal.reason, claims.refusal.detail);
     return claims;
   }
   if (enough.some((one) => claims.value.scopes.has(one))) return claims;

@@ -14,9 +14,11 @@ import {
   take,
 } from '../../shared/tenant/allowance.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import { type Grant, report } from '../../shared/tenant/reserve.ts';
 import { mint } from '../audit/mint.ts';
-import { Outbox, type OutboxPage } from '../audit/outbox.ts';
-import { hideSubject } from './subject.ts';
+import { countOf, type Entry, Outbox, type OutboxPage } from '../audit/outbox.ts';
+import type { ReportStep } from './reserves.ts';
+import { Commitments } from './subject.ts';
 
 /** What a caller may ask of a gate. */
 export type GateStep =
@@ -30,15 +32,18 @@ export type GateStep =
   /** Gives the place back, books the audio and writes how it ended. */
   | { kind: 'settle'; id: string; mode: Claims['audit']; audioSeconds: number; events: readonly AuditEvent[] }
   /** Writes events that concern no place. */
-  | { kind: 'record'; events: readonly AuditEvent[] };
+  | { kind: 'record'; events: readonly AuditEvent[] }
+  /** What an isolate did with the places it holds in advance; the answer says what it holds from now on. */
+  | ReportStep;
 
 interface Decided {
   readonly state: AllowanceState;
-  readonly events: readonly AuditEvent[];
+  readonly events: readonly Entry[];
+  readonly grant?: Grant;
 }
 
-/** A refusal can only come from a `take`. */
-export type GateAnswer = Result<undefined>;
+/** A refusal can only come from a `take`, a grant from a `report`. */
+export type GateAnswer = Result<Grant>;
 
 /**
  * One tenant in one zone: its allowance and the record of what it did, changed together or not at all.
@@ -53,12 +58,11 @@ export class Gate extends DurableObject {
   /** What of it is on disk. */
   #written: AllowanceState;
   /** Events that are not on disk yet. */
-  #unwritten: AuditEvent[] = [];
+  #unwritten: Entry[] = [];
   #writing: ReturnType<typeof setTimeout> | undefined;
   /** When the alarm rings that looks for lost places, as far as this life of the object knows. */
   #alarm: number | undefined;
-  /** Makes commitments out of subjects; never leaves the object. */
-  readonly #salt: Uint8Array;
+  readonly #commitments: Commitments;
   readonly #outbox: Outbox;
 
   constructor(ctx: DurableObjectState, env: unknown) {
@@ -71,7 +75,8 @@ export class Gate extends DurableObject {
     this.#written = this.#allowance;
     sql.exec('CREATE TABLE IF NOT EXISTS salt (id INTEGER PRIMARY KEY CHECK (id = 0), bytes BLOB NOT NULL)');
     sql.exec('INSERT OR IGNORE INTO salt VALUES (0, ?)', crypto.getRandomValues(new Uint8Array(32)).buffer);
-    this.#salt = new Uint8Array(sql.exec<{ bytes: ArrayBuffer }>('SELECT bytes FROM salt').one().bytes);
+    const { bytes } = sql.exec<{ bytes: ArrayBuffer }>('SELECT bytes FROM salt').one();
+    this.#commitments = new Commitments(new Uint8Array(bytes));
   }
 
   /**
@@ -83,27 +88,27 @@ export class Gate extends DurableObject {
   apply(steps: readonly GateStep[]): GateAnswer[] {
     const now = Date.now();
     const current = this.#expire(now);
-    const events = [...current.events];
+    const events: Entry[] = [...current.events];
     let { state } = current;
     const answers = steps.map((step): GateAnswer => {
-      const decided = this.#decide(state, step, events.length, now);
+      const decided = this.#decide(state, step, events, now);
       if (!decided.ok) return decided;
       state = decided.value.state;
-      events.push(...decided.value.events.map((event) => hideSubject(event, this.#salt)));
-      return ok(undefined);
+      for (const entry of decided.value.events) events.push('json' in entry ? entry : this.#commitments.hide(entry));
+      return ok(decided.value.grant);
     });
     if (steps.some((step) => 'mode' in step && step.mode === 'strict')) {
       this.#write(state, [...this.#unwritten, ...events], now);
       return answers;
     }
     this.#allowance = state;
-    this.#unwritten.push(...events);
+    for (const event of events) this.#unwritten.push(event);
     this.#writeSoon();
     return answers;
   }
 
   /** What a step changes and writes, or why not. `pending` events of earlier steps will be written before its own. */
-  #decide(state: AllowanceState, step: GateStep, pending: number, now: number): Result<Decided> {
+  #decide(state: AllowanceState, step: GateStep, pending: readonly Entry[], now: number): Result<Decided> {
     const { events } = step;
     switch (step.kind) {
       case 'take': {
@@ -111,7 +116,7 @@ export class Gate extends DurableObject {
         const taken = take(state, step.ask, now);
         if (!taken.ok) return taken;
         if (held) return ok({ state: taken.value, events: [] });
-        if (step.mode === 'strict' && !this.#outbox.hasRoom(this.#unwritten.length + pending + events.length)) {
+        if (step.mode === 'strict' && !this.#outbox.hasRoom(count(this.#unwritten) + count(pending) + events.length)) {
           return no(refuse('audit_unavailable', undefined, 'the outbox is full'));
         }
         return ok({ state: taken.value, events });
@@ -122,6 +127,15 @@ export class Gate extends DurableObject {
         return ok({ state: settle(state, step.id, step.audioSeconds, now), events });
       case 'record':
         return ok({ state, events });
+      case 'report': {
+        const reported = report(state, step.report, step.allowance, now);
+        if (!reported.grant) return ok({ ...reported, events: [] });
+        const written = step.written.map(({ count: one, json, subjects }) => ({
+          count: one,
+          json: this.#commitments.hideIn(json, subjects),
+        }));
+        return ok({ ...reported, events: [...events, ...written] });
+      }
     }
   }
 
@@ -173,7 +187,7 @@ export class Gate extends DurableObject {
   }
 
   /** On failure everything is as before, in memory, too. */
-  #write(next: AllowanceState, events: readonly AuditEvent[], now: number): void {
+  #write(next: AllowanceState, events: readonly Entry[], now: number): void {
     const { storage } = this.ctx;
     try {
       storage.transactionSync(() => {
@@ -192,3 +206,5 @@ export class Gate extends DurableObject {
     this.#setAlarm();
   }
 }
+
+const count = (entries: readonly Entry[]): number => entries.reduce((sum, entry) => sum + countOf(entry), 0);

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { AuditEvent } from '../../shared/audit/event.ts';
+import { limits } from '../../shared/limits.ts';
 
 /**
  * The event with a commitment in place of its subject: the record can tell that two requests were of the same caller,
@@ -7,5 +8,46 @@ import type { AuditEvent } from '../../shared/audit/event.ts';
  */
 export function hideSubject(event: AuditEvent, salt: Uint8Array): AuditEvent {
   if (!('subject' in event) || event.subject === undefined) return event;
-  return { ...event, subject: `c1:${createHmac('sha256', salt).update(event.subject).digest('hex')}` };
+  return { ...event, subject: commitTo(event.subject, salt) };
 }
+
+const commitTo = (subject: string, salt: Uint8Array): string =>
+  `c1:${createHmac('sha256', salt).update(subject).digest('hex')}`;
+
+/** The same for many events of few callers; the salt never leaves it. */
+export class Commitments {
+  readonly #salt: Uint8Array;
+  readonly #known = new Map<string, string>();
+
+  constructor(salt: Uint8Array) {
+    this.#salt = salt;
+  }
+
+  hide(event: AuditEvent): AuditEvent {
+    if (!('subject' in event) || event.subject === undefined) return event;
+    return { ...event, subject: this.#commit(event.subject) };
+  }
+
+  /**
+   * The same for events as text, whose subjects are told. What stands for one in JSON cannot stand there by chance: in
+   * any other text its quotes would be escaped.
+   */
+  hideIn(json: string, subjects: readonly string[]): string {
+    let hidden = json;
+    for (const subject of subjects) {
+      hidden = hidden.replaceAll(subjectIn(subject), () => subjectIn(this.#commit(subject)));
+    }
+    return hidden;
+  }
+
+  #commit(subject: string): string {
+    const before = this.#known.get(subject);
+    if (before !== undefined) return before;
+    const made = commitTo(subject, this.#salt);
+    if (this.#known.size >= limits.tokenCacheEntries.value) this.#known.clear();
+    this.#known.set(subject, made);
+    return made;
+  }
+}
+
+const subjectIn = (subject: string): string => `"subject":${JSON.stringify(subject)}`;

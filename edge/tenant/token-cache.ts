@@ -8,8 +8,9 @@ interface Entry<T> {
 
 /**
  * Claims of tokens verified a moment ago, so that a busy caller costs one signature check a minute. The key is the
- * token's SHA-256: a dump of the isolate holds no token. Only plain data is kept, because one request must never
- * wait for a promise of another.
+ * header with the token itself: a digest of it costs more than all else that is left to do for a token that is known, and the memory of
+ * an isolate holds the tokens of its requests anyway. Only plain data is kept, because one request must never wait for a
+ * promise of another.
  */
 export class TokenCache<T> {
   readonly #entries = new Map<string, Entry<T>>();

@@ -1,11 +1,12 @@
 import type { HttpResponseInit } from '@azure/functions';
-import type { Blobs, Jobs } from '../stores.ts';
+import type { Stores } from '../stores.ts';
 import { decideHealth, type Trial } from './decide-health.ts';
 
 /** A store that has not answered after this long counts as unreachable, in milliseconds. */
 const ANSWER_MS_MAX = 2_000;
 
-export type HealthStores = { blobs: Blobs; jobs: Jobs };
+/** Of every store, the one call that says whether it is there. */
+export type HealthStores = { readonly [Name in keyof Stores]: Pick<Stores[Name], 'ensure'> };
 
 /**
  * HTTP GET /api/health: are the stores there? Making sure of them is the same call, so that the first health check of a
@@ -31,6 +32,8 @@ export async function onHealth(
     await Promise.all([
       trial('blobs', (signal) => stores.blobs.ensure(signal)),
       trial('jobs', (signal) => stores.jobs.ensure(signal)),
+      trial('rows', (signal) => stores.rows.ensure(signal)),
+      trial('notices', (signal) => stores.notices.ensure(signal)),
     ]),
   );
   return { status, jsonBody: body, headers: { 'cache-control': 'no-store' } };

@@ -18,6 +18,17 @@ export type Arguments = {
   parallel: string;
   iterations: string;
   warmUp: string;
+  /** Live streams: of `load`, and of `transcribe`. */
+  stream: boolean;
+  live: boolean;
+  dialect: string;
+  pace: string;
+  seconds: string;
+  /** Of `upload` and `replay`. */
+  plain: boolean;
+  wait: boolean;
+  zone: string | undefined;
+  callback: string | undefined;
 };
 
 export function readArguments(given: string[]): Arguments | { problem: string } {
@@ -37,6 +48,15 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
         parallel: { type: 'string', default: '32' },
         iterations: { type: 'string', default: '64' },
         'warm-up': { type: 'string', default: '1' },
+        stream: { type: 'boolean', default: false },
+        live: { type: 'boolean', default: false },
+        dialect: { type: 'string', default: 'auricle' },
+        pace: { type: 'string', default: 'realtime' },
+        seconds: { type: 'string', default: '60' },
+        plain: { type: 'boolean', default: false },
+        wait: { type: 'boolean', default: false },
+        zone: { type: 'string' },
+        callback: { type: 'string' },
       },
     });
     const [verb, ...operands] = positionals;
@@ -55,6 +75,15 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       parallel: values.parallel,
       iterations: values.iterations,
       warmUp: values['warm-up'],
+      stream: values.stream,
+      live: values.live,
+      dialect: values.dialect,
+      pace: values.pace,
+      seconds: values.seconds,
+      plain: values.plain,
+      wait: values.wait,
+      zone: values.zone,
+      callback: values.callback,
     };
   } catch (error) {
     return { problem: (error as Error).message };

@@ -52,7 +52,8 @@ export function summarize(outcomes: readonly Outcome[], wallMilliseconds: number
   };
 }
 
-function latencyOf(times: readonly number[]): Latency | undefined {
+/** Of any times, in milliseconds; `undefined` when there are none. */
+export function latencyOf(times: readonly number[]): Latency | undefined {
   const sorted = [...times].sort((one, other) => one - other);
   const max = sorted.at(-1);
   if (max === undefined) return undefined;

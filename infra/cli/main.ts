@@ -3,15 +3,29 @@ import process from 'node:process';
 import { type Answer, unreachable, wrong } from './answer.ts';
 import { type Arguments, readArguments } from './arguments.ts';
 import * as load from './load.ts';
+import * as loadStream from './load-stream.ts';
 import * as models from './models.ts';
 import { findToken } from './token.ts';
 import * as transcribe from './transcribe.ts';
+import * as transcribeLive from './transcribe-live.ts';
+import * as upload from './upload.ts';
+import * as uploads from './uploads.ts';
 
-type Verb = { usage: string; run: (given: Arguments, headers: Record<string, string>) => Promise<Answer> };
+type Run = (given: Arguments, headers: Record<string, string>, token: string) => Promise<Answer>;
+type Verb = { usage: string; run: Run };
+
+const runTranscribe: Run = (given, headers, token) =>
+  given.live ? transcribeLive.transcribeLive(given, token, process.stderr) : transcribe.transcribe(given, headers);
+
+const runLoad: Run = (given, headers, token) =>
+  given.stream ? loadStream.loadStream(given, token) : load.load(given, headers);
 
 const verbs = new Map<string, Verb>([
-  ['transcribe', { usage: transcribe.usage, run: transcribe.transcribe }],
-  ['load', { usage: load.usage, run: load.load }],
+  ['transcribe', { usage: `${transcribe.usage}\n  ${transcribeLive.usage}`, run: runTranscribe }],
+  ['upload', { usage: upload.usage, run: (given, headers) => upload.upload(given, headers) }],
+  ['uploads', { usage: uploads.listUsage, run: uploads.uploads }],
+  ['replay', { usage: uploads.replayUsage, run: uploads.replay }],
+  ['load', { usage: `${load.usage}\n  ${loadStream.usage}`, run: runLoad }],
   ['models', { usage: models.usage, run: models.models }],
 ]);
 
@@ -32,7 +46,7 @@ async function answer(given: Arguments | { problem: string }): Promise<Answer> {
   const token = findToken(given, process.env);
   if (!token) return wrong('no token: give --token, set AURICLE_TOKEN, or start the local stack with `npm start`');
   try {
-    return await verb.run(given, { authorization: `Bearer ${token}` });
+    return await verb.run(given, { authorization: `Bearer ${token}` }, token);
   } catch (error) {
     return unreachable(given.edge, error);
   }

@@ -13,6 +13,8 @@ export const pools = [
 
 export type Pool = (typeof pools)[number];
 
+const zonesOf = (): string[] => [...new Set(pools.map((pool) => pool.zone))];
+
 /** Names of the ports that the parts listen on; each gets one number for the whole run. */
 export const portNames = [
   'blob',
@@ -20,6 +22,7 @@ export const portNames = [
   'table',
   'sqs',
   'functions',
+  'release',
   ...pools.flatMap((pool) => [`engine-${pool.name}`, `metrics-${pool.name}`, `agent-${pool.name}`]),
 ] as const;
 
@@ -83,7 +86,12 @@ export function planParts(
       name: 'sqs',
       entry: 'infra/local/part/sqs.ts',
       needs: ['infra/local/part/sqs.ts'],
-      env: { DATA: path.join(state, 'sqs'), PORT: port('sqs'), REGION: SQS_REGION },
+      env: {
+        DATA: path.join(state, 'sqs'),
+        PORT: port('sqs'),
+        REGION: SQS_REGION,
+        ZONES: JSON.stringify(zonesOf()),
+      },
       after: [],
       ready: 'message',
       stopTurn: 4,
@@ -92,19 +100,61 @@ export function planParts(
       name: 'functions',
       entry: 'infra/local/part/functions.ts',
       needs: ['functions/triggers.ts'],
-      env: { PORT: port('functions'), AzureWebJobsStorage: storage, STORAGE_CONNECTION: storage, ...sqs },
+      env: {
+        PORT: port('functions'),
+        AzureWebJobsStorage: storage,
+        STORAGE_CONNECTION: storage,
+        ...sqs,
+        ZONES: JSON.stringify(zonesOf()),
+        ZONE_KEYS: JSON.stringify(identity.zoneKeys.publicKeys),
+        EDGE_KEYS: JSON.stringify({ keys: [...identity.grant.jwks.keys, ...identity.ticket.jwks.keys] }),
+        ISSUERS: JSON.stringify([poolIssuer(identity)]),
+        ATTESTATION: JSON.stringify(attestation(identity)),
+        WEBHOOK_KEY_FILE: identity.webhookKeyFile,
+        MODE: 'development',
+      },
       after: ['blob', 'sqs'],
       ready: 'message',
       stopTurn: 3,
     },
+    planRelease(ports, identity),
     ...pools.flatMap((pool) => {
-      const agent = planAgent(state, pool, ports, edgeUrl, identity);
+      const agent = planAgent(state, pool, ports, edgeUrl, identity, sqs);
       return triton
         ? [planTriton(state, pool, ports, triton), onTriton(agent, pool)]
         : [planEngine(pool, ports), agent];
     }),
-    planEdge(state, edgePort, identity),
+    planEdge(state, edgePort, ports, identity),
   ];
+}
+
+const poolIssuer = ({ issuer }: Identity) => ({
+  issuer: ISSUER,
+  audience: AUDIENCE,
+  jwks: issuer.jwks,
+  algorithms: ['ES256'],
+});
+
+const attestation = (identity: Identity) => ({
+  issuers: [{ profile: 'development', issuer: ATTESTATION_ISSUER, jwks: identity.attestation.jwks }],
+  development: true,
+});
+
+function planRelease(ports: Ports, identity: Identity): Part {
+  return {
+    name: 'release',
+    entry: 'infra/local/part/release.ts',
+    needs: ['infra/local/part/release.ts'],
+    env: {
+      PORT: String(ports.release),
+      ZONE_KEY_FILES: JSON.stringify(identity.zoneKeys.privateFiles),
+      ISSUER: JSON.stringify(poolIssuer(identity)),
+      ATTESTATION: JSON.stringify(attestation(identity)),
+    },
+    after: [],
+    ready: 'message',
+    stopTurn: 3,
+  };
 }
 
 function planEngine(pool: Pool, ports: Ports): Part {
@@ -150,7 +200,14 @@ function onTriton(agent: Part, pool: Pool): Part {
   return { ...agent, after: [`engine-${pool.name}`] };
 }
 
-function planAgent(state: string, pool: Pool, ports: Ports, edgeUrl: string, identity: Identity): Part {
+function planAgent(
+  state: string,
+  pool: Pool,
+  ports: Ports,
+  edgeUrl: string,
+  identity: Identity,
+  sqs: Readonly<Record<string, string>>,
+): Part {
   const name = `agent-${pool.name}`;
   const url = `http://${HOST}:${ports[name]}`;
   return {
@@ -175,6 +232,10 @@ function planAgent(state: string, pool: Pool, ports: Ports, edgeUrl: string, ide
       AURICLE_EDGE_KEYS_FILE: identity.ticket.publicFile,
       AURICLE_ATTESTATION_KEY_FILE: identity.attestation.privateFile,
       AURICLE_ATTESTATION_ISSUER: ATTESTATION_ISSUER,
+      AURICLE_RELEASE_URL: `http://${HOST}:${ports.release}`,
+      AURICLE_ZONE_KEYS_FILE: identity.zoneKeys.publicFile,
+      AURICLE_FUNCTIONS_URL: `http://${HOST}:${ports.functions}`,
+      ...sqs,
       AURICLE_STATE_DIR: path.join(state, 'agents', pool.name),
       AURICLE_MODE: 'development',
     },
@@ -184,13 +245,14 @@ function planAgent(state: string, pool: Pool, ports: Ports, edgeUrl: string, ide
   };
 }
 
-function planEdge(state: string, port: number, identity: Identity): Part {
-  const issuer = { issuer: ISSUER, audience: AUDIENCE, jwks: identity.issuer.jwks, algorithms: ['ES256'] };
-  const authority = { profile: 'development', issuer: ATTESTATION_ISSUER, jwks: identity.attestation.jwks };
+function planEdge(state: string, port: number, ports: Ports, identity: Identity): Part {
+  const zones = zonesOf();
+  const backOffice = `http://${HOST}:${ports.functions}`;
   const bindings = {
-    ISSUERS: JSON.stringify([issuer]),
-    ATTESTATION: JSON.stringify({ issuers: [authority], development: true }),
-    ZONES: JSON.stringify([...new Set(pools.map((pool) => pool.zone))]),
+    ISSUERS: JSON.stringify([poolIssuer(identity)]),
+    ATTESTATION: JSON.stringify(attestation(identity)),
+    ZONES: JSON.stringify(zones),
+    BACK_OFFICES: JSON.stringify(Object.fromEntries(zones.map((zone) => [zone, backOffice]))),
     MODE: 'development',
   };
   return {
@@ -203,7 +265,10 @@ function planEdge(state: string, port: number, identity: Identity): Part {
       ENTRY: 'edge/worker.ts',
       BINDINGS: JSON.stringify(bindings),
       // Secrets travel as files: an environment can be read by every program of the same person.
-      SECRET_FILES: JSON.stringify({ TICKET_KEY: identity.ticket.privateFile }),
+      SECRET_FILES: JSON.stringify({
+        TICKET_KEY: identity.ticket.privateFile,
+        GRANT_KEY: identity.grant.privateFile,
+      }),
     },
     after: [],
     ready: 'message',

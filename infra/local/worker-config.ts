@@ -20,6 +20,7 @@ const INITIAL: WorkerConfig = {
     bindings: [
       { name: 'GATE', class_name: 'Gate' },
       { name: 'ROSTER', class_name: 'Roster' },
+      { name: 'STREAM', class_name: 'Stream' },
     ],
   },
 };

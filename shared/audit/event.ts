@@ -53,6 +53,17 @@ export const auditEvent = z.discriminatedUnion('type', [
     detail: z.string().optional(),
     suppressed: z.number().int().optional(),
   }),
+  /** The edge made a token for somebody else's device. */
+  z.object({
+    ...origin,
+    ...request,
+    type: z.literal('token.granted'),
+    subject: z.string().optional(),
+    action: z.string(),
+    scope: z.string(),
+    /** Seconds since 1970. */
+    expires: z.number().int(),
+  }),
   z.object({
     ...origin,
     ...request,
@@ -63,6 +74,17 @@ export const auditEvent = z.discriminatedUnion('type', [
     zone: z.string(),
     why: z.string(),
     outcome: z.string().optional(),
+  }),
+  /** A live stream lost its agent, and went on at another one or nowhere. */
+  z.object({
+    ...origin,
+    ...request,
+    type: z.literal('stream.roll'),
+    from: z.string(),
+    to: z.string().optional(),
+    /** Seconds of the stream's own time from which on the other agent heard it again. */
+    time: z.number(),
+    reason: z.string(),
   }),
   z.object({
     ...origin,

@@ -20,6 +20,18 @@ export const engineLimits = {
     by: 'engine',
     why: "Waiting in one model's queue where its configuration names no maximum; 0 means unlimited there.",
   },
+  engineSequences: {
+    value: 4096,
+    unit: 'count',
+    by: 'engine',
+    why: "Sequences of one model version at a time, over all its instances; what comes beyond waits as Triton's backlog does.",
+  },
+  engineStateBytes: {
+    value: 2048 * MiB,
+    unit: 'byte',
+    by: 'engine',
+    why: 'Implicit state of one model version when every sequence it may hold is there: a model that could take more does not load, so that nothing fails halfway through a sentence.',
+  },
   engineConnections: {
     value: 512,
     unit: 'count',

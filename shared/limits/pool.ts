@@ -150,6 +150,18 @@ export const poolLimits = {
     by: 'agent',
     why: 'Under the 10 s the protocol promises and any proxy idle timeout.',
   },
+  knownRoutes: {
+    value: 256,
+    unit: 'count',
+    by: 'edge',
+    why: 'Kinds of request whose candidates are remembered until the next snapshot: model, language, zones and suite.',
+  },
+  agentHoldMs: {
+    value: 100,
+    unit: 'ms',
+    by: 'agent',
+    why: 'An answer that is complete this soon leaves in one piece, which costs both sides half; nobody feels the wait.',
+  },
   agentHeaderMs: { value: 10_000, unit: 'ms', by: 'agent', why: 'For request headers to arrive at an agent.' },
   agentIdleMs: {
     value: 75_000,

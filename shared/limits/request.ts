@@ -44,6 +44,18 @@ export const requestLimits = {
     by: 'edge',
     why: 'A client that sends nothing for this long holds a place another could use.',
   },
+  callerWatchMs: {
+    value: 100,
+    unit: 'ms',
+    by: 'edge',
+    why: 'After this a caller that goes away frees its place and its agent at once; before, when this is over.',
+  },
+  gatherMs: {
+    value: 50,
+    unit: 'ms',
+    by: 'edge',
+    why: 'How long a short body may take to arrive whole before it is sent on as it comes; nobody feels it.',
+  },
   lingerBytes: {
     value: 256 * MiB,
     unit: 'byte',
@@ -68,6 +80,24 @@ export const requestLimits = {
     by: 'edge',
     why: 'Tokens are parsed before anybody is known; real ones are under 2 KiB.',
   },
+  grantCharacters: {
+    value: 4 * KiB,
+    unit: 'character',
+    by: 'edge',
+    why: 'A token made here may carry the configuration of a session; browsers send it in a header of bounded length.',
+  },
+  grantSeconds: {
+    value: 3_600,
+    unit: 's',
+    by: 'edge',
+    why: 'The longest time of a token for a device; Deepgram has the same bound.',
+  },
+  clientSecretSeconds: {
+    value: 7_200,
+    unit: 's',
+    by: 'edge',
+    why: 'The longest time of a client secret, as with OpenAI.',
+  },
   tokenCacheEntries: { value: 2048, unit: 'count', by: 'edge', why: 'Verified tokens kept per isolate, about 2 MiB.' },
   tokenCacheMs: {
     value: 60_000,
@@ -87,6 +117,18 @@ export const requestLimits = {
     unit: 'byte',
     by: 'agent',
     why: 'The longest field is a prompt of 224 tokens or a list of keywords.',
+  },
+  knownForms: {
+    value: 256,
+    unit: 'count',
+    by: 'edge',
+    why: 'Forms whose reading is remembered: callers differ in model, language and format, and in little else.',
+  },
+  knownFormCharacters: {
+    value: 256,
+    unit: 'character',
+    by: 'edge',
+    why: 'Of a form that is worth remembering; one with a prompt is of one caller only.',
   },
   formBytes: {
     value: 30 * KiB,

@@ -38,6 +38,24 @@ export const sealLimits = {
     by: 'agent',
     why: 'Frames under one key, far inside the limits of GCM.',
   },
+  laneSeconds: {
+    value: 601,
+    unit: 's',
+    by: 'agent',
+    why: 'Life of the ticket of a lane: as long as a set-up may be used, rounded up.',
+  },
+  laneRequests: {
+    value: 2 ** 24,
+    unit: 'count',
+    by: 'agent',
+    why: 'Requests of one lane: with sealFrames each, counters stay exact numbers, and GCM far inside its limits.',
+  },
+  lanePackBytes: {
+    value: 16 * KiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'A body this short travels in one record with what says what it is; to copy a longer one costs more than a record.',
+  },
   attestationCharacters: {
     value: 16 * KiB,
     unit: 'character',
@@ -49,6 +67,12 @@ export const sealLimits = {
     unit: 's',
     by: 'edge',
     why: 'Life of an Azure attestation token; a measurement older than that says little about what runs now.',
+  },
+  releaseSeconds: {
+    value: 60,
+    unit: 's',
+    by: 'functions',
+    why: "Age of an agent's signed request for the key of its zone; the answer can be opened by that agent only.",
   },
   attestationMs: {
     value: 30_000,

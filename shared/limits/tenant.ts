@@ -16,6 +16,25 @@ export const tenantLimits = {
     by: 'gate',
     why: 'A place whose holder vanished comes back after this; work that goes on renews it, and hints come before.',
   },
+  reserveShare: {
+    value: 0.25,
+    unit: 'ratio',
+    by: 'gate',
+    why: 'Of an allowance, what isolates may hold without using it, all together; one of them at most half of that.',
+  },
+  reserveMs: {
+    value: 5_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'How long an isolate may begin requests without hearing of the gate: one in five seconds never waits for it.',
+  },
+  reserveGraceMs: {
+    value: 2_000,
+    unit: 'ms',
+    by: 'gate',
+    why: 'How much longer the gate counts what it gave: reports of what was begun at the last moment are in by then.',
+  },
+  reserves: { value: 1_024, unit: 'count', by: 'edge', why: 'Gates of which an isolate holds a reserve.' },
   auditWaitMs: {
     value: 250,
     unit: 'ms',
@@ -51,6 +70,18 @@ export const tenantLimits = {
     unit: 'byte',
     by: 'gate',
     why: 'A leaf of the log; larger events are a bug and are replaced by their digest.',
+  },
+  auditRowEvents: {
+    value: 64,
+    unit: 'count',
+    by: 'gate',
+    why: 'Events that come together are one row of an outbox; with 16 KiB each it is inside what SQLite takes.',
+  },
+  auditRowCharacters: {
+    value: 64 * KiB,
+    unit: 'character',
+    by: 'edge',
+    why: 'Of events that an isolate hands over as one row; far under what SQLite takes.',
   },
   auditOutboxEvents: {
     value: 200_000,

@@ -70,5 +70,11 @@ export const workLimits = {
     by: 'edge',
     why: 'Four hours of fast speech; a transcript is held whole for formats that need it.',
   },
+  answerBytes: {
+    value: MiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'An answer that comes with its length is read at once; a longer one is read as it comes.',
+  },
   answerEventBytes: { value: 60 * KiB, unit: 'byte', by: 'agent', why: 'An event fits one sealed segment.' },
 } as const satisfies Record<string, Limit>;

@@ -8,7 +8,7 @@ export function cohortOf(tenant: string, session: string, share: number): 'stabl
 }
 
 /** 32-bit FNV-1a with the finaliser of MurmurHash3: even on short names, and not meant to resist an attacker. */
-function hash(text: string): number {
+export function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
   value = Math.imul(value ^ (value >>> 16), 0x85ebca6b);

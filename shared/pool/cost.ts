@@ -21,6 +21,15 @@ function busyAt(entry: Loaded, memory: RouteMemory, now: number): number {
   return Math.max(reported, memory.get(entry.description.agent)?.outstanding ?? 0);
 }
 
+/**
+ * Live streams for each slot, with one more. They last, so what was reported does not fade, and what this isolate has
+ * opened there since counts at once.
+ */
+export function streamCost({ description, load }: Loaded, memory: RouteMemory): number {
+  const { agent, slots } = description;
+  return (Math.max(load.streams ?? 0, memory.get(agent)?.outstanding ?? 0) + 1) / slots;
+}
+
 /** All slots taken, and somebody of this class or above waits. */
 export function isSaturated(entry: Loaded, ours: RequestClass, memory: RouteMemory, now: number): boolean {
   return busyAt(entry, memory, now) >= entry.description.slots && queuedAhead(entry, ours, now) >= 1;

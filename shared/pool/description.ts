@@ -5,8 +5,9 @@ const name = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
 export const modelDescription = z.object({
   /** Name that callers use, an alias such as `reference-en`. */
   name,
-  task: z.enum(['transcribe', 'synthesize']),
-  /** BCP 47 tags, primary subtag first: `en` also serves `en-GB`. */
+  /** `infer`: nothing but tensors. A model of another task can be asked for tensors, too. */
+  task: z.enum(['transcribe', 'synthesize', 'infer']),
+  /** BCP 47 tags, primary subtag first: `en` also serves `en-GB`. `zxx`: no language; `und`: nobody said which. */
   languages: z.array(z.string().min(2).max(35)).min(1),
   /** Digest of the files that make up the revision: `sha256:<64 hex>`. */
   revision: z.string().regex(/^sha256:[0-9a-f]{64}$/),
@@ -14,6 +15,8 @@ export const modelDescription = z.object({
   stage: z.enum(['develop-verify', 'grey', 'canary', 'full', 'retired']),
   /** Seconds since 1970 at which the revision was loaded here; OpenAI's `created`. */
   loaded: z.number().int().nonnegative(),
+  /** Whether live streams are served, too. Agents that know of none do not say. */
+  live: z.boolean().optional(),
 });
 
 /** What an agent is: fixed from its boot until it goes. */
@@ -31,8 +34,12 @@ export const poolDescription = z.object({
   accelerator: z.enum(['gpu', 'cpu']),
   /** Requests the engine works on at once. */
   slots: z.number().int().positive(),
+  /** Live streams it takes at once. Agents that know of none do not say. */
+  streams: z.number().int().positive().optional(),
   /** SFrame cipher suites the agent opens (RFC 9605 registry). */
   suites: z.array(z.number().int()).min(1),
+  /** Whether requests may come on lanes (PROTOCOL.md). Agents that know of none do not say. */
+  lanes: z.boolean().optional(),
   models: z.array(modelDescription),
 });
 

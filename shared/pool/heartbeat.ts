@@ -7,6 +7,8 @@ import { modelDescription, poolDescription } from './description.ts';
 export const load = z.object({
   /** Requests being worked on. */
   busy: z.number().int().nonnegative(),
+  /** Live streams open. Agents that know of none do not say. */
+  streams: z.number().int().nonnegative().optional(),
   /** Utterances waiting for the engine, by class. */
   queued: z.object(
     Object.fromEntries(classes.map((name) => [name, z.number().int().nonnegative()])) as Record<

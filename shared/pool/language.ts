@@ -32,9 +32,12 @@ export function allowsModel(
   return isOpen(wanted) ? served.some((one) => mayHear(allowed, one)) : allowsLanguage(allowed, wanted);
 }
 
-/** May a holder of `allowed` be told what was said in `heard`. Models are less exact than lists: `en` for `en-GB`. */
+/**
+ * May a holder of `allowed` be told what was said in `heard`. Models are less exact than lists: `en` for `en-GB`. What
+ * has no linguistic content (`zxx`) is in no language that a list could forbid.
+ */
 export function mayHear(allowed: readonly string[], heard: string): boolean {
-  return allowed.some((one) => one === '*' || related(one, heard));
+  return heard === 'zxx' || allowed.some((one) => one === '*' || related(one, heard));
 }
 
 /** Can both be meant of one recording. Nothing, or `auto`, goes with anything. */

@@ -112,8 +112,9 @@ export function withoutEjected<T extends { readonly agent: string; readonly zone
   candidates: readonly T[],
   memory: RouteMemory,
   now: number,
-): T[] {
+): readonly T[] {
   const until = ({ agent }: T) => memory.get(agent)?.ejected.until ?? 0;
+  if (!candidates.some((candidate) => until(candidate) > now)) return candidates;
   const out = new Set<T>();
   for (const zone of new Set(candidates.map((candidate) => candidate.zone))) {
     const members = candidates.filter((candidate) => candidate.zone === zone);

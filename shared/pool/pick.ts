@@ -3,21 +3,29 @@ import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import type { RequestClass } from '../tenant/claims.ts';
 import { cohortOf } from './cohort.ts';
-import { costOf, isSaturated, typicalMs } from './cost.ts';
+import { costOf, isSaturated, streamCost, typicalMs } from './cost.ts';
 import type { ModelDescription } from './description.ts';
 import { healthOf, takesWork } from './health.ts';
 import type { RosterEntry, Snapshot } from './heartbeat.ts';
 import { allowsModel, servesLanguage } from './language.ts';
 import { type RouteMemory, withoutEjected } from './memory.ts';
+import { inOrderOf } from './sticky.ts';
 
 export interface RouteRequest {
   readonly tenant: string;
   /** What stays together: requests of one session see one revision. */
   readonly session: string;
+  /**
+   * Requests of one tenant and model with the same key go to the same agent while it is there, whatever its load: the
+   * next attempt then is the agent that had the key before the first one came.
+   */
+  readonly sticky?: string | undefined;
   readonly task: ModelDescription['task'];
   readonly model: string;
   /** BCP 47; absent or `auto` when only the audio can tell. */
   readonly language?: string | undefined;
+  /** Audio comes while it is spoken: only agents whose model hears live streams. */
+  readonly live?: boolean | undefined;
   /** Languages the token allows; absent when any. */
   readonly allowed?: readonly string[] | undefined;
   /** Residency zones of the tenant. Nothing below ever widens them. */
@@ -51,7 +59,7 @@ interface Candidate extends Omit<Attempt, 'why'> {
 /**
  * The routing decision: whom to ask, and whom to ask next, or why nobody. Hard constraints come first and hold for
  * every attempt; then the cohort, then load. `now` is ms since 1970; `random` gives numbers from 0 up to 1, and the
- * same numbers give the same choice. Refusals: `model_unknown`, `residency_mismatch`, `language_unknown`,
+ * same numbers give the same choice. Refusals: `model_unknown`, `model_not_live`, `residency_mismatch`, `language_unknown`,
  * `language_forbidden`, `no_pool`.
  */
 export function pick(
@@ -61,11 +69,12 @@ export function pick(
   now: number,
   random: () => number,
 ): Result<Attempt[]> {
-  const able = constrain(request, snapshots, now);
+  const able = constrainKnown(request, snapshots, now);
   if (!able.ok) return able;
   const cohort = inCohort(request, able.value);
   let rest = withoutEjected(cohort, memory, now);
   if (rest.length === 0) return no(refuse('no_pool', undefined, 'nobody serves the stable revision'));
+  if (request.sticky !== undefined) return ok(chooseSticky(request, request.sticky, rest));
   const attempts: Attempt[] = [];
   while (rest.length > 0 && attempts.length < limits.attempts.value) {
     const pools = new Set(attempts.map(({ entry }) => entry.description.pool));
@@ -78,6 +87,32 @@ export function pick(
   return ok(attempts);
 }
 
+interface Known {
+  readonly snapshots: readonly Snapshot[];
+  readonly stale: number;
+  readonly candidates: Result<Candidate[]>;
+}
+
+/** By the words of the request; of other snapshots than the last ones nothing is kept. */
+const known = new Map<string, Known>();
+
+/** The same as `constrain`: between two snapshots the same requests have the same candidates. */
+function constrainKnown(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Result<Candidate[]> {
+  if (request.exclude) return constrain(request, snapshots, now);
+  const { task, model, language, allowed, zones, suite } = request;
+  const name = `${task} ${model} ${language} ${suite} ${allowed?.join()} ${zones.join()}`;
+  // Which of them are too old to be believed.
+  let stale = 0;
+  for (const { at } of snapshots) stale = 2 * stale + (now - at <= limits.snapshotStaleMs.value ? 0 : 1);
+  const before = known.get(name);
+  const same = before?.stale === stale && before.snapshots.length === snapshots.length;
+  if (same && before.snapshots.every((one, at) => one === snapshots[at])) return before.candidates;
+  const candidates = constrain(request, snapshots, now);
+  if (known.size >= limits.knownRoutes.value) known.clear();
+  known.set(name, { snapshots, stale, candidates });
+  return candidates;
+}
+
 /** Steps 1: one constraint after the other, so that an empty set says which one emptied it. */
 function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Result<Candidate[]> {
   const { model, language, allowed = ['*'] } = request;
@@ -87,7 +122,9 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
     const anybody = snapshots.some((snapshot) => snapshot.entries.length > 0);
     return no(anybody ? refuse('model_unknown', { model }) : refuse('no_pool', undefined, 'no agent is listed'));
   }
-  const resident = known.filter(({ zone }) => request.zones.includes(zone));
+  const hearing = request.live ? known.filter((candidate) => candidate.model.live) : known;
+  if (hearing.length === 0) return no(refuse('model_not_live', { model }));
+  const resident = hearing.filter(({ zone }) => request.zones.includes(zone));
   if (resident.length === 0) {
     // A zone that lists nobody is down: whether it serves the model is not known, and "never" would be a lie.
     const down = snapshots.some(({ zone, entries }) => request.zones.includes(zone) && entries.length === 0);
@@ -118,16 +155,37 @@ function candidatesOf({ task, model: name }: RouteRequest, snapshot: Snapshot, n
     if (zone !== snapshot.zone) return [];
     const able = fresh && takesWork(healthOf(entry, snapshot.at));
     return models
-      .filter((model) => model.name === name && model.task === task && ['full', 'canary'].includes(model.stage))
+      .filter(({ stage }) => stage === 'full' || stage === 'canary')
+      .filter((model) => model.name === name && (model.task === task || task === 'infer'))
       .map((model) => ({ entry, model, agent, zone, able }));
   });
 }
 
 /** Step 2. A canary session falls back to the stable revision; a stable session never meets a canary. */
-function inCohort({ tenant, session, canaryShare = 0 }: RouteRequest, able: readonly Candidate[]): Candidate[] {
+function inCohort(
+  { tenant, session, sticky = session, canaryShare = 0 }: RouteRequest,
+  able: readonly Candidate[],
+): Candidate[] {
   const stable = able.filter(({ model }) => model.stage === 'full');
   const canary = able.filter(({ model }) => model.stage === 'canary');
-  return cohortOf(tenant, session, canaryShare) === 'canary' && canary.length ? canary : stable;
+  return cohortOf(tenant, sticky, canaryShare) === 'canary' && canary.length ? canary : stable;
+}
+
+/** Instead of step 3, for what has its state in one agent. Load must not move it; of A9 only what never changes counts. */
+function chooseSticky({ tenant, model, ...request }: RouteRequest, key: string, rest: readonly Candidate[]): Attempt[] {
+  const wantsFast = request.realtime || request.class === 'realtime';
+  const fast = rest.filter(({ entry }) => wantsFast && entry.description.accelerator === 'gpu');
+  const members = (fast.length ? fast : rest).map((candidate) => ({
+    ...candidate,
+    slots: candidate.entry.description.slots,
+  }));
+  return inOrderOf(`${tenant}\n${model}\n${key}`, members)
+    .slice(0, limits.attempts.value)
+    .map(({ entry, model: served }, at) => ({
+      entry,
+      model: served,
+      why: `sticky, choice ${at + 1} of ${members.length}`,
+    }));
 }
 
 /** A9: with somebody waiting, accelerators come first, until all of them are saturated. */
@@ -163,7 +221,8 @@ function choose(
   );
   const entries = candidates.map(({ entry }) => entry);
   const typical = typicalMs(entries, memory, now);
-  const cost = ({ entry }: Candidate) => costOf(entry, request.class, memory, now, typical);
+  const cost = ({ entry }: Candidate) =>
+    request.live ? streamCost(entry, memory) : costOf(entry, request.class, memory, now, typical);
   const [one, other] = [cost(first), cost(second)];
   if (Math.abs(one - other) <= Math.max(one, other) * limits.costNoise.value) return [first, 'by slots'];
   return one < other ? [first, 'less loaded'] : [second, 'less loaded'];

@@ -7,7 +7,7 @@ import type { Suite } from './suites.ts';
  */
 export interface Aead {
   /** Ciphertext followed by the full tag. */
-  seal(nonce: Uint8Array, aad: Uint8Array, plaintext: Uint8Array): Uint8Array | Promise<Uint8Array>;
+  seal(nonce: Uint8Array, aad: Uint8Array, plaintext: Uint8Array): Uint8Array | Promise<Uint8Array | ArrayBuffer>;
   /** The plaintext, or `undefined` when the tag does not match or is not whole. Never throws for bad input. */
   open(
     nonce: Uint8Array,
@@ -29,9 +29,7 @@ export const webCryptoAead: AeadFactory = async (suite, raw) => {
     tagLength: suite.Nt * 8,
   });
   return {
-    async seal(nonce, aad, plaintext) {
-      return new Uint8Array(await crypto.subtle.encrypt(parameters(nonce, aad), key, plaintext as BufferSource));
-    },
+    seal: (nonce, aad, plaintext) => crypto.subtle.encrypt(parameters(nonce, aad), key, plaintext as BufferSource),
     async open(nonce, aad, sealed) {
       if (sealed.length < suite.Nt) return undefined;
       try {

@@ -2,8 +2,10 @@ const encoder = new TextEncoder();
 
 export const ascii = (text: string): Uint8Array => encoder.encode(text);
 
-export function concat(...parts: readonly Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+export function concat(...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  let length = 0;
+  for (const part of parts) length += part.length;
+  const whole = new Uint8Array(length);
   let at = 0;
   for (const part of parts) {
     whole.set(part, at);

@@ -10,6 +10,19 @@ export function encodeLength(length: number): Uint8Array {
   throw new RangeError('length over 30 bits');
 }
 
+/** The same, written where there is room for it; gives the place behind it. */
+export function writeLength(into: Uint8Array, at: number, length: number): number {
+  const size = sizeOf(length);
+  if (length >= 2 ** 30) throw new RangeError('length over 30 bits');
+  let rest = length;
+  for (let place = at + size - 1; place >= at; place -= 1) {
+    into[place] = rest & 0xff;
+    rest >>>= 8;
+  }
+  into[at] = (into[at] ?? 0) | ((size >> 1) << 6);
+  return at + size;
+}
+
 export interface FrameReader {
   /** Adds bytes. They are not copied while a record lies in them whole. */
   push(chunk: Uint8Array): void;
@@ -34,18 +47,22 @@ export function createFrameReader(smallest: number, largest: number): FrameReade
   };
 
   function readLength(): 'more' | 'malformed' | number {
-    for (;;) {
-      const size = prefix[0] === undefined ? 1 : 1 << (prefix[0] >> 6);
-      if (size > 4) return 'malformed';
-      if (prefix.length === size && prefix[0] !== undefined) break;
-      const [byte] = take(1);
-      if (byte === undefined) return 'more';
-      prefix.push(byte);
+    const first = prefix.length > 0 ? prefix[0] : rest[0];
+    if (first === undefined) return 'more';
+    const size = 1 << (first >> 6);
+    if (size > 4) return 'malformed';
+    const missing = size - prefix.length;
+    if (rest.length < missing) {
+      prefix.push(...rest);
+      rest = new Uint8Array();
+      return 'more';
     }
-    const [first = 0, ...others] = prefix;
-    const value = others.reduce((sum, byte) => sum * 256 + byte, first & 0x3f);
-    if (encodeLength(value).length !== prefix.length) return 'malformed';
-    return value < smallest || value > largest ? 'malformed' : value;
+    // A length that arrives whole, as nearly all do, is read where it is.
+    const value =
+      prefix.length > 0 ? lengthAt([...prefix, ...rest.subarray(0, missing)], 0, size) : lengthAt(rest, 0, size);
+    prefix = [];
+    rest = rest.subarray(missing);
+    return value === undefined || value < smallest || value > largest ? 'malformed' : value;
   }
 
   return {
@@ -64,7 +81,6 @@ export function createFrameReader(smallest: number, largest: number): FrameReade
         const read = readLength();
         if (typeof read === 'string') return read;
         length = read;
-        prefix = [];
       }
       if (!partial && rest.length >= length) {
         const whole = take(length);
@@ -84,4 +100,32 @@ export function createFrameReader(smallest: number, largest: number): FrameReade
     },
     empty: () => rest.length === 0 && prefix.length === 0 && length === undefined,
   };
+}
+
+/** A length of `size` bytes at `at`; `undefined` when a shorter form would do. */
+function lengthAt(bytes: ArrayLike<number>, at: number, size: number): number | undefined {
+  let value = (bytes[at] ?? 0) & 0x3f;
+  for (let next = at + 1; next < at + size; next += 1) value = value * 256 + (bytes[next] ?? 0);
+  return sizeOf(value) === size ? value : undefined;
+}
+
+/** Bytes of a length in its shortest form. */
+export const sizeOf = (value: number): number => (value < 2 ** 6 ? 1 : value < 2 ** 14 ? 2 : 4);
+
+/**
+ * Cuts bytes that are there whole: lengths and what they announce, from first to last. `undefined` when that is not
+ * what they are, or a length is out of bounds, both inclusive.
+ */
+export function cutAll(bytes: Uint8Array, smallest: number, largest: number): Uint8Array[] | undefined {
+  const parts: Uint8Array[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const size = 1 << ((bytes[at] ?? 0) >> 6);
+    if (size > 4 || at + size > bytes.length) return undefined;
+    const length = lengthAt(bytes, at, size);
+    const from = at + size;
+    if (length === undefined || length < smallest || length > largest || from + length > bytes.length) return undefined;
+    parts.push(bytes.subarray(from, from + length));
+    at = from + length;
+  }
+  return parts;
 }

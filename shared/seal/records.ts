@@ -2,14 +2,16 @@ import { limits } from '../limits.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import { type AeadFactory, webCryptoAead } from './aead.ts';
-import { concat } from './bytes.ts';
-import { createFrameReader, encodeLength } from './framing.ts';
-import { decodeHeader, frameKey, openFrame, sealFrame } from './sframe.ts';
+import { createFrameReader, cutAll, sizeOf, writeLength } from './framing.ts';
+import { packMessages, unpackMessages } from './pack.ts';
+import { counterHeader, counterNonce, decodeHeader, type FrameKey, frameKey, startsWith } from './sframe.ts';
 import { type Suite, type SuiteId, suites } from './suites.ts';
 
-/** Bit 0 of the flag byte: nothing follows this record. The other bits are 0. */
+/** Bit 0 of the flag byte: nothing follows this record. */
 const FINAL = 1;
-/** The key id is fixed, since each direction of each request has a base key of its own. */
+/** Bit 1, on lanes only: several messages, each with its length before it. The other bits are 0. */
+const PACKED = 2;
+/** The key id is fixed, since each direction has a base key of its own. */
 const KID = 0n;
 
 const details = { malformed: 'length out of bounds', after: 'bytes after the final record' } as const;
@@ -19,13 +21,26 @@ export interface Opened {
   readonly final: boolean;
 }
 
+/** A place for so many bytes, exactly. */
+export type Room = (bytes: number) => Uint8Array;
+
+const newRoom: Room = (bytes) => new Uint8Array(bytes);
+
 /** One direction of one request. Not for use by two senders: the counter is inside. */
 export interface Sealer {
   /**
    * One framed record of at most `limits.sealSegmentBytes` of plaintext. Records must be sent in the order of the
-   * calls. Throws after the final record and past `limits.sealFrames`: both are bugs of the caller.
+   * calls. Throws after the final record and past `limits.sealFrames`: both are bugs of the caller. `plaintext` is not
+   * read again once the call has returned. `room`, if given, makes the place for so many bytes of record: whoever sends
+   * one record after the other can use the same place again.
    */
-  seal(plaintext: Uint8Array, final: boolean): Promise<Uint8Array>;
+  seal(plaintext: Uint8Array, final: boolean, room?: Room): Promise<Uint8Array>;
+}
+
+/** A sealer that puts several messages into one record, where the other side knows how to read that. */
+export interface PackingSealer extends Sealer {
+  /** Opens as the messages, one by one. Together, with their lengths, they are as long as a plaintext may be. */
+  pack(messages: readonly Uint8Array[], final: boolean): Promise<Uint8Array>;
 }
 
 export interface Opener {
@@ -35,6 +50,8 @@ export interface Opener {
    * kept for the next call.
    */
   open(chunk: Uint8Array): AsyncGenerator<Result<Opened>>;
+  /** The same for a body that is there whole, without the steps between: all its records, or why not all. */
+  openWhole(body: Uint8Array): Promise<Result<readonly Opened[]>>;
   /** The final record was opened and no byte is left over. */
   finished(): boolean;
 }
@@ -44,22 +61,7 @@ export async function createSealer(
   suite: SuiteId,
   aead: AeadFactory = webCryptoAead,
 ): Promise<Sealer> {
-  const key = await frameKey(baseKey, suites[suite], KID, aead);
-  let counter = 0;
-  let ended = false;
-  return {
-    async seal(plaintext, final) {
-      if (ended) throw new Error('sealing after the final record');
-      if (counter >= limits.sealFrames.value) throw new Error('too many records under one key');
-      if (plaintext.length > limits.sealSegmentBytes.value) throw new RangeError('segment too large to seal');
-      // Taken before anything is awaited, so that two calls can never share a counter.
-      const own = BigInt(counter++);
-      ended = final;
-      const flag = Uint8Array.of(final ? FINAL : 0);
-      const frame = await sealFrame(key, own, flag, plaintext);
-      return concat(encodeLength(flag.length + frame.length), flag, frame);
-    },
-  };
+  return sealerFrom(await frameKey(baseKey, suites[suite], KID, aead), 0, 0);
 }
 
 export async function createOpener(
@@ -67,49 +69,149 @@ export async function createOpener(
   suite: SuiteId,
   aead: AeadFactory = webCryptoAead,
 ): Promise<Opener> {
-  const row: Suite = suites[suite];
-  const key = await frameKey(baseKey, row, KID, aead);
-  const frames = createFrameReader(2 + row.Nt, limits.sealRecordBytes.value);
-  let counter = 0;
+  const key = await frameKey(baseKey, suites[suite], KID, aead);
+  return openerFrom(key, suites[suite], 0, 0, false);
+}
+
+/** One record. The caller never uses a counter twice under one key. */
+async function sealRecord(
+  { salt, aead }: FrameKey,
+  counter: number,
+  flag: number,
+  plaintext: Uint8Array,
+  room: Room,
+): Promise<Uint8Array> {
+  const header = counterHeader(counter);
+  const aad = new Uint8Array(header.length + 1);
+  aad.set(header);
+  aad[header.length] = flag;
+  const made = await aead.seal(counterNonce(salt, counter), aad, plaintext);
+  const sealed = made instanceof Uint8Array ? made : new Uint8Array(made);
+  const length = 1 + header.length + sealed.length;
+  const record = room(sizeOf(length) + length);
+  let at = writeLength(record, 0, length);
+  record[at] = flag;
+  at += 1;
+  record.set(header, at);
+  record.set(sealed, at + header.length);
+  return record;
+}
+
+/** The plaintext of a record without its length, or what is wrong with it. `flags`: the highest flag byte with a meaning. */
+async function openRecord(
+  { salt, aead }: FrameKey,
+  counter: number,
+  flags: number,
+  record: Uint8Array,
+): Promise<Uint8Array | string> {
+  const flag = record[0] ?? 0;
+  if (flag > flags) return 'unknown flag';
+  const frame = record.subarray(1);
+  const header = counterHeader(counter);
+  if (!startsWith(frame, header)) return whyNot(frame);
+  const aad = new Uint8Array(header.length + 1);
+  aad.set(header);
+  aad[header.length] = flag;
+  const plaintext = await aead.open(counterNonce(salt, counter), aad, frame.subarray(header.length));
+  if (!plaintext) return 'not authentic';
+  return plaintext.length > limits.sealSegmentBytes.value ? 'segment too large' : plaintext;
+}
+
+/** What is wrong with a header that is not the one expected. */
+function whyNot(frame: Uint8Array): string {
+  const header = decodeHeader(frame);
+  if (!header) return 'malformed header';
+  return header.kid === KID ? 'counter out of order' : 'unexpected key id';
+}
+
+/**
+ * Seals with the `limits.sealFrames` counters from `first` on; on a lane, others seal with the same key. The first
+ * `skip` of them were used already.
+ */
+export function sealerFrom(key: FrameKey, first: number, skip: number): PackingSealer {
+  let counter = first + skip;
+  let ended = false;
+  const refused = (detail: string) => Promise.reject(new Error(detail));
+  function seal(plaintext: Uint8Array, flag: number, room: Room = newRoom): Promise<Uint8Array> {
+    if (ended) return refused('sealing after the final record');
+    if (counter - first >= limits.sealFrames.value) return refused('too many records under one key');
+    if (plaintext.length > limits.sealSegmentBytes.value) {
+      return Promise.reject(new RangeError('segment too large to seal'));
+    }
+    // Taken before anything is awaited, so that two calls can never share a counter.
+    const own = counter++;
+    ended = (flag & FINAL) !== 0;
+    return sealRecord(key, own, flag, plaintext, room);
+  }
+  return {
+    seal: (plaintext, final, room) => seal(plaintext, final ? FINAL : 0, room),
+    pack: (messages, final) => seal(packMessages(messages), final ? PACKED | FINAL : PACKED),
+  };
+}
+
+/** Opens what such a sealer sealed. `packs`: a record may hold several messages. */
+export function openerFrom(key: FrameKey, { Nt }: Suite, first: number, skip: number, packs: boolean): Opener {
+  const flags = packs ? FINAL | PACKED : FINAL;
+  const frames = createFrameReader(2 + Nt, limits.sealRecordBytes.value);
+  let counter = first + skip;
   let ended = false;
   let broken: Refusal | undefined;
 
-  const refused = (detail: string): Result<Opened> => {
-    broken = refuse('seal_broken', undefined, `record ${counter}: ${detail}`);
+  const refused = (detail: string): Result<never> => {
+    broken = refuse('seal_broken', undefined, `record ${counter - first}: ${detail}`);
     return no(broken);
   };
 
-  async function openRecord(record: Uint8Array): Promise<Result<Opened>> {
+  /** What the next record says; `undefined` when it is not there yet. */
+  async function next(): Promise<Result<readonly Opened[]> | undefined> {
+    if (broken) return no(broken);
+    const record = ended && !frames.empty() ? 'after' : frames.next();
+    if (record === 'more') return undefined;
+    return typeof record === 'string' ? refused(details[record]) : openNext(record);
+  }
+
+  async function openNext(record: Uint8Array): Promise<Result<readonly Opened[]>> {
+    if (counter - first >= limits.sealFrames.value) return refused('too many records under one key');
+    const plaintext = await openRecord(key, counter, flags, record);
+    if (typeof plaintext === 'string') return refused(plaintext);
     const flag = record[0] ?? 0;
-    if (flag > FINAL) return refused('unknown flag');
-    const frame = record.subarray(1);
-    const header = decodeHeader(frame);
-    if (!header) return refused('malformed header');
-    if (header.kid !== KID) return refused('unexpected key id');
-    if (header.counter !== BigInt(counter)) return refused('counter out of order');
-    if (counter >= limits.sealFrames.value) return refused('too many records under one key');
-    const plaintext = await openFrame(key, header, Uint8Array.of(flag), frame);
-    if (!plaintext) return refused('not authentic');
-    if (plaintext.length > limits.sealSegmentBytes.value) return refused('segment too large');
+    const final = (flag & FINAL) !== 0;
+    const messages = flag & PACKED ? unpackMessages(plaintext) : [plaintext];
+    if (!messages) return refused('malformed messages');
     counter++;
-    ended = flag === FINAL;
-    return ok({ plaintext, final: ended });
+    ended = final;
+    return ok(messages.map((message, at) => ({ plaintext: message, final: final && at === messages.length - 1 })));
+  }
+
+  async function openRest(): Promise<Result<readonly Opened[]>> {
+    const all: Opened[] = [];
+    for (;;) {
+      const opened = await next();
+      if (!opened) return ok(all);
+      if (!opened.ok) return opened;
+      all.push(...opened.value);
+    }
   }
 
   return {
     async *open(chunk) {
-      if (broken) {
-        yield no(broken);
-        return;
-      }
-      frames.push(chunk);
+      if (!broken) frames.push(chunk);
       for (;;) {
-        const next = ended && !frames.empty() ? 'after' : frames.next();
-        if (next === 'more') return;
-        const opened = typeof next === 'string' ? refused(details[next]) : await openRecord(next);
-        yield opened;
-        if (!opened.ok) return;
+        const opened = await next();
+        if (!opened) return;
+        if (!opened.ok) {
+          yield opened;
+          return;
+        }
+        for (const one of opened.value) yield ok(one);
       }
+    },
+    openWhole(body) {
+      const usual =
+        counter === first && frames.empty() ? cutAll(body, 2 + Nt, limits.sealRecordBytes.value) : undefined;
+      if (usual?.length === 1 && !broken) return openNext(usual[0] as Uint8Array);
+      frames.push(body);
+      return openRest();
     },
     finished: () => ended && !broken && frames.empty(),
   };

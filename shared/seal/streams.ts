@@ -13,16 +13,25 @@ export function sealStream(
   body: ReadableStream<Uint8Array>,
   sealer: Sealer,
 ): ReadableStream<Uint8Array> {
+  return sealAfter(head && (() => sealer.seal(head, false)), body, sealer);
+}
+
+/** The same with a first record of the caller's making. */
+export function sealAfter(
+  first: (() => Promise<Uint8Array>) | undefined,
+  body: ReadableStream<Uint8Array>,
+  sealer: Sealer,
+): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   const nextSegment = segmentsOf(reader);
-  let pendingHead = head;
+  let pending = first;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        if (pendingHead) {
-          const own = pendingHead;
-          pendingHead = undefined;
-          controller.enqueue(await sealer.seal(own, false));
+        if (pending) {
+          const own = pending;
+          pending = undefined;
+          controller.enqueue(await own());
           return;
         }
         const { segment, last } = await nextSegment();
@@ -36,16 +45,41 @@ export function sealStream(
   );
 }
 
+/** The records of a body that is there whole, in pieces of at most `limits.sealSegmentBytes`: a record for each. */
+export async function sealPieces(pieces: readonly Uint8Array[], sealer: Sealer): Promise<Uint8Array[]> {
+  const records: Uint8Array[] = [];
+  // One after the other: the runtime is no faster when it has several to do.
+  for (const [at, piece] of pieces.entries()) records.push(await sealer.seal(piece, at === pieces.length - 1));
+  return pieces.length > 0 ? records : [await sealer.seal(new Uint8Array(), true)];
+}
+
 /**
  * Opens a sealed body record by record. Reads a chunk only when the records of the last one were taken. A refusal
  * comes last: a record that does not open, or a body that ends or breaks before its final record. Leaving the loop
  * early cancels the body.
  */
-export async function* openStream(body: ReadableStream<Uint8Array>, opener: Opener): AsyncGenerator<Result<Opened>> {
-  const reader = body.getReader();
+export function openStream(body: ReadableStream<Uint8Array>, opener: Opener): AsyncGenerator<Result<Opened>> {
+  return openRead(body.getReader(), opener);
+}
+
+/** The same for whoever keeps the reader, to cancel it while a record is waited for, or has read the `start` already. */
+export async function* openRead(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  opener: Opener,
+  start?: Uint8Array,
+): AsyncGenerator<Result<Opened>> {
   let drained = false;
+  let begun = start;
   try {
     for (;;) {
+      if (begun) {
+        const own = begun;
+        begun = undefined;
+        for await (const opened of opener.open(own)) {
+          yield opened;
+          if (!opened.ok) return;
+        }
+      }
       // A body that breaks says why in an error of the platform; here it is one more way of ending too early.
       const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }) as const);
       if (done) break;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 
@@ -92,6 +93,20 @@ export function readForm(fields: Readonly<Record<string, readonly string[]>>): R
     stream,
     granularities: asked.length > 0 ? asked : ['segment'],
   });
+}
+
+const known = new Map<string, Result<TranscriptionForm>>();
+
+/** The same for forms that are asked for again and again: short ones are remembered, `limits.knownForms` of them. */
+export function readKnownForm(fields: Readonly<Record<string, readonly string[]>>): Result<TranscriptionForm> {
+  const name = JSON.stringify(fields);
+  const before = known.get(name);
+  if (before) return before;
+  const form = readForm(fields);
+  if (name.length > limits.knownFormCharacters.value) return form;
+  if (known.size >= limits.knownForms.value) known.clear();
+  known.set(name, form);
+  return form;
 }
 
 function firstProblem(error: z.ZodError): Result<never> {

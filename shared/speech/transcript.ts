@@ -7,7 +7,7 @@ import { isReason, type Reason } from '../refusal.ts';
  * Order: `ready`, then any of `keepalive`, `form`, `segment`, then exactly one `final` or `refusal`.
  * An answer that ends without one of those two was cut off.
  */
-const word = z.object({
+export const word = z.object({
   word: z.string(),
   start: z.number().nonnegative(),
   end: z.number().nonnegative(),
@@ -15,7 +15,7 @@ const word = z.object({
   confidence: z.number().min(0).max(1),
 });
 
-const segment = z.object({
+export const segment = z.object({
   type: z.literal('segment'),
   index: z.number().int().nonnegative(),
   start: z.number().nonnegative(),
@@ -27,22 +27,24 @@ const segment = z.object({
   words: z.array(word),
 });
 
+export const final = z.object({
+  type: z.literal('final'),
+  model: z.string(),
+  revision: z.string(),
+  language: z.string(),
+  durationSeconds: z.number().nonnegative(),
+  /** Seconds in which voice was found. */
+  speechSeconds: z.number().nonnegative(),
+  segments: z.number().int().nonnegative(),
+});
+
 export const answerEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready'), agent: z.string(), model: z.string(), revision: z.string() }),
   z.object({ type: z.literal('keepalive') }),
   /** The text parts of the caller's form, once all that precede or follow the file are known. Spelled without `[]`. */
   z.object({ type: z.literal('form'), fields: z.record(z.string(), z.array(z.string())) }),
   segment,
-  z.object({
-    type: z.literal('final'),
-    model: z.string(),
-    revision: z.string(),
-    language: z.string(),
-    durationSeconds: z.number().nonnegative(),
-    /** Seconds in which voice was found. */
-    speechSeconds: z.number().nonnegative(),
-    segments: z.number().int().nonnegative(),
-  }),
+  final,
   z.object({
     type: z.literal('refusal'),
     reason: z.custom<Reason>(isReason),
@@ -53,7 +55,7 @@ export const answerEvent = z.discriminatedUnion('type', [
 export type AnswerEvent = z.infer<typeof answerEvent>;
 export type Segment = z.infer<typeof segment>;
 export type Word = z.infer<typeof word>;
-export type Final = Extract<AnswerEvent, { type: 'final' }>;
+export type Final = z.infer<typeof final>;
 
 /** A finished transcript: the segments in order and the totals. */
 export interface Transcript {

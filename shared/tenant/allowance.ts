@@ -2,6 +2,7 @@ import { limits } from '../limits.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import type { Claims } from './claims.ts';
+import type { Reserve } from './reserve.ts';
 
 /** What a tenant used, as far as the next decision needs it. Plain data: the gate writes it down as one row. */
 export interface AllowanceState {
@@ -14,6 +15,8 @@ export interface AllowanceState {
   readonly seconds: number;
   /** By request id. */
   readonly leases: Readonly<Record<string, Lease>>;
+  /** What isolates hold in advance, by holder. */
+  readonly reserves?: Readonly<Record<string, Reserve>>;
 }
 
 /** What a place is taken for, as far as the record must tell it should nobody else do so. */
@@ -22,9 +25,11 @@ export interface Work {
   readonly action: string;
 }
 
-interface Lease extends Work {
+export interface Lease extends Work {
   /** When the place comes back by itself, ms since 1970, should its holder vanish. */
   readonly until: number;
+  /** Whose reserve the place is of, while there is that reserve. */
+  readonly holder?: string;
 }
 
 export interface Ask {
@@ -55,12 +60,11 @@ export function take(
   if (Object.hasOwn(current.leases, id)) return ok(current);
 
   const perMinute = allowance.requestsPerMinute ?? limits.requestsPerMinute.value;
-  const overlap = 1 - (now % MINUTE_MS) / MINUTE_MS;
-  if (current.count + current.before * overlap >= perMinute) {
+  if (requestsOf(current, now) >= perMinute) {
     return no(refuse('allowance_requests', { limit: perMinute }));
   }
   const atOnce = allowance.requestsAtOnce ?? limits.requestsAtOnce.value;
-  if (Object.keys(current.leases).length >= atOnce) return no(refuse('allowance_concurrent', { limit: atOnce }));
+  if (inUse(current) >= atOnce) return no(refuse('allowance_concurrent', { limit: atOnce }));
 
   const perDay = allowance.audioSecondsPerDay ?? limits.audioSecondsPerDay.value;
   if (current.seconds >= perDay) return no(refuse('allowance_seconds', { limit: perDay }));
@@ -80,6 +84,33 @@ export function expire(
   const lost = Object.entries(state.leases).filter(([, { until }]) => until <= now);
   if (lost.length === 0) return { state, lost: [] };
   return { state: advance(state, now), lost: lost.map(([id, { tenant, action }]) => ({ id, tenant, action })) };
+}
+
+/** Open requests of one reserve. */
+export const placesOf = ({ leases }: AllowanceState, holder: string): number =>
+  Object.values(leases).reduce((sum, lease) => sum + (lease.holder === holder ? 1 : 0), 0);
+
+/** Places that are taken: single ones, and those of reserves, used or not. */
+export function inUse(state: AllowanceState): number {
+  const { leases, reserves = {} } = state;
+  const single = Object.values(leases).reduce(
+    (sum, { holder }) => sum + (holder !== undefined && reserves[holder] ? 0 : 1),
+    0,
+  );
+  return Object.entries(reserves).reduce(
+    (sum, [holder, { places }]) => sum + Math.max(places, placesOf(state, holder)),
+    single,
+  );
+}
+
+/** Starts that reserves have left. */
+export const startsOf = ({ reserves = {} }: AllowanceState): number =>
+  Object.values(reserves).reduce((sum, { starts }) => sum + starts, 0);
+
+/** Requests of the sliding minute, and those that may begin without asking. */
+export function requestsOf(state: AllowanceState, now: number): number {
+  const overlap = 1 - (now % MINUTE_MS) / MINUTE_MS;
+  return state.count + state.before * overlap + startsOf(state);
 }
 
 /** When the next place comes back by itself, ms since 1970. */
@@ -104,18 +135,36 @@ export function settle(state: AllowanceState, id: string, audioSeconds: number, 
   return { ...current, leases, seconds: current.seconds + Math.max(0, audioSeconds) };
 }
 
-/** The state as of `now`: counters of past minutes and days closed, expired places given back. */
-function advance(state: AllowanceState, now: number): AllowanceState {
+/** The state as of `now`: counters of past minutes and days closed, expired places and reserves given back. */
+export function advance(state: AllowanceState, now: number): AllowanceState {
   const minute = Math.floor(now / MINUTE_MS);
   const day = Math.floor(now / DAY_MS);
-  const leases = Object.fromEntries(Object.entries(state.leases).filter(([, { until }]) => until > now));
   const sameMinute = state.minute === minute;
+  const { reserves = {} } = state;
+  const gone = Object.values(reserves).filter(({ until }) => until <= now);
+  const expired = Object.values(state.leases).some(({ until }) => until <= now);
+  if (sameMinute && state.day === day && !expired && gone.length === 0) return state;
+  // Whoever held them may have used them, and will not say so any more.
+  const spent = gone.reduce((sum, { starts }) => sum + starts, 0);
   return {
     minute,
-    count: sameMinute ? state.count : 0,
+    count: (sameMinute ? state.count : 0) + spent,
     before: sameMinute ? state.before : state.minute === minute - 1 ? state.count : 0,
     day,
     seconds: state.day === day ? state.seconds : 0,
-    leases,
+    leases: Object.fromEntries(Object.entries(state.leases).filter(([, { until }]) => until > now)),
+    ...(state.reserves && { reserves: withoutExpired(reserves, now) }),
   };
+}
+
+/** What is left of an expired one for a while is its number. */
+function withoutExpired(reserves: Readonly<Record<string, Reserve>>, now: number): Record<string, Reserve> {
+  return Object.fromEntries(
+    Object.entries(reserves).flatMap(([holder, reserve]): [string, Reserve][] => {
+      if (reserve.until > now) return [[holder, reserve]];
+      if (reserve.gone) return [];
+      const until = now + limits.leaseMs.value;
+      return [[holder, { places: 0, starts: 0, seq: reserve.seq, until, gone: true }]];
+    }),
+  );
 }

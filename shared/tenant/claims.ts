@@ -1,9 +1,21 @@
 import { z } from 'zod';
+import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 
 /** What a token may allow; one per family of routes. */
-export const scopes = ['transcribe', 'synthesize', 'models', 'uploads', 'projects', 'audit', 'operate'] as const;
+export const scopes = [
+  'transcribe',
+  // Live sound only: what short-lived tokens carry. `transcribe` includes it.
+  'stream',
+  'synthesize',
+  'infer',
+  'models',
+  'uploads',
+  'projects',
+  'audit',
+  'operate',
+] as const;
 export type Scope = (typeof scopes)[number];
 
 /** Request classes, most urgent first. The position is the Triton priority (1 is the highest). */
@@ -27,6 +39,8 @@ const payload = z.object({
   sealing: z.enum(['edge', 'client']).default('edge'),
   audit: z.enum(['strict', 'buffered']).default('buffered'),
   sessionSeconds: z.number().int().positive().max(86_400).default(3_600),
+  uploads: z.enum(['sealed', 'plain']).default('sealed'),
+  keepDays: z.number().int().nonnegative().max(limits.uploadKeepDays.value).default(0),
   allowance: z
     .object({
       requestsPerMinute: z.number().int().positive(),
@@ -35,6 +49,8 @@ const payload = z.object({
     })
     .partial()
     .default({}),
+  /** Of a client secret: the realtime session it was made for, as the client configured it. */
+  realtime: z.record(z.string(), z.unknown()).optional(),
 });
 
 export interface Claims {
@@ -51,11 +67,16 @@ export interface Claims {
   readonly sealing: 'edge' | 'client';
   readonly audit: 'strict' | 'buffered';
   readonly sessionSeconds: number;
+  /** `plain`: files may also lie in storage as they are, encrypted by the store alone. */
+  readonly uploads: 'sealed' | 'plain';
+  /** Most days for which the audio of a finished upload may be kept. */
+  readonly keepDays: number;
   readonly allowance: {
     readonly requestsPerMinute?: number;
     readonly requestsAtOnce?: number;
     readonly audioSecondsPerDay?: number;
   };
+  readonly realtime?: Readonly<Record<string, unknown>>;
   /** Seconds since 1970 (RFC 7519 NumericDate). */
   readonly expires: number;
 }
@@ -67,9 +88,10 @@ export function readClaims(raw: unknown): Result<Claims> {
     const paths = parsed.error.issues.map((issue) => issue.path.join('.')).join(', ');
     return no(refuse('token_invalid', undefined, `claims: ${paths}`));
   }
-  const { sub, scope, allowance, exp, jti: _, ...rest } = parsed.data;
+  const { sub, scope, allowance, realtime, exp, jti: _, ...rest } = parsed.data;
   return ok({
     ...rest,
+    ...(realtime && { realtime }),
     subject: sub,
     expires: exp,
     scopes: new Set(scope.split(' ').filter(Boolean)),

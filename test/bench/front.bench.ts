@@ -118,6 +118,8 @@ function report(cells: readonly Cell[], { repeats, seconds }: Plan): Bench {
     ratio_vs_portkey_node: cpu('Portkey on Node', SMALL) / cpu('auricle', SMALL),
     ratio_vs_portkey_node_320k: cpu('Portkey on Node', MEDIUM) / cpu('auricle', MEDIUM),
     ratio_vs_portkey_workerd: cpu('Portkey on workerd', SMALL) / cpu('auricle', SMALL),
+    ratio_vs_floor: cpu('floor', SMALL) / cpu('auricle', SMALL),
+    floor_vs_hono: cpu('hono proxy', SMALL) / cpu('floor', SMALL),
     strict_cost: cpu('auricle, strict record', SMALL) / cpu('auricle', SMALL),
     requests_per_second: perSecond('auricle', SMALL),
     requests_per_second_320k: perSecond('auricle', MEDIUM),

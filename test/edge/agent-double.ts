@@ -3,17 +3,19 @@
 
 import { exports } from 'cloudflare:workers';
 import { CompactSign, compactVerify, exportJWK, generateKeyPair, importJWK } from 'jose';
+import { type BodyPiece, type CallEvent, encodeBody } from '../../shared/kserve/call.ts';
 import type { AgentMessage } from '../../shared/pool/heartbeat.ts';
-import { createOpener, createSealer } from '../../shared/seal/records.ts';
+import { agentEnds, numberAt, openLane } from '../../shared/seal/lane.ts';
+import { createOpener, createSealer, type Opener } from '../../shared/seal/records.ts';
 import { generateSealKey, type SealPrivateKey, setupRecipient } from '../../shared/seal/setup.ts';
-import { openStream } from '../../shared/seal/streams.ts';
+import { openRead, openStream } from '../../shared/seal/streams.ts';
 import type { AnswerEvent } from '../../shared/speech/transcript.ts';
 import { keys, makeAttestation, makePoolToken } from './authority.ts';
 import { publicHalf } from './bindings.ts';
 
 export const REVISION = `sha256:${'a'.repeat(64)}`;
 
-type Event = AnswerEvent | 'cut';
+type Event = AnswerEvent | CallEvent | BodyPiece | 'cut';
 
 /** What the agent heard of one request. */
 export interface Received {
@@ -65,12 +67,24 @@ export interface Options {
   readonly pool?: string;
   readonly zone?: string;
   readonly attestationSeconds?: number;
+  /** Whether it knows lanes; as agents do, unless a test wants an old one. */
+  readonly lanes?: boolean;
 }
 
 export class AgentDouble {
   script: Script = ordinary;
   /** Answers instead of the sealed exchange: an error page, a refusal, an exception for a dead host. */
   plain: (() => Response | Promise<Response>) | undefined;
+  /** The agent's side of `GET /v1/stream`, where a test needs one. */
+  upgrade: ((request: Request) => Promise<Response>) | undefined;
+  /** Answers in one piece with its length, once all is there. */
+  whole = false;
+  /** What becomes of such an answer on its way. */
+  change: (bytes: ArrayBuffer) => ArrayBuffer = (bytes) => bytes;
+  /** Tickets and numbers of the requests that came on lanes, in their order. */
+  readonly onLanes: { readonly ticket: string; readonly number: number }[] = [];
+  /** Whether its models hear live streams. */
+  live = false;
   requests = 0;
   readonly seen: Received[] = [];
   readonly name: string;
@@ -78,6 +92,7 @@ export class AgentDouble {
   readonly zone: string;
   readonly boot = crypto.randomUUID();
   readonly endpoint: string;
+  readonly lanes: boolean;
   readonly said: Record<string, unknown>[] = [];
   attestation = '';
   seq = 0;
@@ -86,7 +101,14 @@ export class AgentDouble {
   #signKey: CryptoKey | undefined;
   #socket: TestSocket | undefined;
 
-  private constructor({ agent = `agent-${crypto.randomUUID().slice(0, 8)}`, pool = 'aks-test', zone = 'eu' }: Options) {
+  private constructor(options: Options) {
+    const {
+      agent = `agent-${crypto.randomUUID().slice(0, 8)}`,
+      pool = 'aks-test',
+      zone = 'eu',
+      lanes = true,
+    } = options;
+    this.lanes = lanes;
     this.name = agent;
     this.pool = pool;
     this.zone = zone;
@@ -158,6 +180,7 @@ export class AgentDouble {
         accelerator: 'cpu',
         slots: 2,
         suites: [5],
+        ...(this.lanes && { lanes: true }),
         models: models.map((name) => ({
           name,
           task: 'transcribe' as const,
@@ -166,6 +189,7 @@ export class AgentDouble {
           precision: 'int8' as const,
           stage: 'full' as const,
           loaded: 1_700_000_000,
+          ...(this.live && { live: true }),
         })),
       },
     };
@@ -219,20 +243,50 @@ export class AgentDouble {
     }
   }
 
+  /** Ticket and keys of a call, or the refusal of a seal that is not for this agent. */
+  async takeCall(request: Request) {
+    const ticketText = request.headers.get('auricle-ticket') ?? '';
+    const ticket = await readTicket(ticketText);
+    const enc = Buffer.from(request.headers.get('auricle-enc') ?? '', 'base64url');
+    const setup = await this.#setUp(enc);
+    if (!setup.ok) return Response.json({ reason: setup.refusal.reason }, { status: 400 });
+    const { request: requestKey, answer: answerKey } = await setup.value.keysFor(ticketText);
+    const opener = await createOpener(requestKey, 5);
+    return { ticket, records: recordsOf(request, opener), opener, sealer: await createSealer(answerKey, 5) };
+  }
+
+  /** The same of a request on a lane; what it says of itself joins the ticket. */
+  async #takeOnLane(request: Request) {
+    const ticketText = request.headers.get('auricle-ticket') ?? '';
+    const ticket = await readTicket(ticketText);
+    const setup = await this.#setUp(Buffer.from(String(ticket.enc), 'base64url'));
+    if (!setup.ok) return Response.json({ reason: setup.refusal.reason }, { status: 400 });
+    const lane = await openLane(setup.value, ticketText);
+    const reader = (request.body as ReadableStream<Uint8Array>).getReader();
+    const start = (await reader.read()).value ?? new Uint8Array();
+    const number = numberAt(start) ?? 0;
+    this.onLanes.push({ ticket: ticketText, number });
+    const { sealer, opener } = agentEnds(lane, number);
+    const records = openRead(reader, opener, start);
+    const first = await records.next();
+    if (first.done || !first.value.ok) return Response.json({ reason: 'ticket_invalid' }, { status: 403 });
+    const facts = JSON.parse(new TextDecoder().decode(first.value.value.plaintext)) as Record<string, unknown>;
+    return { ticket: { ...ticket, ...facts }, records, sealer };
+  }
+
+  #setUp(enc: Uint8Array) {
+    return setupRecipient((this.#seal as { privateKey: SealPrivateKey }).privateKey, enc, 5, this.attestation);
+  }
+
   /** The agent's side of `POST /v1/short`. */
   async answer(request: Request): Promise<Response> {
     this.requests += 1;
     if (this.plain) return this.plain();
-    const ticketText = request.headers.get('auricle-ticket') ?? '';
-    const { payload } = await compactVerify(ticketText, await importJWK(publicHalf(keys.ticket), 'ES256'));
-    const ticket = JSON.parse(new TextDecoder().decode(payload)) as Record<string, unknown>;
-    const enc = Buffer.from(request.headers.get('auricle-enc') ?? '', 'base64url');
-    const privateKey = (this.#seal as { privateKey: SealPrivateKey }).privateKey;
-    const setup = await setupRecipient(privateKey, enc, 5, this.attestation);
-    if (!setup.ok) return Response.json({ reason: setup.refusal.reason }, { status: 400 });
-    const { request: requestKey, answer: answerKey } = await setup.value.keysFor(ticketText);
-    const records = openStream(request.body as ReadableStream<Uint8Array>, await createOpener(requestKey, 5));
-    const sealer = await createSealer(answerKey, 5);
+    if (this.upgrade && request.headers.get('upgrade')) return this.upgrade(request);
+    const onLane = !request.headers.has('auricle-enc');
+    const taken = await (onLane ? this.#takeOnLane(request) : this.takeCall(request));
+    if (taken instanceof Response) return taken;
+    const { ticket, records, sealer } = taken;
     const script = this.script;
     const seen = this.seen;
     const name = this.name;
@@ -252,7 +306,8 @@ export class AgentDouble {
           if (step.done) return controller.close();
           if (step.value === 'cut') return controller.error(new Error('connection reset'));
           const { type } = step.value;
-          const plaintext = new TextEncoder().encode(JSON.stringify(step.value));
+          const plaintext =
+            type === 'body' ? encodeBody(step.value.bytes) : new TextEncoder().encode(JSON.stringify(step.value));
           controller.enqueue(await sealer.seal(plaintext, type === 'final' || type === 'refusal'));
         },
         cancel: async () => {
@@ -261,9 +316,22 @@ export class AgentDouble {
       },
       { highWaterMark: 0 },
     );
-    return new Response(body, { headers: { 'content-type': 'application/auricle-sealed' } });
+    const headers = { 'content-type': 'application/auricle-sealed' };
+    if (!this.whole) return new Response(body, { headers });
+    const bytes = this.change(await new Response(body).arrayBuffer());
+    return new Response(bytes, { headers: { ...headers, 'content-length': String(bytes.byteLength) } });
   }
 }
+
+async function readTicket(text: string): Promise<Record<string, unknown>> {
+  const { payload } = await compactVerify(text, await importJWK(publicHalf(keys.ticket), 'ES256'));
+  return JSON.parse(new TextDecoder().decode(payload)) as Record<string, unknown>;
+}
+
+const recordsOf = ({ body }: Request, opener: Opener) =>
+  body ? openStream(body as ReadableStream<Uint8Array>, opener) : noRecords();
+
+async function* noRecords(): ReturnType<typeof openStream> {}
 
 function makeReceived(
   ticket: Record<string, unknown>,

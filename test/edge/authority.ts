@@ -6,7 +6,7 @@ import { AUDIENCE, AUTHORITY, ISSUER, type TestKeys } from './bindings.ts';
 export const keys = JSON.parse(env.TEST_KEYS) as TestKeys;
 
 const nowSeconds = () => Math.floor(Date.now() / 1_000);
-const everything = 'transcribe synthesize models uploads projects audit operate';
+const everything = 'transcribe synthesize infer models uploads projects audit operate';
 
 /** An access token; `claims` replace or add, `undefined` removes. */
 export async function makeToken(claims: Record<string, unknown> = {}, lifeSeconds = 600): Promise<string> {

@@ -1,4 +1,4 @@
-// What the Worker under test is told, made anew for each run: three authorities, and settings that trust them.
+// What the Worker under test is told, made anew for each run: its authorities, and settings that trust them.
 // Runs in Node while the test projects are set up; the tests read the private halves from the binding TEST_KEYS.
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
 
@@ -6,6 +6,7 @@ export interface TestKeys {
   readonly issuer: JWK;
   readonly attestation: JWK;
   readonly ticket: JWK;
+  readonly grant: JWK;
 }
 
 export const ISSUER = 'https://issuer.test';
@@ -22,12 +23,13 @@ export function publicHalf({ kty, crv, x, y, n, e, alg, kid }: JWK): JWK {
 }
 
 export async function makeBindings(): Promise<Record<string, string>> {
-  const [issuer, attestation, ticket] = await Promise.all([
+  const [issuer, attestation, ticket, grant] = await Promise.all([
     makeKey('ES256', 'issuer-1'),
     makeKey('RS256', 'authority-1'),
     makeKey('ES256', 'ticket-1'),
+    makeKey('ES256', 'grant-1'),
   ]);
-  const keys: TestKeys = { issuer, attestation, ticket };
+  const keys: TestKeys = { issuer, attestation, ticket, grant };
   return {
     TEST_KEYS: JSON.stringify(keys),
     ISSUERS: JSON.stringify([
@@ -38,7 +40,9 @@ export async function makeBindings(): Promise<Record<string, string>> {
       issuers: [{ issuer: AUTHORITY, profile: 'development', jwks: { keys: [publicHalf(attestation)] } }],
     }),
     TICKET_KEY: JSON.stringify(ticket),
+    GRANT_KEY: JSON.stringify(grant),
     ZONES: JSON.stringify(['eu', 'us']),
+    BACK_OFFICES: JSON.stringify({ eu: 'http://functions-eu.test', us: 'http://functions-us.test/' }),
     MODE: 'development',
   };
 }

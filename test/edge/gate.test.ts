@@ -87,15 +87,15 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
     const gate = freshGate();
     const onDisk = () =>
       runInDurableObject<Gate, number>(gate, (_, { storage }) =>
-        Number(storage.sql.exec('SELECT count(*) AS n FROM ev').one().n),
+        Number(storage.sql.exec('SELECT max(pseq) AS n FROM ev').one().n),
       );
     await runInDurableObject<Gate, void>(gate, (instance, { storage }) => {
       instance.apply([
         { kind: 'take', ask: { id: 'one', work, allowance }, mode: 'buffered', events: [attempt('one')] },
       ]);
-      expect(storage.sql.exec('SELECT count(*) AS n FROM ev').one().n).toBe(0);
+      expect(storage.sql.exec('SELECT max(pseq) AS n FROM ev').one().n).toBe(null);
       instance.apply([{ kind: 'take', ask: { id: 'two', work, allowance }, mode: 'strict', events: [attempt('two')] }]);
-      expect(storage.sql.exec('SELECT count(*) AS n FROM ev').one().n).toBe(2);
+      expect(storage.sql.exec('SELECT max(pseq) AS n FROM ev').one().n).toBe(2);
     });
     await record(gate, [attempt('three')]);
     await expect.poll(onDisk).toBe(3);
@@ -249,6 +249,39 @@ describe('A1 the outbox', () => {
     const { rows } = await gate.outbox(limits.auditOutboxEvents.value, 10);
     expect(rows.map(({ event }) => (event as AuditEvent).type)).toEqual(['gap', 'inference.attempt']);
     expect(rows[0]?.event).toMatchObject({ lost: limits.auditOutboxEvents.value / 100, from: 1 });
+  });
+
+  it('events that come together are one row, and are read one by one from any of them on', async () => {
+    await withOutbox(1_000, (outbox, { storage }) => {
+      const { value: row } = limits.auditRowEvents;
+      outbox.add([attempt('first')], 1);
+      outbox.add(
+        Array.from({ length: row + 2 }, (_, at) => attempt(`r${at}`)),
+        2,
+      );
+      expect(storage.sql.exec('SELECT count(*) AS n FROM ev').one().n).toBe(3);
+      const names = (after: number, limit: number) =>
+        outbox.page(after, limit).rows.map(({ pseq, t, event }) => [pseq, t, (event as { request: string }).request]);
+      expect(names(0, 3)).toEqual([
+        [1, 1, 'first'],
+        [2, 2, 'r0'],
+        [3, 2, 'r1'],
+      ]);
+      expect(names(row, 10)).toEqual([
+        [row + 1, 2, `r${row - 1}`],
+        [row + 2, 2, `r${row}`],
+        [row + 3, 2, `r${row + 1}`],
+      ]);
+      expect(outbox.page(row, 2).next).toBe(row + 2);
+      const again = new Outbox(storage.sql, row + 3);
+      expect([again.hasRoom(0), again.hasRoom(1)]).toEqual([true, false]);
+      // Whole rows go, so more than what is needed.
+      again.add([attempt('last')], 3);
+      expect(again.page(0, 1).rows[0]).toMatchObject({ pseq: row + 2, event: { request: `r${row}` } });
+      expect(again.page(0, 10).rows.at(-2)).toMatchObject({
+        event: { type: 'gap', lost: row + 1, from: 1, to: row + 1 },
+      });
+    });
   });
 
   it('pages', async () => {

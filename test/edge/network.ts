@@ -9,6 +9,9 @@ import { makeToken } from './authority.ts';
 
 const agents = new Map<string, AgentDouble>();
 
+/** What else answers, by host name; for the tests to fill, emptied after each. */
+export const elsewhere = new Map<string, (request: Request) => Promise<Response>>();
+
 /** The clock of the isolate, the Durable Objects' included: the real one, moved on by the tests. */
 const realNow = Date.now.bind(Date);
 let ahead = 0;
@@ -19,7 +22,10 @@ export const passTime = (ms: number): void => {
 
 vi.stubGlobal('fetch', async (input: RequestInfo | URL, init?: RequestInit) => {
   const request = new Request(input, init);
-  const agent = agents.get(new URL(request.url).hostname);
+  const { hostname } = new URL(request.url);
+  const other = elsewhere.get(hostname);
+  if (other) return other(request);
+  const agent = agents.get(hostname);
   if (!agent) throw new TypeError('Network connection lost.');
   return agent.answer(request);
 });
@@ -27,15 +33,17 @@ vi.stubGlobal('fetch', async (input: RequestInfo | URL, init?: RequestInit) => {
 afterEach(() => {
   for (const agent of agents.values()) agent.leave();
   agents.clear();
+  elsewhere.clear();
 });
 
 /** An agent that has joined its roster. Each test uses a model of its own name, since rosters outlive tests. */
 export async function startAgent(
   model: string,
-  options: Options & { languages?: string[] } = {},
+  options: Options & { languages?: string[]; live?: boolean } = {},
 ): Promise<AgentDouble> {
   const agent = await AgentDouble.make(options);
   agents.set(new URL(agent.endpoint).hostname, agent);
+  agent.live = options.live ?? false;
   await agent.join([model], options.languages ?? ['en']);
   // Past the age at which the isolate asks the roster again.
   passTime(limits.snapshotAgeMs.value);

@@ -3,8 +3,8 @@ import { readSettings, type Settings } from '../../edge/settings.ts';
 
 /** The settings of the Worker under test, with some text bindings replaced. */
 export function makeSettings(
-  change: Partial<Record<'ISSUERS' | 'ATTESTATION' | 'TICKET_KEY' | 'ZONES' | 'MODE', string>>,
+  change: Partial<Record<'ISSUERS' | 'ATTESTATION' | 'TICKET_KEY' | 'GRANT_KEY' | 'ZONES' | 'MODE', string>>,
 ): Settings {
-  const { ISSUERS, ATTESTATION, TICKET_KEY, ZONES, MODE } = env;
-  return readSettings({ ISSUERS, ATTESTATION, TICKET_KEY, ZONES, MODE, ...change });
+  const { ISSUERS, ATTESTATION, TICKET_KEY, GRANT_KEY, ZONES, MODE } = env;
+  return readSettings({ ISSUERS, ATTESTATION, TICKET_KEY, GRANT_KEY, ZONES, MODE, ...change });
 }

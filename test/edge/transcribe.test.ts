@@ -9,7 +9,7 @@ const model = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 describe('C10 a transcription in every format', () => {
   it('json', async () => {
     const name = model();
-    const agent = await startAgent(name);
+    const agent = await startAgent(name, { lanes: false });
     const answer = await upload({ fields: [['model', name]] });
     expect(answer.status).toBe(200);
     expect(answer.headers.get('content-type')).toBe('application/json');

@@ -31,7 +31,12 @@ export function findLongFiles(tree: Tree): string[] {
 }
 
 /** Files whose reader insists on a default export. */
-const DEFAULT_EXPORTS = new Set(['edge/worker.ts', 'test/vitest.config.ts', 'test/triton/vitest.config.ts']);
+const DEFAULT_EXPORTS = new Set([
+  'edge/worker.ts',
+  'test/vitest.config.ts',
+  'test/triton/vitest.config.ts',
+  'test/clients/vitest.config.ts',
+]);
 
 export function findDefaultExports(tree: Tree): string[] {
   return [...tree]

@@ -187,7 +187,7 @@ describe('T2: Triton’s odd answers', () => {
 
   it('a model that is not there (404 as plain text) becomes a refusal that is not tried again', async () => {
     const outcome = await infer(engine, inputsFor(samples), { model: 'nobody' });
-    expect(outcome).toEqual({ ok: false, retryable: false, detail: 'engine status 404' });
+    expect(outcome).toEqual({ ok: false, retryable: false, detail: 'engine status 404', status: 404 });
   });
 
   it('A2: a priority that does not exist (200) cannot be asked for: every step has a level for each class', async () => {
@@ -200,6 +200,21 @@ describe('T2: Triton’s odd answers', () => {
     expect((await infer(engine, inputsFor(samples), { priority: classes.length + 5 })).ok).toBe(true);
   });
 
+  it('A5: a sequence goes on while it is known; one that is not (400) is not tried again', async () => {
+    const id = 4711;
+    const say = (start: boolean, end: boolean) =>
+      infer(engine, inputsFor(samples.slice(0, 5360)), { model: 'reference-en-stream', sequence: { id, start, end } });
+    const unknown = { ok: false, retryable: false, detail: 'engine status 400', status: 400 };
+    expect(await say(false, false)).toEqual(unknown);
+    for (const [start, end] of [
+      [true, false],
+      [false, false],
+      [false, true],
+    ] as const)
+      expect((await say(start, end)).ok).toBe(true);
+    expect(await say(false, true)).toEqual(unknown);
+  });
+
   it('a waiting time that is over (503) is worth another try', async () => {
     // Eight at once on one instance: with a microsecond of patience not all can be in time.
     const many = await Promise.all(
@@ -207,7 +222,8 @@ describe('T2: Triton’s odd answers', () => {
     );
     const refused = many.filter((outcome) => !outcome.ok);
     expect(refused.length).toBeGreaterThan(0);
-    for (const outcome of refused) expect(outcome).toEqual({ ok: false, retryable: true, detail: 'engine status 503' });
+    const expected = { ok: false, retryable: true, detail: 'engine status 503', status: 503 };
+    for (const outcome of refused) expect(outcome).toEqual(expected);
   });
 
   it('a client that goes away: Triton goes on, the agent’s caller has its answer at once', async () => {

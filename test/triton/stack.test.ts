@@ -1,7 +1,7 @@
 // `npm start -- --engine triton`: the whole stack, a real Triton in each pool.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -15,6 +15,8 @@ const spoken = clipLike('balance.wav');
 const pools = ['aks-westeurope', 'eks-us-east-1'];
 /** The ensemble and its steps. */
 const models = ['reference-en', 'vad_preprocess', 'asr_inference', 'nlp_postprocess'];
+
+const repository = path.resolve(import.meta.dirname, '../../infra/pool/models/repository');
 
 const newFolder = () => mkdtemp(path.join(tmpdir(), 'auricle-triton-stack-'));
 let state: string;
@@ -102,7 +104,8 @@ describe('T2: the stack on Triton', { timeout: 100_000 }, () => {
   it('leaves no process and no shared memory when it stops', async () => {
     const parts = pools.map((pool) => stack.pid(`engine-${pool}`) ?? 0);
     // In each pool a leash, a server and one process for each model that is no ensemble.
-    expect(await processesOf(path.join(state, 'engines'))).toHaveLength(2 * (2 + 4));
+    const networks = (await readdir(repository, { recursive: true })).filter((file) => file.endsWith('model.onnx'));
+    expect(await processesOf(path.join(state, 'engines'))).toHaveLength(2 * (2 + networks.length));
     await stack.stop();
     expect(await processesOf(state)).toEqual([]);
     for (const pid of parts) expect(await sharedBy(pid)).toEqual([]);

@@ -27,7 +27,9 @@ const differences: Differences = {
     why: 'the reason is in its log only',
   },
   gpuSettings: { answer: 'refused', why: 'a GPU that is asked for must be there' },
-  sequences: { answer: 'served', why: 'Triton has sequence batching' },
+  generateParameters: { answer: 'ignored', why: "they are the model's own in a generate request" },
+  generateType: { answer: 500, why: 'errors found while the JSON is read are internal errors to Triton' },
+  generateFailure: { answer: 400, why: 'generate answers 400 to every error of a model' },
   counters: { answer: 'start again', why: 'statistics live as long as the loaded model' },
 };
 

@@ -4,6 +4,9 @@ import type { HostJson } from './host-json.ts';
 import type { HostLog } from './registry.ts';
 import type { Accounts } from './storage.ts';
 
+/** A blob was written, as Event Grid would say. */
+export type BlobEvent = { function: string; container: string; name: string; etag: string };
+
 export type HostContext = {
   settings: Record<string, string | undefined>;
   hostJson: HostJson;
@@ -13,6 +16,8 @@ export type HostContext = {
   log: HostLog;
   /** Shortest distance of two looks into a queue or container, in milliseconds. */
   pollMs: number;
+  /** How often the event of a new blob arrives; see HostOptions. */
+  deliveries: (event: BlobEvent) => number;
   /** Aborts when the host stops; work under way is finished, none is begun. */
   stopping: AbortSignal;
   /** Keeps the host from ending before this is done. */

@@ -9,7 +9,7 @@ export type TypedData = {
   int?: number | null;
   double?: number | null;
   http?: HttpData | null;
-  modelBindingData?: unknown;
+  modelBindingData?: { version: string; source: string; contentType: string; content: Uint8Array };
 };
 
 export type HttpData = {
@@ -30,6 +30,9 @@ export type Binding = {
   direction: 'in' | 'out';
   name?: string;
   path?: string;
+  /** Of a blob trigger: `EventGrid`, or else a scan. */
+  source?: string;
+  properties?: { supportsDeferredBinding?: string };
   queueName?: string;
   connection?: string;
   route?: string;

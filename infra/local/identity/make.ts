@@ -1,9 +1,11 @@
 // Everything that says who is who in the local stack. The production counterparts are an identity provider, an
 // attestation service and a key vault; the names of the local ones can be trusted only by development settings.
-import { readFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type KeyFile, keepKey, writePrivate } from './keys.ts';
 import { developmentToken, poolToken } from './tokens.ts';
+import { keepZoneKeys, type ZoneKeyFiles } from './zone-keys.ts';
 
 export const ATTESTATION_ISSUER = 'https://auricle.local/attestation';
 
@@ -14,6 +16,12 @@ export type Identity = {
   attestation: KeyFile;
   /** ES256, signs the edge's tickets; the agents get the public half. */
   ticket: KeyFile;
+  /** ES256, signs the edge's short-lived tokens. */
+  grant: KeyFile;
+  /** What files are sealed to. */
+  zoneKeys: ZoneKeyFiles;
+  /** File with the secret that the secrets of notices are made of, base64. */
+  webhookKeyFile: string;
   /** The development token, and the file it is kept in. */
   token: string;
   tokenFile: string;
@@ -23,11 +31,15 @@ export type Identity = {
 
 export async function makeIdentity(state: string, pools: { name: string; zone: string }[]): Promise<Identity> {
   const folder = path.join(state, 'identity');
-  const [issuer, attestation, ticket] = await Promise.all([
+  const [issuer, attestation, ticket, grant] = await Promise.all([
     keepKey(folder, 'issuer', 'ES256'),
     keepKey(folder, 'attestation', 'RS256'),
     keepKey(folder, 'ticket', 'ES256'),
+    keepKey(folder, 'grant', 'ES256'),
   ]);
+  const zoneKeys = await keepZoneKeys(folder, [...new Set(pools.map((pool) => pool.zone))]);
+  const webhookKeyFile = path.join(folder, 'webhook.key');
+  if (!existsSync(webhookKeyFile)) writePrivate(webhookKeyFile, randomBytes(32).toString('base64'));
   const nowS = Math.floor(Date.now() / 1_000);
   const tokenFile = path.join(state, 'token');
   writePrivate(tokenFile, `${await developmentToken(issuer.privateKey, nowS)}\n`);
@@ -37,5 +49,6 @@ export async function makeIdentity(state: string, pools: { name: string; zone: s
     writePrivate(file, `${await poolToken(issuer.privateKey, nowS, pool)}\n`);
     poolTokenFiles[pool.name] = file;
   }
-  return { issuer, attestation, ticket, token: readFileSync(tokenFile, 'utf8').trim(), tokenFile, poolTokenFiles };
+  const token = readFileSync(tokenFile, 'utf8').trim();
+  return { issuer, attestation, ticket, grant, zoneKeys, webhookKeyFile, token, tokenFile, poolTokenFiles };
 }

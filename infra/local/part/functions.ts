@@ -1,8 +1,13 @@
 // The functions app, in the local host, with the same `host.json` and the same triggers as in the cloud.
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { startHost } from '../functions-host/host.ts';
 import { ROOT } from '../root.ts';
+
+// In the cloud the platform fills settings from a vault; here from a file, because an environment can be read by others.
+const { WEBHOOK_KEY_FILE: file } = process.env;
+if (file) process.env.WEBHOOK_KEY = readFileSync(file, 'utf8').trim();
 
 const host = await startHost({
   folder: path.join(ROOT, 'functions'),

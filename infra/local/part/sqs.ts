@@ -1,12 +1,9 @@
-// The local SQS server, in this process, with the two queues of the project and its data on disk.
+// The local SQS server, in this process, with the queues of the project and its data on disk.
 import { type ListenOptions, Server } from 'node:net';
 import process from 'node:process';
 import { startFauxqs } from 'fauxqs';
-
-/** A job that nobody finished becomes visible again after this long, in seconds; agents extend it while they work. */
-const VISIBILITY_S = '60';
-/** A job that was received this often without being finished moves to the dead-letter queue. */
-const RECEIVE_COUNT_MAX = '5';
+import { limits } from '../../../shared/limits.ts';
+import { deadQueue, jobQueue } from '../../../shared/upload/job.ts';
 
 // The server authenticates nobody and listens on every address of the machine. It has no setting for that (its `host`
 // setting only goes into queue URLs, and breaks them), so this process, which has no other server, listens locally only.
@@ -17,25 +14,26 @@ Server.prototype.listen = function (this: Server, options: ListenOptions, ...res
 } as typeof Server.prototype.listen;
 
 const region = process.env.REGION ?? '';
+const zones: string[] = JSON.parse(process.env.ZONES ?? '[]');
 const server = await startFauxqs({
   port: Number(process.env.PORT),
   logger: false,
   defaultRegion: region,
   dataDir: process.env.DATA ?? '',
   init: {
-    queues: [
-      { name: 'jobs-dlq' },
+    queues: zones.flatMap((zone) => [
+      { name: deadQueue('jobs', zone) },
       {
-        name: 'jobs',
+        name: jobQueue('jobs', zone),
         attributes: {
-          VisibilityTimeout: VISIBILITY_S,
+          VisibilityTimeout: String(limits.jobVisibilitySeconds.value),
           RedrivePolicy: JSON.stringify({
-            deadLetterTargetArn: `arn:aws:sqs:${region}:000000000000:jobs-dlq`,
-            maxReceiveCount: RECEIVE_COUNT_MAX,
+            deadLetterTargetArn: `arn:aws:sqs:${region}:000000000000:${deadQueue('jobs', zone)}`,
+            maxReceiveCount: limits.jobReceives.value,
           }),
         },
       },
-    ],
+    ]),
   },
 });
 

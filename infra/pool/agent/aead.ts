@@ -1,11 +1,13 @@
-import { type CipherGCMTypes, createCipheriv, createDecipheriv } from 'node:crypto';
+import { type CipherGCMTypes, createCipheriv, createDecipheriv, createSecretKey } from 'node:crypto';
 import type { AeadFactory } from '../../../shared/seal/aead.ts';
 
 /**
  * Seals and opens without leaving the thread. For records of a few hundred bytes, as answers are, WebCrypto's way
  * through its thread pool costs several times what the cipher does.
  */
-export const nodeAead: AeadFactory = (suite, key) => {
+export const nodeAead: AeadFactory = (suite, bytes) => {
+  // Bytes would be made into a key at each record, which takes several times as long as the cipher.
+  const key = createSecretKey(bytes);
   const name = suite.openssl as CipherGCMTypes;
   const options = { authTagLength: suite.Nt };
   return {

@@ -5,6 +5,8 @@ import { limits } from '../../../shared/limits.ts';
 import type { PoolDescription } from '../../../shared/pool/description.ts';
 import type { Load } from '../../../shared/pool/heartbeat.ts';
 import { createAttest } from './attest.ts';
+import { openBatch } from './batch/batch.ts';
+import { createStorage } from './batch/storage.ts';
 import { openDesk, type ServedModel } from './desk.ts';
 import { createDispatcher } from './dispatch.ts';
 import type { Engine } from './engine.ts';
@@ -12,6 +14,8 @@ import { createKserveEngine } from './engine-kserve.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
 import { createHeartbeat, reconnectPause } from './heartbeat.ts';
 import { createKeys, type Keys, openSuites, sha256 } from './keys.ts';
+import { createCalls } from './kserve/calls.ts';
+import { createLaneReader } from './lanes.ts';
 import { createServiceTime } from './load.ts';
 import { createLog, type Log } from './log.ts';
 import { createMetrics } from './metrics.ts';
@@ -19,8 +23,15 @@ import { createModelSource } from './model-source.ts';
 import { type Outbox, openOutbox } from './record.ts';
 import { createAgentServer } from './serve.ts';
 import { readJson, type Settings } from './settings.ts';
+import { type Clock, systemClock } from './stream/clock.ts';
+import { createStreamDoor } from './stream/door.ts';
+import { createEnds } from './stream/ends.ts';
+import { createStreamMetrics } from './stream/metrics.ts';
+import { createSequenceIds } from './stream/sequence-ids.ts';
+import { createTracks } from './stream/tracks.ts';
 import { createReplayCache, createTicketReader } from './ticket.ts';
 import { createEngineWatch } from './watch.ts';
+import { createZoneKeyring } from './zone-key.ts';
 
 /** What tests put in the place of the world. */
 export interface World {
@@ -29,6 +40,7 @@ export interface World {
   readonly engine?: Engine;
   readonly models?: readonly ServedModel[];
   readonly keepaliveMs?: number;
+  readonly clock?: Clock;
 }
 
 export interface Agent {
@@ -82,7 +94,8 @@ function createRenewal({ keys, outbox, log, agent, now, onRenewed }: RenewalOpti
 export async function startAgent(settings: Settings, world: World = {}): Promise<Agent> {
   const now = world.now ?? Date.now;
   const log = createLog(settings.agent, now, world.write ?? ((line) => void process.stdout.write(line)));
-  const engine = world.engine ?? createKserveEngine(settings.engineUrl, settings.slots);
+  const stepSlots = settings.slots * limits.stepsPerSlot.value;
+  const engine = world.engine ?? createKserveEngine(settings.engineUrl, settings.slots + stepSlots);
   const outbox = openOutbox(settings.stateDir, settings.agent, now);
   const keys = await createKeys(settings.agent, createAttest(settings.attestation));
   const { models: given } = world;
@@ -99,6 +112,7 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
       metrics.served(milliseconds);
     },
   });
+  const calls = createCalls({ engineUrl: settings.engineUrl, dispatcher, now });
   const metrics = createMetrics({
     queued: dispatcher.queued,
     busy: () => desk.busy(),
@@ -108,22 +122,69 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
     engine: watch.statistics,
     ...(settings.engineMetricsUrl && { enginePage: createEngineMetrics(settings.engineMetricsUrl) }),
   });
+  const clock: Clock = world.clock ?? { ...systemClock, now };
+  const tracks = createTracks({
+    engine,
+    slots: stepSlots,
+    capacity: settings.streams,
+    rebuilds: Math.max(1, Math.floor(stepSlots * limits.streamRebuildShare.value)),
+    clock,
+  });
+  const { release, zone, poolTokenFile } = settings;
+  const keyring =
+    release &&
+    createZoneKeyring({
+      release,
+      zone,
+      keys,
+      poolTokenFile,
+      now,
+      onReleased(kids) {
+        for (const kid of kids) {
+          outbox.record({ type: 'keys', agent: settings.agent, action: 'setup', detail: `zone ${zone}, key ${kid}` });
+        }
+      },
+    });
+  const ends = createEnds(engine, clock);
+  const streamMetrics = createStreamMetrics(metrics.registry, { open: () => desk.streams.size(), tracks });
+  const edgeKeys = readJson(settings.edgeKeysFile) as JSONWebKeySet;
   const desk = openDesk({
     agent: settings.agent,
     now,
     keys,
-    readTicket: createTicketReader(settings.agent, readJson(settings.edgeKeysFile) as JSONWebKeySet),
+    readTicket: createTicketReader(settings.agent, edgeKeys),
+    readLane: createLaneReader(settings.agent, edgeKeys, keys),
     replays: createReplayCache(),
     dispatcher,
+    calls,
     metrics,
     log,
     model: watch.model,
     keepaliveMs: world.keepaliveMs ?? limits.keepaliveMs.value,
+    live: {
+      most: settings.streams,
+      clock,
+      tracks,
+      ends,
+      metrics: streamMetrics,
+      engineReady: watch.ready,
+      newId: createSequenceIds(Math.random()),
+    },
+    files: keyring && { keyring, storage: createStorage() },
   });
+  const door = createStreamDoor(desk);
+  const { ready, model } = watch;
+  const { batch } = settings;
+  const taker =
+    batch && keyring
+      ? await openBatch({ settings, batch, keys, keyring, dispatcher, metrics, model, ready, log, now })
+      : undefined;
 
   const server = createAgentServer(desk, { ready: () => watch.ready() && !desk.draining() });
+  server.on('upgrade', (incoming, socket, head) => void door.serve(incoming, socket, head));
   const load = (): Load => ({
     busy: desk.busy(),
+    streams: desk.streams.size(),
     queued: dispatcher.queued(),
     serviceMs: serviceTime.mean(),
     draining: desk.draining(),
@@ -139,7 +200,9 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
     endpoint: settings.endpoint ?? url,
     accelerator: settings.accelerator,
     slots: settings.slots,
+    streams: settings.streams,
     suites: [...openSuites],
+    lanes: true,
     models: watch.descriptions(),
   });
   const heartbeat = createHeartbeat({
@@ -149,7 +212,10 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
     describe,
     load,
     outbox,
-    onDrain: desk.drain,
+    onDrain() {
+      desk.drain();
+      taker?.drain();
+    },
     log,
   });
   const renewal = createRenewal({ keys, outbox, log, agent: settings.agent, now, onRenewed: heartbeat.renew });
@@ -163,13 +229,16 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
   });
   url = `http://${settings.host}:${(server.address() as AddressInfo).port}`;
   heartbeat.start();
+  taker?.start();
   log('started');
 
   let stopping: Promise<void> | undefined;
   async function stop(): Promise<void> {
-    log('stopping', { count: desk.busy() });
+    log('stopping', { count: desk.busy() + desk.streams.size() });
     desk.drain();
-    await desk.empty(settings.drainMs);
+    await Promise.all([desk.empty(settings.drainMs), taker?.stop(settings.drainMs)]);
+    await Promise.all([ends.settle(limits.agentGoodbyeMs.value), door.close(limits.agentGoodbyeMs.value)]);
+    await calls.close();
     // Acknowledged now or sent by whoever starts next in this place.
     outbox.record({ type: 'keys', agent: settings.agent, action: 'gone' });
     await heartbeat.stop();

@@ -1,16 +1,28 @@
 import type { ServerResponse } from 'node:http';
+import { type CallEvent, encodeBody } from '../../../shared/kserve/call.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { Refusal } from '../../../shared/refusal.ts';
-import type { Sealer } from '../../../shared/seal/records.ts';
+import type { PackingSealer, Sealer } from '../../../shared/seal/records.ts';
 import type { AnswerEvent } from '../../../shared/speech/transcript.ts';
 
 /** The sealed answer of one request. */
 export interface Answer {
   /** Sends an event and waits while the edge is slow to read. A `final` or `refusal` ends the answer. */
-  send(event: AnswerEvent): Promise<void>;
+  send(event: AnswerEvent | CallEvent): Promise<void>;
+  /** Sends bytes of a body that an event has announced, at most `limits.answerEventBytes`; waits likewise. */
+  sendBody(bytes: Uint8Array): Promise<void>;
   refuse(refusal: Refusal): Promise<void>;
   /** Ends without a final record: the other side will know that it was cut. */
   cut(): void;
+}
+
+/** A message in a packed record has its length before it. */
+const LENGTH_BYTES = 4;
+
+/** Whoever wants the answer as it is made does not want it held. */
+function isForStream(event: AnswerEvent | CallEvent): boolean {
+  if (event.type === 'form') return event.fields.stream !== undefined;
+  return event.type === 'answer' && event.bytes === undefined;
 }
 
 /** Until the edge has read enough for more, or is gone. */
@@ -26,16 +38,52 @@ function drained(response: ServerResponse): Promise<void> {
   });
 }
 
-/** Status and headers go out with the first event, before any of the body was read. */
-export function openAnswer(response: ServerResponse, sealer: Sealer, keepaliveMs: number): Answer {
-  response.writeHead(200, { 'content-type': 'application/auricle-sealed', 'cache-control': 'no-store' });
+const HEADERS = { 'content-type': 'application/auricle-sealed', 'cache-control': 'no-store' };
+
+/**
+ * Status and headers go out with the first event, before any of the body was read. With a sealer that packs they may
+ * wait up to `holdMs` for the rest: an answer that is complete by then leaves in one piece, with its length.
+ */
+export function openAnswer(
+  response: ServerResponse,
+  sealer: Sealer | PackingSealer,
+  keepaliveMs: number,
+  holdMs = 0,
+): Answer {
+  const packer = 'pack' in sealer && holdMs > 0 ? sealer : undefined;
   let ended = false;
   /** Records must leave in the order they were sealed in. */
   let last: Promise<void> = Promise.resolve();
+  /** What waits for the rest of the answer. */
+  let held: Uint8Array[] | undefined = packer && [];
+  let heldBytes = 0;
+  if (!packer) response.writeHead(200, HEADERS);
 
-  async function write(event: AnswerEvent, final: boolean): Promise<void> {
-    const bytes = new TextEncoder().encode(JSON.stringify(event));
-    if (bytes.length > limits.answerEventBytes.value) throw new Error(`event ${event.type} is too long`);
+  /** From now on everything leaves as it comes. */
+  async function letGo(): Promise<void> {
+    if (!packer || !held) return;
+    const messages = held;
+    held = undefined;
+    clearTimeout(holding);
+    if (response.destroyed) return;
+    response.writeHead(200, HEADERS);
+    if (messages.length > 0) response.write(await packer.pack(messages, false));
+    else response.flushHeaders();
+  }
+
+  async function write(kind: string, bytes: Uint8Array, final: boolean, waits: boolean): Promise<void> {
+    if (bytes.length > limits.answerEventBytes.value) throw new Error(`event ${kind} is too long`);
+    if (heldBytes + bytes.length > limits.answerEventBytes.value) await letGo();
+    if (packer && held) {
+      held.push(bytes);
+      heldBytes += bytes.length + LENGTH_BYTES;
+      if (!final) return waits ? undefined : letGo();
+      clearTimeout(holding);
+      const record = await packer.pack(held, true);
+      held = undefined;
+      if (!response.destroyed) response.writeHead(200, { ...HEADERS, 'content-length': record.length }).end(record);
+      return;
+    }
     const record = await sealer.seal(bytes, final);
     if (response.destroyed) return;
     const flowing = response.write(record);
@@ -43,14 +91,27 @@ export function openAnswer(response: ServerResponse, sealer: Sealer, keepaliveMs
     else if (!flowing) await drained(response);
   }
 
-  function send(event: AnswerEvent): Promise<void> {
+  const holding =
+    packer &&
+    setTimeout(() => {
+      last = last.then(letGo);
+      last.catch(() => cut());
+    }, holdMs);
+
+  function send(event: AnswerEvent | CallEvent): Promise<void> {
     if (ended) return last;
     const final = event.type === 'final' || event.type === 'refusal';
     if (final) {
       ended = true;
       clearInterval(keepalive);
     }
-    last = last.then(() => write(event, final));
+    const bytes = new TextEncoder().encode(JSON.stringify(event));
+    last = last.then(() => write(event.type, bytes, final, !isForStream(event)));
+    return last;
+  }
+
+  function sendBody(bytes: Uint8Array): Promise<void> {
+    if (!ended) last = last.then(() => write('body', encodeBody(bytes), false, true));
     return last;
   }
 
@@ -67,7 +128,10 @@ export function openAnswer(response: ServerResponse, sealer: Sealer, keepaliveMs
     );
   }, keepaliveMs);
   keepalive.unref();
-  response.once('close', () => clearInterval(keepalive));
+  response.once('close', () => {
+    clearInterval(keepalive);
+    clearTimeout(holding);
+  });
 
   function cut() {
     ended = true;
@@ -77,6 +141,7 @@ export function openAnswer(response: ServerResponse, sealer: Sealer, keepaliveMs
 
   return {
     send,
+    sendBody,
     refuse: ({ reason, params }) => send({ type: 'refusal', reason, ...(params && { params: { ...params } }) }),
     cut,
   };

@@ -1,16 +1,33 @@
 import { limits } from '../../../shared/limits.ts';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
 import type { Refusal } from '../../../shared/refusal.ts';
+import type { FileRoom } from './batch/outcome-task.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { Keys } from './keys.ts';
+import type { Calls } from './kserve/calls.ts';
+import type { ReadLane } from './lanes.ts';
 import { bugFields, type Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
+import { type Entry, openRoom, type Room } from './room.ts';
 import type { Recogniser } from './segment.ts';
+import type { LiveParts } from './stream/parts.ts';
 import type { createReplayCache, createTicketReader } from './ticket.ts';
+
+/** The half of a model that hears live streams. */
+export interface LiveModel {
+  /** Its name at the engine. */
+  readonly model: string;
+  /** Samples of a window, and from the begin of one window to that of the next. */
+  readonly windowSamples: number;
+  readonly hopSamples: number;
+}
 
 export interface ServedModel {
   readonly description: ModelDescription;
-  readonly recogniser: Recogniser;
+  /** Absent when the model only computes: it can be asked for tensors and for nothing else. */
+  readonly recogniser?: Recogniser;
+  /** Absent when it hears no live streams. `description.live` says whether the engine is ready for them. */
+  readonly live?: LiveModel;
 }
 
 /** What every request needs of the agent. */
@@ -19,24 +36,31 @@ export interface DeskParts {
   readonly now: () => number;
   readonly keys: Keys;
   readonly readTicket: ReturnType<typeof createTicketReader>;
+  readonly readLane: ReadLane;
   readonly replays: ReturnType<typeof createReplayCache>;
   readonly dispatcher: Dispatcher;
+  readonly calls: Calls;
   readonly metrics: Metrics;
   readonly log: Log;
   /** The model of that name, while the engine serves it. */
   readonly model: (name: string) => ServedModel | undefined;
   readonly keepaliveMs: number;
+  readonly live: LiveParts;
+  /** What opens files of the zone; absent when it has no key for them. */
+  readonly files?: FileRoom | undefined;
 }
 
 export interface Desk extends DeskParts {
-  /** Counts a request in; `leave` counts it out. `signal` fires when the agent cannot wait for it any longer. */
-  enter(): { readonly signal: AbortSignal; leave(): void };
-  /** No further request is let in: too many are open, or the agent is about to stop. */
+  /** Counts a short request in; `leave` counts it out. `signal` fires when the agent cannot wait for it any longer. */
+  enter(): Entry;
+  /** No further short request is let in: too many are open, or the agent is about to stop. */
   full(): boolean;
   report(refusal: Refusal): void;
   bug(error: unknown): void;
-  /** Requests being worked on. */
+  /** Short requests being worked on. */
   busy(): number;
+  /** The same for live streams. */
+  readonly streams: Pick<Room, 'enter' | 'full' | 'size'>;
   draining(): boolean;
   drain(): void;
   /** Resolves once nobody is inside, or after `milliseconds`, when those inside are sent away. */
@@ -45,23 +69,13 @@ export interface Desk extends DeskParts {
 
 /** Where requests come in and are counted. */
 export function openDesk(parts: DeskParts): Desk {
-  const inside = new Set<AbortController>();
+  const short = openRoom(limits.requestsInFlight.value);
+  const streams = openRoom(parts.live.most);
   let draining = false;
-  let onEmpty = () => {};
   return {
     ...parts,
-    enter() {
-      const entry = new AbortController();
-      inside.add(entry);
-      return {
-        signal: entry.signal,
-        leave() {
-          inside.delete(entry);
-          if (inside.size === 0) onEmpty();
-        },
-      };
-    },
-    full: () => draining || inside.size > limits.requestsInFlight.value,
+    enter: short.enter,
+    full: () => draining || short.full(),
     report({ reason, detail }) {
       parts.metrics.request(reason);
       parts.log('refused', { reason, ...(detail !== undefined && { detail }) });
@@ -70,25 +84,16 @@ export function openDesk(parts: DeskParts): Desk {
       parts.metrics.request('internal');
       parts.log('bug', bugFields(error));
     },
-    busy: () => inside.size,
+    busy: short.size,
+    streams: { enter: streams.enter, size: streams.size, full: () => draining || streams.full() },
     draining: () => draining,
     drain() {
+      if (draining) return;
       draining = true;
+      streams.drain();
     },
     async empty(milliseconds) {
-      if (inside.size === 0) return;
-      await new Promise<void>((resolve) => {
-        const late = setTimeout(() => {
-          for (const entry of inside) entry.abort();
-        }, milliseconds);
-        // Those sent away still get their last record out.
-        const tooLate = setTimeout(resolve, milliseconds + limits.agentGoodbyeMs.value);
-        onEmpty = () => {
-          clearTimeout(late);
-          clearTimeout(tooLate);
-          resolve();
-        };
-      });
+      await Promise.all([short.empty(milliseconds), streams.empty(milliseconds)]);
     },
   };
 }

@@ -4,29 +4,38 @@ import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { classes, type RequestClass } from '../../../shared/tenant/claims.ts';
 import type { Engine } from './engine.ts';
+import { bugDetail } from './log.ts';
 import { countByClass, draw, emptyQueue, enqueue, type Queue, withdraw } from './queue.ts';
 
-/** One utterance's inference. */
-export interface Task {
-  readonly model: string;
-  readonly inputs: readonly Tensor[];
-  readonly outputs: readonly string[];
+/** How urgent work is, and until when anybody wants it. */
+export interface Place {
   readonly class: RequestClass;
   /** Milliseconds since 1970. */
   readonly deadline: number;
   readonly signal: AbortSignal;
 }
 
+/** One utterance's inference. */
+export interface Task extends Place {
+  readonly model: string;
+  readonly inputs: readonly Tensor[];
+  readonly outputs: readonly string[];
+}
+
 type Answer = Result<ReadonlyMap<string, Tensor>>;
 
 interface Job {
-  readonly task: Task;
-  readonly settle: (answer: Answer) => void;
+  /** The slot is needed until it resolves: with whether it was of use, and how to tell the caller. */
+  readonly work: () => Promise<{ readonly served: boolean; readonly tell: () => void }>;
+  /** Nobody will do it any more. */
+  readonly giveUp: () => void;
 }
 
 export interface Dispatcher {
   /** Waits for a slot, infers, tries once more when that may help. Never rejects. */
   run(task: Task): Promise<Answer>;
+  /** Waits for a slot and keeps it while `work` runs. Never rejects: a bug is a refusal like any other. */
+  hold<T>(place: Place, work: () => Promise<Result<T>>): Promise<Result<T>>;
   queued(): Record<RequestClass, number>;
   busy(): number;
 }
@@ -72,18 +81,17 @@ export function createDispatcher({ engine, slots, now, onServed = () => {} }: Di
 
   async function serve(job: Job): Promise<void> {
     const started = now();
-    let answer = await attempt(job.task);
-    if (!answer.ok && answer.retryable) answer = await attempt(job.task);
+    const { served, tell } = await job.work();
     busy--;
-    if (answer.ok) onServed(now() - started);
-    job.settle(answer);
+    if (served) onServed(now() - started);
+    tell();
     pump();
   }
 
   function pump() {
     const next = draw(queue, slots - busy, now());
     queue = next.queue;
-    for (const { id } of next.late) take(id)?.settle(gone);
+    for (const { id } of next.late) take(id)?.giveUp();
     for (const { id } of next.start) {
       const job = take(id);
       if (!job) continue;
@@ -92,30 +100,43 @@ export function createDispatcher({ engine, slots, now, onServed = () => {} }: Di
     }
   }
 
-  return {
-    run(task) {
-      return new Promise((resolve) => {
-        const id = nextId++;
-        const added = enqueue(queue, { id, class: task.class, deadline: task.deadline });
-        if (!added.ok) return resolve(added);
-        queue = added.value;
-        // A request that ends gives its place in the queue back at once.
-        const leave = () => {
-          queue = withdraw(queue, id);
-          take(id)?.settle(gone);
-        };
-        task.signal.addEventListener('abort', leave, { once: true });
-        jobs.set(id, {
-          task,
-          settle: (answer) => {
-            task.signal.removeEventListener('abort', leave);
-            resolve(answer);
-          },
-        });
-        if (task.signal.aborted) leave();
-        pump();
+  function hold<T>(place: Place, work: () => Promise<Result<T>>): Promise<Result<T>> {
+    return new Promise((resolve) => {
+      const id = nextId++;
+      const added = enqueue(queue, { id, class: place.class, deadline: place.deadline });
+      if (!added.ok) return resolve(added);
+      queue = added.value;
+      // A request that ends gives its place in the queue back at once.
+      const leave = () => {
+        queue = withdraw(queue, id);
+        take(id)?.giveUp();
+      };
+      const settle = (answer: Result<T>) => {
+        place.signal.removeEventListener('abort', leave);
+        resolve(answer);
+      };
+      place.signal.addEventListener('abort', leave, { once: true });
+      jobs.set(id, {
+        async work() {
+          // A bug in one piece of work must not take the process along, nor its slot.
+          const answer = await work().catch((error: unknown) => no(refuse('internal', undefined, bugDetail(error))));
+          return { served: answer.ok, tell: () => settle(answer) };
+        },
+        giveUp: () => settle(gone),
       });
-    },
+      if (place.signal.aborted) leave();
+      pump();
+    });
+  }
+
+  async function inferTwice(task: Task): Promise<Answer> {
+    const answer = await attempt(task);
+    return !answer.ok && answer.retryable ? attempt(task) : answer;
+  }
+
+  return {
+    run: (task) => hold(task, () => inferTwice(task)),
+    hold,
     queued: () => countByClass(queue),
     busy: () => busy,
   };

@@ -92,7 +92,8 @@ export function createKserveEngine(url: string, connections: number): Engine {
 
   function readOutcome({ status, headers, body }: Answer): InferOutcome {
     // The engine's own sentence may quote what it was sent, so only the status goes on.
-    if (status !== 200) return { ok: false, retryable: RETRYABLE.has(status), detail: `engine status ${status}` };
+    if (status !== 200)
+      return { ok: false, retryable: RETRYABLE.has(status), detail: `engine status ${status}`, status };
     const read = decodeInferResponse(body, headers['inference-header-content-length'] as string | undefined);
     if (!read.ok) return { ok: false, retryable: false, detail: `engine answer: ${read.refusal.reason}` };
     return { ok: true, value: new Map(read.value.outputs.map((tensor) => [tensor.name, tensor])) };
@@ -109,11 +110,14 @@ export function createKserveEngine(url: string, connections: number): Engine {
         return failed('engine metadata');
       }
     },
-    async infer({ model, inputs, outputs, priority, timeoutMicros, signal }) {
+    async infer({ model, inputs, outputs, priority, timeoutMicros, signal, sequence }) {
       const body = encodeInferRequest({
         inputs,
         outputs,
-        parameters: { priority, timeout: Math.round(timeoutMicros) },
+        // A request of a sequence that timed out in the engine's queue would leave a hole in its state.
+        parameters: sequence
+          ? { sequence_id: sequence.id, sequence_start: sequence.start, sequence_end: sequence.end }
+          : { priority, timeout: Math.round(timeoutMicros) },
       });
       if (!body.ok) return { ok: false, retryable: false, detail: `engine request: ${body.refusal.reason}` };
       try {

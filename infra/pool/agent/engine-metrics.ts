@@ -1,7 +1,7 @@
 import { limits } from '../../../shared/limits.ts';
 
-/** A sample or a comment about one, of the names that Triton gives its own; and so what cannot meet a name of ours. */
-const OF_ENGINE = /^(?:# (?:HELP|TYPE) )?nv_/;
+/** A sample or a comment about one, of the names that Triton and the embedded engine give their own: none of the agent's. */
+const OF_ENGINE = /^(?:# (?:HELP|TYPE) )?(?:nv|auricle_engine)_/;
 
 /**
  * Reads the engine's own page of metrics, to stand below the agent's: one scrape shows both, taken at the same moment.

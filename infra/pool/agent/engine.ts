@@ -10,6 +10,8 @@ export interface Inference {
   /** How long it may wait in the engine's queue, microseconds. */
   readonly timeoutMicros: number;
   readonly signal: AbortSignal;
+  /** Its place in a sequence: the engine keeps state between requests of one id, from `start` to `end`. */
+  readonly sequence?: { readonly id: number | string; readonly start: boolean; readonly end: boolean };
 }
 
 /** A tensor that a model takes or gives; -1 stands for a dimension that is free. */
@@ -26,8 +28,8 @@ export interface EngineStatistics {
 }
 
 /**
- * What the agent needs of an inference server. One suite runs against every implementation. Inference is a pure
- * function of its inputs, so asking twice is safe; the caller decides whether to.
+ * What the agent needs of an inference server. One suite runs against every implementation. Outside a sequence inference
+ * is a pure function of its inputs, so asking twice is safe; the caller decides whether to.
  */
 export interface Engine {
   /** The server and everything it was told to load is ready. Never rejects. */
@@ -44,4 +46,10 @@ export interface Engine {
 
 export type InferOutcome =
   | { readonly ok: true; readonly value: ReadonlyMap<string, Tensor> }
-  | { readonly ok: false; readonly retryable: boolean; readonly detail: string };
+  | {
+      readonly ok: false;
+      readonly retryable: boolean;
+      readonly detail: string;
+      /** HTTP status, if the engine answered with one. */
+      readonly status?: number;
+    };

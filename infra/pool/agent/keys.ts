@@ -5,6 +5,7 @@ import { refuse } from '../../../shared/refusal.ts';
 import { no, type Result } from '../../../shared/result.ts';
 import { generateSealKey, type SealPrivateKey, type SealSetup, setupRecipient } from '../../../shared/seal/setup.ts';
 import type { SuiteId } from '../../../shared/seal/suites.ts';
+import { type Binding, unwrap, type Wrapped } from '../../../shared/seal/wrap.ts';
 import type { Attest, Attestation } from './attest.ts';
 
 /** Suites this agent opens. */
@@ -28,8 +29,10 @@ export interface Keys {
   current(): Attestation;
   /** Makes a seal key, has it attested, and makes it current. */
   renew(now: number): Promise<Attestation>;
-  /** Compact JWS (ES256) over a heartbeat message. */
-  sign(payload: unknown): Promise<string>;
+  /** Compact JWS (ES256) with the attested key; `type` says what for, so that one thing signed cannot pass for another. */
+  sign(payload: unknown, type?: string): Promise<string>;
+  /** Opens what was HPKE-sealed to the key of an attestation; `undefined` when it was not, or that is no longer held. */
+  unwrap(attestationDigest: string, box: Wrapped, binding: Binding): Promise<Uint8Array | undefined>;
   /** The HPKE set-up behind `enc`, remembered, since an edge uses one for many requests. */
   setup(request: {
     enc: Uint8Array;
@@ -63,9 +66,14 @@ export async function createKeys(agent: string, attest: Attest): Promise<Keys> {
       epochs = epochs.slice(0, limits.sealKeys.value);
       return attestation;
     },
-    sign(payload) {
+    sign(payload, type) {
       const bytes = new TextEncoder().encode(JSON.stringify(payload));
-      return new CompactSign(bytes).setProtectedHeader({ alg: 'ES256', kid: agent }).sign(signKey.privateKey);
+      const header = { alg: 'ES256', kid: agent, ...(type !== undefined && { typ: type }) };
+      return new CompactSign(bytes).setProtectedHeader(header).sign(signKey.privateKey);
+    },
+    async unwrap(attestationDigest, box, binding) {
+      const epoch = epochs.find(({ digest }) => digest === attestationDigest);
+      return epoch && unwrap(epoch.sealKey, box, binding);
     },
     async setup({ enc, suite, attestationDigest, now }) {
       const epoch = epochs.find(({ digest }) => digest === attestationDigest);

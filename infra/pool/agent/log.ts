@@ -6,6 +6,8 @@ export interface LogFields {
   /** Our own words about a refusal; refusals promise that their `detail` holds no content. */
   readonly detail?: string;
   readonly model?: string;
+  /** Kind of a job. */
+  readonly job?: string;
   readonly revision?: string;
   readonly count?: number;
   readonly milliseconds?: number;
@@ -26,6 +28,12 @@ export type LogEvent =
   | 'model-loaded'
   | 'model-unloaded'
   | 'refused'
+  | 'stream-refused'
+  | 'job-failed'
+  | 'job-refused'
+  | 'job-unreadable'
+  | 'queue-lost'
+  | 'queue-back'
   | 'bug';
 
 export type Log = (event: LogEvent, fields?: LogFields) => void;

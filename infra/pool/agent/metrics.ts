@@ -125,6 +125,8 @@ export function createMetrics(levels: Levels) {
     utterance: (seconds: number) => utterances.observe(seconds),
     served: (milliseconds: number) => service.observe(milliseconds / 1_000),
     contentType: registry.contentType,
+    /** For what others have to tell on the same page. */
+    registry,
     text,
   };
 }

@@ -1,6 +1,6 @@
 import type { ServedModel } from './desk.ts';
 import type { Log } from './log.ts';
-import { readRepository } from './models.ts';
+import { isSpeechModel, readRepository } from './models.ts';
 import { createRecognisers } from './recogniser.ts';
 import type { KnownDigests } from './revision.ts';
 
@@ -19,7 +19,9 @@ export function createModelSource(repository: string, now: () => number, log: Lo
       const { name, revision } = model.description;
       const same = models.find(({ description }) => description.name === name && description.revision === revision);
       try {
-        next.push(same ?? { description: model.description, recogniser: await recogniserOf(model) });
+        const recogniser = isSpeechModel(model) && !same ? await recogniserOf(model) : undefined;
+        const { description, live } = model;
+        next.push(same ?? { description, ...(recogniser && { recogniser }), ...(live && { live }) });
       } catch (error) {
         onBroken(name, error instanceof Error ? error.message : 'its decoder does not load');
       }

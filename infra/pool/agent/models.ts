@@ -1,10 +1,13 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
+import { limits } from '../../../shared/limits.ts';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
 import { parseText } from '../models/config/parse-text.ts';
 import type { ModelConfig } from '../models/config/schema.ts';
+import type { LiveModel } from './desk.ts';
 import { digestRevision, type KnownDigests } from './revision.ts';
+import { MODEL_RATE } from './sound/mono.ts';
 
 /** What an ensemble's `parameters` must say for the agent to serve it. Paths are relative to the ensemble's folder. */
 const parameters = z.object({
@@ -21,16 +24,40 @@ const parameters = z.object({
   vocabulary: z.string().min(1),
   lexicon: z.string().min(1).optional(),
   language_model: z.string().min(1).optional(),
+  /** The ensemble that hears live streams: the same network with a memory. Not served under its own name. */
+  stream_model: z.string().min(1).optional(),
+});
+
+/** What that ensemble's `parameters` may say (A4). */
+const streamParameters = z.object({
+  window_milliseconds: z.coerce.number().positive().default(300),
+  hop_milliseconds: z.coerce.number().positive().default(100),
 });
 
 export type ModelParameters = z.infer<typeof parameters>;
 
-/** An ensemble in the repository that the agent can serve. */
+/** The same for a model, ensemble or not, that only computes: `task` "infer". */
+const inferParameters = z.object({
+  task: z.literal('infer'),
+  /** `zxx` when its tensors are not speech, so that no list of languages forbids it. */
+  language: parameters.shape.language.default('und'),
+  precision: parameters.shape.precision,
+  stage: parameters.shape.stage,
+});
+
+/** A model in the repository that the agent can serve. */
 export interface RepositoryModel {
   readonly folder: string;
   readonly description: ModelDescription;
-  readonly parameters: ModelParameters;
+  /** How it recognises; absent when it only computes. */
+  readonly parameters?: ModelParameters;
+  readonly live?: LiveModel;
 }
+
+/** One that recognises speech. */
+export type SpeechModel = RepositoryModel & { readonly parameters: ModelParameters };
+
+export const isSpeechModel = (model: RepositoryModel): model is SpeechModel => model.parameters !== undefined;
 
 const CONFIG = 'config.pbtxt';
 
@@ -46,31 +73,70 @@ async function readConfig(folder: string): Promise<ModelConfig | undefined> {
   return parsed.value;
 }
 
-/** An ensemble for us, `undefined` when it is none. Rejects when it wants to be one and cannot. */
-async function readEnsemble({ repository, now, digests }: Place, folder: string): Promise<RepositoryModel | undefined> {
-  const config = await readConfig(path.join(repository, folder));
-  if (!config?.ensemble_scheduling) return undefined;
-  const given = Object.fromEntries(Object.entries(config.parameters).map(([key, value]) => [key, value.string_value]));
-  if (!Object.keys(parameters.shape).some((key) => Object.hasOwn(given, key))) return undefined;
-  const parsed = parameters.safeParse(given);
-  if (!parsed.success) {
-    const wrong = parsed.error.issues.map((issue) => `parameter ${issue.path.join('.')}: ${issue.message}`);
-    throw new Error(wrong.join('; '));
+/** What a model says of itself to us. Throws when it is wrong. */
+function readParameters<T extends z.ZodType>(schema: T, given: Readonly<Record<string, string>>): z.infer<T> {
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const wrong = parsed.error.issues.map((issue) => `parameter ${issue.path.join('.')}: ${issue.message}`);
+  throw new Error(wrong.join('; '));
+}
+
+const textsOf = (config: ModelConfig) =>
+  Object.fromEntries(Object.entries(config.parameters).map(([key, value]) => [key, value.string_value]));
+const stepsOf = (config: ModelConfig) => config.ensemble_scheduling?.step.map((step) => step.model_name) ?? [];
+
+/** The live half of a model, and the folders it is made of. Rejects when it cannot be served. */
+async function readLive(repository: string, model: string): Promise<{ live: LiveModel; folders: string[] }> {
+  const config = await readConfig(path.join(repository, model));
+  if (!config) throw new Error(`parameter stream_model: there is no ${model}`);
+  const read = readParameters(streamParameters, textsOf(config));
+  const [window, hop] = [read.window_milliseconds, read.hop_milliseconds];
+  if (hop > window || window > limits.utteranceSeconds.value * 1_000) {
+    throw new Error(`${model}: a hop is at most a window, and that at most an utterance`);
   }
-  const steps = config.ensemble_scheduling.step.map((step) => step.model_name);
-  const { vocabulary, lexicon, language_model: languageModel } = parsed.data;
-  const named = [vocabulary, lexicon, languageModel].filter((file) => file !== undefined);
+  const samples = (milliseconds: number) => Math.round((milliseconds / 1_000) * MODEL_RATE);
+  return {
+    live: { model, windowSamples: samples(window), hopSamples: samples(hop) },
+    folders: [model, ...stepsOf(config)],
+  };
+}
+
+/** A model for us, `undefined` when it is none. Rejects when it wants to be one and cannot. */
+async function readModel(place: Place, folder: string): Promise<RepositoryModel | undefined> {
+  const config = await readConfig(path.join(place.repository, folder));
+  if (!config) return undefined;
+  const given = textsOf(config);
+  const steps = stepsOf(config);
+  if (given.task === 'infer') return makeModel(place, folder, steps, [], readParameters(inferParameters, given));
+  // The live half of another one.
+  if (Object.keys(streamParameters.shape).some((key) => Object.hasOwn(given, key))) return undefined;
+  if (!config.ensemble_scheduling || !Object.keys(parameters.shape).some((key) => Object.hasOwn(given, key)))
+    return undefined;
+  const read = readParameters(parameters, given);
+  const named = [read.vocabulary, read.lexicon, read.language_model].filter((file) => file !== undefined);
+  const stream = read.stream_model === undefined ? undefined : await readLive(place.repository, read.stream_model);
+  const folders = [...steps, ...(stream?.folders ?? [])];
+  const model = await makeModel(place, folder, folders, named, read);
+  return { ...model, parameters: read, ...(stream && { live: stream.live }) };
+}
+
+async function makeModel(
+  { repository, now, digests }: Place,
+  folder: string,
+  steps: readonly string[],
+  named: readonly string[],
+  { task, language, precision, stage }: ModelParameters | z.infer<typeof inferParameters>,
+): Promise<RepositoryModel> {
   const files = named.map((file) => path.join(repository, folder, file));
   return {
     folder: path.join(repository, folder),
-    parameters: parsed.data,
     description: {
       name: folder,
-      task: parsed.data.task,
-      languages: parsed.data.language.split(',').map((tag) => tag.trim()),
+      task,
+      languages: language.split(',').map((tag) => tag.trim()),
       revision: await digestRevision(repository, [...new Set([folder, ...steps])], files, digests),
-      precision: parsed.data.precision,
-      stage: parsed.data.stage,
+      precision,
+      stage,
       loaded: Math.floor(now / 1_000),
     },
   };
@@ -83,7 +149,7 @@ interface Place {
 }
 
 /**
- * The ensembles of a model repository that carry parameters of the agent, sorted by name; others are not for us.
+ * The models of a repository that carry parameters of the agent, sorted by name; others are not for us.
  * `onBroken` hears of each that carries some and cannot be served, and why, and of each folder whose configuration
  * nobody can read: the others are served.
  */
@@ -97,7 +163,7 @@ export async function readRepository(
   const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
   const models: RepositoryModel[] = [];
   for (const folder of folders.sort()) {
-    const model = await readEnsemble({ repository, now, digests }, folder).catch((error: unknown) => {
+    const model = await readModel({ repository, now, digests }, folder).catch((error: unknown) => {
       onBroken(folder, error instanceof Error ? error.message : 'it cannot be read');
       return undefined;
     });

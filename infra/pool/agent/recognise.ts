@@ -23,7 +23,8 @@ export interface RecognitionOptions {
   readonly onSegment: (segment: Segment) => Promise<void>;
 }
 
-function readScores(outputs: ReadonlyMap<string, Tensor>, width: number): Result<Scores> {
+/** Scores in an answer of the engine, `width` columns wide. Refuses with `engine_failed` what is none. */
+export function readScores(outputs: ReadonlyMap<string, Tensor>, width: number): Result<Scores> {
   const wrong = (detail: string) => no(refuse('engine_failed', undefined, `engine answer: ${detail}`));
   const [table, count] = [outputs.get('LOG_PROBS'), outputs.get('FRAMES')];
   if (!table || !count) return wrong('an output is missing');

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { createDecoder, type WordDecoder } from './decode/decoder.ts';
-import type { RepositoryModel } from './models.ts';
+import type { SpeechModel } from './models.ts';
 import type { Recogniser } from './segment.ts';
 
 /** Names of tokens that stand for something else than themselves, as `tokens.txt` writes them. */
@@ -17,7 +17,7 @@ async function readText(file: string): Promise<string> {
 
 const lines = (text: string) => text.trimEnd().split(/\r?\n/);
 
-async function loadDecoder({ folder, parameters }: RepositoryModel): Promise<WordDecoder> {
+async function loadDecoder({ folder, parameters }: SpeechModel): Promise<WordDecoder> {
   const { vocabulary, lexicon, language_model: languageModel } = parameters;
   const read = (file: string | undefined) => (file === undefined ? undefined : readText(path.join(folder, file)));
   const [tokens = '', words, model] = await Promise.all([read(vocabulary), read(lexicon), read(languageModel)]);
@@ -34,7 +34,7 @@ async function loadDecoder({ folder, parameters }: RepositoryModel): Promise<Wor
  * Makes recognisers. Models of the same vocabulary, lexicon and language model – precisions of one network – share
  * them in memory, where they take more room than anything else. Rejects when a file is missing.
  */
-export function createRecognisers(): (model: RepositoryModel) => Promise<Recogniser> {
+export function createRecognisers(): (model: SpeechModel) => Promise<Recogniser> {
   const decoders = new Map<string, Promise<WordDecoder>>();
   return async (model) => {
     const { vocabulary, lexicon = '', language_model: languageModel = '', blank, word_boundary } = model.parameters;

@@ -21,16 +21,18 @@ export interface Scores {
   readonly tokens: number;
 }
 
-/** Mean of the best log probability of each frame: how sure the network was, whatever the words became. */
-function meanBest({ logProbs, frames, tokens }: Scores): number {
+/** Sum of the best log probability of each frame: how sure the network was, whatever the words became. */
+export function sumBest({ logProbs, frames, tokens }: Scores): number {
   let sum = 0;
   for (let row = 0; row < frames; row++) {
     let best = Number.NEGATIVE_INFINITY;
     for (let i = row * tokens; i < (row + 1) * tokens; i++) best = Math.max(best, logProbs[i] as number);
     sum += best;
   }
-  return frames > 0 ? Math.min(0, sum / frames) : 0;
+  return sum;
 }
+
+const meanBest = (scores: Scores) => (scores.frames > 0 ? Math.min(0, sumBest(scores) / scores.frames) : 0);
 
 /** Frames decoded in one turn of the event loop: 2 s of sound, some tens of milliseconds. */
 const TURN_FRAMES = 50;
@@ -66,42 +68,65 @@ function splitWords(words: Words, fits: (words: Words) => boolean): Words[] | un
 
 const eventBytes = (segment: Segment) => Buffer.byteLength(JSON.stringify(segment));
 
+/** What was found in an utterance, and where that lies: seconds from the beginning. */
+export interface Found {
+  readonly words: Words;
+  readonly start: number;
+  readonly end: number;
+  readonly frameSeconds: number;
+  /** Mean of the best log probability of each frame. */
+  readonly logProbability: number;
+}
+
+/** Words with their times in the recording. None lies behind the end of the utterance. */
+export function placeWords({ words, start, end, frameSeconds }: Omit<Found, 'logProbability'>): Segment['words'] {
+  const at = (frame: number) => round(Math.min(end, start + frame * frameSeconds));
+  return words.map((word) => ({
+    word: word.word,
+    start: at(word.startFrame),
+    end: at(word.endFrame),
+    confidence: share(word.confidence),
+  }));
+}
+
 /**
- * One utterance as segments counted from `index`: none when nothing was said in it, one, or more when its words do not
- * fit one event. Times count samples from the start. Refuses with `engine_failed` what cannot be words.
+ * Segments counted from `index`: none when nothing was said, one, or more when its words do not fit one event. Refuses
+ * with `engine_failed` what cannot be words.
  */
+export function segmentsOf(found: Found, index: number): Result<Segment[]> {
+  if (!Number.isFinite(found.logProbability)) return failed('not probabilities');
+  const segmentOf = (words: Words, number: number): Segment => {
+    const placed = placeWords({ ...found, words });
+    return {
+      type: 'segment',
+      index: number,
+      start: placed[0]?.start ?? found.start,
+      end: placed.at(-1)?.end ?? found.start,
+      text: placed.map(({ word }) => word).join(' '),
+      confidence: share(words.reduce((sum, { confidence }) => sum + confidence, 0) / words.length),
+      logProbability: found.logProbability,
+      words: placed,
+    };
+  };
+  // The number is not known yet; the largest there can be stands for it.
+  const fits = (words: Words) => eventBytes(segmentOf(words, Number.MAX_SAFE_INTEGER)) <= limits.answerEventBytes.value;
+  const pieces = splitWords(found.words, fits);
+  return pieces ? ok(pieces.map((words, i) => segmentOf(words, index + i))) : failed('a word longer than an event');
+}
+
+const failed = (detail: string) => no(refuse('engine_failed', undefined, `engine answer: ${detail}`));
+
+/** One utterance as segments counted from `index`, as `segmentsOf`. Times count samples from the start. */
 export async function makeSegments(
   { decoder, frameSeconds }: Recogniser,
   utterance: Utterance,
   scores: Scores,
   index: number,
 ): Promise<Result<Segment[]>> {
-  const failed = (detail: string) => no(refuse('engine_failed', undefined, `engine answer: ${detail}`));
   const logProbability = meanBest(scores);
   if (!Number.isFinite(logProbability)) return failed('not probabilities');
-  const found = await findWords(decoder, scores);
+  const { words } = await findWords(decoder, scores);
   const start = utterance.start / MODEL_RATE;
   const end = start + utterance.samples.length / MODEL_RATE;
-  const at = (frame: number) => round(Math.min(end, start + frame * frameSeconds));
-
-  const segmentOf = (words: Words, number: number): Segment => ({
-    type: 'segment',
-    index: number,
-    start: at(words[0]?.startFrame ?? 0),
-    end: at(words.at(-1)?.endFrame ?? 0),
-    text: words.map(({ word }) => word).join(' '),
-    confidence: share(words.reduce((sum, { confidence }) => sum + confidence, 0) / words.length),
-    logProbability,
-    words: words.map((word) => ({
-      word: word.word,
-      start: at(word.startFrame),
-      end: at(word.endFrame),
-      confidence: share(word.confidence),
-    })),
-  });
-
-  // The number is not known yet; the largest there can be stands for it.
-  const fits = (words: Words) => eventBytes(segmentOf(words, Number.MAX_SAFE_INTEGER)) <= limits.answerEventBytes.value;
-  const pieces = splitWords(found.words, fits);
-  return pieces ? ok(pieces.map((words, i) => segmentOf(words, index + i))) : failed('a word longer than an event');
+  return segmentsOf({ words, start, end, frameSeconds, logProbability }, index);
 }

@@ -17,6 +17,9 @@ const answerText = (response: ServerResponse, status: number, text: string, type
 
 const routes: Record<string, Route> = {
   'POST /v1/short': (desk, _, incoming, response) => serveShort(desk, incoming, response),
+  // A WebSocket comes by another way; this is for who asks without one.
+  'GET /v1/stream': (_desk, _health, _incoming, response) =>
+    answerText(response, 426, '{"reason":"upgrade_missing"}', 'application/json'),
   'GET /healthz': (_desk, _health, _incoming, response) => answerText(response, 200, 'ok\n'),
   'GET /readyz': (_desk, health, _incoming, response) =>
     health.ready() ? answerText(response, 200, 'ready\n') : answerText(response, 503, 'not ready\n'),

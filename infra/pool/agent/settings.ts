@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { limits } from '../../../shared/limits.ts';
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
 const port = z.coerce.number().int().min(0).max(65_535);
@@ -40,11 +41,26 @@ const environment = z.object({
   AURICLE_ATTESTATION_URL: z.url().optional(),
   /** Production: host name of the attestation provider that the sidecar asks. */
   AURICLE_ATTESTATION_PROVIDER: z.string().default('sharedweu.weu.attest.azure.net'),
+  /** Base URL of the release authority, which gives attested agents the key of their zone; without it no batch work. */
+  AURICLE_RELEASE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  /** File with the public keys of zones: only these are taken from the authority. */
+  AURICLE_ZONE_KEYS_FILE: z.string().min(1).optional(),
+  /** Base URL of the functions, which say what a job is about; without it no batch work. */
+  AURICLE_FUNCTIONS_URL: z.url({ protocol: /^https?$/ }).optional(),
+  /** What the names of the job queues begin with; that of the zone follows, as in `jobs-eu`. */
+  AURICLE_JOBS_QUEUE: z.string().min(1).max(64).default('jobs'),
+  /** Region of the job queues, and where SQS answers if that is not said by the region. */
+  SQS_REGION: z.string().min(1).optional(),
+  SQS_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  /** Jobs of uploads worked on at once. */
+  AURICLE_BATCH_JOBS: z.coerce.number().int().min(1).max(64).default(limits.batchJobs.value),
   /** Directory for what must survive a restart: audit events that were not acknowledged. */
   AURICLE_STATE_DIR: z.string().min(1),
   AURICLE_MODE: z.enum(['development', 'production']).default('production'),
   /** Utterances at the engine at once. The engine batches them, so more than it has instances is right. */
   AURICLE_SLOTS: z.coerce.number().int().min(1).max(1_024).default(4),
+  /** Live streams open at once. */
+  AURICLE_STREAMS: z.coerce.number().int().min(1).max(100_000).default(limits.streamsPerAgent.value),
   /** How long work in flight may go on after the order to stop; a platform that waits longer should say so here. */
   AURICLE_DRAIN_MS: z.coerce.number().int().min(0).default(1_500),
 });
@@ -68,10 +84,23 @@ export interface Settings {
   readonly attestation:
     | { readonly kind: 'development'; readonly keyFile: string; readonly issuer: string }
     | { readonly kind: 'azure'; readonly url: string; readonly provider: string };
+  /** Where the private keys of the zone come from, and the file of the public ones; absent, files cannot be opened. */
+  readonly release: { readonly url: string; readonly zoneKeysFile: string } | undefined;
+  /** Where jobs of uploads come from; absent, this agent takes none. */
+  readonly batch: BatchSettings | undefined;
   readonly stateDir: string;
   readonly mode: 'development' | 'production';
   readonly slots: number;
+  readonly streams: number;
   readonly drainMs: number;
+}
+
+export interface BatchSettings {
+  readonly functionsUrl: string;
+  readonly queue: string;
+  readonly region: string;
+  readonly endpoint: string | undefined;
+  readonly jobs: number;
 }
 
 /** What a wrong or missing variable is for, as the operator reads it. */
@@ -95,9 +124,17 @@ const meanings: Record<keyof z.infer<typeof environment>, string> = {
   AURICLE_ATTESTATION_ISSUER: 'development: what that authority calls itself',
   AURICLE_ATTESTATION_URL: 'production: address of the attestation sidecar in this pod',
   AURICLE_ATTESTATION_PROVIDER: 'production: host name of the provider that the sidecar asks',
+  AURICLE_RELEASE_URL: 'http(s) address of the authority that releases the key of the zone',
+  AURICLE_ZONE_KEYS_FILE: 'file with the public keys of zones; goes with AURICLE_RELEASE_URL',
+  AURICLE_FUNCTIONS_URL: 'http(s) address of the functions, for jobs of uploads',
+  AURICLE_JOBS_QUEUE: 'what the names of the job queues begin with',
+  SQS_REGION: 'region of the job queues; goes with AURICLE_FUNCTIONS_URL',
+  SQS_ENDPOINT: 'http(s) address of SQS; absent, it follows from the region',
+  AURICLE_BATCH_JOBS: 'jobs of uploads worked on at once, 1 to 64',
   AURICLE_STATE_DIR: 'folder for what must survive a restart',
   AURICLE_MODE: 'development or production',
   AURICLE_SLOTS: 'utterances at the engine at once, 1 to 1024',
+  AURICLE_STREAMS: 'live streams open at once, 1 to 100000',
   AURICLE_DRAIN_MS: 'milliseconds that work in flight may take after the order to stop',
 };
 
@@ -139,10 +176,35 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     poolTokenFile: e.AURICLE_POOL_TOKEN_FILE,
     edgeKeysFile: e.AURICLE_EDGE_KEYS_FILE,
     attestation: attestationOf(e),
+    release: releaseOf(e),
+    batch: batchOf(e),
     stateDir: e.AURICLE_STATE_DIR,
     mode: e.AURICLE_MODE,
     slots: e.AURICLE_SLOTS,
+    streams: e.AURICLE_STREAMS,
     drainMs: e.AURICLE_DRAIN_MS,
+  };
+}
+
+function releaseOf(e: z.infer<typeof environment>): Settings['release'] {
+  const { AURICLE_RELEASE_URL: url, AURICLE_ZONE_KEYS_FILE: zoneKeysFile } = e;
+  if (url === undefined && zoneKeysFile === undefined) return undefined;
+  if (url === undefined) throw new SettingsError([lineFor('AURICLE_RELEASE_URL', 'is missing')]);
+  if (zoneKeysFile === undefined) throw new SettingsError([lineFor('AURICLE_ZONE_KEYS_FILE', 'is missing')]);
+  return { url: url.replace(/\/$/, ''), zoneKeysFile };
+}
+
+/** Jobs are about sealed files, so whoever takes them needs the key of the zone as well. */
+function batchOf(e: z.infer<typeof environment>): BatchSettings | undefined {
+  if (e.AURICLE_FUNCTIONS_URL === undefined) return undefined;
+  if (e.SQS_REGION === undefined) throw new SettingsError([lineFor('SQS_REGION', 'is missing')]);
+  if (e.AURICLE_RELEASE_URL === undefined) throw new SettingsError([lineFor('AURICLE_RELEASE_URL', 'is missing')]);
+  return {
+    functionsUrl: e.AURICLE_FUNCTIONS_URL.replace(/\/$/, ''),
+    queue: e.AURICLE_JOBS_QUEUE,
+    region: e.SQS_REGION,
+    endpoint: e.SQS_ENDPOINT,
+    jobs: e.AURICLE_BATCH_JOBS,
   };
 }
 

@@ -28,12 +28,55 @@ const payload = z.object({
 
 export type Ticket = z.infer<typeof payload>;
 
+/** Payload of the ticket of a lane: one for many requests, which say themselves what they are. */
+const lanePayload = payload.pick({ jti: true, aud: true, att: true, suite: true, iat: true, exp: true }).extend({
+  v: z.literal(2),
+  /** The encapsulated key itself. */
+  enc: z
+    .string()
+    .max(limits.encapsulatedCharacters.value)
+    .regex(/^[A-Za-z0-9_-]+$/),
+});
+
+export type LaneTicket = z.infer<typeof lanePayload>;
+
+/** What a request on a lane says of itself, in its first message. */
+export const laneFacts = payload.pick({
+  jti: true,
+  tenant: true,
+  class: true,
+  model: true,
+  iat: true,
+  deadlineMs: true,
+});
+
+/** What is asked for, whichever way the request came. */
+export type Facts = Pick<Ticket, 'jti' | 'tenant' | 'class' | 'model' | 'deadlineMs'>;
+
 const invalid = (detail: string) => no(refuse('ticket_invalid', undefined, `ticket: ${detail}`));
 
 /** Verifies a ticket for this agent at `now` (ms since 1970). Does not look at replays. */
 export function createTicketReader(agent: string, edgeKeys: JSONWebKeySet) {
+  const verify = createVerifier(agent, edgeKeys);
+  return (token: string, now: number): Promise<Result<Ticket>> =>
+    verify(token, payload, limits.ticketSeconds.value, now);
+}
+
+/** The same for the ticket of a lane. */
+export function createLaneTicketReader(agent: string, edgeKeys: JSONWebKeySet) {
+  const verify = createVerifier(agent, edgeKeys);
+  return (token: string, now: number): Promise<Result<LaneTicket>> =>
+    verify(token, lanePayload, limits.laneSeconds.value, now);
+}
+
+function createVerifier(agent: string, edgeKeys: JSONWebKeySet) {
   const findKey = createLocalJWKSet(edgeKeys);
-  return async (token: string, now: number): Promise<Result<Ticket>> => {
+  return async <T extends { readonly iat: number; readonly exp: number }>(
+    token: string,
+    schema: z.ZodType<T>,
+    longest: number,
+    now: number,
+  ): Promise<Result<T>> => {
     if (token.length > limits.tokenCharacters.value) return invalid('too long');
     try {
       const { payload: claims } = await jwtVerify(token, findKey, {
@@ -43,9 +86,9 @@ export function createTicketReader(agent: string, edgeKeys: JSONWebKeySet) {
         clockTolerance: limits.clockSkewSeconds.value,
         requiredClaims: ['exp', 'iat', 'jti'],
       });
-      const parsed = payload.safeParse(claims);
+      const parsed = schema.safeParse(claims);
       if (!parsed.success) return invalid(parsed.error.issues.map(({ path }) => path.join('.')).join(', '));
-      if (parsed.data.exp - parsed.data.iat > limits.ticketSeconds.value) return invalid('lives too long');
+      if (parsed.data.exp - parsed.data.iat > longest) return invalid('lives too long');
       // The signature's library looks at expiry only. One written ahead of time would be good for longer than its life.
       if (parsed.data.iat > now / 1_000 + limits.clockSkewSeconds.value) return invalid('from the future');
       return ok(parsed.data);

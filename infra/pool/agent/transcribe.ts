@@ -8,33 +8,26 @@ import { readForm } from '../../../shared/speech/openai-form.ts';
 import type { Answer } from './answer.ts';
 import type { Desk, ServedModel } from './desk.ts';
 import { type Fields, readMultipart } from './form.ts';
+import { hearRecording } from './hear.ts';
+import { readRaw } from './raw.ts';
 import { createRecognition } from './recognise.ts';
 import { decodeSound } from './sound/decode.ts';
-import { MODEL_RATE } from './sound/mono.ts';
 import type { Ticket } from './ticket.ts';
-import { createVoiceDetector } from './voice/detect.ts';
-import { type Heard, listen } from './voice/listen.ts';
+import type { Heard } from './voice/listen.ts';
 
 /** Record 0 of a request (`shared/pool/PROTOCOL.md`). Members of other versions are skipped. */
 const head = z.object({
   v: z.literal(1),
   task: z.literal('transcribe'),
-  dialect: z.literal('openai-audio'),
+  /** `openai-audio`: the body is a multipart form with the file in it; `deepgram-listen`: it is the file. */
+  dialect: z.enum(['openai-audio', 'deepgram-listen']),
   contentType: z.string(),
   model: z.string(),
   language: z.string().optional(),
 });
 type Head = z.infer<typeof head>;
 
-function readHead(record: Result<Opened> | undefined, ticket: Pick<Ticket, 'model'>): Result<Head> {
-  if (!record) return no(refuse('seal_broken', undefined, 'no head'));
-  if (!record.ok) return record;
-  let json: unknown;
-  try {
-    json = JSON.parse(new TextDecoder().decode(record.value.plaintext));
-  } catch {
-    return no(refuse('seal_broken', undefined, 'head is not JSON'));
-  }
+function readHead(json: unknown, ticket: Pick<Ticket, 'model'>): Result<Head> {
   const parsed = head.safeParse(json);
   if (!parsed.success) return no(refuse('seal_broken', undefined, 'head is not understood'));
   if (parsed.data.model !== ticket.model) return no(refuse('ticket_invalid', undefined, 'model of the head'));
@@ -75,6 +68,8 @@ interface Work {
   readonly ticket: Pick<Ticket, 'class' | 'model'>;
   readonly model: ServedModel;
   readonly answer: Pick<Answer, 'send'>;
+  /** Record 0. */
+  readonly head: unknown;
   readonly records: AsyncGenerator<Result<Opened>>;
   readonly signal: AbortSignal;
   readonly deadline: number;
@@ -84,12 +79,12 @@ interface Work {
 export async function transcribe(work: Work): Promise<Result<undefined>> {
   const { desk, ticket, model, answer, records, signal, deadline } = work;
   const { name, revision, languages } = model.description;
-  await answer.send({ type: 'ready', agent: desk.agent, model: name, revision });
-  const first = await records.next();
-  const read = readHead(first.done ? undefined : first.value, ticket);
+  const read = readHead(work.head, ticket);
   if (!read.ok) return read;
+  const { recogniser } = model;
+  if (!recogniser) return no(refuse('misdirected', undefined, 'the model does not recognise speech'));
   const recognition = createRecognition({
-    recogniser: model.recogniser,
+    recogniser,
     dispatcher: desk.dispatcher,
     class: ticket.class,
     deadline,
@@ -110,27 +105,17 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
     await answer.send({ type: 'form', fields: form.value.fields });
   }
 
-  /** Goes on for a while after a form that ends early, so it alone knows when its detector is no longer needed. */
   async function hear(bytes: AsyncIterable<Uint8Array>, before: Fields): Promise<Result<undefined>> {
     if (read.ok) await tellEarly(before, read.value);
-    const detector = await createVoiceDetector();
-    try {
-      for await (const hearing of listen(decodeSound(bytes, signal), detector)) {
-        if (!hearing.ok) return hearing;
-        if (hearing.value.type === 'heard') heard = hearing.value.heard;
-        else {
-          desk.metrics.utterance(hearing.value.utterance.samples.length / MODEL_RATE);
-          const added = await recognition.add(hearing.value.utterance);
-          if (!added.ok) return added;
-        }
-      }
-      return ok(undefined);
-    } finally {
-      detector.free();
-    }
+    const all = await hearRecording({ sound: decodeSound(bytes, signal), recognition, metrics: desk.metrics });
+    if (!all.ok) return all;
+    heard = all.value;
+    return ok(undefined);
   }
 
-  const fields = await readMultipart(read.value.contentType, plaintexts(records), hear);
+  const body = plaintexts(records);
+  const isForm = read.value.dialect === 'openai-audio';
+  const fields = isForm ? await readMultipart(read.value.contentType, body, hear) : await readRaw(body, hear);
   if (!fields.ok) return fields;
   const form = judgeForm(fields.value, read.value, languages);
   if (!form.ok) return form;

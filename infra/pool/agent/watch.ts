@@ -35,9 +35,10 @@ export function createEngineWatch(options: EngineWatchOptions) {
   }
 
   /** What of a model does not fit what the agent sends and reads; `undefined` when all does. */
-  async function findMisfit({ description, recogniser }: ServedModel, signal: AbortSignal) {
-    const metadata = await engine.metadata(description.name, signal);
+  async function findMisfit({ recogniser }: ServedModel, name: string, signal: AbortSignal) {
+    const metadata = await engine.metadata(name, signal);
     if (!metadata.ok) return 'the engine does not describe it';
+    if (!recogniser) return undefined;
     const { inputs, outputs } = metadata.value;
     const missing = [
       ...modelTensors.inputs.filter((name) => !inputs.some((tensor) => tensor.name === name)),
@@ -53,25 +54,45 @@ export function createEngineWatch(options: EngineWatchOptions) {
   /** Why a model that is loaded is not served; said once per loading. */
   const misfits = new Map<string, string>();
 
-  /** Loaded, and takes what the agent sends. The shape is asked for once per loading. */
-  async function serves(model: ServedModel, signal: AbortSignal): Promise<boolean> {
-    const { name, revision } = model.description;
+  /** Loaded, and takes what the agent sends. The shape is asked for once per loading: not when it `served` before. */
+  async function serves(model: ServedModel, name: string, before: boolean, signal: AbortSignal): Promise<boolean> {
     if (!(await engine.modelReady(name, signal))) {
       misfits.delete(name);
       return false;
     }
-    if (served.get(name)?.description.revision === revision) return true;
-    const misfit = await findMisfit(model, signal);
+    if (before) return true;
+    const misfit = await findMisfit(model, name, signal);
     if (misfit === undefined) return true;
     if (misfits.get(name) !== misfit) log('model-broken', { model: name, detail: misfit });
     misfits.set(name, misfit);
     return false;
   }
 
+  /** The model as it is served now: whole, without its live half, or not at all. */
+  async function judge(model: ServedModel, signal: AbortSignal): Promise<ServedModel | undefined> {
+    const { name, revision } = model.description;
+    const known = served.get(name);
+    const before = known?.description.revision === revision;
+    const [whole, live] = await Promise.all([
+      serves(model, name, before, signal),
+      model.live ? serves(model, model.live.model, before && known?.description.live === true, signal) : false,
+    ]);
+    if (!whole) return undefined;
+    return live ? { ...model, description: { ...model.description, live: true } } : model;
+  }
+
+  /** Names at the engine of what is served, live halves included. */
+  const namesIn = (models: ReadonlyMap<string, ServedModel>): ReadonlySet<string> =>
+    new Set(
+      [...models.values()].flatMap(({ description, live }) =>
+        description.live && live ? [description.name, live.model] : [description.name],
+      ),
+    );
+
   async function findServed(): Promise<Map<string, ServedModel>> {
     const signal = AbortSignal.timeout(limits.heartbeatUnknownMs.value);
-    const states = await Promise.all(models.map((model) => serves(model, signal)));
-    return new Map(models.filter((_, i) => states[i]).map((model) => [model.description.name, model]));
+    const found = await Promise.all(models.map((model) => judge(model, signal)));
+    return new Map(found.flatMap((model) => (model ? [[model.description.name, model] as const] : [])));
   }
 
   /** An engine that starts or loads reads the repository again, so the agent does too, or it would name old revisions. */
@@ -89,7 +110,7 @@ export function createEngineWatch(options: EngineWatchOptions) {
     if (!ready) return;
     if (back) await readAgain();
     let next = await findServed();
-    if ([...next.keys()].some((name) => gone.has(name))) {
+    if ([...namesIn(next)].some((name) => gone.has(name))) {
       await readAgain();
       next = await findServed();
     }
@@ -102,8 +123,9 @@ export function createEngineWatch(options: EngineWatchOptions) {
     );
     for (const { description } of old) tell('unloaded', description);
     for (const { description } of fresh) tell('loaded', description);
-    for (const name of served.keys()) if (!next.has(name)) gone.add(name);
-    for (const name of next.keys()) gone.delete(name);
+    const [before, now] = [namesIn(served), namesIn(next)];
+    for (const name of before) if (!now.has(name)) gone.add(name);
+    for (const name of now) gone.delete(name);
     served = next;
   }
 
@@ -128,7 +150,7 @@ export function createEngineWatch(options: EngineWatchOptions) {
     model: (name: string) => served.get(name),
     async statistics(): Promise<ReadonlyMap<string, EngineStatistics>> {
       const signal = AbortSignal.timeout(limits.heartbeatMs.value);
-      const names = [...served.keys()];
+      const names = [...namesIn(served)];
       const read = await Promise.all(names.map((name) => engine.statistics(name, signal)));
       return new Map(names.flatMap((name, i) => (read[i]?.ok ? [[name, read[i].value] as const] : [])));
     },

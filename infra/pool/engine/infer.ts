@@ -28,11 +28,11 @@ export async function infer(repository: Repository, { model, version, headers, b
     served.value.statistics.failed('OTHER', 0);
     return refused(refuse('INVALID_ARG', request.refusal.reason).refusal);
   }
-  const { id, outputs, binaryOutput, parameters } = request.value;
-  if (parameters.sequence_id !== undefined && parameters.sequence_id !== 0 && parameters.sequence_id !== '') {
-    return refused(refuse('UNSUPPORTED', 'sequences are not yet supported by this engine').refusal);
-  }
-  const answer = await served.value.infer(toCall(request.value, signal));
+  const { id, outputs, binaryOutput } = request.value;
+  const call = toCall(request.value, signal);
+  if (call.mark && !served.value.takesSequences)
+    return refused(refuse('UNSUPPORTED', `model '${served.value.name}' does not keep sequences`).refusal);
+  const answer = await served.value.infer(call);
   if (!answer.ok) return refused(answer.refusal);
   const isBinary = (name: string) => outputs.find((output) => output.name === name)?.binary ?? binaryOutput;
   const response = encodeInferResponse(

@@ -10,6 +10,7 @@ export const serverMetadata: ServerMetadata = {
     'model_repository',
     'model_repository(unload_dependents)',
     'schedule_policy',
+    'sequence',
     'model_configuration',
     'binary_tensor_data',
     'parameters',

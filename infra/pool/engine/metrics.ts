@@ -104,6 +104,25 @@ const families: readonly Family[] = [
     'Instantaneous number of pending requests awaiting execution per-model.',
     (m) => m.pending,
   ),
+  {
+    // Triton has no such row: how many streams an engine holds is what one wants to know first.
+    name: 'auricle_engine_sequences',
+    type: 'gauge',
+    help: 'Sequences that have begun and not ended, those that wait for a place among them',
+    samples: (models) =>
+      models.flatMap((served) =>
+        served.sequences === undefined ? [] : [{ labels: labelsOf(served), value: served.sequences }],
+      ),
+  },
+  {
+    name: 'auricle_engine_sequences_expired_total',
+    type: 'counter',
+    help: 'Sequences that ended because nothing was heard of them within max_sequence_idle_microseconds',
+    samples: (models) =>
+      models.flatMap((served) =>
+        served.sequences === undefined ? [] : [{ labels: labelsOf(served), value: served.statistics.expiredSequences }],
+      ),
+  },
   perModel('nv_model_load_duration_secs', 'gauge', 'Model load time in seconds', (m) => m.statistics.loadSeconds),
   host('nv_cpu_utilization', 'CPU utilization rate [0.0 - 1.0]', () =>
     Math.min(1, os.loadavg()[0]! / os.availableParallelism()),

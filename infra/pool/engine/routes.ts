@@ -4,6 +4,7 @@ import { indexRequest, loadRequest, unloadRequest } from '../../../shared/kserve
 import { ok, type Result } from '../../../shared/result.ts';
 import type { Answer } from './answer.ts';
 import { empty, json, refused } from './answer.ts';
+import { generate } from './generate.ts';
 import { infer } from './infer.ts';
 import { modelMetadata, serverMetadata } from './metadata.ts';
 import type { Repository } from './model/repository.ts';
@@ -41,13 +42,15 @@ const onModel =
 const statistics = (served: readonly Served[]): Answer =>
   json({ model_stats: served.map(({ statistics: known, name, version }) => known.describe(name, version)) });
 
-/** Triton's routes (http_server.cc). What is missing here (shared memory, trace, logging, generate) answers 404. */
+/** Triton's routes (http_server.cc). What is missing here (shared memory, trace, logging) answers 404. */
 export const routes: readonly Route[] = [
   { method: 'GET', path: at('/v2/?'), act: () => json(serverMetadata) },
   { method: 'GET', path: at('/v2/health/live'), act: () => empty(true) },
   { method: 'GET', path: at('/v2/health/ready'), act: (repository) => empty(repository.ready) },
   { method: 'GET', path: at('/v2/models/stats'), act: (repository) => statistics(repository.served) },
   { method: 'POST', path: at(`${model}/infer`), act: infer },
+  { method: 'POST', path: at(`${model}/generate`), act: generate(false) },
+  { method: 'POST', path: at(`${model}/generate_stream`), act: generate(true) },
   {
     method: 'GET',
     path: at(`${model}/ready`),

@@ -13,10 +13,14 @@ export async function freePort(): Promise<number> {
 }
 
 /** `taskset` becomes the program it starts, so the id is the program's. */
-export function startOn(core: string, [command, ...given]: string[], options: { cwd?: string; ipc?: boolean } = {}) {
+export function startOn(
+  core: string,
+  [command, ...given]: string[],
+  options: { cwd?: string; ipc?: boolean; env?: Readonly<Record<string, string>> } = {},
+) {
   const child = spawn('taskset', ['-c', core, command as string, ...given], {
     cwd: options.cwd,
-    env: { ...process.env, NODE_ENV: 'production' },
+    env: { ...process.env, NODE_ENV: 'production', ...options.env },
     stdio: [
       'ignore',
       'ignore',

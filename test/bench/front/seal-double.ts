@@ -37,7 +37,7 @@ const KEM = bytes('KEM', number(0x0010, 2));
 const HPKE = bytes('HPKE', number(0x0010, 2), number(0x0001, 2), number(0x0002, 2));
 
 /** The receiving side of HPKE in export mode; gives the base key of one direction of the request with this ticket. */
-export type BaseKey = (direction: 'request' | 'answer', ticket: string) => Buffer;
+export type Direction = 'request' | 'answer' | 'lane request' | 'lane answer';
 
 export function createRecipient(attestation: () => string) {
   const pair = createECDH('prime256v1');
@@ -64,7 +64,7 @@ export function createRecipient(attestation: () => string) {
     return exporter;
   }
 
-  const baseKey = (enc: string, direction: 'request' | 'answer', ticket: string) =>
+  const baseKey = (enc: string, direction: Direction, ticket: string) =>
     labeledExpand(HPKE, exporterOf(enc), 'sec', bytes(`${PROFILE} ${direction}`, sha256(ticket)), 64);
   return { jwk, baseKey };
 }
@@ -85,6 +85,30 @@ export function createAnswerSealer(baseKey: Uint8Array): (plaintext: Buffer, fin
     const flag = Uint8Array.of(final ? 1 : 0);
     const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(bytes(header, flag));
     const sealed = cipher.update(plaintext);
+    cipher.final();
+    const length = flag.length + header.length + sealed.length + 16;
+    return bytes(number(0x4000 | length, 2), flag, header, sealed, cipher.getAuthTag());
+  };
+}
+
+/** Counters of one request on a lane. */
+const FRAMES = 2 ** 24;
+
+/** Seals whole answers with the answer key of a lane: one record that holds all messages. */
+export function createLaneSealer(baseKey: Uint8Array): (request: number, packed: Buffer) => Buffer {
+  const secret = extract('sha512', NONE, baseKey);
+  const key = expand('sha512', secret, KEY_LABEL, 32);
+  const salt = expand('sha512', secret, SALT_LABEL, 12);
+  return (request, packed) => {
+    const counter = Buffer.alloc(8);
+    counter.writeBigUInt64BE(BigInt(request) * BigInt(FRAMES));
+    const nonce = Buffer.from(salt);
+    for (let at = 0; at < 8; at += 1) nonce[4 + at] = (nonce[4 + at] ?? 0) ^ (counter[at] ?? 0);
+    const digits = counter.subarray(counter.findIndex((byte) => byte !== 0));
+    const header = bytes(Uint8Array.of(0x08 | (digits.length - 1)), digits);
+    const flag = Uint8Array.of(3);
+    const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(bytes(header, flag));
+    const sealed = cipher.update(packed);
     cipher.final();
     const length = flag.length + header.length + sealed.length + 16;
     return bytes(number(0x4000 | length, 2), flag, header, sealed, cipher.getAuthTag());

@@ -94,6 +94,12 @@ export async function startSystems(place: Place): Promise<System[]> {
       sizes: [LARGE],
       ...(await worker('pump')),
     },
+    {
+      name: 'floor',
+      does: 'token looked up, sealed and opened in one call each; nothing else',
+      sizes: [SMALL, MEDIUM],
+      ...(await worker('floor')),
+    },
     { name: 'empty Worker', does: 'answers by itself', sizes: [SMALL], ...(await worker('empty')) },
   ];
   if (has('nginx')) {

@@ -1,16 +1,21 @@
 // The one upstream of every gateway, in a process of its own so that its cost is nobody's. A plain request gets a
 // fixed JSON answer; a sealed one gets the same words as an agent seals them. It is in the roster by signed
 // heartbeats, as any agent is.
+import { createCipheriv } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import process from 'node:process';
 import { CompactSign, exportJWK, generateKeyPair } from 'jose';
 import { createAttest } from '../../../infra/pool/agent/attest.ts';
 import { createHeartbeat } from '../../../infra/pool/agent/heartbeat.ts';
 import type { PoolDescription } from '../../../shared/pool/description.ts';
-import { createOpener } from '../../../shared/seal/records.ts';
+import { numberAt } from '../../../shared/seal/lane.ts';
+import { packMessages } from '../../../shared/seal/pack.ts';
+import { createOpener, type Opener, openerFrom } from '../../../shared/seal/records.ts';
+import { frameKey } from '../../../shared/seal/sframe.ts';
+import { suites } from '../../../shared/seal/suites.ts';
 import type { AnswerEvent } from '../../../shared/speech/transcript.ts';
 import { createPlainServer, type Serve } from './plain-http.ts';
-import { createAnswerSealer, createRecipient } from './seal-double.ts';
+import { createAnswerSealer, createLaneSealer, createRecipient } from './seal-double.ts';
 import { MODEL, REVISION, WORDS } from './words.ts';
 
 const AGENT = 'bench-0';
@@ -36,10 +41,23 @@ const plainAnswer = Buffer.concat([
 const sealedHead = Buffer.from(
   'HTTP/1.1 200 OK\r\ncontent-type: application/auricle-sealed\r\ntransfer-encoding: chunked\r\n\r\n',
 );
+const withLength = (body: Buffer) =>
+  Buffer.concat([
+    Buffer.from(
+      `HTTP/1.1 200 OK\r\ncontent-type: application/auricle-sealed\r\ncontent-length: ${body.length}\r\n\r\n`,
+    ),
+    body,
+  ]);
 const lastChunk = Buffer.from('0\r\n\r\n');
 const asChunk = (bytes: Buffer) =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
 const event = (value: AnswerEvent) => Buffer.from(JSON.stringify(value));
+
+/** What the floor is answered: the words, sealed with the key it has, which is none. */
+const floorAnswer = (() => {
+  const cipher = createCipheriv('aes-256-gcm', Buffer.alloc(32), Buffer.alloc(12)).setAAD(Buffer.alloc(6));
+  return withLength(Buffer.concat([cipher.update(json), cipher.final(), cipher.getAuthTag()]));
+})();
 
 const words = WORDS.split(' ').map((word, at) => ({ word, start: at, end: at + 1, confidence: 0.9 }));
 const ready = event({ type: 'ready', agent: AGENT, model: MODEL, revision: REVISION });
@@ -74,27 +92,16 @@ let told: Told | undefined;
 const header = (head: string, name: string) => new RegExp(`\\r\\n${name}: *([^\\r]+)`, 'i').exec(head)?.[1] ?? '';
 
 /** Opens a sealed body with the real code and counts its bytes; an exit tells that a run measured something else. */
-async function prove(sealed: Buffer, enc: string, ticket: string, expected: number) {
-  const opener = await createOpener(recipient.baseKey(enc, 'request', ticket), 5);
-  let bytes = 0;
-  let records = 0;
-  for await (const opened of opener.open(sealed)) {
-    if (!opened.ok) throw new Error(opened.refusal.detail);
-    if (records++ > 0) bytes += opened.value.plaintext.length;
-  }
+async function prove(sealed: Buffer, opener: Opener, heads: number, expected: number) {
+  const opened = await opener.openWhole(sealed);
+  if (!opened.ok) throw new Error(opened.refusal.detail);
+  const bytes = opened.value.slice(heads).reduce((sum, { plaintext }) => sum + plaintext.length, 0);
   if (!opener.finished() || bytes !== expected) throw new Error(`opened ${bytes} bytes instead of ${expected}`);
   process.send?.({ proved: true });
 }
 
-const serve: Serve = ({ head, send }) => {
-  if (!/\r\nauricle-ticket:/i.test(head)) return { end: () => send(plainAnswer) };
-  const [ticket, enc] = [header(head, 'auricle-ticket'), header(head, 'auricle-enc')];
-  const seal = createAnswerSealer(recipient.baseKey(enc, 'answer', ticket));
-  send(Buffer.concat([sealedHead, asChunk(seal(ready, false))]));
-  const end = () => {
-    const records = [...rest.map((one) => seal(one, false)), seal(final, true)];
-    send(Buffer.concat([asChunk(Buffer.concat(records)), lastChunk]));
-  };
+/** What comes with a request whose body is proved: the first ones only. */
+function proving(opener: () => Promise<Opener>, heads: number, end: () => void): ReturnType<Serve> {
   if (unproved === 0) return { end };
   unproved -= 1;
   const body: Buffer[] = [];
@@ -102,9 +109,68 @@ const serve: Serve = ({ head, send }) => {
     bytes: (chunk) => body.push(Buffer.from(chunk)),
     end: () => {
       end();
-      void prove(Buffer.concat(body), enc, ticket, told?.bodyBytes ?? 0);
+      void opener().then((made) => prove(Buffer.concat(body), made, heads, told?.bodyBytes ?? 0));
     },
   };
+}
+
+const laneSealers = new Map<string, ReturnType<typeof createLaneSealer>>();
+const packed = Buffer.from(packMessages([ready, ...rest, final]));
+
+/** As an agent that is done before it would have to say that it is at work: one piece, with its length. */
+function serveOnLane(head: string, send: (bytes: Buffer) => void, enc: string): ReturnType<Serve> {
+  const ticket = header(head, 'auricle-ticket');
+  let seal = laneSealers.get(ticket);
+  if (!seal) {
+    seal = createLaneSealer(recipient.baseKey(enc, 'lane answer', ticket));
+    laneSealers.set(ticket, seal);
+  }
+  const streams = /\r\ntransfer-encoding:/i.test(head);
+  // A long body is being sent still when it is time to say something.
+  if (streams) send(sealedHead);
+  let number = 0;
+  const end = () => {
+    const record = seal(number, packed);
+    send(streams ? Buffer.concat([asChunk(record), lastChunk]) : withLength(record));
+  };
+  const opener = async () => {
+    const key = await frameKey(recipient.baseKey(enc, 'lane request', ticket), suites[5], 0n);
+    return openerFrom(key, suites[5], number * 2 ** 24, 0, true);
+  };
+  const proved = proving(opener, 2, end);
+  return {
+    bytes(chunk) {
+      number ||= numberAt(chunk) ?? 0;
+      proved.bytes?.(chunk);
+    },
+    end: proved.end,
+  };
+}
+
+/** Where the edge is heard for the first time on a lane, its ticket says which key it agreed on. */
+const encs = new Map<string, string | undefined>();
+
+function encOf(ticket: string): string | undefined {
+  if (!encs.has(ticket)) {
+    const { v, enc } = JSON.parse(Buffer.from(ticket.split('.')[1] ?? '', 'base64url').toString());
+    encs.set(ticket, v === 2 ? enc : undefined);
+  }
+  return encs.get(ticket);
+}
+
+const serve: Serve = ({ head, send }) => {
+  if (/\r\nbench-floor:/i.test(head)) return { end: () => send(floorAnswer) };
+  if (!/\r\nauricle-ticket:/i.test(head)) return { end: () => send(plainAnswer) };
+  const lane = /\r\nauricle-enc:/i.test(head) ? undefined : encOf(header(head, 'auricle-ticket'));
+  if (lane !== undefined) return serveOnLane(head, send, lane);
+  const [ticket, enc] = [header(head, 'auricle-ticket'), header(head, 'auricle-enc')];
+  const seal = createAnswerSealer(recipient.baseKey(enc, 'answer', ticket));
+  send(Buffer.concat([sealedHead, asChunk(seal(ready, false))]));
+  const end = () => {
+    const records = [...rest.map((one) => seal(one, false)), seal(final, true)];
+    send(Buffer.concat([asChunk(Buffer.concat(records)), lastChunk]));
+  };
+  return proving(() => createOpener(recipient.baseKey(enc, 'request', ticket), 5), 1, end);
 };
 
 async function joinRoster({ edgeUrl, poolToken, attestationKeyFile, attestationIssuer, pool, zone }: Told) {
@@ -125,6 +191,7 @@ async function joinRoster({ edgeUrl, poolToken, attestationKeyFile, attestationI
     accelerator: 'cpu',
     slots: 1_024,
     suites: [5],
+    lanes: process.env.BENCH_LANES !== 'no',
     models: [
       {
         name: MODEL,
@@ -149,6 +216,7 @@ async function joinRoster({ edgeUrl, poolToken, attestationKeyFile, attestationI
           .setProtectedHeader({ alg: 'ES256', kid: AGENT })
           .sign(signKey.privateKey),
       setup: () => Promise.reject(new Error('the double sets up by itself')),
+      unwrap: async () => undefined,
     },
     describe: () => description,
     load: () => ({

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { headerLengthField } from '../../../shared/kserve/body.ts';
 import { encodeInferRequest, type InferRequest } from '../../../shared/kserve/infer-request.ts';
 import { decodeInferResponse, type InferResponse } from '../../../shared/kserve/infer-response.ts';
+import { indexEntry } from '../../../shared/kserve/repository.ts';
 import { type ModelStatistics, statisticsMessage } from '../../../shared/kserve/statistics.ts';
 import { fp32Tensor, readFp32, type Tensor } from '../../../shared/kserve/tensor.ts';
 import { joinChunks } from '../../shared/kserve/made.ts';
@@ -174,3 +175,19 @@ export async function whileBusy<T>(engine: Running, model: string, arrange: () =
   }
   throw new Error('the instance never stayed busy for long enough');
 }
+
+export const repositoryIndex = z.array(indexEntry);
+
+export async function stateOf(engine: Running, model: string) {
+  const index = repositoryIndex.parse(jsonOf(await post(engine, '/v2/repository/index')));
+  return index.find(({ name }) => name === model);
+}
+export const untilState = (engine: Running, model: string, state: string) =>
+  eventually(
+    () => stateOf(engine, model),
+    (seen) => seen?.state === state,
+  );
+export const load = (engine: Running, model: string, parameters?: object) =>
+  post(engine, `/v2/repository/models/${model}/load`, parameters ? { parameters } : {});
+export const unload = (engine: Running, model: string, parameters?: object) =>
+  post(engine, `/v2/repository/models/${model}/unload`, parameters ? { parameters } : {});

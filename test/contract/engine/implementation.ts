@@ -31,8 +31,12 @@ export interface Answers {
   readonly unreadable: { readonly status: number; readonly says: RegExp };
   /** What becomes of settings that only a GPU can honour, on a machine without one. */
   readonly gpuSettings: 'reported' | 'refused';
-  /** What becomes of models with sequence batching. */
-  readonly sequences: 'refused' | 'served';
+  /** What becomes of sequence ids, priorities and timeouts in a generate request. */
+  readonly generateParameters: 'understood' | 'ignored';
+  /** Status of a generate request with a value of another type. */
+  readonly generateType: number;
+  /** Status of a generate request that the network failed on. */
+  readonly generateFailure: number;
   /** Counters of a model that was unloaded and loaded again. */
   readonly counters: 'go on' | 'start again';
 }
@@ -53,7 +57,9 @@ const wished: Answers = {
   unknownLoad: 404,
   unreadable: { status: 400, says: /line \d+: ModelConfig has no field 'max_bach_size'/ },
   gpuSettings: 'reported',
-  sequences: 'refused',
+  generateParameters: 'understood',
+  generateType: 400,
+  generateFailure: 500,
   counters: 'go on',
 };
 

@@ -3,10 +3,12 @@ import { batchingContract } from './batching.contract.ts';
 import { cancellationContract } from './cancellation.contract.ts';
 import { ensembleContract } from './ensemble.contract.ts';
 import { errorsContract } from './errors.contract.ts';
+import { generateContract } from './generate.contract.ts';
 import { healthContract } from './health.contract.ts';
 import type { Contract, Implementation, Running } from './implementation.ts';
 import { queueContract } from './queue.contract.ts';
 import { repositoryContract } from './repository.contract.ts';
+import { sequencesContract } from './sequences.contract.ts';
 import { statisticsContract } from './statistics.contract.ts';
 import { tensorsContract } from './tensors.contract.ts';
 
@@ -19,6 +21,8 @@ const contracts: readonly Contract[] = [
   queueContract,
   errorsContract,
   cancellationContract,
+  sequencesContract,
+  generateContract,
   repositoryContract,
 ];
 

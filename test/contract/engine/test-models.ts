@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type Elem, encodeGraph, encodeModel, type Graph, type Value } from './onnx-writer.ts';
+import { sequenceModels } from './sequence-models.ts';
 
 /**
  * The small models that every engine is asked to serve. Each is a graph and a config.pbtxt; an engine without ONNX
@@ -131,6 +132,7 @@ output [ { name: "SUM" data_type: TYPE_FP32 dims: [ -1 ] }, { name: "DIFFERENCE"
 const one = 'instance_group [ { kind: KIND_CPU count: 1 } ]';
 
 export const testModels: Readonly<Record<string, TestModel>> = {
+  ...sequenceModels,
   add,
   ragged,
   /** The same network, one request at a time. */

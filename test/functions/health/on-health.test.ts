@@ -9,6 +9,8 @@ const gone = {
   },
 };
 
+const all = { blobs: there, jobs: there, rows: there, notices: there };
+
 async function ask(stores: HealthStores) {
   const lines: string[] = [];
   let now = 0;
@@ -38,7 +40,7 @@ describe('decideHealth', () => {
 
 describe('GET /api/health', () => {
   it('answers 200 with what was reached', async () => {
-    const { answer, lines } = await ask({ blobs: there, jobs: there });
+    const { answer, lines } = await ask(all);
     expect(answer.status).toBe(200);
     expect(answer.jsonBody).toMatchObject({
       status: 'ok',
@@ -48,8 +50,10 @@ describe('GET /api/health', () => {
   });
 
   it.each([
-    ['blobs', { blobs: gone, jobs: there }],
-    ['jobs', { blobs: there, jobs: gone }],
+    ['blobs', { ...all, blobs: gone }],
+    ['jobs', { ...all, jobs: gone }],
+    ['rows', { ...all, rows: gone }],
+    ['notices', { ...all, notices: gone }],
   ])('answers 503 without %s, and tells the reason to us only', async (store, stores) => {
     const { answer, lines } = await ask(stores);
     expect(answer.status).toBe(503);

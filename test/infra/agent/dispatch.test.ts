@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createDispatcher } from '../../../infra/pool/agent/dispatch.ts';
 import type { Engine, Inference, InferOutcome } from '../../../infra/pool/agent/engine.ts';
 import { limits } from '../../../shared/limits.ts';
+import { ok } from '../../../shared/result.ts';
 import type { RequestClass } from '../../../shared/tenant/claims.ts';
 
 /** An engine whose answers the test gives, one by one. */
@@ -96,5 +97,19 @@ describe('dispatcher', () => {
     const dispatcher = createDispatcher({ engine, slots: 1, now: () => 0 });
     for (let i = 0; i < limits.queuedUtterances.value + 1; i++) void dispatcher.run(task('batch'));
     expect(await dispatcher.run(task('realtime'))).toMatchObject({ ok: false, refusal: { reason: 'pool_busy' } });
+  });
+
+  it('a bug in a piece of work is a refusal, and its slot is free again', async () => {
+    const { engine } = manualEngine();
+    const dispatcher = createDispatcher({ engine, slots: 1, now: () => 0 });
+    const { signal } = new AbortController();
+    const broken = await dispatcher.hold({ class: 'default', deadline: 60_000, signal }, () =>
+      Promise.reject(new TypeError('content of a caller')),
+    );
+    expect(broken).toMatchObject({ ok: false, refusal: { reason: 'internal' } });
+    expect(JSON.stringify(broken)).not.toContain('content of a caller');
+    expect(dispatcher.busy()).toBe(0);
+    const next = dispatcher.hold({ class: 'default', deadline: 60_000, signal }, async () => ok('served'));
+    expect(await next).toEqual(ok('served'));
   });
 });

@@ -50,6 +50,8 @@ describe('the engine’s metrics (R14)', () => {
   it('bring no name that the agent has, no foreign name and no end of the page', () => {
     const odd = `auricle_agent_slots_used 7\n# TYPE go_threads gauge\ngo_threads 1\n${page}# EOF\n`;
     expect(ownLines(odd)).toBe(page);
+    const own = 'auricle_engine_sequences{model="m",version="1"} 2\n';
+    expect(ownLines(`${odd}${own}`)).toBe(`${page}${own}`);
   });
 
   it('are not read beyond their bound', async () => {

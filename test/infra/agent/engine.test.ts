@@ -106,6 +106,33 @@ describe.each(implementations)('engine client and $name', ({ absent, start }) =>
   });
 });
 
+describe('a request of a sequence (A5)', () => {
+  it('says which sequence, and where in it, and has no time limit inside the engine', async () => {
+    const double = await startEngineDouble();
+    const engine = createKserveEngine(double.url, 1);
+    const samples = new Float32Array(160);
+    const base = {
+      model: 'test-en',
+      inputs: [fp32Tensor('AUDIO', samples, [1, 160]), int32Tensor('AUDIO_LENGTH', Int32Array.of(160), [1, 1])],
+      outputs: modelTensors.outputs,
+      priority: 2,
+      timeoutMicros: 1_000,
+      signal: new AbortController().signal,
+    };
+    await engine.infer({ ...base, sequence: { id: 4_503_599_627_370_497, start: true, end: false } });
+    await engine.infer(base);
+    double.failures.push(400);
+    const refused = await engine.infer({ ...base, sequence: { id: 'a', start: false, end: true } });
+    expect(refused).toMatchObject({ ok: false, retryable: false, status: 400 });
+    const parameters = double.seen.map(({ parameters: given }) => given);
+    expect(parameters[0]).toEqual({ sequence_id: 4_503_599_627_370_497, sequence_start: true, sequence_end: false });
+    expect(parameters[1]).toEqual({ priority: 2, timeout: 1_000 });
+    expect(parameters[2]).toEqual({ sequence_id: 'a', sequence_start: false, sequence_end: true });
+    engine.close();
+    await double.stop();
+  });
+});
+
 describe('an engine that is not there', () => {
   const engine = createKserveEngine('http://127.0.0.1:9', 1);
   const signal = new AbortController().signal;

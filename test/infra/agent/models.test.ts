@@ -104,4 +104,53 @@ describe('A18: models that the agent serves', () => {
     write('network/1/model.onnx', 'others!');
     expect(await again()).not.toBe(first);
   });
+
+  describe('that hear live streams (R1, A4)', () => {
+    const stream = (more: string) => `
+      platform: "ensemble"
+      ensemble_scheduling { step [ { model_name: "memory" model_version: -1 } ] }
+      ${more}`;
+    beforeEach(() => {
+      write('speech/config.pbtxt', ensemble(parameter('stream_model', 'speech-stream')));
+      write(
+        'speech-stream/config.pbtxt',
+        stream(parameter('window_milliseconds', '335') + parameter('hop_milliseconds', '320')),
+      );
+      write('memory/config.pbtxt', 'platform: "onnxruntime_onnx"');
+      write('memory/1/model.onnx', 'weights');
+    });
+
+    it('name their other half, which is not served under its own name', async () => {
+      const models = await read();
+      expect(models.map(({ description, live }) => [description.name, live])).toEqual([
+        ['speech', { model: 'speech-stream', windowSamples: 5_360, hopSamples: 5_120 }],
+      ]);
+      expect(broken).toEqual([]);
+    });
+
+    it('get windows of 300 ms, 100 ms apart, when it says nothing else', async () => {
+      write('speech-stream/config.pbtxt', stream(''));
+      expect((await read())[0]?.live).toEqual({ model: 'speech-stream', windowSamples: 4_800, hopSamples: 1_600 });
+    });
+
+    it('have a revision that the other half changes, too', async () => {
+      const first = await revision();
+      write('memory/1/model.onnx', 'other weights');
+      expect(await revision()).not.toBe(first);
+    });
+
+    it('are broken without it, or with windows that leave sound out', async () => {
+      write(
+        'speech-stream/config.pbtxt',
+        stream(parameter('window_milliseconds', '100') + parameter('hop_milliseconds', '320')),
+      );
+      expect(await read()).toEqual([]);
+      rmSync(path.join(repository, 'speech-stream'), { recursive: true });
+      expect(await read()).toEqual([]);
+      expect(broken).toEqual([
+        'speech: speech-stream: a hop is at most a window, and that at most an utterance',
+        'speech: parameter stream_model: there is no speech-stream',
+      ]);
+    });
+  });
 });

@@ -20,6 +20,13 @@ afterEach(() => {
   bench.engine.say = () => 'hello';
 });
 
+/** Whether requests come on lanes. */
+let onLanes = false;
+const ways = [
+  ['with a ticket of its own', false],
+  ['on a lane', true],
+] as const;
+
 const spoken = wavFile(joinSamples(silence(0.5), voice(1), silence(1)));
 const ask = (changes: Partial<ShortRequest> = {}) =>
   askShort({
@@ -29,6 +36,7 @@ const ask = (changes: Partial<ShortRequest> = {}) =>
     edge: bench.edge,
     body: audioForm(spoken),
     contentType: multipart,
+    ...(onLanes ? { lane: Math.ceil(Math.random() * 2 ** 24) } : {}),
     ...changes,
   });
 
@@ -36,7 +44,14 @@ const only = <T extends AnswerEvent['type']>(events: AnswerEvent[], type: T) =>
   events.filter((event): event is Extract<AnswerEvent, { type: T }> => event.type === type);
 const refusalOf = (events: AnswerEvent[]) => only(events, 'refusal')[0]?.reason;
 
-describe('a sealed short request (C5, R1 offline)', () => {
+describe.each(ways)('a sealed short request (C5, R1 offline) %s', (_, lanes) => {
+  beforeAll(() => {
+    onLanes = lanes;
+  });
+  afterAll(() => {
+    onLanes = false;
+  });
+
   it('answers ready, the form, segments in order and a final record', async () => {
     const before = bench.engine.seen.length;
     bench.engine.say = (i) => ['good morning', 'to all'][i - before] ?? '';

@@ -24,6 +24,7 @@ vi.mock('../../../infra/pool/agent/voice/detect.ts', async (original) => {
           detectors.push(freed ? 'heard after free' : 'heard');
           return freed ? false : detector.hears(unit);
         },
+        save: () => detector.save(),
         free() {
           detectors.push('freed');
           freed = true;
@@ -52,8 +53,6 @@ interface Scene {
 function begin({ body, rest, head = {}, run = () => new Promise(() => {}) }: Scene) {
   const cancel = new AbortController();
   async function* records(): AsyncGenerator<Result<Opened>> {
-    const text = { v: 1, task: 'transcribe', dialect: 'openai-audio', contentType: multipart, model: 'm', ...head };
-    yield ok({ plaintext: new TextEncoder().encode(JSON.stringify(text)), final: false });
     yield ok({ plaintext: body, final: !rest });
     if (rest) yield ok({ plaintext: await rest, final: true });
   }
@@ -76,6 +75,7 @@ function begin({ body, rest, head = {}, run = () => new Promise(() => {}) }: Sce
     ticket: { class: 'default', model: 'm' },
     model: { description, recogniser: { model: 'm', frameSeconds: 0.04, decoder } },
     answer: { send: async () => {} },
+    head: { v: 1, task: 'transcribe', dialect: 'openai-audio', contentType: multipart, model: 'm', ...head },
     records: records(),
     signal: cancel.signal,
     deadline: 0,

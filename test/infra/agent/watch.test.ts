@@ -36,6 +36,7 @@ function begin(state: Parameters<typeof engineOf>[0], digests: Record<string, st
       loaded: 0,
     },
     recogniser: { model: name, frameSeconds: 0.04, decoder: { width: 3, begin: () => never() } },
+    live: { model: `${name}-stream`, windowSamples: 4_800, hopSamples: 1_600 },
   });
   const watch = createEngineWatch({
     engine: engineOf(state),
@@ -129,6 +130,27 @@ describe('watching the engine', () => {
     state.loaded = new Set(['a']);
     await watch.look();
     expect(told).toEqual(['loaded a a', 'unloaded a a', 'loaded a c']);
+  });
+
+  it('says which models hear live streams, while the engine has their other half (R1)', async () => {
+    const state = { up: true, loaded: new Set(['a', 'b', 'a-stream']) };
+    const digests: Record<string, string> = {};
+    const { watch, told } = begin(state, digests);
+    const live = () => watch.descriptions().map((description) => [description.name, description.live === true]);
+    await watch.look();
+    expect(live()).toEqual([
+      ['a', true],
+      ['b', false],
+    ]);
+    state.loaded.delete('a-stream');
+    await watch.look();
+    expect(live()[0]).toEqual(['a', false]);
+    // Back again, it may be another one.
+    digests.a = 'c';
+    state.loaded.add('a-stream');
+    await watch.look();
+    expect(live()[0]).toEqual(['a', true]);
+    expect(told).toEqual(['loaded a a', 'loaded b b', 'unloaded a a', 'loaded a c']);
   });
 
   it('leaves out the counters it cannot have', async () => {

@@ -1,54 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { align } from '../../../infra/pool/agent/decode/align.ts';
 import { createDecoder, type DecoderAssets } from '../../../infra/pool/agent/decode/decoder.ts';
 import { createLanguageModel } from '../../../infra/pool/agent/decode/language-model.ts';
+import { align } from './align.ts';
+import { arpa, plain, rows, spoken, sure, type Table, tokens } from './tables.ts';
 
-const tokens = ['<blank>', ' ', 'a', 'c', 'e', 's', 't', 'u'];
-const plain: DecoderAssets = { tokens, blank: 0, wordBoundary: 1 };
-
-/** Rows of log probabilities: each frame names its tokens and their shares, `_` being blank; the rest share the remainder. */
-function rows(...frames: Record<string, number>[]): { table: Float32Array; frames: number } {
-  const table = new Float32Array(frames.length * tokens.length);
-  frames.forEach((frame, at) => {
-    const given = Object.values(frame).reduce((sum, share) => sum + share, 0);
-    const rest = Math.max(1e-6, (1 - given) / (tokens.length - Object.keys(frame).length));
-    tokens.forEach((token, column) => {
-      const name = column === 0 ? '_' : token;
-      table[at * tokens.length + column] = Math.log(frame[name] ?? rest);
-    });
-  });
-  return { table, frames: frames.length };
-}
-
-const sure = (letters: string) => rows(...[...letters].map((letter) => ({ [letter]: 0.97 })));
-
-function decode(assets: DecoderAssets, { table, frames }: { table: Float32Array; frames: number }) {
+function decode(assets: DecoderAssets, { table, frames }: Table) {
   const decoding = createDecoder(assets).begin();
   decoding.push(table, frames);
   return decoding.finish();
 }
-
-const arpa = `\\data\\
-ngram 1=7
-ngram 2=3
-
-\\1-grams:
--99\t<s>\t-0.3
--1.0\t</s>
--4.0\t<unk>
--1.0\tcat\t-0.3
--1.0\tsat\t-0.3
--1.2\tseat\t-0.3
--3.0\ttaes\t-0.3
-
-\\2-grams:
--0.2\t<s> cat
--0.1\tcat sat
--0.3\tsat </s>
-
-\\end\\
-`;
-const spoken: DecoderAssets = { ...plain, lexicon: ['cat', 'sat', 'seat', 'taes'], languageModel: arpa };
 
 describe('A6 prefix beam search', () => {
   it('joins repeats, drops blanks, keeps double letters that a blank separates', () => {

@@ -4,6 +4,8 @@ import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createDecoder, type WordDecoder } from '../../../infra/pool/agent/decode/decoder.ts';
+import { type HeardWindow, openStream } from '../../../infra/pool/models/reference/stream.ts';
+import { randomOf } from './tables.ts';
 
 const root = path.join(import.meta.dirname, '../../..');
 const repository = path.join(root, 'infra/pool/models/repository');
@@ -54,6 +56,12 @@ async function infer(sounds: Float32Array[], network: InferenceSession) {
     return { frames, logProbs: rows.slice(from, from + frames * width) };
   });
   return { items, speech: SPEECH!.data as Float32Array };
+}
+
+async function collect(windows: AsyncIterable<HeardWindow>): Promise<HeardWindow[]> {
+  const collected: HeardWindow[] = [];
+  for await (const window of windows) collected.push(window);
+  return collected;
 }
 
 describe('A24 the reference model and the decoder', () => {
@@ -107,10 +115,64 @@ describe('A24 the reference model and the decoder', () => {
     }
   });
 
+  it('R1 A18: window by window it hears to the last bit what it hears in the whole sound', async () => {
+    const whole = await open('asr_inference');
+    const listener = await openStream(repository);
+    for (const { text, sound } of spoken) {
+      const { logProbs, frames } = (await infer([sound], whole)).items[0]!;
+      const heard = await collect(listener.hear(sound));
+      expect(heard.reduce((sum, window) => sum + window.frames, 0)).toBe(frames);
+      expect(heard.flatMap((window) => [...window.logProbs])).toEqual([...logProbs]);
+
+      const decoding = decoder.begin();
+      const looks = heard.map((window) => {
+        decoding.push(window.logProbs, window.frames);
+        return decoding.partial();
+      });
+      const final = decoding.finish();
+      expect(final.text).toBe(text);
+      for (const { words, stable } of looks) expect(words.slice(0, stable)).toEqual(final.words.slice(0, stable));
+      // Most of a sentence is settled before it is over.
+      expect(looks.at(-1)?.stable).toBeGreaterThanOrEqual(final.words.length / 2);
+    }
+  });
+
+  it('A6 under noise, too, words called stable stay, however the sound is cut', async () => {
+    const network = await open('asr_inference');
+    const random = randomOf(5);
+    let settled = 0;
+    for (const loudness of [0.003, 0.01, 0.03, 0.1]) {
+      const noisy = spoken.map(({ sound }) => sound.map((sample) => sample + loudness * (random() - 0.5)));
+      for (const { logProbs, frames } of (await infer(noisy, network)).items) {
+        const width = logProbs.length / frames;
+        const once = decoder.begin();
+        once.push(logProbs, frames);
+        const final = once.finish();
+        for (const longest of [1, 3, 8, 25]) {
+          const decoding = decoder.begin();
+          for (let at = 0; at < frames; ) {
+            const count = Math.min(1 + Math.floor(random() * longest), frames - at);
+            decoding.push(logProbs.subarray(at * width), count);
+            at += count;
+            const { words, stable } = decoding.partial();
+            expect(words.slice(0, stable)).toEqual(final.words.slice(0, stable));
+            if (at === frames) settled += stable;
+          }
+          expect(decoding.finish()).toEqual(final);
+        }
+      }
+    }
+    expect(settled).toBeGreaterThan(100);
+  });
+
   it('hears no words in silence, nor in a sound shorter than one window', async () => {
     const network = await open('asr_inference');
     const { items, speech } = await infer([new Float32Array(16_000), new Float32Array(100)], network);
     expect(Math.max(...speech)).toBeLessThan(0.01);
+    // Less than one window of 25 ms is no frame: what is left at the end of a stream often is that short.
+    expect(items[1]?.frames).toBe(0);
+    const short = await collect((await openStream(repository)).hear(new Float32Array(399)));
+    expect(short.map(({ frames }) => frames)).toEqual([0]);
     for (const { logProbs, frames } of items) {
       const decoding = decoder.begin();
       decoding.push(logProbs, frames);

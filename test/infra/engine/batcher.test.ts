@@ -1,67 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { Batcher, type BatchRequest, type Outcome } from '../../../infra/pool/engine/batch/batcher.ts';
-import type { Clock } from '../../../infra/pool/engine/clock.ts';
 import { VersionStatistics } from '../../../infra/pool/engine/model/statistics.ts';
-import type { Instance } from '../../../infra/pool/engine/run/instance.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { settle } from '../../../infra/pool/models/config/settle.ts';
-import { fault } from '../../../shared/kserve/fault.ts';
 import { fp32Tensor, readFp32 } from '../../../shared/kserve/tensor.ts';
-import { ok } from '../../../shared/result.ts';
-
-/** A clock that stands still until it is told otherwise. */
-class HandClock implements Clock {
-  #now = 0;
-  #alarms = new Set<{ at: number; act: () => void }>();
-  now() {
-    return this.#now;
-  }
-  alarm(at: number, act: () => void) {
-    const entry = { at, act };
-    this.#alarms.add(entry);
-    return () => void this.#alarms.delete(entry);
-  }
-  advance(to: number) {
-    this.#now = to;
-    for (const entry of [...this.#alarms]) {
-      if (entry.at <= to && this.#alarms.delete(entry)) entry.act();
-    }
-  }
-  get armed() {
-    return this.#alarms.size;
-  }
-}
-
-/** An instance that finishes when it is told to; a value of 13 makes the whole batch fail. */
-class HandInstance implements Instance {
-  readonly info = { inputs: [], outputs: [] };
-  readonly batches: number[][] = [];
-  readonly #finishes: (() => void)[] = [];
-  closed = false;
-  run: Instance['run'] = (inputs) => {
-    const values = readFp32(inputs[0]!);
-    const batch = values.ok ? [...values.value] : [];
-    this.batches.push(batch);
-    return new Promise((resolve) => {
-      this.#finishes.push(() =>
-        resolve(
-          batch.includes(13)
-            ? fault('unlucky')
-            : ok({ tensors: [{ ...fp32Tensor('Y', Float32Array.from(batch), [batch.length, 1]) }], inferNs: 1 }),
-        ),
-      );
-    });
-  };
-  async finish() {
-    this.#finishes.shift()?.();
-    await settled();
-  }
-  async close() {
-    this.closed = true;
-  }
-}
-
-const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+import { HandClock, HandInstance } from './hand.ts';
 
 function make(batching: string, instances = [new HandInstance()]) {
   const text = `max_batch_size: 4 input { name: "X" data_type: TYPE_FP32 dims: 1 } output { name: "Y" data_type: TYPE_FP32 dims: 1 } ${batching}`;

@@ -132,6 +132,63 @@ describe('config.pbtxt', () => {
 const io = 'input { name: "X" data_type: TYPE_FP32 dims: -1 } output { name: "Y" data_type: TYPE_FP32 dims: -1 }';
 const settled = (text: string) => settle(read(text), 'm');
 
+const state = (more: string) =>
+  `sequence_batching { state { input_name: "I" output_name: "O" data_type: TYPE_FP32 dims: 2 ${more} } }`;
+const control = (more: string) => `sequence_batching { control_input { name: "C" ${more} } }`;
+const wrongSequences: [string, string, string][] = [
+  ['a sequence that is asked for again', 'sequence_batching { iterative_sequence: true }', 'iterative_sequence'],
+  ['sequences and a cache', 'sequence_batching { } response_cache { enable: true }', 'response_cache'],
+  [
+    'a preferred size of sequences over the maximum',
+    'sequence_batching { oldest { preferred_batch_size: 8 } }',
+    'must be <= max batch size',
+  ],
+  ['a share over 1', 'sequence_batching { direct { minimum_slot_utilization: 1.5 } }', '(0.0, 1.0]'],
+  ['more sequences than fit', 'sequence_batching { oldest { max_candidate_sequences: 99999 } }', '99999 sequences'],
+  [
+    'states that would fill the memory',
+    'sequence_batching { oldest { max_candidate_sequences: 4000 } state { input_name: "I" output_name: "O" data_type: TYPE_FP32 dims: 1000000 } }',
+    'the states of 4000 sequences take',
+  ],
+  ['a state without an output', 'sequence_batching { state { input_name: "I" } }', "'output_name'"],
+  ['a state of an input', state('').replace('"I"', '"X"'), "'X': the model has another input"],
+  ['a state without a type', state('').replace('TYPE_FP32', 'TYPE_INVALID'), "must specify 'data_type'"],
+  ['a state of texts', state('').replace('TYPE_FP32', 'TYPE_STRING'), 'no texts'],
+  ['an initial state of another type', state('initial_state { name: "z" zero_data: true }'), 'does not match'],
+  [
+    'an initial state without a name',
+    state('initial_state { data_type: TYPE_FP32 dims: 2 zero_data: true }'),
+    "'name' must be set",
+  ],
+  [
+    'an initial state of another size',
+    state('initial_state { name: "z" data_type: TYPE_FP32 dims: 3 zero_data: true }'),
+    'dims do not match',
+  ],
+  ['an initial state of nothing', state('initial_state { name: "z" data_type: TYPE_FP32 dims: 2 }'), 'no data'],
+  ['a control without values', control('control { kind: CONTROL_SEQUENCE_START }'), 'must specify either'],
+  [
+    'a control of two kinds of values',
+    control('control { kind: CONTROL_SEQUENCE_END int32_false_true: [0, 1] bool_false_true: [false, true] }'),
+    'more than one from',
+  ],
+  [
+    'a control of one value',
+    control('control { kind: CONTROL_SEQUENCE_READY fp32_false_true: 1 }'),
+    'exactly 2 entries',
+  ],
+  [
+    'an id in a type that holds none',
+    control('control { kind: CONTROL_SEQUENCE_CORRID data_type: TYPE_FP32 }'),
+    'unexpected data type for control CONTROL_SEQUENCE_CORRID',
+  ],
+  [
+    'a control for two things',
+    control('control [ { kind: CONTROL_SEQUENCE_START fp32_false_true: [0, 1] }, { kind: CONTROL_SEQUENCE_END } ]'),
+    'multiple control kinds',
+  ],
+];
+
 describe('the settled configuration', () => {
   it('has Triton’s defaults', () => {
     const config = settled(`max_batch_size: 4 ${io} dynamic_batching { }`);
@@ -169,7 +226,7 @@ describe('the settled configuration', () => {
       `max_batch_size: 4 ${io} dynamic_batching { preserve_ordering: true priority_levels: 2 default_priority_level: 1 }`,
       'preserve_ordering',
     ],
-    ['a sequence model', `${io} sequence_batching { }`, 'not yet supported'],
+    ...wrongSequences.map(([what, text, said]) => [what, `max_batch_size: 4 ${io} ${text}`, said]),
     ['a decoupled model', `${io} model_transaction_policy { decoupled: true }`, 'decoupled'],
     ['a repository agent', `${io} model_repository_agents { agents { name: "checksum" } }`, 'model_repository_agents'],
     ['a shape tensor', 'input { name: "X" data_type: TYPE_INT32 dims: 1 is_shape_tensor: true }', 'TensorRT'],
@@ -198,6 +255,20 @@ describe('the settled configuration', () => {
     expect(config.ok ? '' : config.refusal.reason).toContain(expected);
   });
 
+  it('A5: gives sequences a second of patience and batches as large as they may be, where nothing is said', () => {
+    const batching = (text: string) => {
+      const config = settled(`max_batch_size: 4 ${io} sequence_batching { ${text} }`);
+      return config.ok ? config.value.sequence_batching : undefined;
+    };
+    const oldest = { preferred_batch_size: [4], max_candidate_sequences: 0 };
+    expect(batching('oldest { }')).toMatchObject({ max_sequence_idle_microseconds: 1_000_000, oldest });
+    expect(batching('oldest { preferred_batch_size: 2 } max_sequence_idle_microseconds: 5')).toMatchObject({
+      max_sequence_idle_microseconds: 5,
+      oldest: { preferred_batch_size: [2] },
+    });
+    expect(batching('direct { }')?.oldest).toBeUndefined();
+  });
+
   it('serves the versions its policy names', () => {
     const versions = (policy: string) => {
       const config = settled(`${io} ${policy}`);
@@ -222,6 +293,8 @@ describe('the settled configuration', () => {
       ['optimization { execution_accelerators { cpu_execution_accelerator { name: "openvino" } } }', 'openvino'],
       ['response_cache { enable: true }', 'response_cache'],
       ['model_metrics { metric_control { metric_identifier { family: "f" } } }', 'model_metrics'],
+      [state('use_same_buffer_for_input_output: true'), 'use_same_buffer_for_input_output'],
+      [state('use_growable_memory: true'), 'use_growable_memory'],
       ['parameters { key: "execution_mode" value { string_value: "1" } }', 'execution_mode'],
     ];
     for (const [text, word] of wishes) expect(report(text).join('\n'), text).toContain(word);

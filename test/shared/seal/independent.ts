@@ -68,7 +68,8 @@ export function setUp({ recipient, ephemeral, attestation, ticket, suite }: Inpu
 
   const key = (direction: string) =>
     labeledExpand(hpke, exporter, 'sec', bytes(`auricle seal 1 ${direction}`, sha256(ticket)), 64);
-  return { publicKey, enc, info, request: key('request'), answer: key('answer') };
+  const lane = { request: key('lane request'), answer: key('lane answer') };
+  return { publicKey, enc, info, request: key('request'), answer: key('answer'), lane };
 }
 
 /** SFrame key and salt of suite 5 (RFC 9605 §4.4.2), key id 0. */
@@ -81,14 +82,26 @@ export function frameSecrets(baseKey: Uint8Array) {
   };
 }
 
-/** One record of PROTOCOL.md §4, for counters and lengths as small as those of the vectors. */
-export function sealRecord(baseKey: Uint8Array, counter: number, final: boolean, plaintext: Uint8Array): Buffer {
+/** A counter in the shortest form of RFC 9605 §4.3, key id 0. */
+function header(counter: number): number[] {
+  if (counter < 8) return [counter];
+  const digits = [...number(counter, 7)];
+  const shortest = digits.slice(digits.findIndex((byte) => byte !== 0));
+  return [0x08 | (shortest.length - 1), ...shortest];
+}
+
+const length = (count: number) => (count < 64 ? [count] : [0x40 | (count >> 8), count & 0xff]);
+
+/** One record of PROTOCOL.md §5, for lengths as small as those of the vectors. */
+export function sealRecord(baseKey: Uint8Array, counter: number, flag: number, plaintext: Uint8Array): Buffer {
   const { key, salt } = frameSecrets(baseKey);
   const nonce = salt.map((byte, at) => byte ^ (number(counter, 12)[at] ?? 0));
-  const header = counter < 8 ? [counter] : [0x08, counter];
-  const flag = [final ? 1 : 0];
-  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(bytes(header, flag));
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(bytes(header(counter), [flag]));
   const sealed = bytes(cipher.update(plaintext), cipher.final(), cipher.getAuthTag());
-  const record = bytes(flag, header, sealed);
-  return bytes(record.length < 64 ? [record.length] : [0x40 | (record.length >> 8), record.length & 0xff], record);
+  const record = bytes([flag], header(counter), sealed);
+  return bytes(length(record.length), record);
 }
+
+/** Messages of a packed record, §7. */
+export const pack = (messages: readonly string[]): Buffer =>
+  bytes(...messages.flatMap((message) => [length(message.length), message]));

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
+import { agentEnds, callerEnds, openLane } from '../../../shared/seal/lane.ts';
 import { createOpener, createSealer } from '../../../shared/seal/records.ts';
 import { setupRecipient } from '../../../shared/seal/setup.ts';
 import {
@@ -12,7 +13,7 @@ import {
   sealFrame,
 } from '../../../shared/seal/sframe.ts';
 import { type Suite, suites } from '../../../shared/seal/suites.ts';
-import { frameSecrets, sealRecord, setUp } from './independent.ts';
+import { frameSecrets, pack, sealRecord, setUp } from './independent.ts';
 import { aeads } from './node-aead.ts';
 
 const folder = new URL('../../vectors/seal/', import.meta.url);
@@ -102,7 +103,7 @@ function computed() {
   const records = messages.map(([direction, final, text, times]) => {
     const plaintext = Buffer.from(text.repeat(times));
     const counter = next[direction]++;
-    const record = hex(sealRecord(keys[direction], counter, final, plaintext));
+    const record = hex(sealRecord(keys[direction], counter, final ? 1 : 0, plaintext));
     return { direction, counter, final, plaintext: hex(plaintext), record };
   });
   const { key, salt } = frameSecrets(keys.request);
@@ -130,7 +131,12 @@ describe('C5 A21 vectors of this profile', () => {
   });
 
   it('give our recipient the same keys', async () => {
-    const setup = await setupRecipient(await recipientKey(), unhex(vectors.enc), 5, vectors.attestation);
+    const setup = await setupRecipient(
+      await recipientKey(vectors.publicKey),
+      unhex(vectors.enc),
+      5,
+      vectors.attestation,
+    );
     if (!setup.ok) throw new Error('refused');
     const keys = await setup.value.keysFor(vectors.ticket);
     expect([hex(keys.request), hex(keys.answer)]).toEqual([vectors.requestBaseKey, vectors.answerBaseKey]);
@@ -156,27 +162,90 @@ describe('C5 A21 vectors of this profile', () => {
   });
 
   it('are printed in PROTOCOL.md as they are', () => {
-    const text = readFileSync(new URL('../../../shared/seal/PROTOCOL.md', import.meta.url), 'utf8');
-    const block = /```text vectors\n([\s\S]*?)```/.exec(text)?.[1] ?? '';
-    const rows = block
-      .replace(/\n {2,}/g, '')
-      .trim()
-      .split('\n');
-    const printed = Object.fromEntries(rows.map((row) => row.split(/ +/) as [string, string]));
     const records = vectors.records.map(({ direction, counter, record }) => [`${direction}${counter}`, record]);
     const { suite: _, records: __, ...values } = vectors;
-    expect(printed).toEqual({ ...values, ...Object.fromEntries(records) });
+    expect(printedAs('vectors')).toEqual({ ...values, ...Object.fromEntries(records) });
+  });
+});
+
+/** [direction, counter within the request, flag, messages] */
+const laneMessages = [
+  ['request', 0, 2, ['{"jti":"one.1"}', '{"v":1}']],
+  ['request', 1, 1, ['sound']],
+  ['answer', 0, 3, ['{"type":"ready"}', '{"type":"final"}']],
+] as const;
+const laneNumber = 700;
+
+function computedLane() {
+  const { lane } = setUp(inputs);
+  const records = laneMessages.map(([direction, at, flag, texts]) => {
+    const plaintext = flag & 2 ? pack(texts) : Buffer.from(texts.join(''));
+    return {
+      direction,
+      at,
+      flag,
+      messages: texts,
+      record: hex(sealRecord(lane[direction], laneNumber * 2 ** 24 + at, flag, plaintext)),
+    };
+  });
+  return { number: laneNumber, requestBaseKey: hex(lane.request), answerBaseKey: hex(lane.answer), records };
+}
+
+describe('C5 A21 vectors of lanes', () => {
+  const file = new URL('lane.json', folder);
+  if (process.env.WRITE_VECTORS) writeFileSync(file, `${JSON.stringify(computedLane(), undefined, 2)}\n`);
+  const vectors: ReturnType<typeof computedLane> = JSON.parse(readFileSync(file, 'utf8'));
+  const { enc, publicKey } = setUp(inputs);
+
+  it('are what the two RFCs give', () => {
+    expect(computedLane()).toEqual(vectors);
   });
 
-  async function recipientKey(): Promise<CryptoKeyPair> {
-    const point = unhex(vectors.publicKey);
-    const base64url = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url');
-    const publicJwk = { kty: 'EC', crv: 'P-256', x: base64url(point.slice(1, 33)), y: base64url(point.slice(33)) };
-    const privateJwk = { ...publicJwk, d: base64url(unhex(vectors.recipient)) };
-    const algorithm = { name: 'ECDH', namedCurve: 'P-256' };
-    return {
-      publicKey: await crypto.subtle.importKey('jwk', publicJwk, algorithm, true, []),
-      privateKey: await crypto.subtle.importKey('jwk', privateJwk, algorithm, false, ['deriveBits']),
-    };
-  }
+  it.each(aeads)('our agent opens, and seals to the same bytes, with %s', async (_, aead) => {
+    const setup = await setupRecipient(await recipientKey(hex(publicKey)), enc, 5, inputs.attestation);
+    if (!setup.ok) throw new Error('refused');
+    const keys = await setup.value.laneKeysFor(inputs.ticket);
+    expect([hex(keys.request), hex(keys.answer)]).toEqual([vectors.requestBaseKey, vectors.answerBaseKey]);
+    const lane = await openLane(setup.value, inputs.ticket, aead);
+    const [agent, caller] = [agentEnds(lane, vectors.number), callerEnds(lane, vectors.number)];
+    for (const { direction, flag, messages: texts, record } of vectors.records) {
+      const [{ sealer }, { opener }] = direction === 'request' ? [caller, agent] : [agent, caller];
+      const plaintexts = texts.map((text) => Buffer.from(text));
+      const final = (flag & 1) === 1;
+      const sealed = flag & 2 ? sealer.pack(plaintexts, final) : sealer.seal(Buffer.concat(plaintexts), final);
+      expect(hex(await sealed)).toBe(record);
+      const opened = await opener.openWhole(unhex(record));
+      expect(opened.ok && opened.value.map(({ plaintext }) => Buffer.from(plaintext).toString())).toEqual(texts);
+    }
+    expect(agent.opener.finished() && caller.opener.finished()).toBe(true);
+  });
+
+  it('are printed in PROTOCOL.md as they are', () => {
+    const { records, number: _, ...values } = vectors;
+    const rows = records.map(({ direction, at, record }) => [`${direction}${at}`, record]);
+    expect(printedAs('lane vectors')).toEqual({ ...values, ...Object.fromEntries(rows) });
+  });
 });
+
+/** Names and values of a block in PROTOCOL.md, its broken lines joined. */
+function printedAs(name: string): Record<string, string> {
+  const text = readFileSync(new URL('../../../shared/seal/PROTOCOL.md', import.meta.url), 'utf8');
+  const block = text.split(`\`\`\`text ${name}\n`)[1]?.split('```')[0] ?? '';
+  const rows = block
+    .replace(/\n {2,}/g, '')
+    .trim()
+    .split('\n');
+  return Object.fromEntries(rows.map((row) => row.split(/ +/) as [string, string]));
+}
+
+async function recipientKey(publicKey: string): Promise<CryptoKeyPair> {
+  const point = unhex(publicKey);
+  const base64url = (bytes: Uint8Array) => Buffer.from(bytes).toString('base64url');
+  const publicJwk = { kty: 'EC', crv: 'P-256', x: base64url(point.slice(1, 33)), y: base64url(point.slice(33)) };
+  const privateJwk = { ...publicJwk, d: base64url(unhex(inputs.recipient)) };
+  const algorithm = { name: 'ECDH', namedCurve: 'P-256' };
+  return {
+    publicKey: await crypto.subtle.importKey('jwk', publicJwk, algorithm, true, []),
+    privateKey: await crypto.subtle.importKey('jwk', privateJwk, algorithm, false, ['deriveBits']),
+  };
+}

@@ -1,52 +1,4 @@
-import type { LanguageModel } from './language-model.ts';
-import type { Lexicon } from './lexicon.ts';
-
-export interface BeamSettings {
-  /** Hypotheses kept after each frame. */
-  readonly beam: number;
-  /** Tokens less likely than this (natural log) in a frame are not tried. */
-  readonly tokenFloor: number;
-  /** Weight of the language model against the network. */
-  readonly modelWeight: number;
-  /** Natural-log bonus for each finished word, against the model's liking for few words. */
-  readonly wordBonus: number;
-  /** Natural-log penalty of a word outside the lexicon, and of each of its letters beyond the known part. */
-  readonly unknownWord: number;
-  readonly unknownLetter: number;
-}
-
-export interface BeamParts {
-  readonly width: number;
-  readonly blank: number;
-  readonly wordBoundary: number;
-  readonly lexicon?: Lexicon;
-  readonly model?: LanguageModel;
-  readonly settings: BeamSettings;
-}
-
-/** Letters so far. Everything but the two acoustic scores follows from the prefix, so prefixes are what merges. */
-interface Prefix {
-  readonly parent: Prefix | undefined;
-  readonly token: number;
-  readonly children: Map<number, Prefix>;
-  /** Place in the lexicon, or -1 when the word is being spelled letter by letter. */
-  readonly node: number;
-  /** Letters of the current word; 0 right after a boundary. */
-  readonly letters: number;
-  readonly state: number;
-  /** Weighted scores of finished words. */
-  readonly finished: number;
-  /** `finished` plus what the current word promises; ranks hypotheses. */
-  readonly bias: number;
-  /** Log probability of the frames so far, ending in blank or in the last token. */
-  blank: number;
-  sounding: number;
-  nextBlank: number;
-  nextToken: number;
-  touched: number;
-}
-
-const NONE = Number.NEGATIVE_INFINITY;
+import { type BeamParts, createTree, NONE, type Prefix, type Trail } from './prefix.ts';
 
 function logAdd(a: number, b: number): number {
   if (a === NONE) return b;
@@ -54,138 +6,201 @@ function logAdd(a: number, b: number): number {
   return a > b ? a + Math.log1p(Math.exp(b - a)) : b + Math.log1p(Math.exp(a - b));
 }
 
-/** CTC prefix beam search (Hannun et al. 2014) with the language model applied at word ends and promised inside words. */
-export function createBeam(parts: BeamParts) {
-  const { width, blank, wordBoundary, lexicon, model, settings } = parts;
-  const scoreWord = (prefix: Prefix): { score: number; state: number } => {
-    const known = lexicon ? lexicon.wordAt(prefix.node) : -1;
-    const word = known >= 0 ? (lexicon?.words[known] ?? '') : '<unk>';
-    const state = model ? model.after(prefix.state, word) : 0;
-    const language = model ? settings.modelWeight * model.score(prefix.state, word) : 0;
-    // A word that stops in the middle of the lexicon was not penalised on the way.
-    const stopped = lexicon && known < 0 && prefix.node >= 0 ? settings.unknownWord : 0;
-    return { score: language + settings.wordBonus + stopped, state };
-  };
-  const promise = (node: number) => (lexicon && model && node >= 0 ? settings.modelWeight * lexicon.promise(node) : 0);
+/** A token of a hypothesis and where it sounds. */
+export interface Heard {
+  readonly token: number;
+  readonly trail: Trail;
+}
 
-  const fresh = (
-    over: Pick<Prefix, 'parent' | 'token' | 'node' | 'letters' | 'state' | 'finished' | 'bias'>,
-  ): Prefix => ({
-    ...over,
-    children: new Map(),
-    blank: NONE,
-    sounding: NONE,
-    nextBlank: NONE,
-    nextToken: NONE,
-    touched: -1,
-  });
-
-  function extend(prefix: Prefix, token: number): Prefix {
-    const existing = prefix.children.get(token);
-    if (existing) return existing;
-    let child: Prefix;
-    if (token === wordBoundary) {
-      const { score, state } = scoreWord(prefix);
-      const finished = prefix.finished + score + (prefix.node < 0 && lexicon ? spelled(prefix) : 0);
-      child = fresh({ parent: prefix, token, node: 0, letters: 0, state, finished, bias: finished });
-    } else {
-      const node = lexicon && prefix.node >= 0 ? lexicon.step(prefix.node, token) : lexicon ? -1 : 0;
-      const letters = prefix.letters + 1;
-      const { state, finished } = prefix;
-      const left = lexicon && node < 0 ? spelledBias(prefix) : promise(node);
-      child = fresh({ parent: prefix, token, node, letters, state, finished, bias: finished + left });
-    }
-    prefix.children.set(token, child);
-    return child;
-  }
-  /** Penalty carried by a word that has left the lexicon: it grows with every letter. */
-  const spelledBias = (prefix: Prefix) =>
-    prefix.node >= 0
-      ? settings.unknownWord + settings.unknownLetter
-      : prefix.bias - prefix.finished + settings.unknownLetter;
-  const spelled = (prefix: Prefix) => prefix.bias - prefix.finished;
-
-  const root = fresh({
-    parent: undefined,
-    token: blank,
-    node: 0,
-    letters: 0,
-    state: model?.start ?? 0,
-    finished: 0,
-    bias: 0,
-  });
+/**
+ * CTC prefix beam search (Hannun et al. 2014) with the language model applied at word ends and promised inside words.
+ * Beside the sum over all paths, which ranks, every hypothesis carries its likeliest path, which says when its tokens
+ * sound. Hypotheses that only differ in what no longer matters are one, which leaves room for others and lets words
+ * settle soon. `onSettled` gets, in pieces, the words that all hypotheses begin with: each piece ends with a boundary, and
+ * nothing heard later changes it. What is settled is forgotten, so that a frame costs the same however long the
+ * utterance is.
+ */
+export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]) => void) {
+  const { width, blank, wordBoundary, settings } = parts;
+  const tree = createTree(parts);
+  const root = tree.root();
   root.blank = 0;
+  root.blankPath = 0;
+  root.kept = true;
   let kept: Prefix[] = [root];
   let frame = 0;
+  /** The last prefix that all hypotheses share, and the last one of those that ends a word. */
+  let fork = root;
+  let trunk = root;
 
-  function advance(row: Float32Array) {
-    const seen: Prefix[] = [];
-    const touch = (prefix: Prefix) => {
-      if (prefix.touched === frame) return;
-      prefix.touched = frame;
-      prefix.nextBlank = NONE;
-      prefix.nextToken = NONE;
-      seen.push(prefix);
+  function touch(prefix: Prefix, seen: Prefix[]): void {
+    const { next } = prefix;
+    if (next.frame === frame) return;
+    next.frame = frame;
+    next.blank = NONE;
+    next.sounding = NONE;
+    next.blankPath = NONE;
+    next.soundingPath = NONE;
+    next.blankTrail = undefined;
+    next.before = undefined;
+    next.held = false;
+    seen.push(prefix);
+  }
+
+  function stay(prefix: Prefix, chance: number): void {
+    const { next } = prefix;
+    next.blank = logAdd(next.blank, logAdd(prefix.blank, prefix.sounding) + chance);
+    const fromSound = prefix.soundingPath > prefix.blankPath;
+    const path = (fromSound ? prefix.soundingPath : prefix.blankPath) + chance;
+    if (path <= next.blankPath) return;
+    next.blankPath = path;
+    next.blankTrail = fromSound ? prefix.soundingTrail : prefix.blankTrail;
+  }
+
+  function hold(prefix: Prefix, chance: number): void {
+    const { next } = prefix;
+    next.sounding = logAdd(next.sounding, prefix.sounding + chance);
+    const path = prefix.soundingPath + chance;
+    if (path < next.soundingPath || path === NONE) return;
+    next.soundingPath = path;
+    next.held = true;
+  }
+
+  function grow(prefix: Prefix, token: number, chance: number, seen: Prefix[]): void {
+    // The same token twice is two letters only when blank parts them.
+    const parted = token === prefix.token;
+    const reach = parted ? prefix.blank : logAdd(prefix.blank, prefix.sounding);
+    if (reach === NONE) return;
+    const child = tree.extend(prefix, token);
+    touch(child, seen);
+    const { next } = child;
+    next.sounding = logAdd(next.sounding, reach + chance);
+    const fromSound = !parted && prefix.soundingPath > prefix.blankPath;
+    const path = (fromSound ? prefix.soundingPath : prefix.blankPath) + chance;
+    if (path <= next.soundingPath) return;
+    next.soundingPath = path;
+    next.before = fromSound ? prefix.soundingTrail : prefix.blankTrail;
+    next.held = false;
+  }
+
+  /** The frame has been heard: what came next is what is. */
+  function settleFrame(prefix: Prefix, row: Float32Array): void {
+    const { next } = prefix;
+    prefix.blank = next.blank;
+    prefix.sounding = next.sounding;
+    prefix.blankPath = next.blankPath;
+    prefix.blankTrail = next.blankTrail;
+    prefix.soundingPath = next.soundingPath;
+    if (next.soundingPath === NONE) {
+      prefix.soundingTrail = undefined;
+      return;
+    }
+    const logProb = row[prefix.token] as number;
+    const held = next.held ? prefix.soundingTrail : undefined;
+    prefix.soundingTrail = {
+      firstFrame: held?.firstFrame ?? frame,
+      lastFrame: frame,
+      logProb: held ? Math.max(held.logProb, logProb) : logProb,
+      before: held ? held.before : next.before,
     };
+  }
+
+  /** The hypotheses among what the frame has left, the best first. */
+  function choose(seen: readonly Prefix[]): Prefix[] {
+    const score = ({ next, bias }: Prefix) => logAdd(next.blank, next.sounding) + bias;
+    const ranked = seen.map((prefix) => ({ prefix, score: score(prefix) })).sort((a, b) => b.score - a.score);
+    const floor = (ranked[0]?.score ?? 0) - settings.giveUp;
+    const chosen: Prefix[] = [];
+    for (const { prefix, score } of ranked) {
+      if (chosen.length === settings.beam || score < floor) break;
+      if (!chosen.some((better) => tree.isOutdone(prefix, better))) chosen.push(prefix);
+    }
+    return chosen;
+  }
+
+  const bestTrail = (prefix: Prefix) =>
+    prefix.soundingPath > prefix.blankPath ? prefix.soundingTrail : prefix.blankTrail;
+
+  /** Tokens of the prefix behind `after`, which leads to it. */
+  function listHeard(prefix: Prefix, after: Prefix): Heard[] {
+    const heard: Heard[] = [];
+    let trail = bestTrail(prefix);
+    for (let at = prefix; at !== after && at.parent && trail; at = at.parent, trail = trail.before) {
+      heard.push({ token: at.token, trail });
+    }
+    return heard.reverse();
+  }
+
+  /** Moves the trunk up to where hypotheses part, tells what is settled by that, and cuts off what led there. */
+  function settle(): void {
+    let word = trunk;
+    while (!fork.kept && fork.children.size === 1) {
+      for (const only of fork.children.values()) fork = only;
+      if (fork.token === wordBoundary) word = fork;
+    }
+    const best = kept[0];
+    if (word === trunk || !best) return;
+    onSettled(listHeard(best, trunk).slice(0, word.depth - trunk.depth));
+    trunk = word;
+    trunk.parent = undefined;
+    for (const { depth, blankTrail, soundingTrail } of kept) {
+      for (const end of [blankTrail, soundingTrail]) {
+        let trail = end;
+        for (let steps = depth - trunk.depth; steps > 0; steps--) trail = trail?.before;
+        if (trail) trail.before = undefined;
+      }
+    }
+  }
+
+  function advance(row: Float32Array): void {
     const tried: number[] = [];
     for (let token = 0; token < width; token++) {
       if (token !== blank && (row[token] as number) > settings.tokenFloor) tried.push(token);
     }
+    const seen: Prefix[] = [];
     for (const prefix of kept) {
-      const total = logAdd(prefix.blank, prefix.sounding);
-      touch(prefix);
-      prefix.nextBlank = logAdd(prefix.nextBlank, total + (row[blank] as number));
-      if (prefix.parent) prefix.nextToken = logAdd(prefix.nextToken, prefix.sounding + (row[prefix.token] as number));
+      touch(prefix, seen);
+      stay(prefix, row[blank] as number);
+      if (prefix.token !== blank) hold(prefix, row[prefix.token] as number);
       for (const token of tried) {
-        const chance = row[token] as number;
         // A boundary with no word before it says nothing: it counts as silence.
-        if (token === wordBoundary && prefix.letters === 0) {
-          if (token !== prefix.token) prefix.nextBlank = logAdd(prefix.nextBlank, total + chance);
-          continue;
-        }
-        const reach = token === prefix.token && prefix.parent ? prefix.blank : total;
-        if (reach === NONE) continue;
-        const child = extend(prefix, token);
-        touch(child);
-        child.nextToken = logAdd(child.nextToken, reach + chance);
+        if (token !== wordBoundary || prefix.letters > 0) grow(prefix, token, row[token] as number, seen);
+        else if (token !== prefix.token) stay(prefix, row[token] as number);
       }
     }
-    for (const prefix of seen) {
-      prefix.blank = prefix.nextBlank;
-      prefix.sounding = prefix.nextToken;
-    }
-    const rank = (prefix: Prefix) => logAdd(prefix.blank, prefix.sounding) + prefix.bias;
-    const ranked = seen.map((prefix) => ({ prefix, score: rank(prefix) })).sort((a, b) => b.score - a.score);
-    kept = ranked.slice(0, settings.beam).map(({ prefix }) => prefix);
+    for (const prefix of kept) prefix.kept = false;
+    kept = choose(seen);
+    for (const prefix of kept) prefix.kept = true;
+    for (const prefix of kept) settleFrame(prefix, row);
+    for (const prefix of seen) tree.drop(prefix);
+    settle();
     frame++;
-  }
-
-  function spell(prefix: Prefix): number[] {
-    const tokens: number[] = [];
-    for (let at: Prefix | undefined = prefix; at?.parent; at = at.parent) tokens.push(at.token);
-    return tokens.reverse();
   }
 
   return {
     /** Takes `frames` rows of `width` natural-log probabilities. */
-    push(logProbs: Float32Array, frames: number) {
+    push(logProbs: Float32Array, frames: number): void {
       for (let row = 0; row < frames; row++) advance(logProbs.subarray(row * width, (row + 1) * width));
     },
-    /** Tokens of the best hypothesis, blanks and repeats gone. `ended`: the speaker has stopped. */
-    best(ended: boolean): number[] {
-      const total = (prefix: Prefix) => {
-        const sound = logAdd(prefix.blank, prefix.sounding);
-        if (!ended) return sound + prefix.bias;
-        const closed = prefix.letters > 0 ? extend(prefix, wordBoundary) : prefix;
-        return sound + closed.finished + (model ? settings.modelWeight * model.end(closed.state) : 0);
-      };
-      let winner = root;
+    /** The best hypothesis behind what is settled. `ended`: the speaker has stopped. */
+    best(ended: boolean): Heard[] {
+      let winner = trunk;
       let top = NONE;
       for (const prefix of kept) {
-        const score = total(prefix);
+        const score = logAdd(prefix.blank, prefix.sounding) + (ended ? tree.endScore(prefix) : prefix.bias);
         if (score > top) [winner, top] = [prefix, score];
       }
-      return spell(winner);
+      return listHeard(winner, trunk);
+    },
+    /** Prefixes held in memory: those of the hypotheses behind what is settled. */
+    held(): number {
+      const waiting = [trunk];
+      let count = 0;
+      for (let at = waiting.pop(); at; at = waiting.pop()) {
+        count++;
+        waiting.push(...at.children.values());
+      }
+      return count;
     },
   };
 }

@@ -1,7 +1,7 @@
-import { align } from './align.ts';
-import { type BeamSettings, createBeam } from './beam.ts';
+import { createBeam, type Heard } from './beam.ts';
 import { createLanguageModel } from './language-model.ts';
 import { createLexicon } from './lexicon.ts';
+import type { BeamSettings } from './prefix.ts';
 
 /** A word as frames of the network; `endFrame` is the first frame behind it. */
 export interface DecodedWord {
@@ -19,12 +19,18 @@ export interface Decoded {
   readonly confidence: number;
 }
 
+/** What is known of an utterance that goes on. */
+export interface DecodedSoFar extends Decoded {
+  /** How many leading words no later sound can change: every hypothesis begins with them, and has ended them. */
+  readonly stable: number;
+}
+
 /** One utterance being decoded; sound may arrive piece by piece. */
 export interface Decoding {
   /** Adds `frames` rows of natural-log probabilities, one column per token. */
   push(logProbs: Float32Array, frames: number): void;
-  /** What it looks like so far; later sound may change it. */
-  partial(): Decoded;
+  /** What it looks like so far. Costs as much as the words behind the stable ones, not as the whole utterance. */
+  partial(): DecodedSoFar;
   finish(): Decoded;
 }
 
@@ -51,6 +57,7 @@ export interface DecoderAssets {
  */
 export const defaults: BeamSettings = {
   beam: 24,
+  giveUp: 16,
   tokenFloor: Math.log(1e-4),
   modelWeight: 0.6,
   wordBonus: 1,
@@ -74,60 +81,54 @@ export function createDecoder(assets: DecoderAssets, settings: Partial<BeamSetti
   return {
     width: tokens.length,
     begin() {
-      const beam = createBeam(parts);
-      const rows: Float32Array[] = [];
-      let frames = 0;
-      const read = (ended: boolean): Decoded => {
-        const best = beam.best(ended);
-        const table = new Float32Array(frames * tokens.length);
-        let at = 0;
-        for (const row of rows) {
-          table.set(row, at);
-          at += row.length;
-        }
-        return toWords(best, table, frames, assets);
+      const stable: DecodedWord[] = [];
+      const beam = createBeam(parts, (heard) => stable.push(...toWords(heard, assets, stable.at(-1)?.endFrame)));
+      const read = (ended: boolean): DecodedSoFar => {
+        const words = [...stable, ...toWords(beam.best(ended), assets, stable.at(-1)?.endFrame)];
+        const sum = words.reduce((total, { confidence }) => total + confidence, 0);
+        return {
+          text: words.map(({ word }) => word).join(' '),
+          words,
+          confidence: words.length > 0 ? sum / words.length : 0,
+          stable: stable.length,
+        };
       };
       return {
-        push(logProbs, count) {
-          rows.push(logProbs.slice(0, count * tokens.length));
-          frames += count;
-          beam.push(logProbs, count);
-        },
+        push: beam.push,
         partial: () => read(false),
-        finish: () => read(true),
+        finish() {
+          const { text, words, confidence } = read(true);
+          return { text, words, confidence };
+        },
       };
     },
   };
 }
 
-function toWords(best: readonly number[], table: Float32Array, frames: number, assets: DecoderAssets): Decoded {
-  const { tokens, blank, wordBoundary } = assets;
-  const spans = align(table, frames, tokens.length, best, blank);
+/** The words of the tokens; none begins before `from`. */
+function toWords(heard: readonly Heard[], { tokens, wordBoundary }: DecoderAssets, from = 0): DecodedWord[] {
   const words: DecodedWord[] = [];
-  let letters: number[] = [];
+  let letters: Heard[] = [];
+  let earliest = from;
   const end = () => {
-    const spoken = letters.map((at) => spans?.[at]);
-    const [first, last] = [spoken[0], spoken.at(-1)];
-    if (letters.length > 0 && first && last) {
-      const mean = spoken.reduce((sum, span) => sum + (span?.logProb ?? 0), 0) / spoken.length;
+    const [first, last] = [letters[0], letters.at(-1)];
+    if (first && last) {
+      const mean = letters.reduce((sum, { trail }) => sum + trail.logProb, 0) / letters.length;
+      const startFrame = Math.max(first.trail.firstFrame, earliest);
+      earliest = Math.max(last.trail.lastFrame, startFrame) + 1;
       words.push({
-        word: letters.map((at) => tokens[best[at] ?? blank] ?? '').join(''),
-        startFrame: first.firstFrame,
-        endFrame: last.lastFrame + 1,
+        word: letters.map(({ token }) => tokens[token] ?? '').join(''),
+        startFrame,
+        endFrame: earliest,
         confidence: Math.min(1, Math.exp(mean)),
       });
     }
     letters = [];
   };
-  best.forEach((token, at) => {
-    if (token === wordBoundary) end();
-    else letters.push(at);
-  });
+  for (const one of heard) {
+    if (one.token === wordBoundary) end();
+    else letters.push(one);
+  }
   end();
-  const sum = words.reduce((total, { confidence }) => total + confidence, 0);
-  return {
-    text: words.map(({ word }) => word).join(' '),
-    words,
-    confidence: words.length > 0 ? sum / words.length : 0,
-  };
+  return words;
 }

@@ -48,10 +48,14 @@ function judge(block: SoundBlock): Result<SoundBlock> {
 
 /**
  * Decodes a file as its bytes arrive, in blocks of at most `limits.turnSeconds`, with a turn of the event loop after as
- * much. The last item is a refusal when the file is empty, unknown, broken or longer than `limits.audioSeconds`; nothing
+ * much. The last item is a refusal when the file is empty, unknown, broken or longer than `limit` seconds; nothing
  * follows it. Rejects when `signal` aborts.
  */
-export async function* decodeSound(bytes: AsyncIterable<Uint8Array>, signal?: AbortSignal): Blocks {
+export async function* decodeSound(
+  bytes: AsyncIterable<Uint8Array>,
+  signal?: AbortSignal,
+  limit: number = limits.audioSeconds.value,
+): Blocks {
   const share = createTurns(signal);
   let head: Uint8Array = new Uint8Array(0);
   let decoder: SoundDecoder | undefined;
@@ -63,7 +67,6 @@ export async function* decodeSound(bytes: AsyncIterable<Uint8Array>, signal?: Ab
     const judged = decoded.ok ? judge(decoded.value) : decoded;
     if (!judged.ok) return judged;
     seconds += (judged.value.channels[0]?.length ?? 0) / judged.value.rate;
-    const limit = limits.audioSeconds.value;
     return seconds > limit ? no(refuse('audio_too_long', { limit })) : judged;
   }
 

@@ -63,15 +63,23 @@ export interface Resampler {
   finish(): Float32Array;
 }
 
-/** Converts one channel from `from` Hz to `to` Hz as it arrives, holding one filter length of samples. */
-export function createResampler(from: number, to: number): Resampler {
+/** The first input sample that output sample `output` is made of; 0 when silence before the recording is, too. */
+export function firstInput(from: number, to: number, output: number): number {
+  return from === to ? output : Math.max(0, Math.floor((output * from) / to) - filterFor(from, to).half + 1);
+}
+
+/**
+ * Converts one channel from `from` Hz to `to` Hz as it arrives, holding one filter length of samples. `output`: it goes
+ * on in the middle, its first result is that sample, and its input begins at `firstInput` of it.
+ */
+export function createResampler(from: number, to: number, output = 0): Resampler {
   if (from === to) return { push: (samples) => samples, finish: () => new Float32Array(0) };
   const { phases, half } = filterFor(from, to);
+  let received = firstInput(from, to, output);
   // `held[0]` is the sample at input position `start`; silence precedes the first one.
-  let held: Float32Array = new Float32Array(half - 1);
-  let start = -(half - 1);
-  let received = 0;
-  let produced = 0;
+  let held: Float32Array = new Float32Array(received === 0 ? half - 1 : 0);
+  let start = received - held.length;
+  let produced = output;
 
   /** Input position of the first sample that is not 0 at or behind the one looked for last. */
   let sound = start;

@@ -16,15 +16,15 @@ export interface Unit {
 }
 
 /** Voiced units in a row that begin an utterance: a click is shorter. */
-const ONSET_UNITS = 2;
+export const ONSET_UNITS = 2;
 /** Unvoiced units that end one: 600 ms, longer than a pause inside a sentence. */
 const RELEASE_UNITS = 12;
 /** Units kept before the onset and after the end (300 ms), where soft sounds hide from the detector. */
-const PADDING_UNITS = 6;
+export const PADDING_UNITS = 6;
 /** Longest utterance in units. */
-const MOST_UNITS = limits.utteranceSeconds.value / UNIT_SECONDS;
+export const MOST_UNITS = limits.utteranceSeconds.value / UNIT_SECONDS;
 
-const energy = (samples: Float32Array) => samples.reduce((sum, sample) => sum + sample * sample, 0);
+export const energy = (samples: Float32Array) => samples.reduce((sum, sample) => sum + sample * sample, 0);
 
 /**
  * Where to cut what has become too long: behind the quietest unit of the second half. Its neighbours count half as

@@ -19,14 +19,27 @@ const SETTLED_UNITS = 20;
 
 let loading: Promise<FvadModule> | undefined;
 
+/**
+ * The part of libfvad's `VadInstT` that changes while it listens: filters, noise and speech models, hangover. What
+ * follows in the structure are its settings, which are never taken from outside.
+ */
+const ADAPTED_BYTES = 708;
+/** Those, and the count of silent units. */
+export const MEMORY_BYTES = ADAPTED_BYTES + 1;
+
 export interface VoiceDetector {
   /** Whether a unit of `UNIT_SAMPLES` samples (16 kHz) holds voice. The detector adapts to what it has heard. */
   hears(unit: Float32Array): boolean;
+  /** What it has learnt, `MEMORY_BYTES`: another detector goes on from there with the same decisions. */
+  save(): Uint8Array;
   free(): void;
 }
 
-/** The WebRTC voice detector (libfvad): one per recording. */
-export async function createVoiceDetector(): Promise<VoiceDetector> {
+/**
+ * The WebRTC voice detector (libfvad): one per recording. `memory` is what another one has saved; any bytes of that
+ * length are safe, since they are numbers of filters and nothing that addresses memory.
+ */
+export async function createVoiceDetector(memory?: Uint8Array): Promise<VoiceDetector> {
   loading ??= fvad();
   const module = await loading;
   const detector = module._fvad_new();
@@ -36,6 +49,10 @@ export async function createVoiceDetector(): Promise<VoiceDetector> {
   }
   /** Units of digital silence in a row. */
   let silent = 0;
+  if (memory?.length === MEMORY_BYTES) {
+    module.HEAPU8.set(memory.subarray(0, ADAPTED_BYTES), detector);
+    silent = memory[ADAPTED_BYTES] ?? 0;
+  }
   return {
     hears(unit) {
       // Less than one step of 16 bits: the detector would get zeros only.
@@ -51,6 +68,12 @@ export async function createVoiceDetector(): Promise<VoiceDetector> {
         if (module._fvad_process(detector, frame, FRAME_SAMPLES) === 1) voiced++;
       }
       return voiced >= FRAMES_NEEDED;
+    },
+    save() {
+      const saved = new Uint8Array(MEMORY_BYTES);
+      saved.set(module.HEAPU8.subarray(detector, detector + ADAPTED_BYTES));
+      saved[ADAPTED_BYTES] = Math.min(silent, SETTLED_UNITS + 1);
+      return saved;
     },
     free() {
       module._free(frame);

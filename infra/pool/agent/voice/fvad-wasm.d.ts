@@ -2,6 +2,7 @@
 declare module '@echogarden/fvad-wasm' {
   export interface FvadModule {
     readonly HEAP16: Int16Array;
+    readonly HEAPU8: Uint8Array;
     _malloc(bytes: number): number;
     _free(pointer: number): void;
     _fvad_new(): number;

@@ -5,6 +5,8 @@ import type { Clock } from '../clock.ts';
 import type { VersionStatistics } from '../model/statistics.ts';
 import { type EngineRefusal, refuse } from '../refuse.ts';
 import type { Instance } from '../run/instance.ts';
+import type { StateRow } from '../run/instance-messages.ts';
+import type { Mark } from '../sequence/mark.ts';
 import { admit, decide, type Waiting } from './decide.ts';
 import { execute } from './execute.ts';
 import { type BatchPolicy, batchPolicy } from './policy.ts';
@@ -18,6 +20,10 @@ export interface BatchRequest {
   readonly priority: number;
   readonly timeoutUs: number;
   readonly signal: AbortSignal | undefined;
+  /** Of a request that waited elsewhere before: since when. */
+  readonly arrivedAt?: number;
+  /** Of a request in a sequence: whose state it reads and writes on the instance. */
+  readonly place?: Mark & StateRow;
 }
 
 /** Nanoseconds a request spent in each stage. */
@@ -51,14 +57,21 @@ export class Batcher {
   /** Batches whose answers are not out yet. */
   #sending = 0;
   #closing = false;
+  #corked = false;
   #emptied: (() => void) | undefined;
   #cancelAlarm: (() => void) | undefined;
   /** With preserve_ordering, the delivery of the batch sent last. */
   #delivered: Promise<void> = Promise.resolve();
 
-  constructor(config: ModelConfig, instances: readonly Instance[], statistics: VersionStatistics, clock: Clock) {
+  constructor(
+    config: ModelConfig,
+    instances: readonly Instance[],
+    statistics: VersionStatistics,
+    clock: Clock,
+    policy: BatchPolicy = batchPolicy(config),
+  ) {
     this.#config = config;
-    this.#policy = batchPolicy(config);
+    this.#policy = policy;
     this.#instances = instances;
     this.#free = [...instances];
     this.#statistics = statistics;
@@ -105,7 +118,18 @@ export class Batcher {
     this.#advance();
   }
 
+  /** Until `uncork` requests only gather, so that those that come together leave together. */
+  cork(): void {
+    this.#corked = true;
+  }
+
+  uncork(): void {
+    this.#corked = false;
+    this.#advance();
+  }
+
   #advance(): void {
+    if (this.#corked) return;
     this.#cancelAlarm?.();
     this.#cancelAlarm = undefined;
     for (;;) {
@@ -139,11 +163,16 @@ export class Batcher {
     this.#advance();
   }
 
+  /** Nothing more will come, so waiting for company is pointless. */
+  hasten(): void {
+    this.#policy = { ...this.#policy, delayUs: 0 };
+    this.#advance();
+  }
+
   /** Lets everything queued and running finish, then closes the instances. New requests are refused at once. */
   async close(): Promise<void> {
     this.#closing = true;
-    // Nothing more will come, so waiting for company is pointless.
-    this.#policy = { ...this.#policy, delayUs: 0 };
+    this.hasten();
     await new Promise<void>((resolve) => {
       this.#emptied = resolve;
       this.#advance();
@@ -152,4 +181,4 @@ export class Batcher {
   }
 }
 
-const cancelled = (): Outcome => refuse('CANCELLED', 'Request was cancelled', 'CANCELED');
+export const cancelled = (): Outcome => refuse('CANCELLED', 'Request was cancelled', 'CANCELED');

@@ -1,10 +1,11 @@
-import type { Read } from '../../../../shared/kserve/fault.ts';
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
-import { ok } from '../../../../shared/result.ts';
+import { ok, type Result } from '../../../../shared/result.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import type { VersionStatistics } from '../model/statistics.ts';
-import { refuse } from '../refuse.ts';
-import type { Instance } from '../run/instance.ts';
+import { type EngineRefusal, refuse } from '../refuse.ts';
+import type { Instance, RunFault } from '../run/instance.ts';
+import { controlTensors } from '../sequence/controls.ts';
+import { startWanted } from '../sequence/mark.ts';
 import { assemble } from './assemble.ts';
 import type { Job, Outcome } from './batcher.ts';
 import { split } from './split.ts';
@@ -18,7 +19,7 @@ interface Run {
 
 const nowNs = (): number => Number(process.hrtime.bigint());
 
-async function attempt(config: ModelConfig, instance: Instance, jobs: readonly Job[]): Promise<Read<Run>> {
+async function attempt(config: ModelConfig, instance: Instance, jobs: readonly Job[]): Promise<Result<Run, RunFault>> {
   const began = nowNs();
   const inputs = assemble(
     config,
@@ -28,8 +29,10 @@ async function attempt(config: ModelConfig, instance: Instance, jobs: readonly J
   const outputs = config.output
     .map(({ name }) => name)
     .filter((name) => jobs.some(({ request }) => request.outputs.includes(name)));
+  const places = jobs.flatMap(({ request: { place } }) => place ?? []);
+  const tensors = [...inputs.value, ...controlTensors(config, places)];
   const assembled = nowNs();
-  const executed = await instance.run(inputs.value, outputs);
+  const executed = await instance.run(tensors, outputs, places);
   if (!executed.ok) return executed;
   const back = nowNs();
   const shares = jobs.map(({ request: { inputs: given, size } }) => ({ inputs: given, size }));
@@ -58,13 +61,23 @@ export async function execute(
     for (const job of jobs) outcomes.push(...(await execute(config, instance, [job], startedAt, statistics)));
     return outcomes;
   }
-  if (!run.ok) return [refuse('INTERNAL', run.refusal.reason, 'BACKEND')];
+  if (!run.ok) return jobs.map((job) => failed(config, job, run.refusal));
   const { results, input, infer, output } = run.value;
   const size = jobs.reduce((sum, job) => sum + job.size, 0);
   statistics.executed(size, { input, infer, output });
   return jobs.map((job, index) => {
-    const queue = Math.max(0, (startedAt - job.enqueuedAt) * 1000);
+    const queue = Math.max(0, (startedAt - (job.request.arrivedAt ?? job.enqueuedAt)) * 1000);
     const wanted = results[index]!.filter(({ name }) => job.request.outputs.includes(name));
     return ok({ outputs: wanted, durations: { queue, input, infer, output } });
   });
+}
+
+/** A sequence whose state is lost has to begin again, and its client knows how to read that sentence. */
+function failed(
+  config: ModelConfig,
+  { request }: Job,
+  { reason, lost }: RunFault,
+): { ok: false; refusal: EngineRefusal } {
+  if (lost && request.place) return refuse('INVALID_ARG', startWanted(request.place, config.name));
+  return refuse('INTERNAL', reason, 'BACKEND');
 }

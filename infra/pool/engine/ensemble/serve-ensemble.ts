@@ -3,11 +3,13 @@ import { ok, type Result } from '../../../../shared/result.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import type { Durations } from '../batch/batcher.ts';
 import type { Clock } from '../clock.ts';
-import { type Call, checkRequest } from '../model/check-request.ts';
+import { type Call, type Checked, checkRequest } from '../model/check-request.ts';
 import type { Answer, Served } from '../model/served.ts';
 import type { VersionStatistics } from '../model/statistics.ts';
 import { type EngineRefusal, refuse } from '../refuse.ts';
+import { keyOf } from '../sequence/mark.ts';
 import { neededSteps, type Plan, type Step } from './plan.ts';
+import { Turns } from './turns.ts';
 
 /** Finds the model of a step at the moment it is needed, so that a reloaded model is used without reloading this one. */
 export type Find = (name: string, version: number | undefined) => Result<Served, EngineRefusal>;
@@ -21,19 +23,37 @@ export function serveEnsemble(
   statistics: VersionStatistics,
   clock: Clock,
 ): Served {
+  const turns = new Turns();
+  const keepers = () =>
+    plan.steps.flatMap((step) => {
+      const part = findStep(step, find);
+      return part.ok && part.value.takesSequences ? [part.value] : [];
+    });
   return {
     name: config.name,
     version,
     config,
     statistics,
     pending: 0,
+    sequences: undefined,
+    get takesSequences() {
+      return keepers().length > 0;
+    },
+    breakSequence(mark) {
+      for (const part of keepers()) part.breakSequence(mark);
+    },
     async infer(call: Call): Promise<Answer> {
       const began = clock.now();
       const elapsedNs = () => (clock.now() - began) * 1000;
       const checked = checkRequest(config, call);
-      const answer = checked.ok
-        ? await walk(config.name, neededSteps(plan, checked.value.outputs), checked.value.outputs, call, find)
-        : refuse('INVALID_ARG', checked.refusal.reason);
+      const go = ({ outputs }: Checked) => walk(config.name, neededSteps(plan, outputs), outputs, call, find);
+      const inTurn = (wanted: Checked) => {
+        // Steps before the one that keeps the sequence may have several instances, and order would be luck.
+        const { mark } = call;
+        return mark && this.takesSequences ? turns.take(keyOf(mark), () => go(wanted)) : go(wanted);
+      };
+      const answer = checked.ok ? await inTurn(checked.value) : refuse('INVALID_ARG', checked.refusal.reason);
+      if (!answer.ok && answer.refusal.failure === 'CANCELED' && call.mark) this.breakSequence(call.mark);
       if (answer.ok && checked.ok) {
         statistics.executed(checked.value.size, answer.value.durations);
         statistics.succeeded(checked.value.size, elapsedNs(), answer.value.durations);
@@ -90,10 +110,14 @@ async function walk(
   return ok({ outputs: outputs.map((output) => tensors.get(output)!), durations });
 }
 
+const findStep = ({ model_name, model_version }: Step, find: Find) =>
+  find(model_name, model_version > 0 ? model_version : undefined);
+
 async function runStep(step: Step, tensors: ReadonlyMap<string, Tensor>, call: Call, find: Find): Promise<Answer> {
-  const served = find(step.model_name, step.model_version > 0 ? step.model_version : undefined);
+  const served = findStep(step, find);
   if (!served.ok) return served;
   const inputs = Object.entries(step.input_map).map(([name, tensor]) => ({ ...tensors.get(tensor)!, name }));
-  const { priority, timeoutUs, signal } = call;
-  return served.value.infer({ inputs, outputs: Object.keys(step.output_map), priority, timeoutUs, signal });
+  // Who keeps no sequences has no use for the mark.
+  const outputs = Object.keys(step.output_map);
+  return served.value.infer({ ...call, inputs, outputs });
 }

@@ -5,6 +5,7 @@ import { readBytes, type Tensor } from '../../../../shared/kserve/tensor.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import { fits } from '../batch/reshape.ts';
+import { type Mark, readMark } from '../sequence/mark.ts';
 
 /** What a model needs of a request, however it arrived: over HTTP or as the step of an ensemble. */
 export interface Call {
@@ -14,6 +15,8 @@ export interface Call {
   readonly priority: number;
   readonly timeoutUs: number;
   readonly signal: AbortSignal | undefined;
+  /** Which sequence it belongs to, if to any. */
+  readonly mark: Mark | undefined;
 }
 
 export const toCall = ({ inputs, outputs, parameters }: InferRequest, signal: AbortSignal): Call => ({
@@ -21,6 +24,7 @@ export const toCall = ({ inputs, outputs, parameters }: InferRequest, signal: Ab
   outputs: outputs.map(({ name }) => name),
   priority: parameters.priority ?? 0,
   timeoutUs: parameters.timeout ?? 0,
+  mark: readMark(parameters),
   signal,
 });
 

@@ -6,6 +6,7 @@ import { ok } from '../../../../shared/result.ts';
 import { instanceCount } from '../../models/config/settle.ts';
 import { systemClock } from '../clock.ts';
 import { type Instance, openInstance } from '../run/instance.ts';
+import { readStates } from '../sequence/initial-state.ts';
 import { matchInfo } from './match-info.ts';
 import type { ModelFiles } from './read-model.ts';
 import { serveNetwork } from './serve-network.ts';
@@ -44,11 +45,15 @@ export async function loadNetwork(
   } catch {
     return fault(`unable to find '${version}/${files.config.default_model_filename}'`);
   }
+  const states = await readStates(files.config, files.directory);
+  if (!states.ok) return states;
   const opened = await openAll(instanceCount(files.config), () =>
     openInstance({
       modelPath,
       intraThreads: threads(files, 'intra_op_thread_count', intraThreads),
       interThreads: threads(files, 'inter_op_thread_count', 1),
+      batched: files.config.max_batch_size > 0,
+      states: states.value,
     }),
   );
   if (!opened.ok) return opened;

@@ -2,6 +2,7 @@ import { datatypes, fromConfigName } from '../../../../shared/kserve/datatype.ts
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { Message, ModelConfig } from '../../models/config/schema.ts';
+import { controlOf } from '../../models/config/sequence-rules.ts';
 import { emptyMessage } from '../../models/config/value.ts';
 import type { ModelInfo, TensorInfo } from '../run/instance-messages.ts';
 
@@ -10,7 +11,13 @@ import type { ModelInfo, TensorInfo } from '../run/instance-messages.ts';
  * taken over, as Triton does; those that are given must agree.
  */
 export function matchInfo(config: ModelConfig, info: ModelInfo): Read<ModelConfig> {
-  const derived = new Set(config.batch_input.flatMap(({ target_name }) => target_name));
+  const { state = [], control_input = [] } = config.sequence_batching ?? {};
+  const derived = new Set([
+    ...config.batch_input.flatMap(({ target_name }) => target_name),
+    ...state.map(({ input_name }) => input_name),
+    ...control_input.map(({ name }) => name),
+  ]);
+  const kept = new Set(state.map(({ output_name }) => output_name));
   const batched = config.max_batch_size > 0;
   const own = info.inputs.filter(({ name }) => !derived.has(name));
   const complete: ModelConfig = {
@@ -22,7 +29,9 @@ export function matchInfo(config: ModelConfig, info: ModelInfo): Read<ModelConfi
     output:
       config.output.length > 0
         ? config.output
-        : info.outputs.map((tensor) => ({ ...emptyMessage('Output'), ...describe(tensor, batched) })),
+        : info.outputs
+            .filter(({ name }) => !kept.has(name))
+            .map((tensor) => ({ ...emptyMessage('Output'), ...describe(tensor, batched) })),
   };
   const forgotten = own.find(({ name }) => !complete.input.some((input) => input.name === name));
   if (forgotten) return fault(`the model needs an input '${forgotten.name}' that its configuration does not give`);
@@ -34,7 +43,8 @@ export function matchInfo(config: ModelConfig, info: ModelInfo): Read<ModelConfi
     firstComplaint(complete.output, info.outputs, (output) =>
       scattered.has(output.name) ? [-1] : full(output, batched),
     ) ??
-    strangers(complete, info);
+    strangers(complete, info) ??
+    sequenceComplaint(complete, info);
   return complaint === undefined ? ok(complete) : fault(complaint);
 }
 
@@ -73,6 +83,26 @@ function firstComplaint<T extends Io>(
     if (!agrees) return `'${tensor.name}' has the shape [${info.dims}] in the model, [${shape}] in its configuration`;
   }
   return undefined;
+}
+
+/** States and controls must be tensors of the network, of the type and shape that is given for them. */
+function sequenceComplaint(config: ModelConfig, info: ModelInfo): string | undefined {
+  const { state = [], control_input = [] } = config.sequence_batching ?? {};
+  const batched = config.max_batch_size > 0;
+  const as = (name: string, data_type: Io['data_type'], dims: number[]) => ({
+    ...emptyMessage('Output'),
+    name,
+    data_type,
+    dims,
+  });
+  const shapeOf = (tensor: Io) => full(tensor, batched);
+  const controls = control_input.flatMap(({ control: [control] }) => {
+    const found = control && controlOf(config.sequence_batching, control.kind);
+    return found ? [as(found.name, found.data_type, [1])] : [];
+  });
+  const read = state.map(({ input_name, data_type, dims }) => as(input_name, data_type, dims));
+  const written = state.map(({ output_name, data_type, dims }) => as(output_name, data_type, dims));
+  return firstComplaint([...controls, ...read], info.inputs, shapeOf) ?? firstComplaint(written, info.outputs, shapeOf);
 }
 
 /** Targets of batch_input must exist too, and their sources. */

@@ -1,11 +1,53 @@
 import type { ModelConfig } from '../../models/config/schema.ts';
+import type { BatchRequest, Outcome } from '../batch/batcher.ts';
 import { Batcher } from '../batch/batcher.ts';
 import type { Clock } from '../clock.ts';
 import { refuse } from '../refuse.ts';
 import type { Instance } from '../run/instance.ts';
+import { checkMark, type Mark } from '../sequence/mark.ts';
+import { Sequencer } from '../sequence/sequencer.ts';
 import { type Call, checkRequest } from './check-request.ts';
 import type { Answer, Served } from './served.ts';
 import type { VersionStatistics } from './statistics.ts';
+
+interface Scheduler {
+  readonly pending: number;
+  readonly sequences: number | undefined;
+  enqueue(request: BatchRequest, call: Call): Promise<Outcome>;
+  breakSequence(mark: Mark): void;
+  close(): Promise<void>;
+}
+
+function schedulerOf(...given: ConstructorParameters<typeof Sequencer>): Scheduler {
+  const [config] = given;
+  if (!config.sequence_batching) {
+    const batcher = new Batcher(...given);
+    return {
+      get pending() {
+        return batcher.pending;
+      },
+      sequences: undefined,
+      enqueue: (request) => batcher.enqueue(request),
+      breakSequence: () => {},
+      close: () => batcher.close(),
+    };
+  }
+  const sequencer = new Sequencer(...given);
+  return {
+    get pending() {
+      return sequencer.pending;
+    },
+    get sequences() {
+      return sequencer.sequences;
+    },
+    async enqueue(request, { mark: given }) {
+      const mark = checkMark(config, given, request.size);
+      return mark.ok ? sequencer.enqueue({ ...request, mark: mark.value }) : refuse('INVALID_ARG', mark.refusal.reason);
+    },
+    breakSequence: (mark) => sequencer.breakSequence(mark),
+    close: () => sequencer.close(),
+  };
+}
 
 /** A network with its instances, as something that takes requests. */
 export function serveNetwork(
@@ -15,15 +57,20 @@ export function serveNetwork(
   statistics: VersionStatistics,
   clock: Clock,
 ): Served {
-  const batcher = new Batcher(config, instances, statistics, clock);
+  const scheduler = schedulerOf(config, instances, statistics, clock);
   return {
     name: config.name,
     version,
     config,
     statistics,
     get pending() {
-      return batcher.pending;
+      return scheduler.pending;
     },
+    get sequences() {
+      return scheduler.sequences;
+    },
+    takesSequences: config.sequence_batching !== undefined,
+    breakSequence: (mark) => scheduler.breakSequence(mark),
     async infer(call: Call): Promise<Answer> {
       const began = clock.now();
       const elapsedNs = () => (clock.now() - began) * 1000;
@@ -33,11 +80,11 @@ export function serveNetwork(
         return refuse('INVALID_ARG', checked.refusal.reason);
       }
       const { inputs, priority, timeoutUs, signal } = call;
-      const outcome = await batcher.enqueue({ ...checked.value, inputs, priority, timeoutUs, signal });
+      const outcome = await scheduler.enqueue({ ...checked.value, inputs, priority, timeoutUs, signal }, call);
       if (outcome.ok) statistics.succeeded(checked.value.size, elapsedNs(), outcome.value.durations);
       else statistics.failed(outcome.refusal.failure, elapsedNs());
       return outcome;
     },
-    close: () => batcher.close(),
+    close: () => scheduler.close(),
   };
 }

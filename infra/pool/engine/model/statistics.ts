@@ -33,6 +33,8 @@ export class VersionStatistics {
   executions = 0;
   lastInferenceMs = 0;
   loadSeconds = 0;
+  /** Sequences that ended because nothing was heard of them. */
+  expiredSequences = 0;
 
   /** One execution of the network with `size` items. */
   executed(size: number, { input, infer, output }: Omit<Durations, 'queue'>): void {

@@ -8,7 +8,10 @@ import { ok } from '../../../../shared/result.ts';
 import type { Message, ModelConfig } from '../../models/config/schema.ts';
 import { assemble } from '../batch/assemble.ts';
 import type { Instance } from '../run/instance.ts';
-import { checkRequest } from './check-request.ts';
+import { controlTensors } from '../sequence/controls.ts';
+import { type Checked, checkRequest } from './check-request.ts';
+
+const mark = { id: 1, start: true, end: true, slot: -1 } as const;
 
 /** Runs every warm-up sample on every instance. A model is not ready before, and does not load if one fails. */
 export async function warmUp(
@@ -25,7 +28,7 @@ export async function warmUp(
     }
     const checked = checkRequest(config, { inputs, outputs: [] });
     if (!checked.ok) return fault(`warm-up '${sample.name}': ${checked.refusal.reason}`);
-    const runs = instances.map((instance) => runSample(config, sample, instance, inputs, checked.value.outputs));
+    const runs = instances.map((instance) => runSample(config, sample, instance, inputs, checked.value));
     const failed = (await Promise.all(runs)).find((run) => !run.ok);
     if (failed) return failed;
   }
@@ -37,12 +40,14 @@ async function runSample(
   sample: Message<'Warmup'>,
   instance: Instance,
   inputs: readonly Tensor[],
-  outputs: readonly string[],
+  { outputs, size }: Checked,
 ): Promise<Read<void>> {
+  // A sequence of its own for each item, which leaves nothing behind.
+  const rows = Array.from({ length: config.sequence_batching ? size : 0 }, () => mark);
   for (let turn = 0; turn < Math.max(1, sample.count); turn++) {
     const own = assemble(config, [inputs]);
     if (!own.ok) return own;
-    const run = await instance.run(own.value, outputs);
+    const run = await instance.run([...own.value, ...controlTensors(config, rows)], outputs, rows);
     if (!run.ok) return fault(`warm-up '${sample.name}' failed: ${run.refusal.reason}`);
   }
   return ok(undefined);

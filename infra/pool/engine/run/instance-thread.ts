@@ -1,15 +1,16 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import * as ort from 'onnxruntime-node';
-import type { Tensor } from '../../../../shared/kserve/tensor.ts';
-import type { FromThread, ThreadData, ToThread } from './instance-messages.ts';
+import type { FromThread, Run, ThreadData, ToThread } from './instance-messages.ts';
 import { fromOrt, fromOrtType, toOrt } from './ort-tensor.ts';
+import { LostState, States } from './states.ts';
 
 /**
  * One model instance in a thread of its own. ONNX Runtime's `run` blocks the thread that calls it, whatever its promise
  * suggests, so it must never be the one that answers HTTP.
  */
 const port = parentPort!;
-const { modelPath, intraThreads, interThreads } = workerData as ThreadData;
+const { modelPath, intraThreads, interThreads, batched, states: infos } = workerData as ThreadData;
+const states = new States(infos, batched);
 const say = (message: FromThread, transfer: ArrayBuffer[] = []) => port.postMessage(message, transfer);
 const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
@@ -20,11 +21,12 @@ const describe = (list: readonly ort.InferenceSession.ValueMetadata[]) =>
     return { name: value.name, datatype, dims: value.shape.map((dim) => (typeof dim === 'number' ? dim : -1)) };
   });
 
-async function run(session: ort.InferenceSession, inputs: readonly Tensor[], outputs: readonly string[]) {
-  const feeds = Object.fromEntries(inputs.map((tensor) => [tensor.name, toOrt(tensor)]));
+async function run(session: ort.InferenceSession, { inputs, outputs, rows }: Run) {
+  const feeds = { ...Object.fromEntries(inputs.map((tensor) => [tensor.name, toOrt(tensor)])), ...states.gather(rows) };
   const started = process.hrtime.bigint();
-  const results = await session.run(feeds, outputs);
+  const results = await session.run(feeds, [...new Set([...outputs, ...states.outputs])]);
   const inferNs = Number(process.hrtime.bigint() - started);
+  states.keep(rows, results);
   const tensors = outputs.map((name) => {
     const value = results[name];
     if (!value) throw new Error(`the model gave no output '${name}'`);
@@ -47,7 +49,13 @@ try {
       void session.release().finally(() => port.close());
       return;
     }
-    run(session, message.run.inputs, message.run.outputs).catch((error) => say({ failed: reasonOf(error) }));
+    if ('forget' in message) {
+      states.forget(message.forget);
+      return;
+    }
+    run(session, message.run).catch((error) =>
+      say({ failed: reasonOf(error), ...(error instanceof LostState && { lost: true }) }),
+    );
   });
   say({ ready: { inputs: describe(session.inputMetadata), outputs: describe(session.outputMetadata) } });
 } catch (error) {

@@ -1,14 +1,26 @@
-import { fault, type Read } from '../../../../shared/kserve/fault.ts';
+import { type Fault, fault, type Read } from '../../../../shared/kserve/fault.ts';
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
-import { ok } from '../../../../shared/result.ts';
-import type { Executed, ModelInfo, ThreadData } from './instance-messages.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { Executed, ModelInfo, StateRow, ThreadData } from './instance-messages.ts';
 import { startThread } from './thread.ts';
+
+/** `lost`: the sequence's state went with a thread that died; it has to begin again. */
+export type RunFault = Fault & { readonly lost?: boolean };
 
 /** A loaded copy of a model that runs one batch at a time. */
 export interface Instance {
   readonly info: ModelInfo;
-  /** The memory of `inputs` moves to the instance and must not be used afterwards. */
-  run(inputs: readonly Tensor[], outputs: readonly string[]): Promise<Read<Executed>>;
+  /**
+   * The memory of `inputs` moves to the instance and must not be used afterwards. `rows` says whose states the items of
+   * the batch read and write; they are written only when the run succeeds.
+   */
+  run(
+    inputs: readonly Tensor[],
+    outputs: readonly string[],
+    rows: readonly StateRow[],
+  ): Promise<Result<Executed, RunFault>>;
+  /** The sequences in these slots have ended without their last request. */
+  forget(slots: readonly number[]): void;
   /** Waits for a running batch. */
   close(): Promise<void>;
 }
@@ -20,21 +32,28 @@ export async function openInstance(data: ThreadData): Promise<Read<Instance>> {
   let thread = first;
   let running: Promise<unknown> = Promise.resolve();
 
-  async function run(inputs: readonly Tensor[], outputs: readonly string[]): Promise<Read<Executed>> {
+  async function run(
+    inputs: readonly Tensor[],
+    outputs: readonly string[],
+    rows: readonly StateRow[],
+  ): Promise<Result<Executed, RunFault>> {
     if (!thread.alive) {
       const next = await startThread(data);
       if (typeof next === 'string') return fault(next);
       thread = next;
     }
     const memory = new Set(inputs.map(({ bytes }) => bytes.buffer as ArrayBuffer));
-    const answer = await thread.ask({ run: { inputs, outputs } }, [...memory]);
-    return 'done' in answer ? ok(answer.done) : fault('failed' in answer ? answer.failed : 'out of turn');
+    const answer = await thread.ask({ run: { inputs, outputs, rows } }, [...memory]);
+    if ('done' in answer) return ok(answer.done);
+    if (!('failed' in answer)) return fault('out of turn');
+    return no({ reason: answer.failed, ...(answer.lost && { lost: true }) });
   }
 
   return ok({
     info: first.info,
-    run(inputs, outputs) {
-      const asked = run(inputs, outputs);
+    forget: (slots) => thread.tell({ forget: slots }),
+    run(inputs, outputs, rows) {
+      const asked = run(inputs, outputs, rows);
       running = asked;
       return asked;
     },

@@ -3,7 +3,10 @@ import { decodeBytesElements, encodeBytesElements } from '../../../../shared/kse
 import type { Datatype } from '../../../../shared/kserve/datatype.ts';
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 
-type View = new (buffer: ArrayBufferLike) => ort.Tensor.DataType;
+interface View {
+  new (buffer: ArrayBufferLike, byteOffset: number, length: number): ort.Tensor.DataType;
+  readonly BYTES_PER_ELEMENT: number;
+}
 
 // Where Float16Array exists onnxruntime-common insists on it, and the native binding then reads nothing of it: both are
 // content with plain 16-bit words once it is gone. This runs in the instance's own thread only.
@@ -44,8 +47,10 @@ export function toOrt(tensor: Tensor): ort.Tensor {
       tensor.shape,
     );
   }
-  // The bytes own their buffer (see assemble), so they start at an aligned address.
-  return new ort.Tensor(row.type, new row.view(tensor.bytes.buffer), tensor.shape);
+  // The bytes begin their buffer (see assemble), so they start at an aligned address.
+  const { buffer, byteOffset, byteLength } = tensor.bytes;
+  const length = byteLength / row.view.BYTES_PER_ELEMENT;
+  return new ort.Tensor(row.type, new row.view(buffer, byteOffset, length), tensor.shape);
 }
 
 export function fromOrt(name: string, tensor: ort.Tensor): Tensor {

@@ -6,6 +6,8 @@ export interface Thread {
   readonly info: ModelInfo;
   readonly alive: boolean;
   ask(message: ToThread, transfer: ArrayBuffer[]): Promise<FromThread>;
+  /** Says something that has no answer. */
+  tell(message: ToThread): void;
   close(): Promise<void>;
 }
 
@@ -44,6 +46,9 @@ export async function startThread(data: ThreadData): Promise<Thread | string> {
       const answer = next();
       if (dead === undefined) worker.postMessage(message, transfer);
       return answer;
+    },
+    tell(message) {
+      if (dead === undefined) worker.postMessage(message);
     },
     async close() {
       if (dead === undefined) worker.postMessage({ close: true } satisfies ToThread);

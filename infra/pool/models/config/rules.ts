@@ -1,6 +1,7 @@
 import { fromConfigName } from '../../../../shared/kserve/datatype.ts';
 import { limits } from '../../../../shared/limits.ts';
 import type { Message, ModelConfig } from './schema.ts';
+import { checkSequences } from './sequence-rules.ts';
 
 type Rule = (config: ModelConfig) => string | undefined;
 
@@ -15,7 +16,6 @@ export const checkRules: Rule = (config) => {
 
 /** Refused rather than reported, because a model that runs without them would give other answers or less safety. */
 const unsupported: Rule = (config) => {
-  if (config.sequence_batching) return 'sequence_batching is not yet supported by this engine';
   if (config.model_transaction_policy?.decoupled) return 'decoupled models are not supported by this engine';
   if (config.model_repository_agents) return 'model_repository_agents cannot run in this engine';
   for (const tensor of [...config.input, ...config.output]) {
@@ -133,4 +133,14 @@ const warmups: Rule = ({ model_warmup, max_batch_size }) => {
   return undefined;
 };
 
-const rules: readonly Rule[] = [unsupported, sizes, tensors, batching, batchTensors, instances, ensemble, warmups];
+const rules: readonly Rule[] = [
+  unsupported,
+  sizes,
+  tensors,
+  batching,
+  batchTensors,
+  instances,
+  checkSequences,
+  ensemble,
+  warmups,
+];

@@ -26,6 +26,26 @@ function settlePlatform(config: ModelConfig): Read<Pick<ModelConfig, 'platform' 
   );
 }
 
+/** Triton's SEQUENCE_IDLE_DEFAULT_MICROSECONDS. */
+const IDLE_MICROSECONDS = 1_000_000;
+
+function settleSequences({
+  sequence_batching: batching,
+  max_batch_size,
+}: ModelConfig): ModelConfig['sequence_batching'] {
+  if (!batching) return undefined;
+  const { oldest } = batching;
+  const sizes = oldest?.preferred_batch_size ?? [];
+  return {
+    ...batching,
+    max_sequence_idle_microseconds: batching.max_sequence_idle_microseconds || IDLE_MICROSECONDS,
+    oldest: oldest && {
+      ...oldest,
+      preferred_batch_size: sizes.length === 0 && max_batch_size > 0 ? [max_batch_size] : sizes,
+    },
+  };
+}
+
 /** The configuration as it will be served: Triton's defaults filled in, Triton's rules checked. */
 export function settle(config: ModelConfig, directory: string): Read<ModelConfig> {
   if (config.name !== '' && config.name !== directory) {
@@ -47,6 +67,7 @@ export function settle(config: ModelConfig, directory: string): Read<ModelConfig
   if (batching && batching.preferred_batch_size.length === 0 && config.max_batch_size > 0) {
     settled.dynamic_batching = { ...batching, preferred_batch_size: [config.max_batch_size] };
   }
+  settled.sequence_batching = settleSequences(config);
   if (!isEnsemble(config)) {
     settled.default_model_filename = config.default_model_filename || 'model.onnx';
     const groups = config.instance_group.length > 0 ? config.instance_group : [emptyMessage('InstanceGroup')];

@@ -18,6 +18,11 @@ export function listUnhonoured(config: ModelConfig): string[] {
   for (const { name, label_filename } of config.output) {
     if (label_filename) found.push(`output '${name}' label_filename: there is no classification`);
   }
+  for (const state of config.sequence_batching?.state ?? []) {
+    const place = `sequence_batching state '${state.input_name}'`;
+    if (state.use_same_buffer_for_input_output) found.push(`${place} use_same_buffer_for_input_output`);
+    if (state.use_growable_memory) found.push(`${place} use_growable_memory: there is no GPU`);
+  }
   for (const key of backendParameters) {
     if (Object.hasOwn(config.parameters, key)) found.push(`parameters '${key}'`);
   }

@@ -1,5 +1,6 @@
 /**
- * Word error rates of the shipped files, with the agent's own decoder, on the test set that testset.py speaks:
+ * Word error rates of the shipped files, with the agent's own decoder, on the test set that testset.py speaks, whole and
+ * as a live stream:
  *
  *   node measure.ts [--test work/test] [--every N] [--write]
  *
@@ -12,7 +13,8 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
-import { createDecoder, type WordDecoder } from '../../agent/decode/decoder.ts';
+import { createDecoder, type DecodedSoFar, type WordDecoder } from '../../agent/decode/decoder.ts';
+import { openStream } from './stream.ts';
 
 interface Utterance {
   readonly text: string;
@@ -31,6 +33,7 @@ const { values: chosen } = parseArgs({
 });
 const SETS = ['espeak', 'flite', 'flite_heldout'];
 const PRECISIONS = { int8: 'asr_inference', fp16: 'asr_inference_fp16' };
+const FILES = { ...PRECISIONS, stream: 'asr_stream' };
 
 const open = (model: string) =>
   InferenceSession.create(path.join(repository, model, '1/model.onnx'), { intraOpNumThreads: 1 });
@@ -40,6 +43,7 @@ const sessions = {
   fp16: await open(PRECISIONS.fp16),
   scores: await open('nlp_postprocess'),
 };
+const stream = await openStream(repository);
 
 async function createDecoders(): Promise<Record<string, WordDecoder>> {
   const read = (file: string) => readFile(path.join(repository, 'reference-en', file));
@@ -86,13 +90,45 @@ function wordErrors(heard: string[], spoken: string[]): number {
   return row.at(-1)!;
 }
 
-const spent = { features: 0, int8: 0, fp16: 0, greedy: 0, lm: 0, sound: 0 };
+const spent = { features: 0, int8: 0, fp16: 0, stream: 0, greedy: 0, lm: 0, live: 0, sound: 0 };
 
+/** Adds the seconds of computing; what else the machine does does not count. */
 async function timed<T>(what: keyof typeof spent, action: () => T | Promise<T>): Promise<T> {
-  const began = performance.now();
+  const before = process.cpuUsage();
   const result = await action();
-  spent[what] += (performance.now() - began) / 1000;
+  const { user, system } = process.cpuUsage(before);
+  spent[what] += (user + system) / 1_000_000;
   return result;
+}
+
+/** Milliseconds from the last letter of a word to when it is shown for good, and to when nothing can change it. */
+const lag: { shown: number[]; stable: number[] } = { shown: [], stable: [] };
+
+/** The text of a live stream, a look at every window. */
+async function listen(audio: Float32Array, decoder: WordDecoder): Promise<string> {
+  const decoding = decoder.begin();
+  const looks: { at: number; so: DecodedSoFar }[] = [];
+  const windows = stream.hear(audio);
+  for (;;) {
+    const next = await timed('stream', () => windows.next());
+    if (next.done) break;
+    const { logProbs, frames, until } = next.value;
+    const so = await timed('live', () => {
+      decoding.push(logProbs, frames);
+      return decoding.partial();
+    });
+    looks.push({ at: until / 16, so });
+  }
+  const { text, words } = decoding.finish();
+  for (const [place, { word, endFrame }] of words.entries()) {
+    const shown = looks.findLastIndex(({ so }) => so.words[place]?.word !== word) + 1;
+    const stable = looks.findIndex(({ so }) => so.stable > place);
+    for (const [what, look] of Object.entries({ shown, stable })) {
+      const { at } = looks[look] ?? looks.at(-1)!;
+      lag[what as keyof typeof lag].push(at - endFrame * 40);
+    }
+  }
+  return text;
 }
 
 async function measureSet(name: string, decoders: Record<string, WordDecoder>, every: number) {
@@ -109,6 +145,10 @@ async function measureSet(name: string, decoders: Record<string, WordDecoder>, e
     const spoken = text.split(' ');
     words += spoken.length;
     const features = await timed('features', () => preprocess(audio));
+    const count = (key: string, heard: string) => {
+      wrong[key] = (wrong[key] ?? 0) + wordErrors(heard.split(' '), spoken);
+    };
+    count('int8_stream_lm', await listen(audio, decoders.lm!));
     for (const precision of ['int8', 'fp16'] as const) {
       const { logProbs, frames } = await timed(precision, () => infer(precision, features));
       for (const how of ['greedy', 'lm'] as const) {
@@ -117,8 +157,7 @@ async function measureSet(name: string, decoders: Record<string, WordDecoder>, e
           decoding.push(logProbs, frames);
           return decoding.finish().text;
         });
-        const key = `${precision}_${how}`;
-        wrong[key] = (wrong[key] ?? 0) + wordErrors(heard.split(' '), spoken);
+        count(`${precision}_${how}`, heard);
       }
     }
   }
@@ -138,10 +177,17 @@ async function main() {
   for (const name of SETS) figures[`wer_${name}`] = figures[`wer_${name}_int8_lm`]!;
   figures.wer_fp16 = figures.wer_espeak_fp16_lm!;
   figures.params = 5_253_449;
-  for (const part of ['features', 'int8', 'fp16'] as const) figures[`rtf_${part}`] = round(spent[part] / spent.sound);
+  for (const part of ['features', 'int8', 'fp16', 'stream'] as const)
+    figures[`rtf_${part}`] = round(spent[part] / spent.sound);
   for (const part of ['greedy', 'lm'] as const) figures[`rtf_decode_${part}`] = round(spent[part] / spent.sound / 2);
-  for (const [precision, model] of Object.entries(PRECISIONS)) {
-    figures[`bytes_${precision}`] = (await stat(path.join(repository, model, '1/model.onnx'))).size;
+  figures.rtf_decode_live = round(spent.live / spent.sound);
+  for (const [what, all] of Object.entries(lag)) {
+    all.sort((a, b) => a - b);
+    for (const share of [50, 90])
+      figures[`lag_${what}_p${share}_ms`] = Math.round(all[Math.floor((all.length * share) / 100)]!);
+  }
+  for (const [part, model] of Object.entries(FILES)) {
+    figures[`bytes_${part}`] = (await stat(path.join(repository, model, '1/model.onnx'))).size;
   }
   console.log(figures);
   if (!chosen.write) return;
@@ -155,7 +201,9 @@ async function main() {
     how:
       `infra/pool/models/reference/testset.py (seed 100, Debian 12 packages), then measure.ts --every ${every}: ` +
       '2000 utterances by espeak-ng voices unseen in training, 400 by flite voices seen in training and 100 by a flite voice ' +
-      'unseen in training; all sentences unseen; one thread; rtf: seconds of computing per second of sound',
+      'unseen in training; all sentences unseen; one thread; rtf: seconds of computing per second of sound; stream: ' +
+      'window by window as a live stream, features and scores included; lag: from the last letter of a word, with no ' +
+      'time for computing, to when it is shown for good and to when it is stable',
   };
   await writeFile(path.join(results, 'wer.json'), `${JSON.stringify(report, null, 2)}\n`);
 }

@@ -37,29 +37,35 @@ def mel_filters() -> Tensor:
     return torch.minimum(rising, falling).clamp(min=0)
 
 
+def windows_of(audio: Tensor) -> Tensor:
+    """[B, samples] to [B, steps, WINDOW], a window every HOP; both are whole numbers of 5 ms."""
+    piece = HOP // 2
+    steps = (audio.shape[1] - WINDOW) // HOP + 1
+    pieces = audio[:, : (steps - 1) * HOP + WINDOW].reshape(audio.shape[0], -1, piece)
+    return torch.cat([pieces[:, first : first + 2 * steps - 1 : 2] for first in range(WINDOW // piece)], 2)
+
+
 class Frontend(nn.Module):
-    """[B, samples] to [B, frames, 80]; the Fourier transform is a convolution, so any runtime has it."""
+    """[B, samples] to [B, steps, 80]; the Fourier transform is a product with a matrix, so any runtime has it. As a
+    convolution it would be summed in another order for every length of sound, and a stream would hear other digits."""
 
     def __init__(self) -> None:
         super().__init__()
         window = torch.hann_window(WINDOW, periodic=False)
         angle = 2 * math.pi / WINDOW * torch.outer(torch.arange(WINDOW // 2 + 1.0), torch.arange(WINDOW * 1.0))
-        self.register_buffer("basis", (torch.cat([angle.cos(), -angle.sin()]) * window)[:, None, :])
+        self.register_buffer("basis", (torch.cat([angle.cos(), -angle.sin()]) * window).T.contiguous())
         self.register_buffer("filters", mel_filters())
         # One fixed mean and scale for every utterance: a stream cannot know its own mean beforehand.
         self.register_buffer("mean", torch.full((MELS,), -6.0))
         self.register_buffer("scale", torch.full((MELS,), 0.25))
 
     def power(self, audio: Tensor) -> Tensor:
-        if self.training:  # the same, as a matrix product: much faster on a GPU
-            waves = (audio.unfold(1, WINDOW, HOP) @ self.basis[:, 0].T).transpose(1, 2)
-        else:
-            waves = F.conv1d(audio[:, None, :], self.basis, stride=HOP)
-        real, imaginary = waves.chunk(2, dim=1)
+        """[B, steps, WINDOW / 2 + 1]"""
+        real, imaginary = (windows_of(audio) @ self.basis).chunk(2, dim=2)
         return real * real + imaginary * imaginary
 
     def forward(self, audio: Tensor) -> Tensor:
-        mels = torch.log(self.power(audio).transpose(1, 2) @ self.filters + FLOOR)
+        mels = torch.log(self.power(audio) @ self.filters + FLOOR)
         return (mels - self.mean) * self.scale
 
 
@@ -94,6 +100,11 @@ def with_past(x: Tensor, batch: int, chunks: int) -> Tensor:
     return torch.cat(shifted, 2).view(batch * chunks, LEFT + CHUNK, WIDTH)
 
 
+def by_head(x: Tensor) -> Tensor:
+    """[B, T, W] to [B, HEADS, T, W / HEADS]"""
+    return x.view(x.shape[0], -1, HEADS, WIDTH // HEADS).transpose(1, 2)
+
+
 class Block(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -119,11 +130,14 @@ class Block(nn.Module):
 
     def attend(self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
         """query [N, CHUNK, W], key and value [N, LEFT + CHUNK, W], allowed [N, LEFT + CHUNK] as 0 or -1e4."""
-        n, size = query.shape[0], WIDTH // HEADS
-        q, k, v = (t.view(n, -1, HEADS, size).transpose(1, 2) for t in (query, key, value))
-        scores = q @ k.transpose(2, 3) * (1 / math.sqrt(size)) + self.scores_by_distance() + allowed[:, None, None, :]
-        weights = scores.float().softmax(-1).to(v.dtype)
-        return self.attend_out((weights @ v).transpose(1, 2).reshape(n, CHUNK, WIDTH))
+        return self.weigh(*(by_head(t) for t in (query, key, value)), allowed)
+
+    def weigh(self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
+        """The same, already by head."""
+        scores = query @ key.transpose(2, 3) * (1 / math.sqrt(WIDTH // HEADS))
+        scores = scores + self.scores_by_distance() + allowed[:, None, None, :]
+        weights = scores.float().softmax(-1).to(value.dtype)
+        return self.attend_out((weights @ value).transpose(1, 2).reshape(query.shape[0], CHUNK, WIDTH))
 
     def convolve(self, x: Tensor) -> Tensor:
         """x [B, KERNEL - 1 + T, W], already normed and gated, to [B, T, W]."""
@@ -148,13 +162,13 @@ class Block(nn.Module):
         return x + self.drop(self.feed(x))
 
     def step(self, x: Tensor, keys: Tensor, values: Tensor, gates: Tensor, allowed: Tensor) -> tuple[Tensor, ...]:
-        """One chunk after its past: keys and values [B, LEFT, W], gates [B, KERNEL - 1, W]; returns x and the new past."""
-        query, key, value = self.qkv(self.attend_norm(x)).chunk(3, -1)
-        keys, values = torch.cat([keys, key], 1), torch.cat([values, value], 1)
-        x = x + self.attend(query, keys, values, allowed)
+        """One chunk after its past: keys and values [B, HEADS, LEFT, W / HEADS], gates [B, KERNEL - 1, W]; returns x
+        and what the chunk adds to keys and values, and the new gates."""
+        query, key, value = (by_head(t) for t in self.qkv(self.attend_norm(x)).chunk(3, -1))
+        x = x + self.weigh(query, torch.cat([keys, key], 2), torch.cat([values, value], 2), allowed)
         gates = torch.cat([gates, self.gated(x)], 1)
         x = x + self.convolve(gates)
-        return x + self.feed(x), keys[:, -LEFT:], values[:, -LEFT:], gates[:, 1 - KERNEL :]
+        return x + self.feed(x), key, value, gates[:, 1 - KERNEL :]
 
 
 class Network(nn.Module):
@@ -192,23 +206,28 @@ class Network(nn.Module):
         return [
             torch.zeros(batch, 1, 2, MELS),
             torch.zeros(batch, half, 2, MELS // 2),
-            torch.zeros(batch, DEPTH, LEFT, WIDTH),
-            torch.zeros(batch, DEPTH, LEFT, WIDTH),
+            torch.zeros(batch, DEPTH, HEADS, LEFT, WIDTH // HEADS),
+            torch.zeros(batch, DEPTH, HEADS, LEFT, WIDTH // HEADS),
             torch.zeros(batch, DEPTH, KERNEL - 1, WIDTH),
             torch.zeros(batch, 1),
         ]
 
     def step(self, features: Tensor, frames: Tensor, caches: list[Tensor]) -> tuple[Tensor, list[Tensor]]:
-        """One chunk: features [B, 4 CHUNK, 80] of which frames [B, 1] * 4 are real; returns scores and new caches."""
+        """One chunk: features [B, T, 80] of which frames [B, 1] * 4 are real, T at most 4 CHUNK (the last chunk may be
+        shorter, more cannot be added up); returns CHUNK scores and the new caches."""
         first, second, keys, values, gates, seen = caches
+        missing = features.new_zeros(features.shape[0], 4 * CHUNK, MELS)[:, features.shape[1] :]
+        features = torch.cat([features, missing], 1)
         x, first, second = self.subsample.join(features, first, second)
         place = torch.arange(LEFT + CHUNK, device=x.device)[None, :] - LEFT
         allowed = (place >= -seen) & (place < frames)
         bias = (~allowed).to(x.dtype) * -1e4
-        kept: list[list[Tensor]] = [[], [], []]
+        added: list[tuple[Tensor, ...]] = []
         for index, block in enumerate(self.blocks):
             x, *past = block.step(x, keys[:, index], values[:, index], gates[:, index], bias)
-            for store, piece in zip(kept, past):
-                store.append(piece)
+            added.append(tuple(past))
+        key, value, gates = (torch.stack(pieces, 1) for pieces in zip(*added))
+        keys = torch.cat([keys[:, :, :, CHUNK:], key], 3)
+        values = torch.cat([values[:, :, :, CHUNK:], value], 3)
         seen = (seen + CHUNK).clamp(max=LEFT)
-        return self.letters(self.norm(x)), [first, second, *(torch.stack(k, 1) for k in kept), seen]
+        return self.letters(self.norm(x)), [first, second, keys, values, gates, seen]

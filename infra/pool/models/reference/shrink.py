@@ -69,8 +69,14 @@ def quantised(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.round(array / scale).astype(np.int8), scale.astype(np.float32)
 
 
-def to_int8(source: str, target: str) -> None:
-    """Every product with a constant matrix becomes MatMulInteger; everything else stays as it was."""
+def weights_of(path: str) -> dict[str, np.ndarray]:
+    """All weights of a file by name; an 8-bit one holds integers as `.int8` and their scales as `.scale`."""
+    return {i.name: numpy_helper.to_array(i) for i in onnx.load(path).graph.initializer}
+
+
+def to_int8(source: str, target: str, taken: dict[str, np.ndarray] | None = None) -> None:
+    """Every product with a constant matrix becomes MatMulInteger; everything else stays as it was. The integers are
+    those of `taken`, the weights of another 8-bit file, where that is given."""
     model = onnx.load(source)
     constants = {i.name: i for i in model.graph.initializer}
     shared = {"q_max": np.float32(127), "q_tiny": np.float32(1e-8), "q_zero": np.float32(128), "q_zero8": np.uint8(128)}
@@ -83,7 +89,7 @@ def to_int8(source: str, target: str) -> None:
             nodes.append(node)
             continue
         x, y, name = node.input[0], node.output[0], weight.name
-        whole, scale = quantised(array)
+        whole, scale = (taken[f"{name}.int8"], taken[f"{name}.scale"]) if taken else quantised(array)
         fresh += [numpy_helper.from_array(whole, name + ".int8"), numpy_helper.from_array(scale, name + ".scale")]
         dropped.add(name)
         made = [
@@ -109,14 +115,26 @@ def to_int8(source: str, target: str) -> None:
 
 
 def recover(path: str) -> dict[str, torch.Tensor]:
-    """The parameters held by a shipped 16-bit file, under the names the network gives them."""
-    state = {}
-    for initializer in onnx.load(path).graph.initializer:
-        name = initializer.name.removesuffix(".half")
-        array = numpy_helper.to_array(initializer).astype(np.float32)
+    """The parameters held by a shipped file, under the names the network gives them."""
+    state, held = {}, weights_of(path)
+    for given, array in held.items():
+        name = given.removesuffix(".half").removesuffix(".int8")
+        if name.endswith(".scale") and name.removesuffix("scale") + "int8" in held:
+            continue
+        array = array.astype(np.float32)
+        if given.endswith(".int8"):
+            array = array * held[f"{name}.scale"]
         turned = name.endswith(TURNED)
         state[name.removesuffix(TURNED)] = torch.from_numpy(array.T.copy() if turned else array.copy())
     return state
+
+
+def prove_same_weights(path: str, other: str) -> None:
+    """The two 8-bit files hold the same network, to the last bit."""
+    mine, theirs = weights_of(path), weights_of(other)
+    differ = [name for name in theirs if name not in mine or mine[name].tobytes() != theirs[name].tobytes()]
+    assert not differ, f"{path} and {other} differ in {differ}"
+    print(f"{path}: all {len(theirs)} weights are those of {other}")
 
 
 def prove_recovery(path: str, network: torch.nn.Module) -> None:

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 
 import augment
 from errors import test_sets, word_errors
-from network import RATE, Network
+from network import FLOOR, RATE, Network
 from speakers import Speakers
 
 
@@ -173,7 +173,7 @@ def measure_features(pool: augment.Pool, frontend) -> None:
     ones = torch.ones(200, 1)
     sound, _ = pool.draw(places, ones, torch.zeros_like(ones).long(), 0)
     sound = augment.spoil(sound)
-    mels = torch.log(frontend.power(sound).transpose(1, 2) @ frontend.filters + 1e-6).flatten(0, 1)
+    mels = torch.log(frontend.power(sound) @ frontend.filters + FLOOR).flatten(0, 1)
     mels = mels[mels.mean(1) > -13]
     frontend.mean.copy_(mels.mean(0))
     frontend.scale.copy_(1 / mels.std(0))

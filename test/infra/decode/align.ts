@@ -8,7 +8,8 @@ export interface TokenSpan {
 
 /**
  * The most likely way to emit `tokens` over all frames: Viterbi over the CTC states blank, t1, blank, t2, …, blank
- * (Graves et al. 2006). `undefined` when there are too few frames for the text.
+ * (Graves et al. 2006). `idle` is a token that says nothing before the first other one. `undefined` when there are too
+ * few frames for the text.
  */
 export function align(
   logProbs: Float32Array,
@@ -16,6 +17,7 @@ export function align(
   width: number,
   tokens: readonly number[],
   blank: number,
+  idle = blank,
 ): TokenSpan[] | undefined {
   const states = 2 * tokens.length + 1;
   const tokenAt = (state: number) => (state % 2 === 0 ? blank : (tokens[state >> 1] as number));
@@ -39,7 +41,8 @@ export function align(
           back = 2;
         }
       }
-      now[state] = best + (logProbs[frame * width + tokenAt(state)] as number);
+      const heard = logProbs[frame * width + tokenAt(state)] as number;
+      now[state] = best + (state === 0 ? Math.max(heard, logProbs[frame * width + idle] as number) : heard);
       from[frame * states + state] = back;
     }
     [before, now] = [now, before];

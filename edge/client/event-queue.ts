@@ -1,0 +1,36 @@
+import type { StreamEvent } from './events.ts';
+
+/** Events that nobody has read. Of interims only the newest of each utterance is worth keeping. */
+export class EventQueue implements AsyncIterable<StreamEvent> {
+  #events: StreamEvent[] = [];
+  #wake: (() => void) | undefined;
+  #over: { readonly error: Error | undefined } | undefined;
+
+  push(event: StreamEvent): void {
+    const last = this.#events.at(-1);
+    if (event.type === 'interim' && last?.type === 'interim' && last.index === event.index) this.#events.pop();
+    this.#events.push(event);
+    this.#wake?.();
+  }
+
+  /** After what is queued, the iteration ends, with the error if there is one. */
+  close(error?: Error): void {
+    this.#over ??= { error };
+    this.#wake?.();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<StreamEvent> {
+    for (;;) {
+      const event = this.#events.shift();
+      if (event) {
+        yield event;
+        continue;
+      }
+      if (this.#over?.error) throw this.#over.error;
+      if (this.#over) return;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { publicText, refusals, refuse } from '../../shared/refusal.ts';
+import { ok } from '../../shared/result.ts';
+import { streamFormat } from '../../shared/stream/format.ts';
+import { streamOptions } from '../../shared/stream/link.ts';
+import { POSITION_BYTES, readPosition } from '../../shared/stream/position.ts';
+import type { ClientStep, DialectFactory, Ending, LiveDialect, Outgoing, SessionEvent } from '../stream/dialect.ts';
+
+const id = z
+  .number()
+  .int()
+  .nonnegative()
+  .max(2 ** 31);
+
+/** What a client of `/v1/stream` says in text (`shared/stream/PROTOCOL.md` §2). */
+export const clientMessage = z.discriminatedUnion('type', [
+  z.object({
+    type: z.literal('start'),
+    v: z.literal(1),
+    model: z.string().min(1).max(64),
+    language: z.string().min(2).max(35).optional(),
+    format: streamFormat,
+    options: streamOptions.partial().optional(),
+    resume: z.string().max(limits.streamTokenCharacters.value).optional(),
+    next: z.number().int().nonnegative().optional(),
+  }),
+  z.object({ type: z.literal('finalize'), id }),
+  z.object({ type: z.literal('clear'), id }),
+  z.object({ type: z.literal('options'), options: streamOptions.partial() }),
+  z.object({ type: z.literal('ping'), seen: z.number().int().nonnegative().optional() }),
+  z.object({ type: z.literal('end') }),
+]);
+export type ClientMessage = z.infer<typeof clientMessage>;
+
+const usual = { interim: true, endpointingMs: 500 } as const;
+
+const invalid = (rule: string): ClientStep[] => [{ type: 'close', refusal: refuse('frame_invalid', { rule }) }];
+
+/** Our own protocol: nothing of the session is hidden, and nothing has to be guessed. */
+class AuricleStream implements LiveDialect {
+  readonly name = 'auricle-stream';
+  readonly resumes = true;
+  readonly acknowledges = true;
+  #session = '';
+  #request = '';
+  #started = false;
+  #greeted = false;
+  #options: z.infer<typeof streamOptions> = usual;
+
+  open({ id: session, request }: { id: string; request: string }): Outgoing[] {
+    this.#session = session;
+    this.#request = request;
+    return [];
+  }
+
+  hear(message: string | Uint8Array): ClientStep[] {
+    return typeof message === 'string' ? this.#hearText(message) : this.#hearAudio(message);
+  }
+
+  #hearAudio(message: Uint8Array): ClientStep[] {
+    if (!this.#started) return invalid('audio came before start');
+    if (message.length < POSITION_BYTES) return invalid('a binary message begins with six bytes of position');
+    return [{ type: 'audio', audio: message.subarray(POSITION_BYTES), position: readPosition(message, 0) }];
+  }
+
+  #hearText(text: string): ClientStep[] {
+    const most = limits.streamControlCharacters.value;
+    if (text.length > most) return [{ type: 'close', refusal: refuse('message_too_large', { limit: most }) }];
+    let json: unknown;
+    try {
+      json = JSON.parse(text);
+    } catch {
+      return invalid('it is not JSON');
+    }
+    const parsed = clientMessage.safeParse(json);
+    if (!parsed.success) return invalid(ruleOf(parsed.error));
+    const said = parsed.data;
+    if (said.type === 'ping') {
+      const alive: ClientStep = { type: 'alive', ...(said.seen !== undefined && { seen: said.seen }) };
+      return [alive, { type: 'reply', frames: ['{"type":"pong"}'] }];
+    }
+    if (said.type === 'start') return this.#start(said);
+    if (!this.#started) return invalid('the first message is start');
+    if (said.type === 'options') {
+      this.#options = { ...this.#options, ...present(said.options) };
+      return [{ type: 'options', options: this.#options }];
+    }
+    return [said];
+  }
+
+  #start(said: Extract<ClientMessage, { type: 'start' }>): ClientStep[] {
+    if (this.#started) return invalid('start came twice');
+    this.#started = true;
+    this.#options = { ...usual, ...present(said.options ?? {}) };
+    const { model, language, format, resume, next } = said;
+    const request = {
+      model,
+      format,
+      options: this.#options,
+      ...(language !== undefined && { language }),
+      ...(resume !== undefined && { resume }),
+      ...(next !== undefined && { next }),
+    };
+    return [{ type: 'start', request }];
+  }
+
+  say(event: SessionEvent): Outgoing[] {
+    if (event.type === 'resumed') return [this.#greet({ position: event.position, time: event.time })];
+    if (event.type !== 'ready') return [JSON.stringify(event)];
+    const greeting = this.#greeted ? [] : [this.#greet({ position: 0, time: 0 })];
+    return [...greeting, JSON.stringify(event)];
+  }
+
+  #greet(where: { position: number; time: number }): string {
+    this.#greeted = true;
+    const windowBytes = limits.streamClientBytes.value;
+    return JSON.stringify({ type: 'started', v: 1, session: this.#session, ...where, windowBytes });
+  }
+
+  close(ending: Ending): { frames: Outgoing[]; code: number; reason: string } {
+    if ('final' in ending) return { frames: [JSON.stringify(ending.final)], code: 1000, reason: '' };
+    const { refusal } = ending;
+    const { reason } = refusal;
+    const told = { type: 'refusal', reason, message: publicText(refusal), request: this.#request };
+    return { frames: [JSON.stringify(told)], code: refusals[reason].close, reason: `${reason} ${this.#request}` };
+  }
+}
+
+export const auricleStream: DialectFactory = () => ok(new AuricleStream());
+
+/** Members that are there: a patch must not take anything away. */
+const present = <T extends object>(patch: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
+  Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined)) as never;
+
+/** Where a message is wrong, in the client's own words: names of members only, never what they hold. */
+function ruleOf(error: z.ZodError): string {
+  const [issue] = error.issues;
+  const path = issue?.path.join('.') ?? '';
+  return path === '' ? 'its shape is unknown' : `"${path}" is not valid`;
+}

@@ -1,0 +1,281 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { publicText, type Refusal, refusals, refuse } from '../../shared/refusal.ts';
+import { ok, type Result } from '../../shared/result.ts';
+import { showModel, showWords } from '../../shared/speech/deepgram-answer.ts';
+import type { ClientStep, Ending, LiveDialect, Outgoing, SessionEvent } from '../stream/dialect.ts';
+import { Container } from './deepgram-container.ts';
+import { modelUuid } from './deepgram-model.ts';
+import { type LiveQuery, readLiveQuery } from './deepgram-query.ts';
+
+type Interim = Extract<SessionEvent, { type: 'interim' }>;
+type Segment = Extract<SessionEvent, { type: 'segment' }>;
+
+const controlMessage = z.looseObject({ type: z.string().max(100) });
+type Control = z.infer<typeof controlMessage>;
+
+/** What a running session can be told; the rest of it is in the address. */
+const configuration = z.object({
+  features: z
+    .object({
+      interim_results: z.boolean(),
+      endpointing: z.union([z.literal(false), z.int().min(0).max(10_000)]),
+      utterance_end_ms: z.int().min(500).max(10_000),
+    })
+    .partial()
+    .strict()
+    .optional(),
+});
+
+/** One channel of one: what several were is mixed down before it is heard. */
+const CHANNEL = [0, 1];
+
+const milli = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
+
+/** `GET /v1/listen` as a WebSocket: Deepgram's interface to live sound, version 1. */
+export function deepgramListen(url: URL): Result<LiveDialect> {
+  const query = readLiveQuery(url.searchParams);
+  return query.ok ? ok(new DeepgramListen(query.value)) : query;
+}
+
+class DeepgramListen implements LiveDialect {
+  readonly name = 'deepgram-listen';
+  readonly resumes = true;
+  readonly idleMs = limits.streamQuietMs.value;
+  #query: LiveQuery;
+  #request = '';
+  #created = 0;
+  readonly #container: Container | undefined;
+  readonly #hash = createHash('sha256');
+  #started = false;
+  #revision = '';
+  /** End of what was told as final, seconds. */
+  #told = 0;
+  #finalizes = 0;
+  #finalized = 0;
+  /** A result of the `Finalize` that waits for its answer was told. */
+  #flushed = false;
+
+  constructor(query: LiveQuery) {
+    this.#query = query;
+    this.#container = query.format ? undefined : new Container();
+  }
+
+  open({ request, now }: { request: string; now: number }): Outgoing[] {
+    this.#request = request;
+    this.#created = now;
+    return [];
+  }
+
+  /** The address says it all, unless the sound has to. */
+  begin(): readonly ClientStep[] {
+    return this.#start(this.#query.format);
+  }
+
+  hear(message: string | Uint8Array): readonly ClientStep[] {
+    if (typeof message !== 'string') return this.#listen(message);
+    let json: unknown;
+    try {
+      json = JSON.parse(message);
+    } catch {
+      return this.#complain(refuse('frame_invalid', { rule: 'it is not JSON' }));
+    }
+    const control = controlMessage.safeParse(json);
+    if (!control.success) return this.#complain(refuse('frame_invalid', { rule: 'it needs a "type"' }));
+    const { type } = control.data;
+    const act = Object.hasOwn(this.#acts, type) ? this.#acts[type] : undefined;
+    return act ? act(control.data) : this.#complain(refuse('event_unknown', { event: type }));
+  }
+
+  readonly #acts: Readonly<Record<string, (control: Control) => readonly ClientStep[]>> = {
+    KeepAlive: () => [{ type: 'alive' }],
+    Finalize: () => this.#finalize(),
+    CloseStream: () => [{ type: 'end' }],
+    Configure: (control) => this.#configure(control),
+  };
+
+  /** An empty message is no sound; clients of old ended a stream with it, but also send it by mistake. */
+  #listen(bytes: Uint8Array): readonly ClientStep[] {
+    if (bytes.length === 0) return [{ type: 'alive' }];
+    this.#hash.update(bytes);
+    if (!this.#container) return [{ type: 'audio', audio: bytes }];
+    const unpacked = this.#container.push(bytes);
+    if (!unpacked.ok) return [{ type: 'close', refusal: unpacked.refusal }];
+    if (!unpacked.value) return [{ type: 'alive' }];
+    const { format, audio } = unpacked.value;
+    return [...this.#start(format), audio.length > 0 ? { type: 'audio', audio } : { type: 'alive' }];
+  }
+
+  #start(format: LiveQuery['format']): ClientStep[] {
+    if (this.#started || !format) return [];
+    this.#started = true;
+    const { model, language, options } = this.#query;
+    return [{ type: 'start', request: { model, ...(language !== undefined && { language }), format, options } }];
+  }
+
+  #finalize(): readonly ClientStep[] {
+    if (!this.#started) return [{ type: 'reply', frames: [this.#nothing(true)] }];
+    const most = limits.streamAsks.value;
+    if (this.#finalizes - this.#finalized >= most) {
+      return this.#complain(refuse('frame_invalid', { rule: `${most} like it wait already` }));
+    }
+    this.#finalizes += 1;
+    this.#flushed = false;
+    return [{ type: 'finalize', id: this.#finalizes }];
+  }
+
+  #configure(control: Control): readonly ClientStep[] {
+    const wished = configuration.safeParse(control);
+    const features = wished.data?.features;
+    if (!features) {
+      const description = 'Only "features" with interim_results, endpointing and utterance_end_ms can change.';
+      const failure = { type: 'ConfigureFailure', request_id: this.#request, error_code: 'field_invalid', description };
+      return [{ type: 'reply', frames: [JSON.stringify(failure)] }];
+    }
+    const { options } = this.#query;
+    const changed = {
+      ...options,
+      ...(features.interim_results !== undefined && { interim: features.interim_results }),
+      ...(features.endpointing !== undefined && {
+        endpointingMs: features.endpointing === false ? (false as const) : Math.max(100, features.endpointing),
+      }),
+      ...(features.utterance_end_ms !== undefined && { utteranceEndMs: features.utterance_end_ms }),
+    };
+    this.#query = { ...this.#query, options: changed };
+    const success = JSON.stringify({ type: 'ConfigureSuccess', request_id: this.#request, features });
+    const reply = { type: 'reply', frames: [success] } as const;
+    return this.#started ? [{ type: 'options', options: changed }, reply] : [reply];
+  }
+
+  say(event: SessionEvent): readonly Outgoing[] {
+    const told = this.#tell(event);
+    return told ? [typeof told === 'string' ? told : JSON.stringify(told)] : [];
+  }
+
+  #tell(event: SessionEvent): string | object | undefined {
+    switch (event.type) {
+      case 'ready':
+        this.#revision = event.revision;
+        return undefined;
+      case 'speech_started':
+        if (!this.#query.vadEvents) return undefined;
+        return { type: 'SpeechStarted', channel: CHANNEL, timestamp: milli(event.at) };
+      case 'interim':
+        return event.text === '' || !this.#query.options.interim ? undefined : this.#result(event, false, false);
+      case 'segment':
+        this.#told = Math.max(this.#told, event.end);
+        this.#flushed ||= event.ending === 'finalize';
+        return this.#result(event, event.ending === 'endpoint' || event.ending === 'finalize', true);
+      case 'utterance_end':
+        return { type: 'UtteranceEnd', channel: CHANNEL, last_word_end: milli(event.lastWordEnd) };
+      case 'finalized':
+        // 0 was asked on a connection before.
+        this.#finalized = Math.min(Math.max(this.#finalized, event.id), this.#finalizes);
+        // Nothing was being said: who waits for the answer gets it all the same.
+        return this.#flushed ? undefined : this.#nothing(true);
+      case 'gap':
+        return { type: 'AuricleGap', channel: CHANNEL, start: milli(event.at), duration: milli(event.seconds) };
+      case 'overflow':
+        return { type: 'AuricleOverflow', bytes: event.bytes, duration: milli(event.seconds) };
+      case 'resumed':
+        this.#told = event.time;
+        return { type: 'AuricleResumed', start: milli(event.time) };
+      default:
+        return undefined;
+    }
+  }
+
+  #result(event: Interim | Segment, speechFinal: boolean, isFinal: boolean): object {
+    return {
+      type: 'Results',
+      channel_index: CHANNEL,
+      duration: milli(event.end - event.start),
+      start: milli(event.start),
+      is_final: isFinal,
+      speech_final: speechFinal,
+      channel: {
+        alternatives: [{ transcript: event.text, confidence: event.confidence, words: showWords(event.words) }],
+      },
+      metadata: this.#metadata(),
+      from_finalize: event.type === 'segment' && event.ending === 'finalize',
+    };
+  }
+
+  #nothing(fromFinalize: boolean): string {
+    return JSON.stringify({
+      type: 'Results',
+      channel_index: CHANNEL,
+      duration: 0,
+      start: milli(this.#told),
+      is_final: true,
+      speech_final: false,
+      channel: { alternatives: [{ transcript: '', confidence: 0, words: [] }] },
+      metadata: this.#metadata(),
+      from_finalize: fromFinalize,
+    });
+  }
+
+  #metadata() {
+    const { model } = this.#query;
+    return {
+      request_id: this.#request,
+      model_info: showModel(model, this.#revision),
+      model_uuid: modelUuid(model, this.#revision),
+    };
+  }
+
+  close(end: Ending): { frames: readonly Outgoing[]; code: number; reason: string } {
+    if ('refusal' in end) {
+      const { refusal } = end;
+      // Who comes back in the middle of a file, without its header, would be refused again and again.
+      const headless = !this.#started && this.#container !== undefined && refusal.reason.startsWith('audio_');
+      const last = headless ? { code: 1000, reason: refusal.reason } : closing(refusal);
+      return { frames: [this.#error(refusal)], ...last };
+    }
+    const { model } = this.#query;
+    const uuid = modelUuid(model, this.#revision);
+    const metadata = {
+      type: 'Metadata',
+      transaction_key: 'deprecated',
+      request_id: this.#request,
+      sha256: this.#hash.digest('hex'),
+      created: new Date(this.#created).toISOString(),
+      duration: milli(end.final.durationSeconds),
+      channels: 1,
+      models: [uuid],
+      model_info: { [uuid]: showModel(model, this.#revision) },
+    };
+    return { frames: [JSON.stringify(metadata)], code: 1000, reason: '' };
+  }
+
+  #complain(refusal: Refusal): ClientStep[] {
+    return [{ type: 'reply', frames: [this.#error(refusal)] }];
+  }
+
+  #error(refusal: Refusal): string {
+    const text = publicText(refusal);
+    const { reason } = refusal;
+    return JSON.stringify({
+      type: 'Error',
+      code: reason,
+      description: text,
+      message: text,
+      variant: reason,
+      request_id: this.#request,
+    });
+  }
+}
+
+/**
+ * Deepgram's own codes where it has one. Its clients come back after every other close than 1000, so what would be
+ * refused again is closed as done, after the error has been told.
+ */
+function closing({ reason }: Refusal): { code: number; reason: string } {
+  if (reason === 'stream_idle') return { code: 1011, reason: 'NET-0001 no audio or text message within the timeout' };
+  if (reason.startsWith('audio_')) return { code: 1008, reason: `DATA-0000 ${reason}` };
+  // The next session goes on where this one had to end.
+  if (reason === 'stream_too_long' || reason === 'reader_slow') return { code: 1011, reason: `NET-0000 ${reason}` };
+  if (refusals[reason].retry === 'never') return { code: 1000, reason };
+  return { code: 1011, reason: `NET-0000 ${reason}` };
+}

@@ -1,0 +1,189 @@
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { RecordingWishes } from '../../shared/speech/deepgram-answer.ts';
+import { transcriptionFields } from '../../shared/speech/openai-form.ts';
+import type { WavFormat } from '../../shared/speech/wav.ts';
+import { type Encoding, encodings, type StreamFormat } from '../../shared/stream/format.ts';
+import type { StreamOptions } from '../../shared/stream/link.ts';
+
+/** What both ways to `/v1/listen` understand of their query. */
+export interface ListenQuery {
+  readonly model: string;
+  /** BCP 47 tag; absent when left open (`multi`, `auto`, `detect_language`). */
+  readonly language: string | undefined;
+}
+
+export interface LiveQuery extends ListenQuery {
+  /** Absent: the first bytes of the sound say it. */
+  readonly format: StreamFormat | undefined;
+  readonly options: StreamOptions;
+  /** Send `SpeechStarted`. */
+  readonly vadEvents: boolean;
+}
+
+export interface RecordingQuery extends ListenQuery, RecordingWishes {
+  /** The body is samples and nothing else. */
+  readonly samples: WavFormat | undefined;
+}
+
+/**
+ * What changes what a transcript says or leaves out, and nothing here does it. A wish of that kind is refused: who asks
+ * for redaction must not get a transcript that looks as if it had been redacted.
+ */
+const undone: Readonly<Record<string, string>> = {
+  redact: 'is not available: nothing is redacted here',
+  diarize: 'is not available: speakers are not told apart',
+  diarize_model: 'is not available: speakers are not told apart',
+  diarize_version: 'is not available: speakers are not told apart',
+  profanity_filter: 'is not available: words are transcribed as they are said',
+  replace: 'is not available: words are transcribed as they are said',
+  search: 'is not available: look in the transcript',
+  detect_entities: 'is not available',
+  summarize: 'is not available',
+  topics: 'is not available',
+  intents: 'is not available',
+  sentiment: 'is not available',
+  callback: 'is not available: the answer comes on this connection',
+};
+
+/*
+ * Accepted without effect, since the transcript is what it would have been: `punctuate`, `smart_format`, `numerals`,
+ * `measurements`, `dictation`, `filler_words`, `no_delay` (form), `keyterm`, `keywords` (hints), `version`,
+ * `mip_opt_out` (nothing is kept), `callback_method`, and whatever is not known.
+ */
+
+/** Milliseconds of silence when the client names none, or says only that there is to be an end. */
+const ENDPOINTING_MS = 300;
+/** The hosted service ends results after as little as 10 ms; here an end is the end of an utterance, and cuts words. */
+const ENDPOINTING_LEAST_MS = 100;
+
+const isOff = (value: string) => value === '' || value.toLowerCase() === 'false';
+
+const invalid = (field: string, rule: string): Result<never> => no(refuse('field_invalid', { field, rule }));
+
+function readShared(query: URLSearchParams): Result<ListenQuery> {
+  for (const [field, rule] of Object.entries(undone)) {
+    if (query.getAll(field).some((value) => !isOff(value))) return invalid(field, rule);
+  }
+  const model = query.get('model');
+  if (!model) return no(refuse('field_missing', { field: 'model' }));
+  const named = transcriptionFields.shape.model.safeParse(model);
+  if (!named.success) return invalid('model', named.error.issues[0]?.message ?? 'is not understood');
+  const tag = query.get('language') ?? '';
+  const detects = query.getAll('detect_language').some((value) => !isOff(value));
+  if (tag === '' || tag === 'multi' || tag === 'auto' || detects) return ok({ model, language: undefined });
+  const language = transcriptionFields.shape.language.safeParse(tag);
+  if (!language.success) return invalid('language', 'must be a BCP 47 tag such as "en", or "multi"');
+  return ok({ model, language: tag });
+}
+
+function readFlag(query: URLSearchParams, field: string): Result<boolean> {
+  const value = query.get(field)?.toLowerCase() ?? 'false';
+  if (value !== 'true' && value !== 'false' && value !== '') return invalid(field, 'must be "true" or "false"');
+  return ok(value === 'true');
+}
+
+function readInteger(query: URLSearchParams, field: string, least: number, most: number): Result<number | undefined> {
+  const value = query.get(field);
+  if (value === null || value === '') return ok(undefined);
+  const number = /^\d{1,9}$/.test(value) ? Number(value) : Number.NaN;
+  if (number >= least && number <= most) return ok(number);
+  return invalid(field, `must be an integer from ${least} to ${most}`);
+}
+
+/** Rates that need not be told: telephone companding has one, and Opus is decoded at one (RFC 7845 §5.1). */
+const impliedRates: Readonly<Partial<Record<Encoding, number>>> = {
+  mulaw: 8_000,
+  alaw: 8_000,
+  opus: 48_000,
+  'ogg-opus': 48_000,
+};
+
+function readFormat(query: URLSearchParams): Result<StreamFormat | undefined> {
+  const named = query.get('encoding') ?? '';
+  const rate = readInteger(query, 'sample_rate', limits.audioRateMin.value, limits.audioRateMax.value);
+  if (!rate.ok) return rate;
+  const channels = readInteger(query, 'channels', 1, limits.audioChannels.value);
+  if (!channels.ok) return channels;
+  const separate = readFlag(query, 'multichannel');
+  if (!separate.ok) return separate;
+  if (separate.value && channels.value !== 1) {
+    return invalid('multichannel', 'is not available: channels are mixed down to one');
+  }
+  if (named === '') return ok(undefined);
+  const encoding = encodings.find((one) => one === named);
+  if (!encoding) return invalid('encoding', `must be one of ${encodings.join(', ')}`);
+  const hertz = rate.value ?? impliedRates[encoding];
+  if (hertz === undefined) return no(refuse('field_missing', { field: 'sample_rate' }));
+  return ok({ encoding, rate: hertz, channels: channels.value === 2 ? 2 : 1 });
+}
+
+function readEndpointing(query: URLSearchParams): Result<number | false> {
+  const value = query.get('endpointing')?.toLowerCase() ?? '';
+  if (value === 'false') return ok(false);
+  if (value === '' || value === 'true') return ok(ENDPOINTING_MS);
+  const wish = readInteger(query, 'endpointing', 0, 10_000);
+  if (!wish.ok) return invalid('endpointing', 'must be "false" or an integer from 0 to 10000');
+  return ok(Math.max(ENDPOINTING_LEAST_MS, wish.value ?? ENDPOINTING_MS));
+}
+
+/** The query of a WebSocket. Refuses with `field_missing` or `field_invalid`. */
+export function readLiveQuery(query: URLSearchParams): Result<LiveQuery> {
+  const shared = readShared(query);
+  if (!shared.ok) return shared;
+  const format = readFormat(query);
+  if (!format.ok) return format;
+  const endpointing = readEndpointing(query);
+  if (!endpointing.ok) return endpointing;
+  const utteranceEnd = readInteger(query, 'utterance_end_ms', 500, 10_000);
+  if (!utteranceEnd.ok) return utteranceEnd;
+  const interim = readFlag(query, 'interim_results');
+  if (!interim.ok) return interim;
+  const vadEvents = readFlag(query, 'vad_events');
+  if (!vadEvents.ok) return vadEvents;
+  const options = {
+    interim: interim.value,
+    endpointingMs: endpointing.value,
+    ...(utteranceEnd.value !== undefined && { utteranceEndMs: utteranceEnd.value }),
+  };
+  return ok({ ...shared.value, format: format.value, options, vadEvents: vadEvents.value });
+}
+
+/** Recordings are files, or samples that a header makes one of. */
+function readSamples(format: StreamFormat | undefined): Result<WavFormat | undefined> {
+  if (!format) return ok(undefined);
+  const { encoding, rate, channels } = format;
+  if (encoding === 'linear16') return ok({ rate, channels, bits: 16, float: false });
+  if (encoding === 'linear32') return ok({ rate, channels, bits: 32, float: true });
+  // Ogg Opus is a file that says itself what it is.
+  if (encoding === 'ogg-opus') return ok(undefined);
+  return invalid('encoding', 'must be linear16 or linear32, or the recording a WAV, FLAC, MP3 or Ogg Opus file');
+}
+
+/** The query of a recording. Refuses with `field_missing` or `field_invalid`. */
+export function readRecordingQuery(query: URLSearchParams): Result<RecordingQuery> {
+  const shared = readShared(query);
+  if (!shared.ok) return shared;
+  const format = readFormat(query);
+  if (!format.ok) return format;
+  const samples = readSamples(format.value);
+  if (!samples.ok) return samples;
+  const utterances = readFlag(query, 'utterances');
+  if (!utterances.ok) return utterances;
+  const paragraphs = readFlag(query, 'paragraphs');
+  if (!paragraphs.ok) return paragraphs;
+  const split = Number(query.get('utt_split') || 0.8);
+  if (!(split > 0 && split <= 60)) return invalid('utt_split', 'must be a number of seconds, at most 60');
+  const extra = query.getAll('extra').map((pair) => pair.split(/:(.*)/s).slice(0, 2) as [string, string]);
+  return ok({
+    ...shared.value,
+    samples: samples.value,
+    detectLanguage: query.getAll('detect_language').some((value) => !isOff(value)),
+    utterances: utterances.value,
+    utteranceSplit: split,
+    paragraphs: paragraphs.value,
+    tags: query.getAll('tag').slice(0, 16),
+    extra: Object.fromEntries(extra.slice(0, 16).map(([key, value = '']) => [key, value])),
+  });
+}

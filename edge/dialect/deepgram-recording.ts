@@ -1,0 +1,56 @@
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok } from '../../shared/result.ts';
+import { type RecordingFacts, type RecordingWishes, renderRecording } from '../../shared/speech/deepgram-answer.ts';
+import type { Segment } from '../../shared/speech/transcript.ts';
+import { modelUuid } from './deepgram-model.ts';
+import { refuseAsDeepgram } from './deepgram-refuse.ts';
+import type { Source } from './openai-audio.ts';
+
+/** What is known when all was heard. */
+export type Facts = Omit<RecordingFacts, 'sha256'> & { readonly sha256: () => string };
+
+/**
+ * Turns the neutral events of a transcription into Deepgram's answer to a recording: one body, when all is known.
+ * Whatever throws, the source hears of exactly one end.
+ */
+export async function answerRecording(source: Source, wishes: RecordingWishes, facts: Facts): Promise<Response> {
+  try {
+    return await answerEvents(source, wishes, facts);
+  } catch (error) {
+    return refuseAsDeepgram(await source.broke(error), facts.request);
+  }
+}
+
+async function answerEvents(source: Source, wishes: RecordingWishes, facts: Facts): Promise<Response> {
+  const refuseNow = async (refusal: Refusal) => {
+    await source.end(no(refusal));
+    return refuseAsDeepgram(refusal, facts.request);
+  };
+  let segments: Segment[] = [];
+  let words = 0;
+  for (;;) {
+    const event = await source.next();
+    if (!event.ok) return refuseNow(event.refusal);
+    const { value } = event;
+    if (value.type === 'ready') {
+      // Another agent starts over; what the lost one said was shown to nobody.
+      segments = [];
+      words = 0;
+    } else if (value.type === 'form') {
+      const checked = source.check(value.fields);
+      if (!checked.ok) return refuseNow(checked.refusal);
+    } else if (value.type === 'segment') {
+      segments.push(value);
+      words += value.words.length;
+      if (words > limits.transcriptWords.value) return refuseNow(refuse('engine_failed', undefined, 'too many words'));
+    } else if (value.type === 'final') {
+      const uuid = modelUuid(facts.model, value.revision);
+      const known = { ...facts, sha256: facts.sha256(), uuid };
+      const answer = renderRecording({ segments, final: value }, wishes, known);
+      const ended = await source.end(ok(value));
+      if (!ended.ok) return refuseAsDeepgram(ended.refusal, facts.request);
+      return Response.json(answer, { headers: { 'cache-control': 'no-store', 'dg-request-id': facts.request } });
+    }
+  }
+}

@@ -1,0 +1,168 @@
+import type { BodyPiece, CallEvent } from '../../shared/kserve/call.ts';
+import { limits } from '../../shared/limits.ts';
+import { publicText, type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { refuseWith } from '../refuse.ts';
+import type { Ends } from '../short/ends.ts';
+
+type Event = Exclude<CallEvent | BodyPiece, { type: 'refusal' }>;
+type Final = Extract<Event, { type: 'final' }>;
+type Head = Extract<Event, { type: 'answer' }>;
+
+/** Where the events come from and where the end is told. */
+export interface CallSource extends Ends {
+  next(): Promise<Result<Event>>;
+}
+
+/** Nothing on the way may pack it: Triton's clients unpack what they asked to be packed and nothing else. */
+const UNCHANGED = 'no-store, no-transform';
+
+/** A refusal as Triton's clients read it: `error` is a string, and nothing but 200 is a success. */
+export function refuseKserve(refusal: Refusal): Response {
+  const { status, headers } = refuseWith(refusal);
+  const body = new TextEncoder().encode(JSON.stringify({ error: publicText(refusal) }));
+  const own = new Headers(headers);
+  own.set('cache-control', UNCHANGED);
+  own.set('content-length', String(body.byteLength));
+  return new Response(body, { status, headers: own });
+}
+
+const errorFrame = (refusal: Refusal): string => `data: ${JSON.stringify({ error: publicText(refusal) })}\n\n`;
+
+/**
+ * Turns an agent's answer into the one the client reads. A small one is waited for whole, so that until its end every
+ * refusal is an ordinary error; a large one is passed on piece by piece, the last of them once the end is recorded.
+ * Whatever throws, the source hears of exactly one end.
+ */
+export async function answerCall(source: CallSource): Promise<Response> {
+  try {
+    return await answerEvents(source);
+  } catch (error) {
+    return refuseKserve(await source.broke(error));
+  }
+}
+
+const lost = (detail: string): Refusal => refuse('pool_lost', undefined, detail);
+
+async function answerEvents(source: CallSource): Promise<Response> {
+  let head: Head | undefined;
+  let pieces: Uint8Array[] = [];
+  let length = 0;
+  for (;;) {
+    const event = await source.next();
+    if (!event.ok) return refuseNow(source, event.refusal);
+    const { value } = event;
+    if (value.type === 'ready') {
+      // Another agent starts over; what the lost one said was shown to nobody.
+      [head, pieces, length] = [undefined, [], 0];
+    } else if (value.type === 'answer') {
+      head = value;
+    } else if (value.type === 'body') {
+      if (!head) return refuseNow(source, lost('a body without an answer'));
+      pieces.push(value.bytes);
+      length += value.bytes.byteLength;
+    } else if (value.type === 'final') {
+      return head ? answerWhole(source, head, pieces, value) : refuseNow(source, lost('an end without an answer'));
+    }
+    if (head && head.bytes === undefined) return streamFrames(source, head, pieces);
+    if (head && length > limits.callWholeBytes.value) return streamPieces(source, head, pieces);
+  }
+}
+
+async function refuseNow(source: CallSource, refusal: Refusal): Promise<Response> {
+  await source.end(no(refusal));
+  return refuseKserve(refusal);
+}
+
+async function answerWhole(source: CallSource, head: Head, pieces: readonly Uint8Array[], final: Final) {
+  const body = Buffer.concat(pieces);
+  if (body.length !== head.bytes) return refuseNow(source, lost('a body of another length than was said'));
+  const ended = await source.end(ok(final));
+  return ended.ok ? respond(head, body) : refuseKserve(ended.refusal);
+}
+
+/** Already packed, if the headers say so. */
+function respond(head: Head, body: BodyInit): Response {
+  const headers = { 'cache-control': UNCHANGED, ...head.headers };
+  return new Response(body, { headers, encodeBody: 'manual' });
+}
+
+/** What one turn of a stream has for the caller; `broken` breaks the connection off. */
+type Turn = { readonly bytes?: Uint8Array | undefined; readonly over?: boolean; readonly broken?: boolean };
+
+/** A body that is made when the caller has room for it. */
+function stream(
+  source: CallSource,
+  head: Head,
+  turn: () => Promise<Turn>,
+  onBug: (refusal: Refusal) => Turn,
+): Response {
+  source.deliver();
+  let gone = false;
+  const body = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { bytes, over, broken } = await turn().catch(async (error: unknown) =>
+          gone ? { over: true } : onBug(await source.broke(error)),
+        );
+        if (gone) return;
+        if (broken) return controller.error(new Error('cut off'));
+        if (bytes) controller.enqueue(bytes);
+        if (over) controller.close();
+      },
+      cancel: () => {
+        gone = true;
+        source.abandon();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return respond(head, body);
+}
+
+/** A large answer. Its status has left, so that a late failure can only be shown by breaking off. */
+function streamPieces(source: CallSource, head: Head, first: readonly Uint8Array[]): Response {
+  let held: Uint8Array = Buffer.concat(first);
+  let length = held.byteLength;
+  const turn = async (): Promise<Turn> => {
+    for (;;) {
+      const event = await source.next();
+      if (event.ok && event.value.type === 'body') {
+        const bytes = held;
+        held = event.value.bytes;
+        length += held.byteLength;
+        return { bytes };
+      }
+      if (event.ok && event.value.type === 'keepalive') continue;
+      const isEnd = event.ok && event.value.type === 'final' && length === head.bytes;
+      const outcome: Result<Final> = isEnd ? ok(event.value as Final) : event.ok ? no(lost('out of order')) : event;
+      const ended = await source.end(outcome);
+      return outcome.ok && ended.ok ? { bytes: held, over: true } : { broken: true };
+    }
+  };
+  return stream(source, head, turn, () => ({ broken: true }));
+}
+
+/** Server-sent events, each at once. Every ending but the caller's own has a frame that says so. */
+function streamFrames(source: CallSource, head: Head, first: readonly Uint8Array[]): Response {
+  const encoder = new TextEncoder();
+  const told = (text: string, over: boolean): Turn => ({ bytes: encoder.encode(text), over });
+  const waiting = [...first];
+  const turn = async (): Promise<Turn> => {
+    const bytes = waiting.shift();
+    if (bytes) return { bytes };
+    const event = await source.next();
+    if (!event.ok) {
+      await source.end(event);
+      return told(errorFrame(event.refusal), true);
+    }
+    const { value } = event;
+    if (value.type === 'body') return { bytes: value.bytes };
+    if (value.type === 'keepalive') return told(': keepalive\n\n', false);
+    const outcome: Result<Final> = value.type === 'final' ? ok(value) : no(lost('out of order'));
+    const ended = await source.end(outcome);
+    const refusal = [outcome, ended].find((one) => !one.ok);
+    return refusal && !refusal.ok ? told(errorFrame(refusal.refusal), true) : { over: true };
+  };
+  return stream(source, head, turn, (refusal) => told(errorFrame(refusal), true));
+}

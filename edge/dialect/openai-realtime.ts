@@ -1,0 +1,298 @@
+import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { errorObject } from '../../shared/speech/openai-stream.ts';
+import type { Final } from '../../shared/speech/transcript.ts';
+import { bytesPerSecond } from '../../shared/stream/format.ts';
+import type { ClientStep, Ending, LiveDialect, Outgoing, SessionEvent } from '../stream/dialect.ts';
+import { COMPLETED, Items, type Told } from './openai-realtime-items.ts';
+import {
+  changed,
+  defaultConfig,
+  formatOf,
+  isNvidia,
+  LOGPROBS,
+  optionsOf,
+  type SessionConfig,
+  type SessionFacts,
+  showBetaSession,
+  showSession,
+  updateConfig,
+} from './openai-realtime-session.ts';
+import { readBase64 } from './read-base64.ts';
+
+/** The configuration a client secret was made with, JSON with percent signs; set by the route, never by a client. */
+export const CONFIG_HEADER = 'auricle-realtime-config';
+
+const clientEvent = z.looseObject({ type: z.string().max(100), event_id: z.string().max(512).optional() });
+type ClientEvent = z.infer<typeof clientEvent>;
+
+/** How OpenAI ends a session that has become too long, which clients look for to open another one. */
+const expired = { code: 1001, reason: 'session_expired' } as const;
+
+/** With a piece of sound: what was said so far is to be transcribed now. */
+const forcesEnd = z.object({ force_eou: z.union([z.literal(true), z.literal('true')]) });
+
+/** Sound that a commit needs at least, as with the hosted service. */
+const COMMIT_MS = 100;
+
+/** `GET /v1/realtime`: a transcription session of OpenAI's, in its current shape or the retired one. */
+export function openaiRealtime(url: URL, headers: Headers): Result<LiveDialect> {
+  const config = readConfig(headers);
+  const { searchParams } = url;
+  const wish = { model: searchParams.get('model') || undefined, language: searchParams.get('language') || undefined };
+  const given = updateConfig(config, { audio: { input: { transcription: wish } } });
+  if (!given.ok) {
+    const field = String(given.refusal.params?.field ?? '').replace(/^.*\./, '');
+    return no({ ...given.refusal, params: { ...given.refusal.params, field } });
+  }
+  const intent = searchParams.get('intent');
+  if (intent !== null && intent !== 'transcription') {
+    return no(refuse('field_invalid', { field: 'intent', rule: 'must be "transcription"' }));
+  }
+  return ok(new OpenAiRealtime(given.value, asksForBeta(headers), intent === 'transcription'));
+}
+
+/** Tells a client that got no session why. */
+export const refusedRealtime: Pick<LiveDialect, 'close'> = {
+  close: (end) => new OpenAiRealtime(defaultConfig, false, true).close(end),
+};
+
+function readConfig(headers: Headers): SessionConfig {
+  const remembered = headers.get(CONFIG_HEADER);
+  if (remembered === null) return defaultConfig;
+  const kept = updateConfig(defaultConfig, JSON.parse(decodeURIComponent(remembered)));
+  return kept.ok ? kept.value : defaultConfig;
+}
+
+/** Browsers say it with a sub-protocol, of which the route makes this header. */
+const asksForBeta = (headers: Headers): boolean => /\brealtime=v1\b/.test(headers.get('openai-beta') ?? '');
+
+class OpenAiRealtime implements LiveDialect {
+  readonly name = 'openai-realtime';
+  /** Official clients cannot say which session they come back to. */
+  readonly resumes = false;
+  readonly idleMs = limits.realtimeIdleMs.value;
+  #config: SessionConfig;
+  #beta: boolean;
+  readonly #transcribes: boolean;
+  #facts: SessionFacts = { id: 'sess_none', expiresAt: 0 };
+  #items: Items;
+  #events = 0;
+  /** Ids of commits and clears. */
+  #asked = 0;
+  #started = false;
+  /** Bytes that were appended, and those of them that a commit or the end of a turn has taken. */
+  #appended = 0;
+  #committed = 0;
+  /** NVIDIA's client commits after every piece: then a commit says nothing. It wants words, and to hear which result is the last. */
+  #nvidia = false;
+  #transcript = '';
+
+  constructor(config: SessionConfig, beta: boolean, transcribes: boolean) {
+    this.#config = config;
+    this.#beta = beta;
+    this.#transcribes = transcribes;
+    this.#items = this.#makeItems('');
+  }
+
+  #makeItems(session: string): Items {
+    return new Items({
+      session,
+      beta: () => this.#beta,
+      turns: () => this.#config.turnDetection !== null,
+      logprobs: () => this.#config.include.includes(LOGPROBS),
+      words: () => this.#nvidia,
+    });
+  }
+
+  open({ id, expires }: { id: string; expires: number }): Outgoing[] {
+    const short = id.replace(/[^a-zA-Z0-9]/g, '').slice(-16);
+    this.#facts = { id: `sess_${short}`, expiresAt: Math.floor(expires / 1_000) };
+    this.#items = this.#makeItems(short);
+    const type = this.#beta && this.#transcribes ? 'transcription_session.created' : 'session.created';
+    return this.#frames([{ type, session: this.#show() }]);
+  }
+
+  hear(message: string | Uint8Array): readonly ClientStep[] {
+    if (typeof message !== 'string') {
+      return this.#complain(refuse('frame_invalid', { rule: 'messages are JSON text, audio is in their base64' }));
+    }
+    let json: unknown;
+    try {
+      json = JSON.parse(message);
+    } catch {
+      return this.#complain(refuse('frame_invalid', { rule: 'it is not JSON' }));
+    }
+    const event = clientEvent.safeParse(json);
+    if (!event.success)
+      return this.#complain(refuse('frame_invalid', { rule: 'it needs a "type", which is a string' }));
+    const { type, event_id } = event.data;
+    const act = Object.hasOwn(this.#acts, type) ? this.#acts[type] : undefined;
+    const steps = act ? act(event.data) : no(refuse('event_unknown', { event: type }));
+    return steps.ok ? steps.value : this.#complain(steps.refusal, event_id);
+  }
+
+  readonly #acts: Readonly<Record<string, (event: ClientEvent) => Result<readonly ClientStep[]>>> = {
+    'session.update': (event) => this.#update(event, 'session.updated'),
+    'transcription_session.update': (event) => {
+      this.#beta = true;
+      return this.#update(event, 'transcription_session.updated');
+    },
+    'input_audio_buffer.append': (event) => this.#append(event),
+    'input_audio_buffer.commit': () => this.#commit(),
+    'input_audio_buffer.clear': () => this.#clear(),
+    'input_audio_buffer.done': () => ok([{ type: 'end' }]),
+  };
+
+  #update({ session }: ClientEvent, answer: string): Result<readonly ClientStep[]> {
+    const updated = updateConfig(this.#config, session);
+    if (!updated.ok) return updated;
+    const fixed = this.#started ? changed(this.#config, updated.value) : undefined;
+    if (fixed) {
+      return no(refuse('field_invalid', { field: `session.${fixed}`, rule: 'cannot change once audio was sent' }));
+    }
+    this.#nvidia ||= isNvidia(session);
+    const before = optionsOf(this.#config);
+    this.#config = updated.value;
+    const options = optionsOf(this.#config);
+    const reply = this.#reply([{ type: answer, session: this.#show() }]);
+    const hasChanged = before.endpointingMs !== options.endpointingMs;
+    return ok(this.#started && hasChanged ? [{ type: 'options', options }, reply] : [reply]);
+  }
+
+  #append({ audio, runtime_config }: ClientEvent): Result<readonly ClientStep[]> {
+    const bytes = typeof audio === 'string' ? readBase64(audio) : undefined;
+    if (!bytes) return no(refuse('field_invalid', { field: 'audio', rule: 'must be base64' }));
+    if (bytes.length === 0) return ok([{ type: 'alive' }]);
+    const { model, language } = this.#config;
+    if (model === undefined) {
+      const field = this.#beta ? 'input_audio_transcription.model' : 'audio.input.transcription.model';
+      return no(refuse('field_missing', { field: `session.${field}` }));
+    }
+    const steps: ClientStep[] = [];
+    if (!this.#started) {
+      this.#started = true;
+      const request = {
+        model,
+        ...(language !== undefined && language !== 'auto' && { language }),
+        format: formatOf(this.#config),
+        options: optionsOf(this.#config),
+      };
+      steps.push({ type: 'start', request });
+    }
+    this.#appended += bytes.length;
+    steps.push({ type: 'audio', audio: bytes });
+    if (this.#nvidia && forcesEnd.safeParse(runtime_config).success) {
+      const crowded = this.#crowded();
+      if (crowded) return ok([...steps, ...this.#complain(crowded)]);
+      this.#asked += 1;
+      this.#items.commit(this.#asked, 0);
+      steps.push({ type: 'finalize', id: this.#asked });
+    }
+    return ok(steps);
+  }
+
+  #commit(): Result<readonly ClientStep[]> {
+    if (this.#nvidia) return ok([{ type: 'alive' }]);
+    const seconds = (this.#appended - this.#committed) / this.#rate();
+    if (seconds * 1_000 < COMMIT_MS) {
+      const heard = Math.floor(seconds * 1_000);
+      return no(refuse('input_audio_buffer_commit_empty', { least: COMMIT_MS, milliseconds: heard }));
+    }
+    const crowded = this.#crowded();
+    if (crowded) return no(crowded);
+    this.#committed = this.#appended;
+    this.#asked += 1;
+    const told = this.#items.commit(this.#asked, seconds);
+    return ok([{ type: 'finalize', id: this.#asked }, ...(told.length > 0 ? [this.#reply(told)] : [])]);
+  }
+
+  #crowded(): Refusal | undefined {
+    const most = limits.streamAsks.value;
+    return this.#items.waiting < most ? undefined : refuse('frame_invalid', { rule: `${most} like it wait already` });
+  }
+
+  #clear(): Result<readonly ClientStep[]> {
+    if (!this.#started) return ok([this.#reply([{ type: 'input_audio_buffer.cleared' }])]);
+    const crowded = this.#crowded();
+    if (crowded) return no(crowded);
+    this.#committed = this.#appended;
+    this.#asked += 1;
+    this.#items.clear(this.#asked);
+    return ok([{ type: 'clear', id: this.#asked }]);
+  }
+
+  say(event: SessionEvent): readonly Outgoing[] {
+    // The end of a turn commits what was said: the client cannot commit it a second time.
+    if (event.type === 'segment' && this.#config.turnDetection !== null) {
+      this.#committed = Math.max(this.#committed, Math.min(this.#appended, event.end * this.#rate()));
+    }
+    if (event.type === 'gap' || event.type === 'overflow') {
+      const { type, seconds } = event;
+      const at = event.type === 'gap' ? { audio_start_ms: Math.round(event.at * 1_000) } : { bytes: event.bytes };
+      return this.#frames([{ type: `auricle.${type}`, ...at, seconds }]);
+    }
+    if (event.type === 'segment' && this.#nvidia) this.#transcript = `${this.#transcript} ${event.text}`.trim();
+    return this.#frames(this.#items.say(event));
+  }
+
+  settle(time: number): readonly Outgoing[] {
+    return this.#frames(this.#items.settle(time));
+  }
+
+  close(end: Ending): { frames: readonly Outgoing[]; code: number; reason: string } {
+    if ('final' in end) {
+      const told = this.#items.finish();
+      return { frames: this.#frames(this.#nvidia ? [...told, this.#last(end.final)] : told), code: 1000, reason: '' };
+    }
+    const { refusal } = end;
+    const { reason } = refusal;
+    const error = { ...errorObject(refusal).error, type: 'transcription_error' };
+    const frames = this.#frames([...this.#items.fail(error), this.#error(refusal)]);
+    return reason === 'stream_too_long' ? { frames, ...expired } : { frames, code: refusals[reason].close, reason };
+  }
+
+  /** Bytes of one second; what clients did not get through counts in time as it does in bytes. */
+  #rate(): number {
+    return bytesPerSecond(formatOf(this.#config)) ?? 1;
+  }
+
+  /** All that was said, for a client that waits for the last result. */
+  #last({ durationSeconds }: Final): Told {
+    const usage = { type: 'duration', seconds: durationSeconds };
+    const body = {
+      item_id: `item_${this.#facts.id.slice(5)}_all`,
+      content_index: 0,
+      transcript: this.#transcript,
+      usage,
+    };
+    return { type: COMPLETED, ...body, is_last_result: true };
+  }
+
+  #show() {
+    return this.#beta ? showBetaSession(this.#config, this.#facts) : showSession(this.#config, this.#facts);
+  }
+
+  #error(refusal: Refusal, eventId?: string): Told {
+    const { error } = errorObject(refusal);
+    const code = refusal.reason === 'stream_too_long' ? expired.reason : error.code;
+    return { type: 'error', error: { ...error, code, event_id: eventId ?? null } };
+  }
+
+  #complain(refusal: Refusal, eventId?: string): ClientStep[] {
+    return [this.#reply([this.#error(refusal, eventId)])];
+  }
+
+  #reply(told: readonly Told[]): ClientStep {
+    return { type: 'reply', frames: this.#frames(told) };
+  }
+
+  #frames(told: readonly Told[]): string[] {
+    return told.map(({ type, ...body }) => {
+      this.#events += 1;
+      return JSON.stringify({ type, event_id: `event_${this.#facts.id.slice(5)}_${this.#events}`, ...body });
+    });
+  }
+}

@@ -1,0 +1,151 @@
+import { type CallTask, type Encoding, encodings, readCallRecord } from '../../shared/kserve/call.ts';
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { type Claims, clampClass, type Scope } from '../../shared/tenant/claims.ts';
+import type { RequestContext } from '../context.ts';
+import { answerCall, refuseKserve } from '../dialect/kserve.ts';
+import { CallerBody } from '../short/body.ts';
+import { joinEnds } from '../short/ends.ts';
+import { Relay } from '../short/relay.ts';
+import { refusedWith, Session } from '../short/session.ts';
+import { admit, recordDenial } from '../tenant/admit.ts';
+import { type Framing, findSequence } from './find-sequence.ts';
+
+/** A question about a model that an agent answers. */
+export interface ModelCall {
+  readonly model: string;
+  readonly version: string | undefined;
+  readonly ask: CallTask;
+}
+
+interface Row {
+  /** Any of these will do. */
+  readonly scopes: readonly [Scope, ...Scope[]];
+  /** For the record. */
+  readonly action: string;
+}
+
+const describing: Row = { scopes: ['infer', 'models'], action: 'describe' };
+/** What an engine counts and how it is set up concerns all tenants. */
+const operating: Row = { scopes: ['operate'], action: 'describe' };
+const rows: Readonly<Record<CallTask, Row>> = {
+  infer: { scopes: ['infer'], action: 'infer' },
+  generate: { scopes: ['infer'], action: 'generate' },
+  generate_stream: { scopes: ['infer'], action: 'generate' },
+  metadata: describing,
+  config: operating,
+  stats: operating,
+};
+
+/** From the caller's request to the answer of a pool, or to the refusal of whatever failed. */
+export async function callModel(request: Request, question: ModelCall, context: RequestContext): Promise<Response> {
+  const { scopes, action } = rows[question.ask];
+  const claims = await admit(request, scopes, context);
+  if (!claims.ok) return refuseKserve(claims.refusal);
+  const denied = (refusal: Refusal) => {
+    recordDenial(claims.value, action, refusal, context);
+    return refuseKserve(refusal);
+  };
+  const framing = readFraming(request, claims.value);
+  if (!framing.ok) return denied(framing.refusal);
+
+  const body = new CallerBody(request.body, context.surroundings);
+  context.discardBody = () => body.discard();
+  const requestClass = clampClass(request.headers.get('x-auricle-class') ?? undefined, claims.value.priority);
+  const { model } = question;
+  const subject = { action, model, language: undefined, class: requestClass };
+  // The place comes before the body: whoever has none has no bytes held here.
+  const session = await Session.begin(claims.value, subject, context);
+  if (!session.ok) return denied(session.refusal);
+
+  const looking = look(question, framing.value, body, session.value);
+  // A caller that goes away meanwhile must not take the end of its request along.
+  context.waitUntil(looking);
+  const sequence = await looking;
+  if (!sequence.ok) return refuseKserve(sequence.refusal);
+  const relay = new Relay(session.value, body, errandOf(question, framing.value, sequence.value, request), context);
+  const ends = joinEnds(relay, session.value, body, context);
+  request.signal.addEventListener('abort', ends.abandon, { once: true });
+  if (request.signal.aborted) ends.abandon();
+  return answerCall({ ...ends, next: async () => relay.next() });
+}
+
+/** What can be refused before a byte of the body was read. */
+function readFraming({ headers }: Request, claims: Claims): Result<Framing> {
+  if (claims.sealing === 'client') return no(refuse('sealing_required'));
+  const packed = headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';
+  const encoding = encodings.find((one) => one === packed);
+  if (packed !== 'identity' && !encoding) {
+    const rule = `content-encoding '${packed.slice(0, 40)}' is not supported, gzip and deflate are`;
+    return no(refuse('tensors_unsupported', { rule }));
+  }
+  const limit = limits.callBodyBytes.value;
+  if (Number(headers.get('content-length') ?? 0) > limit) return no(refuse('tensors_too_large', { limit }));
+  const told = headers.get('x-auricle-sequence') ?? undefined;
+  if (told !== undefined && (told === '' || told.length > limits.callTextCharacters.value)) {
+    return no(refuse('field_invalid', { field: 'x-auricle-sequence', rule: 'must be the id of a sequence' }));
+  }
+  const headerLength = headers.get('inference-header-content-length')?.slice(0, 20);
+  return ok({ headerLength, encoding, told });
+}
+
+/** The sequence, of which only an inference can be a part. A refusal has ended the session. */
+async function look(
+  { ask }: ModelCall,
+  framing: Framing,
+  body: CallerBody,
+  session: Session,
+): Promise<Result<string | undefined>> {
+  const fail = (refusal: Refusal) => {
+    body.cancel();
+    return session.end({ ...refusedWith(refusal), bytes: body.received });
+  };
+  if (ask !== 'infer') return ok(undefined);
+  try {
+    const found = await findSequence(body, framing);
+    if (!found.ok) await fail(found.refusal);
+    return found;
+  } catch (error) {
+    await fail(refuse('internal'));
+    throw error;
+  }
+}
+
+function errandOf(
+  { model, version, ask }: ModelCall,
+  { headerLength, encoding }: Framing,
+  sequence: string | undefined,
+  request: Request,
+) {
+  const accept = accepted(readAccept(request));
+  const head = {
+    v: 1,
+    task: ask,
+    model,
+    ...(version !== undefined && { version }),
+    ...(headerLength !== undefined && { headerLength }),
+    ...(encoding && { encoding }),
+    ...(accept && { accept }),
+    ...(sequence !== undefined && { sequence }),
+  };
+  // Counters of one engine after another would jump: statistics come from one agent while it is there.
+  const sticky = ask === 'stats' ? 'statistics' : sequence;
+  const hints = { model, language: undefined };
+  return { task: 'infer', hints, head, sticky, read: readCallRecord } as const;
+}
+
+/** The platform sets the header to what itself takes, and tells the caller's own beside it. */
+function readAccept({ headers, cf }: Request): string {
+  return (cf ? cf.clientAcceptEncoding : headers.get('accept-encoding')) ?? '';
+}
+
+/** How the caller takes an answer: the first of its own list that we know. */
+function accepted(header: string): Encoding | undefined {
+  const wanted = header
+    .split(',')
+    .map((one) => one.trim().toLowerCase())
+    .filter((one) => !/;\s*q=0(\.0*)?$/.test(one))
+    .map((one) => one.split(';')[0]);
+  return encodings.find((one) => wanted.includes(one));
+}

@@ -1,0 +1,122 @@
+import { json, query, requestId, schema, success } from './parts.ts';
+import { errors, identified } from './refusals.ts';
+
+const always = [...identified, 'uploads_closed', 'uploads_unavailable'] as const;
+const allowance = ['allowance_requests', 'allowance_concurrent', 'allowance_seconds', 'audit_unavailable'] as const;
+const about = [...always, 'upload_unknown'] as const;
+const id = { name: 'name', in: 'path', required: true, description: 'Id of the upload', schema: { type: 'string' } };
+const text = { schema: { type: 'string' } };
+
+/** Files that are sent to storage and worked on in their turn. */
+export function uploadPaths() {
+  return {
+    '/v1/jobs/replay': {
+      post: {
+        operationId: 'replayJobs',
+        summary: 'Puts jobs that nobody could finish back into the queue',
+        parameters: [query('zone', 'Of which zone; by default of all.')],
+        responses: { ...success('How many, by zone', json('ReplayedJobs')), ...errors([...always, 'zone_unserved']) },
+      },
+    },
+    '/v1/uploads': {
+      get: {
+        operationId: 'listUploads',
+        summary: 'Uploads, newest first',
+        parameters: [query('after', 'Read on after this upload.'), query('limit', 'At most so many.')],
+        responses: { ...success('Uploads', json('UploadList')), ...errors([...always, 'field_invalid']) },
+      },
+      post: {
+        operationId: 'createUpload',
+        summary: 'An address that one file can be sent to, and the key to seal it to',
+        description: 'Sealed files are written as `shared/seal/PROTOCOL.md` §10 says.',
+        requestBody: { required: true, content: { 'application/json': schema('UploadRequest') } },
+        responses: {
+          '201': { description: 'The grant', headers: requestId, content: json('UploadGrant') },
+          ...errors([
+            ...always,
+            ...allowance,
+            'field_invalid',
+            'field_missing',
+            'json_invalid',
+            'body_too_large',
+            'client_slow',
+            'sealing_required',
+            'model_unknown',
+            'language_unknown',
+            'language_forbidden',
+            'residency_mismatch',
+            'uploads_waiting',
+            'upload_too_large',
+            'callback_invalid',
+          ]),
+        },
+      },
+    },
+    '/v1/uploads/{name}': {
+      get: {
+        operationId: 'getUpload',
+        summary: 'How far an upload is',
+        parameters: [id],
+        responses: { ...success('The upload', json('Upload')), ...errors(about) },
+      },
+      delete: {
+        operationId: 'deleteUpload',
+        summary: 'Cancels an upload; deletes what is left of one that is over',
+        parameters: [id],
+        responses: { ...success('The upload', json('Upload')), ...errors([...about, ...allowance]) },
+      },
+    },
+    '/v1/uploads/{name}/events': {
+      get: {
+        operationId: 'followUpload',
+        summary: 'The same as it changes',
+        parameters: [id],
+        responses: {
+          ...success('Events `change`, then `end`; their data is an upload', { 'text/event-stream': text }),
+          ...errors(about),
+        },
+      },
+    },
+    '/v1/uploads/{name}/rerun': {
+      post: {
+        operationId: 'rerunUpload',
+        summary: 'Does the work once more, while the audio is there',
+        parameters: [id],
+        responses: {
+          ...success('The upload', json('Upload')),
+          ...errors([...about, ...allowance, 'upload_status_wrong', 'upload_audio_gone']),
+        },
+      },
+    },
+    '/v1/uploads/{name}/transcript': {
+      get: {
+        operationId: 'readTranscript',
+        summary: 'The words of an upload that is done',
+        parameters: [id, query('format', '`json`, `text`, `srt` or `vtt`; by default the first.')],
+        responses: {
+          ...success('The transcript', {
+            ...json('VerboseTranscription'),
+            'text/plain': text,
+            'application/x-subrip': text,
+            'text/vtt': text,
+          }),
+          ...errors([
+            ...about,
+            ...allowance,
+            'field_invalid',
+            'language_forbidden',
+            'residency_mismatch',
+            'upload_status_wrong',
+            'transcript_gone',
+            'no_pool',
+            'pool_busy',
+            'pool_lost',
+            'seal_broken',
+            'engine_failed',
+            'deadline_passed',
+          ]),
+        },
+      },
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import { limits } from '../../shared/limits.ts';
+import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
+import { isReason, type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { createOpener, createSealer, type Opener, type Sealer } from '../../shared/seal/records.ts';
+import { late, type Surroundings, within } from '../clock.ts';
+import type { Settings } from '../settings.ts';
+import { forgetSeal, sealFor } from './setups.ts';
+import { signTicket, type TicketFacts } from './ticket.ts';
+
+/** What a call to an agent needs, whatever is said in it. */
+export interface Preparation {
+  /** Where the agent is, without a slash at the end. */
+  readonly endpoint: string;
+  readonly headers: Readonly<Record<'auricle-ticket' | 'auricle-enc', string>>;
+  readonly sealer: Sealer;
+  readonly opener: Opener;
+  /** A seal was set up for this call. */
+  readonly freshSeal: boolean;
+  readonly suite: number;
+}
+
+/** What an agent may say in plain HTTP; anything else it says means it is not our agent. */
+const plainRefusals: ReadonlySet<string> = new Set([
+  'ticket_invalid',
+  'ticket_replayed',
+  'misdirected',
+  'seal_broken',
+  'pool_busy',
+]);
+
+/** A ticket, and keys for both directions. Refuses with `attestation_invalid`, or with `pool_lost` over plain HTTP. */
+export async function prepareCall(
+  entry: RosterEntry,
+  facts: TicketFacts,
+  settings: Settings,
+  surroundings: Surroundings,
+): Promise<Result<Preparation>> {
+  const { endpoint } = entry.description;
+  if (settings.mode === 'production' && !endpoint.startsWith('https:')) {
+    return no(refuse('pool_lost', undefined, 'the endpoint is not HTTPS'));
+  }
+  const sealed = await sealFor(entry, settings, surroundings.now());
+  if (!sealed.ok) return sealed;
+  const { seal, fresh } = sealed.value;
+  const { setup } = seal;
+  const ticket = await signTicket(facts, seal, settings, surroundings.now());
+  const keys = await setup.keysFor(ticket);
+  const [sealer, opener] = await Promise.all([
+    createSealer(keys.request, setup.suite),
+    createOpener(keys.answer, setup.suite),
+  ]);
+  const headers = { 'auricle-ticket': ticket, 'auricle-enc': Buffer.from(setup.enc).toString('base64url') };
+  return ok({ endpoint: endpoint.replace(/\/$/, ''), headers, sealer, opener, freshSeal: fresh, suite: setup.suite });
+}
+
+/** The answer's head, or `pool_lost` when there is none in time. */
+export async function awaitAnswer(request: Promise<Response>, surroundings: Surroundings): Promise<Result<Response>> {
+  let response: Response | typeof late;
+  try {
+    response = await within(request, limits.answerStartMs.value, surroundings);
+  } catch {
+    return no(refuse('pool_lost', undefined, 'not reachable'));
+  }
+  return response === late ? no(refuse('pool_lost', undefined, 'no answer in time')) : ok(response);
+}
+
+/** Why the agent does not want the call. A seal it does not know is made anew for the next one. */
+export async function readPlainRefusal(response: Response, agent: string): Promise<Refusal> {
+  let said: unknown;
+  try {
+    said = await response.json();
+  } catch {
+    // Not JSON: some proxy answered in the agent's place.
+  }
+  const reason = typeof said === 'object' && said !== null && 'reason' in said ? said.reason : undefined;
+  if (reason === 'seal_broken' || reason === 'misdirected') forgetSeal(agent);
+  if (isReason(reason) && plainRefusals.has(reason)) return refuse(reason, undefined, `agent: ${response.status}`);
+  return refuse('pool_lost', undefined, `agent answered ${response.status}`);
+}

@@ -1,0 +1,54 @@
+import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Opener, Sealer } from '../../shared/seal/records.ts';
+import type { Surroundings } from '../clock.ts';
+import type { Settings } from '../settings.ts';
+import { awaitAnswer, prepareCall, readPlainRefusal } from './call.ts';
+import type { TicketFacts } from './ticket.ts';
+
+export interface StreamCall {
+  readonly entry: RosterEntry;
+  readonly facts: TicketFacts;
+}
+
+/** An open socket to an agent, and the keys of what goes over it. Nothing was said yet, and nobody listens. */
+export interface StreamCallAnswer {
+  readonly socket: RuntimeSocket;
+  readonly sealer: Sealer;
+  readonly opener: Opener;
+  readonly freshSeal: boolean;
+  readonly suite: number;
+}
+
+/**
+ * Opens a WebSocket to an agent for a live stream. Refuses with what the agent said, `attestation_invalid`, or
+ * `pool_lost`.
+ */
+export async function dialStream(
+  { entry, facts }: StreamCall,
+  settings: Settings,
+  surroundings: Surroundings,
+): Promise<Result<StreamCallAnswer>> {
+  const prepared = await prepareCall(entry, facts, settings, surroundings);
+  if (!prepared.ok) return prepared;
+  const { endpoint, headers, ...keys } = prepared.value;
+  const request = fetch(`${endpoint}/v1/stream`, { headers: { upgrade: 'websocket', ...headers }, redirect: 'manual' });
+  const answered = await awaitAnswer(request, surroundings);
+  if (!answered.ok) {
+    // An agent that answers too late must not wait for somebody who has gone elsewhere.
+    request.then(({ webSocket }) => hangUp(webSocket)).catch(() => {});
+    return answered;
+  }
+  const { value: response } = answered;
+  const { webSocket: socket } = response;
+  if (socket) return ok({ socket, ...keys });
+  const refusal = await readPlainRefusal(response, facts.agent);
+  return no(response.ok ? refuse('pool_lost', undefined, 'the agent did not upgrade') : refusal);
+}
+
+function hangUp(socket: RuntimeSocket | null | undefined): void {
+  if (!socket) return;
+  socket.accept();
+  socket.close(1000, 'too late');
+}

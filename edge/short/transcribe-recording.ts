@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { readTranscriptEvent } from '../../shared/speech/read-event.ts';
+import { wavHeader } from '../../shared/speech/wav-header.ts';
+import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
+import type { RequestContext } from '../context.ts';
+import { type RecordingQuery, readRecordingQuery } from '../dialect/deepgram-query.ts';
+import { answerRecording } from '../dialect/deepgram-recording.ts';
+import { refuseAsDeepgram } from '../dialect/deepgram-refuse.ts';
+import { admit, recordDenial } from '../tenant/admit.ts';
+import { readCallback, takeRecording } from '../upload/take-recording.ts';
+import { CallerBody } from './body.ts';
+import { Relay } from './relay.ts';
+import { Session } from './session.ts';
+import { checkAllowed, join, named, readLength } from './transcribe.ts';
+
+const ACTION = 'transcribe';
+
+/**
+ * `POST /v1/listen`, Deepgram's interface to recordings: the body is the file, everything else is in the address, so
+ * nothing of the body has to be looked through.
+ */
+export async function transcribeRecording(request: Request, context: RequestContext): Promise<Response> {
+  if (readCallback(new URL(request.url).searchParams) !== undefined) return takeRecording(request, context);
+  const claims = await admit(request, ACTION, context);
+  if (!claims.ok) return refuseAsDeepgram(claims.refusal, context.id);
+  const denied = (refusal: Refusal) => {
+    recordDenial(claims.value, ACTION, refusal, context);
+    return refuseAsDeepgram(refusal, context.id);
+  };
+  const query = readRequest(request, claims.value);
+  if (!query.ok) return denied(query.refusal);
+  const { model, language, samples } = query.value;
+  const hints = { model, language, class: request.headers.get('x-auricle-class') ?? undefined };
+  const allowed = checkAllowed(ok(hints), claims.value);
+  if (!allowed.ok) return denied(allowed.refusal);
+
+  const hash = createHash('sha256');
+  const header = samples ? wavHeader(samples) : new Uint8Array(0);
+  const body = new CallerBody(prepare(request.body, header, hash), context.surroundings);
+  context.discardBody = () => body.discard();
+  const requestClass = clampClass(hints.class, claims.value.priority);
+  const created = context.surroundings.now();
+  const session = await Session.begin(claims.value, { action: ACTION, ...named(hints), class: requestClass }, context);
+  if (!session.ok) return denied(session.refusal);
+
+  const told = { model, ...(language !== undefined && { language }) };
+  const contentType = (request.headers.get('content-type') ?? '').slice(0, limits.contentTypeCharacters.value);
+  const head = { v: 1, task: 'transcribe', dialect: 'deepgram-listen', contentType, ...told };
+  const errand = { task: 'transcribe', hints: { model, language }, head, read: readTranscriptEvent } as const;
+  const relay = new Relay(session.value, body, errand, context);
+  const source = join(relay, session.value, body, hints, context);
+  request.signal.addEventListener('abort', source.abandon, { once: true });
+  if (request.signal.aborted) source.abandon();
+  const newId = () => crypto.randomUUID();
+  const sha256 = () => hash.digest('hex');
+  return answerRecording(source, query.value, { request: context.id, created, model, newId, sha256 });
+}
+
+/** What can be refused before a byte of the body was read. */
+function readRequest(request: Request, { sealing }: Claims): Result<RecordingQuery> {
+  if (sealing === 'client') return no(refuse('sealing_required'));
+  const query = readRecordingQuery(new URL(request.url).searchParams);
+  if (!query.ok) return query;
+  // Whoever fetches what callers name can be made to fetch what only it can reach.
+  if (/^application\/json\b/i.test(request.headers.get('content-type') ?? '')) {
+    const rule = 'is not available: recordings are not fetched from addresses, send the file itself';
+    return no(refuse('field_invalid', { field: 'url', rule }));
+  }
+  const limit = limits.bodyBytes.value;
+  return (readLength(request.headers) ?? 0) > limit ? no(refuse('body_too_large', { limit })) : query;
+}
+
+/** The bytes behind the header, counted into the digest that the answer tells. */
+function prepare(
+  body: ReadableStream<Uint8Array> | null,
+  header: Uint8Array,
+  hash: ReturnType<typeof createHash>,
+): ReadableStream<Uint8Array> | null {
+  if (!body) return null;
+  const through = new TransformStream<Uint8Array, Uint8Array>({
+    start(controller) {
+      if (header.length > 0) controller.enqueue(header);
+    },
+    transform(chunk, controller) {
+      hash.update(chunk);
+      controller.enqueue(chunk);
+    },
+  });
+  return body.pipeThrough(through);
+}

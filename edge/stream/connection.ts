@@ -1,0 +1,168 @@
+import { limits } from '../../shared/limits.ts';
+import { refusals, refuse } from '../../shared/refusal.ts';
+import type { ClientStep, Ending, LiveDialect, Outgoing, SessionEvent } from './dialect.ts';
+import type { Handover } from './handover.ts';
+
+export interface Owner {
+  step(connection: Connection, step: ClientStep): void;
+  /** The client is away. `deliberate`: it closed the connection as somebody does who will not come back. */
+  dropped(connection: Connection, deliberate: boolean): void;
+  /** A bug, in the dialect or behind it. */
+  broke(connection: Connection, error: unknown): void;
+}
+
+/** Normal closure (RFC 6455 §7.4.1). */
+const NORMAL = 1000;
+
+/** One socket of a client, and the dialect spoken on it. */
+export class Connection {
+  readonly handover: Handover;
+  readonly dialect: LiveDialect;
+  readonly #socket: RuntimeSocket;
+  readonly #owner: Owner;
+  readonly #now: () => number;
+  #over = false;
+  /** Sizes of the messages that a client that counts has not said to have seen, and how many it has. */
+  readonly #unread: number[] = [];
+  #unreadBytes = 0;
+  #seen = 0;
+  #counts = false;
+  /** Bytes of replies beyond those of the audio that came: of clients that do not count, that much can be known. */
+  #replied = 0;
+  /** When the client was last heard, ms since 1970. */
+  heardAt: number;
+
+  constructor(socket: RuntimeSocket, dialect: LiveDialect, handover: Handover, owner: Owner, now: () => number) {
+    this.#socket = socket;
+    this.dialect = dialect;
+    this.handover = handover;
+    this.#owner = owner;
+    this.#now = now;
+    this.heardAt = now();
+  }
+
+  /** Begins to listen, and says the first frames. */
+  open(session: string, expires: number): void {
+    const socket = this.#socket;
+    socket.binaryType = 'arraybuffer';
+    socket.addEventListener('message', ({ data }) => this.#receive(data));
+    socket.addEventListener('close', ({ code }) => {
+      // The runtime does not answer a closing handshake by itself.
+      this.#shut(NORMAL, '');
+      this.#drop(code === NORMAL);
+    });
+    socket.addEventListener('error', () => this.#drop(false));
+    socket.accept();
+    const now = this.#now();
+    this.#guard(() => {
+      const { request } = this.handover;
+      this.#send(this.dialect.open({ id: session, request, now, expires }));
+      this.#take(this.dialect.begin?.(now) ?? []);
+    });
+  }
+
+  say(event: SessionEvent): void {
+    if (!this.#over) this.#guard(() => this.#send(this.dialect.say(event, this.#now())));
+  }
+
+  /** All before `time` was said. */
+  settle(time: number): void {
+    if (!this.#over) this.#guard(() => this.#send(this.dialect.settle?.(time, this.#now()) ?? []));
+  }
+
+  /** Says the last frames and closes. The owner hears no more of it. */
+  end(ending: Ending): void {
+    if (this.#over) return;
+    this.#over = true;
+    let last = { frames: [] as readonly Outgoing[], code: refusals.internal.close as number, reason: 'internal' };
+    try {
+      last = this.dialect.close(ending, this.#now());
+      this.#send(last.frames);
+    } catch (error) {
+      this.#owner.broke(this, error);
+    }
+    this.#shut(last.code, last.reason);
+  }
+
+  #receive(data: string | ArrayBuffer): void {
+    if (this.#over) return;
+    const now = this.#now();
+    this.heardAt = now;
+    this.#guard(() => {
+      const message = typeof data === 'string' ? data : new Uint8Array(data);
+      const most = limits.streamMessageBytes.value;
+      if (message.length > most) this.end({ refusal: refuse('message_too_large', { limit: most }) });
+      else this.#take(this.dialect.hear(message, now));
+    });
+  }
+
+  #take(steps: readonly ClientStep[]): void {
+    for (const step of steps) {
+      if (this.#over) return;
+      if (step.type === 'reply') this.#reply(step.frames);
+      else {
+        if (step.type === 'audio') this.#replied = Math.max(0, this.#replied - step.audio.length);
+        if (step.type === 'alive' && step.seen !== undefined) this.#see(step.seen);
+        this.#owner.step(this, step);
+      }
+    }
+  }
+
+  /** Whoever only asks, and perhaps reads nothing, could have the runtime keep any amount of answers. */
+  #reply(frames: readonly Outgoing[]): void {
+    for (const { length } of frames) this.#replied += length;
+    if (this.dialect.acknowledges || this.#replied <= limits.streamUnreadBytes.value) this.#send(frames);
+    else this.#owner.step(this, { type: 'close', refusal: refuse('reader_slow') });
+  }
+
+  #send(frames: readonly Outgoing[]): void {
+    try {
+      for (const frame of frames) this.#socket.send(frame);
+    } catch {
+      // The socket is closing; its own event tells.
+    }
+    if (this.dialect.acknowledges) for (const { length } of frames) this.#count(length);
+  }
+
+  /** The runtime keeps what a slow client does not read, and does not say how much: only the client can. */
+  #count(length: number): void {
+    this.#unread.push(length);
+    this.#unreadBytes += length;
+    if (this.#unreadBytes <= limits.streamUnreadBytes.value || this.#over) return;
+    if (this.#counts) this.#owner.step(this, { type: 'close', refusal: refuse('reader_slow') });
+    else this.#forget(this.#seen + 1);
+  }
+
+  #see(seen: number): void {
+    this.#counts = true;
+    this.#forget(seen);
+  }
+
+  #forget(seen: number): void {
+    for (; this.#seen < seen && this.#unread.length > 0; this.#seen++) {
+      this.#unreadBytes -= this.#unread.shift() ?? 0;
+    }
+  }
+
+  #guard(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.#owner.broke(this, error);
+    }
+  }
+
+  #drop(deliberate: boolean): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#owner.dropped(this, deliberate);
+  }
+
+  #shut(code: number, reason: string): void {
+    try {
+      this.#socket.close(code, reason);
+    } catch {
+      // It is closed already.
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import type { Refusal } from '../../shared/refusal.ts';
+import type { Result } from '../../shared/result.ts';
+import type { Final } from '../../shared/speech/transcript.ts';
+import type { StreamFormat } from '../../shared/stream/format.ts';
+import type { LinkEvent, StreamOptions } from '../../shared/stream/link.ts';
+
+/** What a client wants heard. */
+export interface LiveRequest {
+  readonly model?: string;
+  readonly language?: string;
+  readonly format: StreamFormat;
+  readonly options: StreamOptions;
+  /** Of a client that names its session itself; the route has used it to find the session, and it is not read again. */
+  readonly sessionId?: string;
+  /** A token of `edge/stream/resume-token.ts`: the client goes on with a session. */
+  readonly resume?: string;
+  /** With `resume`: index of the first segment the client does not have. */
+  readonly next?: number;
+}
+
+/** A message to the client. */
+export type Outgoing = string | Uint8Array;
+
+export type ClientStep =
+  /** Format and model are known: the session may dial now (Deepgram: at once, from the URL; OpenAI: at the first append). */
+  | { readonly type: 'start'; readonly request: LiveRequest }
+  /** One message or packet. Without `position` it follows what came before; with one it may repeat what is known. */
+  | { readonly type: 'audio'; readonly audio: Uint8Array; readonly position?: number }
+  | { readonly type: 'options'; readonly options: StreamOptions }
+  /** Everything said so far is to be transcribed now; `finalized` with the id answers. */
+  | { readonly type: 'finalize'; readonly id: number }
+  /** What was said since the last segment is to be forgotten; `cleared` with the id answers. */
+  | { readonly type: 'clear'; readonly id: number }
+  /** It is still there: keeps the session from being idle. `seen`: so many messages came to it on this connection. */
+  | { readonly type: 'alive'; readonly seen?: number }
+  /** Half-close: finish, say everything, then close. */
+  | { readonly type: 'end' }
+  | { readonly type: 'reply'; readonly frames: readonly Outgoing[] }
+  | { readonly type: 'close'; readonly refusal: Refusal };
+
+type Said = 'ready' | 'speech_started' | 'speech_ended' | 'interim' | 'segment' | 'utterance_end';
+
+/**
+ * What a session tells: events of the agent, each once and in order, whatever happened to the agent meanwhile, and the
+ * edge's own. Times are seconds from the first sample, gaps included.
+ */
+export type SessionEvent =
+  /** `ready` comes once for each connection; where it resumes, `resumed` comes first, at once. */
+  | Extract<LinkEvent, { type: Said | 'finalized' | 'cleared' }>
+  /** From `at` on so many seconds were never heard: the client was away, or too much came at once. */
+  | { readonly type: 'gap'; readonly at: number; readonly seconds: number }
+  /**
+   * So much audio was not taken, since too much was unsettled. `position`: where the session stands. Audio that came
+   * without a position is lost, and a `gap` follows; audio with one can be sent again from there.
+   */
+  | { readonly type: 'overflow'; readonly position: number; readonly bytes: number; readonly seconds: number }
+  /** Another agent goes on from the last checkpoint; nothing is missing. */
+  | { readonly type: 'moved'; readonly agent: string }
+  /** This connection goes on with a session: audio is expected from `position`, which is `time`. */
+  | { readonly type: 'resumed'; readonly position: number; readonly time: number }
+  /** Only with `acknowledges`: audio before `position` need not be kept any more by whoever has the token. */
+  | { readonly type: 'ack'; readonly position: number; readonly resume: string }
+  /** The session will end so many seconds from now, since it is as long as it may be. */
+  | { readonly type: 'ending'; readonly seconds: number };
+
+/**
+ * A pure translator between one connection of a client and its session. No I/O, no timers, no clock of its own. The
+ * session makes one for each connection: when a dropped client comes back there is a new one, which hears `resumed`
+ * after its `start`, and then the events that happened meanwhile; the old one is forgotten.
+ * What it throws is a bug: the client gets `internal` and the session ends.
+ */
+export interface LiveDialect {
+  readonly name: DialectName;
+  /** Whether a dropped client may come back to the session. */
+  readonly resumes: boolean;
+  /** After so many ms without a message the client is gone; `limits.streamIdleMs` unless told. */
+  readonly idleMs?: number;
+  /** Whether the client wants `ack`. */
+  readonly acknowledges?: boolean;
+  /** First frames, before anything is heard. `now`: ms since 1970; `expires`: when the session ends at the latest, as well. */
+  open(session: { id: string; request: string; now: number; expires: number }): readonly Outgoing[];
+  /** What follows from the address alone, asked for once, after `open`: `start`, where nothing else is needed. */
+  begin?(now: number): readonly ClientStep[];
+  /** A message of the client. Bad input is a reply in the dialect, and the session stays open, or `close`. */
+  hear(message: string | Uint8Array, now: number): readonly ClientStep[];
+  say(event: SessionEvent, now: number): readonly Outgoing[];
+  /** Nothing more will be said of what came before `time`, in seconds of the session. */
+  settle?(time: number, now: number): readonly Outgoing[];
+  /** The connection ends: last frames, close code, and a reason of at most 123 bytes. */
+  close(end: Ending, now: number): { frames: readonly Outgoing[]; code: number; reason: string };
+}
+
+/** A stream that ended as it should, or a refusal: also of a stream that is as long as it may be, after all was said. */
+export type Ending = { readonly final: Final } | { readonly refusal: Refusal };
+
+export type DialectName = 'openai-realtime' | 'deepgram-listen' | 'auricle-stream';
+
+/** From the address and headers of the upgrade, without credentials. A refusal is told in the dialect's own shape. */
+export type DialectFactory = (url: URL, headers: Headers) => Result<LiveDialect>;

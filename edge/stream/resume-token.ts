@@ -1,0 +1,74 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { streamFormat } from '../../shared/stream/format.ts';
+import { checkpoint } from '../../shared/stream/link.ts';
+import type { Settings } from '../settings.ts';
+
+/** All that is needed to go on with a session, by an edge that has never heard of it. */
+const resumable = z.object({
+  v: z.literal(1),
+  session: z.string(),
+  tenant: z.string(),
+  subject: z.string().optional(),
+  model: z.string(),
+  language: z.string().optional(),
+  format: streamFormat,
+  /** When the session began, and ends at the latest, ms since 1970. Going on with it makes it no longer. */
+  began: z.number(),
+  until: z.number(),
+  /** When the token was made, ms since 1970. */
+  sealed: z.number().optional(),
+  /** Absent at the beginning. */
+  checkpoint: checkpoint.optional(),
+});
+export type Resumable = z.infer<typeof resumable>;
+
+const NONCE = 12;
+const TAG = 16;
+
+const keys = new WeakMap<Settings, Buffer>();
+
+/**
+ * The key is derived from the one that signs tickets, which every isolate has: a token outlives the object that made it.
+ * A new ticket key makes tokens invalid; their clients begin a new session.
+ */
+function keyOf(settings: Settings): Buffer {
+  let key = keys.get(settings);
+  if (!key) {
+    const secret = Buffer.from(settings.ticketKey.d ?? '', 'base64url');
+    key = Buffer.from(hkdfSync('sha256', secret, 'auricle', 'stream resume token 1', 32));
+    keys.set(settings, key);
+  }
+  return key;
+}
+
+/** base64url of AES-256-GCM: the client can neither read nor change it. */
+export function sealResume(token: Resumable, settings: Settings): string {
+  const nonce = randomBytes(NONCE);
+  const cipher = createCipheriv('aes-256-gcm', keyOf(settings), nonce);
+  const sealed = Buffer.concat([cipher.update(JSON.stringify(token), 'utf8'), cipher.final()]);
+  return Buffer.concat([nonce, sealed, cipher.getAuthTag()]).toString('base64url');
+}
+
+/** Refuses with `resume_invalid` what was not made here, or is of the past. */
+export function openResume(text: string, settings: Settings, now: number): Result<Resumable> {
+  const invalid = (detail: string): Result<never> => no(refuse('resume_invalid', undefined, detail));
+  if (text.length > limits.streamTokenCharacters.value) return invalid('too long');
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.length < NONCE + TAG) return invalid('too short');
+  let json: unknown;
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', keyOf(settings), bytes.subarray(0, NONCE));
+    decipher.setAuthTag(bytes.subarray(-TAG));
+    const opened = Buffer.concat([decipher.update(bytes.subarray(NONCE, -TAG)), decipher.final()]);
+    json = JSON.parse(opened.toString('utf8'));
+  } catch {
+    return invalid('not made here');
+  }
+  const token = resumable.safeParse(json);
+  if (!token.success) return invalid('of another version');
+  return token.data.until > now ? ok(token.data) : invalid('expired');
+}

@@ -1,0 +1,229 @@
+import { DurableObject } from 'cloudflare:workers';
+import { limits } from '../../shared/limits.ts';
+import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { clampClass } from '../../shared/tenant/claims.ts';
+import { Recorder } from '../audit/record.ts';
+import { logBug } from '../bug.ts';
+import { realSurroundings, type Surroundings } from '../clock.ts';
+import type { RequestContext } from '../context.ts';
+import { refuseWith } from '../refuse.ts';
+import { type Bindings, readSettings } from '../settings.ts';
+import { Connection, type Owner } from './connection.ts';
+import type { ClientStep, LiveDialect, LiveRequest } from './dialect.ts';
+import { dialects } from './dialects.ts';
+import { refuseStream } from './enter.ts';
+import { readHandover } from './handover.ts';
+import { LiveSession } from './live-session.ts';
+import { openResume, type Resumable } from './resume-token.ts';
+
+/**
+ * The sessions of one name, nearly always one: their clients' sockets and those to agents, and the audio between them.
+ * Nothing is ever stored, and sockets do not hibernate: outgoing ones cannot. When the object is moved or its process
+ * ends, all of it is gone: clients with a token go on from their checkpoint, others begin anew.
+ */
+export class Stream extends DurableObject<Bindings> implements Owner {
+  readonly #surroundings: Surroundings = realSurroundings;
+  /** Connections whose client has not said what it wants have none. */
+  readonly #sessions = new Map<Connection, LiveSession | undefined>();
+  readonly #live = new Set<LiveSession>();
+  /** Sessions that ended here lately, by when they began, and seconds of audio that were booked of them. */
+  readonly #booked = new Map<number, number>();
+
+  /** An upgrade that the Worker has found to be allowed. */
+  async fetch(request: Request): Promise<Response> {
+    const handover = readHandover(request.headers);
+    const make = dialects[handover.dialect];
+    const dialect = make?.(new URL(request.url), request.headers);
+    if (!dialect?.ok) return refuseWith(dialect?.refusal ?? refuse('internal'));
+    if (!this.#hasRoom()) return this.#turnAway(dialect.value, handover.request);
+    const { 0: theirs, 1: ours } = new WebSocketPair();
+    const { now } = this.#surroundings;
+    const connection = new Connection(ours, dialect.value, handover, this, now);
+    this.#sessions.set(connection, undefined);
+    connection.open(this.#name, now() + this.#lengthMs(connection));
+    void this.#minds(connection);
+    return new Response(null, { status: 101, webSocket: theirs });
+  }
+
+  /** Room for one more. Whoever connected and has not said what it wants gives way: it may be gone. */
+  #hasRoom(): boolean {
+    const most = limits.streamSessions.value;
+    if (this.#live.size >= most) return false;
+    for (const [connection, session] of this.#sessions) {
+      if (this.#sessions.size < most) return true;
+      if (!session) this.#end(connection, refuse('edge_busy'));
+    }
+    return this.#sessions.size < most;
+  }
+
+  /** Told on the socket, as every refusal of a dialect is. */
+  #turnAway(dialect: LiveDialect, request: string): Response {
+    const now = this.#surroundings.now();
+    dialect.open({ id: this.#name, request, now, expires: now });
+    return refuseStream(refuse('edge_busy'), dialect, this.#makeContext(request));
+  }
+
+  step(connection: Connection, step: ClientStep): void {
+    const session = this.#sessions.get(connection);
+    if (session) session.step(step);
+    else if (step.type === 'start') this.#start(connection, step.request);
+    else if (step.type === 'close') this.#end(connection, step.refusal);
+    else if (step.type === 'end') this.#end(connection, refuse('frame_invalid', { rule: 'nothing was started' }));
+    else if (step.type !== 'alive') {
+      this.#end(connection, refuse('frame_invalid', { rule: 'the session has not started' }));
+    }
+  }
+
+  dropped(connection: Connection, deliberate: boolean): void {
+    const session = this.#sessions.get(connection);
+    this.#sessions.delete(connection);
+    session?.dropped(connection, deliberate);
+  }
+
+  broke(connection: Connection, error: unknown): void {
+    const session = this.#sessions.get(connection);
+    if (session) session.broke(error);
+    else {
+      logBug(connection.handover.request, error);
+      this.#end(connection, refuse('internal'));
+    }
+  }
+
+  get #name(): string {
+    return (this.ctx.id.name ?? '').split('/').slice(1).join('/');
+  }
+
+  #lengthMs({ handover }: Connection): number {
+    return Math.min(handover.claims.sessionSeconds, limits.streamSeconds.value) * 1_000;
+  }
+
+  #end(connection: Connection, refusal: ReturnType<typeof refuse>): void {
+    this.#sessions.delete(connection);
+    connection.end({ refusal });
+  }
+
+  /** A client that never says what it wants does not stay for ever. */
+  async #minds(connection: Connection): Promise<void> {
+    const idle = connection.dialect.idleMs ?? limits.streamIdleMs.value;
+    for (;;) {
+      await this.#surroundings.after(idle).rings;
+      if (!this.#sessions.has(connection) || this.#sessions.get(connection)) return;
+      if (this.#surroundings.now() - connection.heardAt < idle) continue;
+      return this.#end(connection, refuse('stream_idle', { limit: idle / 1_000 }));
+    }
+  }
+
+  #start(connection: Connection, request: LiveRequest): void {
+    const wanted = this.#read(connection, request);
+    if (!wanted.ok) {
+      this.#end(connection, wanted.refusal);
+      return;
+    }
+    const facts = wanted.value;
+    const known = this.#known(connection, request, facts);
+    if (known) {
+      for (const [before, session] of this.#sessions) if (session === known) this.#sessions.delete(before);
+      this.#sessions.set(connection, known);
+      known.resume(connection, request.resume !== undefined, request.next);
+      return;
+    }
+    const { claims, class: wish } = connection.handover;
+    const context = this.#makeContext(connection.handover.request);
+    const session: LiveSession = new LiveSession(
+      facts,
+      request.options,
+      { claims, class: clampClass(wish ?? 'realtime', claims.priority) },
+      context,
+      () => this.#forget(session),
+    );
+    this.#live.add(session);
+    this.#sessions.set(connection, session);
+    session.begin(connection, request.resume !== undefined, this.#bookedOf(facts));
+  }
+
+  /**
+   * Seconds of it that are in the record. Of a session that nobody here knows they are not, when its edge was lost under
+   * it; a token that is older than a session waits is of one that ended.
+   */
+  #bookedOf({ began, sealed = 0, checkpoint }: Resumable): number {
+    const lost = this.#surroundings.now() - sealed < limits.streamResumeMs.value;
+    return this.#booked.get(began) ?? (lost ? 0 : (checkpoint?.time ?? 0));
+  }
+
+  #noteBooked({ facts, booked }: LiveSession): void {
+    if (booked === undefined) return;
+    this.#booked.delete(facts.began);
+    this.#booked.set(facts.began, booked);
+    const [oldest] = this.#booked.keys();
+    if (oldest !== undefined && this.#booked.size > limits.streamSessions.value) this.#booked.delete(oldest);
+  }
+
+  #forget(session: LiveSession): void {
+    this.#noteBooked(session);
+    this.#live.delete(session);
+    for (const [connection, own] of this.#sessions) if (own === session) this.#sessions.delete(connection);
+  }
+
+  /** What the session is about, by its token or by what the client says now. */
+  #read({ handover }: Connection, request: LiveRequest): Result<Resumable> {
+    const { claims } = handover;
+    const now = this.#surroundings.now();
+    const { model, language } = request;
+    if (claims.sealing === 'client') return no(refuse('sealing_required'));
+    if (!isOpen(language) && !allowsLanguage(claims.languages, language)) {
+      return no(refuse('language_forbidden', { language }));
+    }
+    if (request.resume !== undefined) {
+      const token = openResume(request.resume, readSettings(this.env), now);
+      if (!token.ok) return token;
+      const { session, tenant, subject, format } = token.value;
+      const same = session === this.#name && tenant === claims.tenant && subject === claims.subject;
+      return same && sameFormat(format, request.format) ? token : no(refuse('resume_invalid'));
+    }
+    if (model === undefined || model === '') return no(refuse('field_missing', { field: 'model' }));
+    return ok({
+      v: 1,
+      session: this.#name,
+      tenant: claims.tenant,
+      ...(claims.subject !== undefined && { subject: claims.subject }),
+      model,
+      ...(language !== undefined && { language }),
+      format: request.format,
+      began: now,
+      until: now + Math.min(claims.sessionSeconds, limits.streamSeconds.value) * 1_000,
+    });
+  }
+
+  /** The session that the client goes on with, when it is here and can be gone on with. */
+  #known(connection: Connection, request: LiveRequest, facts: Resumable): LiveSession | undefined {
+    for (const session of this.#live) {
+      if (request.resume !== undefined) {
+        if (session.facts.began !== facts.began) continue;
+        if (session.canRetell(request.next)) return session;
+        // It cannot tell what the client lacks; from its token on all of it is heard again.
+        session.refuse(refuse('stream_replaced'));
+        this.#noteBooked(session);
+        continue;
+      }
+      const { dialect, handover } = connection;
+      if (!dialect.resumes || !handover.named || session.claims.subject !== handover.claims.subject) continue;
+      if (!sameFormat(session.facts.format, request.format) || session.facts.model !== facts.model) continue;
+      const silent = this.#surroundings.now() - session.heardAt;
+      if (silent >= limits.streamTakeoverMs.value) return session;
+    }
+    return undefined;
+  }
+
+  #makeContext(id: string): RequestContext {
+    const settings = readSettings(this.env);
+    const surroundings = this.#surroundings;
+    const waitUntil = (work: Promise<unknown>) => this.ctx.waitUntil(work);
+    const recorder = new Recorder(this.env.GATE, settings.zones, surroundings, waitUntil);
+    return { id, env: this.env, settings, surroundings, recorder, waitUntil, discardBody: undefined };
+  }
+}
+
+const sameFormat = (one: LiveRequest['format'], other: LiveRequest['format']): boolean =>
+  one.encoding === other.encoding && one.rate === other.rate && one.channels === other.channels;

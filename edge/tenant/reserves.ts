@@ -1,0 +1,266 @@
+import type { AuditEvent } from '../../shared/audit/event.ts';
+import { limits } from '../../shared/limits.ts';
+import type { Work } from '../../shared/tenant/allowance.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
+import type { Amount, Grant, Report } from '../../shared/tenant/reserve.ts';
+import type { WrittenEvents } from '../audit/outbox.ts';
+
+/** What an isolate tells a gate of requests that began without asking it. */
+export interface ReportStep {
+  readonly kind: 'report';
+  readonly report: Report;
+  readonly allowance: Claims['allowance'];
+  /** Those that are too long to be written as text without a look. */
+  readonly events: readonly AuditEvent[];
+  readonly written: readonly Written[];
+}
+
+/** Events as text, with whoever is a subject in them: a quarter of what it costs to hand over objects. */
+export interface Written extends WrittenEvents {
+  readonly subjects: readonly string[];
+}
+
+/** What this isolate holds of one gate, and what it has not told it yet. */
+interface Own {
+  holder: string;
+  seq: number;
+  places: number;
+  starts: number;
+  /** Of audio, left today. */
+  seconds: number;
+  /** Until when it may be used, ms since 1970, by this isolate's clock: counted from when it was asked for. */
+  until: number;
+  /** Requests that have a place of it, and when that place is lost unless it is renewed; oldest first. */
+  readonly active: Map<string, number>;
+  /** Most that there were at once since the last report, those with single places included. */
+  peak: number;
+  single: number;
+  allowance: Claims['allowance'];
+  began: Map<string, Work>;
+  ended: string[];
+  spent: number;
+  audioSeconds: number;
+  events: AuditEvent[];
+  written: { count: number; json: string; readonly subjects: string[] }[];
+  /** Something waits to be told. */
+  news: boolean;
+  /** A report that is on its way, and since when. */
+  sent: { readonly step: ReportStep; readonly at: number } | undefined;
+  /** Since when somebody has been going to report. */
+  promised: number | undefined;
+  /** No use asking before: the tenant is too small, or too busy. */
+  askAgain: number;
+}
+
+/**
+ * Places of this isolate, by gate. Plain data, so that any request can go on where another stopped; what a request that
+ * was dropped in the middle held comes back as a lease does. Nothing here waits for anything.
+ */
+export class Reserves {
+  readonly #own = new Map<string, Own>();
+
+  /** Begins a request with a place that is held already. False: the gate has to be asked for one. */
+  enter(name: string, id: string, work: Work, allowance: Claims['allowance'], now: number): boolean {
+    const own = this.#get(name, allowance);
+    if (own.starts < 1 || own.active.size >= own.places || own.seconds <= 0 || now >= own.until) return false;
+    own.starts -= 1;
+    own.spent += 1;
+    own.active.set(id, now + limits.leaseMs.value);
+    own.peak = Math.max(own.peak, own.active.size + own.single);
+    own.began.set(id, work);
+    own.news = true;
+    return true;
+  }
+
+  /** A request that took a single place: it tells how many would be used. */
+  enterSingle(name: string, allowance: Claims['allowance']): void {
+    const own = this.#get(name, allowance);
+    own.single += 1;
+    own.peak = Math.max(own.peak, own.active.size + own.single);
+  }
+
+  leaveSingle(name: string, audioSeconds: number): void {
+    const own = this.#own.get(name);
+    if (!own) return;
+    own.single = Math.max(0, own.single - 1);
+    own.seconds -= audioSeconds;
+  }
+
+  /** The work goes on. */
+  renew(name: string, id: string, now: number): void {
+    const { active } = this.#own.get(name) ?? {};
+    if (active?.delete(id)) active.set(id, now + limits.leaseMs.value);
+  }
+
+  note(name: string, events: readonly AuditEvent[]): void {
+    const own = this.#own.get(name);
+    if (!own) return;
+    for (const event of events) write(own, event);
+    own.news = true;
+  }
+
+  /** A request that `enter` began has ended. */
+  leave(name: string, id: string, audioSeconds: number): void {
+    const own = this.#own.get(name);
+    if (!own) return;
+    own.active.delete(id);
+    // What began and ended between two reports was never a lease of the gate.
+    if (!own.began.delete(id)) own.ended.push(id);
+    own.audioSeconds += audioSeconds;
+    own.seconds -= audioSeconds;
+    own.news = true;
+  }
+
+  /** Whether the caller is the one who reports, after a while; nobody else will until it has. */
+  promise(name: string, now: number): boolean {
+    const own = this.#own.get(name);
+    if (!own?.news) return false;
+    // A promise of a request that was dropped is not kept.
+    if (own.promised !== undefined && now - own.promised < 2 * limits.auditWaitMs.value) return false;
+    own.promised = now;
+    return true;
+  }
+
+  /** Whether there is something to tell that is not on its way. */
+  hasNews(name: string): boolean {
+    return this.#own.get(name)?.news ?? false;
+  }
+
+  /** What there is to tell. `eager`: also when that is only the wish to hold something. One at a time. */
+  report(name: string, now: number, eager: boolean): ReportStep | undefined {
+    const own = this.#own.get(name);
+    if (!own || own.sent || !(own.news || (eager && now >= own.askAgain))) return undefined;
+    for (const [id, until] of own.active) {
+      if (until > now) break;
+      // Its request was dropped, and the gate has its place back.
+      own.active.delete(id);
+    }
+    const usable = now < own.until;
+    const wanted = 2 * own.peak;
+    const keep: Amount = {
+      places: Math.max(own.active.size, usable ? Math.min(own.places, wanted) : 0),
+      starts: usable ? own.starts : 0,
+    };
+    own.seq += 1;
+    const report: Report = {
+      holder: own.holder,
+      seq: own.seq,
+      keep,
+      want: {
+        places: Math.max(0, wanted - keep.places),
+        starts: Math.max(0, 4 * Math.max(wanted, own.spent) - keep.starts),
+      },
+      spent: own.spent,
+      began: [...own.began].map(([id, work]) => ({ id, ...work })),
+      ended: own.ended,
+      audioSeconds: own.audioSeconds,
+    };
+    const { allowance, events, written } = own;
+    const step: ReportStep = { kind: 'report', report, allowance, events, written };
+    const told = { began: new Map(), ended: [], spent: 0, audioSeconds: 0, events: [], written: [], news: false };
+    Object.assign(own, keep, told);
+    own.peak = own.active.size + own.single;
+    own.promised = undefined;
+    own.sent = { step, at: now };
+    return step;
+  }
+
+  /** What the gate said to a report. */
+  heard(name: string, { report: { holder, seq } }: ReportStep, grant: Grant, now: number): void {
+    const own = this.#own.get(name);
+    if (!own?.sent || own.holder !== holder || own.seq !== seq) return;
+    const { at } = own.sent;
+    own.sent = undefined;
+    if (!grant) {
+      this.#startOver(own);
+      return;
+    }
+    own.places = grant.places;
+    // Those that were used since the report was made are not told yet.
+    own.starts = Math.max(0, grant.starts - own.spent);
+    own.seconds = grant.seconds - own.audioSeconds;
+    own.until = at + limits.reserveMs.value;
+    if (grant.starts === 0) own.askAgain = now + limits.reserveMs.value;
+  }
+
+  /** A report was not answered; it is kept by whoever sent it. What it asked for may have been given: to nobody. */
+  lost(name: string, { report: { holder, seq } }: ReportStep): void {
+    const own = this.#own.get(name);
+    if (own?.sent && own.holder === holder && own.seq === seq) this.#startOver(own);
+  }
+
+  /** A report that nobody waits for any more, for the backlog: its request was dropped. */
+  takeStray(name: string, now: number): ReportStep | undefined {
+    const own = this.#own.get(name);
+    if (!own?.sent || now - own.sent.at < 2 * limits.auditWaitMs.value) return undefined;
+    const { step } = own.sent;
+    this.#startOver(own);
+    return step;
+  }
+
+  /** With another name: the gate takes back what it gave the old one. Requests that go on have leases of their own. */
+  #startOver(own: Own): void {
+    own.active.clear();
+    Object.assign(own, { holder: crypto.randomUUID(), seq: 0, places: 0, starts: 0, until: 0, sent: undefined });
+  }
+
+  #get(name: string, allowance: Claims['allowance']): Own {
+    const known = this.#own.get(name);
+    if (known) {
+      known.allowance = allowance;
+      return known;
+    }
+    if (this.#own.size >= limits.reserves.value) this.#forgetOne();
+    const own: Own = {
+      holder: crypto.randomUUID(),
+      seq: 0,
+      places: 0,
+      starts: 0,
+      seconds: 0,
+      until: 0,
+      active: new Map(),
+      peak: 0,
+      single: 0,
+      allowance,
+      began: new Map(),
+      ended: [],
+      spent: 0,
+      audioSeconds: 0,
+      events: [],
+      written: [],
+      news: false,
+      sent: undefined,
+      promised: undefined,
+      askAgain: 0,
+    };
+    this.#own.set(name, own);
+    return own;
+  }
+
+  /** The oldest of which nothing is under way; the gate takes its places back by itself. */
+  #forgetOne(): void {
+    for (const [name, { active, news, sent }] of this.#own) {
+      if (active.size > 0 || news || sent) continue;
+      this.#own.delete(name);
+      return;
+    }
+  }
+}
+
+function write(own: Own, event: AuditEvent): void {
+  const json = JSON.stringify(event);
+  // A character is at most three bytes.
+  if (json.length * 3 > limits.auditEventBytes.value) {
+    own.events.push(event);
+    return;
+  }
+  let last = own.written.at(-1);
+  if (!last || last.json.length > limits.auditRowCharacters.value) {
+    last = { count: 0, json: '', subjects: [] };
+    own.written.push(last);
+  }
+  last.json += last.count === 0 ? json : `,${json}`;
+  last.count += 1;
+  const { subject } = 'subject' in event ? event : {};
+  if (subject !== undefined && !last.subjects.includes(subject)) last.subjects.push(subject);
+}

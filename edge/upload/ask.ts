@@ -1,0 +1,87 @@
+import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts';
+import { type NewUpload, transcriptFormats } from '../../shared/upload/contract.ts';
+import { zoneName } from '../../shared/upload/job.ts';
+
+const format = z.enum(transcriptFormats);
+
+/** Body of `POST /v1/uploads`. */
+export const uploadBody = z.strictObject({
+  model: z.string().min(1).max(128),
+  language: z.string().min(1).max(64).optional().describe('BCP 47 tag of what is spoken'),
+  filename: z.string().max(limits.filenameCharacters.value).optional(),
+  content_type: z.string().max(128).optional(),
+  bytes: z
+    .number()
+    .int()
+    .min(1)
+    .max(limits.uploadBytes.value)
+    .optional()
+    .describe('Size of the file as it will be sent; checked when it has arrived'),
+  sealed: z.boolean().default(true).describe('false: the file is sent as it is, where the token allows that'),
+  formats: z.array(format).min(1).max(transcriptFormats.length).default(['json']),
+  callback: z
+    .url({ protocol: /^https?$/ })
+    .max(limits.callbackCharacters.value)
+    .optional()
+    .describe('Told of the end, signed as standard-webhooks say'),
+  priority: z.enum(classes).default('batch'),
+  zone: zoneName.optional().describe('Where the audio lies and is worked on; one that the token allows'),
+  keep_days: z
+    .number()
+    .int()
+    .min(0)
+    .max(limits.uploadKeepDays.value)
+    .default(0)
+    .describe('Days the audio stays after the end; the token may allow fewer'),
+});
+export type UploadBody = z.infer<typeof uploadBody>;
+
+/** The body of a request, if the token allows what it asks for. Whether the model exists is asked elsewhere. */
+export function readUploadBody(json: unknown, claims: Claims): Result<UploadBody> {
+  const parsed = uploadBody.safeParse(json);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    const path = issue?.path.join('.') || (issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : 'body');
+    const missing = issue?.code === 'invalid_type' && !Object.hasOwn(Object(json), path);
+    if (missing) return no(refuse('field_missing', { field: path }));
+    const rule =
+      issue?.code === 'unrecognized_keys' ? 'is not known' : (issue?.message ?? 'is not valid').toLowerCase();
+    return no(refuse('field_invalid', { field: path, rule }));
+  }
+  const { sealed, keep_days: keepDays, language } = parsed.data;
+  if (!isOpen(language) && !allowsLanguage(claims.languages, language)) {
+    return no(refuse('language_forbidden', { language }));
+  }
+  if (!sealed && (claims.uploads === 'sealed' || claims.sealing === 'client')) return no(refuse('sealing_required'));
+  if (keepDays > claims.keepDays) {
+    return no(refuse('field_invalid', { field: 'keep_days', rule: `at most ${claims.keepDays} are allowed` }));
+  }
+  return ok(parsed.data);
+}
+
+/** What the back office is asked to make. */
+export function newUploadOf(body: UploadBody, claims: Claims, id: string, zone: string): NewUpload {
+  const { model, language, filename, content_type: contentType, bytes, sealed, formats, callback } = body;
+  const { tenant, subject } = claims;
+  return {
+    id,
+    tenant,
+    ...(subject !== undefined && { subject }),
+    class: clampClass(body.priority, claims.priority),
+    model,
+    ...(!isOpen(language) && { language }),
+    ...(filename !== undefined && { filename }),
+    ...(contentType !== undefined && { contentType }),
+    ...(bytes !== undefined && { bytes }),
+    sealed,
+    formats: [...new Set(formats)],
+    ...(callback !== undefined && { callback }),
+    zone,
+    keepDays: body.keep_days,
+  };
+}

@@ -1,0 +1,82 @@
+import { eventId } from '../../shared/audit/event-id.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
+import { type NewUpload, type UploadGrant, uploadGrant } from '../../shared/upload/contract.ts';
+import type { RequestContext } from '../context.ts';
+import { readJson } from '../json-body.ts';
+import { refuseWith } from '../refuse.ts';
+import { refusedWith, Session } from '../short/session.ts';
+import { admit, recordDenial } from '../tenant/admit.ts';
+import { newUploadOf, readUploadBody, type UploadBody } from './ask.ts';
+import { askBackOffice } from './back-office.ts';
+import { placeUpload } from './place.ts';
+import { tellGrant } from './tell.ts';
+
+export const ACTION = 'upload';
+export const SCOPE = 'uploads';
+
+/** `POST /v1/uploads`: an address that one file can be sent to, and the key to seal it to. */
+export async function createUpload(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, SCOPE, context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const denied = (refusal: Refusal) => {
+    recordDenial(claims.value, ACTION, refusal, context);
+    return refuseWith(refusal);
+  };
+  const json = await readJson(request, context);
+  const body = json.ok ? readUploadBody(json.value, claims.value) : json;
+  if (!body.ok) return denied(body.refusal);
+  const granted = await grantUpload(body.value, claims.value, context);
+  if (!granted.ok) return refuseWith(granted.refusal);
+  const { grant, asked } = granted.value;
+  await granted.value.session.end({ status: 201, bytes: 0 });
+  const { origin } = new URL(request.url);
+  const { zone, sealed } = asked;
+  const answer = tellGrant(grant, { tenant: claims.value.tenant, zone, sealed, origin });
+  return Response.json(answer, {
+    status: 201,
+    headers: { 'cache-control': 'no-store', location: answer.status_url },
+  });
+}
+
+export interface Granted {
+  readonly grant: UploadGrant;
+  readonly asked: NewUpload;
+  /** Open; the caller says how it ended. */
+  readonly session: Session;
+}
+
+/** A place at the gate, the record of the attempt, and the grant. A refusal is recorded already. */
+export async function grantUpload(body: UploadBody, claims: Claims, context: RequestContext): Promise<Result<Granted>> {
+  const denied = (refusal: Refusal) => {
+    recordDenial(claims, ACTION, refusal, context);
+    return no(refusal);
+  };
+  const zone = await placeUpload(body, claims, context);
+  if (!zone.ok) return denied(zone.refusal);
+  const id = eventId(context.surroundings.now(), crypto.getRandomValues(new Uint8Array(10)));
+  const asked = newUploadOf(body, claims, id, zone.value);
+  const subject = { action: ACTION, model: asked.model, language: asked.language, class: asked.class ?? 'batch' };
+  const session = await Session.begin(claims, subject, context);
+  if (!session.ok) return denied(session.refusal);
+  try {
+    const question = { zone: zone.value, method: 'POST', path: '/uploads', body: asked } as const;
+    const grant = await askBackOffice(question, uploadGrant, claims.tenant, context);
+    const judged = judge(grant, asked);
+    if (judged.ok) return ok({ grant: judged.value, asked, session: session.value });
+    await session.value.end({ ...refusedWith(judged.refusal), bytes: 0 });
+    return judged;
+  } catch (error) {
+    await session.value.end({ ...refusedWith(refuse('internal')), bytes: 0 });
+    throw error;
+  }
+}
+
+function judge(grant: Result<UploadGrant | undefined>, { sealed }: NewUpload): Result<UploadGrant> {
+  if (!grant.ok) return grant;
+  if (grant.value === undefined) return no(refuse('uploads_unavailable', undefined, 'no grant'));
+  // Without a key a caller would have to send the file as it is, which was not what it asked for.
+  if (sealed && !grant.value.zoneKey) return no(refuse('uploads_closed', undefined, 'the zone has no key'));
+  return ok(grant.value);
+}

@@ -1,0 +1,116 @@
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
+import { type UploadRow, uploadList, uploadRow } from '../../shared/upload/contract.ts';
+import { isUploadId } from '../../shared/upload/paths.ts';
+import type { RequestContext } from '../context.ts';
+import { refuseWith } from '../refuse.ts';
+import { refusedWith, Session } from '../short/session.ts';
+import { admit, recordDenial } from '../tenant/admit.ts';
+import { askBackOffice } from './back-office.ts';
+import { SCOPE } from './create-upload.ts';
+import { askAboutUpload, distinct } from './find-upload.ts';
+import { uploadZones } from './place.ts';
+import { tellUpload } from './tell.ts';
+
+const fresh = { 'cache-control': 'no-store' };
+
+/** `GET /v1/uploads/{id}` */
+export async function showUpload(request: Request, context: RequestContext, id: string): Promise<Response> {
+  const claims = await admit(request, SCOPE, context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const found = await askAboutUpload(id, { method: 'GET' }, uploadRow, claims.value, context);
+  return answerRow(found);
+}
+
+/** `GET /v1/uploads?after=ID&limit=N`, newest first. */
+export async function listUploads(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, SCOPE, context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const query = readPage(new URL(request.url).searchParams);
+  const page = query.ok ? await readLists(query.value, claims.value, context) : query;
+  if (!page.ok) return refuseWith(page.refusal);
+  const { rows, next } = page.value;
+  return Response.json({ object: 'list', data: rows.map(tellUpload), ...(next && { next }) }, { headers: fresh });
+}
+
+interface Page {
+  readonly after: string | undefined;
+  readonly limit: number;
+}
+
+function readPage(query: URLSearchParams): Result<Page> {
+  const after = query.get('after') ?? undefined;
+  if (after !== undefined && !isUploadId(after)) {
+    return no(refuse('field_invalid', { field: 'after', rule: 'must be the id of an upload' }));
+  }
+  const limit = Number(query.get('limit') ?? limits.uploadListRows.value);
+  if (!Number.isSafeInteger(limit) || limit < 1) {
+    return no(refuse('field_invalid', { field: 'limit', rule: 'must be a whole number of at least 1' }));
+  }
+  return ok({ after, limit: Math.min(limit, limits.uploadListRows.value) });
+}
+
+/** The pages of all zones as one: ids sort by time. */
+async function readLists({ after, limit }: Page, claims: Claims, context: RequestContext) {
+  const zones = distinct(uploadZones(claims, context), context);
+  if (zones.length === 0) return no(refuse('uploads_closed'));
+  const query = new URLSearchParams({ limit: String(limit), ...(after !== undefined && { after }) });
+  const pages = await Promise.all(
+    zones.map((zone) => {
+      const path = `/uploads/${claims.tenant}?${query}`;
+      return askBackOffice({ zone, method: 'GET', path }, uploadList, claims.tenant, context);
+    }),
+  );
+  const rows: UploadRow[] = [];
+  let more = false;
+  for (const page of pages) {
+    if (!page.ok) return page;
+    rows.push(...(page.value?.uploads ?? []));
+    more ||= page.value?.next !== undefined;
+  }
+  rows.sort((one, other) => (one.id < other.id ? 1 : -1));
+  const shown = rows.slice(0, limit);
+  const next = more || rows.length > limit ? shown.at(-1)?.id : undefined;
+  return ok({ rows: shown, next });
+}
+
+/** `DELETE /v1/uploads/{id}`: cancels it; one that is over is deleted with all that is left of it. */
+export const deleteUpload = (request: Request, context: RequestContext, id: string): Promise<Response> =>
+  change(request, context, id, { action: 'upload.delete', method: 'DELETE' });
+
+/** `POST /v1/uploads/{id}/rerun`: does the work once more, while the audio is there. */
+export const rerunUpload = (request: Request, context: RequestContext, id: string): Promise<Response> =>
+  change(request, context, id, { action: 'upload.rerun', method: 'POST', below: '/rerun' });
+
+/** What changes an upload takes a place and is recorded, as new work is. */
+async function change(
+  request: Request,
+  context: RequestContext,
+  id: string,
+  { action, ...question }: { action: string; method: 'POST' | 'DELETE'; below?: string },
+): Promise<Response> {
+  const claims = await admit(request, SCOPE, context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const subject = { action, model: undefined, language: undefined, class: 'batch' } as const;
+  const session = await Session.begin(claims.value, subject, context);
+  if (!session.ok) {
+    recordDenial(claims.value, action, session.refusal, context);
+    return refuseWith(session.refusal);
+  }
+  try {
+    const found = await askAboutUpload(id, question, uploadRow, claims.value, context);
+    await session.value.end({ ...(found.ok ? { status: 200 } : refusedWith(found.refusal)), bytes: 0 });
+    return answerRow(found);
+  } catch (error) {
+    await session.value.end({ ...refusedWith(refuse('internal')), bytes: 0 });
+    throw error;
+  }
+}
+
+function answerRow(found: Result<{ readonly value: UploadRow | undefined }, Refusal>): Response {
+  if (!found.ok) return refuseWith(found.refusal);
+  if (!found.value.value) return refuseWith(refuse('uploads_unavailable', undefined, 'nothing was said'));
+  return Response.json(tellUpload(found.value.value), { headers: fresh });
+}

@@ -1,0 +1,99 @@
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { sealFile } from '../../shared/seal/envelope-stream.ts';
+import type { ZoneKey } from '../../shared/seal/zone-key.ts';
+import { uploadRow } from '../../shared/upload/contract.ts';
+import { discardSource, openSource } from '../body-source.ts';
+import { late, within } from '../clock.ts';
+import type { RequestContext } from '../context.ts';
+import { CLIENT_GONE, refusedWith } from '../short/session.ts';
+import { askBackOffice } from './back-office.ts';
+import type { Granted } from './create-upload.ts';
+import type { ReadBytes } from './file-part.ts';
+import { sendBlocks } from './send-blocks.ts';
+
+const slow = refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 });
+
+/** Reads the body of a request; one that stands still is refused. */
+export function readBody(request: Request, context: RequestContext): ReadBytes {
+  const source = request.body ? openSource(request.body) : undefined;
+  const { surroundings } = context;
+  if (source) context.discardBody = () => discardSource(source, surroundings);
+  return async () => {
+    if (!source) return ok(undefined);
+    const piece = await within(source.read(), limits.bodyIdleMs.value, surroundings);
+    return piece === late ? no(slow) : ok(piece);
+  };
+}
+
+class Broken extends Error {
+  readonly refusal: Refusal;
+  constructor(refusal: Refusal) {
+    super(refusal.reason);
+    this.refusal = refusal;
+  }
+}
+
+/**
+ * Sends a file that a caller sends to us on to where its upload expects it, sealed to the key of the zone on the way: it
+ * never lies in storage otherwise, and of it one block is held here. Ends the session of the grant; what did not come
+ * whole is deleted.
+ */
+export async function passThrough(
+  request: Request,
+  read: ReadBytes,
+  granted: Granted,
+  context: RequestContext,
+): Promise<Result<undefined>> {
+  const { session } = granted;
+  const counted = { bytes: 0 };
+  const sent = await send(request, read, granted, counted, context);
+  if (sent.ok) {
+    await session.end({ status: 200, ...counted });
+    return sent;
+  }
+  await session.end({ ...(request.signal.aborted ? CLIENT_GONE : refusedWith(sent.refusal)), ...counted });
+  context.waitUntil(forget(granted, context));
+  return sent;
+}
+
+async function send(
+  request: Request,
+  read: ReadBytes,
+  { grant, asked }: Granted,
+  counted: { bytes: number },
+  { surroundings }: RequestContext,
+): Promise<Result<undefined>> {
+  const limit = Math.min(grant.maxBytes, limits.uploadBytes.value);
+  const facts = { tenant: asked.tenant, upload: grant.id, name: 'upload' };
+  const plain = new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const piece = await read();
+        if (!piece.ok) return controller.error(new Broken(piece.refusal));
+        if (!piece.value) {
+          if (counted.bytes > 0) return controller.close();
+          return controller.error(new Broken(refuse('audio_empty')));
+        }
+        counted.bytes += piece.value.byteLength;
+        if (counted.bytes > limit) controller.error(new Broken(refuse('upload_too_large', { limit })));
+        else controller.enqueue(piece.value);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  try {
+    return await sendBlocks(await sealFile(facts, grant.zoneKey as ZoneKey, plain), grant, surroundings);
+  } catch (error) {
+    if (error instanceof Broken) return no(error.refusal);
+    if (request.signal.aborted) return no(slow);
+    throw error;
+  }
+}
+
+/** An upload whose file never came whole is nobody's. */
+async function forget({ asked }: Granted, context: RequestContext): Promise<void> {
+  const path = `/uploads/${asked.tenant}/${asked.id}`;
+  await askBackOffice({ zone: asked.zone, method: 'DELETE', path }, uploadRow, asked.tenant, context);
+}

@@ -1,0 +1,145 @@
+import { limits } from '../../shared/limits.ts';
+import { mayHear } from '../../shared/pool/language.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { renderTranscript } from '../../shared/speech/openai-answer.ts';
+import type { ResponseFormat, TranscriptionForm } from '../../shared/speech/openai-form.ts';
+import { readTranscriptEvent } from '../../shared/speech/read-event.ts';
+import type { AnswerEvent, Segment, Transcript } from '../../shared/speech/transcript.ts';
+import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
+import { type OpenedTranscript, openedTranscript } from '../../shared/upload/contract.ts';
+import type { OutcomeHead } from '../../shared/upload/outcome-head.ts';
+import type { RequestContext } from '../context.ts';
+import { readSnapshots } from '../pool/snapshot.ts';
+import { refuseWith } from '../refuse.ts';
+import { CallerBody } from '../short/body.ts';
+import { type Ends, joinEnds } from '../short/ends.ts';
+import { Relay } from '../short/relay.ts';
+import { refusedWith, Session } from '../short/session.ts';
+import { admit, recordDenial } from '../tenant/admit.ts';
+import { SCOPE } from './create-upload.ts';
+import { askAboutUpload } from './find-upload.ts';
+
+const ACTION = 'upload.transcript';
+
+/** `json` has words and segments with their times; the others are what the same names mean elsewhere here. */
+const formats: Readonly<Record<string, ResponseFormat>> = {
+  json: 'verbose_json',
+  text: 'text',
+  srt: 'srt',
+  vtt: 'vtt',
+};
+
+/**
+ * `GET /v1/uploads/{id}/transcript?format=`: the transcript lies sealed in storage, an agent of its zone opens it, and
+ * its plaintext is nowhere but in that agent and here.
+ */
+export async function readTranscript(request: Request, context: RequestContext, id: string): Promise<Response> {
+  const claims = await admit(request, SCOPE, context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const asked = new URL(request.url).searchParams.get('format') ?? 'json';
+  const format = Object.hasOwn(formats, asked) ? formats[asked] : undefined;
+  if (!format) return refuseWith(refuse('field_invalid', { field: 'format', rule: 'must be json, text, srt or vtt' }));
+  const subject = { action: ACTION, model: undefined, language: undefined };
+  const requestClass = clampClass('interactive', claims.value.priority);
+  const session = await Session.begin(claims.value, { ...subject, class: requestClass }, context);
+  if (!session.ok) {
+    recordDenial(claims.value, ACTION, session.refusal, context);
+    return refuseWith(session.refusal);
+  }
+  let opened: Result<OpenedTranscript>;
+  try {
+    opened = await open(id, claims.value, context);
+  } catch (error) {
+    await session.value.end({ ...refusedWith(refuse('internal')), bytes: 0 });
+    throw error;
+  }
+  if (!opened.ok) {
+    await session.value.end({ ...refusedWith(opened.refusal), bytes: 0 });
+    return refuseWith(opened.refusal);
+  }
+  const { relay, ends } = await ask(opened.value, session.value, context);
+  request.signal.addEventListener('abort', ends.abandon, { once: true });
+  if (request.signal.aborted) ends.abandon();
+  return answer(relay, ends, format, claims.value.languages);
+}
+
+async function open(id: string, claims: Claims, context: RequestContext): Promise<Result<OpenedTranscript>> {
+  const found = await askAboutUpload(id, { method: 'POST', below: '/open' }, openedTranscript, claims, context);
+  if (!found.ok) return found;
+  const { value } = found.value;
+  if (!value) return no(refuse('uploads_unavailable', undefined, 'nothing was said'));
+  // What was recorded in one zone is opened there and nowhere else.
+  return claims.zones.includes(value.zone) ? ok(value) : no(refuse('residency_mismatch'));
+}
+
+/** An agent of the transcript's zone, whatever it serves: all of them have the key. */
+async function ask({ upload, read, zone }: OpenedTranscript, session: Session, context: RequestContext) {
+  const { settings, env, surroundings } = context;
+  const { model, language } = upload;
+  session.learn({ model, language });
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+  const served = snapshots.filter((one) => one.zone === zone).flatMap((one) => one.entries);
+  const names = served.flatMap(({ description }) => description.models.map(({ name }) => name));
+  // The model may have gone since; then any other leads to an agent of the zone.
+  const door = names.includes(model) ? model : (names[0] ?? model);
+  const head: OutcomeHead = { v: 1, task: 'outcome', upload: upload.id, run: upload.run, read };
+  const body = new CallerBody(null, surroundings);
+  const hints = { model: door, language: door === model ? language : undefined };
+  const errand = { task: 'infer', hints, head, zones: [zone], read: readTranscriptEvent } as const;
+  const relay = new Relay<AnswerEvent>(session, body, errand, context);
+  return { relay, ends: joinEnds(relay, session, body, context) };
+}
+
+/** As if everything had been asked for that can be had. */
+const form: Omit<TranscriptionForm, 'responseFormat'> = {
+  model: '',
+  language: undefined,
+  prompt: undefined,
+  temperature: 0,
+  stream: false,
+  granularities: ['segment', 'word'],
+};
+
+async function answer(
+  relay: Relay<AnswerEvent>,
+  ends: Ends,
+  format: ResponseFormat,
+  languages: readonly string[],
+): Promise<Response> {
+  try {
+    const transcript = await collect(relay);
+    if (!transcript.ok) {
+      await ends.end(transcript);
+      return refuseWith(transcript.refusal);
+    }
+    const { contentType, body } = renderTranscript(transcript.value, { ...form, responseFormat: format });
+    // The audio was counted when it was recognised; reading is free.
+    const used = { ...transcript.value.final, durationSeconds: 0 };
+    const ended = await ends.end(ok(used), ({ language }) =>
+      mayHear(languages, language) ? ok(undefined) : no(refuse('language_forbidden', { language })),
+    );
+    if (!ended.ok) return refuseWith(ended.refusal);
+    return new Response(body, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } });
+  } catch (error) {
+    return refuseWith(await ends.broke(error));
+  }
+}
+
+async function collect(relay: Relay<AnswerEvent>): Promise<Result<Transcript>> {
+  let segments: Segment[] = [];
+  let words = 0;
+  for (;;) {
+    const event = await relay.next();
+    if (!event.ok) return event;
+    const { value } = event;
+    if (value.type === 'ready') {
+      segments = [];
+      words = 0;
+    } else if (value.type === 'segment') {
+      segments.push(value);
+      words += value.words.length;
+      if (words > limits.uploadWords.value) return no(refuse('engine_failed', undefined, 'too many words'));
+    } else if (value.type === 'final') return ok({ segments, final: value });
+  }
+}

@@ -1,0 +1,76 @@
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { blockHeaders, blockList, blockListQuery, blockQuery, mayPass } from '../../shared/upload/blocks.ts';
+import type { UploadGrant } from '../../shared/upload/contract.ts';
+import { late, type Surroundings, within } from '../clock.ts';
+
+type Address = Pick<UploadGrant, 'url' | 'headers'>;
+
+const TRIES = 3;
+
+/**
+ * Writes a stream to the address of a grant, block by block; one block is held. The file is there only when all of it
+ * was: a stream that breaks leaves nothing. Refuses with `uploads_unavailable`; an error of the stream is thrown.
+ */
+export async function sendBlocks(
+  stream: ReadableStream<Uint8Array>,
+  address: Address,
+  surroundings: Surroundings,
+): Promise<Result<undefined>> {
+  const reader = stream.getReader();
+  const block = new Uint8Array(limits.uploadBlockBytes.value);
+  let filled = 0;
+  let count = 0;
+  const flush = async () => {
+    const sent = await put(blockQuery(count), block.slice(0, filled), address, surroundings);
+    count += 1;
+    filled = 0;
+    return sent;
+  };
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      for (let at = 0; at < value.length; ) {
+        const piece = value.subarray(at, at + block.length - filled);
+        block.set(piece, filled);
+        filled += piece.length;
+        at += piece.length;
+        if (filled < block.length) continue;
+        const sent = await flush();
+        if (!sent.ok) return sent;
+      }
+    }
+    const last = filled > 0 ? await flush() : ok(undefined);
+    if (!last.ok) return last;
+    return await put(blockListQuery, new TextEncoder().encode(blockList(count)), address, surroundings);
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+async function put(
+  query: string,
+  body: Uint8Array<ArrayBuffer>,
+  { url, headers }: Address,
+  surroundings: Surroundings,
+): Promise<Result<undefined>> {
+  let detail = '';
+  for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+    const sending = fetch(`${url}&${query}`, { method: 'PUT', headers: blockHeaders(headers), body });
+    try {
+      const response = await within(sending, limits.bodyIdleMs.value, surroundings);
+      if (response === late) detail = 'the store does not answer';
+      else {
+        await response.body?.cancel();
+        if (response.ok) return ok(undefined);
+        detail = `the store answered ${response.status}`;
+        if (!mayPass(response.status)) break;
+      }
+    } catch {
+      detail = 'the store cannot be reached';
+    }
+  }
+  return no(refuse('uploads_unavailable', undefined, detail));
+}

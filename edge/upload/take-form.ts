@@ -1,0 +1,89 @@
+import { limits } from '../../shared/limits.ts';
+import { isOpen } from '../../shared/pool/language.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { readKnownForm } from '../../shared/speech/openai-form.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
+import { uploadRow } from '../../shared/upload/contract.ts';
+import type { RequestContext } from '../context.ts';
+import { refuseWith } from '../refuse.ts';
+import { readTold, type Told } from '../short/hints.ts';
+import { readBoundary } from '../short/scan.ts';
+import { admit, recordDenial } from '../tenant/admit.ts';
+import { readUploadBody, type UploadBody } from './ask.ts';
+import { askBackOffice } from './back-office.ts';
+import { ACTION, grantUpload, SCOPE } from './create-upload.ts';
+import { type FilePart, openFilePart } from './file-part.ts';
+import { passThrough, readBody } from './pass-through.ts';
+import { tellUpload } from './tell.ts';
+
+/** The caller's wish that a recording should wait for its turn, however long it is. */
+export const wantsUpload = ({ headers }: Request): boolean => headers.get('x-auricle-upload')?.toLowerCase() === 'true';
+
+/**
+ * `POST /v1/audio/transcriptions` with `x-auricle-upload: true`: the file of the form becomes an upload, sealed while it
+ * passes through, and the answer says which (202). Model and language are those of query and headers, or of fields
+ * before the file; the other fields say how an answer is written, and here there is none.
+ */
+export async function takeForm(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, SCOPE, context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const denied = (refusal: Refusal) => {
+    recordDenial(claims.value, ACTION, refusal, context);
+    return refuseWith(refusal);
+  };
+  const read = readBody(request, context);
+  const file = await openForm(request, claims.value, read);
+  if (!file.ok) return denied(file.refusal);
+  const asked = readAsked(readTold(request.url, request.headers), file.value, claims.value);
+  if (!asked.ok) return denied(asked.refusal);
+  const granted = await grantUpload(asked.value, claims.value, context);
+  if (!granted.ok) return refuseWith(granted.refusal);
+  const sent = await passThrough(request, file.value.read, granted.value, context);
+  if (!sent.ok) return refuseWith(sent.refusal);
+  const { tenant, id, zone } = granted.value.asked;
+  const question = { zone, method: 'GET', path: `/uploads/${tenant}/${id}` } as const;
+  const row = await askBackOffice(question, uploadRow, tenant, context);
+  if (!row.ok) return refuseWith(row.refusal);
+  if (!row.value) return refuseWith(refuse('uploads_unavailable'));
+  const location = `${new URL(request.url).origin}/v1/uploads/${id}`;
+  return Response.json(tellUpload(row.value), { status: 202, headers: { 'cache-control': 'no-store', location } });
+}
+
+async function openForm(
+  { headers }: Request,
+  { sealing }: Claims,
+  read: ReturnType<typeof readBody>,
+): Promise<Result<FilePart>> {
+  if (sealing === 'client') return no(refuse('sealing_required'));
+  const contentType = headers.get('content-type') ?? '';
+  if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) return no(refuse('content_type_wrong'));
+  const boundary = readBoundary(contentType.slice(0, limits.contentTypeCharacters.value));
+  if (boundary === undefined) {
+    return no(refuse('content_type_invalid', { rule: 'needs a boundary of 1 to 70 characters' }));
+  }
+  return openFilePart(read, boundary);
+}
+
+function readAsked(
+  told: Result<Told>,
+  { fields, filename, contentType }: FilePart,
+  claims: Claims,
+): Result<UploadBody> {
+  if (!told.ok) return told;
+  const model = told.value.model ?? fields.get('model');
+  if (model === undefined) return no(refuse('hints_missing', { limit: limits.heldBodyBytes.value }));
+  const language = told.value.language ?? fields.get('language');
+  const form = readKnownForm({ model: [model], ...(language && { language: [language] }) });
+  if (!form.ok) return form;
+  const wish = told.value.class;
+  const asked = {
+    model,
+    ...(!isOpen(language) && { language }),
+    ...(filename && { filename: filename.slice(0, limits.filenameCharacters.value) }),
+    ...(contentType && { content_type: contentType.slice(0, 128) }),
+    ...(wish !== undefined && { priority: wish }),
+  };
+  const body = readUploadBody(asked, claims);
+  return body.ok ? ok(body.value) : body;
+}

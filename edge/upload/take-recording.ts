@@ -1,0 +1,63 @@
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no } from '../../shared/result.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
+import type { RequestContext } from '../context.ts';
+import { readRecordingQuery } from '../dialect/deepgram-query.ts';
+import { refuseAsDeepgram } from '../dialect/deepgram-refuse.ts';
+import { admit, recordDenial } from '../tenant/admit.ts';
+import { readUploadBody } from './ask.ts';
+import { ACTION, grantUpload, SCOPE } from './create-upload.ts';
+import { passThrough, readBody } from './pass-through.ts';
+
+/** Where the notice goes, if the caller wants one instead of waiting for an answer. */
+export function readCallback(query: URLSearchParams): string | undefined {
+  const callback = query.get('callback') ?? '';
+  return callback === '' || callback.toLowerCase() === 'false' ? undefined : callback;
+}
+
+/**
+ * `POST /v1/listen?callback=…`: the recording becomes an upload. It is sealed to the key of its zone while it passes
+ * through, so that it never lies in storage unsealed. The answer names the upload; its end is told to the callback as to
+ * that of any upload, without the transcript, which is read from `/v1/uploads/{id}/transcript`.
+ */
+export async function takeRecording(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, SCOPE, context);
+  if (!claims.ok) return refuseAsDeepgram(claims.refusal, context.id);
+  const denied = (refusal: Refusal) => {
+    recordDenial(claims.value, ACTION, refusal, context);
+    return refuseAsDeepgram(refusal, context.id);
+  };
+  const asked = readAsked(request, claims.value);
+  if (!asked.ok) return denied(asked.refusal);
+  const granted = await grantUpload(asked.value, claims.value, context);
+  if (!granted.ok) return refuseAsDeepgram(granted.refusal, context.id);
+  const sent = await passThrough(request, readBody(request, context), granted.value, context);
+  if (!sent.ok) return refuseAsDeepgram(sent.refusal, context.id);
+  const { id } = granted.value.asked;
+  const headers = { 'cache-control': 'no-store', 'dg-request-id': id };
+  return Response.json({ request_id: id }, { headers });
+}
+
+function readAsked({ url, headers }: Request, claims: Claims) {
+  if (claims.sealing === 'client') return no(refuse('sealing_required'));
+  const query = new URL(url).searchParams;
+  const callback = readCallback(query);
+  query.delete('callback');
+  const recording = readRecordingQuery(query);
+  if (!recording.ok) return recording;
+  const contentType = headers.get('content-type') ?? undefined;
+  if (/^application\/json\b/i.test(contentType ?? '')) {
+    const rule = 'is not available: recordings are not fetched from addresses, send the file itself';
+    return no(refuse('field_invalid', { field: 'url', rule }));
+  }
+  const { model, language } = recording.value;
+  return readUploadBody(
+    {
+      model,
+      ...(language !== undefined && { language }),
+      ...(contentType !== undefined && { content_type: contentType.slice(0, 128) }),
+      callback,
+    },
+    claims,
+  );
+}

@@ -1,0 +1,15 @@
+// Answers over HTTP, and the one path on which a "no" leaves.
+import type { HttpResponseInit } from '@azure/functions';
+import { type Refusal, refusals } from '../shared/refusal.ts';
+import type { Result } from '../shared/result.ts';
+
+const headers = { 'cache-control': 'no-store' };
+
+export const answer = (status: number, jsonBody: unknown): HttpResponseInit => ({ status, jsonBody, headers });
+
+/** Reason and parameters; the detail is for our log. */
+export const answerNo = ({ reason, params }: Refusal): HttpResponseInit =>
+  answer(refusals[reason].status, { error: { reason, ...(params && { params }) } });
+
+export const answerResult = <T>(result: Result<T>, status = 200): HttpResponseInit =>
+  result.ok ? answer(status, result.value) : answerNo(result.refusal);

@@ -1,0 +1,82 @@
+// Is it an attested agent of the zone that asks, and for which job?
+import { compactVerify, createLocalJWKSet, decodeJwt, errors, importJWK, jwtVerify } from 'jose';
+import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { verifyAttestation } from '../../shared/seal/attestation.ts';
+import { agentProof, PROOF_TYPE } from '../../shared/upload/callers.ts';
+import type { Settings } from '../settings.ts';
+import { bearerOf } from './edge-caller.ts';
+
+export interface AgentCaller {
+  readonly agent: string;
+  readonly pool: string;
+  readonly zone: string;
+}
+
+type AgentSettings = Pick<Settings, 'ISSUERS' | 'ATTESTATION'>;
+
+const poolClaims = z.object({ pool: z.string(), zone: z.string(), scope: z.string() });
+const malformed = (detail: string) => no(refuse('token_invalid', undefined, detail));
+
+/** `job` is the key of the job that is asked for: a proof for another one counts for nothing. */
+export async function verifyAgent(
+  authorization: string | null,
+  proof: string,
+  job: string,
+  settings: AgentSettings,
+  now: number,
+): Promise<Result<AgentCaller>> {
+  const pool = await verifyPool(bearerOf(authorization), settings, now);
+  if (!pool.ok) return pool;
+  if (!settings.ATTESTATION) return no(refuse('uploads_closed', undefined, 'no ATTESTATION'));
+  try {
+    // Read before it is verified, to find the key; nothing of it counts before the signature does.
+    const claimed = agentProof.safeParse(decodeJwt(proof));
+    if (!claimed.success) return malformed('proof');
+    const attested = await verifyAttestation(claimed.data.attestation, settings.ATTESTATION, now);
+    if (!attested.ok) return attested;
+    const key = await importJWK({ ...attested.value.signKey, kty: 'EC' }, 'ES256');
+    const { protectedHeader } = await compactVerify(proof, key, { algorithms: ['ES256'] });
+    const { agent, iat } = claimed.data;
+    const age = now / 1_000 - iat;
+    const skew = limits.clockSkewSeconds.value;
+    if (protectedHeader.typ !== PROOF_TYPE) return malformed('proof: typ');
+    if (claimed.data.job !== job) return malformed('proof: another job');
+    if (agent !== attested.value.agent) return malformed('proof: another agent');
+    if (age > limits.serviceTokenSeconds.value + skew || age < -skew) return no(refuse('token_expired'));
+    return ok({ agent, ...pool.value });
+  } catch (error) {
+    return malformed(error instanceof errors.JOSEError ? error.code : 'proof: unreadable');
+  }
+}
+
+async function verifyPool(
+  token: string | undefined,
+  { ISSUERS }: AgentSettings,
+  now: number,
+): Promise<Result<{ pool: string; zone: string }>> {
+  if (token === undefined) return no(refuse('token_missing'));
+  if (!ISSUERS) return no(refuse('uploads_closed', undefined, 'no ISSUERS'));
+  try {
+    const claimed = decodeJwt(token).iss;
+    const row = ISSUERS.find(({ issuer }) => issuer === claimed);
+    if (!row) return malformed('issuer is not trusted');
+    const { issuer, audience, jwks, algorithms } = row;
+    const { payload } = await jwtVerify(token, createLocalJWKSet(jwks), {
+      issuer,
+      audience,
+      algorithms: [...algorithms],
+      currentDate: new Date(now),
+      clockTolerance: limits.clockSkewSeconds.value,
+      requiredClaims: ['exp'],
+    });
+    const { data } = poolClaims.safeParse(payload);
+    if (!data?.scope.split(' ').includes('pool')) return no(refuse('scope_missing', { scope: 'pool' }));
+    return ok({ pool: data.pool, zone: data.zone });
+  } catch (error) {
+    if (error instanceof errors.JWTExpired) return no(refuse('token_expired'));
+    return malformed(error instanceof errors.JOSEError ? error.code : 'pool token');
+  }
+}

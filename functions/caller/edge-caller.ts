@@ -1,0 +1,44 @@
+// Is it the edge that asks, and for whom?
+import { createLocalJWKSet, errors, jwtVerify } from 'jose';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { EDGE_ISSUER, FUNCTIONS_AUDIENCE, SERVICE_TYPE } from '../../shared/upload/callers.ts';
+import type { Settings } from '../settings.ts';
+
+export interface EdgeCaller {
+  /** The only tenant whose uploads this question may be about. */
+  readonly tenant: string;
+  /** Whether an operator asks: what concerns a zone and not a tenant. */
+  readonly operate: boolean;
+}
+
+/** The token after `Bearer `; `undefined` when there is none. */
+export const bearerOf = (header: string | null): string | undefined => /^Bearer +(\S+)$/i.exec(header ?? '')?.[1];
+
+export async function verifyEdge(
+  authorization: string | null,
+  { EDGE_KEYS }: Pick<Settings, 'EDGE_KEYS'>,
+  now: number,
+): Promise<Result<EdgeCaller>> {
+  const token = bearerOf(authorization);
+  if (token === undefined) return no(refuse('token_missing'));
+  if (!EDGE_KEYS) return no(refuse('uploads_closed', undefined, 'no EDGE_KEYS'));
+  try {
+    const { payload } = await jwtVerify(token, createLocalJWKSet(EDGE_KEYS), {
+      issuer: EDGE_ISSUER,
+      audience: FUNCTIONS_AUDIENCE,
+      typ: SERVICE_TYPE,
+      algorithms: ['ES256'],
+      currentDate: new Date(now),
+      clockTolerance: limits.clockSkewSeconds.value,
+      maxTokenAge: limits.serviceTokenSeconds.value,
+      requiredClaims: ['exp', 'iat', 'tenant'],
+    });
+    if (typeof payload.tenant !== 'string') return no(refuse('token_invalid', undefined, 'tenant'));
+    return ok({ tenant: payload.tenant, operate: payload.operate === true });
+  } catch (error) {
+    if (error instanceof errors.JWTExpired) return no(refuse('token_expired'));
+    return no(refuse('token_invalid', undefined, error instanceof errors.JOSEError ? error.code : 'unreadable'));
+  }
+}

@@ -1,0 +1,32 @@
+// What a blob trigger gives its function here: the name of the blob and nothing of its content. Without this the host
+// would hand over all bytes of it, and a function would hold hours of somebody's sound in memory.
+//
+// The library turns a deferred binding (`sdkBinding: true`) into a client by a factory for its source. Ours makes a name.
+import { createRequire } from 'node:module';
+import type { ModelBindingData, ResourceFactoryResolver } from '@azure/functions-extensions-base';
+import { z } from 'zod';
+
+export interface BlobReference {
+  readonly container: string;
+  readonly name: string;
+}
+
+/** Content of the binding data, as the host sends it. */
+const content = z.object({ ContainerName: z.string(), BlobName: z.string() });
+
+const SOURCE = 'AzureStorageBlobs';
+
+export function readReference(data: ModelBindingData | ModelBindingData[]): BlobReference {
+  const one = Array.isArray(data) ? data[0] : data;
+  const parsed = content.parse(JSON.parse(new TextDecoder().decode(one?.content ?? new Uint8Array())));
+  return { container: parsed.ContainerName, name: parsed.BlobName };
+}
+
+/** Once, before the first trigger is registered. */
+export function registerReferences(): void {
+  // The library is CommonJS and keeps its factories in the CommonJS copy of this package.
+  const load = createRequire(import.meta.url);
+  const base = load('@azure/functions-extensions-base') as { ResourceFactoryResolver: typeof ResourceFactoryResolver };
+  const resolver = base.ResourceFactoryResolver.getInstance();
+  if (!resolver.hasResourceFactory(SOURCE)) resolver.registerResourceFactory(SOURCE, readReference);
+}

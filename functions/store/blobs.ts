@@ -1,0 +1,97 @@
+// Blobs, as the functions may use them: names, sizes and versions, the first bytes of an envelope, and addresses that
+// others read and write with. No function reads what is sealed, and none could open it.
+import { BlobSASPermissions, BlobServiceClient, RestError } from '@azure/storage-blob';
+import { OUTCOMES, UPLOADS } from '../../shared/upload/paths.ts';
+
+/** Containers that the functions own. */
+export const containers = [UPLOADS, OUTCOMES] as const;
+export type ContainerName = (typeof containers)[number];
+
+export interface BlobFacts {
+  readonly name: string;
+  readonly bytes: number;
+  /** Version; as in the header `etag`, with its quotes. */
+  readonly etag: string;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** `create` fails when the blob is there; `write` is create or replace, and by blocks. Nobody gets two of them. */
+export type Right = 'read' | 'create' | 'write';
+
+export interface Blobs {
+  /** Makes the containers that are not there; does nothing to those that are. */
+  ensure(signal: AbortSignal): Promise<void>;
+  find(container: ContainerName, name: string): Promise<BlobFacts | undefined>;
+  /** The first bytes of that version, at most `length`. `undefined` when it is not there any more. */
+  start(container: ContainerName, found: BlobFacts, length: number): Promise<Uint8Array | undefined>;
+  list(container: ContainerName, prefix: string): Promise<BlobFacts[]>;
+  /** Does nothing when it is not there. */
+  remove(container: ContainerName, name: string): Promise<void>;
+  /** An address with one right on one blob, until `expires` (ms since 1970). */
+  address(container: ContainerName, name: string, right: Right, expires: number): Promise<string>;
+}
+
+/** Tries of one call, the first included. Callers bring their own deadline. */
+const TRIES = 3;
+/** First pause between two tries, in milliseconds; the library's own default is four seconds. */
+const PAUSE_MS = 200;
+/** Clocks differ: an address is good from a little before now. */
+const SKEW_MS = 60_000;
+
+const permissions: Record<Right, string> = { read: 'r', create: 'c', write: 'cw' };
+
+export function openBlobs(connection: string): Blobs {
+  const account = BlobServiceClient.fromConnectionString(connection, {
+    retryOptions: { maxTries: TRIES, retryDelayInMs: PAUSE_MS },
+  });
+  const blob = (container: ContainerName, name: string) => account.getContainerClient(container).getBlobClient(name);
+  return {
+    async ensure(signal) {
+      await Promise.all(
+        containers.map((name) => account.getContainerClient(name).createIfNotExists({ abortSignal: signal })),
+      );
+    },
+    async find(container, name) {
+      try {
+        const { contentLength = 0, etag = '', metadata = {} } = await blob(container, name).getProperties();
+        return { name, bytes: contentLength, etag: quoted(etag), metadata };
+      } catch (error) {
+        if (isStatus(error, 404)) return undefined;
+        throw error;
+      }
+    },
+    async start(container, { name, etag, bytes }, length) {
+      if (bytes === 0) return new Uint8Array(0);
+      try {
+        const conditions = { ifMatch: etag };
+        return await blob(container, name).downloadToBuffer(0, Math.min(bytes, length), { conditions });
+      } catch (error) {
+        if (isStatus(error, 404) || isStatus(error, 412)) return undefined;
+        throw error;
+      }
+    },
+    async list(container, prefix) {
+      const found: BlobFacts[] = [];
+      const items = account.getContainerClient(container).listBlobsFlat({ prefix, includeMetadata: true });
+      for await (const { name, properties, metadata = {} } of items) {
+        found.push({ name, bytes: properties.contentLength ?? 0, etag: quoted(properties.etag), metadata });
+      }
+      return found;
+    },
+    async remove(container, name) {
+      await blob(container, name).deleteIfExists();
+    },
+    async address(container, name, right, expires) {
+      return blob(container, name).generateSasUrl({
+        permissions: BlobSASPermissions.parse(permissions[right]),
+        startsOn: new Date(Date.now() - SKEW_MS),
+        expiresOn: new Date(expires),
+      });
+    },
+  };
+}
+
+/** Lists say versions without quotes, headers with them. */
+const quoted = (etag: string): string => (etag.startsWith('"') || etag === '' ? etag : `"${etag}"`);
+
+const isStatus = (error: unknown, status: number): boolean => error instanceof RestError && error.statusCode === status;

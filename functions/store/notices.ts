@@ -1,0 +1,28 @@
+// The queue of notices that are to be sent. A notice names its upload; what it says is read from the row when it is sent, and
+// `tries` says which delivery it is, so that a message that comes twice sends it once.
+import { QueueServiceClient } from '@azure/storage-queue';
+import { z } from 'zod';
+import { tenantName, uploadId } from '../../shared/upload/job.ts';
+
+export const NOTICES = 'upload-notices';
+
+export const notice = z.object({ tenant: tenantName, id: uploadId, run: z.number().int(), tries: z.number().int() });
+export type Notice = z.infer<typeof notice>;
+
+export interface Notices {
+  ensure(signal: AbortSignal): Promise<void>;
+  send(notice: Notice): Promise<void>;
+}
+
+export function openNotices(connection: string): Notices {
+  const queue = QueueServiceClient.fromConnectionString(connection).getQueueClient(NOTICES);
+  return {
+    async ensure(signal) {
+      await queue.createIfNotExists({ abortSignal: signal });
+    },
+    async send(one) {
+      // The functions host reads base64 (host.json).
+      await queue.sendMessage(btoa(JSON.stringify(one)));
+    },
+  };
+}

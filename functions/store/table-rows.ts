@@ -1,0 +1,72 @@
+// Rows in Azure Tables.
+import { odata, RestError, TableClient, TableServiceClient, type TransactionAction } from '@azure/data-tables';
+import type { Change, Row, Rows, Value } from './rows.ts';
+
+/** Tries of one call, the first included. */
+const RETRIES = { maxRetries: 2, retryDelayInMs: 200 };
+/** A property holds at most 64 KiB of UTF-16, so a value is spread over as many as it needs. */
+const PART = 30_000;
+const PARTS_MAX = 4;
+
+type Entity = { partitionKey: string; rowKey: string; etag?: string } & Record<string, unknown>;
+
+export function openTable(connection: string, name: string): Rows {
+  const options = { allowInsecureConnection: /\bhttp:/.test(connection), retryOptions: RETRIES };
+  const table = TableClient.fromConnectionString(connection, name, options);
+  const service = TableServiceClient.fromConnectionString(connection, options);
+  return {
+    async ensure(signal) {
+      await service.createTable(name, { abortSignal: signal });
+    },
+    async read(partition, key) {
+      try {
+        return rowOf(await table.getEntity<Entity>(partition, key));
+      } catch (error) {
+        if (statusOf(error) === 404) return undefined;
+        throw error;
+      }
+    },
+    async scan(partition, from, to, limit) {
+      const filter = odata`PartitionKey eq ${partition} and RowKey ge ${from} and RowKey lt ${to}`;
+      const pages = table
+        .listEntities<Entity>({ queryOptions: { filter } })
+        .byPage({ maxPageSize: Math.min(limit, 1_000) });
+      const rows: Row[] = [];
+      for await (const page of pages) {
+        rows.push(...page.map(rowOf));
+        if (rows.length >= limit) break;
+      }
+      return rows.slice(0, limit);
+    },
+    async commit(partition, changes) {
+      try {
+        await table.submitTransaction(changes.map((change) => actionOf(partition, change)));
+        return true;
+      } catch (error) {
+        // 404: removed meanwhile. 409: inserted meanwhile. 412: changed meanwhile.
+        if ([404, 409, 412].includes(statusOf(error) ?? 0)) return false;
+        throw error;
+      }
+    },
+  };
+}
+
+const statusOf = (error: unknown): number | undefined => (error instanceof RestError ? error.statusCode : undefined);
+
+function rowOf(entity: Entity): Row {
+  const text = Array.from({ length: PARTS_MAX }, (_, part) => entity[`json${part}`] ?? '').join('');
+  return { key: entity.rowKey, value: JSON.parse(text) as Value, version: entity.etag ?? '' };
+}
+
+function actionOf(partition: string, change: Change): TransactionAction {
+  const entity: Entity = { partitionKey: partition, rowKey: change.key };
+  if (change.type === 'remove') return ['delete', entity];
+  const text = JSON.stringify(change.value);
+  if (text.length > PART * PARTS_MAX) throw new Error(`the row is too long: ${text.length} characters`);
+  for (let part = 0; part * PART < text.length; part += 1) {
+    entity[`json${part}`] = text.slice(part * PART, (part + 1) * PART);
+  }
+  if (change.type === 'insert') return ['create', entity];
+  if (change.type === 'put') return ['upsert', entity, 'Replace'];
+  return ['update', entity, 'Replace', { etag: change.version }];
+}

@@ -1,0 +1,102 @@
+// What the edge asks of uploads that exist: to see them, to stop them, to run them again, to read what came out.
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { OpenedTranscript, UploadList, UploadRow } from '../../shared/upload/contract.ts';
+import { OUTCOMES, outcomeBlob, UPLOADS, type UploadPlace, uploadBlob } from '../../shared/upload/paths.ts';
+import { isOver } from '../../shared/upload/state.ts';
+import { endOf } from '../store/rows.ts';
+import type { Office } from './office.ts';
+import { readRecord, recordKey, rowOf } from './record.ts';
+import { release } from './release.ts';
+import { erase, settle } from './settle.ts';
+import { readUpload, step } from './step.ts';
+
+const unknown = () => no(refuse('upload_unknown'));
+
+export async function see(office: Office, place: UploadPlace): Promise<Result<UploadRow>> {
+  const record = await readUpload(office, place);
+  return record ? ok(rowOf(record)) : unknown();
+}
+
+/** Newest first; `after` is the last id of the page before. */
+export async function list(
+  office: Office,
+  tenant: string,
+  after: string | undefined,
+  limit: number,
+): Promise<UploadList> {
+  const from = after === undefined ? 'u!' : `${recordKey(after)}!`;
+  const rows = await office.rows.scan(tenant, from, endOf('u!'), limit + 1);
+  const uploads = rows.slice(0, limit).map(readRecord).map(rowOf);
+  const last = uploads.at(-1);
+  return { uploads, ...(rows.length > limit && last && { next: last.id }) };
+}
+
+/** The row once it is newer than `after`; `undefined` when it has not become so within `waitMs`. */
+export async function news(
+  office: Office,
+  place: UploadPlace,
+  after: number,
+  waitMs: number,
+  pause: (ms: number) => Promise<void>,
+): Promise<Result<UploadRow | undefined>> {
+  const until = office.now() + Math.min(waitMs, limits.uploadWaitSeconds.value * 1_000);
+  while (true) {
+    const record = await readUpload(office, place);
+    if (!record) return unknown();
+    if (record.state.seq > after) return ok(rowOf(record));
+    if (office.now() >= until) return ok(undefined);
+    await pause(limits.uploadNewsMs.value);
+  }
+}
+
+/** Stops it; of one that is over, deletes what is left. */
+export async function cancel(office: Office, place: UploadPlace): Promise<Result<UploadRow>> {
+  const stepped = await step(office, place, () => [{ type: 'cancelled' }]);
+  if (!stepped) return unknown();
+  if (stepped.moved) {
+    await settle(office, place);
+    await release(office, place.tenant, stepped.record.asked.zone);
+  } else {
+    await erase(office, place);
+  }
+  return see(office, place);
+}
+
+/** The same audio once more, if it is still there. */
+export async function rerun(office: Office, place: UploadPlace): Promise<Result<UploadRow>> {
+  const record = await readUpload(office, place);
+  if (!record) return unknown();
+  const { status, etag } = record.state;
+  if (!isOver(status) || status === 'expired') return no(refuse('upload_status_wrong', { status }));
+  const found = record.audio === 'held' ? await office.blobs.find(UPLOADS, uploadBlob(place)) : undefined;
+  if (!found || found.etag !== etag) return no(refuse('upload_audio_gone'));
+  const stepped = await step(office, place, (now) =>
+    now.audio === 'held' && now.state.run === record.state.run ? [{ type: 'rerun' }] : [],
+  );
+  if (!stepped?.moved) return no(refuse('upload_status_wrong', { status: stepped?.record.state.status ?? status }));
+  await release(office, place.tenant, record.asked.zone);
+  return ok(rowOf(stepped.record));
+}
+
+/** Where the transcript can be read, by an agent that can open it. */
+export async function openTranscript(office: Office, place: UploadPlace): Promise<Result<OpenedTranscript>> {
+  const record = await readUpload(office, place);
+  if (!record) return unknown();
+  const { state, asked, transcript } = record;
+  if (state.status !== 'done') return no(refuse('upload_status_wrong', { status: state.status }));
+  if (transcript !== 'held') return no(refuse('transcript_gone'));
+  const name = outcomeBlob({ ...place, run: state.run, name: 'transcript' });
+  const found = await office.blobs.find(OUTCOMES, name);
+  if (!found) return no(refuse('transcript_gone', undefined, 'the row says it is there'));
+  const expires = office.now() + limits.jobUrlSeconds.value * 1_000;
+  const url = await office.blobs.address(OUTCOMES, name, 'read', expires);
+  return ok({
+    upload: rowOf(record),
+    read: { url, etag: found.etag },
+    zone: asked.zone,
+    zoneKeyId: office.settings.ZONE_KEYS[asked.zone]?.[0]?.kid ?? '',
+    expires,
+  });
+}

@@ -1,0 +1,49 @@
+// Whether a file that has arrived may be worked on. Pure: what was found, what was announced, no.
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { readHead } from '../../shared/seal/envelope.ts';
+import type { ZoneKey } from '../../shared/seal/zone-key.ts';
+import type { UploadEvent } from '../../shared/upload/state.ts';
+import type { UploadRecord } from './record.ts';
+
+export interface Arrival {
+  readonly bytes: number;
+  readonly etag: string;
+  /** The first bytes: all that functions ever see, and only of a sealed file is it looked at. */
+  readonly start: Uint8Array;
+}
+
+/** What becomes of it, as events in turn. */
+export function decideAdmission(
+  record: UploadRecord,
+  { bytes, etag, start }: Arrival,
+  zoneKeys: readonly ZoneKey[],
+): UploadEvent[] {
+  const refusal = checkSize(record, bytes) ?? checkHead(record, start, zoneKeys);
+  const arrived: UploadEvent = { type: 'arrived', bytes, etag };
+  return [arrived, refusal ? { type: 'refused', run: record.state.run, refusal } : { type: 'admitted' }];
+}
+
+function checkSize({ asked }: UploadRecord, bytes: number): Refusal | undefined {
+  if (bytes === 0) return refuse('audio_empty');
+  if (bytes > limits.uploadBytes.value) return refuse('upload_too_large', { limit: limits.uploadBytes.value });
+  if (asked.bytes !== undefined && bytes !== asked.bytes)
+    return refuse('upload_size_differs', { bytes, told: asked.bytes });
+  return undefined;
+}
+
+function checkHead(
+  { asked, tenant, id }: UploadRecord,
+  start: Uint8Array,
+  zoneKeys: readonly ZoneKey[],
+): Refusal | undefined {
+  if (!asked.sealed) return undefined;
+  const invalid = (rule: string, detail?: string) => refuse('envelope_invalid', { rule }, detail);
+  const read = readHead(start.subarray(0, limits.uploadHeadBytes.value));
+  if (!read.ok) return invalid('its head cannot be read', read.refusal.detail);
+  const { head } = read.value;
+  if (head.tenant !== tenant || head.upload !== id) return invalid('its head names another upload');
+  if (head.name !== 'upload') return invalid('its head names another kind of file');
+  if (!zoneKeys.some(({ kid }) => kid === head.key)) return invalid('it is not sealed to the key of its zone');
+  return undefined;
+}

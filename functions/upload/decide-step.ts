@@ -1,0 +1,89 @@
+// What changes in the rows when something has happened to an upload. Pure: rows and events in, changes out; the changes
+// are one transaction, so a crash leaves all of them or none.
+import { jobKey } from '../../shared/upload/job.ts';
+import { follow, isOver, type UploadEvent } from '../../shared/upload/state.ts';
+import type { Change, Row } from '../store/rows.ts';
+import {
+  dueKey,
+  dueOf,
+  type JobRecord,
+  jobRowKey,
+  jobsOf,
+  openKey,
+  readJobRecord,
+  recordKey,
+  type UploadRecord,
+} from './record.ts';
+
+/** The record after the events; `undefined` when they say nothing new. */
+export function decideStep(
+  record: UploadRecord,
+  events: readonly UploadEvent[],
+  now: number,
+): UploadRecord | undefined {
+  const state = follow(record.state, events);
+  if (!state) return undefined;
+  const over = isOver(state.status);
+  const begun = isOver(record.state.status) && !over;
+  const { ended: _, noticeDue: __, ...kept } = record;
+  const after: UploadRecord = {
+    ...kept,
+    state,
+    updated: now,
+    // What lies there is told by what happened: nobody deletes before the end.
+    audio: state.etag === undefined ? 'none' : record.audio === 'deleted' ? 'deleted' : 'held',
+    transcript: state.status === 'done' ? 'held' : 'none',
+    ...(over && { ended: now }),
+    ...(over && record.asked.callback !== undefined && { notice: 'pending', noticeTries: 0, noticeDue: now }),
+    ...(begun && { notice: 'none', noticeTries: 0 }),
+  };
+  // Looked after at once when it is over: there is something to delete and to tell.
+  return { ...after, due: over ? now : dueOf(after, now) };
+}
+
+/** The transaction from one record to the next: the record, its marks, and its jobs as they are wanted now. */
+export function changesOf(
+  before: Row,
+  from: UploadRecord,
+  to: UploadRecord,
+  jobs: readonly Row[],
+  now: number,
+): Change[] {
+  const changes: Change[] = [replaceRecord(before, to), ...moveMarks(from, to)];
+  const wanted = jobsOf(to);
+  for (const row of jobs) {
+    const key = jobKey(readJobRecord(row).job);
+    if (wanted.has(key)) wanted.delete(key);
+    else changes.push({ type: 'remove', key: row.key });
+  }
+  for (const job of wanted.values()) {
+    const value: JobRecord = { job, since: now };
+    changes.push({ type: 'insert', key: jobRowKey('w', job), value: { ...value } });
+  }
+  return changes;
+}
+
+export const replaceRecord = ({ key, version }: Row, to: UploadRecord): Change => ({
+  type: 'replace',
+  key,
+  version,
+  value: { ...to },
+});
+
+/** The marks beside the record: that it is not over, and when to look after it. */
+export function moveMarks(from: UploadRecord, to: UploadRecord): Change[] {
+  const [wasOver, over] = [isOver(from.state.status), isOver(to.state.status)];
+  const changes: Change[] = [];
+  if (!wasOver && over) changes.push({ type: 'remove', key: openKey(to.id) });
+  if (wasOver && !over) changes.push({ type: 'insert', key: openKey(to.id), value: {} });
+  if (dueKey(from) !== dueKey(to)) {
+    changes.push({ type: 'remove', key: dueKey(from) }, { type: 'insert', key: dueKey(to), value: {} });
+  }
+  return changes;
+}
+
+export const insertRecord = (record: UploadRecord): Change[] => [
+  { type: 'insert', key: recordKey(record.id), value: { ...record } },
+  { type: 'insert', key: openKey(record.id), value: {} },
+  { type: 'insert', key: dueKey(record), value: {} },
+];

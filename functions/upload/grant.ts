@@ -1,0 +1,56 @@
+// A new upload: a row, then an address. In this order, so that no address is without a row.
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { NewUpload, UploadGrant } from '../../shared/upload/contract.ts';
+import { UPLOADS, uploadBlob } from '../../shared/upload/paths.ts';
+import { endOf } from '../store/rows.ts';
+import { insertRecord } from './decide-step.ts';
+import type { Office } from './office.ts';
+import { MINUTE, newRecord, readRecord, recordKey } from './record.ts';
+import { touchTenant } from './tenants.ts';
+import { webhookSecret } from './webhook.ts';
+
+/** How long one count of a tenant's open uploads is believed, and then counted on from. The bound is a soft one. */
+const COUNT_MS = MINUTE / 2;
+const counts = new WeakMap<Office, Map<string, { at: number; open: number }>>();
+
+export async function grant(office: Office, asked: NewUpload): Promise<Result<UploadGrant>> {
+  const zoneKey = office.settings.ZONE_KEYS[asked.zone]?.[0];
+  if (!office.settings.ZONES.includes(asked.zone)) return no(refuse('zone_unserved', { zone: asked.zone }));
+  // Outcomes are sealed to it too, so even a plain file needs one.
+  if (!zoneKey) return no(refuse('uploads_closed', undefined, `no key of the zone ${asked.zone}`));
+  if ((await countOpen(office, asked.tenant)) > limits.uploadsOpen.value)
+    return no(refuse('uploads_waiting', { limit: limits.uploadsOpen.value }));
+  await touchTenant(office, asked.tenant);
+  const record = newRecord(asked, office.now());
+  const inserted = await office.rows.commit(asked.tenant, insertRecord(record));
+  // The edge may ask twice when the first answer was lost: the same question has the same answer.
+  if (!inserted && !(await isSame(office, asked))) return no(refuse('upload_exists'));
+  return ok({
+    id: asked.id,
+    url: await office.blobs.address(UPLOADS, uploadBlob(asked), 'write', record.expires),
+    headers: { 'x-ms-blob-type': 'BlockBlob' },
+    expires: record.expires,
+    maxBytes: asked.bytes ?? limits.uploadBytes.value,
+    zoneKey,
+    ...(asked.callback !== undefined && { webhookSecret: webhookSecret(office.settings, asked.tenant) }),
+  });
+}
+
+async function isSame(office: Office, { tenant, id, ...asked }: NewUpload): Promise<boolean> {
+  const row = await office.rows.read(tenant, recordKey(id));
+  const record = row && readRecord(row);
+  return record?.state.status === 'granted' && JSON.stringify(record.asked) === JSON.stringify(asked);
+}
+
+async function countOpen(office: Office, tenant: string): Promise<number> {
+  const known = counts.get(office) ?? new Map<string, { at: number; open: number }>();
+  counts.set(office, known);
+  const counted = known.get(tenant);
+  const now = office.now();
+  if (counted && counted.at + COUNT_MS > now) return ++counted.open;
+  const rows = await office.rows.scan(tenant, 'o!', endOf('o!'), limits.uploadsOpen.value + 1);
+  known.set(tenant, { at: now, open: rows.length + 1 });
+  return rows.length + 1;
+}

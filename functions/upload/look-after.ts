@@ -1,0 +1,113 @@
+// What a timer does for a tenant: finds what got lost on the way, wherever it was lost. The same steps as ever; only who
+// begins them differs.
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { UPLOADS, type UploadPlace, uploadBlob } from '../../shared/upload/paths.ts';
+import { isOver } from '../../shared/upload/state.ts';
+import { endOf, type Row } from '../store/rows.ts';
+import { admit } from './arrive.ts';
+import type { Office } from './office.ts';
+import { dueOf, type JobRecord, jobsPrefix, MINUTE, readJobRecord } from './record.ts';
+import { note, release, send } from './release.ts';
+import { settle } from './settle.ts';
+import { amend, readUpload, step } from './step.ts';
+import { takeOutcomes } from './take-outcome.ts';
+
+/** Uploads that one look takes; the next look goes on. */
+const DUE_MAX = 200;
+const QUEUED_MAX = 1_000;
+
+/** @returns by zone, since when the oldest of its jobs that is not done has been wanted. */
+export async function lookAfter(office: Office, tenant: string): Promise<Map<string, number>> {
+  const now = office.now();
+  const until = `d!${String(Math.floor(now) + 1).padStart(15, '0')}`;
+  for (const { key } of await office.rows.scan(tenant, 'd!', until, DUE_MAX)) {
+    const [, , id = ''] = key.split('!');
+    await lookAt(office, { tenant, id }, key);
+  }
+  const oldest = new Map<string, number>();
+  for (const zone of office.settings.ZONES) {
+    await lookAtQueued(office, tenant, zone);
+    await release(office, tenant, zone);
+    for (const place of ['q', 'w'] as const) {
+      const prefix = jobsPrefix(place, zone);
+      const [first] = await office.rows.scan(tenant, prefix, endOf(prefix), 1);
+      if (first) oldest.set(zone, Math.min(readJobRecord(first).since, oldest.get(zone) ?? Number.POSITIVE_INFINITY));
+    }
+  }
+  return oldest;
+}
+
+/** An upload whose time has come. */
+async function lookAt(office: Office, place: UploadPlace, key: string): Promise<void> {
+  const record = await readUpload(office, place);
+  if (!record) {
+    await office.rows.commit(place.tenant, [{ type: 'remove', key }]);
+    return;
+  }
+  const { status, run } = record.state;
+  if (isOver(status)) return settle(office, place);
+  if (status === 'granted' || status === 'uploaded') {
+    await admit(office, place);
+    if (office.now() > record.expires && !(await office.blobs.find(UPLOADS, uploadBlob(place)))) {
+      const stepped = await step(office, place, () => [{ type: 'expired' }]);
+      if (stepped && isOver(stepped.record.state.status)) return settle(office, place);
+    }
+  } else {
+    await takeOutcomes(office, place, run);
+  }
+  const now = office.now();
+  await amend(office, place, (seen) =>
+    isOver(seen.state.status) || seen.due > now ? undefined : { ...seen, due: dueOf(seen, now) },
+  );
+}
+
+/** Jobs in the queue that have shown nothing for a while. */
+async function lookAtQueued(office: Office, tenant: string, zone: string): Promise<void> {
+  const prefix = jobsPrefix('q', zone);
+  const rows = await office.rows.scan(tenant, prefix, endOf(prefix), QUEUED_MAX);
+  const quiet = rows.filter((row) => lastSign(readJobRecord(row)) + MINUTE <= office.now());
+  for (const [id, [first]] of Map.groupBy(quiet, (row) => readJobRecord(row).job.upload)) {
+    // Its outcome may be there, and only the event was lost.
+    if (first) await takeOutcomes(office, { tenant, id }, readJobRecord(first).job.run);
+  }
+  for (const { key } of quiet) {
+    const row = await office.rows.read(tenant, key);
+    if (row) await push(office, tenant, row);
+  }
+}
+
+const lastSign = ({ since, queued, sent, opened }: JobRecord): number => opened ?? sent ?? queued ?? since;
+
+/** Sends a job again that was never sent, or was taken and left, or that the queue may have lost. */
+async function push(office: Office, tenant: string, row: Row): Promise<void> {
+  const record = readJobRecord(row);
+  const { job, sent, opened } = record;
+  const place = { tenant, id: job.upload };
+  const now = office.now();
+  const upload = await readUpload(office, place);
+  if (!upload || isOver(upload.state.status) || upload.state.run !== job.run) {
+    await office.rows.commit(tenant, [{ type: 'remove', key: row.key }]);
+    return;
+  }
+  if (sent === undefined) return send(office, tenant, [record]);
+  if (opened === undefined) {
+    if (sent + limits.uploadQueueLostMs.value <= now) await again(office, tenant, record, job.attempt);
+    return;
+  }
+  if (opened + limits.uploadStalledMs.value > now) return;
+  if (job.attempt < limits.uploadJobTries.value) return again(office, tenant, record, job.attempt + 1);
+  const tries = limits.uploadJobTries.value;
+  const refusal = refuse('upload_abandoned', { tries }, `${job.kind} ${job.piece ?? ''}`.trim());
+  const stepped = await step(office, place, () => [{ type: 'refused', run: job.run, refusal }]);
+  office.log({ what: 'lost', tenant, upload: job.upload, detail: job.kind });
+  if (stepped && isOver(stepped.record.state.status)) await settle(office, place);
+}
+
+async function again(office: Office, tenant: string, record: JobRecord, attempt: number): Promise<void> {
+  const { opened: _, agent: __, sent: ___, ...kept } = record;
+  const job = { ...record.job, attempt };
+  office.log({ what: 'resent', tenant, upload: job.upload, detail: job.kind, count: attempt });
+  await note(office, tenant, record, { job, opened: undefined, agent: undefined, sent: undefined });
+  await send(office, tenant, [{ ...kept, job }]);
+}

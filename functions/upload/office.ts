@@ -1,0 +1,30 @@
+// What every step of an upload needs: the stores, a clock, and where to say what happened.
+import type { Settings } from '../settings.ts';
+import type { Stores } from '../stores.ts';
+
+export interface Office extends Stores {
+  readonly settings: Pick<Settings, 'ZONES' | 'ZONE_KEYS' | 'MODE' | 'WEBHOOK_KEY'>;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Names and numbers only: lines have no content by construction. */
+  log(line: Line): void;
+}
+
+export interface Line {
+  readonly what:
+    | 'forged'
+    | 'refused'
+    | 'ended'
+    | 'resent'
+    | 'lost'
+    | 'orphan'
+    | 'unreadable'
+    | 'replayed'
+    | 'notice'
+    | 'queue';
+  readonly tenant?: string | undefined;
+  readonly upload?: string | undefined;
+  readonly zone?: string | undefined;
+  readonly detail?: string | undefined;
+  readonly count?: number | undefined;
+}

@@ -1,0 +1,88 @@
+// What the edge asks over HTTP. Every question is verified first, and about the tenant of its token only.
+import { setTimeout as wait } from 'node:timers/promises';
+import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { newUpload } from '../../shared/upload/contract.ts';
+import { isUploadId, type UploadPlace } from '../../shared/upload/paths.ts';
+import { answer, answerNo, answerResult } from '../answer.ts';
+import { type EdgeCaller, verifyEdge } from '../caller/edge-caller.ts';
+import type { Settings } from '../settings.ts';
+import { cancel, list, news, openTranscript, rerun, see } from './asked.ts';
+import { grant } from './grant.ts';
+import type { Office } from './office.ts';
+
+export type Desk = Office & { readonly settings: Settings };
+type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
+
+/** POST /api/uploads */
+export const onGrant = (desk: Desk): Question =>
+  verified(desk, async (request, caller) => {
+    const asked = newUpload.safeParse(await readJson(request));
+    if (!asked.success) {
+      const [issue] = asked.error.issues;
+      return answerNo(refuse('field_invalid', { field: issue?.path.join('.') || 'body', rule: 'it is not as agreed' }));
+    }
+    if (asked.data.tenant !== caller.tenant) return answerNo(refuse('upload_unknown'));
+    return answerResult(await grant(desk, asked.data), 201);
+  });
+
+/** GET /api/uploads/{tenant} */
+export const onList = (desk: Desk): Question =>
+  verified(desk, async (request, caller) => {
+    const { tenant = '' } = request.params;
+    if (tenant !== caller.tenant) return answerNo(refuse('upload_unknown'));
+    const after = request.query.get('after') ?? undefined;
+    if (after !== undefined && !isUploadId(after))
+      return answerNo(refuse('field_invalid', { field: 'after', rule: 'it is not the id of an upload' }));
+    const most = limits.uploadListRows.value;
+    const limit = Math.min(most, Math.max(1, readCount(request, 'limit') ?? most));
+    return answer(200, await list(desk, tenant, after, limit));
+  });
+
+export const onSee = (desk: Desk): Question => about(desk, async (place) => answerResult(await see(desk, place)));
+
+/** GET …/events: the row once it is newer, else 204. */
+export const onEvents = (desk: Desk): Question =>
+  about(desk, async (place, request) => {
+    const waitMs = (readCount(request, 'wait') ?? 0) * 1_000;
+    const told = await news(desk, place, readCount(request, 'after') ?? 0, waitMs, (ms) => wait(ms));
+    if (told.ok && told.value === undefined) return { status: 204, headers: { 'cache-control': 'no-store' } };
+    return answerResult(told);
+  });
+
+export const onCancel = (desk: Desk): Question => about(desk, async (place) => answerResult(await cancel(desk, place)));
+
+export const onRerun = (desk: Desk): Question => about(desk, async (place) => answerResult(await rerun(desk, place)));
+
+export const onOpenTranscript = (desk: Desk): Question =>
+  about(desk, async (place) => answerResult(await openTranscript(desk, place)));
+
+function verified(desk: Desk, then: (request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>): Question {
+  return async (request) => {
+    const caller = await verifyEdge(request.headers.get('authorization'), desk.settings, desk.now());
+    return caller.ok ? then(request, caller.value) : answerNo(caller.refusal);
+  };
+}
+
+/** One upload. That of another tenant is unknown, whether it exists or not. */
+function about(desk: Desk, then: (place: UploadPlace, request: HttpRequest) => Promise<HttpResponseInit>): Question {
+  return verified(desk, async (request, caller) => {
+    const { tenant = '', id = '' } = request.params;
+    const known = tenant === caller.tenant && isUploadId(id);
+    return known ? then({ tenant, id }, request) : answerNo(refuse('upload_unknown'));
+  });
+}
+
+function readCount(request: HttpRequest, name: string): number | undefined {
+  const text = request.query.get(name);
+  return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+}
+
+export async function readJson(request: HttpRequest): Promise<unknown> {
+  try {
+    return await request.json();
+  } catch {
+    return undefined;
+  }
+}

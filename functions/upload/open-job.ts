@@ -1,0 +1,65 @@
+// An agent has taken a job: is it still wanted, and where is what it needs?
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { OpenedJob } from '../../shared/upload/contract.ts';
+import { jobKey, readsOf, type UploadJob, writesOf } from '../../shared/upload/job.ts';
+import { OUTCOMES, type OutcomeName, outcomeBlob, UPLOADS, uploadBlob } from '../../shared/upload/paths.ts';
+import type { AgentCaller } from '../caller/agent-caller.ts';
+import type { Office } from './office.ts';
+import { jobsOf, type UploadRecord } from './record.ts';
+import { note } from './release.ts';
+import { readUpload } from './step.ts';
+
+export async function openTakenJob(office: Office, job: UploadJob, caller: AgentCaller): Promise<Result<OpenedJob>> {
+  const place = { tenant: job.tenant, id: job.upload };
+  const record = await readUpload(office, place);
+  if (!record) return no(refuse('upload_unknown'));
+  if (record.asked.zone !== caller.zone) return no(refuse('misdirected', undefined, 'another zone'));
+  // The job as it is wanted: a message says nothing but which one.
+  const wanted = jobsOf(record).get(jobKey(job));
+  if (!wanted) return no(refuse('upload_status_wrong', { status: record.state.status }));
+  const now = office.now();
+  await note(office, job.tenant, { job: wanted }, { opened: now, agent: caller.agent });
+  return ok(await addressesOf(office, record, wanted, now + limits.jobUrlSeconds.value * 1_000));
+}
+
+async function addressesOf(office: Office, record: UploadRecord, job: UploadJob, expires: number): Promise<OpenedJob> {
+  const { tenant, id, asked, state } = record;
+  const place = { tenant, id };
+  const outcome = (name: OutcomeName) => outcomeBlob({ ...place, run: state.run, name });
+  const read: OpenedJob['read'] = {};
+  for (const name of readsOf(job, state.pieces)) {
+    read[name] =
+      name === 'upload'
+        ? {
+            url: await office.blobs.address(UPLOADS, uploadBlob(place), 'read', expires),
+            ...(state.etag !== undefined && { etag: state.etag }),
+          }
+        : { url: await office.blobs.address(OUTCOMES, outcome(name), 'read', expires) };
+  }
+  const write: OpenedJob['write'] = {};
+  for (const name of writesOf(job)) {
+    write[name] = { url: await office.blobs.address(OUTCOMES, outcome(name), 'create', expires) };
+  }
+  const { model, language, contentType, filename, sealed, formats } = asked;
+  return {
+    upload: {
+      ...place,
+      run: state.run,
+      model,
+      ...(language !== undefined && { language }),
+      class: asked.class,
+      ...(contentType !== undefined && { contentType }),
+      ...(filename !== undefined && { filename }),
+      sealed,
+      bytes: state.bytes ?? 0,
+      formats,
+      zoneKeyId: office.settings.ZONE_KEYS[asked.zone]?.[0]?.kid ?? '',
+      pieces: state.pieces,
+    },
+    read,
+    write,
+    expires,
+  };
+}

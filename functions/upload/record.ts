@@ -1,0 +1,176 @@
+// What is known of an upload, and under which keys it lies in its tenant's partition:
+//   u!<id, complemented>            the record; newest first
+//   o!<id>                          it is not over: what the tenant has on its way
+//   d!<due>!<id>                    when to look after it
+//   w!<zone>!<rank>.<job>           a job that waits for a place in the queue
+//   q!<zone>!<rank>.<job>           a job that is in the queue, or on its way to it
+//   n!<id>!<run>.<try>              a delivery of its notice
+import { limits } from '../../shared/limits.ts';
+import { classes } from '../../shared/tenant/claims.ts';
+import type { NewUpload, UploadRow } from '../../shared/upload/contract.ts';
+import { jobKey, type UploadJob } from '../../shared/upload/job.ts';
+import type { UploadPlace } from '../../shared/upload/paths.ts';
+import { isOver, newState, type UploadState, type WantedJob, wantedJobs } from '../../shared/upload/state.ts';
+import type { Row } from '../store/rows.ts';
+
+export interface UploadRecord {
+  readonly tenant: string;
+  readonly id: string;
+  readonly asked: Omit<NewUpload, 'tenant' | 'id'>;
+  readonly state: UploadState;
+  /** Milliseconds since 1970, all times. */
+  readonly created: number;
+  readonly updated: number;
+  /** Until when the file may be uploaded. */
+  readonly expires: number;
+  readonly ended?: number | undefined;
+  readonly audio: UploadRow['audio'];
+  readonly transcript: UploadRow['transcript'];
+  readonly notice: UploadRow['notice'];
+  /** Deliveries of the notice so far, and when the next one is due. */
+  readonly noticeTries: number;
+  readonly noticeDue?: number | undefined;
+  /** When to look after it; part of a key. */
+  readonly due: number;
+}
+
+/** A job that is not done. `sent` and `opened` are known of one in the queue. */
+export interface JobRecord {
+  readonly job: UploadJob;
+  /** When it became wanted, put into the queue, taken by an agent. */
+  readonly since: number;
+  readonly queued?: number | undefined;
+  readonly sent?: number | undefined;
+  readonly opened?: number | undefined;
+  readonly agent?: string | undefined;
+}
+
+export const MINUTE = 60_000;
+export const DAY = 86_400_000;
+const lookMs = limits.uploadLookSeconds.value * 1_000;
+
+export function newRecord(asked: NewUpload, now: number): UploadRecord {
+  const { tenant, id, ...rest } = asked;
+  const record: UploadRecord = {
+    tenant,
+    id,
+    asked: rest,
+    state: newState,
+    created: now,
+    updated: now,
+    expires: now + limits.uploadGrantSeconds.value * 1_000,
+    audio: 'none',
+    transcript: 'none',
+    notice: 'none',
+    noticeTries: 0,
+    due: 0,
+  };
+  return { ...record, due: dueOf(record, now) };
+}
+
+/** When somebody should look after it next: events get lost, audio is kept for a while, receivers do not answer. */
+export function dueOf(record: UploadRecord, now: number): number {
+  const { state, created, expires } = record;
+  if (state.status === 'granted')
+    return Math.min(now + Math.max(lookMs, (now - created) / 4), Math.max(now, expires) + lookMs);
+  if (!isOver(state.status)) return now + limits.uploadStalledMs.value;
+  return Math.min(
+    now < closedAt(record) ? closedAt(record) : Number.POSITIVE_INFINITY,
+    audioUntil(record) ?? Number.POSITIVE_INFINITY,
+    record.notice === 'pending' ? (record.noticeDue ?? now) : Number.POSITIVE_INFINITY,
+    forgetAt(record),
+  );
+}
+
+/** When the last address that was given for it is of no use: what comes until then, unheard, is deleted then. */
+const closedAt = ({ expires, ended = 0 }: UploadRecord): number =>
+  Math.max(expires, ended + limits.jobUrlSeconds.value * 1_000) + lookMs;
+
+/** When the audio of an upload that is over is to be deleted; `undefined` when there is none. */
+export function audioUntil(record: UploadRecord): number | undefined {
+  const { audio, asked, state, ended = 0 } = record;
+  if (audio !== 'held') return undefined;
+  // Plain audio is never kept: the tenant's wish to keep was for sealed files.
+  if (state.status === 'cancelled' || !asked.sealed) return ended;
+  const days = state.refusal?.reason === 'upload_abandoned' ? limits.uploadRetryDays.value : 0;
+  return ended + Math.max(days, asked.keepDays) * DAY;
+}
+
+/** When nothing of it is left. */
+export const forgetAt = ({ ended = 0, asked }: UploadRecord): number =>
+  ended + Math.max(limits.uploadOutcomeDays.value, asked.keepDays) * DAY;
+
+const complement = (id: string): string =>
+  id.replace(/[0-9a-f]/g, (digit) => (15 - Number.parseInt(digit, 16)).toString(16));
+
+export const recordKey = (id: string): string => `u!${complement(id)}`;
+export const openKey = (id: string): string => `o!${id}`;
+export const dueKey = ({ due, id }: Pick<UploadRecord, 'due' | 'id'>): string =>
+  `d!${String(Math.floor(due)).padStart(15, '0')}!${id}`;
+export const deliveriesPrefix = (id: string): string => `n!${id}!`;
+export const deliveryKey = (id: string, run: number, tries: number): string =>
+  `${deliveriesPrefix(id)}${String(run).padStart(6, '0')}.${String(tries).padStart(3, '0')}`;
+
+/** `w` waits, `q` is queued. The more urgent class first, then the older upload. */
+export const jobsPrefix = (place: 'w' | 'q', zone: string): string => `${place}!${zone}!`;
+export const uploadJobsPrefix = (place: 'w' | 'q', { asked, id }: UploadRecord): string =>
+  `${jobsPrefix(place, asked.zone)}${classes.indexOf(asked.class)}.${id}.`;
+export const jobRowKey = (place: 'w' | 'q', job: UploadJob): string =>
+  `${jobsPrefix(place, job.zone)}${classes.indexOf(job.class)}.${jobKey(job)}`;
+
+/** Rows are ours alone, so what is read is what was written. */
+export const readRecord = (row: Row): UploadRecord => row.value as unknown as UploadRecord;
+export const readJobRecord = (row: Row): JobRecord => row.value as unknown as JobRecord;
+
+export function jobOf(record: UploadRecord, wanted: WantedJob, attempt = 1): UploadJob {
+  const { tenant, id, asked, state } = record;
+  return {
+    v: 1,
+    kind: wanted.kind,
+    tenant,
+    upload: id,
+    run: state.run,
+    ...(wanted.piece !== undefined && { piece: wanted.piece }),
+    attempt,
+    zone: asked.zone,
+    class: asked.class,
+  };
+}
+
+/** The jobs that are wanted now, by the key of their work. */
+export const jobsOf = (record: UploadRecord): Map<string, UploadJob> =>
+  new Map(
+    wantedJobs(record.state)
+      .map((wanted) => jobOf(record, wanted))
+      .map((job) => [jobKey(job), job]),
+  );
+
+export const placeOf = ({ tenant, id }: UploadRecord): UploadPlace => ({ tenant, id });
+
+/** What the edge may know of it. */
+export function rowOf(record: UploadRecord): UploadRow {
+  const { tenant, id, asked, state, created, updated, expires, ended, audio, transcript, notice } = record;
+  const { subject: _, bytes, ...facts } = asked;
+  const { reason, params } = state.refusal ?? {};
+  return {
+    ...facts,
+    tenant,
+    id,
+    status: state.status,
+    run: state.run,
+    seq: state.seq,
+    created,
+    updated,
+    expires,
+    ...(ended !== undefined && { ended }),
+    ...((state.bytes ?? bytes) !== undefined && { bytes: state.bytes ?? bytes }),
+    ...(state.seconds !== undefined && { seconds: state.seconds }),
+    pieces: state.pieces,
+    piecesDone: state.done.length,
+    warnings: [...state.warnings],
+    ...(reason && { refusal: { reason, ...(params && { params: { ...params } }) } }),
+    audio,
+    transcript,
+    notice,
+  };
+}

@@ -1,0 +1,64 @@
+// Fairness: a tenant has at most a window of jobs in the queue of a zone, the rest wait in its partition. So 10,000 files
+// of one tenant are never in front of the one file of another by more than a window.
+import { limits } from '../../shared/limits.ts';
+import { endOf, type Row } from '../store/rows.ts';
+import type { Office } from './office.ts';
+import { type JobRecord, jobRowKey, jobsPrefix, readJobRecord } from './record.ts';
+
+/** A job that is not noted as sent after this long, in milliseconds, is not being sent by somebody else. */
+const SENDING_MS = 1_000;
+
+/**
+ * Moves waiting jobs into the queue while there is room. Two at once may take different jobs and overshoot the window by
+ * what one of them moves; a job is moved by one of them only.
+ */
+export async function release(office: Office, tenant: string, zone: string): Promise<void> {
+  const window = limits.uploadWindow.value;
+  const [queuedPrefix, waitingPrefix] = [jobsPrefix('q', zone), jobsPrefix('w', zone)];
+  for (let tries = 0; tries < limits.jobRaceTries.value; tries += 1) {
+    const queued = await office.rows.scan(tenant, queuedPrefix, endOf(queuedPrefix), window);
+    await sendAgain(office, tenant, queued);
+    const room = window - queued.length;
+    if (room <= 0) return;
+    const waiting = await office.rows.scan(tenant, waitingPrefix, endOf(waitingPrefix), room);
+    if (waiting.length === 0) return;
+    const moved = waiting.map(readJobRecord).map((record): JobRecord => ({ ...record, queued: office.now() }));
+    const changes = [
+      ...waiting.map(({ key }) => ({ type: 'remove', key }) as const),
+      ...moved.map((record) => ({ type: 'insert', key: jobRowKey('q', record.job), value: { ...record } }) as const),
+    ];
+    if (await office.rows.commit(tenant, changes)) {
+      await send(office, tenant, moved);
+      return;
+    }
+  }
+}
+
+/** Jobs whose sending has failed: whoever comes by next sends them, and that is often the platform's own next try. */
+async function sendAgain(office: Office, tenant: string, queued: readonly Row[]): Promise<void> {
+  const before = office.now() - SENDING_MS;
+  const unsent = queued.map(readJobRecord).filter(({ sent, queued: at }) => sent === undefined && (at ?? 0) <= before);
+  if (unsent.length > 0) await send(office, tenant, unsent);
+}
+
+/** Sends jobs whose rows are in the queue, and notes it. One that is not noted is sent again by the timer. */
+export async function send(office: Office, tenant: string, records: readonly JobRecord[]): Promise<void> {
+  const taken = new Set(await office.jobs.send(records.map(({ job }) => job)));
+  for (const record of records) if (taken.has(record.job)) await note(office, tenant, record, { sent: office.now() });
+}
+
+/** Adds to what is known of a queued job, if it is still one. */
+export async function note(
+  office: Office,
+  tenant: string,
+  { job }: Pick<JobRecord, 'job'>,
+  facts: Partial<JobRecord>,
+): Promise<void> {
+  const key = jobRowKey('q', job);
+  for (let tries = 0; tries < limits.jobRaceTries.value; tries += 1) {
+    const row: Row | undefined = await office.rows.read(tenant, key);
+    if (!row) return;
+    const value = { ...readJobRecord(row), ...facts };
+    if (await office.rows.commit(tenant, [{ type: 'replace', key, version: row.version, value }])) return;
+  }
+}

@@ -1,0 +1,58 @@
+// Jobs that nobody could finish, once more: take from the dead-letter queue, let it be wanted again, delete. In this
+// order: a crash leaves the message, and a second replay of the same job changes nothing.
+import { limits } from '../../shared/limits.ts';
+import { jobKey, readJob, type UploadJob } from '../../shared/upload/job.ts';
+import { isOver } from '../../shared/upload/state.ts';
+import { rerun } from './asked.ts';
+import type { Office } from './office.ts';
+import { jobRowKey, jobsOf } from './record.ts';
+import { note, release } from './release.ts';
+import { readUpload } from './step.ts';
+
+export interface Replayed {
+  /** Sent again. */
+  replayed: number;
+  /** Uploads that had been given up, begun again from their audio. */
+  rerun: number;
+  /** No longer wanted, or no job at all; deleted. */
+  dropped: number;
+}
+
+/** Calls of one replay that find something: an operator's request has an end. */
+const CALLS_MAX = 100;
+
+export async function replay(office: Office, zone: string): Promise<Replayed> {
+  const counts: Replayed = { replayed: 0, rerun: 0, dropped: 0 };
+  for (let calls = 0; calls < CALLS_MAX; calls += 1) {
+    const dead = await office.jobs.takeDead(zone);
+    if (dead.length === 0) break;
+    for (const one of dead) {
+      const job = readJob(one.body);
+      const outcome = job && job.zone === zone ? await replayJob(office, job) : 'dropped';
+      counts[outcome] += 1;
+      await office.jobs.deleteDead(zone, one);
+    }
+  }
+  office.log({ what: 'replayed', zone, count: counts.replayed + counts.rerun });
+  return counts;
+}
+
+async function replayJob(office: Office, job: UploadJob): Promise<keyof Replayed> {
+  const place = { tenant: job.tenant, id: job.upload };
+  const record = await readUpload(office, place);
+  if (!record) return 'dropped';
+  const wanted = jobsOf(record).get(jobKey(job));
+  if (wanted) {
+    // Only if it is in the queue as far as the rows know; a waiting one comes by itself.
+    if (await office.rows.read(job.tenant, jobRowKey('q', wanted))) {
+      const again = { ...wanted, attempt: Math.min(job.attempt, limits.uploadJobTries.value - 1) };
+      await office.jobs.send([again]);
+      await note(office, job.tenant, { job: wanted }, { job: again, sent: office.now(), opened: undefined });
+    }
+    await release(office, job.tenant, job.zone);
+    return 'replayed';
+  }
+  const given = isOver(record.state.status) && record.state.refusal?.reason === 'upload_abandoned';
+  if (!given || record.state.run !== job.run) return 'dropped';
+  return (await rerun(office, place)).ok ? 'rerun' : 'dropped';
+}

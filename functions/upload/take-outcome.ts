@@ -1,0 +1,72 @@
+// An agent has written something: what does it say of its upload?
+
+import { readOutcome } from '../../shared/upload/outcome.ts';
+import { OUTCOMES, type OutcomePlace, outcomeBlob, pieceOf, readOutcomeBlob } from '../../shared/upload/paths.ts';
+import { isOver, type UploadEvent } from '../../shared/upload/state.ts';
+import type { Office } from './office.ts';
+import { release } from './release.ts';
+import { settle } from './settle.ts';
+import { readUpload, step } from './step.ts';
+
+type Metadata = Readonly<Record<string, string>>;
+
+/** The event that an outcome is. `undefined`: it moves nothing (a piece), `unreadable`: no agent of ours wrote it. */
+export function eventOf({ run, name }: OutcomePlace, metadata: Metadata): UploadEvent | 'unreadable' | undefined {
+  if (name.startsWith('pieces/')) return undefined;
+  const facts = readOutcome(metadata);
+  if (!facts) return 'unreadable';
+  const { seconds, warnings, pieces, refusal } = facts;
+  const piece = pieceOf(name);
+  if (piece !== undefined) return { type: 'recognised', run, piece };
+  if (name === 'transcript') return { type: 'merged', run, seconds, warnings };
+  if (name === 'plan') return pieces ? { type: 'planned', run, pieces, seconds, warnings } : 'unreadable';
+  return refusal ? { type: 'refused', run, refusal } : 'unreadable';
+}
+
+/** A blob of any name in `outcomes`. What belongs to nothing is deleted. */
+export async function takeOutcome(office: Office, name: string): Promise<void> {
+  const place = readOutcomeBlob(name);
+  const found = await office.blobs.find(OUTCOMES, name);
+  if (!found) return;
+  const record = place && (await readUpload(office, place));
+  if (!place || !record || place.run !== record.state.run) {
+    office.log({
+      what: place && record ? 'orphan' : 'forged',
+      tenant: place?.tenant,
+      upload: place?.id,
+      detail: OUTCOMES,
+    });
+    await office.blobs.remove(OUTCOMES, name);
+    return;
+  }
+  const event = eventOf(place, found.metadata);
+  if (event === undefined) return isOver(record.state.status) ? settle(office, place) : undefined;
+  if (event === 'unreadable') {
+    // Away with it: the next agent could not write the name otherwise.
+    office.log({ what: 'unreadable', tenant: place.tenant, upload: place.id, detail: place.name });
+    await office.blobs.remove(OUTCOMES, name);
+    return;
+  }
+  await happen(office, place, [event]);
+}
+
+/** Everything that lies there of this run, as if it had just come. */
+export async function takeOutcomes(office: Office, place: { tenant: string; id: string }, run: number): Promise<void> {
+  const prefix = outcomeBlob({ ...place, run, name: 'plan' }).slice(0, -'plan'.length);
+  const events: UploadEvent[] = [];
+  for (const { name, metadata } of await office.blobs.list(OUTCOMES, prefix)) {
+    const read = readOutcomeBlob(name);
+    const event = read && eventOf(read, metadata);
+    if (!read || event === 'unreadable') await office.blobs.remove(OUTCOMES, name);
+    else if (event) events.push(event);
+  }
+  if (events.length > 0) await happen(office, place, events);
+}
+
+async function happen(office: Office, place: { tenant: string; id: string }, events: UploadEvent[]): Promise<void> {
+  const stepped = await step(office, place, () => events);
+  if (!stepped) return;
+  const { record } = stepped;
+  if (isOver(record.state.status)) await settle(office, place);
+  await release(office, place.tenant, record.asked.zone);
+}

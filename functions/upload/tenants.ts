@@ -1,0 +1,32 @@
+// Tenants that have uploads: what the timer goes through. Kept so that a tenant is never missing from it while it has a
+// row: it is put there before its first row, and taken away long after its last.
+import { endOf } from '../store/rows.ts';
+import type { Office } from './office.ts';
+import { DAY } from './record.ts';
+
+/** A partition no tenant can be named after. */
+const PARTITION = '!tenants';
+/** How long an instance remembers that it has put a tenant there. Far less than a day, see below. */
+const KNOWN_MS = DAY / 24;
+const touched = new WeakMap<Office, Map<string, number>>();
+
+export async function touchTenant(office: Office, tenant: string): Promise<void> {
+  const known = touched.get(office) ?? new Map<string, number>();
+  touched.set(office, known);
+  const now = office.now();
+  if ((known.get(tenant) ?? 0) + KNOWN_MS > now) return;
+  await office.rows.commit(PARTITION, [{ type: 'put', key: tenant, value: { touched: now } }]);
+  known.set(tenant, now);
+}
+
+export async function listTenants(office: Office, limit: number): Promise<string[]> {
+  return (await office.rows.scan(PARTITION, '0', endOf('z'), limit)).map(({ key }) => key);
+}
+
+/** Takes a tenant away that has no row and was not put there for a day: no instance still relies on it. */
+export async function forgetTenant(office: Office, tenant: string): Promise<void> {
+  const row = await office.rows.read(PARTITION, tenant);
+  if (!row || Number(row.value.touched) + DAY > office.now()) return;
+  if ((await office.rows.scan(tenant, 'd!', endOf('d!'), 1)).length > 0) return;
+  await office.rows.commit(PARTITION, [{ type: 'remove', key: tenant }]);
+}

@@ -1,0 +1,133 @@
+// auricle load --stream --audio FILE
+import { readFileSync } from 'node:fs';
+import { type Answer, wrong } from './answer.ts';
+import type { Arguments } from './arguments.ts';
+import { type DialectName, dialectNames } from './live.ts';
+import { readLiveAudio } from './live-audio.ts';
+import { dialects } from './live-dialects.ts';
+import { type Latency, latencyOf } from './load-statistics.ts';
+import { loadStreams, type StreamLoad, type StreamOutcome } from './load-streams.ts';
+
+export const usage =
+  `load --stream --audio FILE.wav [--parallel 32] [--seconds 60] [--warm-up 1] [--pace realtime|max] ` +
+  `[--dialect ${dialectNames.join('|')}] [--model NAME] [--language TAG]`;
+
+const paces: readonly string[] = ['realtime', 'max'] satisfies StreamLoad['pace'][];
+
+/** Plays the recording to `--parallel` streams: `--warm-up` passes that do not count, then `--seconds` that do. */
+export async function loadStream(given: Arguments, token: string): Promise<Answer> {
+  const plan = readPlan(given);
+  if ('problem' in plan) return wrong(`${plan.problem}\nusage: auricle ${usage}`);
+  const { edge, model, language } = given;
+  const { outcomes, milliseconds } = await loadStreams({ ...plan, target: { edge, token, model, language } });
+  const { dialect: _, audio: __, ...asked } = plan;
+  const value = { dialect: given.dialect, ...asked, ...summarizeStreams(outcomes, milliseconds) };
+  const good = value.ended === plan.parallel && Object.keys(value.trouble).length === 0;
+  return { exit: good ? 0 : 1, text: render(value, plan.parallel), value };
+}
+
+type Plan = Omit<StreamLoad, 'target'>;
+
+function readPlan(given: Arguments): Plan | { problem: string } {
+  if (given.operands.length > 0 || given.audio === undefined) return { problem: 'which recording?' };
+  const [parallel, seconds, warmUp] = [given.parallel, given.seconds, given.warmUp].map(Number);
+  for (const [name, value, least] of [
+    ['parallel', parallel, 1],
+    ['seconds', seconds, 1],
+    ['warm-up', warmUp, 0],
+  ] as const) {
+    if (!Number.isSafeInteger(value) || Number(value) < least) {
+      return { problem: `--${name} must be a whole number from ${least}` };
+    }
+  }
+  if (!dialectNames.includes(given.dialect as DialectName)) return { problem: `there is no dialect ${given.dialect}` };
+  if (!paces.includes(given.pace)) return { problem: `there is no pace ${given.pace}` };
+  const dialect = dialects[given.dialect as DialectName];
+  let file: Uint8Array;
+  try {
+    file = readFileSync(given.audio);
+  } catch {
+    return { problem: `${given.audio} cannot be read` };
+  }
+  const read = readLiveAudio(file);
+  if ('refusal' in read)
+    return { problem: `${given.audio} is no WAV file that can be streamed: ${read.refusal.reason}` };
+  const pace = given.pace as StreamLoad['pace'];
+  return {
+    dialect,
+    audio: read.audio,
+    parallel: Number(parallel),
+    seconds: Number(seconds),
+    warmUp: Number(warmUp),
+    pace,
+  };
+}
+
+export interface StreamSummary {
+  /** Streams that opened, and those of them that ended as they should. */
+  readonly opened: number;
+  readonly ended: number;
+  /** Code → how many streams did not. */
+  readonly errors: Readonly<Record<string, number>>;
+  /** Code → how often, on streams that went on: gaps, overflows. */
+  readonly trouble: Readonly<Record<string, number>>;
+  readonly wallSeconds: number;
+  /** Sent on all streams, warm-up included. */
+  readonly audioSeconds: number;
+  readonly bytesSent: number;
+  readonly bytesReceived: number;
+  /** Words measured, and how long they took (`live-latency.ts`), in milliseconds; absent when there are none. */
+  readonly words: number;
+  readonly partialLatency: Latency | undefined;
+  readonly finalLatency: Latency | undefined;
+  /** From the last frame of a stream to its last word. */
+  readonly finishLatency: Latency | undefined;
+}
+
+/** Pure: what the streams add up to. */
+export function summarizeStreams(outcomes: readonly StreamOutcome[], milliseconds: number): StreamSummary {
+  const sum = (take: (outcome: StreamOutcome) => number) => outcomes.reduce((total, one) => total + take(one), 0);
+  const errors: Record<string, number> = {};
+  const trouble: Record<string, number> = {};
+  for (const { code, trouble: own } of outcomes) {
+    if (code !== undefined) errors[code] = (errors[code] ?? 0) + 1;
+    for (const [name, count] of Object.entries(own)) trouble[name] = (trouble[name] ?? 0) + count;
+  }
+  const measured = outcomes.flatMap((outcome) => outcome.measured);
+  const times = (kind: 'partial' | 'final') =>
+    measured.filter((one) => one.kind === kind).map((one) => one.milliseconds);
+  return {
+    opened: outcomes.filter(({ opened }) => opened).length,
+    ended: outcomes.filter(({ code }) => code === undefined).length,
+    errors,
+    trouble,
+    wallSeconds: milliseconds / 1_000,
+    audioSeconds: sum(({ audioSeconds }) => audioSeconds),
+    bytesSent: sum(({ bytes }) => bytes.sent),
+    bytesReceived: sum(({ bytes }) => bytes.received),
+    words: times('final').length,
+    partialLatency: latencyOf(times('partial')),
+    finalLatency: latencyOf(times('final')),
+    finishLatency: latencyOf(outcomes.flatMap(({ finishMilliseconds }) => finishMilliseconds ?? [])),
+  };
+}
+
+function render(summary: StreamSummary, parallel: number): string {
+  const number = (value: number) => value.toFixed(1);
+  const row = (name: string, latency: Latency | undefined) =>
+    latency
+      ? `${name.padEnd(11)} p50 ${number(latency.p50)}  p90 ${number(latency.p90)}  p99 ${number(latency.p99)}  max ${number(latency.max)}`
+      : `${name.padEnd(11)} none measured`;
+  const { opened, ended, wallSeconds, audioSeconds, bytesSent, bytesReceived, words } = summary;
+  const counts = (what: string, of: Readonly<Record<string, number>>) =>
+    Object.entries(of).map(([code, count]) => `${what.padEnd(11)} ${code}: ${count}`);
+  return [
+    `${ended} of ${parallel} streams ended well, ${opened} opened, in ${number(wallSeconds)} s`,
+    `${number(audioSeconds)} s of audio, ${bytesSent} bytes sent, ${bytesReceived} received, ${words} words`,
+    row('partial ms', summary.partialLatency),
+    row('final ms', summary.finalLatency),
+    row('finish ms', summary.finishLatency),
+    ...counts('error', summary.errors),
+    ...counts('trouble', summary.trouble),
+  ].join('\n');
+}

@@ -1,0 +1,116 @@
+// Many live streams at once, each the same recording again and again, and how long their words take.
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Dialect, LiveNews, LiveStream, LiveTarget } from './live.ts';
+import { createFrames, FRAME_SECONDS, type LiveAudio, passSeconds, toRate } from './live-audio.ts';
+import { createWordClock, type Measured } from './live-latency.ts';
+
+export interface StreamLoad {
+  readonly dialect: Dialect;
+  readonly target: Omit<LiveTarget, 'rate' | 'onNews'>;
+  readonly audio: LiveAudio;
+  readonly parallel: number;
+  /** Audio of each stream that counts, and passes over the recording before it that do not. */
+  readonly seconds: number;
+  readonly warmUp: number;
+  /** As a microphone gives it, or as fast as the connection takes it. */
+  readonly pace: 'realtime' | 'max';
+}
+
+export interface StreamOutcome {
+  /** Why it did not open, or did not end as it should. */
+  readonly code: string | undefined;
+  readonly opened: boolean;
+  readonly measured: readonly Measured[];
+  /** Code → how often, of what is neither transcript nor an end. */
+  readonly trouble: Readonly<Record<string, number>>;
+  /** Milliseconds from the last frame to the last word. */
+  readonly finishMilliseconds: number | undefined;
+  /** Seconds of audio sent, warm-up included. */
+  readonly audioSeconds: number;
+  readonly bytes: { readonly sent: number; readonly received: number };
+}
+
+/** At most so many handshakes at once: a load client must not look like an attack. */
+const OPENING_MAX = 25;
+
+/** The outcome of every stream, and the milliseconds from the first frame to the last word. Never rejects. */
+export async function loadStreams(load: StreamLoad): Promise<{ outcomes: StreamOutcome[]; milliseconds: number }> {
+  const audio = toRate(load.audio, load.dialect.rateFor(load.audio));
+  const frameAt = createFrames(audio);
+  const warmSeconds = load.warmUp * passSeconds(audio);
+  const frames = Math.ceil((warmSeconds + load.seconds) / FRAME_SECONDS);
+  const streams: Prepared[] = [];
+  for (let at = 0; at < load.parallel; at += OPENING_MAX) {
+    const some = Array.from({ length: Math.min(OPENING_MAX, load.parallel - at) }, () => prepare(load, audio.rate));
+    streams.push(...(await Promise.all(some)));
+  }
+  const began = performance.now();
+  const outcomes = streams.map(async (stream, at) => {
+    // Spread over the time of one frame, as the clocks of so many people are.
+    const start = began + (load.pace === 'realtime' ? (at / load.parallel) * FRAME_SECONDS * 1_000 : 0);
+    return play(stream, { frameAt, frames, start, warmSeconds, pace: load.pace });
+  });
+  return { outcomes: await Promise.all(outcomes), milliseconds: performance.now() - began };
+}
+
+interface Prepared {
+  readonly opened: LiveStream | { readonly code: string };
+  readonly clock: ReturnType<typeof createWordClock>;
+  readonly measured: Measured[];
+  readonly trouble: Record<string, number>;
+}
+
+async function prepare({ dialect, target }: StreamLoad, rate: number): Promise<Prepared> {
+  const clock = createWordClock();
+  const measured: Measured[] = [];
+  const trouble: Record<string, number> = {};
+  const onNews = (news: LiveNews, now: number) => {
+    if (news.type === 'words') measured.push(...clock.shown(news, now));
+    else trouble[news.code] = (trouble[news.code] ?? 0) + 1;
+  };
+  return { opened: await dialect.open({ ...target, rate, onNews }), clock, measured, trouble };
+}
+
+interface Play {
+  readonly frameAt: (index: number) => Uint8Array;
+  readonly frames: number;
+  /** When the first frame is due, ms of `performance.now`. */
+  readonly start: number;
+  readonly warmSeconds: number;
+  readonly pace: StreamLoad['pace'];
+}
+
+async function play({ opened, clock, measured, trouble }: Prepared, plan: Play): Promise<StreamOutcome> {
+  const none = {
+    measured: [],
+    trouble,
+    finishMilliseconds: undefined,
+    audioSeconds: 0,
+    bytes: { sent: 0, received: 0 },
+  };
+  if ('code' in opened) return { code: opened.code, opened: false, ...none };
+  let lost = false;
+  void opened.lost.then(() => {
+    lost = true;
+  });
+  let index = 0;
+  for (; index < plan.frames && !lost; index += 1) {
+    // A frame is due when its last sample was spoken; the schedule is never stretched, however late we are.
+    const due = plan.start + (index + 1) * FRAME_SECONDS * 1_000 - performance.now();
+    if (plan.pace === 'realtime' && due > 0) await wait(due);
+    clock.sent(index, performance.now());
+    await opened.send(plan.frameAt(index));
+  }
+  const sent = performance.now();
+  const { code } = await opened.finish();
+  const counted = measured.filter(({ at }) => at > plan.warmSeconds);
+  return {
+    code,
+    opened: true,
+    measured: counted,
+    trouble,
+    finishMilliseconds: code === undefined ? performance.now() - sent : undefined,
+    audioSeconds: index * FRAME_SECONDS,
+    bytes: opened.bytes(),
+  };
+}

@@ -1,0 +1,59 @@
+// auricle transcribe --live FILE
+import { readFileSync } from 'node:fs';
+import { setTimeout as wait } from 'node:timers/promises';
+import { type Answer, wrong } from './answer.ts';
+import type { Arguments } from './arguments.ts';
+import type { LiveNews } from './live.ts';
+import { createFrames, FRAME_SECONDS, readLiveAudio, toRate } from './live-audio.ts';
+import { auricle } from './live-auricle.ts';
+
+export const usage = 'transcribe --live FILE.wav [--pace realtime|max] [--model NAME] [--language TAG]';
+
+/** Where words appear while they are spoken: over the last line, while they may change. */
+export interface Screen {
+  readonly isTTY?: boolean;
+  write(text: string): void;
+}
+
+/** Sends a recording as a microphone would, and shows the words as they come. */
+export async function transcribeLive(given: Arguments, token: string, screen: Screen): Promise<Answer> {
+  const [file, ...more] = given.operands;
+  const real = given.pace === 'realtime';
+  if (file === undefined || more.length > 0 || (!real && given.pace !== 'max')) return wrong(`usage: auricle ${usage}`);
+  let bytes: Uint8Array;
+  try {
+    bytes = readFileSync(file);
+  } catch {
+    return wrong(`${file} cannot be read`);
+  }
+  const read = readLiveAudio(bytes);
+  if ('refusal' in read) return wrong(`${file} is no WAV file that can be streamed: ${read.refusal.reason}`);
+  const audio = toRate(read.audio, auricle.rateFor(read.audio));
+  const segments: string[] = [];
+  const onNews = (news: LiveNews) => {
+    if (news.type !== 'words') return;
+    if (news.final) segments.push(news.text);
+    if (screen.isTTY) screen.write(`\r\u001b[2K${news.text}${news.final ? '\n' : ''}`);
+  };
+  const { edge, model, language } = given;
+  const stream = await auricle.open({ edge, token, model, language, rate: audio.rate, onNews });
+  if ('code' in stream) return failed(edge, stream.code);
+  const frameAt = createFrames(audio);
+  const frames = Math.ceil(audio.samples.length / audio.rate / FRAME_SECONDS);
+  const start = performance.now();
+  for (let index = 0; index < frames; index += 1) {
+    const due = start + (index + 1) * FRAME_SECONDS * 1_000 - performance.now();
+    if (real && due > 0) await wait(due);
+    await stream.send(frameAt(index));
+  }
+  const { code } = await stream.finish();
+  if (code !== undefined) return failed(edge, code);
+  const text = segments.filter(Boolean).join(' ');
+  // Where they were shown as they came they are not said again.
+  return { exit: 0, text: screen.isTTY && !given.json ? '' : text, value: { text, segments } };
+}
+
+const failed = (edge: string, code: string): Answer => {
+  const text = code === 'connection_lost' ? `${edge} cannot be reached` : `the stream was refused or lost: ${code}`;
+  return { exit: 1, text, value: { error: { code, message: text } } };
+};

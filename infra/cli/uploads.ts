@@ -1,0 +1,41 @@
+// auricle uploads, auricle replay
+import { z } from 'zod';
+import { type Answer, refused, wrong } from './answer.ts';
+import type { Arguments } from './arguments.ts';
+import { uploadState } from './upload-follow.ts';
+
+export const listUsage = 'uploads';
+export const replayUsage = 'replay [--zone Z]';
+
+const list = z.object({ data: z.array(uploadState.extend({ created: z.string(), filename: z.string().optional() })) });
+
+export async function uploads(given: Arguments, headers: Record<string, string>): Promise<Answer> {
+  if (given.operands.length > 0) return wrong(`usage: auricle ${listUsage}`);
+  const response = await fetch(`${given.edge}/v1/uploads`, { headers });
+  if (!response.ok) return refused(response);
+  const value = await response.json();
+  const lines = list
+    .parse(value)
+    .data.map(({ id, status, created, filename }) =>
+      [id, created, status.padEnd(9), filename ?? ''].join('  ').trimEnd(),
+    );
+  return { exit: 0, text: lines.length > 0 ? lines.join('\n') : 'no uploads', value };
+}
+
+const replayed = z.object({
+  zones: z.array(z.object({ zone: z.string(), replayed: z.number(), rerun: z.number(), dropped: z.number() })),
+});
+
+/** Jobs that nobody could finish go back into their queue. Done twice, it changes nothing. */
+export async function replay(given: Arguments, headers: Record<string, string>): Promise<Answer> {
+  if (given.operands.length > 0) return wrong(`usage: auricle ${replayUsage}`);
+  const query = given.zone === undefined ? '' : `?zone=${encodeURIComponent(given.zone)}`;
+  const response = await fetch(`${given.edge}/v1/jobs/replay${query}`, { method: 'POST', headers });
+  if (!response.ok) return refused(response);
+  const value = replayed.parse(await response.json());
+  const lines = value.zones.map(
+    ({ zone, replayed: sent, rerun, dropped }) =>
+      `${zone}: ${sent} put back, ${rerun} uploads begun again, ${dropped} no longer wanted`,
+  );
+  return { exit: 0, text: lines.join('\n'), value };
+}

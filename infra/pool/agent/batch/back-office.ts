@@ -1,0 +1,81 @@
+import { limits } from '../../../../shared/limits.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import { type AgentProof, PROOF_TYPE } from '../../../../shared/upload/callers.ts';
+import { backOfficeRefusal, type OpenedJob, openedJob } from '../../../../shared/upload/contract.ts';
+import { jobKey, type UploadJob } from '../../../../shared/upload/job.ts';
+import type { Keys } from '../keys.ts';
+
+export interface BackOffice {
+  /**
+   * What a job is about, and the addresses it may read and write. `undefined`: nobody wants it any more. Refuses with
+   * `uploads_unavailable`: try later.
+   */
+  open(job: UploadJob): Promise<Result<OpenedJob | undefined>>;
+}
+
+export interface BackOfficeOptions {
+  /** Base URL of the functions. */
+  readonly url: string;
+  readonly agent: string;
+  readonly keys: Pick<Keys, 'current' | 'sign'>;
+  /** Reads the pool token at each question, so that it can be renewed underneath. */
+  readonly token: () => string;
+  readonly now: () => number;
+}
+
+/** Cancelled or over; deleted with its row. */
+const UNWANTED = new Set([404, 409, 410]);
+
+const unavailable = (detail: string) => no(refuse('uploads_unavailable', undefined, `back office: ${detail}`));
+
+export function createBackOffice({ url, agent, keys, token, now }: BackOfficeOptions): BackOffice {
+  async function ask(job: UploadJob): Promise<Response> {
+    const proof: AgentProof = {
+      job: jobKey(job),
+      iat: Math.floor(now() / 1_000),
+      agent,
+      attestation: keys.current().token,
+    };
+    return fetch(new URL('/api/jobs/open', url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token()}` },
+      body: JSON.stringify({ job, proof: await keys.sign(proof, PROOF_TYPE) }),
+      signal: AbortSignal.timeout(limits.jobOpenMs.value),
+    });
+  }
+
+  return {
+    async open(job) {
+      try {
+        const response = await ask(job);
+        const body: unknown = await readBounded(response);
+        if (response.status === 200) {
+          const parsed = openedJob.safeParse(body);
+          return parsed.success ? ok(parsed.data) : unavailable('an answer that is not understood');
+        }
+        if (UNWANTED.has(response.status) && backOfficeRefusal.safeParse(body).success) return ok(undefined);
+        const reason = backOfficeRefusal.safeParse(body).data?.error.reason;
+        return unavailable(`status ${response.status}${reason === undefined ? '' : `, ${reason}`}`);
+      } catch (error) {
+        return unavailable(error instanceof Error ? error.name : 'unknown');
+      }
+    },
+  };
+}
+
+/** JSON of at most `limits.jobAnswerBytes`; `undefined` for anything else. */
+async function readBounded(response: Response): Promise<unknown> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > limits.jobAnswerBytes.value) return undefined;
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

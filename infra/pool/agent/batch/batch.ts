@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs';
+import { classes } from '../../../../shared/tenant/claims.ts';
+import { jobQueue } from '../../../../shared/upload/job.ts';
+import type { Dispatcher } from '../dispatch.ts';
+import type { Keys } from '../keys.ts';
+import type { Log } from '../log.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Settings } from '../settings.ts';
+import type { ZoneKeyring } from '../zone-key.ts';
+import { createBackOffice } from './back-office.ts';
+import { doJob } from './do-job.ts';
+import { createBatchMetrics } from './metrics.ts';
+import { createShare } from './share.ts';
+import { createStorage } from './storage.ts';
+import { createTaker, type Taker } from './take-jobs.ts';
+import type { Workshop } from './workshop.ts';
+
+export interface BatchOptions {
+  readonly settings: Settings;
+  readonly batch: NonNullable<Settings['batch']>;
+  readonly keys: Keys;
+  readonly keyring: ZoneKeyring;
+  readonly dispatcher: Dispatcher;
+  readonly metrics: Metrics;
+  readonly model: Workshop['model'];
+  /** The engine is there. */
+  readonly ready: () => boolean;
+  readonly log: Log;
+  readonly now: () => number;
+}
+
+/**
+ * Batch work of an agent (C11): it takes jobs of its zone from the queue while it has nothing better to do. Starts
+ * nothing yet.
+ */
+export async function openBatch(options: BatchOptions): Promise<Taker> {
+  const { settings, batch, keys, keyring, dispatcher, metrics, now } = options;
+  // Loaded only where it is needed: it is the largest thing an agent can have in memory.
+  const { openSqs } = await import('./job-queue.ts');
+  /** One slot is nobody's: whoever is in a hurry never waits for all of them. */
+  const slots = Math.max(1, settings.slots - 1);
+  const share = createShare(dispatcher, slots);
+  const shop: Workshop = {
+    agent: settings.agent,
+    now,
+    backOffice: createBackOffice({
+      url: batch.functionsUrl,
+      agent: settings.agent,
+      keys,
+      token: () => readFileSync(settings.poolTokenFile, 'utf8').trim(),
+      now,
+    }),
+    storage: createStorage(),
+    keyring,
+    dispatcher: { ...dispatcher, ...share },
+    metrics,
+    model: options.model,
+  };
+  /** Nobody in a hurry waits, and the engine has a slot to spare. */
+  const hasRoom = () => {
+    const queued = dispatcher.queued();
+    return options.ready() && classes.every((name) => queued[name] === 0) && dispatcher.busy() < settings.slots;
+  };
+  const taker: Taker = createTaker({
+    queue: openSqs({ queue: jobQueue(batch.queue, settings.zone), region: batch.region, endpoint: batch.endpoint }),
+    zone: settings.zone,
+    doJob: (job, stopped) => doJob(shop, job, stopped),
+    // While others are at work their pieces use the spare slots; further jobs overlap what is no recognising.
+    room: (busy) => (hasRoom() ? batch.jobs - busy : 0),
+    metrics: createBatchMetrics(metrics.registry, () => taker.busy()),
+    log: options.log,
+    now,
+  });
+  return taker;
+}

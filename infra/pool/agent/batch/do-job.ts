@@ -1,0 +1,49 @@
+import { limits } from '../../../../shared/limits.ts';
+import { type Refusal, refuse } from '../../../../shared/refusal.ts';
+import type { JobKind, UploadJob } from '../../../../shared/upload/job.ts';
+import { bugDetail } from '../log.ts';
+import { mergeResults } from './merge.ts';
+import { planUpload } from './plan.ts';
+import { workPiece } from './work.ts';
+import { failed, type Task, type Verdict, type Workshop, writeOutcomeFile } from './workshop.ts';
+
+const kinds: Readonly<Record<JobKind, (task: Task) => Promise<Verdict>>> = {
+  plan: planUpload,
+  work: workPiece,
+  merge: mergeResults,
+};
+
+/** What came of a job, as the queue needs to know it: only one that failed stays there. */
+export type JobEnd =
+  | { readonly type: 'done'; readonly seconds?: number }
+  /** Its outcome says why there is no transcript. */
+  | { readonly type: 'refused'; readonly refusal: Refusal }
+  /** Nobody wants it any more. */
+  | { readonly type: 'unwanted' }
+  | { readonly type: 'failed'; readonly refusal: Refusal };
+
+/** One job from its opening to its outcome. Never rejects: a bug is a job that failed, and somebody else may try. */
+export async function doJob(shop: Workshop, job: UploadJob, stopped: AbortSignal): Promise<JobEnd> {
+  const late = AbortSignal.timeout(limits.jobMs.value);
+  const signal = AbortSignal.any([stopped, late]);
+  try {
+    const opened = await shop.backOffice.open(job);
+    if (!opened.ok) return failed(opened.refusal);
+    if (!opened.value) return { type: 'unwanted' };
+    const { zoneKeyId } = opened.value.upload;
+    const held = await shop.keyring.held(zoneKeyId);
+    if (!held.ok) return failed(held.refusal);
+    const zone = shop.keyring.find(zoneKeyId);
+    if (!zone) return failed(refuse('uploads_unavailable', undefined, 'the key of the zone is not known here'));
+    const deadline = shop.now() + limits.jobMs.value;
+    const task: Task = { shop, job, opened: opened.value, zone, signal, deadline };
+    const verdict = await kinds[job.kind](task);
+    if (verdict.type !== 'refused') return verdict;
+    const written = await writeOutcomeFile(task, 'refusal', [], { refusal: verdict.refusal });
+    return written.ok ? verdict : failed(written.refusal);
+  } catch (error) {
+    if (stopped.aborted) return failed(refuse('pool_busy', undefined, 'agent stops'));
+    if (late.aborted) return failed(refuse('deadline_passed', undefined, 'the job took too long'));
+    return failed(refuse('internal', undefined, bugDetail(error)));
+  }
+}

@@ -1,0 +1,145 @@
+import { limits } from '../../../../shared/limits.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { Final } from '../../../../shared/speech/transcript.ts';
+import { MODEL_RATE } from '../sound/mono.ts';
+import { readWhole } from './files.ts';
+import type { Recognised } from './recognise-piece.ts';
+import {
+  type AboutLine,
+  encodeLine,
+  type HeardLine,
+  moveSegment,
+  type PlanSheet,
+  planSheet,
+  readLines,
+  resultLine,
+  SheetError,
+} from './sheets.ts';
+import { failed, readOutcomeFile, type Task, type Verdict, writeOutcomeFile } from './workshop.ts';
+
+const round = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
+
+/** A recording and what was recognised in its pieces, in their order. */
+export interface Merged {
+  readonly seconds: number;
+  readonly bytes?: number;
+  /** Where each piece begins, in seconds. */
+  readonly starts: readonly number[];
+  readonly warnings: readonly string[];
+  readonly results: Iterable<Recognised> | AsyncIterable<Recognised>;
+}
+
+/** Puts results together and writes the transcript. The same results give the same transcript. */
+export async function writeTranscript(task: Task, merged: Merged): Promise<Verdict> {
+  const { seconds, bytes, starts } = merged;
+  const lines: Uint8Array[] = [];
+  const heard: HeardLine[] = [];
+  let size = 0;
+  let count = 0;
+  for await (const result of merged.results) {
+    const offset = starts[heard.length] ?? 0;
+    heard.push(result.heard);
+    for (const segment of result.segments) {
+      const line = encodeLine(moveSegment(segment, offset, count++));
+      size += line.length;
+      if (size > limits.transcriptBytes.value) return failed(refuse('internal', undefined, 'transcript is too long'));
+      lines.push(line);
+    }
+  }
+  const [first] = heard;
+  if (!first || heard.length !== starts.length) return failed(refuse('internal', undefined, 'results are missing'));
+  const revisions = new Set(heard.map(({ revision }) => revision));
+  const warnings = [
+    ...merged.warnings,
+    ...(count === 0 ? ['no_speech'] : []),
+    // A model that was replaced while the recording was worked on.
+    ...(revisions.size > 1 ? ['revisions_mixed'] : []),
+  ];
+  const about: AboutLine = { type: 'about', v: 1, pieces: starts.map(round), warnings };
+  const final: Final = {
+    type: 'final',
+    model: first.model,
+    revision: first.revision,
+    language: first.language,
+    durationSeconds: seconds,
+    speechSeconds: round(
+      Math.min(
+        seconds,
+        heard.reduce((sum, { speechSeconds }) => sum + speechSeconds, 0),
+      ),
+    ),
+    segments: count,
+  };
+  const written = await writeOutcomeFile(task, 'transcript', [encodeLine(about), ...lines, encodeLine(final)], {
+    seconds,
+    pieces: starts.length,
+    warnings,
+    ...(bytes !== undefined && { bytes }),
+  });
+  return written.ok ? { type: 'done', seconds } : failed(written.refusal);
+}
+
+/** Why an outcome of ours could not be read; thrown through the loop above. */
+class ReadError extends Error {
+  readonly refusal: ReturnType<typeof refuse>;
+  constructor(refusal: ReturnType<typeof refuse>) {
+    super(refusal.reason);
+    this.name = 'ReadError';
+    this.refusal = refusal;
+  }
+}
+
+async function readPlan(task: Task): Promise<Result<PlanSheet>> {
+  const file = readOutcomeFile(task, 'plan');
+  if (!file.ok) return file;
+  const bytes = await readWhole(file.value, limits.planBytes.value);
+  if (!bytes.ok) return bytes;
+  try {
+    return ok(planSheet.parse(JSON.parse(new TextDecoder().decode(bytes.value))));
+  } catch {
+    return no(refuse('internal', undefined, 'the plan is not understood'));
+  }
+}
+
+async function readResult(task: Task, piece: number): Promise<Recognised> {
+  const file = readOutcomeFile(task, `results/${piece}`);
+  if (!file.ok) throw new ReadError(file.refusal);
+  const segments: Recognised['segments'][number][] = [];
+  let heard: HeardLine | undefined;
+  try {
+    for await (const line of readLines(file.value.bytes, resultLine)) {
+      if (line.type === 'heard') heard = line;
+      else segments.push(line);
+    }
+  } catch (error) {
+    if (!(error instanceof SheetError)) throw error;
+    throw new ReadError(file.value.wrong() ?? refuse('internal', undefined, `result ${piece}: ${error.message}`));
+  }
+  const wrong = file.value.wrong();
+  if (wrong) throw new ReadError(wrong);
+  if (!heard) throw new ReadError(refuse('internal', undefined, `result ${piece} has no end`));
+  return { segments, heard };
+}
+
+/** Puts the results of all pieces together: one of them is held at a time. */
+export async function mergeResults(task: Task): Promise<Verdict> {
+  const plan = await readPlan(task);
+  if (!plan.ok) return failed(plan.refusal);
+  const { pieces, seconds, warnings } = plan.value;
+  async function* results() {
+    for (const piece of pieces.keys()) yield await readResult(task, piece);
+  }
+  try {
+    return await writeTranscript(task, {
+      seconds,
+      bytes: task.opened.upload.bytes,
+      starts: pieces.map(({ start }) => start / MODEL_RATE),
+      warnings,
+      results: results(),
+    });
+  } catch (error) {
+    if (error instanceof ReadError) return failed(error.refusal);
+    throw error;
+  }
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod';
+import { limits } from '../../../../shared/limits.ts';
+import { final, type Segment, segment } from '../../../../shared/speech/transcript.ts';
+import { warning } from '../../../../shared/upload/outcome.ts';
+
+// What lies inside the sealed outcomes. A plan is one JSON object; a result and a transcript are lines of JSON, so that
+// whoever reads one holds a line at a time.
+
+export const planSheet = z.object({
+  v: z.literal(1),
+  /** Where each piece begins and how long it is, in samples at 16 kHz. */
+  pieces: z
+    .array(z.object({ start: z.number().int().nonnegative(), samples: z.number().int().positive() }))
+    .min(1)
+    .max(limits.uploadPieces.value),
+  /** Seconds of the recording, counted in samples of the file. */
+  seconds: z.number().nonnegative(),
+  warnings: z.array(warning).max(16),
+});
+export type PlanSheet = z.infer<typeof planSheet>;
+
+/** Last line of a result: it was heard to its end. Times before it count from the start of the piece. */
+export const heardLine = z.object({
+  type: z.literal('heard'),
+  v: z.literal(1),
+  seconds: z.number().nonnegative(),
+  speechSeconds: z.number().nonnegative(),
+  model: z.string(),
+  revision: z.string(),
+  language: z.string(),
+});
+export type HeardLine = z.infer<typeof heardLine>;
+
+/** First line of a transcript. */
+export const aboutLine = z.object({
+  type: z.literal('about'),
+  v: z.literal(1),
+  /** Where each piece of it begins, in seconds: nothing was recognised across these. */
+  pieces: z.array(z.number().nonnegative()),
+  warnings: z.array(warning).max(16),
+});
+export type AboutLine = z.infer<typeof aboutLine>;
+
+export const resultLine = z.discriminatedUnion('type', [segment, heardLine]);
+export const transcriptLine = z.discriminatedUnion('type', [aboutLine, segment, final]);
+
+const encoder = new TextEncoder();
+export const encodeLine = (line: object): Uint8Array => encoder.encode(`${JSON.stringify(line)}\n`);
+
+/** A sheet that we wrote ourselves and cannot read: a bug, or another version. */
+export class SheetError extends Error {
+  constructor(detail: string) {
+    super(detail);
+    this.name = 'SheetError';
+  }
+}
+
+/** Lines of JSON in bytes that are cut anywhere. @throws SheetError for what is none. */
+export async function* readLines<T extends z.ZodType>(
+  bytes: AsyncIterable<Uint8Array>,
+  schema: T,
+): AsyncGenerator<z.infer<T>> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of bytes) {
+    rest += decoder.decode(chunk, { stream: true });
+    const lines = rest.split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) yield readLine(line, schema);
+    if (rest.length > limits.resultLineBytes.value) throw new SheetError('line too long');
+  }
+  if (rest !== '') throw new SheetError('ends within a line');
+}
+
+function readLine<T extends z.ZodType>(line: string, schema: T): z.infer<T> {
+  try {
+    return schema.parse(JSON.parse(line));
+  } catch {
+    // Their messages may quote what was said.
+    throw new SheetError('line is not understood');
+  }
+}
+
+const round = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
+
+/** The same segment in the whole recording: `offset` seconds later, with another number. */
+export function moveSegment(given: Segment, offset: number, index: number): Segment {
+  const at = (seconds: number) => round(seconds + offset);
+  return {
+    ...given,
+    index,
+    start: at(given.start),
+    end: at(given.end),
+    words: given.words.map((word) => ({ ...word, start: at(word.start), end: at(word.end) })),
+  };
+}

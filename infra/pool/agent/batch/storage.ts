@@ -1,0 +1,236 @@
+import { type ClientRequest, type IncomingMessage, request as requestPlainly } from 'node:http';
+import { request as requestSecurely } from 'node:https';
+import { setTimeout as pause } from 'node:timers/promises';
+import { limits } from '../../../../shared/limits.ts';
+import { type Refusal, refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { OpenedJob } from '../../../../shared/upload/contract.ts';
+
+// Blobs by the addresses that the back office signs. With Node's own HTTP, as `fetch` would unpack what its owner marked
+// as packed, and sends no length with a stream. Names of failures are ours; an address is a secret and is never told.
+
+export type ReadAt = OpenedJob['read'][string];
+
+/** A blob being read. */
+export interface BlobReader {
+  /** Its bytes; errs when they cannot be had. Reads nothing before somebody reads. */
+  readonly body: ReadableStream<Uint8Array>;
+  /** Bytes so far. */
+  bytes(): number;
+  /** Why it erred: `upload_changed`, `upload_audio_gone`, or `uploads_unavailable` for what may pass. */
+  failure(): Refusal | undefined;
+}
+
+/** What is to be written, made anew for each attempt. */
+export interface BlobContent {
+  readonly length: number;
+  readonly body: ReadableStream<Uint8Array>;
+}
+
+export interface Storage {
+  read(at: ReadAt, signal: AbortSignal): BlobReader;
+  /** Creates a blob with these metadata. `exists`: somebody has done so before, or our first attempt has. */
+  write(
+    url: string,
+    content: () => Promise<BlobContent>,
+    metadata: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<Result<'written' | 'exists'>>;
+}
+
+export interface StorageOptions {
+  /** First pause between attempts, in milliseconds; shorter in tests. */
+  readonly retryMs?: number;
+  readonly idleMs?: number;
+}
+
+const unavailable = (detail: string) => refuse('uploads_unavailable', undefined, `storage: ${detail}`);
+
+function send(url: string, method: 'GET' | 'PUT', headers: Record<string, string>, signal: AbortSignal): ClientRequest {
+  const request = url.startsWith('https:') ? requestSecurely : requestPlainly;
+  return request(url, { method, headers, signal });
+}
+
+/** The head of the answer; rejects when there is none. */
+function answered(request: ClientRequest): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    request.once('response', resolve);
+    request.on('error', reject);
+  });
+}
+
+const codeOf = (error: unknown) =>
+  error instanceof Error ? ((error as NodeJS.ErrnoException).code ?? error.name) : 'unknown';
+
+/** Answers that no repetition changes. */
+const finalReads: Record<number, Refusal> = {
+  404: refuse('upload_audio_gone', undefined, 'storage: 404'),
+  412: refuse('upload_changed', undefined, 'storage: 412'),
+};
+
+export function createStorage({
+  retryMs = limits.blobRetryMs.value,
+  idleMs = limits.blobIdleMs.value,
+}: StorageOptions = {}): Storage {
+  const waited = (attempt: number, signal: AbortSignal) => pause(retryMs * 2 ** attempt, undefined, { signal });
+
+  function read(at: ReadAt, signal: AbortSignal): BlobReader {
+    let offset = 0;
+    let total = -1;
+    let failures = 0;
+    let failure: Refusal | undefined;
+    let incoming: IncomingMessage | undefined;
+    let chunks: AsyncIterator<Uint8Array> | undefined;
+
+    /** Asks for what is left. Throws a text for what may pass, a refusal for what does not. */
+    async function open(): Promise<void> {
+      const request = send(
+        at.url,
+        'GET',
+        {
+          ...(offset > 0 && { range: `bytes=${offset}-` }),
+          ...(at.etag !== undefined && { 'if-match': at.etag }),
+        },
+        signal,
+      );
+      request.setTimeout(idleMs, () => request.destroy(new Error('idle')));
+      request.end();
+      incoming = await answered(request);
+      const status = incoming.statusCode ?? 0;
+      if (status === (offset > 0 ? 206 : 200)) {
+        const length = Number(incoming.headers['content-length'] ?? -1);
+        if (length < 0 || (total >= 0 && offset + length !== total)) throw new Error('length');
+        total = offset + length;
+        chunks = incoming[Symbol.asyncIterator]();
+        return;
+      }
+      incoming.resume();
+      failure = finalReads[status];
+      throw new Error(`status ${status}`);
+    }
+
+    async function next(): Promise<Uint8Array | undefined> {
+      for (;;) {
+        try {
+          if (!chunks) await open();
+          const { done, value } = (await chunks?.next()) ?? { done: true, value: undefined };
+          if (!done) {
+            offset += value.length;
+            return value;
+          }
+          if (offset === total) return undefined;
+          throw new Error('cut');
+        } catch (error) {
+          incoming?.destroy();
+          chunks = undefined;
+          // A range behind the last byte has no answer.
+          if (offset === total) return undefined;
+          if (failure || signal.aborted || ++failures >= limits.blobTries.value) {
+            failure ??= unavailable(`read, ${codeOf(error)}`);
+            throw error;
+          }
+          await waited(failures - 1, signal).catch(() => undefined);
+        }
+      }
+    }
+
+    const body = new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          const chunk = await next();
+          if (chunk) controller.enqueue(chunk);
+          else controller.close();
+        },
+        cancel() {
+          incoming?.destroy();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    return { body, bytes: () => offset, failure: () => failure };
+  }
+
+  async function put(
+    url: string,
+    { length, body }: BlobContent,
+    metadata: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<{ status: number; code: string }> {
+    const request = send(
+      url,
+      'PUT',
+      {
+        'content-length': String(length),
+        'content-type': 'application/octet-stream',
+        'x-ms-blob-type': 'BlockBlob',
+        'if-none-match': '*',
+        ...Object.fromEntries(Object.entries(metadata).map(([name, value]) => [`x-ms-meta-${name}`, value])),
+      },
+      signal,
+    );
+    request.setTimeout(idleMs, () => request.destroy(new Error('idle')));
+    const answer = answered(request);
+    // It is awaited below; until then an error of it is nobody's.
+    answer.catch(() => {});
+    let over = false;
+    answer.then(
+      () => {
+        over = true;
+      },
+      () => {
+        over = true;
+      },
+    );
+    const reader = body.getReader();
+    try {
+      // Storage that says no before it has everything is listened to at once.
+      for (;;) {
+        const { done, value } = await reader.read();
+        if (done || over) break;
+        if (!request.write(value)) {
+          await Promise.race([new Promise((resolve) => request.once('drain', resolve)), answer.catch(() => undefined)]);
+        }
+      }
+    } finally {
+      await reader.cancel().catch(() => undefined);
+    }
+    request.end();
+    const response = await answer;
+    response.resume();
+    if (!response.complete) {
+      await new Promise<void>((resolve) => {
+        response.once('close', () => resolve());
+        response.once('end', () => resolve());
+      });
+    }
+    // What storage does not want to read any more must not keep the connection.
+    if (!request.writableFinished) request.destroy();
+    return { status: response.statusCode ?? 0, code: String(response.headers['x-ms-error-code'] ?? '') };
+  }
+
+  async function write(
+    url: string,
+    content: () => Promise<BlobContent>,
+    metadata: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): Promise<Result<'written' | 'exists'>> {
+    let detail = '';
+    for (let attempt = 0; attempt < limits.blobTries.value && !signal.aborted; attempt++) {
+      if (attempt > 0) await waited(attempt - 1, signal).catch(() => undefined);
+      try {
+        const { status, code } = await put(url, await content(), metadata, signal);
+        if (status === 201) return ok('written');
+        // 409 is `if-none-match`; 403 with this code is an address that may create and not overwrite.
+        if (code === 'BlobAlreadyExists' || code === 'UnauthorizedBlobOverwrite' || status === 412) return ok('exists');
+        if (status === 409 && code === '') return ok('exists');
+        detail = `write, status ${status}`;
+        if (status === 403 || status === 404) break;
+      } catch (error) {
+        detail = `write, ${codeOf(error)}`;
+      }
+    }
+    return no(unavailable(detail));
+  }
+
+  return { read, write };
+}

@@ -1,0 +1,98 @@
+import type { Refusal } from '../../../../shared/refusal.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { FileFacts } from '../../../../shared/seal/envelope.ts';
+import type { ZoneKey } from '../../../../shared/seal/zone-key.ts';
+import type { OpenedJob } from '../../../../shared/upload/contract.ts';
+import type { UploadJob } from '../../../../shared/upload/job.ts';
+import { type OutcomeFacts, outcomeMetadataOf } from '../../../../shared/upload/outcome.ts';
+import type { OutcomeName } from '../../../../shared/upload/paths.ts';
+import type { ServedModel } from '../desk.ts';
+import type { Dispatcher } from '../dispatch.ts';
+import type { Metrics } from '../metrics.ts';
+import type { ZoneKeyring } from '../zone-key.ts';
+import type { BackOffice } from './back-office.ts';
+import { emptyContent, type Opened, openPlain, openSealed, sealContent } from './files.ts';
+import type { BlobReader, Storage } from './storage.ts';
+
+/** What every job needs of the agent. */
+export interface Workshop {
+  readonly agent: string;
+  readonly now: () => number;
+  readonly backOffice: BackOffice;
+  readonly storage: Storage;
+  readonly keyring: Pick<ZoneKeyring, 'held' | 'find'>;
+  /** Its share of the engine. */
+  readonly dispatcher: Pick<Dispatcher, 'run' | 'hold' | 'queued' | 'busy'>;
+  readonly metrics: Pick<Metrics, 'utterance' | 'heard'>;
+  /** The model of that name, while the engine serves it. */
+  readonly model: (name: string) => ServedModel | undefined;
+  /** Samples of the longest piece; shorter in tests. */
+  readonly pieceSamples?: number;
+}
+
+/**
+ * What came of a job. `done`: its outcome is written, by us or by somebody else. `refused`: the recording cannot be
+ * worked on, whoever tries. `failed`: it may be done later or elsewhere.
+ */
+export type Verdict =
+  | { readonly type: 'done'; readonly seconds?: number }
+  | { readonly type: 'refused'; readonly refusal: Refusal }
+  | { readonly type: 'failed'; readonly refusal: Refusal };
+
+export const failed = (refusal: Refusal): Verdict => ({ type: 'failed', refusal });
+
+/** One job on the bench: it was opened, and everything it may touch is here. */
+export interface Task {
+  readonly shop: Workshop;
+  readonly job: UploadJob;
+  readonly opened: OpenedJob;
+  /** What is written is sealed to it. */
+  readonly zone: ZoneKey;
+  readonly signal: AbortSignal;
+  /** Milliseconds since 1970. */
+  readonly deadline: number;
+}
+
+const factsOf = ({ opened: { upload } }: Task, name: string): FileFacts => ({
+  tenant: upload.tenant,
+  upload: upload.id,
+  name,
+});
+
+const nowhere = (name: string) => refuse('uploads_unavailable', undefined, `no address for ${name}`);
+
+/** The uploaded file. */
+export function readUpload(task: Task): Result<Opened & { readonly source: BlobReader }> {
+  const at = task.opened.read.upload;
+  if (!at) return no(nowhere('upload'));
+  const source = task.shop.storage.read(at, task.signal);
+  const { sealed } = task.opened.upload;
+  const opened = sealed ? openSealed(source, factsOf(task, 'upload'), task.shop.keyring) : openPlain(source);
+  return ok({ ...opened, source });
+}
+
+/** An outcome of this run. */
+export function readOutcomeFile(task: Task, name: OutcomeName): Result<Opened> {
+  const at = task.opened.read[name];
+  if (!at) return no(nowhere(name));
+  const source = task.shop.storage.read(at, task.signal);
+  return ok(openSealed(source, factsOf(task, `${task.opened.upload.run}/${name}`), task.shop.keyring));
+}
+
+/** Seals and writes an outcome of this run. One that is there already is as good as written. */
+export async function writeOutcomeFile(
+  task: Task,
+  name: OutcomeName,
+  chunks: readonly Uint8Array[],
+  facts: OutcomeFacts,
+): Promise<Result<'written' | 'exists'>> {
+  const at = task.opened.write[name];
+  if (!at) return no(nowhere(name));
+  const metadata = outcomeMetadataOf({ ...facts, agent: task.shop.agent });
+  const content =
+    name === 'refusal'
+      ? emptyContent
+      : sealContent(factsOf(task, `${task.opened.upload.run}/${name}`), task.zone, chunks);
+  return task.shop.storage.write(at.url, content, metadata, task.signal);
+}

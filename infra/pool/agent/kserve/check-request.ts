@@ -1,0 +1,91 @@
+import { type CallHead, sequenceName } from '../../../../shared/kserve/call.ts';
+import type { Datatype } from '../../../../shared/kserve/datatype.ts';
+import { decodeInferRequest, decodeRawRequest, type InferRequest } from '../../../../shared/kserve/infer-request.ts';
+import type { ModelMetadata } from '../../../../shared/kserve/metadata.ts';
+import type { RequestParameters } from '../../../../shared/kserve/parameters.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+
+/** A caller's request that may be handed to an engine, once what is ours to say was put in. */
+export interface Checked {
+  readonly request: InferRequest;
+  /** Absent when the request is no part of a sequence. */
+  readonly sequence: { readonly id: string | number; readonly start: boolean; readonly end: boolean } | undefined;
+  /** The caller's own wishes; 0 for none. */
+  readonly priority: number;
+  readonly timeoutMicros: number;
+  /** What the model is told besides. */
+  readonly parameters: Readonly<Record<string, string | number | boolean>>;
+}
+
+const wrong = (rule: string) => no(refuse('tensors_invalid', { rule }));
+
+/** Names that engines give a meaning of their own, or keep for themselves. */
+const isReserved = (name: string): boolean => name.startsWith('triton_') || name === 'headers';
+
+/** The request in a body. `describe` is asked only for the raw form, which does not name its input. */
+export async function readRequest(
+  body: Uint8Array,
+  head: CallHead,
+  describe: () => Promise<Result<ModelMetadata>>,
+): Promise<Result<Checked>> {
+  const { headerLength } = head;
+  if (headerLength === '0') return readRaw(body, describe);
+  const length = headerLength !== undefined && /^\d{1,15}$/.test(headerLength) ? Number(headerLength) : body.byteLength;
+  if (length > limits.callJsonBytes.value) {
+    return wrong(`the JSON part is over ${limits.callJsonBytes.value} bytes; send tensors as binary data`);
+  }
+  const decoded = decodeInferRequest(body, headerLength);
+  return decoded.ok ? checkRequest(decoded.value, head) : wrong(decoded.refusal.reason);
+}
+
+async function readRaw(body: Uint8Array, describe: () => Promise<Result<ModelMetadata>>): Promise<Result<Checked>> {
+  const metadata = await describe();
+  if (!metadata.ok) return metadata;
+  const [input, second] = metadata.value.inputs;
+  if (!input || second) return wrong('raw requests need a model with one input');
+  const { name, datatype, shape } = input;
+  // A model that batches has the batch as its first dimension; a raw body is one of it.
+  const one = shape.length > 1 && shape[0] === -1 ? [1, ...shape.slice(1)] : shape;
+  const raw = decodeRawRequest(body, { name, datatype: datatype as Datatype, shape: one });
+  if (!raw.ok) return wrong(raw.refusal.reason);
+  return ok({ request: raw.value, sequence: undefined, priority: 0, timeoutMicros: 0, parameters: {} });
+}
+
+/** Bounds, and what a caller may not say. Refuses with `tensors_invalid` or `hints_conflict`. */
+export function checkRequest(request: InferRequest, head: Pick<CallHead, 'sequence'>): Result<Checked> {
+  const { id = '', inputs, outputs, parameters: given } = request;
+  const longest = limits.callTextCharacters.value;
+  if (id.length > longest) return wrong(`the id has over ${longest} characters`);
+  if (inputs.length > limits.callTensors.value) return wrong(`over ${limits.callTensors.value} inputs`);
+  if (outputs.length > limits.callTensors.value) return wrong(`over ${limits.callTensors.value} outputs`);
+  const { sequence_id, sequence_start, sequence_end, priority = 0, timeout = 0, binary_data_output, ...rest } = given;
+  const names = Object.keys(rest);
+  if (names.length > limits.callParameters.value) return wrong(`over ${limits.callParameters.value} parameters`);
+  const reserved = names.find(isReserved);
+  if (reserved !== undefined) return wrong(`parameter '${reserved.slice(0, 80)}' is reserved`);
+  const sequence = readSequence({ sequence_id, sequence_start, sequence_end }, head);
+  if (!sequence.ok) return sequence;
+  return ok({ request, sequence: sequence.value, priority, timeoutMicros: timeout, parameters: rest });
+}
+
+type Flags = Pick<RequestParameters, 'sequence_id' | 'sequence_start' | 'sequence_end'>;
+
+/** Whoever was chosen by another sequence, or by none, may not have this one: that would be told as a lost state. */
+function readSequence(
+  { sequence_id: id, sequence_start: start = false, sequence_end: end = false }: Flags,
+  { sequence: routed }: Pick<CallHead, 'sequence'>,
+): Result<Checked['sequence']> {
+  if (id === undefined || id === 0 || id === '') {
+    return routed === undefined ? ok(undefined) : no(refuse('hints_conflict', { field: 'sequence_id' }));
+  }
+  const longest = limits.callTextCharacters.value;
+  if (typeof id === 'string' && id.length > longest) return wrong(`the sequence id has over ${longest} characters`);
+  if (routed === undefined) {
+    const bytes = limits.heldBodyBytes.value;
+    return wrong(`sequence_id is not in the first ${bytes} bytes of the request: name it in x-auricle-sequence, too`);
+  }
+  if (sequenceName(id) !== routed) return no(refuse('hints_conflict', { field: 'sequence_id' }));
+  return ok({ id, start, end });
+}

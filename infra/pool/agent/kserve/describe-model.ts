@@ -1,0 +1,25 @@
+import type { CallHead } from '../../../../shared/kserve/call.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { Work } from '../task.ts';
+import { modelPath, readWhole } from './door.ts';
+import { engineRefusal } from './engine-refusal.ts';
+import { respond } from './respond.ts';
+
+/** What stands behind the model's address for each of these questions. */
+const suffixes = { metadata: '', config: '/config', stats: '/stats' } as const;
+
+/** What the engine says of the model: metadata, configuration or statistics, as it says it. */
+export async function describeModel(work: Work, head: CallHead): Promise<Result<number>> {
+  const suffix = suffixes[head.task as keyof typeof suffixes];
+  const timeout = AbortSignal.timeout(limits.engineMs.value);
+  const signal = AbortSignal.any([work.signal, timeout]);
+  const path = `${modelPath(head.model, head.version)}${suffix}`;
+  const answer = await work.desk.calls.door.call({ method: 'GET', path, signal });
+  const body = answer.ok ? await readWhole(answer.value) : answer;
+  if (!answer.ok || !body.ok) return body as Result<never>;
+  const { status } = answer.value;
+  if (status !== 200) return no(engineRefusal(status, body.value, head, undefined));
+  const sent = await respond(work.answer, { 'content-type': 'application/json' }, [body.value], head.accept);
+  return sent.ok ? ok(0) : sent;
+}

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import type { CallHead } from '../../../../shared/kserve/call.ts';
+import { type Refusal, refuse } from '../../../../shared/refusal.ts';
+
+const errorBody = z.object({ error: z.string() });
+
+/** The engine's own sentence, in one line. */
+function sentence(body: Uint8Array): string | undefined {
+  try {
+    const { data } = errorBody.safeParse(JSON.parse(new TextDecoder().decode(body)));
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: what an engine quotes may hold anything.
+    return data?.error.replace(/[\u0000-\u001f\u007f]+/g, ' ');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Words of Triton for a sequence that it does not have, whatever stands around them. */
+const UNSTARTED = /must specify the START flag/;
+
+/**
+ * What an engine's "no" is to the caller. What is wrong with the request is told in the engine's words, which may quote
+ * the request and therefore go to its sender only; what is wrong with the engine is not told.
+ */
+export function engineRefusal(
+  status: number,
+  body: Uint8Array,
+  { model, version }: Pick<CallHead, 'model' | 'version'>,
+  sequence: string | undefined,
+): Refusal {
+  const detail = `engine status ${status}`;
+  const rule = sentence(body) ?? 'the engine refuses the request';
+  if (status === 400 && sequence !== undefined && UNSTARTED.test(rule)) {
+    return refuse('sequence_unknown', { sequence, model }, detail);
+  }
+  if (status === 400) return refuse('tensors_invalid', { rule }, detail);
+  if (status === 501) return refuse('tensors_unsupported', { rule }, detail);
+  if (status === 503) return refuse('pool_busy', undefined, detail);
+  if (status !== 404) return refuse('engine_failed', undefined, detail);
+  // Without a version it was served a moment ago: another agent may still have it.
+  return version === undefined
+    ? refuse('misdirected', undefined, detail)
+    : refuse('version_unknown', { model, version }, detail);
+}

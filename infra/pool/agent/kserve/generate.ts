@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import type { CallHead } from '../../../../shared/kserve/call.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { Work } from '../task.ts';
+import { type EngineAnswer, modelPath, readWhole } from './door.ts';
+import { engineRefusal } from './engine-refusal.ts';
+import { readBody } from './read-body.ts';
+import { respond, sendPieces } from './respond.ts';
+import { frames, isErrorFrame } from './server-sent.ts';
+import { soundSeconds } from './sound-seconds.ts';
+
+const message = z.record(z.string(), z.unknown());
+
+/** Names of a generation request that are not the caller's to set. */
+const reserved = [
+  'sequence_id',
+  'sequence_start',
+  'sequence_end',
+  'priority',
+  'timeout',
+  'headers',
+  'binary_data_output',
+];
+
+/** Triton's generate extension: JSON in, one JSON or a stream of them out. */
+export async function generate(work: Work, head: CallHead): Promise<Result<number>> {
+  const { calls } = work.desk;
+  const body = await readBody(work.records, head.encoding, calls.budget);
+  if (!body.ok) return body;
+  try {
+    const checked = checkMessage(body.value.bytes);
+    if (!checked.ok) return checked;
+    const { ticket, signal, deadline, desk } = work;
+    const done = await desk.dispatcher.hold({ class: ticket.class, deadline, signal }, () =>
+      ask(work, head, body.value.bytes),
+    );
+    return done.ok ? ok(soundSeconds(work.model, checked.value)) : done;
+  } finally {
+    body.value.release();
+  }
+}
+
+/** The samples of sound in it. */
+function checkMessage(body: Uint8Array): Result<number> {
+  const wrong = (rule: string) => no(refuse('tensors_invalid', { rule }));
+  if (body.byteLength > limits.callJsonBytes.value)
+    return wrong(`the JSON is over ${limits.callJsonBytes.value} bytes`);
+  let json: unknown;
+  try {
+    json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    return wrong('failed to parse the request JSON');
+  }
+  const read = message.safeParse(json);
+  if (!read.success) return wrong('the request is not a JSON object');
+  const { parameters } = read.data;
+  const nested = message.safeParse(parameters ?? {});
+  if (!nested.success) return wrong('parameters is not a JSON object');
+  const names = [...Object.keys(read.data), ...Object.keys(nested.data)];
+  const taken = names.find((name) => reserved.includes(name) || name.startsWith('triton_'));
+  if (taken !== undefined) return wrong(`parameter '${taken.slice(0, 80)}' is reserved`);
+  const { AUDIO: audio } = { ...read.data, ...nested.data };
+  return ok(Array.isArray(audio) ? audio.length : 0);
+}
+
+/** Ends what nobody has touched for `limits.callMs`. */
+function watchSilence() {
+  const silent = new AbortController();
+  const timer = setTimeout(() => silent.abort(), limits.callMs.value);
+  return { signal: silent.signal, touch: () => void timer.refresh(), stop: () => clearTimeout(timer) };
+}
+
+/** Holds its slot until the last frame was taken: the engine is at work until then. */
+async function ask(work: Work, head: CallHead, body: Uint8Array): Promise<Result<undefined>> {
+  const streams = head.task === 'generate_stream';
+  const silence = watchSilence();
+  try {
+    const asked = await work.desk.calls.door.call({
+      method: 'POST',
+      path: `${modelPath(head.model, head.version)}/${head.task}`,
+      headers: { 'content-type': 'application/json', accept: streams ? 'text/event-stream' : 'application/json' },
+      chunks: [body],
+      signal: AbortSignal.any([work.signal, silence.signal]),
+    });
+    const isStream = asked.ok && asked.value.status === 200 && streams;
+    const passed = !asked.ok
+      ? asked
+      : isStream
+        ? await passFrames(work, asked.value, silence.touch)
+        : await passWhole(work, head, asked.value);
+    return silence.signal.aborted ? no(refuse('deadline_passed')) : passed;
+  } finally {
+    silence.stop();
+  }
+}
+
+async function passWhole(work: Work, head: CallHead, answer: EngineAnswer): Promise<Result<undefined>> {
+  const whole = await readWhole(answer);
+  if (!whole.ok) return whole;
+  if (answer.status !== 200) return no(engineRefusal(answer.status, whole.value, head, undefined));
+  return respond(work.answer, { 'content-type': 'application/json' }, [whole.value], head.accept);
+}
+
+/** Every frame is looked at: behind the first one, an engine says that it failed inside a stream that began well. */
+async function passFrames({ answer }: Work, { body }: EngineAnswer, touch: () => void): Promise<Result<undefined>> {
+  let begun = false;
+  for await (const frame of frames(body)) {
+    touch();
+    if (!frame.ok) return frame;
+    if (isErrorFrame(frame.value)) return no(refuse('engine_failed', undefined, 'an error frame'));
+    if (!begun) await answer.send({ type: 'answer', headers: { 'content-type': 'text/event-stream' } });
+    begun = true;
+    const sent = await sendPieces(answer, new TextEncoder().encode(`${frame.value}\n\n`));
+    if (!sent.ok) return sent;
+  }
+  return begun ? ok(undefined) : no(refuse('engine_failed', undefined, 'a stream without a frame'));
+}

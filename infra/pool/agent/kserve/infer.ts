@@ -1,0 +1,120 @@
+import type { CallHead } from '../../../../shared/kserve/call.ts';
+import { encodeInferRequest } from '../../../../shared/kserve/infer-request.ts';
+import {
+  decodeInferResponse,
+  encodeInferResponse,
+  type InferResponse,
+} from '../../../../shared/kserve/infer-response.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import { classes } from '../../../../shared/tenant/claims.ts';
+import type { Work } from '../task.ts';
+import { type Checked, readRequest } from './check-request.ts';
+import { modelPath, readWhole } from './door.ts';
+import { engineRefusal } from './engine-refusal.ts';
+import { readBody } from './read-body.ts';
+import { respond } from './respond.ts';
+import type { EngineStep } from './sequences.ts';
+import { soundSeconds } from './sound-seconds.ts';
+
+const HEADER_LENGTH = 'inference-header-content-length';
+
+/** One request for tensors, from its body to the answer. Gives the seconds of sound in it. */
+export async function infer(work: Work, head: CallHead): Promise<Result<number>> {
+  const { calls } = work.desk;
+  const body = await readBody(work.records, head.encoding, calls.budget);
+  if (!body.ok) return body;
+  try {
+    const describe = () => calls.metadata(head.model, head.version, work.signal);
+    const read = await readRequest(body.value.bytes, head, describe);
+    if (!read.ok) return read;
+    const answered = await run(work, head, read.value);
+    if (!answered.ok) return answered;
+    const made = makeAnswer(read.value, answered.value);
+    if (!made.ok) return made;
+    const { headers, chunks, byteLength } = made.value;
+    // The slot is free, but the answer stays until the edge has read it.
+    if (!calls.budget.take(byteLength)) return no(refuse('pool_busy', undefined, 'answers to callers'));
+    const sent = await respond(work.answer, headers, chunks, head.accept).finally(() => calls.budget.give(byteLength));
+    if (!sent.ok) return sent;
+    return ok(soundSeconds(work.model, samplesIn(read.value)));
+  } finally {
+    body.value.release();
+  }
+}
+
+function run(work: Work, head: CallHead, checked: Checked): Promise<Result<InferResponse>> {
+  const { desk, ticket, signal, deadline } = work;
+  const { sequence } = checked;
+  if (!sequence) return ask(work, head, checked, undefined, signal, deadline);
+  const step = { tenant: ticket.tenant, model: head.model, version: head.version, ...sequence };
+  // A step that was begun is finished: cancelling it would cancel the whole sequence, at some engines silently.
+  const { signal: never } = new AbortController();
+  return desk.calls.sequences.step({ ...step, inputs: checked.request.inputs }, (engine) =>
+    ask(work, head, checked, engine, never, Math.min(deadline, desk.now() + limits.callMs.value)),
+  );
+}
+
+/** Waits for a slot and asks the engine once: what a caller's model does twice nobody here knows. */
+function ask(
+  { desk, ticket }: Work,
+  head: CallHead,
+  checked: Checked,
+  step: EngineStep | undefined,
+  signal: AbortSignal,
+  deadline: number,
+): Promise<Result<InferResponse>> {
+  return desk.dispatcher.hold({ class: ticket.class, deadline, signal }, async () => {
+    const left = Math.min(deadline - desk.now(), limits.callMs.value);
+    if (left <= 0) return no(refuse('deadline_passed'));
+    const body = encodeInferRequest({
+      inputs: checked.request.inputs,
+      ...(checked.request.outputs.length > 0 && { outputs: checked.request.outputs.map(({ name }) => name) }),
+      parameters: {
+        ...checked.parameters,
+        // Later than its class is the caller's choice, sooner is not.
+        priority: Math.max(classes.indexOf(ticket.class) + 1, checked.priority),
+        timeout: Math.round(Math.min(left * 1_000, checked.timeoutMicros || Number.MAX_SAFE_INTEGER)),
+        ...(step && { sequence_id: step.id, sequence_start: step.start, sequence_end: step.end }),
+      },
+    });
+    if (!body.ok) return no(refuse('tensors_invalid', { rule: body.refusal.reason }));
+    const timeout = AbortSignal.timeout(left);
+    const { headers, chunks } = body.value;
+    const path = `${modelPath(head.model, head.version)}/infer`;
+    const both = AbortSignal.any([signal, timeout]);
+    const answer = await desk.calls.door.call({ method: 'POST', path, headers, chunks, signal: both });
+    const whole = answer.ok ? await readWhole(answer.value) : answer;
+    if (timeout.aborted) return no(refuse('deadline_passed'));
+    if (!answer.ok || !whole.ok) return whole as Result<never>;
+    const { status, headers: told } = answer.value;
+    const sequence = checked.sequence && String(checked.sequence.id);
+    if (status !== 200) return no(engineRefusal(status, whole.value, head, sequence));
+    const decoded = decodeInferResponse(whole.value, told[HEADER_LENGTH] as string | undefined);
+    return decoded.ok ? decoded : no(refuse('engine_failed', undefined, `engine answer: ${decoded.refusal.reason}`));
+  });
+}
+
+/** The engine's answer in the caller's form: its id, its name for the sequence, binary or JSON as it asked. */
+function makeAnswer({ request, sequence }: Checked, { parameters, ...answer }: InferResponse) {
+  const { id, outputs, binaryOutput } = request;
+  const isBinary = (name: string) => outputs.find((output) => output.name === name)?.binary ?? binaryOutput;
+  const asJson = answer.outputs.reduce((sum, { name, bytes }) => sum + (isBinary(name) ? 0 : bytes.byteLength), 0);
+  if (asJson > limits.callJsonBytes.value) {
+    return no(refuse('tensors_invalid', { rule: 'the outputs are too large for JSON; ask for binary data' }));
+  }
+  const told = { ...parameters, ...(sequence && { sequence_id: sequence.id }) };
+  const { id: _, ...rest } = answer;
+  const made = encodeInferResponse(
+    { ...rest, ...(id !== undefined && { id }), ...(Object.keys(told).length > 0 && { parameters: told }) },
+    isBinary,
+  );
+  return made.ok ? made : no(refuse('tensors_invalid', { rule: made.refusal.reason }));
+}
+
+/** Samples of sound among the inputs. */
+function samplesIn({ request }: Checked): number {
+  const audio = request.inputs.find(({ name, datatype }) => name === 'AUDIO' && datatype === 'FP32');
+  return audio ? audio.bytes.byteLength / Float32Array.BYTES_PER_ELEMENT : 0;
+}

@@ -1,0 +1,6 @@
+import type { ServedModel } from '../desk.ts';
+import { MODEL_RATE } from '../sound/mono.ts';
+
+/** Sound that a model of a language was given counts as if it had come in a file. */
+export const soundSeconds = ({ description }: ServedModel, samples: number): number =>
+  description.languages.includes('zxx') ? 0 : samples / MODEL_RATE;

@@ -1,0 +1,123 @@
+import { z } from 'zod';
+import { limits } from '../../../../shared/limits.ts';
+import type { StreamFormat } from '../../../../shared/stream/format.ts';
+import type { Checkpoint } from '../../../../shared/stream/link.ts';
+import { MODEL_RATE } from '../sound/mono.ts';
+import { firstInput } from '../sound/resample.ts';
+import { MOST_UNITS } from '../voice/cut.ts';
+import { MEMORY_BYTES, UNIT_SAMPLES } from '../voice/detect.ts';
+import type { Capture, HearingState } from './hearing.ts';
+import type { LastWord } from './scribe.ts';
+import type { Origin } from './source.ts';
+
+/** Of the state's text; another version is not read, and the stream goes on without what was known. */
+const VERSION = 1;
+
+/** Two days of frames at 48 kHz, twice as long as any session: products of them with a rate stay exact. */
+const MOST_FRAMES = 2 ** 33;
+const upTo = (most: number) => z.number().int().nonnegative().max(most);
+const frames = upTo(MOST_FRAMES);
+
+const state = z.object({
+  v: z.literal(VERSION),
+  /** What the frames are counted in. */
+  format: z.string(),
+  missing: frames,
+  runFrame: frames,
+  unit: upTo(MOST_FRAMES / UNIT_SAMPLES),
+  skip: frames,
+  speaking: z.boolean(),
+  run: z.number().int().nonnegative().max(MOST_UNITS),
+  /** `1` for each unit held in which voice was found, `0` for the others. */
+  voiced: z
+    .string()
+    .regex(/^[01]*$/)
+    .max(MOST_UNITS),
+  voice: z.base64().length(Math.ceil(MEMORY_BYTES / 3) * 4),
+  speechUnits: frames,
+  lastWord: z.object({ end: z.number().nonnegative(), told: z.boolean() }).optional(),
+});
+
+const nameOf = ({ encoding, rate, channels }: StreamFormat) => `${encoding} ${rate} ${channels}`;
+
+/** How a stream goes on after a checkpoint. */
+export interface Resumption {
+  readonly origin: Origin;
+  readonly hearing: HearingState;
+  /** What the voice detector had learnt. */
+  readonly voice: Uint8Array | undefined;
+  readonly lastWord: LastWord | undefined;
+  readonly index: number;
+}
+
+/** Where another agent can take over once all before it was sent. */
+export function writeCheckpoint(
+  { position, time, state: hearing }: Capture,
+  format: StreamFormat,
+  index: number,
+  lastWord: LastWord | undefined,
+): Checkpoint {
+  const { voice, cutter, ...counts } = hearing;
+  const text: z.infer<typeof state> = {
+    v: VERSION,
+    format: nameOf(format),
+    ...counts,
+    speaking: cutter.speaking,
+    run: cutter.run,
+    voiced: cutter.voiced.map(Number).join(''),
+    voice: Buffer.from(voice).toString('base64'),
+    ...(lastWord && { lastWord }),
+  };
+  return { position, time: time / MODEL_RATE, index, state: Buffer.from(JSON.stringify(text)).toString('base64') };
+}
+
+function readState(text: string, format: StreamFormat): z.infer<typeof state> | undefined {
+  if (text.length > limits.checkpointCharacters.value) return undefined;
+  try {
+    const parsed = state.safeParse(JSON.parse(Buffer.from(text, 'base64').toString('utf8')));
+    return parsed.success && parsed.data.format === nameOf(format) ? parsed.data : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Reads what `writeCheckpoint` wrote, maybe that of another version or of nobody: what cannot be read is left out, and
+ * the stream goes on with a detector that knows nothing, at the time and with the numbers the edge knows.
+ */
+export function readCheckpoint(from: Checkpoint | undefined, format: StreamFormat): Resumption {
+  const read = from && readState(from.state, format);
+  if (!read) {
+    const hearing = {
+      missing: Math.round((from?.time ?? 0) * MODEL_RATE),
+      runFrame: 0,
+      unit: 0,
+      skip: 0,
+      cutter: { speaking: false, run: 0, voiced: [] },
+      voice: new Uint8Array(0),
+      speechUnits: 0,
+    };
+    const origin = { position: from?.position ?? 0, frame: 0 };
+    return { origin, hearing, voice: undefined, lastWord: undefined, index: from?.index ?? 0 };
+  }
+  const { speaking, run, voiced, voice, lastWord, missing, runFrame, unit, skip, speechUnits } = read;
+  const memory = new Uint8Array(Buffer.from(voice, 'base64'));
+  const flags = [...voiced].map((flag) => flag === '1');
+  const rate = format.encoding === 'opus' || format.encoding === 'ogg-opus' ? MODEL_RATE : format.rate;
+  return {
+    origin: { position: from.position, frame: runFrame + firstInput(rate, MODEL_RATE, unit * UNIT_SAMPLES) - skip },
+    hearing: {
+      missing,
+      runFrame,
+      unit,
+      skip,
+      // Somebody speaks only in units that hold a voice.
+      cutter: { speaking: speaking && flags.includes(true), run: Math.min(run, flags.length), voiced: flags },
+      voice: memory,
+      speechUnits,
+    },
+    voice: memory,
+    lastWord,
+    index: from.index,
+  };
+}

@@ -1,0 +1,90 @@
+import { setImmediate } from 'node:timers/promises';
+import { limits } from '../../../../shared/limits.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { LinkControl } from '../../../../shared/stream/link.ts';
+import type { LinkMessage } from '../../../../shared/stream/link-record.ts';
+import { MODEL_RATE } from '../sound/mono.ts';
+import type { Clock } from './clock.ts';
+import { createHeard } from './heard.ts';
+import type { Hearing } from './hearing.ts';
+import type { Scribe } from './scribe.ts';
+
+export interface EarParts {
+  readonly hearing: Hearing;
+  readonly scribe: Scribe;
+  readonly clock: Clock;
+  /** Byte of the session with which audio begins. */
+  readonly position: number;
+  /** Says how far was heard. */
+  readonly heard: (position: number) => void;
+}
+
+/** A day, which no session outlives. */
+const MOST_MISSING_SECONDS = 86_400;
+
+const wrong = (detail: string) => no(refuse('seal_broken', undefined, `stream: ${detail}`));
+
+type Later = Exclude<LinkControl, { type: 'open' | 'end' }>;
+type Controls = { [T in Later['type']]: (control: Extract<Later, { type: T }>) => Result<undefined> };
+
+/** Takes what the edge says after `open`, one message after the other, and checks that it follows on what came before. */
+export function createEar({ hearing, scribe, clock, position: start, heard: say }: EarParts) {
+  /** Byte of the session that comes next. */
+  let next = start;
+  /** Time of the last turn of the event loop that was left to the others. */
+  let turnAt = hearing.time();
+  const heard = createHeard({ clock }, say);
+
+  function hear(position: number, audio: Uint8Array): Result<undefined> | Promise<Result<undefined>> {
+    if (position !== next) return wrong('audio at another position');
+    next += audio.length;
+    const pushed = hearing.push(position, audio);
+    if (!pushed.ok) return pushed;
+    heard.heard(next);
+    scribe.heard(hearing.time() / MODEL_RATE);
+    if (hearing.time() - turnAt <= limits.turnSeconds.value * MODEL_RATE) return ok(undefined);
+    turnAt = hearing.time();
+    return setImmediate(ok(undefined));
+  }
+
+  const controls: Controls = {
+    finalize({ id, position }) {
+      // What was settled before this agent came is asked again; there is nothing of it left to do.
+      if (position > next) return wrong('finalize of audio to come');
+      hearing.finalize();
+      scribe.event({ type: 'finalized', id });
+      return ok(undefined);
+    },
+    clear({ id, position }) {
+      if (position > next) return wrong('clear of audio to come');
+      hearing.clear();
+      scribe.event({ type: 'cleared', id });
+      return ok(undefined);
+    },
+    gap({ position, seconds }) {
+      if (position !== next) return wrong('gap at another position');
+      if (seconds > MOST_MISSING_SECONDS) return wrong('gap longer than any session');
+      hearing.gap(position, seconds);
+      scribe.heard(hearing.time() / MODEL_RATE);
+      return ok(undefined);
+    },
+    options({ options }) {
+      hearing.options(options);
+      scribe.options(options);
+      return ok(undefined);
+    },
+  };
+
+  return {
+    /** Refuses with `seal_broken` what does not follow, with `audio_invalid` what is no sound. */
+    take(message: LinkMessage): Result<undefined> | Promise<Result<undefined>> {
+      if (message.kind === 'audio') return hear(message.position, message.audio);
+      const { control } = message;
+      if (control.type === 'open') return wrong('opened twice');
+      if (control.type === 'end') return wrong('an end that is not the last record');
+      return (controls[control.type] as (told: Later) => Result<undefined>)(control);
+    },
+    stop: heard.stop,
+  };
+}

@@ -1,0 +1,110 @@
+const HEADER_BYTES = 27;
+const CONTINUED = 1;
+/** Longest packet that is kept; longer ones are covers and other tags. An Opus packet has at most a few KiB. */
+const PACKET_BYTES = 2 ** 16;
+
+export type OggItem =
+  /** A page begins with which a reader may begin, too: no packet goes on from the page before. */
+  | { readonly type: 'page'; readonly position: number }
+  | { readonly type: 'head'; readonly channels: number; readonly preSkip: number }
+  | { readonly type: 'packet'; readonly packet: Uint8Array }
+  /** The last item. */
+  | { readonly type: 'broken'; readonly rule: string };
+
+const startsWith = (bytes: Uint8Array, text: string) =>
+  bytes.length >= text.length && [...text].every((letter, i) => bytes[i] === letter.charCodeAt(0));
+
+/** What a packet is to a listener; nothing for tags. */
+function itemOf(packet: Uint8Array): OggItem | undefined {
+  if (startsWith(packet, 'OpusTags')) return undefined;
+  if (!startsWith(packet, 'OpusHead')) return { type: 'packet', packet };
+  const view = new DataView(packet.buffer, packet.byteOffset, packet.byteLength);
+  if (packet.length < 19) return { type: 'broken', rule: 'its header is too short' };
+  return { type: 'head', channels: view.getUint8(9), preSkip: view.getUint16(10, true) };
+}
+
+/**
+ * Reads the pages of a live Ogg stream (RFC 3533 §6) that may begin at any page, `start` bytes into the session. Another
+ * logical stream may follow, since a recorder that is started again begins one. Holds one packet and one page header.
+ */
+export function createPageReader(start: number) {
+  let position = start;
+  let header = new Uint8Array(HEADER_BYTES + 255);
+  let filled = 0;
+  /** Sizes of the pieces of the page that are not read yet; `left` bytes of the first one are still to come. */
+  let lacing: number[] = [];
+  let left = 0;
+  let packet: Uint8Array[] = [];
+  let packetBytes = 0;
+  /** Of a packet that began before we did. */
+  let ignoring = false;
+
+  const needed = () => (filled < HEADER_BYTES ? HEADER_BYTES : HEADER_BYTES + (header[26] ?? 0));
+
+  function* settle(): Generator<OggItem> {
+    while (lacing.length > 0 && left === 0) {
+      const size = lacing.shift() ?? 0;
+      left = lacing[0] ?? 0;
+      if (size === 255) continue;
+      const whole = Buffer.concat(packet);
+      packet = [];
+      const keep = !ignoring && packetBytes <= PACKET_BYTES;
+      packetBytes = 0;
+      ignoring = false;
+      const item = keep ? itemOf(whole) : undefined;
+      if (item) yield item;
+    }
+  }
+
+  function* openPage(at: number): Generator<OggItem> {
+    if (!startsWith(header, 'OggS')) {
+      yield { type: 'broken', rule: 'its pages do not follow each other' };
+      return;
+    }
+    const continued = ((header[5] ?? 0) & CONTINUED) !== 0;
+    if (!continued) {
+      yield { type: 'page', position: at };
+      packet = [];
+      packetBytes = 0;
+      ignoring = false;
+    } else if (packetBytes === 0) ignoring = true;
+    lacing = [...header.subarray(HEADER_BYTES, filled)];
+    left = lacing[0] ?? 0;
+    filled = 0;
+    yield* settle();
+  }
+
+  return {
+    *push(bytes: Uint8Array): Generator<OggItem> {
+      for (let at = 0; at < bytes.length; ) {
+        if (left > 0) {
+          const part = bytes.slice(at, at + left);
+          packetBytes += part.length;
+          if (packetBytes <= PACKET_BYTES) packet.push(part);
+          else packet = [];
+          left -= part.length;
+          at += part.length;
+          position += part.length;
+          yield* settle();
+          continue;
+        }
+        const part = bytes.subarray(at, at + needed() - filled);
+        header.set(part, filled);
+        filled += part.length;
+        at += part.length;
+        position += part.length;
+        if (filled >= HEADER_BYTES && filled >= needed()) yield* openPage(position - filled);
+      }
+    },
+    restart(next: number) {
+      position = next;
+      header = new Uint8Array(HEADER_BYTES + 255);
+      filled = 0;
+      lacing = [];
+      left = 0;
+      packet = [];
+      packetBytes = 0;
+      ignoring = false;
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import { ok, type Result } from '../../../../shared/result.ts';
+import type { Encoding, StreamFormat } from '../../../../shared/stream/format.ts';
+import type { Origin, Source } from './source.ts';
+
+/** How samples of an encoding are read: all of them at once, as this runs for every sample of every stream. */
+interface Reader {
+  readonly bytes: number;
+  read(bytes: Uint8Array, samples: number): Float32Array;
+}
+
+/** ITU-T G.711, µ-law: sign, three bits of segment, four of step, all inverted. */
+function muLaw(code: number): number {
+  const bits = ~code & 0xff;
+  const magnitude = ((((bits & 0x0f) << 3) + 0x84) << ((bits >> 4) & 7)) - 0x84;
+  return (bits & 0x80 ? -magnitude : magnitude) / 0x8000;
+}
+
+/** ITU-T G.711, A-law: the same fields, every other bit inverted. */
+function aLaw(code: number): number {
+  const bits = code ^ 0x55;
+  const segment = (bits >> 4) & 7;
+  const step = ((bits & 0x0f) << 4) + 8;
+  const magnitude = segment === 0 ? step : (step + 0x100) << (segment - 1);
+  return (bits & 0x80 ? magnitude : -magnitude) / 0x8000;
+}
+
+const muLawTable = Float32Array.from({ length: 256 }, (_, code) => muLaw(code));
+const aLawTable = Float32Array.from({ length: 256 }, (_, code) => aLaw(code));
+
+/** Floats come from anybody: what is no number is silence, and what is too loud is as loud as can be. */
+const finite = (sample: number) => (Number.isNaN(sample) ? 0 : Math.max(-1, Math.min(1, sample)));
+
+/** Byte by byte, since samples seldom lie where a processor could read them whole, and copying them costs more. */
+function readInts(bytes: Uint8Array, samples: number): Float32Array {
+  const sound = new Float32Array(samples);
+  for (let i = 0; i < samples; i++) {
+    sound[i] = ((((bytes[2 * i + 1] as number) << 24) >> 16) | (bytes[2 * i] as number)) / 0x8000;
+  }
+  return sound;
+}
+
+function readFloats(bytes: Uint8Array, samples: number): Float32Array {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const sound = new Float32Array(samples);
+  for (let i = 0; i < samples; i++) sound[i] = finite(view.getFloat32(4 * i, true));
+  return sound;
+}
+
+function readCodes(table: Float32Array, bytes: Uint8Array, samples: number): Float32Array {
+  const sound = new Float32Array(samples);
+  for (let i = 0; i < samples; i++) sound[i] = table[bytes[i] as number] as number;
+  return sound;
+}
+
+const readers: Readonly<Partial<Record<Encoding, Reader>>> = {
+  linear16: { bytes: 2, read: readInts },
+  linear32: { bytes: 4, read: readFloats },
+  mulaw: { bytes: 1, read: (bytes, samples) => readCodes(muLawTable, bytes, samples) },
+  alaw: { bytes: 1, read: (bytes, samples) => readCodes(aLawTable, bytes, samples) },
+};
+
+/** Mean of two channels that interleave. */
+function mix(sound: Float32Array): Float32Array {
+  const mixed = new Float32Array(sound.length / 2);
+  for (let i = 0; i < mixed.length; i++) mixed[i] = ((sound[2 * i] as number) + (sound[2 * i + 1] as number)) / 2;
+  return mixed;
+}
+
+const none: Uint8Array = new Uint8Array(0);
+
+function readerOf(encoding: Encoding): Reader {
+  const reader = readers[encoding];
+  if (!reader) throw new Error(`${encoding} is not PCM`);
+  return reader;
+}
+
+/** Samples one after the other; a chunk may end inside one. */
+export function createPcmSource({ encoding, rate, channels }: StreamFormat, from: Origin): Result<Source> {
+  const reader = readerOf(encoding);
+  const frameBytes = reader.bytes * channels;
+  let origin = from;
+  let rest = none;
+
+  function join(audio: Uint8Array): Uint8Array {
+    if (rest.length === 0) return audio;
+    const joined = new Uint8Array(rest.length + audio.length);
+    joined.set(rest);
+    joined.set(audio, rest.length);
+    return joined;
+  }
+
+  return ok({
+    rate,
+    push(_position, audio) {
+      const bytes = join(audio);
+      const frames = Math.floor(bytes.length / frameBytes);
+      const sound = reader.read(bytes, frames * channels);
+      rest = frames * frameBytes === bytes.length ? none : bytes.slice(frames * frameBytes);
+      return ok(channels === 1 ? sound : mix(sound));
+    },
+    locate: (frame) => ({ position: origin.position + (frame - origin.frame) * frameBytes, skip: 0 }),
+    restart(next) {
+      origin = next;
+      rest = none;
+    },
+    free: () => {},
+  });
+}

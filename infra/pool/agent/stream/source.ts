@@ -1,0 +1,39 @@
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, type Result } from '../../../../shared/result.ts';
+import { bytesPerSecond, type StreamFormat } from '../../../../shared/stream/format.ts';
+import { createPacketSource } from './packets.ts';
+import { createPcmSource } from './pcm.ts';
+
+/** Where a source begins: a byte of the session and the frame that it stands for, counted from the session's first. */
+export interface Origin {
+  readonly position: number;
+  readonly frame: number;
+}
+
+/** From where another source can go on: it begins at `position` and throws `skip` frames away. */
+export interface Place {
+  readonly position: number;
+  readonly skip: number;
+}
+
+/** Turns the bytes of a stream into sound of one channel. Frames are samples of one channel at `rate`. */
+export interface Source {
+  readonly rate: number;
+  /** One chunk as the client sent it, which began at `position`. Refuses with `audio_invalid` what is no sound. */
+  push(position: number, audio: Uint8Array): Result<Float32Array>;
+  /** From where on `frame` can be heard again; frames before one that was asked for are forgotten. */
+  locate(frame: number): Place;
+  /** Bytes are missing before `position`: what waited for them is thrown away. */
+  restart(origin: Origin): void;
+  free(): void;
+}
+
+/** `skip` frames from `origin` on are decoded and not given out. */
+export async function openSource(format: StreamFormat, origin: Origin, skip: number): Promise<Result<Source>> {
+  if (bytesPerSecond(format) !== undefined) return createPcmSource(format, origin);
+  if (skip > MOST_SKIPPED) return no(refuse('seal_broken', undefined, 'state of a checkpoint'));
+  return createPacketSource(format, origin, skip);
+}
+
+/** A minute: a page of an Ogg stream may hold half of one. */
+const MOST_SKIPPED = 60 * 16_000;

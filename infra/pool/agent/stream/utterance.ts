@@ -1,0 +1,110 @@
+import type { endings } from '../../../../shared/stream/link.ts';
+import { UNIT_SAMPLES } from '../voice/detect.ts';
+
+export type Ending = (typeof endings)[number];
+
+/** Why it ended, and how many of its samples are its own: those behind them begin the next utterance. */
+export interface Closing {
+  readonly ending: Ending;
+  readonly samples: number;
+}
+
+/** A window of an utterance, as its model takes it. */
+export interface Window {
+  readonly samples: Float32Array;
+  readonly last: boolean;
+}
+
+/** Samples of a window, and from the begin of one to that of the next. */
+export interface WindowShape {
+  readonly windowSamples: number;
+  readonly hopSamples: number;
+}
+
+/**
+ * One utterance of a live stream, 16 kHz. It grows while somebody speaks and keeps its samples until it is recognised,
+ * so that its sequence can be sent again at any time. One reader.
+ */
+export interface LiveUtterance {
+  /** Place of its first sample in the session, counted at 16 kHz, gaps included. */
+  readonly start: number;
+  grow(units: readonly Float32Array[]): void;
+  close(closing: Closing): void;
+  /** Nobody wants it any more. */
+  discard(): void;
+  samples(): number;
+  closing(): Closing | undefined;
+  discarded(): boolean;
+  /**
+   * Window `number`, once it is known whether it is the last one: one with nothing behind it may yet be. `undefined`
+   * until then.
+   */
+  window(number: number, shape: WindowShape): Window | undefined;
+  /** Whether `window` has that one. */
+  has(number: number, shape: WindowShape): boolean;
+  /** Resolves at the next change. */
+  changed(): Promise<void>;
+}
+
+export function createUtterance(start: number): LiveUtterance {
+  /** Each of `UNIT_SAMPLES` but the last one, which may be shorter. */
+  const units: Float32Array[] = [];
+  let total = 0;
+  let closing: Closing | undefined;
+  let discarded = false;
+  let tell = () => {};
+  let change: Promise<void> | undefined;
+
+  function wake() {
+    change = undefined;
+    tell();
+  }
+
+  function read(from: number, to: number): Float32Array {
+    const out = new Float32Array(to - from);
+    for (let at = from; at < to; ) {
+      const unit = units[Math.floor(at / UNIT_SAMPLES)] as Float32Array;
+      const inside = at % UNIT_SAMPLES;
+      const part = unit.subarray(inside, inside + to - at);
+      out.set(part, at - from);
+      at += part.length;
+    }
+    return out;
+  }
+
+  return {
+    start,
+    grow(more) {
+      if (more.length === 0) return;
+      for (const unit of more) {
+        units.push(unit);
+        total += unit.length;
+      }
+      wake();
+    },
+    close(how) {
+      closing = how;
+      wake();
+    },
+    discard() {
+      discarded = true;
+      wake();
+    },
+    samples: () => total,
+    closing: () => closing,
+    discarded: () => discarded,
+    window(number, { windowSamples, hopSamples }) {
+      const from = number * hopSamples;
+      if (total > from + windowSamples) return { samples: read(from, from + windowSamples), last: false };
+      return closing && { samples: read(Math.min(from, total), total), last: true };
+    },
+    has: (number, { windowSamples, hopSamples }) =>
+      closing !== undefined || total > number * hopSamples + windowSamples,
+    changed() {
+      change ??= new Promise((resolve) => {
+        tell = resolve;
+      });
+      return change;
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { setImmediate } from 'node:timers/promises';
+import { limits } from '../../../../shared/limits.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { LinkEvent } from '../../../../shared/stream/link.ts';
+import type { Decoded } from '../decode/decoder.ts';
+import { placeWords, type Recogniser, type Scores, segmentsOf, sumBest } from '../segment.ts';
+import { MODEL_RATE } from '../sound/mono.ts';
+import type { Closing } from './utterance.ts';
+
+export type Interim = Extract<LinkEvent, { type: 'interim' }>;
+export type LiveSegment = Extract<LinkEvent, { type: 'segment' }>;
+
+/** A6: how sure an interim must be. */
+const SURE = 0.8;
+/** Frames decoded in one turn of the event loop when an utterance is decoded again. */
+const TURN_FRAMES = 50;
+
+/**
+ * A6: whether an interim is worth sending: its confidence is over 0.8, or more of its words than of the last one sent
+ * can no longer change; and it says something else than that one did.
+ */
+export function isWorth(
+  next: Pick<Interim, 'text' | 'confidence' | 'stable'>,
+  last: Pick<Interim, 'text' | 'stable'> | undefined,
+) {
+  if (next.text === '') return false;
+  const grew = next.stable > (last?.stable ?? 0);
+  return (next.confidence > SURE || grew) && (grew || next.text !== last?.text);
+}
+
+/**
+ * The words of one utterance while its scores come in. `start` is the place of its first sample, counted at 16 kHz.
+ */
+export function createWords({ decoder, frameSeconds }: Recogniser, start: number) {
+  let decoding = decoder.begin();
+  /** Kept because an utterance that became too long is decoded again up to its cut. */
+  const scores: Scores[] = [];
+  let frames = 0;
+  let last: Interim | undefined;
+  const startSeconds = start / MODEL_RATE;
+
+  function place(decoded: Decoded, samples: number) {
+    return { words: decoded.words, start: startSeconds, end: startSeconds + samples / MODEL_RATE, frameSeconds };
+  }
+
+  /** The rows of the first `count` frames. */
+  function rows(count: number): Scores[] {
+    let left = count;
+    const kept: Scores[] = [];
+    for (const { logProbs, frames: own, tokens } of scores) {
+      const take = Math.min(own, left);
+      left -= take;
+      if (take > 0) kept.push({ logProbs: logProbs.subarray(0, take * tokens), frames: take, tokens });
+    }
+    return kept;
+  }
+
+  async function decodeAgain(kept: readonly Scores[]) {
+    decoding = decoder.begin();
+    let turn = 0;
+    for (const { logProbs, frames: own } of kept) {
+      decoding.push(logProbs, own);
+      turn += own;
+      if (turn < TURN_FRAMES) continue;
+      turn = 0;
+      await setImmediate();
+    }
+  }
+
+  return {
+    /** Refuses with `engine_failed` what are no probabilities. */
+    push(next: Scores): Result<undefined> {
+      if (!Number.isFinite(sumBest(next)))
+        return no(refuse('engine_failed', undefined, 'engine answer: not probabilities'));
+      scores.push(next);
+      frames += next.frames;
+      decoding.push(next.logProbs, next.frames);
+      return ok(undefined);
+    },
+    /** Seconds of the session up to which scores came in. */
+    until: () => startSeconds + frames * frameSeconds,
+    /** What it looks like now, when that is worth sending; `samples` of the utterance are there. */
+    interim(index: number, samples: number): { event: Interim | undefined; lastWordEnd: number | undefined } {
+      const decoded = decoding.partial();
+      const words = placeWords(place(decoded, samples));
+      const event: Interim = {
+        type: 'interim',
+        index,
+        start: words[0]?.start ?? startSeconds,
+        end: words.at(-1)?.end ?? startSeconds,
+        text: decoded.text,
+        words,
+        stable: decoded.stable,
+        confidence: decoded.confidence,
+      };
+      const lastWordEnd = words.at(-1)?.end;
+      if (!isWorth(event, last) || JSON.stringify(event).length > limits.answerEventBytes.value / 4) {
+        return { event: undefined, lastWordEnd };
+      }
+      last = event;
+      return { event, lastWordEnd };
+    },
+    /** All scores of the utterance's `heard` samples are there. */
+    async finish({ ending, samples }: Closing, heard: number, index: number): Promise<Result<LiveSegment[]>> {
+      // What was cut off at its end begins the next utterance, and its words with it.
+      const own = samples < heard ? Math.min(frames, Math.round(samples / MODEL_RATE / frameSeconds)) : frames;
+      const kept = rows(own);
+      if (own < frames) await decodeAgain(kept);
+      const sum = kept.reduce((total, row) => total + sumBest(row), 0);
+      const logProbability = own > 0 ? Math.min(0, sum / own) : 0;
+      const segments = segmentsOf({ ...place(decoding.finish(), samples), logProbability }, index);
+      return segments.ok ? ok(segments.value.map((segment) => ({ ...segment, ending }))) : segments;
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { callTasks } from '../../../shared/kserve/call.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../shared/result.ts';
+import type { Opened } from '../../../shared/seal/records.ts';
+import type { Answer } from './answer.ts';
+import { answerOutcome } from './batch/outcome-task.ts';
+import type { Desk, ServedModel } from './desk.ts';
+import { serveCall } from './kserve/serve-call.ts';
+import type { Facts } from './ticket.ts';
+import { transcribe } from './transcribe.ts';
+
+/** One short request that was let in, before its head was read. */
+export interface Asked {
+  readonly desk: Desk;
+  readonly ticket: Facts;
+  readonly model: ServedModel;
+  readonly answer: Answer;
+  readonly records: AsyncGenerator<Result<Opened>>;
+  readonly signal: AbortSignal;
+  readonly deadline: number;
+}
+
+/** The same with its head: JSON of any shape. */
+export interface Work extends Asked {
+  readonly head: unknown;
+}
+
+type Serve = (work: Work) => Promise<Result<undefined>>;
+
+const tasks: Readonly<Record<string, Serve>> = {
+  transcribe,
+  outcome: answerOutcome,
+  ...Object.fromEntries(callTasks.map((task) => [task, serveCall])),
+};
+
+const tasked = z.object({ task: z.string() });
+
+function readHead(record: Result<Opened> | undefined): Result<unknown> {
+  if (!record) return no(refuse('seal_broken', undefined, 'no head'));
+  if (!record.ok) return record;
+  try {
+    return ok(JSON.parse(new TextDecoder().decode(record.value.plaintext)));
+  } catch {
+    return no(refuse('seal_broken', undefined, 'head is not JSON'));
+  }
+}
+
+/** Says `ready`, reads the head and does what it asks for. Emits everything but a refusal. */
+export async function serveTask(asked: Asked): Promise<Result<undefined>> {
+  const { name, revision } = asked.model.description;
+  await asked.answer.send({ type: 'ready', agent: asked.desk.agent, model: name, revision });
+  const first = await asked.records.next();
+  const head = readHead(first.done ? undefined : first.value);
+  if (!head.ok) return head;
+  const task = tasked.safeParse(head.value).data?.task ?? '';
+  const serve = Object.hasOwn(tasks, task) ? tasks[task] : undefined;
+  if (!serve) return no(refuse('seal_broken', undefined, 'head is not understood'));
+  return serve({ ...asked, head: head.value });
+}

@@ -1,0 +1,23 @@
+import { type Limit, MiB } from './limit.ts';
+
+/** Uploads as the edge and clients meet them. */
+export const uploadFrontLimits = {
+  uploadAskMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'What the back office does for the edge is a few table operations; its host may have to start first.',
+  },
+  uploadBlockBytes: {
+    value: 4 * MiB,
+    unit: 'byte',
+    by: 'client',
+    why: 'A file is written in blocks of so much, each held while it is sent; 4 GiB take a fiftieth of the blocks a blob may have.',
+  },
+  uploadWords: {
+    value: 3 * 65_536,
+    unit: 'count',
+    by: 'edge',
+    why: 'Twelve hours of fast speech; a transcript is held whole for formats that need it.',
+  },
+} as const satisfies Record<string, Limit>;

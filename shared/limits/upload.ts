@@ -1,0 +1,157 @@
+import { KiB, type Limit, MiB } from './limit.ts';
+
+/** Files: their way through storage, queue and pool. */
+export const uploadLimits = {
+  uploadBytes: {
+    value: 4096 * MiB,
+    unit: 'byte',
+    by: 'functions',
+    why: 'Six hours of 48 kHz 16-bit stereo WAV; the agent reads it as a stream, so it bounds storage and not memory.',
+  },
+  uploadSeconds: {
+    value: 12 * 3600,
+    unit: 's',
+    by: 'agent',
+    why: 'A working day and its evening in one file; also stops compressed silence that unpacks for ever.',
+  },
+  uploadPieceSeconds: {
+    value: 600,
+    unit: 's',
+    by: 'agent',
+    why: 'Work of one job: lost work costs little, and 20 MB of sound fit in memory beside those of other jobs.',
+  },
+  uploadPieces: {
+    value: 90,
+    unit: 'count',
+    by: 'functions',
+    why: 'uploadSeconds in pieces cut at a silence, none shorter than 0.8 of uploadPieceSeconds; one transaction takes 100.',
+  },
+  uploadGrantSeconds: {
+    value: 24 * 3600,
+    unit: 's',
+    by: 'functions',
+    why: 'For 4 GiB over a link of 400 kbit/s; an address that leaks is of no use the next day, and can only be written.',
+  },
+  uploadHeadBytes: {
+    value: 4 * KiB,
+    unit: 'byte',
+    by: 'functions',
+    why: 'Head of a sealed file, read alone: with the names and the wrapped key it has under 1 KiB.',
+  },
+  uploadsOpen: {
+    value: 20_000,
+    unit: 'count',
+    by: 'functions',
+    why: 'Files of one tenant on their way at once; twice the largest batch that is tested. More is refused as waiting.',
+  },
+  uploadWindow: {
+    value: 16,
+    unit: 'count',
+    by: 'functions',
+    why: 'Jobs of one tenant in the queue of a zone; the rest wait in a table, so nobody queues behind 10,000 files of another.',
+  },
+  uploadJobTries: {
+    value: 3,
+    unit: 'count',
+    by: 'functions',
+    why: 'How often a job that made no progress is put into the queue again; each time five agents may try it.',
+  },
+  uploadStalledMs: {
+    value: 15 * 60_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'A job that has shown nothing for so long is looked after: five visibility timeouts and a piece of ten minutes.',
+  },
+  uploadLookSeconds: {
+    value: 60,
+    unit: 's',
+    by: 'functions',
+    why: 'Distance of two looks for what got lost. An upload whose event was lost waits so long, or a quarter of its age.',
+  },
+  jobVisibilitySeconds: {
+    value: 60,
+    unit: 's',
+    by: 'agent',
+    why: 'A dead agent gives its job back after this; a living one says so three times in it.',
+  },
+  uploadQueueLostMs: {
+    value: 3_600_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'A job that nobody has taken for so long may not be in the queue any more: it is sent again. Twice is harmless.',
+  },
+  jobReceives: {
+    value: 5,
+    unit: 'count',
+    by: 'functions',
+    why: 'Agents that may fail on a job before it goes to the dead-letter queue.',
+  },
+  jobUrlSeconds: {
+    value: 3_600,
+    unit: 's',
+    by: 'functions',
+    why: 'Life of the addresses an agent gets for one job; a job takes minutes.',
+  },
+  jobRaceTries: {
+    value: 12,
+    unit: 'count',
+    by: 'functions',
+    why: 'Conditional writes of one row in a row that may lose to others: results of many pieces arrive together.',
+  },
+  uploadKeepDays: {
+    value: 30,
+    unit: 'count',
+    by: 'functions',
+    why: 'Days a tenant may keep the audio of finished uploads; the default is none.',
+  },
+  uploadRetryDays: {
+    value: 3,
+    unit: 'count',
+    by: 'functions',
+    why: 'Days the audio stays when we could not do the work: a weekend, for somebody to look and run it again.',
+  },
+  uploadOutcomeDays: {
+    value: 30,
+    unit: 'count',
+    by: 'functions',
+    why: 'Days a transcript can be read; the row of an upload, which has no content, goes with it.',
+  },
+  uploadListRows: { value: 100, unit: 'count', by: 'functions', why: 'Uploads of one page of a list.' },
+  uploadWaitSeconds: {
+    value: 20,
+    unit: 's',
+    by: 'functions',
+    why: 'How long a question for news of an upload stays open: under the half minute after which proxies give up.',
+  },
+  uploadNewsMs: {
+    value: 500,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How often an open question looks at the row: soon enough for a person, cheap enough for a table.',
+  },
+  callbackCharacters: {
+    value: 2_048,
+    unit: 'character',
+    by: 'edge',
+    why: 'An address that browsers and proxies take.',
+  },
+  filenameCharacters: { value: 255, unit: 'character', by: 'edge', why: 'The longest name that file systems have.' },
+  webhookMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'A receiver that has not answered by then is tried later.',
+  },
+  webhookTries: {
+    value: 8,
+    unit: 'count',
+    by: 'functions',
+    why: 'Deliveries of one notice over about a day: 1 min, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h apart.',
+  },
+  serviceTokenSeconds: {
+    value: 60,
+    unit: 's',
+    by: 'functions',
+    why: 'Life of the token with which the edge asks; it makes a new one for each question.',
+  },
+} as const satisfies Record<string, Limit>;

@@ -1,0 +1,58 @@
+import type { Row } from './row.ts';
+
+/** What was sent. */
+export const sentRefusals = {
+  tensors_invalid: { status: 400, close: 4400, type: 'invalid_request_error', retry: 'never', text: '{rule}' },
+  tensors_unsupported: { status: 501, close: 4400, type: 'invalid_request_error', retry: 'never', text: '{rule}' },
+  tensors_too_large: {
+    status: 400,
+    close: 4413,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'The request is over {limit} bytes, unpacked.',
+  },
+  version_unknown: {
+    status: 404,
+    close: 4404,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: "The model '{model}' has no version {version}.",
+  },
+  sequence_unknown: {
+    status: 400,
+    close: 4400,
+    type: 'invalid_request_error',
+    retry: 'never',
+    // The words of Triton: clients look for them to start a sequence again.
+    text: "inference request for sequence {sequence} to model '{model}' must specify the START flag on the first request of the sequence",
+  },
+  audio_empty: { status: 400, close: 4400, type: 'invalid_request_error', retry: 'never', text: 'The file is empty.' },
+  audio_truncated: {
+    status: 400,
+    close: 4400,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'The audio file ends before its header says it should.',
+  },
+  audio_invalid: {
+    status: 400,
+    close: 4400,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'The audio file cannot be decoded: {rule}.',
+  },
+  audio_unsupported: {
+    status: 415,
+    close: 4415,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'This audio format is not supported. Send WAV (16, 24 or 32-bit PCM, 32-bit float), FLAC, MP3 or Ogg Opus, 8 to 48 kHz, mono or stereo.',
+  },
+  audio_too_long: {
+    status: 413,
+    close: 4413,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'The recording is longer than {limit} seconds.',
+  },
+} as const satisfies Record<string, Row>;

@@ -1,0 +1,57 @@
+import { limits } from '../limits.ts';
+import type { AeadFactory } from './aead.ts';
+import { type Opener, openerFrom, type PackingSealer, sealerFrom } from './records.ts';
+import type { SealSetup } from './setup.ts';
+import { decodeHeader, type FrameKey, frameKey } from './sframe.ts';
+import { type SuiteId, suites } from './suites.ts';
+
+/**
+ * One set-up that serves many requests with the same two keys. Each request has a number and, in both directions, a
+ * range of counters of its own: `number` × `limits.sealFrames` and on. PROTOCOL.md §7 says why that is as good as keys
+ * of its own.
+ */
+export interface Lane {
+  readonly suite: SuiteId;
+  readonly request: FrameKey;
+  readonly answer: FrameKey;
+}
+
+/** `ticket`: the compact JWS that was signed for the set-up; every byte of it is in the keys. */
+export async function openLane(setup: SealSetup, ticket: string, aead?: AeadFactory): Promise<Lane> {
+  const { suite } = setup;
+  const keys = await setup.laneKeysFor(ticket);
+  const [request, answer] = await Promise.all([
+    frameKey(keys.request, suites[suite], 0n, aead),
+    frameKey(keys.answer, suites[suite], 0n, aead),
+  ]);
+  return { suite, request, answer };
+}
+
+/** Numbers of requests: from 1 on, never used twice by the sealer, never answered twice by the agent. */
+const firstOf = (number: number): number => number * limits.sealFrames.value;
+
+export const isNumber = (number: number): boolean =>
+  Number.isInteger(number) && number >= 1 && number <= limits.laneRequests.value;
+
+/** The caller's side: seals the request, opens the answer. The first message of a request says what it is. */
+export const callerEnds = (lane: Lane, number: number): { sealer: PackingSealer; opener: Opener } => ({
+  sealer: sealerFrom(lane.request, firstOf(number), 0),
+  opener: openerFrom(lane.answer, suites[lane.suite], firstOf(number), 0, true),
+});
+
+/** The agent's side: opens the request, seals the answer. */
+export const agentEnds = (lane: Lane, number: number): { sealer: PackingSealer; opener: Opener } => ({
+  sealer: sealerFrom(lane.answer, firstOf(number), 0),
+  opener: openerFrom(lane.request, suites[lane.suite], firstOf(number), 0, true),
+});
+
+/** Bytes of a body that are enough to tell its number; every record is longer. */
+export const NUMBER_BYTES = 18;
+
+/** With which number a body begins; nothing has vouched for it yet. `undefined`: no request on a lane begins so. */
+export function numberAt(start: Uint8Array): number | undefined {
+  const length = 1 << ((start[0] ?? 0) >> 6);
+  const header = decodeHeader(start.subarray(length + 1));
+  const number = Number(header?.counter ?? 0) / limits.sealFrames.value;
+  return header?.kid === 0n && isNumber(number) ? number : undefined;
+}

@@ -1,0 +1,174 @@
+import { base64url, CompactSign, compactVerify, importJWK, type JWK } from 'jose';
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { refuse } from '../refusal.ts';
+import { no, ok, type Result } from '../result.ts';
+import { type AttestationPolicy, type FindKeys, verifyAttestation } from './attestation.ts';
+import { ascii, concat, sha256 } from './bytes.ts';
+import type { SealPrivateKey } from './setup.ts';
+import { type unwrap, type Wrapped, wrap } from './wrap.ts';
+import { importZoneKey, type ZoneKey, zoneKeyId } from './zone-key.ts';
+
+// How an agent gets the private keys of its zone (PROTOCOL.md §11). Pure: what is sent, what is believed, what is given.
+
+/** `typ` of the signed request. */
+export const RELEASE_TYPE = 'auricle-zone-key+jws';
+
+const token = z.string().max(limits.attestationCharacters.value);
+
+/** Body of `POST /v1/release`; beside it the agent's pool token, which says its zone. */
+export const releaseRequest = z.strictObject({ attestation: token, proof: z.string().max(2_048) });
+export type ReleaseRequest = z.infer<typeof releaseRequest>;
+
+/** What an agent signs with the key in its attestation: who gets an answer can show that it asked, and for what. */
+const proofPayload = z.strictObject({
+  v: z.literal(1),
+  zone: z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/),
+  /** Seconds since 1970. */
+  iat: z.number().int(),
+  /** Random; the answer is bound to it. */
+  nonce: z.string().min(22).max(64),
+  /** SHA-256 of the attestation token, base64url. */
+  attestation: z.string(),
+});
+export type ReleaseProof = z.infer<typeof proofPayload>;
+
+/** What an agent signs. `now` in ms since 1970. */
+export async function describeRelease(zone: string, attestation: string, now: number): Promise<ReleaseProof> {
+  const nonce = base64url.encode(crypto.getRandomValues(new Uint8Array(16)));
+  const digest = base64url.encode(await sha256(ascii(attestation)));
+  return { v: 1, zone, iat: Math.floor(now / 1_000), nonce, attestation: digest };
+}
+
+/** The same with a key at hand, for whoever is no agent. */
+export async function signRelease(proof: ReleaseProof, key: CryptoKey): Promise<string> {
+  const header = { alg: 'ES256', typ: RELEASE_TYPE };
+  return new CompactSign(ascii(JSON.stringify(proof))).setProtectedHeader(header).sign(key);
+}
+
+/** The private keys of a zone, HPKE-sealed to the `enc` key of the attestation. */
+export const releaseAnswer = z.strictObject({
+  v: z.literal(1),
+  enc: z.string().max(limits.encapsulatedCharacters.value),
+  wrapped: z.string().max(8_192),
+});
+export type ReleaseAnswer = z.infer<typeof releaseAnswer>;
+
+/** To whom the keys of a zone may be given. */
+export interface Release {
+  readonly zone: string;
+  readonly agent: string;
+  readonly sealKey: JsonWebKey;
+}
+
+/**
+ * Who asks, and whether they may have what they ask for: an agent whose attestation meets the policy, that signs with
+ * the key in it, now, for the zone of its pool token (`poolZone`, verified by the caller). Refuses with
+ * `attestation_invalid` or `zone_unserved`.
+ */
+export async function decideRelease(
+  { attestation, proof }: ReleaseRequest,
+  poolZone: string,
+  policy: AttestationPolicy,
+  now: number,
+  findKeys?: FindKeys,
+): Promise<Result<Release>> {
+  const attested = await verifyAttestation(attestation, policy, now, findKeys);
+  if (!attested.ok) return attested;
+  const { signKey, sealKey, agent } = attested.value;
+  const said = await readProof(proof, signKey);
+  if (!said) return refused('the request is not signed by the attested key');
+  if (said.attestation !== base64url.encode(await sha256(ascii(attestation)))) {
+    return refused('the request is for another attestation');
+  }
+  const age = now / 1_000 - said.iat;
+  if (age > limits.releaseSeconds.value || age < -limits.clockSkewSeconds.value) return refused('the request is old');
+  if (said.zone !== poolZone) return no(refuse('zone_unserved', { zone: said.zone }));
+  return ok({ zone: said.zone, agent, sealKey });
+}
+
+const refused = (detail: string) => no(refuse('attestation_invalid', undefined, `release: ${detail}`));
+
+async function readProof(proof: string, signKey: JsonWebKey): Promise<ReleaseProof | undefined> {
+  try {
+    const key = await importJWK(signKey as JWK, 'ES256');
+    const { payload, protectedHeader } = await compactVerify(proof, key, { algorithms: ['ES256'] });
+    if (protectedHeader.typ !== RELEASE_TYPE) return undefined;
+    return proofPayload.safeParse(JSON.parse(new TextDecoder().decode(payload))).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The answer to a request that was decided: only that agent can open it, and only as the answer to that request. */
+export async function answerRelease(
+  privateJwks: readonly JsonWebKey[],
+  { sealKey }: Release,
+  request: ReleaseRequest,
+): Promise<ReleaseAnswer> {
+  const keys = privateJwks.map(({ kty, crv, x, y, d }) => ({ kty, crv, x, y, d }));
+  const box = await wrap(sealKey, ascii(JSON.stringify({ keys })), await bindingOf(request));
+  return { v: 1, enc: base64url.encode(box.enc), wrapped: base64url.encode(box.wrapped) };
+}
+
+async function bindingOf({ attestation, proof }: ReleaseRequest) {
+  const info = concat(ascii('auricle zone key 1'), await sha256(ascii(attestation)));
+  return { info, aad: await sha256(ascii(proof)) };
+}
+
+/** Opens with the private half of the attested `enc` key; `undefined` when that does not fit. */
+export type Unwrap = (box: Wrapped, binding: Parameters<typeof unwrap>[2]) => Promise<Uint8Array | undefined>;
+
+const coordinate = z.string().regex(/^[A-Za-z0-9_-]{43}$/);
+const released = z.object({
+  keys: z
+    .array(z.object({ kty: z.literal('EC'), crv: z.literal('P-256'), x: coordinate, y: coordinate, d: coordinate }))
+    .max(8),
+});
+
+/**
+ * The keys in an answer. HPKE does not say who sealed, and whoever could give an agent a key of their own could read
+ * what it seals; so only keys that `expected` names are taken, from settings that are measured or signed elsewhere.
+ * Refuses with `seal_broken`.
+ */
+export async function openRelease(
+  answer: ReleaseAnswer,
+  request: ReleaseRequest,
+  expected: readonly ZoneKey[],
+  open: Unwrap,
+): Promise<Result<ReadonlyMap<string, SealPrivateKey>>> {
+  let plaintext: Uint8Array | undefined;
+  let json: unknown;
+  try {
+    const box = { enc: base64url.decode(answer.enc), wrapped: base64url.decode(answer.wrapped) };
+    plaintext = await open(box, await bindingOf(request));
+    json = plaintext && JSON.parse(new TextDecoder().decode(plaintext));
+  } catch {
+    plaintext = undefined;
+  }
+  if (!plaintext) return no(refuse('seal_broken', undefined, 'release: the answer does not open'));
+  const parsed = released.safeParse(json);
+  if (!parsed.success) return no(refuse('seal_broken', undefined, 'release: the answer holds no keys'));
+  return takeKeys(parsed.data.keys, expected);
+}
+
+/** Private keys, from wherever they were released, if they are the expected ones. */
+export async function takeKeys(
+  jwks: readonly JsonWebKey[],
+  expected: readonly ZoneKey[],
+): Promise<Result<ReadonlyMap<string, SealPrivateKey>>> {
+  const ids = new Set(expected.map(({ kid }) => kid));
+  const keys = new Map<string, SealPrivateKey>();
+  for (const jwk of jwks) {
+    const kid = await zoneKeyId(jwk);
+    if (!ids.has(kid)) continue;
+    try {
+      keys.set(kid, await importZoneKey(jwk));
+    } catch {
+      return no(refuse('seal_broken', undefined, 'release: a key is not valid'));
+    }
+  }
+  const [newest] = expected;
+  if (!newest || !keys.has(newest.kid)) return no(refuse('seal_broken', undefined, 'release: not the key of the zone'));
+  return ok(keys);
+}

@@ -1,0 +1,179 @@
+import { z } from 'zod';
+import { wholeText } from './openai-answer.ts';
+import type { Segment, Transcript, Word } from './transcript.ts';
+
+const word = z.object({
+  word: z.string(),
+  start: z.number(),
+  end: z.number(),
+  confidence: z.number(),
+  punctuated_word: z.string(),
+});
+
+const sentence = z.object({ text: z.string(), start: z.number(), end: z.number() });
+const paragraph = z.object({
+  sentences: z.array(sentence),
+  num_words: z.number().int(),
+  start: z.number(),
+  end: z.number(),
+});
+
+const alternative = z.object({
+  transcript: z.string(),
+  confidence: z.number(),
+  words: z.array(word),
+  paragraphs: z.object({ transcript: z.string(), paragraphs: z.array(paragraph) }).optional(),
+});
+
+const utterance = z.object({
+  start: z.number(),
+  end: z.number(),
+  confidence: z.number(),
+  channel: z.number().int(),
+  transcript: z.string(),
+  words: z.array(word),
+  id: z.string(),
+});
+
+const modelInfo = z.object({ name: z.string(), version: z.string(), arch: z.string() });
+export type ModelInfo = z.infer<typeof modelInfo>;
+
+/** `POST /v1/listen`. Source: Deepgram's API description, `ListenV1Response`. */
+export const recordingAnswer = z.object({
+  metadata: z.object({
+    transaction_key: z.literal('deprecated'),
+    request_id: z.string(),
+    sha256: z.string(),
+    /** ISO 8601. */
+    created: z.string(),
+    duration: z.number(),
+    channels: z.number().int(),
+    models: z.array(z.string()),
+    model_info: z.record(z.string(), modelInfo),
+    tags: z.array(z.string()).optional(),
+    extra: z.record(z.string(), z.string()).optional(),
+  }),
+  results: z.object({
+    channels: z.array(
+      z.object({
+        alternatives: z.array(alternative),
+        detected_language: z.string().optional(),
+        language_confidence: z.number().optional(),
+      }),
+    ),
+    utterances: z.array(utterance).optional(),
+  }),
+});
+
+export interface RecordingFacts {
+  readonly request: string;
+  /** Of the bytes that were sent, hexadecimal. */
+  readonly sha256: string;
+  /** Milliseconds since 1970. */
+  readonly created: number;
+  readonly model: string;
+  /** Ids of utterances come from here; UUIDs. */
+  readonly newId: () => string;
+}
+
+export interface RecordingWishes {
+  readonly detectLanguage: boolean;
+  readonly utterances: boolean;
+  /** Seconds of silence between two utterances. */
+  readonly utteranceSplit: number;
+  readonly paragraphs: boolean;
+  readonly tags: readonly string[];
+  readonly extra: Readonly<Record<string, string>>;
+}
+
+/** Times are sample counts divided by a rate; the tail of binary fractions says nothing. */
+const milli = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
+
+export const showWords = (words: readonly Word[]): z.infer<typeof word>[] =>
+  words.map(({ word, start, end, confidence }) => ({
+    word,
+    start: milli(start),
+    end: milli(end),
+    confidence,
+    punctuated_word: word,
+  }));
+
+/** Mean of the words: what clients put beside a transcript. */
+const confidenceOf = (words: readonly Word[]): number =>
+  words.length === 0 ? 0 : words.reduce((sum, { confidence }) => sum + confidence, 0) / words.length;
+
+/** What a recognition model is called. `uuid` names the revision as 128 bits. */
+export const showModel = (name: string, version: string): ModelInfo => ({ name, version, arch: 'auricle' });
+
+/** A finished transcript in the shape of Deepgram's answer to a recording. `uuid` is that of the model's revision. */
+export function renderRecording(
+  { segments, final }: Transcript,
+  wishes: RecordingWishes,
+  facts: RecordingFacts & { readonly uuid: string },
+): z.infer<typeof recordingAnswer> {
+  const words = segments.flatMap((segment) => segment.words);
+  return {
+    metadata: {
+      transaction_key: 'deprecated',
+      request_id: facts.request,
+      sha256: facts.sha256,
+      created: new Date(facts.created).toISOString(),
+      duration: milli(final.durationSeconds),
+      channels: 1,
+      models: [facts.uuid],
+      model_info: { [facts.uuid]: showModel(facts.model, final.revision) },
+      ...(wishes.tags.length > 0 && { tags: [...wishes.tags] }),
+      ...(Object.keys(wishes.extra).length > 0 && { extra: wishes.extra }),
+    },
+    results: {
+      channels: [
+        {
+          alternatives: [
+            {
+              transcript: wholeText(segments),
+              confidence: confidenceOf(words),
+              words: showWords(words),
+              ...(wishes.paragraphs && { paragraphs: showParagraphs(segments) }),
+            },
+          ],
+          ...(wishes.detectLanguage && { detected_language: final.language }),
+        },
+      ],
+      ...(wishes.utterances && { utterances: showUtterances(words, wishes.utteranceSplit, facts.newId) }),
+    },
+  };
+}
+
+/** One paragraph for each segment: the model writes no sentences, a pause is the end of one. */
+function showParagraphs(segments: readonly Segment[]) {
+  const spoken = segments.filter(({ text }) => text !== '');
+  return {
+    transcript: spoken.map(({ text }) => `\n${text}`).join('\n'),
+    paragraphs: spoken.map(({ text, start, end, words }) => ({
+      sentences: [{ text, start: milli(start), end: milli(end) }],
+      num_words: words.length,
+      start: milli(start),
+      end: milli(end),
+    })),
+  };
+}
+
+/** Words with no pause of `split` seconds between them belong together. */
+function showUtterances(words: readonly Word[], split: number, newId: () => string): z.infer<typeof utterance>[] {
+  const groups: Word[][] = [];
+  for (const next of words) {
+    const group = groups.at(-1);
+    const last = group?.at(-1);
+    if (group && last && next.start - last.end < split) group.push(next);
+    else groups.push([next]);
+  }
+  return groups.map((group) => ({
+    start: milli(group[0]?.start ?? 0),
+    end: milli(group.at(-1)?.end ?? 0),
+    confidence: confidenceOf(group),
+    channel: 0,
+    transcript: group.map(({ word }) => word).join(' '),
+    words: showWords(group),
+    id: newId(),
+  }));
+}

@@ -1,0 +1,245 @@
+import { limits } from '../limits.ts';
+import { secondsOf } from './duration.ts';
+import { bytesPerSecond, type StreamFormat } from './format.ts';
+import type { Checkpoint, LinkControl, StreamOptions } from './link.ts';
+import { type Mark, Ring } from './ring.ts';
+import { afterHeard, afterSent, maySend, openWindow, type Window } from './window.ts';
+
+/** Largest piece of audio in one record, a multiple of every sample and frame. */
+const PIECE = limits.sealSegmentBytes.value - 64;
+/** Small messages that wait together go together, up to here: sealing costs the same for each record. */
+const TOGETHER = 16 * 1024;
+
+/** What is to be said to the agent next. */
+export type Portion =
+  | { readonly kind: 'audio'; readonly position: number; readonly audio: Uint8Array }
+  | { readonly kind: 'control'; readonly control: LinkControl };
+
+/**
+ * What a client said, on its way to whichever agent hears it: everything since the last checkpoint is kept, and can be
+ * said again from there. Times are seconds from the first sample, gaps included.
+ */
+export class Feed {
+  readonly format: StreamFormat;
+  readonly #ring: Ring;
+  /** Options where the last checkpoint is. */
+  #base: StreamOptions;
+  #checkpoint: Checkpoint | undefined;
+  #window: Window;
+  /** Number of the next item to send. */
+  #cursor: number;
+  /** Time of the ring's end, and seconds of audio that were taken in all. */
+  #time: number;
+  #taken = 0;
+  /** Seconds of all gaps. */
+  #missing = 0;
+  /** What each gap's time was before it. */
+  readonly #before = new WeakMap<Mark, number>();
+  /** Finalize and clear that no agent has answered. */
+  readonly #asked = new Set<string>();
+  /** The last ones that were answered. */
+  readonly #answered = new Set<string>();
+  #ended = false;
+  #endSent = false;
+
+  constructor(format: StreamFormat, options: StreamOptions, from?: Checkpoint) {
+    this.format = format;
+    this.#base = options;
+    this.#checkpoint = from;
+    this.#ring = new Ring(from?.position ?? 0);
+    this.#window = openWindow(this.#ring.start);
+    this.#cursor = this.#ring.first;
+    this.#time = from?.time ?? 0;
+    // Who comes with a checkpoint counts positions, and has no gaps.
+    this.#taken = this.#time;
+  }
+
+  /** Where the client's audio goes on, and what time that is. */
+  get position(): number {
+    return this.#ring.end;
+  }
+
+  get time(): number {
+    return this.#time;
+  }
+
+  /** Seconds of audio that were taken since the beginning of the session, without gaps. */
+  get taken(): number {
+    return this.#taken;
+  }
+
+  get checkpoint(): Checkpoint | undefined {
+    return this.#checkpoint;
+  }
+
+  /** Where an agent that begins now will begin. */
+  get start(): number {
+    return this.#ring.start;
+  }
+
+  get unsettled(): number {
+    return this.#ring.bytes;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  get endSent(): boolean {
+    return this.#endSent;
+  }
+
+  /** Would a message be taken now. */
+  hasRoom(audio: Uint8Array): boolean {
+    return !this.#ended && this.#ring.hasRoom(audio.length, Math.ceil(audio.length / PIECE));
+  }
+
+  /** Takes one message of audio, whole or not at all. */
+  take(audio: Uint8Array): boolean {
+    if (!this.hasRoom(audio)) return false;
+    const seconds = this.secondsOf(audio);
+    const pieces = Math.ceil(audio.length / PIECE);
+    for (let at = 0; at < audio.length; at += PIECE) {
+      const piece = pieces === 1 ? audio : audio.subarray(at, at + PIECE);
+      this.#ring.push(piece, (seconds * piece.length) / audio.length);
+    }
+    this.#time += seconds;
+    this.#taken += seconds;
+    return true;
+  }
+
+  /** Seconds of a message; 0 where only the agent can tell. */
+  secondsOf(audio: Uint8Array): number {
+    return secondsOf(audio, this.format) ?? 0;
+  }
+
+  /** So many seconds are missing here. False when it cannot be noted. */
+  gap(seconds: number): boolean {
+    const mark: Mark = { type: 'gap', position: this.#ring.end, seconds };
+    if (this.#ended || !this.#ring.mark(mark)) return false;
+    this.#before.set(mark, this.#time);
+    this.#time += seconds;
+    this.#missing += seconds;
+    return true;
+  }
+
+  /** A question that is asked again, since its answer may have been lost, is not asked twice. */
+  ask(type: 'finalize' | 'clear', id: number): 'asked' | 'answered' {
+    const key = `${type} ${id}`;
+    if (this.#answered.has(key)) return 'answered';
+    if (this.#asked.has(key) || this.#ended || !this.#ring.mark({ type, id, position: this.#ring.end })) return 'asked';
+    this.#asked.add(key);
+    return 'asked';
+  }
+
+  /** The agent answered; false when nobody asked, or it was answered before. */
+  answered(type: 'finalize' | 'clear', id: number): boolean {
+    const key = `${type} ${id}`;
+    if (!this.#asked.delete(key)) return false;
+    this.#answered.add(key);
+    const [oldest] = this.#answered;
+    if (oldest !== undefined && this.#answered.size > limits.streamAnswers.value) this.#answered.delete(oldest);
+    return true;
+  }
+
+  change(options: StreamOptions): boolean {
+    return !this.#ended && this.#ring.mark({ type: 'options', options });
+  }
+
+  /** There will be no more audio. */
+  end(): void {
+    this.#ended = true;
+  }
+
+  /** How an agent that begins now has to begin. */
+  origin(): { readonly options: StreamOptions; readonly from: Checkpoint | undefined } {
+    return { options: this.#base, from: this.#checkpoint };
+  }
+
+  /** Another agent begins: `next` tells everything since the last checkpoint again. */
+  rewind(): void {
+    this.#window = openWindow(this.#ring.start);
+    this.#cursor = this.#ring.first;
+    this.#endSent = false;
+  }
+
+  /** What may be said now; `undefined` when there is nothing, or the agent has not heard enough of what it was told. */
+  next(): Portion | undefined {
+    const item = this.#ring.at(this.#cursor);
+    if (!item) {
+      if (!this.#ended || this.#endSent) return undefined;
+      this.#endSent = true;
+      return { kind: 'control', control: { type: 'end' } };
+    }
+    if (item.kind === 'mark') {
+      this.#cursor += 1;
+      return { kind: 'control', control: placed(item.mark, this.#ring.start) };
+    }
+    if (!maySend(this.#window, item.audio.length, limits.streamWindowBytes.value)) return undefined;
+    this.#cursor += 1;
+    const audio = this.format.encoding === 'opus' ? item.audio : this.#withFollowing(item.audio);
+    this.#window = afterSent(this.#window, audio.length);
+    return { kind: 'audio', position: item.position, audio };
+  }
+
+  #withFollowing(first: Uint8Array): Uint8Array {
+    const pieces = [first];
+    let length = first.length;
+    for (;;) {
+      const item = this.#ring.at(this.#cursor);
+      if (item?.kind !== 'audio' || length + item.audio.length > TOGETHER) break;
+      if (!maySend(this.#window, length + item.audio.length, limits.streamWindowBytes.value)) break;
+      pieces.push(item.audio);
+      length += item.audio.length;
+      this.#cursor += 1;
+    }
+    if (pieces.length === 1) return first;
+    const whole = new Uint8Array(length);
+    let at = 0;
+    for (const piece of pieces) {
+      whole.set(piece, at);
+      at += piece.length;
+    }
+    return whole;
+  }
+
+  /** The agent took audio in up to there. False when it was not sent: the agent cannot be trusted with the rest. */
+  heard(position: number, time: number): boolean {
+    const window = afterHeard(this.#window, position);
+    if (!window) return false;
+    this.#window = window;
+    this.lasted(time);
+    if (this.format.encoding === 'ogg-opus') this.#time = Math.max(this.#time, time);
+    return true;
+  }
+
+  /** The agent has heard audio up to that time: where the format does not tell how long audio is, that does. */
+  lasted(time: number): void {
+    if (bytesPerSecond(this.format) === undefined) this.#taken = Math.max(this.#taken, time - this.#missing);
+  }
+
+  /** Everything before the checkpoint is settled. False when it cannot be one of this stream. */
+  settle(checkpoint: Checkpoint): boolean {
+    const { position, time, state } = checkpoint;
+    if (position < this.#ring.start || position > this.#window.sent) return false;
+    if (state.length > limits.checkpointCharacters.value) return false;
+    this.#ring.settle(position, (mark, at, number) => {
+      if (number >= this.#cursor) return false;
+      if (mark.type === 'finalize' || mark.type === 'clear') return !this.#asked.has(`${mark.type} ${mark.id}`);
+      if (mark.type === 'options') this.#base = mark.options;
+      // The time of a checkpoint where a gap is tells on which side of the gap it is.
+      if (mark.type === 'gap' && at === position) {
+        return time >= (this.#before.get(mark) ?? 0) + mark.seconds / 2;
+      }
+      return true;
+    });
+    this.#checkpoint = checkpoint;
+    this.#window = { sent: this.#window.sent, heard: Math.max(this.#window.heard, position) };
+    return true;
+  }
+}
+
+/** A mark whose place was settled meanwhile concerns what comes now. */
+function placed(mark: Mark, start: number): LinkControl {
+  return mark.type === 'options' || mark.position >= start ? mark : { ...mark, position: start };
+}

@@ -1,0 +1,22 @@
+import { z } from 'zod';
+
+/** How live audio is written, as Deepgram names encodings. `opus` is one raw packet per message (RFC 6716). */
+export const encodings = ['linear16', 'linear32', 'mulaw', 'alaw', 'opus', 'ogg-opus'] as const;
+export type Encoding = (typeof encodings)[number];
+
+/** `linear32` is little-endian IEEE float, as `linear16` is little-endian integer; samples of channels interleave. */
+export const streamFormat = z.object({
+  encoding: z.enum(encodings),
+  /** Samples per second and channel, 8,000 to 48,000; for Opus the rate it is decoded at (RFC 7845 §5.1: 48,000). */
+  rate: z.number().int().min(8_000).max(48_000),
+  channels: z.union([z.literal(1), z.literal(2)]),
+});
+export type StreamFormat = z.infer<typeof streamFormat>;
+
+const sampleBytes: Readonly<Partial<Record<Encoding, number>>> = { linear16: 2, linear32: 4, mulaw: 1, alaw: 1 };
+
+/** Bytes of one second, `undefined` for formats that are packed. */
+export function bytesPerSecond({ encoding, rate, channels }: StreamFormat): number | undefined {
+  const bytes = sampleBytes[encoding];
+  return bytes === undefined ? undefined : bytes * rate * channels;
+}

@@ -1,0 +1,124 @@
+import { limits } from '../limits.ts';
+import {
+  type AllowanceState,
+  advance,
+  inUse,
+  type Lease,
+  placesOf,
+  requestsOf,
+  startsOf,
+  type Work,
+} from './allowance.ts';
+import type { Claims } from './claims.ts';
+
+/** Places and starts: a request of a minute is a start, one that goes on has a place. */
+export interface Amount {
+  readonly places: number;
+  readonly starts: number;
+}
+
+/**
+ * What an isolate holds in advance, so that it may begin requests without asking first. All of it counts as used until
+ * the isolate says otherwise, or is silent for so long that it must have stopped using it.
+ */
+export interface Reserve extends Amount {
+  readonly seq: number;
+  /** When it comes back by itself, ms since 1970. Its starts then count as spent. */
+  readonly until: number;
+  /** It has come back: what is left is the number, so that a report that was heard is not heard again. */
+  readonly gone?: true;
+}
+
+/** What an isolate did since it last reported, and what it would like to hold from now on. */
+export interface Report {
+  /** Random; another one after a report whose answer was not heard. */
+  readonly holder: string;
+  /** 1, 2, …; a report that was heard before changes nothing. */
+  readonly seq: number;
+  /** Of what it has, what it may go on using before it hears the answer; places in use are among them. */
+  readonly keep: Amount;
+  /** What it would like besides. */
+  readonly want: Amount;
+  /** Starts that were used. */
+  readonly spent: number;
+  /** Requests that began and have not ended. */
+  readonly began: readonly (Work & { readonly id: string })[];
+  /** Requests of earlier reports that have ended. */
+  readonly ended: readonly string[];
+  /** What the requests that ended have heard. */
+  readonly audioSeconds: number;
+}
+
+/** What the isolate holds from its report on; undefined when the report was heard before. */
+export type Grant = Given | undefined;
+
+interface Given extends Amount {
+  /** Seconds of audio that the tenant has left today: once they are used up, nothing may begin. */
+  readonly seconds: number;
+}
+
+export interface Reported {
+  readonly state: AllowanceState;
+  readonly grant: Grant;
+}
+
+/**
+ * Takes in a report and decides what its sender may hold. What it keeps it has by right; of what is free it gets at most
+ * half, and never so much that all reserves together have more than `limits.reserveShare` of the allowance to spare:
+ * the rest stays for those who ask for single places.
+ */
+export function report(state: AllowanceState, told: Report, allowance: Claims['allowance'], now: number): Reported {
+  const { holder, seq } = told;
+  const current = advance(state, now);
+  const known = current.reserves?.[holder];
+  if (known && seq <= known.seq) return { state: current, grant: undefined };
+
+  const leases: Record<string, Lease> = { ...current.leases };
+  for (const { id, tenant, action } of told.began) {
+    leases[id] = { tenant, action, until: now + limits.leaseMs.value, holder };
+  }
+  for (const id of told.ended) delete leases[id];
+  const { [holder]: _, ...others } = current.reserves ?? {};
+  const next: AllowanceState = {
+    ...current,
+    count: current.count + Math.max(0, told.spent),
+    seconds: current.seconds + Math.max(0, told.audioSeconds),
+    leases,
+    reserves: others,
+  };
+  const { places, starts } = decide(next, told, known, allowance, now);
+  const until = now + limits.reserveMs.value + limits.reserveGraceMs.value;
+  const reserves = { ...others, [holder]: { places, starts, seq, until } };
+  const perDay = allowance.audioSecondsPerDay ?? limits.audioSecondsPerDay.value;
+  return { state: { ...next, reserves }, grant: { places, starts, seconds: perDay - next.seconds } };
+}
+
+function decide(
+  state: AllowanceState,
+  { keep, want, holder }: Report,
+  known: Amount | undefined,
+  allowance: Claims['allowance'],
+  now: number,
+): Amount {
+  const atOnce = allowance.requestsAtOnce ?? limits.requestsAtOnce.value;
+  const perMinute = allowance.requestsPerMinute ?? limits.requestsPerMinute.value;
+  const open = placesOf(state, holder);
+  const places = Math.max(open, Math.min(keep.places, known?.places ?? 0));
+  const starts = Math.min(keep.starts, known?.starts ?? 0);
+  const all = { ...state, reserves: { ...state.reserves, [holder]: { places, starts, seq: 0, until: 0 } } };
+  const spare = Object.entries(all.reserves).reduce(
+    (sum, [one, held]) => sum + Math.max(0, held.places - placesOf(all, one)),
+    0,
+  );
+  const morePlaces = share(want.places, atOnce, atOnce - inUse(all), spare);
+  const moreStarts = share(want.starts, perMinute, perMinute - requestsOf(all, now), startsOf(all));
+  // One without the other is good for nothing.
+  if (places + morePlaces <= open || starts + moreStarts < 1) return { places: open, starts: 0 };
+  return { places: places + morePlaces, starts: starts + moreStarts };
+}
+
+/** Part of an allowance that may be held besides what is: `free` is nobody's, `spare` somebody's and not used. */
+function share(want: number, allowance: number, free: number, spare: number): number {
+  const most = Math.floor(allowance * limits.reserveShare.value);
+  return Math.max(0, Math.min(want, Math.floor(most / 2), Math.floor(free / 2), most - spare));
+}

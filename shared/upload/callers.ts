@@ -1,0 +1,26 @@
+// How the deployables say who they are to the back office.
+//
+// The edge: `authorization: Bearer <JWT>`, ES256, header `typ` as below and `kid` of the edge's key, claims `iss`, `aud`,
+// `iat`, `exp` (at most serviceTokenSeconds later) and `tenant`, for whom it asks; another tenant's uploads are refused.
+//
+// An agent: `authorization: Bearer <pool token>`, and in the body a proof: a compact JWS, ES256, signed by the key with
+// `use: "sig"` of its attestation, header `typ` as below. It says which job it is for, so it cannot be used for another.
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+
+export const EDGE_ISSUER = 'auricle-edge';
+export const FUNCTIONS_AUDIENCE = 'auricle-functions';
+export const SERVICE_TYPE = 'auricle-service+jwt';
+export const PROOF_TYPE = 'auricle-agent-proof+jws';
+
+export const agentProof = z.object({
+  /** `jobKey` of the job. */
+  job: z.string().max(128),
+  /** Seconds since 1970; at most serviceTokenSeconds ago. */
+  iat: z.number().int(),
+  agent: z.string().min(1).max(63),
+  /** The attestation token. */
+  attestation: z.string().max(limits.attestationCharacters.value),
+});
+
+export type AgentProof = z.infer<typeof agentProof>;

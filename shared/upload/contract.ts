@@ -1,0 +1,162 @@
+// What edge and agents ask the back office over HTTP, and what it answers. A "no" is the status of its reason and
+// `backOfficeRefusal`.
+//
+// By the edge (callers.ts):
+//   POST   /api/uploads                              newUpload        → 201 uploadGrant
+//   GET    /api/uploads/{tenant}?after=ID&limit=N                     → 200 uploadList, newest first
+//   GET    /api/uploads/{tenant}/{id}                                 → 200 uploadRow
+//   GET    /api/uploads/{tenant}/{id}/events?after=SEQ&wait=SECONDS   → 200 uploadRow once its seq is larger, else 204
+//   DELETE /api/uploads/{tenant}/{id}     cancels; of one that is over: deletes what is left of it → 200 uploadRow
+//   POST   /api/uploads/{tenant}/{id}/rerun                           → 200 uploadRow
+//   POST   /api/uploads/{tenant}/{id}/open                            → 200 openedTranscript, 409 when there is none
+// By an agent (callers.ts):
+//   POST   /api/jobs/open                            openJob          → 200 openedJob, 409 when it is no longer wanted
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { isReason, type Reason } from '../refusal.ts';
+import { zoneKey } from '../seal/zone-key.ts';
+import { classes } from '../tenant/claims.ts';
+import { tenantName, uploadId, uploadJob, zoneName } from './job.ts';
+import { uploadStatuses } from './state.ts';
+
+export const transcriptFormats = ['json', 'text', 'srt', 'vtt'] as const;
+
+/** What the edge knows of an upload when it is asked for; checked against the tenant's claims already. */
+export const newUpload = z.object({
+  id: uploadId,
+  tenant: tenantName,
+  subject: z.string().max(256).optional(),
+  class: z.enum(classes).default('batch'),
+  model: z.string().min(1).max(128),
+  language: z.string().min(1).max(64).optional(),
+  filename: z.string().max(limits.filenameCharacters.value).optional(),
+  contentType: z.string().max(128).optional(),
+  /** Size of the file as it will lie in storage, envelope included; checked when it has arrived. */
+  bytes: z.number().int().min(1).max(limits.uploadBytes.value).optional(),
+  sealed: z.boolean(),
+  formats: z.array(z.enum(transcriptFormats)).min(1).default(['json']),
+  /** Who is told of the end. */
+  callback: z.url().max(limits.callbackCharacters.value).optional(),
+  zone: zoneName,
+  /** Days the audio stays after the end; absent: none. */
+  keepDays: z.number().int().min(0).max(limits.uploadKeepDays.value).default(0),
+  /** Facts of the dialect that asked, given back with the row: for example Deepgram's options. No content. */
+  dialect: z.string().max(2_048).optional(),
+});
+export type NewUpload = z.infer<typeof newUpload>;
+
+export const uploadGrant = z.object({
+  id: uploadId,
+  /** Where to PUT the file: create and write this one blob, nothing else. A secret until it expires. */
+  url: z.url(),
+  /** Headers the PUT must have. */
+  headers: z.record(z.string(), z.string()),
+  /** Milliseconds since 1970. */
+  expires: z.number().int(),
+  maxBytes: z.number().int(),
+  /** To seal to; absent when the zone has none, and then only plain files can be taken. */
+  zoneKey: zoneKey.optional(),
+  /** With it receivers check the notices to `callback`: `whsec_` and base64 (standard-webhooks). */
+  webhookSecret: z.string().optional(),
+});
+export type UploadGrant = z.infer<typeof uploadGrant>;
+
+const reason = z.custom<Reason>(isReason, 'must be a reason of a refusal');
+export const plainRefusal = z.object({
+  reason,
+  params: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
+});
+
+export const uploadRow = z.object({
+  id: uploadId,
+  tenant: tenantName,
+  status: z.enum(uploadStatuses),
+  run: z.number().int(),
+  /** Rises with every change. */
+  seq: z.number().int(),
+  zone: zoneName,
+  model: z.string(),
+  language: z.string().optional(),
+  class: z.enum(classes),
+  filename: z.string().optional(),
+  contentType: z.string().optional(),
+  sealed: z.boolean(),
+  formats: z.array(z.enum(transcriptFormats)),
+  callback: z.string().optional(),
+  dialect: z.string().optional(),
+  keepDays: z.number().int(),
+  /** Milliseconds since 1970, all times. */
+  created: z.number().int(),
+  updated: z.number().int(),
+  /** Until when it can be uploaded. */
+  expires: z.number().int(),
+  /** When it was over. */
+  ended: z.number().int().optional(),
+  bytes: z.number().int().optional(),
+  seconds: z.number().optional(),
+  pieces: z.number().int(),
+  piecesDone: z.number().int(),
+  warnings: z.array(z.string()),
+  refusal: plainRefusal.optional(),
+  /** Whether the audio is there: not yet, still, or no more. */
+  audio: z.enum(['none', 'held', 'deleted']),
+  transcript: z.enum(['none', 'held', 'deleted']),
+  /** Deliveries of the notice to `callback`. */
+  notice: z.enum(['none', 'pending', 'delivered', 'failed']),
+});
+export type UploadRow = z.infer<typeof uploadRow>;
+
+/** `next` is `after` of the next page; absent on the last. */
+export const uploadList = z.object({ uploads: z.array(uploadRow), next: uploadId.optional() });
+export type UploadList = z.infer<typeof uploadList>;
+
+/** Where to read a blob, and the version it must be: the reader sends it as `if-match`. */
+export const readAt = z.object({ url: z.url(), etag: z.string().optional() });
+
+export const openedTranscript = z.object({
+  upload: uploadRow,
+  read: readAt,
+  /** Only agents of this zone can open it. */
+  zone: zoneName,
+  zoneKeyId: z.string(),
+  expires: z.number().int(),
+});
+export type OpenedTranscript = z.infer<typeof openedTranscript>;
+
+/** `proof` is the compact JWS of callers.ts. */
+export const openJob = z.object({ job: uploadJob, proof: z.string().max(2 * limits.attestationCharacters.value) });
+export type OpenJob = z.infer<typeof openJob>;
+
+export const openedJob = z.object({
+  upload: z.object({
+    tenant: tenantName,
+    id: uploadId,
+    run: z.number().int(),
+    model: z.string(),
+    language: z.string().optional(),
+    class: z.enum(classes),
+    contentType: z.string().optional(),
+    filename: z.string().optional(),
+    /** Whether the file is an envelope; pieces, results and transcripts always are. */
+    sealed: z.boolean(),
+    /** Size of the file. */
+    bytes: z.number().int(),
+    formats: z.array(z.enum(transcriptFormats)),
+    /** The key that what the agent writes is sealed to. */
+    zoneKeyId: z.string(),
+    pieces: z.number().int(),
+  }),
+  /** By name: `upload`, `pieces/N`, `plan`, `results/N` (job.ts). */
+  read: z.record(z.string(), readAt),
+  /**
+   * By name: create this one blob, with PUT, `x-ms-blob-type: BlockBlob`, `if-none-match: *` and the metadata of
+   * outcome.ts as `x-ms-meta-*`. The address creates and never replaces: 409 and 403 mean that it is there already,
+   * written by somebody else or by an earlier try of one's own; as good as done.
+   */
+  write: z.record(z.string(), z.object({ url: z.url() })),
+  /** Milliseconds since 1970; past it, open again. */
+  expires: z.number().int(),
+});
+export type OpenedJob = z.infer<typeof openedJob>;
+
+export const backOfficeRefusal = z.object({ error: plainRefusal });

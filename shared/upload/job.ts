@@ -1,0 +1,80 @@
+// What lies in a queue: which work is to be done, and nothing else. No audio, no text, no secret, no address. Whoever
+// takes a job asks the back office to open it (open-job.ts); a job that is no longer wanted is refused there and deleted.
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { classes } from '../tenant/claims.ts';
+import { isUploadId, type OutcomeName } from './paths.ts';
+
+export const jobKinds = ['plan', 'work', 'merge'] as const;
+export type JobKind = (typeof jobKinds)[number];
+
+export const zoneName = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
+export const tenantName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/);
+export const uploadId = z.string().refine(isUploadId, 'must be a UUID of version 7 in lower case');
+
+/**
+ * - `plan`: open the file, look at its sound, cut it at silences into `pieces/N`, write `plan`. A recording of one piece
+ *   may be finished at once: then `transcript` is written and `plan` is not.
+ * - `work`: recognise `pieces/N`, write `results/N`.
+ * - `merge`: put `results/*` together in order, write `transcript`.
+ * Sound that cannot be worked on: write `refusal`. Everything else that goes wrong: leave the job in the queue.
+ */
+export const uploadJob = z.object({
+  v: z.literal(1),
+  kind: z.enum(jobKinds),
+  tenant: tenantName,
+  upload: uploadId,
+  /** Which run of the upload, from 1. A job of an earlier run is no longer wanted. */
+  run: z.number().int().min(1).max(999_999),
+  /** Of a `work` job: which piece, from 0. */
+  piece: z
+    .number()
+    .int()
+    .min(0)
+    .max(limits.uploadPieces.value - 1)
+    .optional(),
+  /** How often the job was put into the queue, from 1. */
+  attempt: z.number().int().min(1),
+  zone: zoneName,
+  class: z.enum(classes),
+});
+
+export type UploadJob = z.infer<typeof uploadJob>;
+
+/** Body of a queue message → the job. @returns `undefined` for anything else; such a message is nobody's work. */
+export function readJob(body: string): UploadJob | undefined {
+  try {
+    const { data } = uploadJob.safeParse(JSON.parse(body));
+    return data && (data.kind === 'work') === (data.piece !== undefined) ? data : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Names the work, whoever does it and however often it is queued. Sorts by upload, and its merge before its work. */
+export const jobKey = ({
+  upload,
+  run,
+  kind,
+  piece = 0,
+}: Pick<UploadJob, 'upload' | 'run' | 'kind' | 'piece'>): string =>
+  `${upload}.${String(run).padStart(6, '0')}.${kind}.${String(piece).padStart(3, '0')}`;
+
+/** What a job reads below its run; `upload` stands for the uploaded file. */
+export function readsOf(job: UploadJob, pieces: number): ('upload' | OutcomeName)[] {
+  if (job.kind === 'plan') return ['upload'];
+  if (job.kind === 'work') return [`pieces/${job.piece ?? 0}`];
+  return ['plan', ...Array.from({ length: pieces }, (_, piece): OutcomeName => `results/${piece}`)];
+}
+
+/** What a job may write below its run, each once. */
+export function writesOf(job: UploadJob): OutcomeName[] {
+  if (job.kind === 'work') return [`results/${job.piece ?? 0}`, 'refusal'];
+  if (job.kind === 'merge') return ['transcript', 'refusal'];
+  const pieces = Array.from({ length: limits.uploadPieces.value }, (_, piece): OutcomeName => `pieces/${piece}`);
+  return ['plan', 'transcript', 'refusal', ...pieces];
+}
+
+/** Queue of a zone, and the one for jobs that nobody could finish. */
+export const jobQueue = (prefix: string, zone: string): string => `${prefix}-${zone}`;
+export const deadQueue = (prefix: string, zone: string): string => `${jobQueue(prefix, zone)}-dlq`;

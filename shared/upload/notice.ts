@@ -1,0 +1,42 @@
+// What a receiver is told when an upload is over: which one, how it ended, and nothing that was said in it. Sent as
+// standard-webhooks has it: headers `webhook-id`, `webhook-timestamp`, `webhook-signature`.
+import { publicText, refuse } from '../refusal.ts';
+import type { UploadRow } from './contract.ts';
+
+export interface UploadNotice {
+  /** `upload.done`, `upload.refused`, `upload.cancelled` or `upload.expired`. */
+  readonly type: string;
+  /** When it was over; RFC 3339. */
+  readonly timestamp: string;
+  readonly data: {
+    readonly id: string;
+    readonly status: string;
+    readonly run: number;
+    readonly bytes?: number;
+    readonly seconds?: number;
+    readonly warnings: readonly string[];
+    readonly error?: { readonly code: string; readonly message: string };
+  };
+}
+
+export function noticeOf(row: UploadRow): UploadNotice {
+  const { id, status, run, bytes, seconds, warnings, refusal, ended, updated } = row;
+  return {
+    type: `upload.${status}`,
+    timestamp: new Date(ended ?? updated).toISOString(),
+    data: {
+      id,
+      status,
+      run,
+      ...(bytes !== undefined && { bytes }),
+      ...(seconds !== undefined && { seconds }),
+      warnings,
+      ...(refusal && {
+        error: { code: refusal.reason, message: publicText(refuse(refusal.reason, refusal.params)) },
+      }),
+    },
+  };
+}
+
+/** `webhook-id`: the same for every delivery of one notice, so that a receiver knows it again. */
+export const noticeId = ({ id, run }: Pick<UploadRow, 'id' | 'run'>): string => `upload_${id}_${run}`;

@@ -1,0 +1,80 @@
+// Metadata of outcome blobs: all that functions learn of what an agent did. Names and numbers; never text, never sound.
+// Blob metadata are headers: names in lower case, values in ASCII.
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { isReason, type Reason, type Refusal, refusals } from '../refusal.ts';
+
+const count = z.coerce.number().int().min(0);
+
+/** A remark on the recording that its owner may want to know (M6), such as `lossy`, `rate_low` or `resampled`. */
+export const warning = z.string().regex(/^[a-z][a-z0-9_]{0,31}$/);
+
+const outcomeMetadata = z.object({
+  /** Of `plan`: how many pieces there are, at least one. */
+  pieces: count.max(limits.uploadPieces.value).optional(),
+  /** Seconds of sound: of the recording in `plan` and `transcript`, of the piece in `results/N`. */
+  seconds: z.coerce.number().min(0).optional(),
+  /** Bytes of the uploaded file that were read, in `plan` and `transcript`. */
+  bytes: count.optional(),
+  /** Which agent wrote it. */
+  agent: z.string().max(63).optional(),
+  /** With commas between them; in `plan` and `transcript`. */
+  warnings: z
+    .string()
+    .max(512)
+    .transform((text) => text.split(',').filter(Boolean))
+    .pipe(z.array(warning).max(16))
+    .optional(),
+  /** Of `refusal`: why, one of `shared/refusal.ts`. */
+  reason: z.string().refine(isReason).optional(),
+  /** Of `refusal`: JSON of the parameters of the sentence. */
+  params: z.string().max(1_024).optional(),
+});
+
+export interface OutcomeFacts {
+  readonly pieces?: number | undefined;
+  readonly seconds?: number | undefined;
+  readonly bytes?: number | undefined;
+  readonly agent?: string | undefined;
+  readonly warnings?: readonly string[] | undefined;
+  readonly refusal?: Refusal | undefined;
+}
+
+const refusalParams = z.record(z.string().max(32), z.union([z.string().max(200), z.number()]));
+
+/** @returns `undefined` for metadata that no agent of ours writes. */
+export function readOutcome(metadata: Readonly<Record<string, string>>): OutcomeFacts | undefined {
+  const { data } = outcomeMetadata.safeParse(metadata);
+  if (!data) return undefined;
+  const { reason, params, ...facts } = data;
+  if (reason === undefined) return facts;
+  return { ...facts, refusal: { reason: reason as Reason, ...readParams(params) } };
+}
+
+function readParams(text: string | undefined): { params: Record<string, string | number> } | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const { data } = refusalParams.safeParse(JSON.parse(text));
+    return data && { params: data };
+  } catch {
+    return undefined;
+  }
+}
+
+/** What the writer of an outcome puts beside it. Parameters that are not ASCII are left out: they would be no header. */
+export function outcomeMetadataOf(facts: OutcomeFacts): Record<string, string> {
+  const { pieces, seconds, bytes, agent, warnings = [], refusal } = facts;
+  const params = refusal?.params && JSON.stringify(refusal.params);
+  return {
+    ...(pieces !== undefined && { pieces: String(pieces) }),
+    ...(seconds !== undefined && { seconds: String(Math.round(seconds * 1_000) / 1_000) }),
+    ...(bytes !== undefined && { bytes: String(bytes) }),
+    ...(agent !== undefined && { agent }),
+    ...(warnings.length > 0 && { warnings: warnings.slice(0, 16).join(',') }),
+    ...(refusal && { reason: refusal.reason }),
+    ...(params && params.length <= 1_024 && /^[\x20-\x7e]*$/.test(params) && { params }),
+  };
+}
+
+/** Whether somebody should look at it, or the sender has to change the file. */
+export const isOurFault = (reason: Reason): boolean => refusals[reason].type === 'server_error';

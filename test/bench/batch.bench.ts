@@ -1,0 +1,155 @@
+// Uploads: how many files, and how many hours of sound, the path carries with an engine that answers after a fixed time;
+// what a long file takes of memory; what the services around the pool cost.
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { wav } from '../wav.ts';
+import { costOf, prices } from './batch/costs.ts';
+import { AGENT, type Path, startPath } from './batch/path.ts';
+import { finish, send } from './batch/send.ts';
+import type { Bench } from './run.ts';
+
+const clip = (name: string) => readFileSync(path.join(import.meta.dirname, '../clips', name));
+/** What the engine double takes for an utterance, in milliseconds. */
+const ENGINE_MS = 20;
+const RATE = 16_000;
+
+/** Options: `--files=300 --hours=4 --counted=20`. */
+export async function measure(options: string[]): Promise<Bench> {
+  const option = (name: string, otherwise: number) =>
+    Number(options.find((one) => one.startsWith(`--${name}=`))?.split('=')[1] ?? otherwise);
+  const [files, hours, counted] = [option('files', 300), option('hours', 4), option('counted', 20)];
+  const memory = await within(false, measureMemory);
+  const many = await within(false, (front) => sendMany(front, clip('balance.wav'), files, 16));
+  const long = await within(false, (front) => sendMany(front, talk(3_600), hours, 2));
+  const counts = await within(true, (front) => countAll(front, counted));
+  const { rows, sum } = costOf(counts);
+  const round = (value: number) => Number(value.toPrecision(3));
+  const figures = {
+    'files/s': round(files / many.seconds),
+    'audio hours/h': round((hours * 3_600) / long.seconds),
+    'agent CPU ms a file': round(many.agent),
+    'functions CPU ms a file': round(many.functions),
+    'agent CPU s for an hour': round(long.agent / 1_000),
+    'agent MB for an hour': round(memory.agent),
+    'functions MB for an hour': round(memory.functions),
+    'dollars per 1000': round(sum),
+  };
+  const met = (is: boolean) => (is ? 'yes' : 'no');
+  return {
+    figures,
+    table: [
+      ...Object.entries(figures).map(([what, value]) => ({
+        what,
+        value,
+        target: what.includes('MB') ? '<= 150' : '',
+        met: what.includes('MB') ? met(value <= 150) : '',
+      })),
+      ...rows.map(([of, cost]) => ({
+        what: `of it ${of}: ${prices.find((price) => price.of === of)?.what ?? ''}`,
+        value: round(cost),
+        target: `${counts.get(of) ?? 0} for 1000 files`,
+        met: '',
+      })),
+    ],
+    how:
+      `Whole local stack with one agent of four slots, two jobs at once, and an engine double of ${ENGINE_MS} ms an ` +
+      `utterance, all on one machine with the load. Files are sealed. Files per second: ${files} recordings of 2.7 s, ` +
+      `16 clients, from the first request to the last transcript. Hours: ${hours} recordings of an hour, two at once. ` +
+      'CPU: user and system time of the process, which also holds on a machine that others use. Memory: resident size above idle while one hour goes through, largest of looks every 50 ms, after one of five ' +
+      `minutes. Cost: requests counted before the stores while ${counted} files go through one by one, scaled to 1,000; ` +
+      'lists of blobs, by which the local host finds events, are left out; what an idle stack asks is not.',
+  };
+}
+
+async function within<T>(counted: boolean, run: (front: Path) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-batch-'));
+  const front = await startPath(folder, counted, ENGINE_MS);
+  try {
+    return await run(front);
+  } finally {
+    await front.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Speech with pauses, so many seconds of it. */
+function talk(seconds: number): Uint8Array {
+  const parts = ['balance.wav', 'meeting.wav', 'number.wav'].map((name) => clip(name).subarray(44));
+  const pause = Buffer.alloc(2 * RATE);
+  const once = Buffer.concat(parts.flatMap((part) => [part.subarray(0, part.length & ~1), pause]));
+  const samples = new Int16Array(seconds * RATE);
+  const source = new Int16Array(once.buffer.slice(once.byteOffset, once.byteOffset + once.length));
+  for (let at = 0; at < samples.length; at += source.length) {
+    samples.set(source.subarray(0, Math.min(source.length, samples.length - at)), at);
+  }
+  return wav(samples, RATE);
+}
+
+/** Processor time of a process so far, in milliseconds; Linux counts it in hundredths of a second. */
+function cpuMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const [user, system] = stat
+    .slice(stat.lastIndexOf(')') + 2)
+    .split(' ')
+    .slice(11, 13)
+    .map(Number);
+  return 10 * ((user ?? 0) + (system ?? 0));
+}
+
+interface Sent {
+  readonly seconds: number;
+  /** Processor time of a file, in milliseconds. */
+  readonly agent: number;
+  readonly functions: number;
+}
+
+async function sendMany(front: Path, file: Uint8Array, count: number, clients: number): Promise<Sent> {
+  await finish(front, await send(front, clip('balance.wav')));
+  const pids = [front.pid(AGENT), front.pid('functions')] as const;
+  const before = pids.map(cpuMs);
+  const from = performance.now();
+  let next = 0;
+  const ids: string[] = [];
+  await Promise.all(
+    Array.from({ length: clients }, async () => {
+      while (next++ < count) ids.push(await send(front, file));
+    }),
+  );
+  for (const id of ids) await finish(front, id);
+  const [agent = 0, functions = 0] = pids.map((pid, i) => (cpuMs(pid) - (before[i] ?? 0)) / count);
+  return { seconds: (performance.now() - from) / 1_000, agent, functions };
+}
+
+const residentMb = (pid: number) =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1_024;
+
+async function measureMemory(front: Path): Promise<{ agent: number; functions: number }> {
+  await finish(front, await send(front, talk(300)));
+  const pids = { agent: front.pid(AGENT), functions: front.pid('functions') };
+  const idle = { agent: residentMb(pids.agent), functions: residentMb(pids.functions) };
+  const most = { ...idle };
+  const look = setInterval(() => {
+    most.agent = Math.max(most.agent, residentMb(pids.agent));
+    most.functions = Math.max(most.functions, residentMb(pids.functions));
+  }, 50);
+  try {
+    await finish(front, await send(front, talk(3_600)));
+  } finally {
+    clearInterval(look);
+  }
+  return { agent: most.agent - idle.agent, functions: most.functions - idle.functions };
+}
+
+/** Requests of 1,000 files. */
+async function countAll(front: Path, files: number): Promise<Map<string, number>> {
+  const file = clip('balance.wav');
+  await finish(front, await send(front, file));
+  for (const { counts } of front.counters) counts.clear();
+  for (let sent = 0; sent < files; sent++) await finish(front, await send(front, file), 1_000);
+  const all = new Map(front.counters.flatMap(({ counts }) => [...counts]));
+  const scaled = new Map([...all].map(([name, count]) => [name, Math.round((count * 1_000) / files)]));
+  // Asked for, looked at twice and read; each passes the tenant's gate. Grant, two events of blobs, opening of a job.
+  scaled.set('edge', 4_000).set('gate', 8_000).set('functions', 5_000).set('event', 2_000);
+  return scaled.set('memory', 5_000 * 2 * 0.1);
+}

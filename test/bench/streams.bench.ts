@@ -1,0 +1,151 @@
+// Live streams: five hundred at once, measured in two halves, and how many the reference network carries here.
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { stopAll } from './front/processes.ts';
+import { has } from './front/systems.ts';
+import type { Bench } from './run.ts';
+import { type AgentPhase, measureAgent } from './streams/agent-half.ts';
+import { type EdgePhase, measureEdge } from './streams/edge-half.ts';
+import { measureReal, PARTIAL_MS_MAX, type RealStep } from './streams/real-half.ts';
+
+const halves = ['edge', 'agent', 'real'] as const;
+
+interface Plan {
+  readonly streams: number;
+  readonly seconds: number;
+  readonly repeats: number;
+  /** Of each number of streams that the reference network is tried with. */
+  readonly step: number;
+  readonly half: readonly string[];
+}
+
+/** Options: `--streams=500 --seconds=300 --repeats=1 --step=30 --half=edge,agent,real`. */
+export async function measure(options: string[]): Promise<Bench> {
+  const option = (name: string) => options.find((one) => one.startsWith(`--${name}=`))?.split('=')[1];
+  const plan: Plan = {
+    streams: Number(option('streams') ?? 500),
+    seconds: Number(option('seconds') ?? 300),
+    repeats: Number(option('repeats') ?? 1),
+    step: Number(option('step') ?? 30),
+    half: option('half')?.split(',') ?? halves,
+  };
+  if (!has('taskset')) throw new Error('taskset is needed (apt-get install util-linux)');
+  const measured: Measured = {
+    edge: await when(plan, 'edge', (folder) => measureEdge({ folder, ...plan })),
+    agent: await when(plan, 'agent', (folder) => measureAgent({ folder, ...plan })),
+    real: await when(plan, 'real', (folder) => measureReal({ folder, seconds: plan.step })),
+  };
+  return report(measured, plan);
+}
+
+interface Measured {
+  readonly edge: EdgePhase[] | undefined;
+  readonly agent: AgentPhase | undefined;
+  readonly real: RealStep[] | undefined;
+}
+
+/** A half that is wanted, in a folder of its own and with nothing left of the one before. */
+async function when<T>(plan: Plan, half: (typeof halves)[number], run: (folder: string) => Promise<T>) {
+  if (!plan.half.includes(half)) return undefined;
+  const folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-streams-'));
+  try {
+    return await run(folder);
+  } finally {
+    await stopAll();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** The mean of the two in the middle when their number is even: of the relay before the edge and the one after it. */
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const at = (index: number) => sorted[index] ?? Number.NaN;
+  return (at((sorted.length - 1) >> 1) + at(sorted.length >> 1)) / 2;
+}
+
+const round = (value: number) => Number(value.toPrecision(3));
+
+function report({ edge = [], agent, real = [] }: Measured, plan: Plan): Bench {
+  const figures = { ...edgeFigures(edge), ...agentFigures(agent), ...realFigures(real) };
+  const rows = [
+    ...edge.map(({ system, load, lost, cpuPerFrame, cost }) => row(system, load, lost, cpuPerFrame, cost)),
+    ...(agent ? [row('agent', agent.load, framesLost(agent), agent.cpuPerFrame, agent.cost)] : []),
+    ...real.map(({ streams, phase }) =>
+      row(`agent and network, ${streams}`, inWords(phase.load), framesLost(phase), phase.cpuPerFrame, phase.cost),
+    ),
+  ];
+  return {
+    table: rows,
+    figures: Object.fromEntries(
+      Object.entries(figures)
+        .filter(([, value]) => !Number.isNaN(value))
+        .map(([name, value]) => [name, round(value)]),
+    ),
+    how: describe(plan),
+  };
+}
+
+type Load = Pick<EdgePhase['load'], 'ended' | 'sent' | 'p50' | 'p99' | 'lateP99'>;
+
+const row = (system: string, load: Load, lost: number, cpu: number | undefined, cost: EdgePhase['cost']) => ({
+  system,
+  held: load.ended,
+  frames: load.sent,
+  lost,
+  'p50 ms': round(load.p50),
+  'p99 ms': round(load.p99),
+  'CPU µs/frame': cpu === undefined ? '' : round(cpu),
+  'MiB after a minute': cost ? round(cost.memoryEarly) : '',
+  'MiB at the end': cost ? round(cost.memoryLate) : '',
+  'load late p99 ms': round(load.lateP99),
+});
+
+/** Words are what there is to be late. */
+const inWords = (load: AgentPhase['load']): Load => ({ ...load, p50: load.wordP50, p99: load.wordP99 });
+
+const framesLost = ({ load }: AgentPhase) => Math.round(load.lostSeconds * 10);
+
+function edgeFigures(phases: readonly EdgePhase[]): Record<string, number> {
+  const of = (name: EdgePhase['system'], take: (phase: EdgePhase) => number | undefined) =>
+    median(phases.filter(({ system }) => system === name).map((phase) => take(phase) ?? Number.NaN));
+  const ours = phases.filter(({ system }) => system === 'auricle');
+  if (ours.length === 0) return {};
+  return {
+    streams_held: Math.min(...ours.map(({ load }) => load.ended)),
+    frames_lost: ours.reduce((sum, { lost }) => sum + lost, 0),
+    added_p50_ms: of('auricle', ({ load }) => load.p50) - of('no edge', ({ load }) => load.p50),
+    p99_vs_bare_relay: of('auricle', ({ load }) => load.p99) / of('bare relay', ({ load }) => load.p99),
+    cpu_vs_bare_relay: of('auricle', (one) => one.cpuPerFrame) / of('bare relay', (one) => one.cpuPerFrame),
+    cpu_us_per_frame: of('auricle', (one) => one.cpuPerFrame),
+    memory_growth_mib: of('auricle', ({ cost }) => cost && cost.memoryLate - cost.memoryEarly),
+  };
+}
+
+function agentFigures(phase: AgentPhase | undefined): Record<string, number> {
+  if (!phase) return {};
+  return {
+    agent_streams_held: phase.load.ended,
+    agent_frames_lost: framesLost(phase),
+    agent_added_p50_ms: phase.load.p50,
+    agent_added_p99_ms: phase.load.p99,
+    agent_cpu_us_per_frame: phase.cpuPerFrame,
+    agent_memory_growth_mib: phase.cost.memoryLate - phase.cost.memoryEarly,
+  };
+}
+
+function realFigures(steps: readonly RealStep[]): Record<string, number> {
+  if (steps.length === 0) return {};
+  const good = steps.filter((step) => step.good);
+  const most = good.find(({ streams }) => streams === Math.max(...good.map((step) => step.streams)));
+  return {
+    streams_on_two_cores: most?.streams ?? 0,
+    ...(most && { partial_p50_ms: most.phase.load.wordP50, partial_p99_ms: most.phase.load.wordP99 }),
+  };
+}
+
+const describe = ({ streams, seconds, repeats, step }: Plan) =>
+  `${streams} streams of 16 kHz 16-bit sound in frames of 100 ms at real-time pace, ${seconds} s after 5 s of warm-up, ${repeats} round(s). The edge is raw workerd with its Durable Objects on disk and has one core; load client and agent double have the other one and are processes of their own. The bare relay is one Durable Object for each stream that passes messages on; it gets the same frames and the same answers, before and after the edge in each round, up to 60 s each. Latency is from a frame that was sent to the event that answers it, to the same double without anything between ("no edge") in the row of that name. CPU is user and system time of the process per frame of the client, from /proc. Frames are counted by position and content at the double. The agent is the real one, with an engine double that answers every step after 10 ms and an edge double that seals; its latency is from the last frame that an interim needed to the interim, less those 10 ms. Agent and network: the reference network in the embedded engine on the machine's cores, ${step} s for each number of streams, and the most of them whose words are shown at p99 < ${PARTIAL_MS_MAX} ms after the sound of their ends was sent. Load average at the end: ${os
+    .loadavg()
+    .map((one) => one.toFixed(1))
+    .join(', ')}.`;

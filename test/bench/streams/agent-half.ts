@@ -1,0 +1,141 @@
+// The real agent with an engine double behind it and an edge double before it.
+import type { fork } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import type { JWK } from 'jose';
+import { makeIdentity, POOL, ZONE } from '../front/identity.ts';
+import { freePort, listens, startOn } from '../front/processes.ts';
+import type { AgentLoadMessage, AgentLoadOrder, AgentLoadReport } from './agent-load.ts';
+import { REPOSITORY, readSound, recogniseOnce } from './clip-sound.ts';
+import type { EngineOrder } from './engine-double.ts';
+import { expectInterims } from './expected-interims.ts';
+import { next } from './messages.ts';
+import { ENGINE_MS } from './traffic.ts';
+import { type Cost, watchProcess } from './watch-process.ts';
+
+const LOAD_CORE = '0';
+const AGENT_CORE = '1';
+const WARM_SECONDS = 5;
+const AGENT = 'bench-agent-0';
+export const MODEL = 'reference-en';
+/** Steps of streams at the engine are counted by its slots; a double has as many as anybody wants. */
+const SLOTS = 64;
+
+export interface AgentPhase {
+  readonly load: AgentLoadReport;
+  readonly cpuPerFrame: number;
+  readonly cost: Cost;
+}
+
+export interface AgentPlan {
+  readonly folder: string;
+  readonly streams: number;
+  readonly seconds: number;
+}
+
+/** Where the agent finds its edge and its engine, and which core it has; absent, it may use all. */
+export interface AgentPlace {
+  readonly folder: string;
+  readonly engineUrl: string;
+  readonly core: string | undefined;
+  readonly slots: number;
+}
+
+export async function measureAgent(plan: AgentPlan): Promise<AgentPhase> {
+  const { sound, speech } = readSound();
+  const engine = startOn(LOAD_CORE, [process.execPath, path.join(import.meta.dirname, 'engine-double.ts')], {
+    ipc: true,
+  });
+  const said = await recogniseOnce(speech);
+  engine.send(said satisfies EngineOrder);
+  const { port } = await next<{ port: number }>(engine, 'port');
+  const place = { folder: plan.folder, engineUrl: `http://127.0.0.1:${port}`, core: AGENT_CORE, slots: SLOTS };
+  const { load, agent, ...started } = await startAgent(place);
+  return runAgentLoad({ load, agent: agent.pid, ...started }, sound, {
+    ...plan,
+    engineMs: ENGINE_MS,
+    expected: await expectInterims(said.logProbs, said.tokens),
+  });
+}
+
+/** An agent in a process of its own, and the load client that it believes to be its edge. */
+export async function startAgent({ folder, engineUrl, core, slots }: AgentPlace) {
+  const identity = await makeIdentity(folder);
+  const load = startOn(LOAD_CORE, [process.execPath, path.join(import.meta.dirname, 'agent-load.ts')], { ipc: true });
+  const { port: edgePort } = await next<{ port: number }>(load, 'port');
+  const attested = next<{ attested: true }>(load, 'attested');
+  const ticketKey: JWK = JSON.parse(identity.edgeBindings.TICKET_KEY as string);
+  const { d: _, ...publicKey } = ticketKey;
+  const file = (name: string, content: string) => {
+    const full = path.join(folder, name);
+    writeFileSync(full, content);
+    return full;
+  };
+  mkdirSync(path.join(folder, 'agent'), { recursive: true });
+  const agentPort = await freePort();
+  const environment = {
+    AURICLE_AGENT: AGENT,
+    AURICLE_POOL: POOL,
+    AURICLE_ZONE: ZONE,
+    AURICLE_REGION: 'bench',
+    AURICLE_HOST: '127.0.0.1',
+    AURICLE_PORT: String(agentPort),
+    AURICLE_ENGINE_URL: engineUrl,
+    AURICLE_MODELS: REPOSITORY,
+    AURICLE_EDGE_URL: `http://127.0.0.1:${edgePort}`,
+    AURICLE_POOL_TOKEN_FILE: file('pool.token', identity.poolToken),
+    AURICLE_EDGE_KEYS_FILE: file('edge.jwks.json', JSON.stringify({ keys: [publicKey] })),
+    AURICLE_ATTESTATION_KEY_FILE: identity.attestationKeyFile,
+    AURICLE_ATTESTATION_ISSUER: identity.attestationIssuer,
+    AURICLE_STATE_DIR: path.join(folder, 'agent'),
+    AURICLE_MODE: 'development',
+    AURICLE_SLOTS: String(slots),
+    AURICLE_STREAMS: '2048',
+  };
+  const command = [process.execPath, path.resolve('infra/pool/agent/main.ts')];
+  const agent = startOn(core ?? '0,1', command, { env: environment });
+  await listens(agentPort, agent);
+  const agentUrl = `http://127.0.0.1:${agentPort}`;
+  await attested;
+  for (;;) {
+    const answer = await fetch(`${agentUrl}/readyz`);
+    await answer.arrayBuffer();
+    if (answer.ok) break;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  return { load, agent, agentUrl, ticketKey };
+}
+
+interface Started {
+  readonly load: ReturnType<typeof fork>;
+  readonly agent: number;
+  readonly agentUrl: string;
+  readonly ticketKey: JWK;
+}
+
+export async function runAgentLoad(
+  { load, agent, agentUrl, ticketKey }: Started,
+  sound: Buffer,
+  { streams, seconds, engineMs, expected }: Pick<AgentLoadOrder, 'streams' | 'seconds' | 'engineMs' | 'expected'>,
+): Promise<AgentPhase> {
+  const reported = next<Extract<AgentLoadMessage, { report: unknown }>>(load, 'report');
+  const began = next<{ began: true }>(load, 'began');
+  const order = {
+    ticketKey,
+    model: MODEL,
+    agentUrl,
+    agent: AGENT,
+    streams,
+    seconds,
+    engineMs,
+    expected,
+    warmSeconds: WARM_SECONDS,
+  };
+  load.send({ ...order, sound: sound.toString('base64') } satisfies AgentLoadOrder);
+  await began;
+  const watch = watchProcess(agent, seconds + WARM_SECONDS);
+  const { report } = await reported;
+  const cost = watch.stop();
+  console.log(`agent: ${JSON.stringify(report)}`);
+  return { load: report, cost, cpuPerFrame: (cost.cpu / report.sent) * 1e6 };
+}

@@ -1,0 +1,55 @@
+// The real agent with the embedded engine and the reference network, on the processor: how many streams at once.
+import { startEmbedded } from '../../contract/engine/embedded.ts';
+import { type AgentPhase, runAgentLoad, startAgent } from './agent-half.ts';
+import { REPOSITORY, readSound } from './clip-sound.ts';
+
+/** What the agent has unless it is told otherwise. */
+const SLOTS = 4;
+const FIRST = 16;
+const GROWTH = 1.5;
+/** The search ends when the step from good to bad is this small. */
+const CLOSE = 1.1;
+/** A word that is shown later than this after its end is no use to somebody who reads along. */
+export const PARTIAL_MS_MAX = 500;
+
+export interface RealStep {
+  readonly streams: number;
+  readonly good: boolean;
+  readonly phase: AgentPhase;
+}
+
+/** Tries ever more streams, `seconds` each, then between the last that was good and the first that was not. */
+export async function measureReal({ folder, seconds }: { folder: string; seconds: number }): Promise<RealStep[]> {
+  const { sound } = readSound();
+  const engine = await startEmbedded(REPOSITORY);
+  try {
+    const { agent, ...started } = await startAgent({ folder, engineUrl: engine.url, core: undefined, slots: SLOTS });
+    const steps: RealStep[] = [];
+    const attempt = async (streams: number) => {
+      const phase = await runAgentLoad({ agent: agent.pid, ...started }, sound, {
+        streams,
+        seconds,
+        engineMs: 0,
+        expected: {},
+      });
+      const { ended, lostSeconds, wordP99 } = phase.load;
+      const good = ended === streams && lostSeconds === 0 && wordP99 < PARTIAL_MS_MAX;
+      console.log(`${streams} streams: p99 ${wordP99.toFixed(0)} ms, ${ended} ended${good ? '' : ', too many'}`);
+      steps.push({ streams, good, phase });
+      return good;
+    };
+    // A machine has bad moments: what fails is tried once more.
+    const holds = async (streams: number) => (await attempt(streams)) || (await attempt(streams));
+    let good = 0;
+    let bad = FIRST;
+    while (await holds(bad)) [good, bad] = [bad, Math.ceil(bad * GROWTH)];
+    while (bad > good + 1 && bad / Math.max(1, good) > CLOSE) {
+      const middle = Math.floor((good + bad) / 2);
+      if (await holds(middle)) good = middle;
+      else bad = middle;
+    }
+    return steps;
+  } finally {
+    await engine.stop();
+  }
+}

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clipLike, clipPath } from '../stack/clips.ts';
+import { type Running, run } from '../stack/running.ts';
+import { type Python, startPython } from './python.ts';
+
+let running: Running;
+let deepgram: Python;
+
+beforeAll(async () => {
+  running = await run();
+  deepgram = startPython('deepgram_calls', { EDGE: running.stack.url, TOKEN: running.stack.token });
+});
+afterAll(async () => {
+  deepgram?.end();
+  await running?.end();
+});
+
+const spoken = clipLike('balance.wav');
+const file = clipPath(spoken);
+const call = <T>(name: string, given: Record<string, unknown> = {}) => deepgram.call<T>(name, given);
+
+interface Alternative {
+  readonly transcript: string;
+  readonly words: readonly { readonly word: string; readonly start: number; readonly end: number }[];
+}
+interface Message {
+  readonly type: string;
+  readonly is_final?: boolean;
+  readonly channel?: { readonly alternatives: readonly Alternative[] };
+}
+interface Heard {
+  readonly messages: readonly Message[];
+  readonly errors: readonly string[];
+  readonly ended: boolean;
+}
+
+const wordsOf = ({ messages }: Heard): string =>
+  messages
+    .filter(({ type, is_final }) => type === 'Results' && is_final)
+    .map(({ channel }) => channel?.alternatives[0]?.transcript ?? '')
+    .filter(Boolean)
+    .join(' ');
+
+describe('C10 R1 deepgram-sdk for Python, unmodified, transcribes', () => {
+  it('a recording, with times of every word', async () => {
+    const answer = await call<{ results: { channels: { alternatives: Alternative[] }[] } }>('transcribe', { file });
+    const [best] = answer.results.channels[0]?.alternatives ?? [];
+    expect(best?.transcript).toBe(spoken.text);
+    expect(best?.words.map(({ word }) => word).join(' ')).toBe(spoken.text);
+  });
+
+  it.each([
+    ['a wrong token', 401],
+    ['an unknown model', 404],
+  ])('%s is an error of the client', async (what, status) => {
+    const refused = await call<{ status: number; body: { err_code: string } }>('refused', { what });
+    expect(refused.status).toBe(status);
+    expect(refused.body.err_code).toMatch(/\w/);
+  });
+});
+
+describe('C10 R1 deepgram-sdk for Python, unmodified, listens live', () => {
+  it('interim results, final ones, metadata, and an orderly end', async () => {
+    const heard = await call<Heard>('listen', { file, vad_events: true });
+    expect(wordsOf(heard)).toBe(spoken.text);
+    expect(heard.messages.some(({ type, is_final }) => type === 'Results' && !is_final)).toBe(true);
+    expect(heard.messages.map(({ type }) => type)).toEqual(expect.arrayContaining(['SpeechStarted', 'Results']));
+    expect(heard.messages.at(-1)?.type).toBe('Metadata');
+    expect(heard).toMatchObject({ errors: [], ended: true });
+  });
+
+  it('with a token of a minute instead of a key', async () => {
+    const { access_token: token } = await call<{ access_token: string }>('grant');
+    expect(wordsOf(await call<Heard>('listen', { file, token }))).toBe(spoken.text);
+  });
+
+  it('a wrong key refuses the handshake, which is not tried again', async () => {
+    expect(await call('listen_refused')).toEqual({ status: 401, error: expect.stringMatching(/token/) });
+  });
+});

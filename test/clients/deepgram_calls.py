@@ -1,0 +1,73 @@
+"""What the deepgram-sdk package for Python does, called as its documentation calls it."""
+
+import os
+import threading
+
+from deepgram import DeepgramClient
+from deepgram.core.api_error import ApiError
+from deepgram.core.events import EventType
+from deepgram.environment import DeepgramClientEnvironment
+from websockets.exceptions import InvalidStatus
+
+from sound import pieces
+
+EDGE = os.environ["EDGE"]
+SOCKET = EDGE.replace("http", "ws", 1)
+MODEL = "reference-en"
+place = DeepgramClientEnvironment(base=EDGE, production=SOCKET, agent=SOCKET, agent_rest=EDGE)
+client = DeepgramClient(api_key=os.environ["TOKEN"], environment=place)
+
+
+def plain(answer):
+    return answer.model_dump() if hasattr(answer, "model_dump") else answer
+
+
+def transcribe(file, **options):
+    with open(file, "rb") as clip:
+        return plain(client.listen.v1.media.transcribe_file(request=clip.read(), model=MODEL, **options))
+
+
+def grant():
+    return plain(client.auth.v1.tokens.grant(ttl_seconds=60))
+
+
+def refused(what):
+    wrong = DeepgramClient(api_key="x.y.z", environment=place)
+    calls = {
+        "a wrong token": lambda: wrong.listen.v1.media.transcribe_file(request=b"RIFF", model=MODEL),
+        "an unknown model": lambda: client.listen.v1.media.transcribe_file(request=b"RIFF", model="nova-3"),
+    }
+    try:
+        calls[what]()
+    except ApiError as error:
+        return {"status": error.status_code, "body": plain(error.body)}
+    return None
+
+
+def listen(file, token=None, rate=16000, **options):
+    """A recording sent live; every message that came, and how it ended."""
+    own = DeepgramClient(access_token=token, environment=place) if token else client
+    messages, errors = [], []
+    options = {"encoding": "linear16", "sample_rate": rate, "interim_results": True, **options}
+    with own.listen.v1.connect(model=MODEL, **options) as connection:
+        connection.on(EventType.MESSAGE, lambda message: messages.append(plain(message)))
+        connection.on(EventType.ERROR, lambda error: errors.append(str(error)))
+        listening = threading.Thread(target=connection.start_listening, daemon=True)
+        listening.start()
+        for piece in pieces(file, rate):
+            connection.send_media(piece)
+        connection.send_keep_alive()
+        connection.send_finalize()
+        connection.send_close_stream()
+        listening.join(timeout=20)
+    return {"messages": messages, "errors": errors, "ended": not listening.is_alive()}
+
+
+def listen_refused():
+    wrong = DeepgramClient(api_key="x.y.z", environment=place)
+    try:
+        with wrong.listen.v1.connect(model=MODEL):
+            pass
+    except InvalidStatus as error:
+        return {"status": error.response.status_code, "error": error.response.headers.get("dg-error")}
+    return None

@@ -1,0 +1,98 @@
+import { describe, expect, it } from 'vitest';
+import { limits } from '../../../shared/limits.ts';
+import type { LinkEvent } from '../../../shared/stream/link.ts';
+import { StreamClient } from '../../edge/stream-client.ts';
+import { eventually } from '../../edge/stream-double.ts';
+import { startListener } from '../../edge/stream-listener.ts';
+
+async function startClient(habits = {}, start = {}) {
+  const listener = await startListener(undefined, habits);
+  const client = await StreamClient.connect();
+  client.start(listener.name, start);
+  await client.heard('ack');
+  return { client, ...listener };
+}
+
+/** An event of 30 kB. */
+const long: LinkEvent = {
+  type: 'interim',
+  ...{ index: 0, start: 0, end: 1, text: '', stable: 0, confidence: 0.5 },
+  words: [{ word: 'x'.repeat(30_000), start: 0, end: 1, confidence: 0.5 }],
+};
+
+describe('asking', () => {
+  it('MUST 16: finalize is answered after the segments of everything before it', async () => {
+    const { client } = await startClient();
+    client.speak('one. two').say({ type: 'finalize', id: 7 }).speak(' three');
+    await client.heard('finalized');
+    expect(client.messages.at(-1)).toMatchObject({ type: expect.stringMatching(/finalized|ack/) });
+    expect(client.heardBefore('finalized')).toEqual(['one', 'two']);
+    expect(client.all('finalized')).toEqual([{ type: 'finalized', id: 7 }]);
+    client.say({ type: 'end' });
+    await client.end();
+    expect(client.transcript).toBe('one|two|three');
+  });
+
+  it('MUST 17: what was cleared is in no segment', async () => {
+    const { client } = await startClient();
+    client.speak('keep. forget').say({ type: 'clear', id: 3 }).speak(' this.');
+    expect(await client.heard('cleared')).toEqual({ type: 'cleared', id: 3 });
+    client.say({ type: 'end' });
+    await client.end();
+    expect(client.transcript).toBe('keep|this');
+  });
+
+  it('MUST 18: an answer that was lost comes again, and nothing else happens', async () => {
+    const { client, talks } = await startClient();
+    client.speak('one').say({ type: 'finalize', id: 1 });
+    await client.heard('finalized');
+    client.speak(' two').say({ type: 'finalize', id: 1 });
+    await eventually(() => client.all('finalized').length === 2);
+    client.speak(' three').say({ type: 'end' });
+    await client.end();
+    expect(client.transcript).toBe('one|two three');
+    expect(talks[0]?.said.filter((said) => !('kind' in said) && said.type === 'finalize')).toHaveLength(1);
+  });
+
+  it('MUST 19: options hold from where they were said, and what they do not name stays', async () => {
+    const { client, talks } = await startClient({}, { options: { endpointingMs: 700 } });
+    client
+      .speak('one')
+      .say({ type: 'options', options: { interim: false } })
+      .speak('two')
+      .say({ type: 'end' });
+    await client.end();
+    expect(talks[0]?.opened?.options).toEqual({ interim: true, endpointingMs: 700 });
+    const said = talks[0]?.said.slice(1, 4).map((one) => ('kind' in one ? one.text : one));
+    expect(said).toEqual(['one', { type: 'options', options: { interim: false, endpointingMs: 700 } }, 'two']);
+  });
+
+  it('MUST 20: ping is answered', async () => {
+    const { client } = await startClient();
+    client.say({ type: 'ping' });
+    expect(await client.heard('pong')).toEqual({ type: 'pong' });
+    client.close();
+  });
+
+  it('MUST 21: a client that counts and does not read is sent away', async () => {
+    const { client, talks } = await startClient();
+    client.say({ type: 'ping', seen: 1 });
+    await client.heard('pong');
+    const enough = Math.ceil(limits.streamUnreadBytes.value / 30_000) + 2;
+    for (let sent = 0; sent < enough; sent++) talks[0]?.say(long);
+    expect((await client.end()).code).toBe(4408);
+    expect(client.all('refusal')).toMatchObject([{ reason: 'reader_slow' }]);
+  });
+
+  it('a client that counts and reads may be told as much as there is', async () => {
+    const { client, talks } = await startClient();
+    for (let round = 0; round < 4; round++) {
+      for (let sent = 0; sent < 15; sent++) talks[0]?.say(long);
+      await eventually(() => client.all('interim').length === (round + 1) * 15);
+      client.say({ type: 'ping', seen: client.messages.length });
+      await eventually(() => client.all('pong').length === round + 1);
+    }
+    client.say({ type: 'end' });
+    expect((await client.end()).code).toBe(1000);
+  });
+});

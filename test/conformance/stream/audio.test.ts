@@ -1,0 +1,96 @@
+import { describe, expect, it } from 'vitest';
+import { limits } from '../../../shared/limits.ts';
+import { StreamClient } from '../../edge/stream-client.ts';
+import { eventually } from '../../edge/stream-double.ts';
+import { startListener } from '../../edge/stream-listener.ts';
+
+async function startClient(habits = {}) {
+  const { name, talks } = await startListener(undefined, habits);
+  const client = await StreamClient.connect();
+  client.start(name);
+  await client.heard('ack');
+  return { client, talks };
+}
+
+const MiB = 1024 * 1024;
+const quiet = '_'.repeat(MiB / 2);
+
+describe('audio', () => {
+  it('MUST 8: a hole is refused', async () => {
+    const { client } = await startClient();
+    client.speak('hello').speak('there', 6);
+    expect((await client.end()).code).toBe(4400);
+    expect(client.all('refusal')[0]).toMatchObject({ reason: 'frame_invalid' });
+    expect(String(client.all('refusal')[0]?.message)).toContain('position 6');
+  });
+
+  it('MUST 9: audio that is known changes nothing, and of a message the new part is taken', async () => {
+    const { client } = await startClient();
+    client.speak('hello ').speak('hello ', 0).speak('llo the', 2).speak('', 4).speak('re.', 9).say({ type: 'end' });
+    await client.end();
+    expect(client.transcript).toBe('hello there');
+  });
+
+  it('MUST 9: a packet is never cut', async () => {
+    const { name } = await startListener();
+    const client = await StreamClient.connect();
+    client.start(name, { format: { encoding: 'opus', rate: 48_000, channels: 1 } });
+    client.speak('abc').speak('cdef', 2);
+    expect((await client.end()).code).toBe(4400);
+    expect(client.all('refusal')[0]).toMatchObject({ reason: 'frame_invalid' });
+  });
+
+  it('MUST 10: everything inside the window is taken, unsettled', async () => {
+    const { client, talks } = await startClient();
+    const [{ windowBytes } = { windowBytes: 0 }] = client.all('started') as unknown as { windowBytes: number }[];
+    for (let sent = 0; sent + quiet.length <= windowBytes; sent += quiet.length) client.speak(quiet);
+    client.speak('over').say({ type: 'end' });
+    await client.end();
+    expect(client.all('overflow')).toEqual([]);
+    expect(talks[0]?.position).toBe(windowBytes + 4);
+    expect(client.transcript).toBe('over');
+  });
+
+  it('MUST 11: what is not taken is told, and taken when it comes again', async () => {
+    let hold = true;
+    const { client, talks } = await startClient({ before: (_: unknown, said: object) => hold && 'kind' in said });
+    const ring = limits.streamRingBytes.value;
+    for (let sent = 0; sent < ring; sent += quiet.length) client.speak(quiet);
+    client.speak('not taken').speak('neither');
+    const overflow = await client.heard('overflow');
+    expect(overflow).toEqual({ type: 'overflow', position: ring, bytes: 9, seconds: 9 / 8_000 });
+    // The agent settles what it has, and there is room again.
+    hold = false;
+    const [talk] = talks;
+    const heard = () => talk?.said.flatMap((said) => ('kind' in said ? [said.position + said.text.length] : [])) ?? [];
+    await eventually(() => heard().at(-1) === limits.streamWindowBytes.value);
+    talk?.settle(limits.streamWindowBytes.value);
+    await client.heard('ack', ({ position }) => Number(position) > 0);
+    client.speak('taken now.', ring).say({ type: 'end' });
+    await client.end();
+    expect(client.transcript).toBe('taken now');
+  });
+});
+
+describe('formats wider than the ring', () => {
+  it('an utterance that would fill it is ended before it does, and nobody is told of the question', async () => {
+    const { client, talks } = await startClient();
+    const letters = `x${'_'.repeat(499_999)}`;
+    const ring = limits.streamRingBytes.value;
+    let sent = 0;
+    while (sent < 2 * ring) {
+      client.speak(letters);
+      sent += letters.length;
+      const unsettled = () => sent - Number(client.all('ack').at(-1)?.position);
+      await eventually(() => talks[0]?.position === sent && unsettled() < limits.streamClientBytes.value);
+    }
+    client.say({ type: 'end' });
+    expect((await client.end()).code).toBe(1000);
+    expect(client.all('overflow')).toEqual([]);
+    expect(client.all('finalized')).toEqual([]);
+    const segments = client.all('segment') as unknown as { text: string; ending: string }[];
+    expect(segments.length).toBeGreaterThan(2);
+    expect(segments.reduce((sum, { text }) => sum + text.length, 0)).toBe(sent / letters.length);
+    expect(new Set(segments.slice(0, -1).map(({ ending }) => ending))).toEqual(new Set(['finalize']));
+  });
+});

@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest';
+import { limits } from '../../../shared/limits.ts';
+import { makeToken } from '../../edge/authority.ts';
+import { passTime } from '../../edge/network.ts';
+import { StreamClient } from '../../edge/stream-client.ts';
+import { eventually } from '../../edge/stream-double.ts';
+import { passQuietly, startListener } from '../../edge/stream-listener.ts';
+
+async function startClient(habits = {}, claims = {}) {
+  const listener = await startListener(undefined, habits);
+  const client = await StreamClient.connect('', claims);
+  client.start(listener.name);
+  await client.heard('ack');
+  return { client, ...listener };
+}
+
+describe('ending', () => {
+  it('MUST 22: after end everything is said, then final, then 1000; audio after it is ignored', async () => {
+    const { client } = await startClient();
+    client.speak('one. two').say({ type: 'end' }).speak(' three.');
+    const { code } = await client.end();
+    expect(code).toBe(1000);
+    expect(client.transcript).toBe('one|two');
+    expect(client.messages.at(-1)).toMatchObject({ type: 'final', segments: 2 });
+  });
+
+  it('the rest may take as long as it gets on, and no longer', async () => {
+    const { client, talks } = await startClient({ finals: false, checkpoints: false });
+    client.speak('one. two.').say({ type: 'end' });
+    await eventually(() => talks[0]?.said.some((said) => !('kind' in said) && said.type === 'end'));
+    const most = limits.streamFinishMs.value;
+    await passQuietly(most - 20_000, talks[0], client);
+    talks[0]?.checkpoint({ position: 4, time: 4 / 8_000, index: 1 });
+    await client.heard('ack', ({ position }) => position === 4);
+    await passQuietly(most - 20_000, talks[0], client);
+    expect(client.ended).toBeUndefined();
+    await passQuietly(30_000, talks[0]);
+    expect((await client.end()).code).toBe(4504);
+  });
+
+  it('MUST 23: a refusal says reason, sentence and request before the connection closes', async () => {
+    const { client } = await startClient();
+    client.speak('x', 99);
+    const { reason } = await client.end();
+    const [refusal] = client.all('refusal');
+    expect(refusal).toEqual({
+      type: 'refusal',
+      reason: 'frame_invalid',
+      message: 'The message is not understood: audio is missing before position 99.',
+      request: expect.stringMatching(/^[\w-]{36}$/),
+    });
+    expect(reason).toBe(`frame_invalid ${String(refusal?.request)}`);
+    expect(client.messages.at(-1)).toBe(refusal);
+  });
+
+  it.each([
+    ['no JSON', 'hello', 'frame_invalid', 4400],
+    ['no object', '17', 'frame_invalid', 4400],
+    ['an unknown type', { type: 'sing' }, 'frame_invalid', 4400],
+    ['a wrong member', { type: 'finalize', id: 'one' }, 'frame_invalid', 4400],
+    ['no position', new Uint8Array(5), 'frame_invalid', 4400],
+    [
+      'a long text',
+      { type: 'ping', more: 'x'.repeat(limits.streamControlCharacters.value) },
+      'message_too_large',
+      4413,
+    ],
+  ])('MUST 24: %s is refused', async (_, message, reason, code) => {
+    const { client } = await startClient();
+    client.say(message);
+    expect((await client.end()).code).toBe(code);
+    expect(client.all('refusal')).toMatchObject([{ reason }]);
+  });
+
+  it('MUST 25: a connection that the client closes with 1000 ends the session', async () => {
+    const { client, talks } = await startClient();
+    client.speak('one. two');
+    await client.heard('segment');
+    client.close(1000);
+    await eventually(() => talks[0]?.closed);
+    const { session } = client.all('started')[0] as unknown as { session: string };
+    const again = await StreamClient.connect(`?session=${session}`);
+    again.start(talks[0]?.opened?.model ?? '', { resume: client.resume, next: 1 });
+    // It is gone on with from the token, at an agent that begins there.
+    expect(await again.heard('started')).toMatchObject({ position: 4 });
+    await eventually(() => talks.length === 2);
+    again.close();
+  });
+
+  it('MUST 26: a client that says nothing for a minute is sent away, after all was said', async () => {
+    const { client, talks } = await startClient();
+    client.speak('one. two');
+    await client.heard('segment');
+    await passQuietly(limits.streamIdleMs.value - 2_000, talks[0]);
+    expect(client.ended).toBeUndefined();
+    await passQuietly(2_001, talks[0]);
+    const { code } = await client.end();
+    expect(code).toBe(4408);
+    expect(client.transcript).toBe('one|two');
+    expect(client.messages.at(-1)).toMatchObject({
+      reason: 'stream_idle',
+      message: expect.stringContaining('60 seconds'),
+    });
+  });
+
+  it('MUST 26: one that pings stays', async () => {
+    const { client, talks } = await startClient();
+    await passQuietly(2 * limits.streamIdleMs.value, talks[0], client);
+    client.speak('still here.').say({ type: 'end' });
+    expect((await client.end()).code).toBe(1000);
+  });
+
+  it.each([
+    ['the claim', { sessionSeconds: 40 }, 40],
+    ['the limit', { sessionSeconds: 86_400 }, limits.streamSeconds.value],
+  ])('MUST 27: a session is as long as %s says, and says so before', async (_, claims, seconds) => {
+    const { client, talks } = await startClient({}, claims);
+    client.speak('one. two');
+    await client.heard('segment');
+    await passQuietly((seconds - 5) * 1_000, talks[0], client);
+    const ending = await client.heard('ending');
+    expect(Number(ending.seconds)).toBeGreaterThanOrEqual(1);
+    expect(Number(ending.seconds)).toBeLessThanOrEqual(10);
+    await passQuietly(6_000, talks[0], client);
+    expect((await client.end()).code).toBe(4413);
+    expect(client.transcript).toBe('one|two');
+    expect(client.messages.at(-1)).toMatchObject({ reason: 'stream_too_long' });
+  });
+
+  it('MUST 27: by its audio, too: who sends faster gets no longer', async () => {
+    const { client } = await startClient({}, { sessionSeconds: 30 });
+    client.speak('_'.repeat(200_000)).speak('one.').speak('_'.repeat(40_000));
+    expect((await client.end()).code).toBe(4413);
+    expect(client.transcript).toBe('one');
+  });
+
+  it('MUST 28: a token that expires ends nothing, and does not let anybody come back', async () => {
+    const { name, talks } = await startListener();
+    const token = await makeToken({}, 20);
+    const client = await StreamClient.connect('', {}, { authorization: `Bearer ${token}` });
+    client.start(name).speak('one. ');
+    await client.heard('segment');
+    passTime(55_000);
+    client.speak('two. th');
+    await client.heard('segment', ({ index }) => index === 1);
+    const { session } = client.all('started')[0] as unknown as { session: string };
+    client.drop();
+    const late = await StreamClient.connect(`?session=${session}`, {}, { authorization: `Bearer ${token}` });
+    expect((await late.end()).code).toBe(4401);
+    const fresh = await StreamClient.connect(`?session=${session}`);
+    fresh.start(name, { resume: client.resume, next: 2 });
+    const { position } = await fresh.heard('started');
+    fresh.speak('ree.', Number(position)).say({ type: 'end' });
+    await fresh.end();
+    expect(fresh.transcript).toBe('three');
+    expect(talks).toHaveLength(1);
+  });
+});

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import { limits } from '../../../shared/limits.ts';
+import { passTime, startAgent } from '../../edge/network.ts';
+import { StreamClient } from '../../edge/stream-client.ts';
+import { eventually, type Habits, habitsOf, listen, type Talk } from '../../edge/stream-double.ts';
+import { modelName, startListener } from '../../edge/stream-listener.ts';
+
+/** Two agents of one model; the one that is asked first is known by what comes to it. */
+async function startPair(habits: Partial<Habits> = {}, claims: Record<string, unknown> = {}) {
+  const name = modelName();
+  const agents = await Promise.all(['one', 'two'].map((pool) => startAgent(name, { live: true, pool: `aks-${pool}` })));
+  const own = habitsOf(habits);
+  const talks: Talk[] = [];
+  for (const agent of agents) listen(agent, own, talks);
+  const client = await StreamClient.connect('', claims);
+  client.start(name, { options: { interim: false } });
+  await client.heard('ack');
+  return { name, agents, talks, client, habits: own };
+}
+
+const texts = (client: StreamClient) => client.all('segment').map(({ index, text }) => `${index} ${text}`);
+const whole = ['0 one', '1 two', '2 three', '3 four', '4 five'];
+
+/** What the stream would have said had nothing happened: the same words, indexes and times. */
+async function undisturbed(): Promise<unknown[]> {
+  const { name } = await startListener();
+  const client = await StreamClient.connect();
+  client.start(name).speak('one. two. three. four. five.').say({ type: 'end' });
+  await client.end();
+  return client.all('segment');
+}
+
+describe('R1 A8 A28 the agent is lost', () => {
+  it.each([
+    ['before the first audio', '', ''],
+    ['between two utterances', 'one. two.', ''],
+    ['in the middle of a word', 'one. two. thr', ''],
+    ['after the end', 'one. two. three. four. five.', 'end'],
+  ])('MUST 36: %s, and nothing of it is in the transcript', async (_, before, then) => {
+    const { talks, client } = await startPair({ finals: false });
+    if (before !== '') client.speak(before);
+    if (then === 'end') client.say({ type: 'end' });
+    await eventually(() => talks[0]?.position === before.length);
+    talks[0]?.cut();
+    const talk = await eventually(() => talks[1]);
+    expect(await client.heard('moved')).toEqual({ type: 'moved', agent: talk.agent });
+    expect(talk.agent).not.toBe(talks[0]?.agent);
+    client.speak('one. two. three. four. five.'.slice(before.length));
+    if (then !== 'end') client.say({ type: 'end' });
+    await eventually(() => talk.said.some((said) => !('kind' in said) && said.type === 'end'));
+    talk.final();
+    expect((await client.end()).code).toBe(1000);
+    expect(texts(client)).toEqual(whole);
+    expect(client.all('segment')).toEqual(await undisturbed());
+    expect(client.all('gap')).toEqual([]);
+  });
+
+  it('MUST 36: the same agent when it is back, with nobody else there', async () => {
+    const { name, talks, agent } = await startListener();
+    const client = await StreamClient.connect();
+    client.start(name).speak('one. tw');
+    await eventually(() => talks[0]?.position === 7);
+    agent.plain = () => Response.json({ reason: 'pool_busy' }, { status: 503 });
+    talks[0]?.cut();
+    await eventually(() => agent.requests >= 2);
+    client.speak('o.');
+    agent.plain = undefined;
+    await client.heard('moved');
+    client.say({ type: 'end' });
+    await client.end();
+    expect(texts(client)).toEqual(['0 one', '1 two']);
+  });
+
+  it.each(['engine_failed', 'pool_busy', 'internal'] as const)(
+    'MUST 36: an agent that refuses with %s is another one that is lost',
+    async (reason) => {
+      const { talks, client } = await startPair();
+      client.speak('one. tw');
+      await eventually(() => talks[0]?.position === 7);
+      talks[0]?.say({ type: 'refusal', reason });
+      await client.heard('moved');
+      client.speak('o.').say({ type: 'end' });
+      await client.end();
+      expect(texts(client)).toEqual(['0 one', '1 two']);
+    },
+  );
+
+  it('what no agent could help is told', async () => {
+    const { talks, client } = await startPair();
+    talks[0]?.say({ type: 'refusal', reason: 'audio_invalid', params: { rule: 'it is noise' } });
+    expect((await client.end()).code).toBe(4400);
+    expect(client.all('refusal')).toMatchObject([{ reason: 'audio_invalid' }]);
+    expect(talks).toHaveLength(1);
+  });
+
+  it('MUST 36: questions that were not answered are asked again, and answered once', async () => {
+    const { talks, client, habits } = await startPair();
+    client.speak('one');
+    await eventually(() => talks[0]?.position === 3);
+    habits.before = (_, said) => !('kind' in said) && said.type === 'finalize' && talks.length === 1;
+    client.say({ type: 'finalize', id: 5 }).speak(' two');
+    await eventually(() => talks[0]?.position === 7);
+    talks[0]?.cut();
+    await client.heard('finalized');
+    client.say({ type: 'end' });
+    await client.end();
+    expect(client.all('finalized')).toEqual([{ type: 'finalized', id: 5 }]);
+    expect(client.heardBefore('finalized')).toEqual(['one']);
+  });
+
+  it('A28 while the client is away, too', async () => {
+    const { name, talks, client } = await startPair();
+    client.speak('one. tw');
+    await eventually(() => talks[0]?.position === 7);
+    const session = String(client.all('started')[0]?.session);
+    client.drop();
+    await eventually(() => client.ended);
+    talks[0]?.cut();
+    await eventually(() => talks[1]?.position === 7);
+    const again = await StreamClient.connect(`?session=${session}`);
+    again.start(name, { resume: client.resume, next: 1 });
+    expect(await again.heard('started')).toMatchObject({ position: 7 });
+    again.speak('o.', 7).say({ type: 'end' });
+    await again.end();
+    expect(texts(again)).toEqual(['1 two']);
+    expect(again.all('moved')).toHaveLength(1);
+  });
+
+  it('MUST 37: with nobody there for half a minute the session ends', async () => {
+    const { name, talks, agent } = await startListener();
+    const client = await StreamClient.connect();
+    client.start(name).speak('one. tw');
+    await eventually(() => talks[0]?.position === 7);
+    agent.plain = () => Response.json({ reason: 'pool_busy' }, { status: 503 });
+    talks[0]?.cut();
+    await eventually(() => agent.requests >= 2);
+    passTime(limits.streamMoveMs.value);
+    expect((await client.end()).code).toBe(4502);
+    expect(client.messages.at(-1)).toMatchObject({ reason: 'pool_lost' });
+    expect(texts(client)).toEqual(['0 one']);
+  });
+});

@@ -1,0 +1,191 @@
+import { describe, expect, it } from 'vitest';
+import { limits } from '../../../shared/limits.ts';
+import { passTime } from '../../edge/network.ts';
+import { StreamClient, slow } from '../../edge/stream-client.ts';
+import { eventually } from '../../edge/stream-double.ts';
+import { forgetSession, passQuietly, startListener } from '../../edge/stream-listener.ts';
+
+async function startClient(habits = {}) {
+  const listener = await startListener(undefined, habits);
+  const client = await StreamClient.connect();
+  client.start(listener.name);
+  await client.heard('ack');
+  const session = String(client.all('started')[0]?.session);
+  const comeBack = async (next: number, change: object = {}, claims: object = {}, resume = client.resume) => {
+    const again = await StreamClient.connect(`?session=${session}`, { ...claims });
+    again.start(listener.name, { resume, next, ...change });
+    return again;
+  };
+  return { client, session, comeBack, ...listener };
+}
+
+const texts = (client: StreamClient) => client.all('segment').map(({ index, text }) => `${index} ${text}`);
+
+describe('A28 coming back', () => {
+  it('MUST 29: started says where it goes on, in the middle of a word', async () => {
+    const { client, comeBack, talks } = await startClient();
+    client.speak('one. tw');
+    await eventually(() => talks[0]?.position === 7);
+    client.drop();
+    const again = await comeBack(1);
+    expect(await again.heard('started')).toMatchObject({ position: 7, time: 7 / 8_000 });
+    again.speak('o.', 7).say({ type: 'end' });
+    expect((await again.end()).code).toBe(1000);
+    expect(texts(again)).toEqual(['1 two']);
+    expect(talks).toHaveLength(1);
+    expect(again.all('gap')).toEqual([]);
+  });
+
+  it('MUST 30: every segment the client lacks comes again, and none it has', async () => {
+    const { client, comeBack } = await startClient();
+    client.speak('one. two. three. ');
+    await client.heard('segment', ({ index }) => index === 2);
+    client.drop();
+    const again = await comeBack(1);
+    await again.heard('started');
+    again.speak('four.', 17).say({ type: 'end' });
+    await again.end();
+    expect(texts(again)).toEqual(['1 two', '2 three', '3 four']);
+  });
+
+  it('MUST 30: also more than the edge has kept, from the token on', async () => {
+    const { client, comeBack } = await startClient();
+    const count = limits.streamKeptSegments.value + 10;
+    client.speak('one. ');
+    await client.heard('ack', ({ position }) => Number(position) > 0);
+    const old = client.resume;
+    const rest = Array.from({ length: count }, (_, at) => `n${at}.`).join('');
+    client.speak(rest);
+    await client.heard('segment', ({ index }) => index === count);
+    client.drop();
+    const again = await comeBack(1, {}, {}, old);
+    expect(await again.heard('started')).toMatchObject({ position: 4 });
+    again.speak(` ${rest}`, 4).say({ type: 'end' });
+    await again.end();
+    expect(texts(again)).toHaveLength(count);
+    expect(texts(again)[0]).toBe('1 n0');
+  });
+
+  it('MUST 31: also while the earlier connection seems alive; that one is told', async () => {
+    const { client, comeBack, talks } = await startClient();
+    client.speak('one. tw');
+    await eventually(() => talks[0]?.position === 7);
+    const again = await comeBack(1);
+    expect((await client.end()).code).toBe(4409);
+    expect(client.all('refusal')).toMatchObject([{ reason: 'stream_replaced' }]);
+    await again.heard('started');
+    again.speak('o.', 7).say({ type: 'end' });
+    await again.end();
+    expect(texts(again)).toEqual(['1 two']);
+  });
+
+  it('MUST 31: as often as it likes', async () => {
+    const { client, comeBack, talks } = await startClient();
+    const clients = [client];
+    for (let round = 0; round <= limits.streamSessions.value; round++) {
+      const again = await comeBack(0);
+      await again.heard('started');
+      clients.push(again);
+    }
+    for (const earlier of clients.slice(0, -1)) expect((await earlier.end()).code).toBe(4409);
+    clients.at(-1)?.speak('still one.').say({ type: 'end' });
+    await clients.at(-1)?.end();
+    expect(clients.at(-1)?.transcript).toBe('still one');
+    expect(talks).toHaveLength(1);
+  });
+
+  it('connections that say nothing keep nobody out', async () => {
+    const { client, comeBack, session } = await startClient();
+    const mute: StreamClient[] = [];
+    for (let made = 0; made < limits.streamSessions.value; made++) {
+      mute.push(await StreamClient.connect(`?session=${session}`));
+    }
+    client.drop();
+    const again = await comeBack(0);
+    await again.heard('started');
+    expect((await mute[0]?.end())?.code).toBe(4503);
+    expect(mute[0]?.all('refusal')).toMatchObject([{ reason: 'edge_busy' }]);
+    again.close();
+    for (const one of mute) one.close();
+  });
+
+  it.each([
+    ['another tenant', {}, { tenant: 'globex' }],
+    ['another subject', {}, { sub: 'mallory' }],
+    ['another format', { format: { ...slow, rate: 16_000 } }, {}],
+    ['a token that was changed', { resume: 'A'.repeat(200) }, {}],
+    ['a token of another session', {}, {}],
+  ])('MUST 32: %s is refused', async (what, change, claims) => {
+    const { client, comeBack, name } = await startClient();
+    let again: StreamClient;
+    if (what === 'a token of another session') {
+      const other = await StreamClient.connect('?session=something-else');
+      again = other.start(name, { resume: client.resume, next: 0 });
+    } else again = await comeBack(0, change, claims);
+    expect((await again.end()).code).toBe(4400);
+    expect(again.all('refusal')).toMatchObject([{ reason: 'resume_invalid' }]);
+    client.speak('unharmed.').say({ type: 'end' });
+    await client.end();
+    expect(client.transcript).toBe('unharmed');
+  });
+
+  it('MUST 33: an edge that has forgotten the session goes on from the token', async () => {
+    const { client, comeBack, session, talks } = await startClient();
+    client.speak('one. two. thr');
+    await eventually(() => talks[0]?.position === 13);
+    await client.heard('ack', ({ position }) => position === 9);
+    await forgetSession(`acme/${session}`);
+    const again = await comeBack(2);
+    expect(await again.heard('started')).toMatchObject({ position: 9, time: 9 / 8_000 });
+    again.speak(' three.', 9).say({ type: 'end' });
+    await again.end();
+    expect(texts(again)).toEqual(['2 three']);
+    expect(talks[1]?.opened?.from).toEqual({ position: 9, time: 9 / 8_000, index: 2, state: '' });
+  });
+
+  it('no interim of a segment that was said while the client was away', async () => {
+    const { client, comeBack, talks } = await startClient({ interims: true });
+    client.speak('one. tw');
+    await eventually(() => talks[0]?.position === 7);
+    const [talk] = talks;
+    client.drop();
+    await eventually(() => client.ended);
+    const word = { word: 'tw', start: 0, end: 0.001, confidence: 0.9 };
+    const about = { index: 1, start: 0, end: 0.001, text: 'tw', confidence: 0.9 };
+    talk?.say({ type: 'interim', ...about, words: [word], stable: 0 });
+    talk?.cutUtterance();
+    await eventually(() => talk?.idle);
+    const again = await comeBack(1);
+    await again.heard('started');
+    again.speak('o.', 7).say({ type: 'end' });
+    await again.end();
+    expect(again.all('interim').filter(({ index }) => index === 1)).toEqual([]);
+    expect(texts(again)[0]).toBe('1 tw');
+  });
+
+  it('MUST 34: what is said meanwhile is kept, final included', async () => {
+    const { client, comeBack, talks } = await startClient({ finals: false });
+    client.speak('one. two. three').say({ type: 'end' });
+    await eventually(() => talks[0]?.said.some((said) => !('kind' in said) && said.type === 'end'));
+    client.drop();
+    await eventually(() => client.ended);
+    talks[0]?.final();
+    await eventually(() => talks[0]?.closed);
+    const again = await comeBack(1);
+    expect((await again.end()).code).toBe(1000);
+    expect(texts(again)).toEqual(['1 two', '2 three']);
+    expect(again.messages.at(-1)).toMatchObject({ type: 'final', segments: 3 });
+  });
+
+  it('MUST 35: a session whose client does not come back ends', async () => {
+    const { client, talks } = await startClient();
+    client.speak('one. tw');
+    await eventually(() => talks[0]?.position === 7);
+    client.drop();
+    await eventually(() => client.ended);
+    await passQuietly(limits.streamResumeMs.value - 2_000, talks[0]);
+    expect(talks[0]?.closed).toBeUndefined();
+    passTime(3_000);
+    await eventually(() => talks[0]?.closed);
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { StreamClient } from '../../edge/stream-client.ts';
+import { eventually } from '../../edge/stream-double.ts';
+import { startListener } from '../../edge/stream-listener.ts';
+
+async function startClient(habits = {}) {
+  const listener = await startListener(undefined, habits);
+  const client = await StreamClient.connect();
+  client.start(listener.name);
+  await client.heard('ack');
+  return { client, ...listener };
+}
+
+type Words = { readonly word: string }[];
+
+describe('what is said', () => {
+  it('MUST 12: segments grow by one, each once, also when an agent says them again', async () => {
+    const { client, talks } = await startClient({ checkpoints: false });
+    client.speak('one. two. thr');
+    await client.heard('segment', ({ index }) => index === 1);
+    talks[0]?.cut();
+    await client.heard('moved');
+    client.speak('ee.').say({ type: 'end' });
+    await client.end();
+    const segments = client.all('segment');
+    expect(segments.map(({ index }) => index)).toEqual([0, 1, 2]);
+    expect(client.transcript).toBe('one|two|three');
+    const times = segments.flatMap(({ start, end }) => [Number(start), Number(end)]);
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+    expect(talks).toHaveLength(2);
+    // The second agent did say them again.
+    expect(talks[1]?.events.filter(({ type }) => type === 'segment')).toHaveLength(3);
+  });
+
+  it('MUST 13: what was stable stays, also when the next agent hears it otherwise', async () => {
+    const { client, talks, agent, habits } = await startClient({ interims: true });
+    client.speak('we meet ').speak('at noon ');
+    await client.heard('interim', ({ stable }) => Number(stable) >= 3);
+    habits.interims = false;
+    talks[0]?.cut();
+    const talk = await eventually(() => talks[1]);
+    await client.heard('moved');
+    const word = (text: string) => ({ word: text, start: 0, end: 1, confidence: 0.5 });
+    const interim = (text: string, stable: number) => {
+      const words = text.split(' ').map(word);
+      talk.say({ type: 'interim', index: 0, start: 0, end: 1, text, words, stable, confidence: 0.5 });
+    };
+    interim('we', 1);
+    interim('we eat at noon', 4);
+    interim('we meet at noon or', 3);
+    await client.heard('interim', ({ text }) => text === 'we meet at noon or');
+    expect(client.all('interim').some(({ text }) => text === 'we' || text === 'we eat at noon')).toBe(false);
+    const said = client.all('interim').map(({ words, stable }) => ({ words: words as Words, stable: Number(stable) }));
+    for (const [at, { words, stable }] of said.entries()) {
+      const promised = words.slice(0, stable).map((one) => one.word);
+      for (const later of said.slice(at)) expect(later.words.slice(0, stable).map((one) => one.word)).toEqual(promised);
+    }
+    expect(agent.requests).toBe(2);
+    client.close();
+  });
+
+  it('MUST 14: no interim of a segment that was said', async () => {
+    const { client, talks } = await startClient();
+    client.speak('done.');
+    await client.heard('segment');
+    const late = { start: 0, end: 1, text: 'late', words: [], stable: 0, confidence: 0.5 };
+    talks[0]?.say({ type: 'interim', ...late, index: 0 });
+    talks[0]?.say({ type: 'interim', ...late, index: 1 });
+    expect(await client.heard('interim')).toMatchObject({ index: 1 });
+    client.close();
+  });
+
+  it('MUST 15: ack comes after what was said before it, and never goes back', async () => {
+    const { client, talks } = await startClient();
+    client.speak('one. two. three. four');
+    await client.heard('ack', ({ position }) => position === 16);
+    talks[0]?.cut();
+    await client.heard('moved');
+    client.speak('. five.').say({ type: 'end' });
+    await client.end();
+    const positions = client.all('ack').map(({ position }) => Number(position));
+    expect(positions).toEqual([...positions].sort((a, b) => a - b));
+    expect(positions.at(-1)).toBe(28);
+    const ends = [4, 9, 16, 22, 28];
+    for (const [at, message] of client.messages.entries()) {
+      if (message.type !== 'ack') continue;
+      const before = client.messages.slice(0, at).filter(({ type }) => type === 'segment').length;
+      expect(before).toBeGreaterThanOrEqual(ends.filter((end) => end <= Number(message.position)).length);
+    }
+  });
+});

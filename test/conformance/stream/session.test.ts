@@ -1,0 +1,252 @@
+import { runInDurableObject } from 'cloudflare:test';
+import { env } from 'cloudflare:workers';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Recorder } from '../../../edge/audit/record.ts';
+import { auricleStream } from '../../../edge/dialect/auricle-stream.ts';
+import { dialects } from '../../../edge/stream/dialects.ts';
+import { type AuditEvent, auditEvent } from '../../../shared/audit/event.ts';
+import { limits } from '../../../shared/limits.ts';
+import { ok } from '../../../shared/result.ts';
+import { makeToken } from '../../edge/authority.ts';
+import { ask, passTime } from '../../edge/network.ts';
+import { StreamClient } from '../../edge/stream-client.ts';
+import { eventually, type Talk } from '../../edge/stream-double.ts';
+import { forgetSession, passQuietly, startListener } from '../../edge/stream-listener.ts';
+
+const makeTenant = () => `t-${crypto.randomUUID().slice(0, 8)}`;
+
+/** What is in the record of a tenant, once `enough` of it is there. */
+async function readRecord(tenant: string, enough: (events: AuditEvent[]) => boolean): Promise<AuditEvent[]> {
+  const headers = { authorization: `Bearer ${await makeToken({ tenant: 'ops', scope: 'operate' })}` };
+  for (;;) {
+    const answer = await ask(`/v1/audit/outbox?tenant=${tenant}`, { headers });
+    const { rows } = (await answer.json()) as { rows: { event: unknown }[] };
+    const events = rows.map(({ event }) => {
+      const read = auditEvent.parse(event);
+      // The schema has every member that was written.
+      expect(read).toEqual(event);
+      return read;
+    });
+    if (enough(events)) return events;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
+const isEnd = ({ type }: AuditEvent) => type === 'inference.complete' || type === 'inference.denied';
+const ended = (count: number) => (events: AuditEvent[]) => events.filter(isEnd).length >= count;
+
+async function startClient(claims: Record<string, unknown> = {}, habits = {}) {
+  const tenant = makeTenant();
+  const listener = await startListener(undefined, habits);
+  const client = await StreamClient.connect('', { tenant, ...claims });
+  client.start(listener.name);
+  return { tenant, client, ...listener };
+}
+
+describe('A1 A2 R14 the record of a stream', () => {
+  it('MUST 47: of a strict tenant the attempt is there before the agent is ready, and the end before final', async () => {
+    const seen: { at: string; types: string[] }[] = [];
+    const { tenant, client, talks } = await startClient({ audit: 'strict' }, { ready: false, finals: false });
+    const note = async (at: string) => {
+      const events = await readRecord(tenant, () => true);
+      seen.push({ at, types: events.map(({ type }) => type).filter((type) => type.startsWith('inference')) });
+    };
+    const talk = await eventually(() => talks[0]?.opened && talks[0]);
+    await note('open');
+    talk.ready('m');
+    await client.heard('ready');
+    client.speak('one.').say({ type: 'end' });
+    await eventually(() => talk.said.some((said) => !('kind' in said) && said.type === 'end'));
+    talk.final();
+    await client.heard('final');
+    await note('final');
+    expect(seen).toEqual([
+      { at: 'open', types: ['inference.attempt'] },
+      { at: 'final', types: ['inference.attempt', 'inference.complete'] },
+    ]);
+  });
+
+  it('MUST 47: nor does final leave without it when the client was away at the end', async () => {
+    const { tenant, client, talks, name } = await startClient({ audit: 'strict' }, { finals: false });
+    client.speak('one.').say({ type: 'end' });
+    await eventually(() => talks[0]?.said.some((said) => !('kind' in said) && said.type === 'end'));
+    await client.heard('ack', ({ position }) => position === 4);
+    const session = String(client.all('started')[0]?.session);
+    client.drop();
+    await eventually(() => client.ended);
+    const asked = Promise.withResolvers<boolean>();
+    const record = vi.spyOn(Recorder.prototype, 'record').mockImplementation(() => asked.promise);
+    onTestFinished(() => record.mockRestore());
+    talks[0]?.final();
+    await eventually(() => record.mock.calls.length > 0);
+    const again = await StreamClient.connect(`?session=${session}`, { tenant, audit: 'strict' });
+    again.start(name, { resume: client.resume, next: 1 });
+    await again.heard('started');
+    expect(again.ended).toBeUndefined();
+    asked.resolve(false);
+    expect((await again.end()).code).toBe(4503);
+    expect(again.all('final')).toEqual([]);
+    expect(again.all('refusal')).toMatchObject([{ reason: 'audit_unavailable' }]);
+  });
+
+  it('MUST 70: says who, where, how long and how it ended', async () => {
+    const { tenant, client, agent, name } = await startClient();
+    client.speak('_'.repeat(4_000)).say({ type: 'end' });
+    await client.end();
+    const events = await readRecord(tenant, ended(1));
+    expect(events.map(({ type }) => type)).toEqual(['inference.attempt', 'keys', 'route', 'inference.complete']);
+    expect(events[0]).toMatchObject({ action: 'stream', model: name, subject: expect.stringMatching(/^c1:/) });
+    expect(events[2]).toMatchObject({ agent: agent.name, outcome: 'served', zone: 'eu' });
+    expect(events[3]).toMatchObject({ status: 200, audioSeconds: 0.5, bytes: 4_000, agent: agent.name });
+    // Not a word of what was said.
+    expect(JSON.stringify(events)).not.toContain('____');
+  });
+
+  it('notes that it went on elsewhere, and why', async () => {
+    const { tenant, client, talks, agent } = await startClient();
+    client.speak('one. two');
+    await eventually(() => talks[0]?.position === 8);
+    talks[0]?.cut();
+    await client.heard('moved');
+    client.say({ type: 'end' });
+    await client.end();
+    const events = await readRecord(tenant, ended(1));
+    expect(events.filter(({ type }) => type === 'stream.roll')).toMatchObject([
+      { from: agent.name, to: agent.name, time: 4 / 8_000, reason: 'pool_lost' },
+    ]);
+    expect(events.filter(({ type }) => type === 'route')).toMatchObject([
+      { attempt: 1, outcome: 'pool_lost' },
+      { attempt: 2, outcome: 'served' },
+    ]);
+  });
+
+  const ends: [string, string, number, (client: StreamClient, talk: Talk) => void][] = [
+    ['a refusal', 'frame_invalid', 400, (client) => client.speak('x', 9_999)],
+    ['a client that hangs up', 'client_gone', 499, (client) => client.close(1000)],
+    ['a client that does not come back', 'client_gone', 499, (client) => client.drop()],
+    [
+      'an agent that refuses',
+      'audio_invalid',
+      400,
+      (_, talk) => talk.say({ type: 'refusal', reason: 'audio_invalid' }),
+    ],
+  ];
+  it.each(ends)('MUST 70: %s gives the place back, with what was heard', async (what, reason, status, act) => {
+    const { tenant, client, talks, name, agent } = await startClient({ allowance: { requestsAtOnce: 1 } });
+    client.speak('_'.repeat(800));
+    await eventually(() => talks[0]?.position === 800);
+    act(client, talks[0] as Talk);
+    await eventually(() => client.ended);
+    if (what.includes('come back')) passTime(limits.streamResumeMs.value + 1_000);
+    const events = await readRecord(tenant, ended(1));
+    expect(events.filter(isEnd)).toMatchObject([{ type: 'inference.complete', reason, status, audioSeconds: 0.1 }]);
+    // The roster has not heard of the agent meanwhile.
+    await agent.send(agent.report());
+    await agent.settled();
+    passTime(limits.snapshotAgeMs.value);
+    const next = await StreamClient.connect('', { tenant, allowance: { requestsAtOnce: 1 } });
+    next.start(name);
+    await next.heard('ready');
+    next.close();
+  });
+
+  it.each(['lost', 'left'])('MUST 70: an edge that was %s is paid for, and nothing is paid for twice', async (how) => {
+    const { tenant, client, talks, name } = await startClient({ allowance: { requestsAtOnce: 1 } });
+    client.speak(`${'_'.repeat(3_999)}.`);
+    await client.heard('ack', ({ position }) => position === 4_000);
+    await eventually(() => talks[0]?.position === 4_000);
+    const session = String(client.all('started')[0]?.session);
+    if (how === 'lost') await forgetSession(`${tenant}/${session}`);
+    else client.close(1000);
+    if (how === 'lost') {
+      // The place of the session that was lost is still taken: nobody hears this one, and nothing of it is paid.
+      const refused = await StreamClient.connect(`?session=${session}`, { tenant, allowance: { requestsAtOnce: 1 } });
+      refused.start(name, { resume: client.resume, next: 0 });
+      expect((await refused.end()).code).toBe(4429);
+    } else await readRecord(tenant, ended(1));
+    const again = await StreamClient.connect(`?session=${session}`, { tenant });
+    again.start(name, { resume: client.resume, next: 0 });
+    await again.heard('started');
+    again.speak('_'.repeat(2_000), 4_000).say({ type: 'end' });
+    expect((await again.end()).code).toBe(1000);
+    const events = await readRecord(tenant, ended(2));
+    const paid = events.flatMap((event) => (event.type === 'inference.complete' ? [event.audioSeconds] : []));
+    expect(paid).toEqual(how === 'lost' ? [0.75] : [0.5, 0.25]);
+  });
+
+  it('MUST 70: without a place no agent is asked', async () => {
+    const { tenant, client, name, agent } = await startClient({ allowance: { requestsAtOnce: 1 } });
+    await client.heard('ready');
+    const second = await StreamClient.connect('', { tenant, allowance: { requestsAtOnce: 1 } });
+    second.start(name);
+    expect((await second.end()).code).toBe(4429);
+    expect(second.all('refusal')).toMatchObject([{ reason: 'allowance_concurrent' }]);
+    expect(agent.requests).toBe(1);
+    const events = await readRecord(tenant, ended(1));
+    expect(events.filter(({ type }) => type === 'inference.denied')).toHaveLength(1);
+    client.close();
+  });
+
+  it('a stream that lasts keeps its place', async () => {
+    const { client, talks, tenant } = await startClient({ audit: 'strict' });
+    await client.heard('ready');
+    const gate = env.GATE.getByName(`${tenant}/eu`);
+    const until = () =>
+      runInDurableObject(gate, (_, { storage }) => {
+        const { state } = storage.sql.exec<{ state: string }>('SELECT state FROM allowance').one();
+        const [lease] = Object.values((JSON.parse(state) as { leases: Record<string, { until: number }> }).leases);
+        return lease?.until ?? 0;
+      });
+    for (let lease = 0; lease < 3; lease++) {
+      const before = await until();
+      await passQuietly(limits.leaseMs.value / 2, talks[0], client);
+      await vi.waitUntil(async () => (await until()) > before, { timeout: 5_000, interval: 20 });
+    }
+    client.say({ type: 'end' });
+    await client.end();
+    const events = await readRecord(tenant, ended(1));
+    expect(events.filter(isEnd)).toMatchObject([{ status: 200 }]);
+  });
+});
+
+describe('bugs', () => {
+  let logged = vi.spyOn(console, 'error');
+  afterEach(() => {
+    Object.assign(dialects, { 'auricle-stream': auricleStream });
+    logged.mockRestore();
+  });
+
+  it.each(['hear', 'say', 'close', 'open'] as const)(
+    'MUST 71: a dialect that throws in %s ends its session',
+    async (where) => {
+      logged = vi.spyOn(console, 'error').mockImplementation(() => {});
+      const other = await startClient();
+      await other.client.heard('ready');
+      Object.assign(dialects, {
+        'auricle-stream': (url: URL, headers: Headers) => {
+          const made = auricleStream(url, headers);
+          if (!made.ok) return made;
+          const broken = () => {
+            throw new Error('secret words');
+          };
+          return ok(Object.assign(made.value, { [where]: broken }));
+        },
+      });
+      const { client, talks, tenant } = await startClient();
+      if (where === 'close') client.say({ type: 'end' });
+      expect((await client.end()).code).toBe(1011);
+      if (where !== 'close') expect(client.all('refusal')).toMatchObject([{ reason: 'internal' }]);
+      // Nothing but the name of it is in the log.
+      expect(logged.mock.calls.length).toBeGreaterThan(0);
+      expect(JSON.stringify(logged.mock.calls)).not.toContain('secret');
+      await eventually(() => talks.every(({ closed }) => closed));
+      if (where === 'say') {
+        const events = await readRecord(tenant, ended(1));
+        expect(events.filter(isEnd)).toMatchObject([{ reason: 'internal', status: 500 }]);
+      }
+      other.client.speak('unharmed.').say({ type: 'end' });
+      await other.client.end();
+      expect(other.client.transcript).toBe('unharmed');
+    },
+  );
+});

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fp32Tensor, int32Tensor, readInt32, type Tensor } from '../../../shared/kserve/tensor.ts';
+import { batchCounts, floats, infer } from './client.ts';
+import type { Running } from './implementation.ts';
+
+/** What an engine has to load for these tests. */
+export const streamModels = ['reference-en', 'reference-en-stream'];
+
+const WINDOW = 5360;
+const HOP = 5120;
+/** Letters and blank. */
+const WIDTH = 29;
+/** Of probabilities: where the processor adds up in another order the last digits may differ. */
+const CLOSE = 1e-4;
+
+/** A tone that changes, so that every frame differs from its neighbours. */
+const sound = (samples: number, seed: number): Float32Array =>
+  Float32Array.from(
+    { length: samples },
+    (_, i) => 0.3 * Math.sin(i * i * 1e-6 * seed) + 0.1 * Math.sin(i * 0.05 * seed),
+  );
+
+const tensors = (audio: Float32Array): Tensor[] => [
+  fp32Tensor('AUDIO', audio, [1, audio.length]),
+  int32Tensor('AUDIO_LENGTH', Int32Array.of(audio.length), [1, 1]),
+];
+
+interface Scores {
+  readonly frames: number;
+  /** Probabilities, as logarithms of what is next to impossible say nothing. */
+  readonly values: number[];
+}
+
+function distance(a: Scores, b: Scores): number {
+  return a.values.reduce((most, value, index) => Math.max(most, Math.abs(value - (b.values[index] ?? 2))), 0);
+}
+
+/** The reference network in both of its forms, on one engine. */
+export function describeReferenceStream(name: string, start: () => Promise<Running>): void {
+  describe(`the streaming reference model on ${name}`, { timeout: 40_000 }, () => {
+    let engine: Running;
+    beforeAll(async () => {
+      engine = await start();
+    }, 90_000);
+    afterAll(() => engine?.stop(), 30_000);
+
+    async function ask(model: string, audio: Float32Array, parameters: object = {}): Promise<Scores> {
+      const answer = await infer(engine, model, tensors(audio), { parameters: { ...parameters } });
+      const frames = readInt32(answer.outputs.find((output) => output.name === 'FRAMES')!);
+      const count = frames.ok ? frames.value[0]! : 0;
+      return {
+        frames: count,
+        values: floats(answer, 'LOG_PROBS')
+          .slice(0, count * WIDTH)
+          .map(Math.exp),
+      };
+    }
+
+    /** An utterance in windows, as the agent sends it. */
+    async function stream(audio: Float32Array, id: number | string): Promise<Scores> {
+      const values: number[] = [];
+      let frames = 0;
+      for (let at = 0; ; at += HOP) {
+        const last = at + WINDOW >= audio.length;
+        const flags = { sequence_id: id, sequence_start: at === 0, sequence_end: last };
+        const part = await ask('reference-en-stream', audio.slice(at, at + WINDOW), flags);
+        frames += part.frames;
+        values.push(...part.values);
+        if (last) return { frames, values };
+      }
+    }
+
+    it('A5: window by window it says what the whole utterance says', async () => {
+      for (const [index, samples] of [40_000, 5_000, 61_234].entries()) {
+        const audio = sound(samples, index + 2);
+        const whole = await ask('reference-en', audio);
+        const parts = await stream(audio, index + 1);
+        expect(parts.frames).toBe(whole.frames);
+        expect(distance(whole, parts)).toBeLessThan(CLOSE);
+      }
+    });
+
+    it('A1 A5: utterances at the same time share batches and get what they would get alone', async () => {
+      const clips = [30_000, 33_000, 41_000, 25_000, 38_000, 36_000].map((samples, index) => sound(samples, index + 3));
+      const alone: Scores[] = [];
+      for (const [index, clip] of clips.entries()) alone.push(await stream(clip, `alone ${index}`));
+      const before = await batchCounts(engine, 'asr_stream');
+      const together = await Promise.all(clips.map((clip, index) => stream(clip, `together ${index}`)));
+      const after = await batchCounts(engine, 'asr_stream');
+      const shared = Object.keys(after).filter((size) => after[Number(size)] !== before[Number(size)]);
+      expect(shared.some((size) => Number(size) > 1)).toBe(true);
+      for (const [index, scores] of together.entries()) {
+        expect(scores.frames).toBe(alone[index]!.frames);
+        expect(distance(scores, alone[index]!), `utterance ${index}`).toBeLessThan(CLOSE);
+      }
+    });
+  });
+}

@@ -1,0 +1,350 @@
+import { describe, expect, it } from 'vitest';
+import { CONFIG_HEADER, openaiRealtime } from '../../edge/dialect/openai-realtime.ts';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { append, NOW, PREFIX, parse, segment, talk, types } from './openai-session.ts';
+
+const final = {
+  type: 'final',
+  model: 'm',
+  revision: 'r',
+  language: 'en',
+  durationSeconds: 1,
+  speechSeconds: 1,
+  segments: 0,
+} as const;
+
+describe('C10 the session of an OpenAI client', () => {
+  it('is announced first and unprompted, in the current shape', () => {
+    const { frames } = talk();
+    expect(frames).toEqual([
+      {
+        type: 'session.created',
+        event_id: expect.stringMatching(/^event_/),
+        session: {
+          type: 'transcription',
+          object: 'realtime.transcription_session',
+          id: expect.stringMatching(/^sess_/),
+          expires_at: Math.floor((NOW + 3_600_000) / 1_000),
+          audio: {
+            input: {
+              format: { type: 'audio/pcm', rate: 24_000 },
+              transcription: { model: 'reference-en' },
+              noise_reduction: null,
+              turn_detection: { type: 'server_vad', threshold: 0.5, prefix_padding_ms: 300, silence_duration_ms: 500 },
+            },
+          },
+          include: null,
+        },
+      },
+    ]);
+  });
+
+  it.each([
+    ['intent alone', '?intent=transcription', null],
+    ['model alone, as 6.49.0 sends it', '?model=reference-en', 'reference-en'],
+    ['both, as Python and LiveKit send them', '?intent=transcription&model=reference-en', 'reference-en'],
+    ['neither', '', null],
+  ])('§3-11 takes %s', (_, query, model) => {
+    const [created] = talk(query).frames;
+    expect(created).toMatchObject({ session: { audio: { input: { transcription: { model } } } } });
+  });
+
+  it('refuses another intent, and a model that cannot be a name', () => {
+    const url = (query: string) => openaiRealtime(new URL(`https://edge.test/v1/realtime${query}`), new Headers());
+    expect(url('?intent=conversation')).toMatchObject({ ok: false, refusal: { params: { field: 'intent' } } });
+    expect(url('?model=../../etc')).toMatchObject({ ok: false, refusal: { params: { field: 'model' } } });
+  });
+
+  it('is configured in parts: what an update does not name stays', () => {
+    const { send, frames } = talk();
+    send({
+      type: 'session.update',
+      session: { type: 'transcription', audio: { input: { transcription: { language: 'en' } } } },
+    });
+    send({
+      type: 'session.update',
+      session: { audio: { input: { turn_detection: { type: 'server_vad', silence_duration_ms: 250 } } } },
+    });
+    expect(types(frames)).toEqual(['session.created', 'session.updated', 'session.updated']);
+    expect(frames.at(-1)).toMatchObject({
+      session: {
+        audio: {
+          input: {
+            transcription: { model: 'reference-en', language: 'en' },
+            turn_detection: { type: 'server_vad', threshold: 0.5, prefix_padding_ms: 300, silence_duration_ms: 250 },
+          },
+        },
+      },
+    });
+  });
+
+  it.each([
+    ['a type of session', { type: 'realtime' }, 'session.type'],
+    ['a format', { audio: { input: { format: { type: 'audio/mp3' } } } }, 'session.audio.input.format.type'],
+    ['a rate', { audio: { input: { format: { type: 'audio/pcm', rate: 4_000 } } } }, 'session.audio.input.format.rate'],
+    [
+      'a language',
+      { audio: { input: { transcription: { language: 'English!' } } } },
+      'session.audio.input.transcription.language',
+    ],
+    [
+      'a silence',
+      { audio: { input: { turn_detection: { type: 'server_vad', silence_duration_ms: -1 } } } },
+      'session.audio.input.turn_detection.silence_duration_ms',
+    ],
+    ['something to include', { include: ['everything'] }, 'session.include.0'],
+    ['nothing', undefined, 'session'],
+  ])('answers %s it cannot have with an error that names it, and changes nothing', (_, wish, param) => {
+    const { send } = talk();
+    const before = send({ type: 'session.update', session: {} });
+    const [error] = send({ type: 'session.update', event_id: 'evt_7', session: wish });
+    expect(error).toMatchObject({ type: 'error', error: { type: 'invalid_request_error', param, event_id: 'evt_7' } });
+    const after = send({ type: 'session.update', session: {} });
+    expect(after[0]?.session).toEqual(before[0]?.session);
+  });
+
+  it('remembers what a client secret was made with', () => {
+    const kept = {
+      audio: { input: { transcription: { model: 'reference-en', language: 'en' }, turn_detection: null } },
+    };
+    const { frames } = talk('', { [CONFIG_HEADER]: encodeURIComponent(JSON.stringify(kept)) });
+    expect(frames[0]).toMatchObject({ session: kept });
+  });
+
+  it.each([
+    ['no JSON', '{"type":'],
+    ['no object', '7'],
+    ['no type', '{}'],
+    ['bytes', new Uint8Array(4)],
+  ])('answers %s with an error and stays open', (_, message) => {
+    const { send, kinds } = talk();
+    expect(send(message)[0]).toMatchObject({ type: 'error', error: { code: 'frame_invalid' } });
+    expect(kinds()).toEqual([]);
+  });
+
+  it.each(['response.create', 'conversation.item.create', 'constructor', 'input_audio_buffer.explode'])(
+    'answers an event of the type %s with an error and stays open',
+    (type) => {
+      const { send, kinds } = talk();
+      expect(send({ type, event_id: 'e1' })[0]).toMatchObject({
+        type: 'error',
+        error: { code: 'event_unknown', param: 'type', event_id: 'e1' },
+      });
+      expect(kinds()).toEqual([]);
+    },
+  );
+});
+
+describe('C10 sound of an OpenAI client', () => {
+  it('starts the stream with the first piece, in the format of the session', () => {
+    const { send, steps } = talk();
+    expect(send(append())).toEqual([]);
+    send(append());
+    expect(steps).toEqual([
+      {
+        type: 'start',
+        request: {
+          model: 'reference-en',
+          format: { encoding: 'linear16', rate: 24_000, channels: 1 },
+          options: { interim: true, endpointingMs: 500 },
+        },
+      },
+      { type: 'audio', audio: expect.objectContaining({ length: 4_800 }) },
+      { type: 'audio', audio: expect.objectContaining({ length: 4_800 }) },
+    ]);
+  });
+
+  it.each([
+    [{ type: 'audio/pcm' }, { encoding: 'linear16', rate: 24_000, channels: 1 }],
+    [
+      { type: 'audio/pcm', rate: 16_000 },
+      { encoding: 'linear16', rate: 16_000, channels: 1 },
+    ],
+    [{ type: 'audio/pcmu' }, { encoding: 'mulaw', rate: 8_000, channels: 1 }],
+    [{ type: 'audio/pcma' }, { encoding: 'alaw', rate: 8_000, channels: 1 }],
+  ])('as %j', (format, encoded) => {
+    const { send, steps } = talk();
+    send({ type: 'session.update', session: { audio: { input: { format } } } });
+    send(append());
+    expect(steps.find((step) => step.type === 'start')).toMatchObject({ request: { format: encoded } });
+  });
+
+  it.each([
+    [{ type: 'server_vad' }, 500],
+    [{ type: 'server_vad', silence_duration_ms: 200 }, 200],
+    [{ type: 'semantic_vad', eagerness: 'high' }, 400],
+    [{ type: 'semantic_vad' }, 800],
+    [null, false],
+  ])('with turns by %j', (turn_detection, endpointingMs) => {
+    const { send, steps } = talk();
+    send({ type: 'session.update', session: { audio: { input: { turn_detection } } } });
+    send(append());
+    expect(steps.find((step) => step.type === 'start')).toMatchObject({ request: { options: { endpointingMs } } });
+  });
+
+  it('is refused without a model, piece by piece, until there is one', () => {
+    const { send, kinds } = talk('?intent=transcription');
+    expect(send(append())[0]).toMatchObject({
+      error: { code: 'field_missing', param: 'session.audio.input.transcription.model' },
+    });
+    send({ type: 'session.update', session: { audio: { input: { transcription: { model: 'reference-en' } } } } });
+    send(append());
+    expect(kinds()).toEqual(['start', 'audio']);
+  });
+
+  it.each([undefined, 7, '*', 'a', 'a*b=', 'aGVsbG8', '====', 'ab\u0000d'])(
+    'is refused as %j, which is not base64',
+    (audio) => {
+      const { send } = talk();
+      const replies = send({ type: 'input_audio_buffer.append', audio });
+      if (audio === 'aGVsbG8') expect(replies).toEqual([]);
+      else expect(replies[0]).toMatchObject({ type: 'error', error: { param: 'audio' } });
+    },
+  );
+
+  it('fixes model, language and format; turns may still change', () => {
+    const { send, steps } = talk();
+    send(append());
+    for (const input of [
+      { transcription: { model: 'other' } },
+      { transcription: { language: 'de' } },
+      { format: { type: 'audio/pcmu' } },
+    ]) {
+      expect(send({ type: 'session.update', session: { audio: { input } } })[0]).toMatchObject({ type: 'error' });
+    }
+    send({ type: 'session.update', session: { audio: { input: { turn_detection: null } } } });
+    expect(steps).toContainEqual({ type: 'options', options: { interim: true, endpointingMs: false } });
+  });
+});
+
+describe('§3-9 the retired shape', () => {
+  const beta = { 'openai-beta': 'realtime=v1' };
+
+  it('is spoken when the client asks for it, and only then (§3-10)', () => {
+    const { frames, send, tell } = talk('?intent=transcription', beta);
+    send({
+      type: 'transcription_session.update',
+      session: {
+        input_audio_format: 'g711_ulaw',
+        input_audio_transcription: { model: 'reference-en', language: 'en' },
+      },
+    });
+    expect(types(frames)).toEqual(['transcription_session.created', 'transcription_session.updated']);
+    expect(frames[1]).toMatchObject({
+      session: {
+        object: 'realtime.transcription_session',
+        input_audio_format: 'g711_ulaw',
+        input_audio_transcription: { model: 'reference-en', language: 'en' },
+        turn_detection: { type: 'server_vad' },
+      },
+    });
+    send(append());
+    expect(types(tell(segment('words')))).toContain('conversation.item.created');
+    expect(types(frames)).not.toContain('conversation.item.added');
+  });
+
+  it('is understood by whom it is not spoken to', () => {
+    const { send, steps } = talk('?intent=transcription');
+    expect(
+      types(send({ type: 'transcription_session.update', session: { input_audio_transcription: { model: 'm' } } })),
+    ).toEqual(['transcription_session.updated']);
+    send(append());
+    expect(steps.find((step) => step.type === 'start')).toMatchObject({ request: { model: 'm' } });
+  });
+
+  it("of NVIDIA's client: another rate, a commit for each piece that says nothing, and an end", () => {
+    const { send, steps, kinds } = talk('?intent=transcription', beta);
+    send({
+      type: 'transcription_session.update',
+      session: {
+        input_audio_format: 'pcm16',
+        input_audio_transcription: { model: 'reference-en', language: 'en-US', prompt: null },
+        input_audio_params: { sample_rate_hz: 16_000, num_channels: 1 },
+        recognition_config: { max_alternatives: 1 },
+      },
+    });
+    for (let i = 0; i < 2; i++) {
+      send(append());
+      send({ type: 'input_audio_buffer.commit' });
+    }
+    send({ type: 'input_audio_buffer.done' });
+    expect(kinds()).toEqual(['start', 'audio', 'alive', 'audio', 'alive', 'end']);
+    expect(steps.find((step) => step.type === 'start')).toMatchObject({
+      request: { language: 'en-US', format: { encoding: 'linear16', rate: 16_000, channels: 1 } },
+    });
+  });
+
+  it("of NVIDIA's client: no more ends of utterances than may wait, and its sound all the same", () => {
+    const { send, steps } = talk('?intent=transcription', beta);
+    const session = {
+      input_audio_transcription: { model: 'reference-en' },
+      input_audio_params: { sample_rate_hz: 16_000 },
+    };
+    send({ type: 'transcription_session.update', session });
+    const most = limits.streamAsks.value;
+    for (let asked = 0; asked <= most; asked++) send({ ...append(), runtime_config: { force_eou: 'true' } });
+    expect(steps.filter(({ type }) => type === 'finalize')).toHaveLength(most);
+    expect(steps.filter(({ type }) => type === 'audio')).toHaveLength(most + 1);
+  });
+
+  it("of NVIDIA's client: words with their times, an end when it asks for one, and a last result", () => {
+    const { send, steps, tell, dialect } = talk('?intent=transcription', beta);
+    const session = {
+      input_audio_format: 'none',
+      input_audio_transcription: { model: 'reference-en' },
+      input_audio_params: { sample_rate_hz: 16_000 },
+    };
+    expect(send({ type: 'transcription_session.update', session })[0]).toMatchObject({
+      session: { input_audio_format: 'pcm16', input_audio_params: { sample_rate_hz: 16_000 } },
+    });
+    send({ ...append(), runtime_config: { force_eou: 'true' } });
+    expect(steps.at(-1)).toEqual({ type: 'finalize', id: 1 });
+    const told = tell(segment('first words', 0, 'finalize'), { type: 'finalized', id: 1 }, segment('more', 1));
+    const completed = told.filter(({ type }) => type === `${PREFIX}.completed`);
+    expect(completed).toMatchObject([
+      {
+        transcript: 'first words',
+        is_last_result: false,
+        words_info: { words: [{ word: 'first', start_time: 0 }, {}] },
+      },
+      { transcript: 'more', words_info: { words: [{ word: 'more', start_time: 1_000, speaker_tag: 0 }] } },
+    ]);
+    const { frames } = dialect.close({ final }, NOW);
+    expect(parse(frames)).toMatchObject([{ transcript: 'first words more', is_last_result: true }]);
+  });
+});
+
+describe('§3-15 the end of a session', () => {
+  it('with a refusal: what was committed has failed, then an error, then a code of ours', () => {
+    const { send, dialect } = talk();
+    send({ type: 'session.update', session: { audio: { input: { turn_detection: null } } } });
+    send(append(1_000));
+    const [committed] = send({ type: 'input_audio_buffer.commit' });
+    const { frames, code, reason } = dialect.close({ refusal: refuse('pool_lost') }, NOW);
+    expect(parse(frames)).toMatchObject([
+      {
+        type: `${PREFIX}.failed`,
+        item_id: committed?.item_id,
+        error: { type: 'transcription_error', code: 'pool_lost' },
+      },
+      { type: 'error', error: { code: 'pool_lost', type: 'server_error', event_id: null } },
+    ]);
+    expect(code).toBe(4502);
+    expect(reason.length).toBeLessThanOrEqual(123);
+  });
+
+  it('in order: code 1000', () => {
+    expect(talk().dialect.close({ final }, NOW)).toEqual({ frames: [], code: 1000, reason: '' });
+  });
+
+  it('§3-18 sound that was not taken is told with its amount', () => {
+    const { tell } = talk();
+    expect(
+      tell({ type: 'overflow', position: 0, bytes: 4_800, seconds: 0.1 }, { type: 'gap', at: 1, seconds: 0.1 }),
+    ).toMatchObject([
+      { type: 'auricle.overflow', bytes: 4_800, seconds: 0.1 },
+      { type: 'auricle.gap', audio_start_ms: 1_000, seconds: 0.1 },
+    ]);
+  });
+});

@@ -1,0 +1,165 @@
+import { env } from 'cloudflare:workers';
+import { describe, expect, it } from 'vitest';
+import { mint } from '../../edge/audit/mint.ts';
+import { Recorder } from '../../edge/audit/record.ts';
+import { realSurroundings } from '../../edge/clock.ts';
+import type { RequestContext } from '../../edge/context.ts';
+import type { Bindings } from '../../edge/settings.ts';
+import { transcribe } from '../../edge/short/transcribe.ts';
+import type { GateAnswer, GateStep } from '../../edge/tenant/gate.ts';
+import { type ReportStep, Reserves } from '../../edge/tenant/reserves.ts';
+import type { AuditEvent } from '../../shared/audit/event.ts';
+import { limits } from '../../shared/limits.ts';
+import { ok } from '../../shared/result.ts';
+import { makeContext, makeUpload } from './context-double.ts';
+import { take } from './gate-steps.ts';
+import { startAgent } from './network.ts';
+
+const unique = () => crypto.randomUUID().slice(0, 8);
+const freshGate = () => env.GATE.getByName(`tenant-${crypto.randomUUID()}/eu`);
+const allowance = { requestsAtOnce: 64, requestsPerMinute: 640 };
+const work = { tenant: 't', action: 'transcribe' };
+const denial = (subject: string, detail = ''): AuditEvent =>
+  mint({ type: 'inference.denied', request: 'r', action: 'a', reason: 'x', subject, detail }, Date.now());
+
+const makeRecorder = (gate: unknown, waitUntil: RequestContext['waitUntil']) =>
+  new Recorder({ getByName: () => gate } as unknown as Bindings['GATE'], ['eu'], realSurroundings, waitUntil);
+
+/** A report of an isolate that did these things. */
+function reportOf(did: (reserves: Reserves) => void): ReportStep {
+  const reserves = new Reserves();
+  reserves.enterSingle('g', allowance);
+  did(reserves);
+  return reserves.report('g', Date.now(), true) as ReportStep;
+}
+const rowsOf = async (gate: ReturnType<typeof freshGate>) =>
+  (await gate.outbox(0, 100)).rows.map(({ event }) => event as AuditEvent & { subject?: string; detail?: string });
+
+describe('A1 C4 a report to the gate', () => {
+  it('is answered with what the isolate may hold, and what is held is nobody else\u2019s', async () => {
+    const gate = freshGate();
+    const [answer] = await gate.apply([reportOf(() => {})]);
+    expect(answer).toEqual(ok({ places: 2, starts: 8, seconds: limits.audioSecondsPerDay.value }));
+    const few = { requestsAtOnce: 3 };
+    expect((await take(gate, { id: 'one', work, allowance: few }, 'buffered', [])).ok).toBe(true);
+    expect(await take(gate, { id: 'two', work, allowance: few }, 'buffered', [])).toMatchObject({ ok: false });
+  });
+
+  it('R14 hides subjects in events as text, whatever is in them, and nothing else', async () => {
+    const gate = freshGate();
+    const odd = 'al"ice $& \\ "subject":"bob"';
+    const step = reportOf((reserves) => {
+      reserves.note('g', [
+        denial('bob'),
+        denial(odd, 'said "subject":"bob" and \\"subject\\":\\"bob\\"'),
+        denial('bob'),
+      ]);
+    });
+    expect(step.events).toEqual([]);
+    await gate.apply([step]);
+    await gate.apply([{ kind: 'record', events: [denial('bob'), denial(odd)] }]);
+    const rows = await rowsOf(gate);
+    expect(rows.map(({ subject }) => subject)).toEqual([
+      rows[3]?.subject,
+      rows[4]?.subject,
+      rows[3]?.subject,
+      expect.stringMatching(/^c1:[0-9a-f]{64}$/),
+      expect.stringMatching(/^c1:[0-9a-f]{64}$/),
+    ]);
+    expect(rows[3]?.subject).not.toBe(rows[4]?.subject);
+    expect(rows[1]?.detail).toBe('said "subject":"bob" and \\"subject\\":\\"bob\\"');
+  });
+
+  it('events that are too long for a leaf come as they are, and are replaced by their digest', async () => {
+    const gate = freshGate();
+    const step = reportOf((reserves) => {
+      reserves.note('g', [denial('bob', 'x'.repeat(limits.auditEventBytes.value)), denial('bob')]);
+    });
+    expect([step.events.length, step.written.map(({ count }) => count)]).toEqual([1, [1]]);
+    await gate.apply([step]);
+    expect((await rowsOf(gate)).map((event) => 'oversize' in event).sort()).toEqual([false, true]);
+  });
+
+  it('many are several rows', () => {
+    const step = reportOf((reserves) => {
+      for (let n = 0; n < 1_000; n += 1) reserves.note('g', [denial('bob', 'x'.repeat(200))]);
+    });
+    expect(step.written.length).toBeGreaterThan(3);
+    expect(step.written.reduce((sum, { count }) => sum + count, 0)).toBe(1_000);
+    for (const { json, count, subjects } of step.written) {
+      expect(JSON.parse(`[${json}]`)).toHaveLength(count);
+      expect(json.length).toBeLessThan(limits.auditRowCharacters.value + 1_000);
+      expect(subjects).toEqual(['bob']);
+    }
+  });
+
+  it('that is heard twice is written once', async () => {
+    const gate = freshGate();
+    const step = reportOf((reserves) => reserves.note('g', [denial('bob')]));
+    await gate.apply([step, step]);
+    expect(await rowsOf(gate)).toHaveLength(1);
+  });
+});
+
+describe('A1 A2 C6 requests of a buffered tenant', () => {
+  it('ask the gate for a place once; the next ones have it, and all are recorded', async () => {
+    const [tenant, model] = [`t-${unique()}`, `model-${unique()}`];
+    await startAgent(model);
+    const steps: GateStep[] = [];
+    const real = freshGate();
+    const calls: number[] = [];
+    const gate = {
+      apply: async (given: readonly GateStep[]): Promise<GateAnswer[]> => {
+        calls.push(given.length);
+        steps.push(...given);
+        return real.apply(given);
+      },
+    };
+    const ids: string[] = [];
+    for (let n = 0; n < 6; n += 1) {
+      const { context, settled } = makeContext({}, realSurroundings);
+      const own = { ...context, recorder: makeRecorder(gate, context.waitUntil) };
+      ids.push(context.id);
+      const answer = await transcribe(await makeUpload(model, { tenant, allowance }), own);
+      expect(answer.status).toBe(200);
+      await answer.text();
+      await settled();
+    }
+    expect(steps.filter(({ kind }) => kind === 'take')).toHaveLength(1);
+    const rows = await rowsOf(real);
+    for (const id of ids) {
+      const own = rows.filter((event) => 'request' in event && event.request === id).map(({ type }) => type);
+      expect(own).toEqual(['inference.attempt', 'route', 'inference.complete']);
+    }
+  });
+
+  it('are refused, and recorded, when the gate says so: what is held runs out', async () => {
+    const reserves = new Reserves();
+    reserves.enterSingle('g', allowance);
+    const step = reserves.report('g', 0, true) as ReportStep;
+    reserves.heard('g', step, { places: 2, starts: 3, seconds: 10 }, 50);
+    const enter = (id: string, now = 60) => reserves.enter('g', id, work, allowance, now);
+    expect([enter('a'), enter('b'), enter('c')]).toEqual([true, true, false]);
+    reserves.leave('g', 'a', 1);
+    expect([enter('d'), enter('e')]).toEqual([true, false]);
+    reserves.leave('g', 'b', 1);
+    expect(enter('f')).toBe(false);
+  });
+
+  it('hold nothing past its time, nor past the day\u2019s seconds', () => {
+    const hold = () => {
+      const reserves = new Reserves();
+      reserves.enterSingle('g', allowance);
+      const step = reserves.report('g', 1_000, true) as ReportStep;
+      reserves.heard('g', step, { places: 2, starts: 9, seconds: 10 }, 1_200);
+      return reserves;
+    };
+    // Counted from when it was asked for: the gate counts from later on.
+    expect(hold().enter('g', 'a', work, allowance, 1_000 + limits.reserveMs.value - 1)).toBe(true);
+    expect(hold().enter('g', 'a', work, allowance, 1_000 + limits.reserveMs.value)).toBe(false);
+    const used = hold();
+    used.enter('g', 'a', work, allowance, 1_300);
+    used.leave('g', 'a', 10);
+    expect(used.enter('g', 'b', work, allowance, 1_300)).toBe(false);
+  });
+});

@@ -1,0 +1,265 @@
+// An agent that hears live streams in a few lines. It joins the roster like any other, and "recognises" audio whose
+// bytes are letters: a word ends at a space, an utterance at a full stop. What was said is therefore what was sent,
+// and a sample that is lost, doubled or misplaced shows in the transcript.
+import { vi } from 'vitest';
+import type { Sealer } from '../../shared/seal/records.ts';
+import { bytesPerSecond } from '../../shared/stream/format.ts';
+import type { Checkpoint, LinkControl, LinkEvent } from '../../shared/stream/link.ts';
+import { decodeLinkRecord } from '../../shared/stream/link-record.ts';
+import type { AgentDouble } from './agent-double.ts';
+import { REVISION } from './agent-double.ts';
+
+type Open = Extract<LinkControl, { type: 'open' }>;
+type Said = { readonly kind: 'audio'; readonly position: number; readonly text: string } | LinkControl;
+
+export interface Habits {
+  /** Says how far it has heard after each message. */
+  heard: boolean;
+  /** Sends a checkpoint after each segment. */
+  checkpoints: boolean;
+  interims: boolean;
+  /** Answers `end` with `final`. */
+  finals: boolean;
+  /** Says `ready` to `open`. */
+  ready: boolean;
+  /** What it hears, in order, before it acts on it: `true` keeps it from acting. */
+  before: ((talk: Talk, said: Said) => boolean | undefined) | undefined;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder('latin1');
+
+/** One stream at an agent. */
+export class Talk {
+  readonly ticket: Record<string, unknown>;
+  readonly said: Said[] = [];
+  readonly events: LinkEvent[] = [];
+  /** Which of `said` came in a record with the final flag. */
+  readonly finals: number[] = [];
+  readonly habits: Habits;
+  readonly agent: string;
+  opened: Open | undefined;
+  closed: { code: number } | undefined;
+  readonly #socket: RuntimeSocket;
+  readonly #sealer: Sealer;
+  readonly #acts: (() => unknown)[] = [];
+  /** The last event was said. */
+  #done = false;
+  #position = 0;
+  /** Position at which time began to be counted as it is now, and that time. */
+  #zero = { position: 0, time: 0 };
+  #utterance = '';
+  #begin = 0;
+  index = 0;
+
+  constructor(agent: string, ticket: Record<string, unknown>, socket: RuntimeSocket, sealer: Sealer, habits: Habits) {
+    this.agent = agent;
+    this.ticket = ticket;
+    this.#socket = socket;
+    this.#sealer = sealer;
+    this.habits = habits;
+  }
+
+  get position(): number {
+    return this.#position;
+  }
+
+  get time(): number {
+    const rate = this.opened ? (bytesPerSecond(this.opened.format) ?? 32_000) : 32_000;
+    // In whole samples, as an agent counts: the same wherever it began.
+    return Math.round(this.#zero.time * rate + this.#position - this.#zero.position) / rate;
+  }
+
+  say(event: LinkEvent): void {
+    if (this.#done) return;
+    this.events.push(event);
+    const last = event.type === 'final' || event.type === 'refusal';
+    this.#done = last;
+    this.#acts.push(async () => {
+      const record = await this.#sealer.seal(encoder.encode(JSON.stringify(event)), last);
+      if (!this.closed) this.#socket.send(record);
+    });
+  }
+
+  /** Bytes that are no record. */
+  sayRaw(message: string | Uint8Array): void {
+    this.#acts.push(() => this.#socket.send(message));
+  }
+
+  /** The connection breaks. */
+  cut(): void {
+    this.#acts.push(() => this.#socket.close(1011, 'cut'));
+  }
+
+  /** All that was asked for was done. */
+  get idle(): boolean {
+    return this.#acts.length === 0;
+  }
+
+  /** Does what was asked for. Only where the socket was made may it be used, so tests ask and this looks now and then. */
+  async work(): Promise<void> {
+    while (!this.closed) {
+      for (let act = this.#acts.shift(); act; act = this.#acts.shift()) await act();
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  }
+
+  /** What was said so far is an utterance. */
+  cutUtterance(): void {
+    this.#end('endpoint');
+  }
+
+  /** Hears silence up to there, and settles it. */
+  settle(position: number): void {
+    this.#position = position;
+    this.say({ type: 'heard', position, time: this.time });
+    this.checkpoint();
+  }
+
+  checkpoint(change: Partial<Checkpoint> = {}): void {
+    const { position, time, index } = this;
+    this.say({ type: 'checkpoint', position, time, index, state: '', ...change });
+  }
+
+  hear(plaintext: Uint8Array): void {
+    const record = decodeLinkRecord(plaintext);
+    if (!record.ok) throw new Error(record.refusal.detail);
+    const message = record.value;
+    const said: Said =
+      message.kind === 'audio'
+        ? { kind: 'audio', position: message.position, text: decoder.decode(message.audio) }
+        : message.control;
+    this.said.push(said);
+    if (this.habits.before?.(this, said)) return;
+    if ('kind' in said) this.#listen(said.position, said.text);
+    else this.#act(said);
+  }
+
+  #listen(position: number, text: string): void {
+    if (position !== this.#position) throw new Error(`audio at ${position}, not at ${this.#position}`);
+    for (const letter of text) {
+      if (this.#utterance === '') this.#begin = this.time;
+      this.#position += 1;
+      if (letter === '.') this.#end('endpoint');
+      else if (letter !== '_') this.#utterance += letter;
+    }
+    if (this.habits.heard) this.say({ type: 'heard', position: this.#position, time: this.time });
+    if (!this.habits.interims || this.#utterance === '') return;
+    const words = this.#words();
+    const { index, time } = this;
+    const text2 = words.map(({ word }) => word).join(' ');
+    const stable = Math.max(0, words.length - 1);
+    this.say({ type: 'interim', index, start: this.#begin, end: time, text: text2, words, stable, confidence: 0.9 });
+  }
+
+  #words() {
+    const start = this.#begin;
+    return this.#utterance
+      .split(' ')
+      .filter((word) => word !== '')
+      .map((word) => ({ word, start, end: this.time, confidence: 0.9 }));
+  }
+
+  #end(ending: 'endpoint' | 'finalize' | 'gap' | 'end'): void {
+    if (this.#utterance !== '') {
+      const words = this.#words();
+      const text = words.map(({ word }) => word).join(' ');
+      const [start, end] = [this.#begin, this.time];
+      const rest = { confidence: 0.9, logProbability: -0.1, words, ending };
+      this.say({ type: 'segment', index: this.index, start, end, text, ...rest });
+      this.index += 1;
+      this.#utterance = '';
+    }
+    if (this.habits.checkpoints) this.checkpoint();
+  }
+
+  #act(control: LinkControl): void {
+    switch (control.type) {
+      case 'open': {
+        this.opened = control;
+        const { from, model } = control;
+        if (from) {
+          this.#position = from.position;
+          this.#zero = { position: from.position, time: from.time };
+          this.index = from.index;
+        }
+        if (this.habits.ready) this.ready(model);
+        return;
+      }
+      case 'finalize':
+        this.#end('finalize');
+        this.say({ type: 'finalized', id: control.id });
+        return;
+      case 'clear':
+        this.#utterance = '';
+        this.say({ type: 'cleared', id: control.id });
+        return;
+      case 'gap':
+        this.#end('gap');
+        this.#zero = { position: this.#position, time: this.time + control.seconds };
+        if (this.habits.checkpoints) this.checkpoint();
+        return;
+      case 'options':
+        return;
+      case 'end':
+        this.#end('end');
+        if (this.habits.finals) this.final();
+    }
+  }
+
+  ready(model: string): void {
+    this.say({ type: 'ready', agent: this.agent, model, revision: REVISION, language: 'en' });
+  }
+
+  final(): void {
+    const { time, index, opened } = this;
+    const about = { model: opened?.model ?? '', revision: REVISION, language: 'en' };
+    this.say({ type: 'final', ...about, durationSeconds: time, speechSeconds: 0, segments: index });
+  }
+}
+
+/** What an agent does of itself unless a test says otherwise. */
+export const habitsOf = (change: Partial<Habits> = {}): Habits => ({
+  heard: true,
+  checkpoints: true,
+  interims: false,
+  finals: true,
+  ready: true,
+  before: undefined,
+  ...change,
+});
+
+/** Gives an agent ears for live streams, and tells what comes to them. */
+export function listen(agent: AgentDouble, habits: Habits = habitsOf(), talks: Talk[] = []): Talk[] {
+  agent.upgrade = async (request) => {
+    const taken = await agent.takeCall(request);
+    if (taken instanceof Response) return taken;
+    const { ticket, opener, sealer } = taken;
+    const { 0: theirs, 1: ours } = new WebSocketPair();
+    const talk = new Talk(agent.name, ticket, ours, sealer, habits);
+    talks.push(talk);
+    ours.binaryType = 'arraybuffer';
+    let tail = Promise.resolve();
+    ours.addEventListener('message', ({ data }) => {
+      tail = tail.then(async () => {
+        for await (const opened of opener.open(new Uint8Array(data as ArrayBuffer))) {
+          if (!opened.ok) throw new Error(opened.refusal.detail);
+          if (opened.value.final) talk.finals.push(talk.said.length);
+          talk.hear(opened.value.plaintext);
+        }
+      });
+    });
+    ours.addEventListener('close', ({ code }) => {
+      talk.closed = { code };
+      ours.close(1000, '');
+    });
+    ours.accept();
+    void talk.work();
+    return new Response(null, { status: 101, webSocket: theirs });
+  };
+  return talks;
+}
+
+/** Resolves when `look` finds something; what it looks at changes with messages of sockets. */
+export const eventually = <T>(look: () => T | undefined | false | null): Promise<T> =>
+  vi.waitUntil(look, { timeout: 8_000, interval: 2 }) as Promise<T>;

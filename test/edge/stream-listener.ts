@@ -1,0 +1,37 @@
+import { runInDurableObject } from 'cloudflare:test';
+import { env } from 'cloudflare:workers';
+import { passTime, startAgent } from './network.ts';
+import type { StreamClient } from './stream-client.ts';
+import { eventually, type Habits, habitsOf, listen, type Talk } from './stream-double.ts';
+
+/** Rosters outlive a test, so every test has a model that no other agent serves. */
+export const modelName = () => `live-${crypto.randomUUID().slice(0, 8)}`;
+
+/** An agent with ears, of a model that nobody else has unless it is named. */
+export async function startListener(name = modelName(), change: Partial<Habits> = {}) {
+  const agent = await startAgent(name, { live: true });
+  const habits = habitsOf(change);
+  return { name, agent, habits, talks: listen(agent, habits) };
+}
+
+/** Time passes while agent and client, if there is one, say now and then that they are there. */
+export async function passQuietly(ms: number, talk: Talk | undefined, client?: StreamClient): Promise<void> {
+  for (let left = ms; left > 0; left -= 10_000) {
+    passTime(Math.min(left, 10_000));
+    talk?.say({ type: 'keepalive' });
+    const pongs = client?.all('pong').length ?? 0;
+    client?.say({ type: 'ping' });
+    await eventually(() => talk?.idle ?? true);
+    await eventually(() => !client || client.all('pong').length > pongs);
+  }
+}
+
+/**
+ * The object of a session loses all it has, as when its process ends. Its sockets break, and the runtime says so on
+ * standard error.
+ */
+export async function forgetSession(name: string): Promise<void> {
+  const stub = env.STREAM.getByName(name);
+  const abort = (_: unknown, state: object) => (state as { abort(why: string): void }).abort('the test says so');
+  await runInDurableObject(stub, abort).catch(() => {});
+}

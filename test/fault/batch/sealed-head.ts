@@ -1,0 +1,16 @@
+// The head of a sealed file as functions read it. Nobody opens it here, so its key is none.
+export function admitHead(tenant: string, upload: string, kid: string): Uint8Array {
+  const head = {
+    v: 1,
+    suite: 5,
+    key: kid,
+    enc: 'A'.repeat(87),
+    wrapped: 'A'.repeat(107),
+    tenant,
+    upload,
+    name: 'upload',
+  };
+  const json = new TextEncoder().encode(JSON.stringify(head));
+  const magic = new TextEncoder().encode('AURICLE1');
+  return Uint8Array.from([...magic, json.length >> 8, json.length & 255, ...json]);
+}

@@ -1,0 +1,256 @@
+// One simulated run: clients, functions, agents and the clock on stores that fail, then calm, then the whole invariant.
+
+import { arrive } from '../../../functions/upload/arrive.ts';
+import { cancel, rerun } from '../../../functions/upload/asked.ts';
+import { deliver } from '../../../functions/upload/deliver.ts';
+import { grant } from '../../../functions/upload/grant.ts';
+import type { Office } from '../../../functions/upload/office.ts';
+import { onStalled } from '../../../functions/upload/on-timer.ts';
+import { readRecord, recordKey, type UploadRecord } from '../../../functions/upload/record.ts';
+import { replay } from '../../../functions/upload/replay.ts';
+import { takeOutcome } from '../../../functions/upload/take-outcome.ts';
+import { eventId } from '../../../shared/audit/event-id.ts';
+import type { NewUpload } from '../../../shared/upload/contract.ts';
+import { isOver, uploadStatuses } from '../../../shared/upload/state.ts';
+import { runAgent } from './agent-model.ts';
+import { admitHead } from './sealed-head.ts';
+import {
+  BlobModel,
+  call,
+  type Life,
+  Outage,
+  openNoticeQueue,
+  openQueues,
+  QueueModel,
+  rough,
+  TableModel,
+} from './storage-model.ts';
+import { World } from './world.ts';
+
+export const KEY = { kid: 'A'.repeat(43), jwk: { kty: 'EC', crv: 'P-256', x: 'x', y: 'y' } } as const;
+const ZONES = ['eu', 'us'];
+const settings: Office['settings'] = {
+  ZONES,
+  ZONE_KEYS: { eu: [KEY], us: [KEY] },
+  MODE: 'development',
+  WEBHOOK_KEY: btoa('0123456789abcdef0123456789abcdef'),
+};
+const HOUR = 3_600_000;
+/** Tries of the platform for one event. */
+const EVENT_TRIES = 5;
+/** A process that lives as long as it is needed. */
+export const steady = (): Life => ({ calls: Number.POSITIVE_INFINITY });
+
+export interface Sent {
+  readonly upload: NewUpload;
+  /** The file is in storage as far as its sender knows. */
+  accepted: boolean;
+}
+
+export class Simulation {
+  readonly world: World;
+  readonly table: TableModel;
+  readonly blobs: BlobModel;
+  readonly queues: Map<string, QueueModel>;
+  readonly sent: Sent[] = [];
+  /** By upload and run: how often it ended. */
+  readonly ends = new Map<string, number>();
+  /** By `webhook-id`: how often a receiver was told. */
+  readonly told = new Map<string, number>();
+  #active = 0;
+  #changes = 0;
+  over = false;
+
+  constructor(seed: number) {
+    this.world = new World(seed);
+    this.table = new TableModel((_, key, before, after) => this.#watch(key, before, after));
+    this.blobs = new BlobModel((container, name) => this.#event(container, name));
+    this.queues = new Map(ZONES.map((zone) => [zone, new QueueModel(this.world)]));
+  }
+
+  office(life: Life = steady()): Office {
+    const { world } = this;
+    return {
+      settings,
+      now: () => world.now,
+      log: () => {},
+      rows: this.table.open(world, life, rough),
+      blobs: this.blobs.open(world, life, rough),
+      jobs: openQueues(world, life, rough, this.queues),
+      notices: openNoticeQueue(world, life, rough, (notice) =>
+        this.invoke((office) => deliver(office, (url, headers) => this.#receive(url, headers), notice)),
+      ),
+    };
+  }
+
+  /** A function runs, is tried again when it fails, and is given up after some tries. */
+  invoke(work: (office: Office) => Promise<void>): void {
+    const { world } = this;
+    this.#active += 1;
+    world.go(async () => {
+      for (let tries = 0; tries < EVENT_TRIES; tries += 1) {
+        const life: Life = world.bad(0.05) ? { calls: world.between(1, 12) } : steady();
+        try {
+          await work(this.office(life));
+          break;
+        } catch (error) {
+          if (!(error instanceof Outage) && !/faster too often/.test(String(error))) throw error;
+          await world.sleep(world.between(100, 5_000));
+        }
+      }
+      this.#active -= 1;
+    });
+  }
+
+  async run(clients: (simulation: Simulation) => void): Promise<void> {
+    const { world } = this;
+    clients(this);
+    for (const [zone, queue] of this.queues) {
+      for (let agent = 0; agent < 2; agent += 1) world.go(() => runAgent(this, zone, queue, `agent-${zone}-${agent}`));
+    }
+    world.after(2 * HOUR, () => {
+      world.calm = true;
+    });
+    world.go(() => this.#tick());
+    await world.run();
+  }
+
+  /** The timer, each minute; less often once it is calm and there was nothing to do. */
+  async #tick(): Promise<void> {
+    const { world } = this;
+    let pause = 60_000;
+    for (let quiet = 0; quiet < 4; ) {
+      await world.sleep(pause);
+      const before = this.#changes;
+      // The platform skips a run when the one before is not over; it may also die.
+      const life: Life = world.bad(0.1) ? { calls: world.between(1, 60) } : steady();
+      await onStalled(this.office(life)).catch((error: unknown) => {
+        if (!(error instanceof Outage) && !/faster too often/.test(String(error))) throw error;
+      });
+      if (world.random() < 0.02) for (const zone of ZONES) await replay(this.office(), zone).catch(() => {});
+      const idle = this.#changes === before && this.#active === 0;
+      pause = world.calm && idle ? Math.min(pause * 2, 26 * HOUR) : 60_000;
+      // Over once nothing happens for days, which is longer than anybody waits for anything but to be forgotten.
+      quiet = world.calm && idle && pause >= 26 * HOUR ? quiet + 1 : 0;
+    }
+    this.over = true;
+    for (const queue of this.queues.values()) queue.stop();
+  }
+
+  #event(container: 'uploads' | 'outcomes', name: string): void {
+    const { world } = this;
+    this.#changes += 1;
+    const times = world.bad(0.05) ? 0 : world.bad(0.1) ? 2 : 1;
+    for (let time = 0; time < times; time += 1) {
+      world.after(world.between(0, world.bad(0.1) ? 60_000 : 500), () =>
+        this.invoke((office) => (container === 'uploads' ? arrive(office, name) : takeOutcome(office, name))),
+      );
+    }
+  }
+
+  /** States move forward, within a run, and end once. */
+  #watch(key: string, before: unknown, after: unknown): void {
+    this.#changes += 1;
+    if (!key.startsWith('u!') || !after) return;
+    const [from, to] = [before as UploadRecord | undefined, after as UploadRecord];
+    const rank = (record: UploadRecord) => uploadStatuses.indexOf(record.state.status);
+    const fail = (why: string) => {
+      this.world.bugs.push(new Error(`${why}: ${from?.state.status} → ${to.state.status}`));
+    };
+    if (from) {
+      if (to.state.run === from.state.run) {
+        if (isOver(from.state.status) && to.state.status !== from.state.status) fail('an end was changed');
+        if (rank(to) < rank(from)) fail('a state went back');
+      } else if (to.state.run !== from.state.run + 1 || !isOver(from.state.status)) fail('a run began by itself');
+      if (to.state.seq < from.state.seq) fail('the sequence went back');
+    }
+    if (isOver(to.state.status) && !(from && isOver(from.state.status))) {
+      const run = `${to.id}.${to.state.run}`;
+      this.ends.set(run, (this.ends.get(run) ?? 0) + 1);
+    }
+  }
+
+  async #receive(_: string, headers: Record<string, string>): Promise<{ status: number } | { failure: string }> {
+    const { world } = this;
+    await world.turn();
+    if (world.bad(0.2)) return { failure: 'late' };
+    const id = headers['webhook-id'] ?? '';
+    this.told.set(id, (this.told.get(id) ?? 0) + 1);
+    return world.bad(0.2) ? { status: 500 } : { status: 200 };
+  }
+
+  record({ tenant, id }: Pick<NewUpload, 'tenant' | 'id'>): UploadRecord | undefined {
+    const row = this.table.read(tenant, recordKey(id));
+    return row && readRecord(row);
+  }
+
+  /** A client asks for an upload, sends the file, and does what clients do. */
+  client(number: number): void {
+    const { world } = this;
+    world.go(async () => {
+      await world.sleep(world.between(0, HOUR / 4));
+      const random = Uint8Array.from({ length: 10 }, () => world.between(0, 256));
+      const sealed = world.random() < 0.7;
+      const upload: NewUpload = {
+        id: eventId(world.now, random),
+        tenant: world.pick(['acme', 'zebra']),
+        class: world.pick(['batch', 'default']),
+        model: 'm',
+        sealed,
+        formats: ['json'],
+        zone: world.pick(ZONES),
+        keepDays: world.random() < 0.2 ? 1 : 0,
+        ...(world.random() < 0.3 && { callback: 'http://receiver.test/' }),
+      };
+      const pieces = world.random() < 0.05 ? 'bad' : world.pick([1, 1, 2, 3, 5]);
+      const content = contentOf(upload, pieces, number);
+      const asked = {
+        ...upload,
+        ...(world.random() < 0.5 && { bytes: content.length + (world.random() < 0.05 ? 1 : 0) }),
+      };
+      const url = await this.#insist(async () => {
+        const granted = await grant(this.office(), asked);
+        // Nobody waits for the answer of a question that was asked twice, had it happened and moved on.
+        return granted.ok ? granted.value.url : undefined;
+      });
+      if (url === undefined) return;
+      const sent: Sent = { upload: asked, accepted: false };
+      this.sent.push(sent);
+      if (world.random() < 0.05) return;
+      await world.sleep(world.between(0, HOUR / 2));
+      const put = (bytes: Uint8Array) =>
+        this.#insist(() => call(world, steady(), rough, () => this.blobs.put(url, bytes)));
+      await put(content);
+      sent.accepted = true;
+      if (world.random() < 0.05) {
+        await world.sleep(world.between(0, HOUR));
+        await put(contentOf(upload, 2, number + 1_000));
+      }
+      if (world.random() < 0.15) {
+        await world.sleep(world.between(0, HOUR));
+        await cancel(this.office(), upload).catch(() => {});
+      }
+      if (world.random() < 0.15) {
+        await world.sleep(world.between(HOUR, 3 * HOUR));
+        await rerun(this.office(), upload).catch(() => {});
+      }
+    });
+  }
+
+  async #insist<T>(work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof Outage)) throw error;
+        await this.world.sleep(this.world.between(100, 10_000));
+      }
+    }
+  }
+}
+
+/** A file: a head if it is sealed, then what the agent double finds in it. */
+function contentOf(upload: NewUpload, pieces: number | 'bad', number: number): Uint8Array {
+  const sound = new TextEncoder().encode(JSON.stringify({ pieces, number }));
+  return upload.sealed ? Uint8Array.from([...admitHead(upload.tenant, upload.id, KEY.kid), ...sound]) : sound;
+}

@@ -1,0 +1,277 @@
+// Storage account and queues of a simulated run: what the real ones promise and no more. Every call may fail before or
+// after it has had its effect, or take long; messages and events may come late, twice, or not at all.
+import type { BlobFacts, Blobs, ContainerName } from '../../../functions/store/blobs.ts';
+import type { DeadJob, Jobs } from '../../../functions/store/jobs.ts';
+import type { Notice, Notices } from '../../../functions/store/notices.ts';
+import type { Change, Row, Rows, Value } from '../../../functions/store/rows.ts';
+import { limits } from '../../../shared/limits.ts';
+import type { World } from './world.ts';
+
+/** What a call throws that did not come back. */
+export class Outage extends Error {}
+
+/** A process that runs calls. It dies after so many of them, in the middle of one. */
+export interface Life {
+  calls: number;
+}
+
+export interface Rates {
+  readonly failed: number;
+  readonly persisted: number;
+  readonly slow: number;
+  readonly slowMs: number;
+}
+
+export const rough: Rates = { failed: 0.02, persisted: 0.02, slow: 0.02, slowMs: 120_000 };
+
+/** One call, with its fate. */
+export async function call<T>(world: World, life: Life, rates: Rates, effect: () => T): Promise<T> {
+  await world.turn();
+  life.calls -= 1;
+  const dies = life.calls === 0;
+  if (life.calls < 0 || (dies && world.random() < 0.5)) throw new Outage('died');
+  if (world.bad(rates.slow)) await world.sleep(world.between(0, rates.slowMs));
+  if (world.bad(rates.failed)) throw new Outage('failed');
+  const result = effect();
+  if (dies || world.bad(rates.persisted)) throw new Outage('failed, but had happened');
+  return result;
+}
+
+interface Stored {
+  value: string;
+  version: string;
+}
+
+type Watch = (partition: string, key: string, before: Value | undefined, after: Value | undefined) => void;
+
+export class TableModel {
+  readonly partitions = new Map<string, Map<string, Stored>>();
+  #version = 0;
+  readonly #watch: Watch;
+
+  constructor(watch: Watch) {
+    this.#watch = watch;
+  }
+
+  of(partition: string): Map<string, Stored> {
+    const found = this.partitions.get(partition) ?? new Map<string, Stored>();
+    this.partitions.set(partition, found);
+    return found;
+  }
+
+  commit(partition: string, changes: readonly Change[]): boolean {
+    const rows = this.of(partition);
+    if (changes.length > 100) throw new Error('a transaction takes 100 changes');
+    if (new Set(changes.map(({ key }) => key)).size < changes.length) throw new Error('a row twice in a transaction');
+    for (const change of changes) {
+      const there = rows.get(change.key);
+      if (change.type === 'insert' && there) return false;
+      if (change.type === 'remove' && !there) return false;
+      if (change.type === 'replace' && there?.version !== change.version) return false;
+    }
+    for (const change of changes) {
+      const before = rows.get(change.key);
+      if (change.type === 'remove') rows.delete(change.key);
+      else rows.set(change.key, { value: JSON.stringify(change.value), version: String(++this.#version) });
+      const after = rows.get(change.key);
+      this.#watch(partition, change.key, parse(before), parse(after));
+    }
+    return true;
+  }
+
+  scan(partition: string, from: string, to: string, limit: number): Row[] {
+    const keys = [...this.of(partition).keys()].filter((key) => key >= from && key < to).sort();
+    return keys.slice(0, limit).flatMap((key) => this.read(partition, key) ?? []);
+  }
+
+  read(partition: string, key: string): Row | undefined {
+    const row = this.of(partition).get(key);
+    return row && { key, value: JSON.parse(row.value) as Value, version: row.version };
+  }
+
+  open(world: World, life: Life, rates: Rates): Rows {
+    return {
+      ensure: async () => {},
+      read: (partition, key) => call(world, life, rates, () => this.read(partition, key)),
+      scan: (partition, from, to, limit) => call(world, life, rates, () => this.scan(partition, from, to, limit)),
+      commit: (partition, changes) => call(world, life, rates, () => this.commit(partition, changes)),
+    };
+  }
+}
+
+const parse = (row: Stored | undefined): Value | undefined => row && (JSON.parse(row.value) as Value);
+
+interface StoredBlob {
+  content: Uint8Array;
+  etag: string;
+  metadata: Readonly<Record<string, string>>;
+}
+
+export class BlobModel {
+  readonly blobs = new Map<string, StoredBlob>();
+  written = 0;
+  removed = 0;
+  #version = 0;
+  readonly #event: (container: ContainerName, name: string) => void;
+
+  constructor(event: (container: ContainerName, name: string) => void) {
+    this.#event = event;
+  }
+
+  /** With the rights of an address: what `create` finds there it leaves alone, and says so. */
+  put(address: string, content: Uint8Array, metadata: Record<string, string> = {}): 'written' | 'exists' {
+    const [, right, place = ''] = /^mem:(create|write):(.*)$/.exec(address) ?? [];
+    if (right === undefined) throw new Error('the address does not write');
+    const there = this.blobs.get(place);
+    if (right === 'create' && there) return 'exists';
+    this.removed += there?.content.length ?? 0;
+    this.written += content.length;
+    this.#version += 1;
+    this.blobs.set(place, { content, etag: `"${this.#version}"`, metadata });
+    const slash = place.indexOf('/');
+    this.#event(place.slice(0, slash) as ContainerName, place.slice(slash + 1));
+    return 'written';
+  }
+
+  get(address: string): StoredBlob | undefined {
+    const [, place] = /^mem:read:(.*)$/.exec(address) ?? [];
+    if (place === undefined) throw new Error('the address does not read');
+    return this.blobs.get(place);
+  }
+
+  open(world: World, life: Life, rates: Rates): Blobs {
+    const facts = (place: string, name: string): BlobFacts | undefined => {
+      const blob = this.blobs.get(place);
+      return blob && { name, bytes: blob.content.length, etag: blob.etag, metadata: blob.metadata };
+    };
+    return {
+      ensure: async () => {},
+      find: (container, name) => call(world, life, rates, () => facts(`${container}/${name}`, name)),
+      start: (container, { name, etag }, length) =>
+        call(world, life, rates, () => {
+          const blob = this.blobs.get(`${container}/${name}`);
+          return blob?.etag === etag ? blob.content.slice(0, length) : undefined;
+        }),
+      list: (container, prefix) =>
+        call(world, life, rates, () =>
+          [...this.blobs.keys()]
+            .filter((place) => place.startsWith(`${container}/${prefix}`))
+            .flatMap((place) => facts(place, place.slice(container.length + 1)) ?? []),
+        ),
+      remove: (container, name) =>
+        call(world, life, rates, () => {
+          const place = `${container}/${name}`;
+          this.removed += this.blobs.get(place)?.content.length ?? 0;
+          this.blobs.delete(place);
+        }),
+      address: async (container, name, right) => `mem:${right}:${container}/${name}`,
+    };
+  }
+}
+
+export interface Message {
+  readonly body: string;
+  visible: number;
+  receives: number;
+  receipt: number;
+}
+
+/** The queues of one zone. */
+export class QueueModel {
+  readonly messages: Message[] = [];
+  readonly dead: Message[] = [];
+  #receipts = 0;
+  readonly #idle: (() => void)[] = [];
+  readonly #world: World;
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  send(body: string): void {
+    // The service loses nothing; an emulator that is killed does.
+    if (this.#world.bad(0.01)) return;
+    const delay = this.#world.bad(0.1) ? this.#world.between(0, 60_000) : 0;
+    const message = { body, visible: this.#world.now + delay, receives: 0, receipt: 0 };
+    this.messages.push(message);
+    this.#wakeAt(message.visible);
+    // At least once: now and then it is there twice.
+    if (this.#world.bad(0.02)) this.messages.push({ ...message });
+  }
+
+  receive(): Message | undefined {
+    const { now } = this.#world;
+    for (const message of this.messages.filter(({ visible }) => visible <= now)) {
+      if (message.receives < limits.jobReceives.value) continue;
+      this.messages.splice(this.messages.indexOf(message), 1);
+      this.dead.push(message);
+    }
+    const visible = this.messages.filter((message) => message.visible <= now);
+    if (visible.length === 0) return undefined;
+    const message = this.#world.pick(visible);
+    message.receives += 1;
+    this.keep(message, limits.jobVisibilitySeconds.value * 1_000);
+    message.receipt = ++this.#receipts;
+    return { ...message };
+  }
+
+  keep(message: Message, ms: number): void {
+    message.visible = this.#world.now + ms;
+    this.#wakeAt(message.visible);
+  }
+
+  remove({ receipt }: Message): void {
+    const index = this.messages.findIndex((message) => message.receipt === receipt);
+    if (index >= 0) this.messages.splice(index, 1);
+  }
+
+  /** Nobody waits any more. */
+  stop(): void {
+    for (const wake of this.#idle.splice(0)) wake();
+  }
+
+  /** Until there may be a message. */
+  wait(): Promise<void> {
+    return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  #wakeAt(at: number): void {
+    this.#world.after(Math.max(0, at - this.#world.now), () => this.stop());
+  }
+}
+
+export function openQueues(world: World, life: Life, rates: Rates, queues: ReadonlyMap<string, QueueModel>): Jobs {
+  const of = (zone: string): QueueModel => queues.get(zone) as QueueModel;
+  return {
+    ensure: async () => {},
+    send: (jobs) =>
+      call(world, life, rates, () => {
+        // A batch may be taken in part.
+        const taken = jobs.filter(() => !world.bad(0.02));
+        for (const job of taken) of(job.zone).send(JSON.stringify(job));
+        return taken;
+      }),
+    depth: async () => ({ waiting: 0, taken: 0, dead: 0 }),
+    takeDead: (zone) =>
+      call(world, life, rates, () =>
+        of(zone).dead.map((message): DeadJob => ({ body: message.body, receipt: String(message.receipt) })),
+      ),
+    deleteDead: (zone, { receipt }) =>
+      call(world, life, rates, () => {
+        const { dead } = of(zone);
+        const index = dead.findIndex((message) => String(message.receipt) === receipt);
+        if (index >= 0) dead.splice(index, 1);
+      }),
+  };
+}
+
+export function openNoticeQueue(world: World, life: Life, rates: Rates, arrives: (notice: Notice) => void): Notices {
+  return {
+    ensure: async () => {},
+    send: (notice) =>
+      call(world, life, rates, () => {
+        const times = world.bad(0.02) ? 0 : world.bad(0.05) ? 2 : 1;
+        for (let time = 0; time < times; time += 1) world.after(world.between(0, 5_000), () => arrives(notice));
+      }),
+  };
+}

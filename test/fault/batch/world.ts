@@ -1,0 +1,89 @@
+// Time, chance and turns of a simulated run: one seed is one history, the same each time. Tasks give up their turn at
+// every call of a store, and chance says whose turn is next, so that everything happens in every order.
+
+/** mulberry32: small, and good enough to be surprising. */
+export function chance(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Turns after which a run counts as one that does not end. */
+const TURNS_MAX = 400_000;
+
+export class World {
+  /** Milliseconds since 1970. */
+  now = Date.UTC(2026, 0, 1);
+  /** Nothing fails any more: what is not right by itself from here on never gets right. */
+  calm = false;
+  readonly random: () => number;
+  readonly #ready: (() => void)[] = [];
+  readonly #later: { at: number; order: number; run: () => void }[] = [];
+  readonly bugs: unknown[] = [];
+  #order = 0;
+
+  constructor(seed: number) {
+    this.random = chance(seed);
+  }
+
+  /** Whether something of this probability happens; nothing bad does once it is calm. */
+  bad(probability: number): boolean {
+    return !this.calm && this.random() < probability;
+  }
+
+  between(from: number, to: number): number {
+    return Math.floor(from + this.random() * (to - from));
+  }
+
+  pick<T>(of: readonly T[]): T {
+    return of[Math.floor(this.random() * of.length)] as T;
+  }
+
+  turn(): Promise<void> {
+    return new Promise((resolve) => this.#ready.push(resolve));
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => this.after(ms, resolve));
+  }
+
+  after(ms: number, run: () => void): void {
+    this.#later.push({ at: this.now + ms, order: this.#order++, run });
+  }
+
+  /** A task of its own. What it throws and nobody caught is a bug. */
+  go(task: () => Promise<void>): void {
+    void this.turn()
+      .then(task)
+      .catch((error) => this.bugs.push(error));
+  }
+
+  /** Until nothing is left to happen. */
+  async run(): Promise<void> {
+    for (let turns = 0; turns < TURNS_MAX; turns += 1) {
+      if (this.bugs.length > 0) throw this.bugs[0];
+      const [ready] = this.#ready.splice(Math.floor(this.random() * this.#ready.length), 1);
+      if (ready) ready();
+      else if (!this.#next()) return;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    throw new Error('does not end');
+  }
+
+  #next(): boolean {
+    let first = 0;
+    for (const [index, one] of this.#later.entries()) {
+      const best = this.#later[first];
+      if (best && (one.at < best.at || (one.at === best.at && one.order < best.order))) first = index;
+    }
+    const [one] = this.#later.splice(first, 1);
+    if (!one) return false;
+    this.now = Math.max(this.now, one.at);
+    one.run();
+    return true;
+  }
+}

@@ -1,0 +1,124 @@
+// Streams at their bounds: silence, too much at once, too early, too many, and clients that are just gone.
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Running, run } from '../../stack/running.ts';
+import { finish, type Heard, listen } from './listener.ts';
+import { expectNoContent, kill, noStreams, whole } from './place.ts';
+import { join, silence, speech, story } from './sound.ts';
+
+/** Parts are killed, and come back; the next test waits until they have. */
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let running: Running;
+beforeAll(async () => {
+  running = await run();
+});
+afterAll(() => running?.end());
+
+const clip = speech('balance.wav');
+const durationOf = (heard: readonly Heard[]) => heard.find(({ type }) => type === 'Metadata')?.duration;
+
+describe('60 s of silence change no time and lose no word (speech.md §3-7, §3-22, §3-32)', () => {
+  const LONG = 60;
+  const SHORT = 2;
+  const half = 2 * Math.floor(clip.bytes.length / 4);
+  interface Case {
+    readonly made: (pause: Uint8Array) => Uint8Array;
+    /** Where the pause begins, seconds. */
+    readonly at: number;
+  }
+  const cases: Readonly<Record<string, Case>> = {
+    'before the first word': { made: (pause) => join(pause, clip.bytes, silence(1)), at: 0 },
+    'in the middle of an utterance': {
+      made: (pause) => join(clip.bytes.subarray(0, half), pause, clip.bytes.subarray(half)),
+      at: half / 32_000,
+    },
+    'between two utterances': { made: (pause) => join(clip.bytes, pause, clip.bytes), at: clip.seconds },
+    'before the end': { made: (pause) => join(clip.bytes, pause), at: clip.seconds },
+  };
+
+  it.each(Object.entries(cases))('%s', async (name, { made, at }) => {
+    const hear = async (seconds: number) => {
+      const listener = await listen(running);
+      const sound = made(silence(seconds));
+      listener.send(sound);
+      const told = await finish(listener);
+      expect(durationOf(listener.heard)).toBeCloseTo(sound.length / 32_000, 2);
+      return told;
+    };
+    const [near, far] = [await hear(SHORT), await hear(LONG)];
+    expect(near.length).toBeGreaterThan(0);
+    if (name === 'between two utterances') expect(near.map(([text]) => text)).toEqual([clip.text, clip.text]);
+    // What is said behind the pause comes so much later.
+    const shift = (seconds: number) => expect.closeTo(seconds > at + 1 ? seconds + LONG - SHORT : seconds, 2);
+    const moved = near.map(([text, start, end, words]) => [
+      text,
+      shift(start),
+      shift(end),
+      words.map(([word, from, to]) => [word, shift(from), shift(to)]),
+    ]);
+    expect(far).toEqual(moved);
+  });
+});
+
+describe('sound that comes before any pool can hear it', () => {
+  it('is kept until one can (speech.md §3-17)', async () => {
+    const { stack } = running;
+    await Promise.all(stack.pools.map(({ name }) => kill(stack, `agent-${name}`)));
+    const listener = await listen(running);
+    listener.send(story.bytes);
+    const lines = await finish(listener);
+    expect(lines.map(([text]) => text)).toEqual(story.texts);
+    await whole(stack);
+  });
+});
+
+describe('more sound than may wait', () => {
+  it('is told with its amount, and times go on behind it (speech.md §3-18, §3-25)', async () => {
+    const { stack } = running;
+    const listener = await listen(running);
+    listener.say('KeepAlive');
+    const signal = (name: NodeJS.Signals) => stack.pools.forEach((pool) => void stack.kill(`agent-${pool.name}`, name));
+    signal('SIGSTOP');
+    const flood = join(clip.bytes, silence(180));
+    listener.send(flood);
+    const told = await listener.until(({ type }) => type === 'AuricleOverflow');
+    signal('SIGCONT');
+    expect(told.bytes).toBeGreaterThan(0);
+    // Its answer comes when everything that was taken is heard: then there is room again.
+    listener.say('Finalize');
+    await listener.until(({ from_finalize: finalized }) => finalized === true);
+    listener.send(clip.bytes);
+    const lines = await finish(listener);
+    expect(lines.map(([text]) => text)).toEqual([clip.text, clip.text]);
+    const lost = listener.heard.filter(({ type }) => type === 'AuricleOverflow');
+    const gap = listener.heard.filter(({ type }) => type === 'AuricleGap');
+    const sum = (of: readonly Heard[]) => of.reduce((total, { duration = 0 }) => total + duration, 0);
+    expect(sum(gap)).toBeCloseTo(sum(lost), 2);
+    expect(lost.reduce((total, { bytes = 0 }) => total + bytes, 0) / 32_000).toBeCloseTo(sum(lost), 2);
+    expect(durationOf(listener.heard)).toBeCloseTo((flood.length + clip.bytes.length) / 32_000, 2);
+    expect(lines[1]?.[1]).toBeGreaterThanOrEqual(clip.seconds + 180);
+    await whole(stack);
+  });
+});
+
+describe('a hundred clients at once', () => {
+  it('are all served (speech.md §3-26)', async () => {
+    const token = await running.mint({ allowance: { requestsAtOnce: 128, requestsPerMinute: 1_000 } });
+    const sound = silence(0.5);
+    const one = async () => {
+      const listener = await listen(running, { token });
+      listener.send(sound);
+      await finish(listener);
+      return durationOf(listener.heard);
+    };
+    const durations = await Promise.all(Array.from({ length: 100 }, one));
+    expect(new Set(durations)).toEqual(new Set([0.5]));
+  });
+});
+
+describe('what the parts wrote meanwhile', () => {
+  it('has none of the words that were spoken, and no token', async () => {
+    await noStreams(running.stack);
+    expectNoContent(running, [clip.text, ...story.texts]);
+  });
+});

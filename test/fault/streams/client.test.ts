@@ -1,0 +1,209 @@
+// Clients that lose their connection. Ours keeps what the edge has not settled and loses nothing; official ones have
+// nothing to send again, so what was not heard is told with its length.
+import { randomUUID } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Running, run } from '../../stack/running.ts';
+import { finish, type Line, type Listener, listen, saysAfter } from './listener.ts';
+import { expectNoContent, kill, patience, poolOfStream, whole } from './place.ts';
+import { part, story } from './sound.ts';
+import { type Speaker, speak } from './speaker.ts';
+
+/** Parts are killed, and come back; the next test waits until they have. */
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+/** In the middle of the second sentence. */
+const MIDDLE = story.second + 1.5;
+
+let running: Running;
+let lines: Line[];
+let segments: Awaited<ReturnType<Speaker['finish']>>;
+
+beforeAll(async () => {
+  running = await run();
+  const [listener, speaker] = [await listen(running), speak(running)];
+  listener.send(story.bytes);
+  await speaker.send(story.bytes);
+  [lines, segments] = [await finish(listener), await speaker.finish()];
+});
+afterAll(() => running?.end());
+
+it('undisturbed, both dialects tell the same', () => {
+  expect(segments.map(({ text, start, end }) => [text, start, end])).toEqual(
+    lines.map(([text, start, end]) => [text, start, end]),
+  );
+  expect(segments.map(({ text }) => text)).toEqual(story.texts);
+});
+
+/** While the engine of the pool that has the stream stands still, nothing can be finished. */
+async function atStandstill<T>(work: () => Promise<T>): Promise<T> {
+  const engine = `engine-${await poolOfStream(running.stack)}`;
+  running.stack.kill(engine, 'SIGSTOP');
+  try {
+    return await work();
+  } finally {
+    running.stack.kill(engine, 'SIGCONT');
+  }
+}
+
+const faults: Readonly<Record<string, (speaker: Speaker) => Promise<void>>> = {
+  'connection cut': async (speaker) => speaker.cut(),
+  'Worker killed': () => kill(running.stack, 'edge'),
+};
+
+describe.each(Object.entries(faults))('edge/client loses nothing: %s', (_, happen) => {
+  const back = (speaker: Speaker) => expect.poll(speaker.connections, patience).toBeGreaterThan(1);
+
+  it('before the first audio', async () => {
+    const speaker = speak(running);
+    await speaker.until(({ type }) => type === 'ready');
+    await happen(speaker);
+    await speaker.send(story.bytes);
+    await back(speaker);
+    expect(await speaker.finish()).toEqual(segments);
+    await whole(running.stack);
+  });
+
+  it('in the middle of an utterance', async () => {
+    const speaker = speak(running);
+    await speaker.send(part(0, MIDDLE));
+    await speaker.until((event) => event.type === 'interim' && event.index === 1);
+    await happen(speaker);
+    await speaker.send(part(MIDDLE));
+    await back(speaker);
+    expect(await speaker.finish()).toEqual(segments);
+    await whole(running.stack);
+  });
+
+  it('while it is finished', async () => {
+    const speaker = speak(running);
+    await speaker.send(part(0, MIDDLE));
+    await speaker.until((event) => event.type === 'interim' && event.index === 1);
+    const finished = await atStandstill(async () => {
+      await speaker.send(part(MIDDLE));
+      const end = speaker.finish();
+      await happen(speaker);
+      await back(speaker);
+      return { end };
+    });
+    expect(await finished.end).toEqual(segments);
+    await whole(running.stack);
+  });
+});
+
+describe('a Worker that is killed under an official client', () => {
+  it('breaks its connection in a way that it comes back from, and serves it anew', async () => {
+    const session = randomUUID();
+    const before = await listen(running, { session });
+    before.send(part(0, MIDDLE));
+    await before.until(saysAfter(story.second));
+    await kill(running.stack, 'edge');
+    // Official clients come back after every code but 1000.
+    expect((await before.closed).code).not.toBe(1000);
+    await whole(running.stack);
+    const after = await listen(running, { session });
+    after.send(story.bytes);
+    expect(await finish(after)).toEqual(lines);
+  });
+});
+
+describe('a pool that dies under edge/client', () => {
+  it('is told as moved, and every segment is what it would have been', async () => {
+    const speaker = speak(running);
+    await speaker.send(part(0, MIDDLE));
+    await speaker.until((event) => event.type === 'interim' && event.index === 1);
+    await kill(running.stack, `agent-${await poolOfStream(running.stack)}`);
+    await speaker.send(part(MIDDLE));
+    expect(await speaker.finish()).toEqual(segments);
+    expect(speaker.heard.map(({ type }) => type)).toContain('moved');
+    expect(speaker.connections()).toBe(1);
+    await whole(running.stack);
+  });
+});
+
+describe('an official client drops and comes back from another address with its session id', () => {
+  /** What is missing is measured by the clock, and the quickest official client comes back after a second. */
+  const AWAY_MS = 1_000;
+  const comeBack = async (session: string, listener: Listener) => {
+    listener.drop();
+    await wait(AWAY_MS);
+    return listen(running, { session, from: '127.0.0.2' });
+  };
+  const gapOf = (listener: Listener) => {
+    const gaps = listener.heard.filter(({ type }) => type === 'AuricleGap');
+    expect(gaps).toHaveLength(1);
+    const { start = Number.NaN, duration = Number.NaN } = gaps[0] ?? {};
+    expect(duration).toBeGreaterThanOrEqual(AWAY_MS / 1_000 - 0.1);
+    return { start, duration, end: start + duration };
+  };
+  const durationOf = ({ heard }: Listener) => heard.find(({ type }) => type === 'Metadata')?.duration;
+  const seconds = story.bytes.length / 32_000;
+  const moved = (of: Line[], by: number) =>
+    of.map(([text, start, end, words]) => [
+      text,
+      start + by,
+      end + by,
+      words.map(([word, from, to]) => [word, from + by, to + by]),
+    ]);
+  const near = (value: unknown): unknown => {
+    if (typeof value === 'number') return expect.closeTo(value, 2);
+    return Array.isArray(value) ? value.map(near) : value;
+  };
+
+  it('before the first audio: everything comes later by what is told', async () => {
+    const session = randomUUID();
+    const before = await listen(running, { session });
+    before.say('KeepAlive');
+    await poolOfStream(running.stack);
+    const after = await comeBack(session, before);
+    after.send(story.bytes);
+    const told = await finish(after);
+    const gap = gapOf(after);
+    expect(gap.start).toBe(0);
+    expect(told).toEqual(near(moved(lines, gap.duration)));
+    expect(durationOf(after)).toBeCloseTo(seconds + gap.duration, 2);
+  });
+
+  it('in the middle of an utterance: an utterance ends there, and times go on behind the gap', async () => {
+    const session = randomUUID();
+    const before = await listen(running, { session });
+    before.send(part(0, MIDDLE));
+    await before.until(saysAfter(story.second));
+    const after = await comeBack(session, before);
+    after.send(part(MIDDLE));
+    const told = await finish(after);
+    const gap = gapOf(after);
+    expect(gap.start).toBeCloseTo(MIDDLE, 2);
+    // The first sentence was told before the drop, the second in two parts behind it.
+    expect(before.lines()).toEqual(lines.slice(0, 1));
+    const words = told.flatMap(([, , , own]) => own);
+    const [early, late] = [
+      words.filter(([, , end]) => end <= gap.start + 0.1),
+      words.filter(([, start]) => start >= gap.end - 0.1),
+    ];
+    expect(early.length).toBeGreaterThan(0);
+    expect(late.length).toBeGreaterThan(0);
+    expect(early.length + late.length).toBe(words.length);
+    expect(durationOf(after)).toBeCloseTo(seconds + gap.duration, 2);
+  });
+
+  it('while it is finished: what was said meanwhile was kept for it', async () => {
+    const session = randomUUID();
+    const before = await listen(running, { session });
+    before.send(part(0, MIDDLE));
+    await before.until(saysAfter(story.second));
+    const after = await atStandstill(async () => {
+      before.send(part(MIDDLE));
+      before.say('Finalize');
+      return comeBack(session, before);
+    });
+    await after.until(({ from_finalize: finalized }) => finalized === true);
+    await finish(after);
+    const gap = gapOf(after);
+    expect(gap.start).toBeCloseTo(seconds, 2);
+    expect([...before.lines(), ...after.lines()]).toEqual(lines);
+  });
+});
+
+describe('what the parts wrote meanwhile', () => {
+  it('has none of the words that were spoken, and no token', () => expectNoContent(running, story.texts));
+});

@@ -1,0 +1,143 @@
+// Tokens that expire under a stream, and clients that are just gone.
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { WebSocket } from 'ws';
+import { limits } from '../../../shared/limits.ts';
+import { type Running, run } from '../../stack/running.ts';
+import { finish, type Line, listen, saysAfter } from './listener.ts';
+import { noStreams, patience, poolOfStream } from './place.ts';
+import { part, story } from './sound.ts';
+
+/** Parts are killed, and come back; the next test waits until they have. */
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+const MIDDLE = story.second + 1.5;
+
+let running: Running;
+let undisturbed: Line[];
+beforeAll(async () => {
+  running = await run();
+  const listener = await listen(running);
+  listener.send(story.bytes);
+  undisturbed = await finish(listener);
+});
+afterAll(() => running?.end());
+
+/** Why a stream of this token is not served; `undefined` when it is. */
+async function refusalOf(token: string, session?: string): Promise<string | undefined> {
+  try {
+    const listener = await listen(running, { token, ...(session !== undefined && { session }) });
+    await finish(listener);
+    return undefined;
+  } catch (error) {
+    return String(error);
+  }
+}
+
+describe('a token that expires under a stream (speech.md §3-23)', () => {
+  /** It has expired, but for the difference that clocks may have: of that two seconds are left. */
+  const shortLived = () => running.mint({}, 2 - limits.clockSkewSeconds.value);
+  const expired = (token: string) => expect.poll(() => refusalOf(token), patience).toContain('401');
+
+  it('before the first audio: it is heard to its end', async () => {
+    const token = await shortLived();
+    const listener = await listen(running, { token });
+    listener.say('KeepAlive');
+    await expired(token);
+    listener.send(story.bytes);
+    expect(await finish(listener)).toEqual(undisturbed);
+  });
+
+  it('in the middle of an utterance: it is heard to its end', async () => {
+    const token = await shortLived();
+    const listener = await listen(running, { token });
+    listener.send(part(0, MIDDLE));
+    await listener.until(saysAfter(story.second));
+    await expired(token);
+    listener.send(part(MIDDLE));
+    expect(await finish(listener)).toEqual(undisturbed);
+  });
+
+  it('while it is finished: everything is said', async () => {
+    const token = await shortLived();
+    const listener = await listen(running, { token });
+    listener.send(part(0, MIDDLE));
+    await listener.until(saysAfter(story.second));
+    const engine = `engine-${await poolOfStream(running.stack)}`;
+    running.stack.kill(engine, 'SIGSTOP');
+    listener.send(part(MIDDLE));
+    const lines = finish(listener);
+    await expired(token);
+    running.stack.kill(engine, 'SIGCONT');
+    expect(await lines).toEqual(undisturbed);
+  });
+
+  it('who comes back needs one that is valid, and has the session with it', async () => {
+    const [token, session] = [await shortLived(), randomUUID()];
+    const before = await listen(running, { token, session });
+    before.send(part(0, MIDDLE));
+    await before.until(saysAfter(story.second));
+    await expired(token);
+    before.drop();
+    expect(await refusalOf(token, session)).toContain('401');
+    const after = await listen(running, { token: await running.mint(), session });
+    after.send(part(MIDDLE));
+    await finish(after);
+    expect(after.heard[0]).toMatchObject({ type: 'AuricleResumed' });
+    expect(before.lines()).toEqual(undisturbed.slice(0, 1));
+  });
+});
+
+describe('clients that are gone give their place back (speech.md §3-19)', () => {
+  const single = (subject: string) => running.mint({ tenant: subject, allowance: { requestsAtOnce: 1 } });
+  const served = async (token: string) => {
+    const listener = await listen(running, { token });
+    listener.send(new Uint8Array(3_200));
+    return listener;
+  };
+  const isFull = async (token: string) => {
+    const refusal = await refusalOf(token);
+    expect(refusal).toContain('allowance_concurrent');
+  };
+
+  it('one that hangs up without the end of its stream', async () => {
+    const token = await single('hangs-up');
+    const first = await served(token);
+    await poolOfStream(running.stack);
+    await isFull(token);
+    first.hangUp();
+    await expect.poll(() => refusalOf(token), patience).toBeUndefined();
+    await noStreams(running.stack);
+  });
+
+  it('one whose connection breaks, in a dialect without a way back', async () => {
+    const token = await single('breaks');
+    const socket = await realtime(token);
+    await poolOfStream(running.stack);
+    await isFull(token);
+    socket.terminate();
+    await expect.poll(() => refusalOf(token), patience).toBeUndefined();
+    await noStreams(running.stack);
+  });
+});
+
+/** A session of OpenAI's realtime transcription that was told to start. */
+async function realtime(token: string): Promise<WebSocket> {
+  const url = `${running.stack.url.replace('http', 'ws')}/v1/realtime?intent=transcription`;
+  const socket = new WebSocket(url, { headers: { authorization: `Bearer ${token}` }, perMessageDeflate: false });
+  const transcription = { model: 'reference-en' };
+  const session = {
+    type: 'transcription',
+    audio: { input: { format: { type: 'audio/pcm', rate: 24_000 }, transcription } },
+  };
+  await new Promise<void>((resolve, reject) => {
+    socket.on('message', (data) => {
+      const { type, error } = JSON.parse(String(data));
+      if (type === 'session.created') socket.send(JSON.stringify({ type: 'session.update', session }));
+      if (type === 'session.updated') resolve();
+      if (type === 'error') reject(new Error(error.code));
+    });
+    socket.on('error', reject);
+  });
+  socket.send(JSON.stringify({ type: 'input_audio_buffer.append', audio: Buffer.alloc(4_800).toString('base64') }));
+  return socket;
+}

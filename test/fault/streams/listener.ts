@@ -1,0 +1,153 @@
+// A client of `/v1/listen`, as unmodified ones behave: it sends, it hears, and what it has sent it does not have any more.
+import { WebSocket } from 'ws';
+import type { Running } from '../../stack/running.ts';
+
+export interface Word {
+  readonly word: string;
+  readonly start: number;
+  readonly end: number;
+  readonly confidence: number;
+}
+
+/** A message of the edge; members that only some have are optional. */
+export interface Heard {
+  readonly type: string;
+  readonly is_final?: boolean;
+  readonly from_finalize?: boolean;
+  readonly start?: number;
+  readonly duration?: number;
+  readonly bytes?: number;
+  readonly code?: string;
+  readonly channel?: {
+    readonly alternatives: readonly [{ readonly transcript: string; readonly words: readonly Word[] }];
+  };
+}
+
+/** What a client is left with, to be compared: text and times. */
+export type Line = readonly [
+  text: string,
+  start: number,
+  end: number,
+  words: readonly (readonly [string, number, number])[],
+];
+
+export interface Listener {
+  /** All messages so far, in order. */
+  readonly heard: readonly Heard[];
+  /** As frames of a tenth of a second, without waiting. */
+  send(audio: Uint8Array): void;
+  say(type: 'KeepAlive' | 'Finalize' | 'CloseStream'): void;
+  /** It said that nothing follows. */
+  ending(): boolean;
+  /** The first message like that, whether it came already or not. Rejects when the socket closes before. */
+  until(found: (message: Heard) => boolean): Promise<Heard>;
+  /** As when a phone loses its network: nothing is said. */
+  drop(): void;
+  /** As a program does that ends in order, but not its stream. */
+  hangUp(): void;
+  readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
+  /** Final results with words, in order. */
+  lines(): Line[];
+}
+
+export interface Wish {
+  readonly session?: string;
+  readonly token?: string;
+  /** Added to, or put in the place of, the usual parameters. */
+  readonly params?: Readonly<Record<string, string>>;
+  /** Address of this machine that it connects from. */
+  readonly from?: string;
+  /** The sound says itself how it is written. */
+  readonly container?: true;
+  /** Bytes of a message. */
+  readonly frameBytes?: number;
+}
+
+const USUAL = { model: 'reference-en', interim_results: 'true' };
+const FORMAT = { encoding: 'linear16', sample_rate: '16000' };
+
+export function listen({ stack }: Pick<Running, 'stack'>, wish: Wish = {}): Promise<Listener> {
+  const url = new URL('/v1/listen', stack.url.replace('http', 'ws'));
+  url.search = String(new URLSearchParams({ ...USUAL, ...(!wish.container && FORMAT), ...wish.params }));
+  const socket = new WebSocket(url, {
+    headers: {
+      authorization: `Token ${wish.token ?? stack.token}`,
+      ...(wish.session !== undefined && { 'x-deepgram-session-id': wish.session }),
+    },
+    perMessageDeflate: false,
+    ...(wish.from !== undefined && { localAddress: wish.from }),
+  });
+  const heard: Heard[] = [];
+  const waiting = new Set<{
+    found: (message: Heard) => boolean;
+    resolve: (message: Heard) => void;
+    reject: (why: Error) => void;
+  }>();
+  const closed = Promise.withResolvers<{ code: number; reason: string }>();
+  socket.on('message', (data) => {
+    const message = JSON.parse(String(data)) as Heard;
+    heard.push(message);
+    for (const one of waiting) {
+      if (!one.found(message)) continue;
+      waiting.delete(one);
+      one.resolve(message);
+    }
+  });
+  socket.on('close', (code, reason) => {
+    for (const { reject } of waiting) reject(new Error(`closed with ${code} ${reason} before it was heard`));
+    closed.resolve({ code, reason: String(reason) });
+  });
+  let ending = false;
+  const listener: Listener = {
+    heard,
+    send(audio) {
+      const length = wish.frameBytes ?? 3_200;
+      for (let at = 0; at < audio.length; at += length) socket.send(audio.subarray(at, at + length));
+    },
+    say(type) {
+      ending ||= type === 'CloseStream';
+      socket.send(JSON.stringify({ type }));
+    },
+    ending: () => ending,
+    until(found) {
+      const known = heard.find(found);
+      if (known) return Promise.resolve(known);
+      return new Promise((resolve, reject) => {
+        if (socket.readyState === socket.CLOSED) reject(new Error('closed already'));
+        waiting.add({ found, resolve, reject });
+      });
+    },
+    drop: () => socket.terminate(),
+    hangUp: () => socket.close(1000),
+    closed: closed.promise,
+    lines: () => heard.flatMap(toLine),
+  };
+  return new Promise((resolve, reject) => {
+    socket.on('open', () => resolve(listener));
+    socket.on('unexpected-response', (_, response) => reject(new Error(`refused: ${response.statusCode}`)));
+    socket.on('error', reject);
+  });
+}
+
+function toLine({ type, is_final: final, start = 0, duration = 0, channel }: Heard): Line[] {
+  const [best] = channel?.alternatives ?? [];
+  if (type !== 'Results' || !final || !best || best.transcript === '') return [];
+  const words = best.words.map(({ word, start, end }) => [word, start, end] as const);
+  return [[best.transcript, start, Math.round((start + duration) * 1_000) / 1_000, words]];
+}
+
+/** An interim result that shows a word which was spoken after `seconds`. */
+export const saysAfter =
+  (seconds: number) =>
+  ({ channel }: Heard): boolean =>
+    channel?.alternatives[0].words.some(({ start }) => start >= seconds) ?? false;
+
+/** Everything up to the last message, after the client said that nothing follows. */
+export async function finish(listener: Listener): Promise<Line[]> {
+  if (!listener.ending()) listener.say('CloseStream');
+  const { code } = await listener.closed;
+  // Clients of Deepgram come back after any other code, so a refusal closes with 1000 as well.
+  if (code !== 1000 || listener.heard.at(-1)?.type !== 'Metadata')
+    throw new Error(`closed with ${code}: ${JSON.stringify(listener.heard.at(-1))}`);
+  return listener.lines();
+}

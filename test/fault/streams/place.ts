@@ -1,0 +1,76 @@
+// Where a stream is, and what becomes of the parts that are broken under it.
+import { readFileSync } from 'node:fs';
+import { expect } from 'vitest';
+import type { PartName } from '../../../infra/local/part.ts';
+import type { Stack } from '../../../infra/local/stack.ts';
+import type { Running } from '../../stack/running.ts';
+
+/** For what happens in other processes: it ends as soon as it is true; this is only when to give up. */
+export const patience = { timeout: 20_000, interval: 20 };
+
+const metric = (page: string, name: string): number =>
+  [...page.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? ([\\d.e+]+)$`, 'gm'))].reduce(
+    (sum, match) => sum + Number(match[1]),
+    0,
+  );
+
+/** Sum over its labels of a metric of a pool's agent; 0 while the agent cannot be asked. */
+export async function read({ ports }: Stack, pool: string, name: string): Promise<number> {
+  try {
+    const answer = await fetch(`http://127.0.0.1:${ports[`agent-${pool}`]}/metrics`);
+    return metric(await answer.text(), name);
+  } catch {
+    return 0;
+  }
+}
+
+const STREAMS = 'auricle_agent_streams_open';
+
+/** The pool that has the one stream there is, as soon as one has. */
+export async function poolOfStream(stack: Stack): Promise<string> {
+  let found: string | undefined;
+  await expect
+    .poll(async () => {
+      for (const { name } of stack.pools) if ((await read(stack, name, STREAMS)) > 0) found = name;
+      return found;
+    }, patience)
+    .toBeDefined();
+  return found as string;
+}
+
+/** No agent has a stream any more. */
+export async function noStreams(stack: Stack): Promise<void> {
+  const open = async () => {
+    const counts = await Promise.all(stack.pools.map(({ name }) => read(stack, name, STREAMS)));
+    return counts.reduce((sum, count) => sum + count, 0);
+  };
+  await expect.poll(open, patience).toBe(0);
+}
+
+/** Kills a part and waits until that process is gone. */
+export async function kill(stack: Stack, part: PartName, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+  const before = stack.pid(part);
+  stack.kill(part, signal);
+  await expect.poll(() => stack.pid(part), patience).not.toBe(before);
+}
+
+/** Every part runs, and the edge hears from all agents. */
+export async function whole(stack: Stack): Promise<void> {
+  await expect.poll(() => stack.parts.filter((part) => !stack.isReady(part)), patience).toEqual([]);
+  const ready = async () => {
+    const answer = await fetch(`${stack.url}/v1/pools`, { headers: { authorization: `Bearer ${stack.token}` } });
+    const { data } = (await answer.json()) as { data: { health: string }[] };
+    return data.filter(({ health }) => health === 'ready').length;
+  };
+  await expect.poll(() => ready().catch(() => 0), patience).toBe(stack.pools.length);
+}
+
+/** Nothing that the parts logged is what was said, or a token. Short words may stand in any line. */
+export function expectNoContent(running: Running, texts: readonly string[]): void {
+  const logs = running.logs();
+  expect(logs.length).toBeGreaterThan(0);
+  const said = texts.flatMap((text) => text.split(' ')).filter((word) => word.length > 6);
+  expect(said.length).toBeGreaterThan(0);
+  for (const word of said) expect(logs).not.toMatch(new RegExp(`\\b${word}\\b`, 'i'));
+  expect(logs).not.toContain(readFileSync(running.stack.tokenFile, 'utf8').trim());
+}

@@ -1,0 +1,120 @@
+// Faults behind the edge: the client does nothing about them, and what it is told is what it would have been told anyway.
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Running, run } from '../../stack/running.ts';
+import { finish, type Line, type Listener, listen, saysAfter } from './listener.ts';
+import { expectNoContent, kill, noStreams, patience, poolOfStream, read, whole } from './place.ts';
+import { part, story } from './sound.ts';
+
+/** Parts are killed, and come back; the next test waits until they have. */
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let running: Running;
+let undisturbed: Line[];
+
+beforeAll(async () => {
+  running = await run();
+  const listener = await listen(running);
+  listener.send(story.bytes);
+  undisturbed = await finish(listener);
+});
+afterAll(() => running?.end());
+afterEach(async () => {
+  await noStreams(running.stack);
+  await whole(running.stack);
+});
+
+it('undisturbed, both sentences are understood, in two segments', () => {
+  expect(undisturbed.map(([text]) => text)).toEqual(story.texts);
+  expect(undisturbed[1]?.[1]).toBeGreaterThan(story.second - 0.5);
+});
+
+/** What is broken, of the pool that has the stream. Resolves when it is broken. */
+const faults: Readonly<Record<string, (pool: string) => Promise<void>>> = {
+  'agent killed': (pool) => kill(running.stack, `agent-${pool}`),
+  'engine killed': (pool) => kill(running.stack, `engine-${pool}`),
+  'pool drained': (pool) => kill(running.stack, `agent-${pool}`, 'SIGTERM'),
+};
+
+/** In the middle of the second sentence, of which something was heard. */
+async function speakIntoSecond(listener: Listener): Promise<number> {
+  const until = story.second + 1.5;
+  listener.send(part(0, until));
+  await listener.until(saysAfter(story.second));
+  return until;
+}
+
+describe.each(Object.entries(faults))('nothing is lost: %s', (_, happen) => {
+  it('before the first audio', async () => {
+    const listener = await listen(running);
+    listener.say('KeepAlive');
+    await happen(await poolOfStream(running.stack));
+    listener.send(story.bytes);
+    expect(await finish(listener)).toEqual(undisturbed);
+  });
+
+  it('in the middle of an utterance', async () => {
+    const listener = await listen(running);
+    const from = await speakIntoSecond(listener);
+    await happen(await poolOfStream(running.stack));
+    listener.send(part(from));
+    expect(await finish(listener)).toEqual(undisturbed);
+  });
+
+  it('while it is finished', async () => {
+    const listener = await listen(running);
+    const from = await speakIntoSecond(listener);
+    const pool = await poolOfStream(running.stack);
+    // The engine stands still, so that nothing can be finished before the fault.
+    running.stack.kill(`engine-${pool}`, 'SIGSTOP');
+    listener.send(part(from));
+    const lines = finish(listener);
+    await happen(pool);
+    running.stack.kill(`engine-${pool}`, 'SIGCONT');
+    expect(await lines).toEqual(undisturbed);
+  });
+});
+
+describe('A8: an engine that stands still', () => {
+  const stalls = async () => {
+    const counts = await Promise.all(running.stack.pools.map(({ name }) => read(running.stack, name, STALLS)));
+    return counts.reduce((sum, count) => sum + count, 0);
+  };
+  const STALLS = 'auricle_agent_stream_stalls_total';
+
+  /** Stops the engine, lets the client go on, and starts it again when the agent has noticed. */
+  async function stall(listener: Listener, goOn: () => void) {
+    const before = await stalls();
+    const pool = await poolOfStream(running.stack);
+    running.stack.kill(`engine-${pool}`, 'SIGSTOP');
+    goOn();
+    await expect.poll(stalls, patience).toBeGreaterThan(before);
+    running.stack.kill(`engine-${pool}`, 'SIGCONT');
+    return finish(listener);
+  }
+
+  it('before the first audio: the sequence is begun again from the samples, and nobody notices', async () => {
+    const listener = await listen(running);
+    listener.say('KeepAlive');
+    expect(await stall(listener, () => listener.send(story.bytes))).toEqual(undisturbed);
+  });
+
+  it('in the middle of an utterance', async () => {
+    const listener = await listen(running);
+    const from = await speakIntoSecond(listener);
+    expect(await stall(listener, () => listener.send(part(from)))).toEqual(undisturbed);
+  });
+
+  it('while it is finished', async () => {
+    const listener = await listen(running);
+    const from = await speakIntoSecond(listener);
+    const end = () => {
+      listener.send(part(from));
+      listener.say('CloseStream');
+    };
+    expect(await stall(listener, end)).toEqual(undisturbed);
+  });
+});
+
+describe('what the parts wrote meanwhile', () => {
+  it('has none of the words that were spoken, and no token', () => expectNoContent(running, story.texts));
+});

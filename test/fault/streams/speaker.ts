@@ -1,0 +1,82 @@
+// A client of `/v1/stream`: the one for apps, on sockets that can be cut.
+import { WebSocket } from 'ws';
+import type { StreamEvent } from '../../../edge/client/events.ts';
+import { type LiveStream, openStream } from '../../../edge/client/stream.ts';
+import type { StreamFormat } from '../../../shared/stream/format.ts';
+import type { Running } from '../../stack/running.ts';
+
+type Segment = Extract<StreamEvent, { type: 'segment' }>;
+
+export interface Speaker {
+  readonly stream: LiveStream;
+  readonly heard: readonly StreamEvent[];
+  /** Hands everything over, in tenths of a second, and waits for room where there is none. */
+  send(audio: Uint8Array): Promise<void>;
+  /** The first event like that, whether it came already or not. Rejects when the stream ends before. */
+  until(found: (event: StreamEvent) => boolean): Promise<StreamEvent>;
+  /** As when a phone loses its network. */
+  cut(): void;
+  /** Connections so far. */
+  connections(): number;
+  /** Ends the stream and gives its segments. */
+  finish(): Promise<Segment[]>;
+}
+
+const FORMAT: StreamFormat = { encoding: 'linear16', rate: 16_000, channels: 1 };
+const FRAME_BYTES = 3_200;
+
+export function speak({ stack }: Pick<Running, 'stack'>, format: StreamFormat = FORMAT, token = stack.token): Speaker {
+  const sockets: WebSocket[] = [];
+  class Cuttable extends WebSocket {
+    constructor(url: string, protocols: string[]) {
+      super(url, protocols, { perMessageDeflate: false });
+      sockets.push(this);
+    }
+  }
+  const stream = openStream({
+    url: `${stack.url}/v1/stream`,
+    token,
+    model: 'reference-en',
+    format,
+    WebSocket: Cuttable as never,
+  });
+  const heard: StreamEvent[] = [];
+  const waiting = new Set<{
+    found: (event: StreamEvent) => boolean;
+    resolve: (event: StreamEvent) => void;
+    reject: (why: unknown) => void;
+  }>();
+  const reading = (async () => {
+    for await (const event of stream.events) {
+      heard.push(event);
+      for (const one of waiting) {
+        if (!one.found(event)) continue;
+        waiting.delete(one);
+        one.resolve(event);
+      }
+    }
+    for (const { reject } of waiting) reject(new Error('the stream ended before it was heard'));
+  })();
+  reading.catch((why) => {
+    for (const { reject } of waiting) reject(why);
+  });
+  return {
+    stream,
+    heard,
+    async send(audio) {
+      if (format.encoding === 'opus') return stream.send(audio);
+      for (let at = 0; at < audio.length; at += FRAME_BYTES) await stream.send(audio.subarray(at, at + FRAME_BYTES));
+    },
+    until(found) {
+      const known = heard.find(found);
+      return known ? Promise.resolve(known) : new Promise((resolve, reject) => waiting.add({ found, resolve, reject }));
+    },
+    cut: () => sockets.at(-1)?.terminate(),
+    connections: () => sockets.length,
+    async finish() {
+      await stream.end();
+      await reading;
+      return heard.filter((event): event is Segment => event.type === 'segment');
+    },
+  };
+}

@@ -1,0 +1,342 @@
+// The whole way of a file through the back office (T4, C11), on the real triggers, the local functions host and the
+// emulators. The agent is a double: it opens jobs and writes outcomes as the real one does, and opens no seal.
+import { createHmac, randomBytes } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { DeleteMessageCommand, GetQueueUrlCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { BlobServiceClient } from '@azure/storage-blob';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { type Host, startHost } from '../../../infra/local/functions-host/host.ts';
+import { storageConnection } from '../../../infra/local/plan.ts';
+import { type Stack, startStack } from '../../../infra/local/stack.ts';
+import { eventId } from '../../../shared/audit/event-id.ts';
+import { limits } from '../../../shared/limits.ts';
+import type { OpenedJob, UploadGrant, UploadList, UploadRow } from '../../../shared/upload/contract.ts';
+import { readJob, type UploadJob } from '../../../shared/upload/job.ts';
+import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/upload/outcome.ts';
+import { temporaryFolder } from '../../infra/local/folder.ts';
+import { type Callers, makeCallers } from '../callers.ts';
+
+const PATIENCE = { timeout: 9_000, interval: 100 };
+const folder = temporaryFolder();
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+let stack: Stack;
+let host: Host;
+let callers: Callers;
+let sqs: SQSClient;
+let queue: string;
+
+beforeAll(async () => {
+  vi.spyOn(console, 'log').mockImplementation(() => {});
+  stack = await startStack({ port: 0, state: folder.path, quiet: true, parts: ['blob', 'sqs'] });
+  callers = await makeCallers();
+  const { settings } = callers;
+  const json = Object.fromEntries(
+    (['ZONES', 'ZONE_KEYS', 'EDGE_KEYS', 'ISSUERS', 'ATTESTATION'] as const).map((name) => [
+      name,
+      JSON.stringify(settings[name]),
+    ]),
+  );
+  const connection = storageConnection(stack.ports);
+  const environment = {
+    ...json,
+    MODE: 'development',
+    WEBHOOK_KEY: settings.WEBHOOK_KEY,
+    STORAGE_CONNECTION: connection,
+    AzureWebJobsStorage: connection,
+    SQS_ENDPOINT: `http://127.0.0.1:${stack.ports.sqs}`,
+    SQS_REGION: 'us-east-1',
+    AWS_ACCESS_KEY_ID: 'test',
+    AWS_SECRET_ACCESS_KEY: 'test',
+  };
+  Object.assign(process.env, environment);
+  host = await startHost({
+    folder: path.join(ROOT, 'functions'),
+    entry: 'triggers.ts',
+    port: 0,
+    settings: environment,
+    log: () => {},
+    pollMs: 20,
+  });
+  sqs = new SQSClient({ region: 'us-east-1', endpoint: environment.SQS_ENDPOINT });
+  queue = (await sqs.send(new GetQueueUrlCommand({ QueueName: 'jobs-eu' }))).QueueUrl as string;
+});
+
+afterAll(async () => {
+  sqs?.destroy();
+  await host?.stop();
+  await stack?.stop();
+  folder.remove();
+});
+
+async function ask(method: string, place: string, body?: unknown, tenant = 'acme'): Promise<Response> {
+  return fetch(`http://127.0.0.1:${host.port}/api/${place}`, {
+    method,
+    headers: { authorization: `Bearer ${await callers.edgeToken(tenant)}` },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+}
+
+async function grant(more: Record<string, unknown> = {}): Promise<UploadGrant> {
+  const asked = {
+    id: eventId(Date.now(), randomBytes(10)),
+    tenant: 'acme',
+    model: 'reference-en',
+    sealed: false,
+    zone: 'eu',
+    ...more,
+  };
+  const response = await ask('POST', 'uploads', asked);
+  expect(response.status).toBe(201);
+  return (await response.json()) as UploadGrant;
+}
+
+const put = (url: string, body: BodyInit | null, headers: Record<string, string> = {}) =>
+  fetch(url, { method: 'PUT', headers: { 'x-ms-blob-type': 'BlockBlob', ...headers }, body });
+
+const see = async (id: string): Promise<UploadRow> =>
+  (await (await ask('GET', `uploads/acme/${id}`)).json()) as UploadRow;
+const status = async (id: string) => (await see(id)).status;
+
+async function takeJob(): Promise<UploadJob> {
+  for (let tries = 0; tries < 5; tries += 1) {
+    const { Messages = [] } = await sqs.send(new ReceiveMessageCommand({ QueueUrl: queue, WaitTimeSeconds: 2 }));
+    const [message] = Messages;
+    if (!message) continue;
+    await sqs.send(new DeleteMessageCommand({ QueueUrl: queue, ReceiptHandle: message.ReceiptHandle }));
+    const job = readJob(message.Body ?? '');
+    if (job) return job;
+  }
+  throw new Error('no job came');
+}
+
+async function open(job: UploadJob, zone = 'eu'): Promise<Response> {
+  return fetch(`http://127.0.0.1:${host.port}/api/jobs/open`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${await callers.poolToken(zone)}` },
+    body: JSON.stringify(await callers.openBody(job)),
+  });
+}
+
+const opened = async (job: UploadJob): Promise<OpenedJob> => (await (await open(job)).json()) as OpenedJob;
+
+function write(job: OpenedJob, name: string, facts: OutcomeFacts): Promise<Response> {
+  const metadata = Object.entries(outcomeMetadataOf(facts)).map(([key, value]) => [`x-ms-meta-${key}`, value]);
+  return put(job.write[name]?.url ?? '', 'sealed', { 'if-none-match': '*', ...Object.fromEntries(metadata) });
+}
+
+interface Notice {
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/** Somebody who wants to be told. */
+async function receiver(): Promise<{ url: string; notices: Notice[]; close(): void }> {
+  const notices: Notice[] = [];
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    notices.push({ headers: request.headers, body });
+    response.statusCode = 204;
+    response.end();
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}/told`, notices, close: () => server.close() };
+}
+
+describe('T4: a file from grant to transcript', () => {
+  it('of one piece', async () => {
+    const { id, url } = await grant({ bytes: 5 });
+    expect(await status(id)).toBe('granted');
+    expect((await put(url, 'sound')).status).toBe(201);
+    await expect.poll(() => status(id), PATIENCE).toBe('admitted');
+    const job = await takeJob();
+    expect(job).toMatchObject({ kind: 'plan', tenant: 'acme', upload: id, run: 1 });
+    const work = await opened(job);
+    expect(await (await fetch(work.read.upload?.url ?? '')).text()).toBe('sound');
+    expect((await write(work, 'transcript', { seconds: 1.5, pieces: 1, warnings: ['lossy'] })).status).toBe(201);
+    await expect.poll(() => status(id), PATIENCE).toBe('done');
+    await expect.poll(async () => (await see(id)).audio, PATIENCE).toBe('deleted');
+    expect(await see(id)).toMatchObject({ seconds: 1.5, warnings: ['lossy'], transcript: 'held', bytes: 5 });
+    const read = (await (await ask('POST', `uploads/acme/${id}/open`)).json()) as { read: { url: string } };
+    expect(await (await fetch(read.read.url)).text()).toBe('sealed');
+    expect((await open(job)).status).toBe(409);
+  });
+
+  it('of three pieces, in any order and twice', async () => {
+    const { id, url } = await grant();
+    await put(url, 'long sound');
+    const plan = await opened(await takeJob());
+    for (const piece of [0, 1, 2]) await write(plan, `pieces/${piece}`, { seconds: 600 });
+    await write(plan, 'plan', { pieces: 3, seconds: 1_800 });
+    const jobs = [await takeJob(), await takeJob(), await takeJob()];
+    expect(jobs.map(({ piece }) => piece).sort()).toEqual([0, 1, 2]);
+    for (const job of jobs.reverse()) {
+      const work = await opened(job);
+      expect(Object.keys(work.read)).toEqual([`pieces/${job.piece}`]);
+      expect((await write(work, `results/${job.piece}`, { seconds: 600 })).status).toBe(201);
+      expect((await write(work, `results/${job.piece}`, { seconds: 600 })).status).toBe(403);
+    }
+    const merge = await takeJob();
+    expect(merge.kind).toBe('merge');
+    const last = await opened(merge);
+    expect(Object.keys(last.read)).toEqual(['plan', 'results/0', 'results/1', 'results/2']);
+    await write(last, 'transcript', { seconds: 1_800 });
+    await expect.poll(() => status(id), PATIENCE).toBe('done');
+    expect(await see(id)).toMatchObject({ pieces: 3, piecesDone: 3 });
+  });
+});
+
+describe('T4: a file of as many pieces as there may be', () => {
+  it('is one transaction, and so is its end; no more of its jobs are queued than the window has', async () => {
+    const { id, url } = await grant();
+    await put(url, 'twelve hours');
+    const plan = await opened(await takeJob());
+    await write(plan, 'plan', { pieces: limits.uploadPieces.value, seconds: limits.uploadSeconds.value });
+    await expect.poll(() => status(id), PATIENCE).toBe('planned');
+    const jobs: UploadJob[] = [];
+    for (let job = 0; job < limits.uploadWindow.value; job += 1) jobs.push(await takeJob());
+    expect(new Set(jobs.map(({ piece }) => piece)).size).toBe(limits.uploadWindow.value);
+    expect(((await (await ask('DELETE', `uploads/acme/${id}`)).json()) as UploadRow).status).toBe('cancelled');
+    expect((await open(jobs[0] as UploadJob)).status).toBe(409);
+    await expect.poll(() => held('outcomes', id), PATIENCE).toEqual([]);
+  });
+});
+
+describe('T4: whoever asked for it is told', () => {
+  it('with a notice that is signed as standard-webhooks say, once', async () => {
+    const told = await receiver();
+    const { id, url, webhookSecret = '' } = await grant({ callback: told.url });
+    await put(url, 'sound');
+    await write(await opened(await takeJob()), 'transcript', { seconds: 2 });
+    await expect.poll(async () => (await see(id)).notice, PATIENCE).toBe('delivered');
+    told.close();
+    expect(told.notices).toHaveLength(1);
+    const [{ headers, body } = { headers: {}, body: '' }] = told.notices;
+    expect(JSON.parse(body)).toMatchObject({ type: 'upload.done', data: { id, status: 'done', seconds: 2 } });
+    const key = Buffer.from(webhookSecret.slice('whsec_'.length), 'base64');
+    const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;
+    expect(headers['webhook-signature']).toBe(`v1,${createHmac('sha256', key).update(signed).digest('base64')}`);
+  });
+});
+
+describe('what does not go on', () => {
+  it.each([
+    ['nothing in it', { bytes: 5 }, '', 'audio_empty'],
+    ['another size than was said', { bytes: 5 }, 'four', 'upload_size_differs'],
+    ['no envelope where one was promised', { sealed: true }, 'RIFF', 'envelope_invalid'],
+  ])('a file with %s is refused and deleted', async (_, asked, content, reason) => {
+    const { id, url } = await grant(asked);
+    await put(url, content);
+    await expect.poll(() => status(id), PATIENCE).toBe('refused');
+    expect((await see(id)).refusal?.reason).toBe(reason);
+    await expect.poll(async () => (await see(id)).audio, PATIENCE).toBe('deleted');
+    expect((await ask('POST', `uploads/acme/${id}/rerun`)).status).toBe(409);
+  });
+
+  it('sound that an agent cannot work on', async () => {
+    const { id, url } = await grant();
+    await put(url, 'noise');
+    const work = await opened(await takeJob());
+    await write(work, 'refusal', { refusal: { reason: 'audio_unsupported' } });
+    await expect.poll(() => status(id), PATIENCE).toBe('refused');
+    expect((await see(id)).refusal?.reason).toBe('audio_unsupported');
+  });
+
+  it('a cancelled upload: its job is refused and its file deleted, also one that comes later', async () => {
+    const { id, url } = await grant();
+    await put(url, 'sound');
+    const job = await takeJob();
+    expect(((await (await ask('DELETE', `uploads/acme/${id}`)).json()) as UploadRow).status).toBe('cancelled');
+    expect((await open(job)).status).toBe(409);
+    await expect.poll(async () => (await see(id)).audio, PATIENCE).toBe('deleted');
+    await put(url, 'again');
+    await expect.poll(async () => (await fetch(url)).status, PATIENCE).toBe(403);
+    await expect.poll(() => held('uploads', id), PATIENCE).toEqual([]);
+  });
+
+  it('a forged name: nobody was told to write it', async () => {
+    const blobs = BlobServiceClient.fromConnectionString(storageConnection(stack.ports));
+    const names = ['acme/x/y', 'nobody', `acme/${eventId(Date.now(), randomBytes(10))}`];
+    for (const name of names) await blobs.getContainerClient('uploads').getBlockBlobClient(name).upload('x', 1);
+    const outcome = `acme/${eventId(Date.now(), randomBytes(10))}/1/transcript`;
+    await blobs.getContainerClient('outcomes').getBlockBlobClient(outcome).upload('x', 1);
+    await expect.poll(() => held('uploads', ''), PATIENCE).toEqual([]);
+    await expect.poll(() => held('outcomes', outcome), PATIENCE).toEqual([]);
+  });
+});
+
+/** Names of blobs that contain a text. */
+async function held(container: string, part: string): Promise<string[]> {
+  const names: string[] = [];
+  const blobs = BlobServiceClient.fromConnectionString(storageConnection(stack.ports));
+  for await (const { name } of blobs.getContainerClient(container).listBlobsFlat()) {
+    if (name.includes(part)) names.push(name);
+  }
+  return names;
+}
+
+describe('who may ask', () => {
+  const id = eventId(0, new Uint8Array(10));
+
+  it('the edge, for one tenant', async () => {
+    expect((await ask('GET', `uploads/acme/${id}`, undefined, 'other')).status).toBe(404);
+    expect((await ask('GET', 'uploads/acme', undefined, 'other')).status).toBe(404);
+    expect((await ask('GET', 'uploads/acme')).status).toBe(200);
+    const nobody = await fetch(`http://127.0.0.1:${host.port}/api/uploads/acme`);
+    expect([nobody.status, await nobody.json()]).toEqual([401, { error: { reason: 'token_missing' } }]);
+  });
+
+  it.each([
+    ['of another type', () => callers.edgeToken('acme', {}, 'at+jwt')],
+    ['that has expired', () => callers.edgeToken('acme', {}, undefined, -60)],
+    ['that is none', async () => 'x.y.z'],
+  ])('nobody with a token %s', async (_, token) => {
+    const headers = { authorization: `Bearer ${await token()}` };
+    expect((await fetch(`http://127.0.0.1:${host.port}/api/uploads/acme`, { headers })).status).toBe(401);
+  });
+
+  it('C11: an agent of the zone for a job that is wanted, with its own proof for that job', async () => {
+    const { url } = await grant();
+    await put(url, 'sound');
+    const job = await takeJob();
+    expect((await open(job, 'us')).status).toBe(421);
+    const post = async (body: unknown, token: string) =>
+      fetch(`http://127.0.0.1:${host.port}/api/jobs/open`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${token}` },
+        body: JSON.stringify(body),
+      });
+    const token = await callers.poolToken('eu');
+    const other = { ...job, kind: 'merge' } as const;
+    expect((await post(await callers.openBody(job, 'agent-1', other), token)).status).toBe(401);
+    expect((await post(await callers.openBody(job, 'agent-1', job, 'agent-2'), token)).status).toBe(401);
+    expect((await post(await callers.openBody(job), await callers.poolToken('eu', 'transcribe'))).status).toBe(403);
+    expect((await post({ job, proof: 'a.b.c' }, token)).status).toBe(401);
+    expect((await post({ job: { ...job, kind: 'steal' } }, token)).status).toBe(400);
+    expect((await open(job)).status).toBe(200);
+  });
+});
+
+describe('news and lists', () => {
+  it('news come when something has changed, and not before', async () => {
+    const { id, url } = await grant();
+    const { seq } = await see(id);
+    expect((await ask('GET', `uploads/acme/${id}/events?after=${seq}&wait=0`)).status).toBe(204);
+    const waiting = ask('GET', `uploads/acme/${id}/events?after=${seq}&wait=8`);
+    await put(url, 'sound');
+    expect(((await (await waiting).json()) as UploadRow).seq).toBeGreaterThan(seq);
+    await takeJob();
+  });
+
+  it('a list is newest first, page by page', async () => {
+    const first = await grant();
+    const second = await grant();
+    const page = (await (await ask('GET', 'uploads/acme?limit=1')).json()) as UploadList;
+    expect(page.uploads.map(({ id }) => id)).toEqual([second.id]);
+    const rest = (await (await ask('GET', `uploads/acme?limit=1&after=${page.next}`)).json()) as UploadList;
+    expect(rest.uploads.map(({ id }) => id)).toEqual([first.id]);
+  });
+});

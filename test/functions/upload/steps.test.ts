@@ -1,0 +1,389 @@
+// Steps of the back office on a model of its stores on which nothing fails, with a clock that the test moves.
+import { beforeEach, describe, expect, it } from 'vitest';
+import { arrive } from '../../../functions/upload/arrive.ts';
+import { cancel, list, openTranscript, rerun, see } from '../../../functions/upload/asked.ts';
+import { decideNext, deliver } from '../../../functions/upload/deliver.ts';
+import { grant } from '../../../functions/upload/grant.ts';
+import { lookAfter } from '../../../functions/upload/look-after.ts';
+import type { Office } from '../../../functions/upload/office.ts';
+import { onStalled } from '../../../functions/upload/on-timer.ts';
+import { openTakenJob } from '../../../functions/upload/open-job.ts';
+import { isPublicAddress, type Posted } from '../../../functions/upload/post.ts';
+import { DAY, MINUTE } from '../../../functions/upload/record.ts';
+import { replay } from '../../../functions/upload/replay.ts';
+import { takeOutcome } from '../../../functions/upload/take-outcome.ts';
+import { eventId } from '../../../shared/audit/event-id.ts';
+import { limits } from '../../../shared/limits.ts';
+import type { NewUpload, UploadRow } from '../../../shared/upload/contract.ts';
+import { readJob, type UploadJob } from '../../../shared/upload/job.ts';
+import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/upload/outcome.ts';
+import { type OutcomeName, outcomeBlob } from '../../../shared/upload/paths.ts';
+import { admitHead } from '../../fault/batch/sealed-head.ts';
+import { KEY, Simulation } from '../../fault/batch/simulation.ts';
+
+let quiet: Quiet;
+let office: Office;
+beforeEach(() => {
+  quiet = new Quiet();
+  office = quiet.instant();
+});
+
+/** The stores of a simulation, without its weather: every call comes back at once, and events are the test's to send. */
+class Quiet extends Simulation {
+  numbers = 0;
+  constructor() {
+    super(1);
+    this.world.calm = true;
+    this.world.turn = async () => {};
+  }
+
+  instant(): Office {
+    return this.office();
+  }
+
+  wait(ms: number): void {
+    this.world.now += ms;
+  }
+
+  async granted(more: Partial<NewUpload> = {}): Promise<{ upload: NewUpload; url: string }> {
+    const random = Uint8Array.from({ length: 10 }, () => this.numbers % 256);
+    this.numbers += 1;
+    this.world.now += 1;
+    const upload: NewUpload = {
+      id: eventId(this.world.now, random),
+      tenant: 'acme',
+      class: 'batch',
+      model: 'm',
+      sealed: true,
+      formats: ['json'],
+      zone: 'eu',
+      keepDays: 0,
+      ...more,
+    };
+    const answer = await grant(office, upload);
+    if (!answer.ok) throw new Error(answer.refusal.reason);
+    return { upload, url: answer.value.url };
+  }
+
+  async uploaded(more: Partial<NewUpload> = {}, told = true): Promise<NewUpload> {
+    const { upload, url } = await this.granted(more);
+    this.blobs.put(url, upload.sealed ? admitHead(upload.tenant, upload.id, KEY.kid) : new Uint8Array(9));
+    if (told) await arrive(office, `${upload.tenant}/${upload.id}`);
+    return upload;
+  }
+
+  async outcome(upload: NewUpload, name: OutcomeName, facts: OutcomeFacts, told = true, run = 1): Promise<void> {
+    const blob = outcomeBlob({ ...upload, run, name });
+    this.blobs.put(`mem:create:outcomes/${blob}`, new Uint8Array(3), outcomeMetadataOf(facts));
+    if (told) await takeOutcome(office, blob);
+  }
+
+  jobs(zone = 'eu'): UploadJob[] {
+    return (this.queues.get(zone)?.messages ?? []).flatMap(({ body }) => readJob(body) ?? []);
+  }
+
+  async row({ tenant, id }: NewUpload): Promise<UploadRow> {
+    const seen = await see(office, { tenant, id });
+    if (!seen.ok) throw new Error(seen.refusal.reason);
+    return seen.value;
+  }
+
+  blobNames(container: string): string[] {
+    return [...this.blobs.blobs.keys()].filter((name) => name.startsWith(`${container}/`));
+  }
+}
+
+const open = (job: UploadJob) => openTakenJob(office, job, { agent: 'a', pool: 'p', zone: 'eu' });
+
+describe('C11: one tenant does not starve another', () => {
+  it('a tenant has a window of jobs in the queue, the rest wait, and the other tenant is next', async () => {
+    const window = limits.uploadWindow.value;
+    const files: NewUpload[] = [];
+    for (let file = 0; file < window + 4; file += 1) files.push(await quiet.uploaded({ tenant: 'many' }));
+    const one = await quiet.uploaded({ tenant: 'one' });
+    const queued = quiet.jobs();
+    expect(queued.filter(({ tenant }) => tenant === 'many')).toHaveLength(window);
+    expect(queued.filter(({ upload }) => upload === one.id)).toHaveLength(1);
+    await quiet.outcome(files[0] as NewUpload, 'transcript', { pieces: 1 });
+    expect(quiet.jobs().filter(({ tenant }) => tenant === 'many')).toHaveLength(window + 1);
+    expect(quiet.jobs().at(-1)?.upload).toBe(files[window]?.id);
+  });
+
+  it('the pieces of a long file are in the window too, and come before younger files', async () => {
+    const long = await quiet.uploaded();
+    await quiet.outcome(long, 'plan', { pieces: 40 });
+    const young = await quiet.uploaded();
+    const work = quiet.jobs().filter(({ kind }) => kind === 'work');
+    expect(work).toHaveLength(limits.uploadWindow.value);
+    expect(quiet.jobs().some(({ upload }) => upload === young.id)).toBe(false);
+  });
+
+  it('a more urgent class comes first', async () => {
+    for (let file = 0; file < limits.uploadWindow.value; file += 1) await quiet.uploaded();
+    await quiet.uploaded();
+    const urgent = await quiet.uploaded({ class: 'interactive' });
+    const [first] = quiet.jobs();
+    await cancel(office, { tenant: 'acme', id: first?.upload ?? '' });
+    expect(quiet.jobs().at(-1)?.upload).toBe(urgent.id);
+  });
+
+  it('too many open uploads are refused, for that tenant only', async () => {
+    const rows = quiet.table.of('acme');
+    for (let open = 0; open <= limits.uploadsOpen.value; open += 1)
+      rows.set(`o!${open}`, { value: '{}', version: '1' });
+    await expect(quiet.granted()).rejects.toThrow('uploads_waiting');
+    await expect(quiet.granted({ tenant: 'other' })).resolves.toBeDefined();
+  });
+});
+
+describe('T4: what got lost is found by the timer', () => {
+  it('a file whose event was lost, within a minute or a quarter of its age', async () => {
+    const upload = await quiet.uploaded({}, false);
+    quiet.wait(MINUTE);
+    await onStalled(office);
+    expect((await quiet.row(upload)).status).toBe('admitted');
+    expect(quiet.jobs()).toHaveLength(1);
+  });
+
+  it('an outcome whose event was lost', async () => {
+    const upload = await quiet.uploaded();
+    await open(quiet.jobs()[0] as UploadJob);
+    await quiet.outcome(upload, 'transcript', { pieces: 1 }, false);
+    quiet.wait(MINUTE);
+    await onStalled(office);
+    expect((await quiet.row(upload)).status).toBe('done');
+  });
+
+  it('a job that was never sent', async () => {
+    const failing: Office = {
+      ...office,
+      jobs: { ...office.jobs, send: async () => Promise.reject(new Error('down')) },
+    };
+    const { upload, url } = await quiet.granted();
+    quiet.blobs.put(url, admitHead(upload.tenant, upload.id, KEY.kid));
+    await expect(arrive(failing, `acme/${upload.id}`)).rejects.toThrow('down');
+    expect(quiet.jobs()).toEqual([]);
+    quiet.wait(MINUTE);
+    await lookAfter(office, 'acme');
+    expect(quiet.jobs()).toHaveLength(1);
+  });
+
+  it('a job that nobody has taken is left alone for an hour', async () => {
+    await quiet.uploaded();
+    quiet.wait(30 * MINUTE);
+    await onStalled(office);
+    expect(quiet.jobs()).toHaveLength(1);
+    quiet.wait(31 * MINUTE);
+    await onStalled(office);
+    expect(quiet.jobs()).toHaveLength(2);
+  });
+
+  it('a job that agents take and leave is sent three times; then the upload is given up, and can be run again', async () => {
+    const upload = await quiet.uploaded();
+    for (let tries = 1; tries <= limits.uploadJobTries.value; tries += 1) {
+      expect(quiet.jobs()).toHaveLength(tries);
+      expect(quiet.jobs().at(-1)?.attempt).toBe(tries);
+      expect((await open(quiet.jobs().at(-1) as UploadJob)).ok).toBe(true);
+      quiet.wait(limits.uploadStalledMs.value);
+      await onStalled(office);
+    }
+    expect(await quiet.row(upload)).toMatchObject({
+      status: 'refused',
+      refusal: { reason: 'upload_abandoned', params: { tries: 3 } },
+      audio: 'held',
+    });
+    expect((await rerun(office, upload)).ok).toBe(true);
+    expect(await quiet.row(upload)).toMatchObject({ status: 'admitted', run: 2 });
+    expect(quiet.jobs().at(-1)).toMatchObject({ run: 2, attempt: 1 });
+  });
+
+  it('an upload that never came expires', async () => {
+    const { upload } = await quiet.granted();
+    quiet.wait(limits.uploadGrantSeconds.value * 1_000 + 2 * MINUTE);
+    await onStalled(office);
+    expect((await quiet.row(upload)).status).toBe('expired');
+  });
+});
+
+describe('audio and transcripts are deleted by policy', () => {
+  it('audio at once, unless its owner keeps it; plain audio always at once', async () => {
+    const gone = await quiet.uploaded();
+    const kept = await quiet.uploaded({ keepDays: 2 });
+    const plain = await quiet.uploaded({ keepDays: 2, sealed: false });
+    for (const upload of [gone, kept, plain]) await quiet.outcome(upload, 'transcript', { pieces: 1 });
+    expect(quiet.blobNames('uploads')).toEqual([`uploads/acme/${kept.id}`]);
+    quiet.wait(2 * DAY + MINUTE);
+    await onStalled(office);
+    expect(quiet.blobNames('uploads')).toEqual([]);
+    expect((await quiet.row(kept)).audio).toBe('deleted');
+  });
+
+  it('what lay on the way is swept, the transcript stays', async () => {
+    const upload = await quiet.uploaded();
+    await quiet.outcome(upload, 'pieces/0', {});
+    await quiet.outcome(upload, 'pieces/1', {});
+    await quiet.outcome(upload, 'plan', { pieces: 2 });
+    await quiet.outcome(upload, 'results/0', {});
+    await quiet.outcome(upload, 'results/1', {});
+    await quiet.outcome(upload, 'transcript', { seconds: 9 });
+    expect(quiet.blobNames('outcomes')).toEqual([`outcomes/acme/${upload.id}/1/transcript`]);
+  });
+
+  it('a transcript until its owner deletes it, and then also the row of news says so', async () => {
+    const upload = await quiet.uploaded();
+    await quiet.outcome(upload, 'transcript', { pieces: 1 });
+    expect((await openTranscript(office, upload)).ok).toBe(true);
+    const { seq } = await quiet.row(upload);
+    await cancel(office, upload);
+    expect(await quiet.row(upload)).toMatchObject({ status: 'done', transcript: 'deleted', seq: seq + 1 });
+    expect(await openTranscript(office, upload)).toMatchObject({ refusal: { reason: 'transcript_gone' } });
+    expect(quiet.blobs.blobs.size).toBe(0);
+  });
+
+  it('everything after its time, and the tenant with it', async () => {
+    const upload = await quiet.uploaded();
+    await quiet.outcome(upload, 'transcript', { pieces: 1 });
+    quiet.wait((limits.uploadOutcomeDays.value + 1) * DAY);
+    await onStalled(office);
+    await onStalled(office);
+    expect(await see(office, upload)).toMatchObject({ refusal: { reason: 'upload_unknown' } });
+    expect(quiet.blobs.blobs.size).toBe(0);
+    expect([...quiet.table.partitions.values()].every((rows) => rows.size === 0)).toBe(true);
+  });
+
+  it('what comes at an address that is still good, after the end', async () => {
+    const { upload, url } = await quiet.granted();
+    await cancel(office, upload);
+    quiet.blobs.put(url, new Uint8Array(5));
+    quiet.wait(limits.uploadGrantSeconds.value * 1_000 + 2 * MINUTE);
+    await onStalled(office);
+    expect(quiet.blobs.blobs.size).toBe(0);
+  });
+});
+
+describe('a run again', () => {
+  it('needs the audio, as it was admitted', async () => {
+    const upload = await quiet.uploaded({ keepDays: 1 });
+    expect(await rerun(office, upload)).toMatchObject({ refusal: { reason: 'upload_status_wrong' } });
+    await quiet.outcome(upload, 'transcript', { pieces: 1 });
+    quiet.blobs.put(`mem:write:uploads/acme/${upload.id}`, new Uint8Array(4));
+    expect(await rerun(office, upload)).toMatchObject({ refusal: { reason: 'upload_audio_gone' } });
+  });
+
+  it('makes outcomes of the run before worthless', async () => {
+    const upload = await quiet.uploaded({ keepDays: 1 });
+    await quiet.outcome(upload, 'refusal', { refusal: { reason: 'audio_unsupported' } });
+    await rerun(office, upload);
+    await quiet.outcome(upload, 'transcript', { pieces: 1 }, true, 1);
+    expect(await quiet.row(upload)).toMatchObject({ status: 'admitted', run: 2 });
+    expect(quiet.blobNames('outcomes')).toEqual([]);
+    await quiet.outcome(upload, 'transcript', { pieces: 1 }, true, 2);
+    expect((await quiet.row(upload)).status).toBe('done');
+  });
+});
+
+describe('the dead-letter queue', () => {
+  let receipt = 0;
+  const die = (body: string) => {
+    receipt += 1;
+    quiet.queues.get('eu')?.dead.push({ body, visible: 0, receives: 5, receipt });
+  };
+
+  it('replay sends what is still wanted, and only that; again it changes nothing', async () => {
+    const upload = await quiet.uploaded();
+    const [job] = quiet.jobs();
+    quiet.queues.get('eu')?.messages.splice(0);
+    die(JSON.stringify(job));
+    die('no job');
+    die(JSON.stringify({ ...job, upload: eventId(0, new Uint8Array(10)) }));
+    expect(await replay(office, 'eu')).toEqual({ replayed: 1, rerun: 0, dropped: 2 });
+    expect(quiet.jobs()).toHaveLength(1);
+    expect(await replay(office, 'eu')).toEqual({ replayed: 0, rerun: 0, dropped: 0 });
+    await quiet.outcome(upload, 'transcript', { pieces: 1 });
+    die(JSON.stringify(job));
+    expect(await replay(office, 'eu')).toEqual({ replayed: 0, rerun: 0, dropped: 1 });
+  });
+
+  it('replay begins an upload again that had been given up', async () => {
+    const upload = await quiet.uploaded();
+    const [job] = quiet.jobs();
+    await quiet.outcome(upload, 'refusal', { refusal: { reason: 'upload_abandoned', params: { tries: 3 } } });
+    die(JSON.stringify(job));
+    expect(await replay(office, 'eu')).toEqual({ replayed: 0, rerun: 1, dropped: 0 });
+    expect(await quiet.row(upload)).toMatchObject({ status: 'admitted', run: 2 });
+  });
+});
+
+describe('notices', () => {
+  const post = (answers: Posted[]) => async () => answers.shift() ?? { status: 204 };
+
+  it('are delivered again after pauses, then given up, and every delivery is on record', async () => {
+    const upload = await quiet.uploaded({ callback: 'https://receiver.test/' });
+    await quiet.outcome(upload, 'transcript', { pieces: 1 });
+    const late: Posted[] = Array.from({ length: 20 }, () => ({ failure: 'late' }));
+    for (let tries = 0; tries < limits.webhookTries.value; tries += 1) {
+      expect((await quiet.row(upload)).notice).toBe('pending');
+      await deliver(office, post(late), { ...upload, run: 1, tries });
+      // One that comes twice is not sent twice.
+      await deliver(office, post([]), { ...upload, run: 1, tries });
+      quiet.wait(10 * 60 * MINUTE);
+    }
+    expect((await quiet.row(upload)).notice).toBe('failed');
+    const deliveries = [...quiet.table.of('acme').keys()].filter((key) => key.startsWith('n!'));
+    expect(deliveries).toHaveLength(limits.webhookTries.value);
+  });
+
+  it('end with an answer of 2xx, or of 410', () => {
+    expect(decideNext({ status: 204 }, 0)).toBe('delivered');
+    expect(decideNext({ status: 410 }, 0)).toBe('failed');
+    for (const posted of [{ status: 302 }, { status: 500 }, { failure: 'late' }])
+      expect(decideNext(posted, 0)).toBe('again');
+  });
+
+  it.each([
+    '127.0.0.1',
+    '10.1.2.3',
+    '172.16.0.1',
+    '192.168.1.1',
+    '169.254.169.254',
+    '100.64.0.1',
+    '0.0.0.0',
+    '224.0.0.1',
+    '::1',
+    '::',
+    'fe80::1',
+    'fd00::1',
+    '::ffff:10.0.0.1',
+    '::ffff:a00:1',
+    'receiver.test',
+  ])('never go to %s', (address) => expect(isPublicAddress(address)).toBe(false));
+
+  it.each(['93.184.216.34', '2606:2800:220:1::1'])('may go to %s', (address) =>
+    expect(isPublicAddress(address)).toBe(true),
+  );
+});
+
+describe('grants', () => {
+  it('asked twice are one, as long as nothing has happened', async () => {
+    const { upload } = await quiet.granted();
+    expect((await grant(office, upload)).ok).toBe(true);
+    expect(await grant(office, { ...upload, model: 'other' })).toMatchObject({ refusal: { reason: 'upload_exists' } });
+    await cancel(office, upload);
+    expect(await grant(office, upload)).toMatchObject({ refusal: { reason: 'upload_exists' } });
+  });
+
+  it('are of the zones that are served', async () => {
+    await expect(quiet.granted({ zone: 'moon' })).rejects.toThrow('zone_unserved');
+  });
+
+  it('many tiny files are one list, page by page', async () => {
+    for (let file = 0; file < 250; file += 1) await quiet.granted();
+    const first = await list(office, 'acme', undefined, 100);
+    const second = await list(office, 'acme', first.next, 100);
+    const third = await list(office, 'acme', second.next, 100);
+    expect([first, second, third].map(({ uploads }) => uploads.length)).toEqual([100, 100, 50]);
+    expect(third.next).toBeUndefined();
+    const ids = [first, second, third].flatMap(({ uploads }) => uploads.map(({ id }) => id));
+    expect(ids).toEqual([...ids].sort().reverse());
+  });
+});

@@ -1,0 +1,157 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Agent, startAgent } from '../../../infra/pool/agent/agent.ts';
+import { readSettings } from '../../../infra/pool/agent/settings.ts';
+import { type Clock, systemClock } from '../../../infra/pool/agent/stream/clock.ts';
+import { limits } from '../../../shared/limits.ts';
+import type { StreamFormat } from '../../../shared/stream/format.ts';
+import { startEmbedded } from '../../contract/engine/embedded.ts';
+import { oggPackets } from '../../ogg-packets.ts';
+import { createEdgeDouble, type EdgeDouble } from './double-edge.ts';
+import { dialLink, type LinkDouble } from './double-link.ts';
+import { makeEnvironment, patience } from './start-agent.ts';
+
+const repository = path.resolve(import.meta.dirname, '../../../infra/pool/models/repository');
+const clipFolder = path.resolve(import.meta.dirname, '../../clips');
+const clips: { file: string; text: string }[] = JSON.parse(readFileSync(path.join(clipFolder, 'clips.json'), 'utf8'));
+const read = (name: string) => new Uint8Array(readFileSync(path.join(clipFolder, name)));
+const textOf = (name: string) => clips.find(({ file }) => file === name)?.text ?? '';
+
+let engine: Awaited<ReturnType<typeof startEmbedded>>;
+let edge: EdgeDouble;
+let agent: Agent;
+const folder = mkdtempSync(path.join(tmpdir(), 'auricle-stream-'));
+const absent = !existsSync(path.join(repository, 'reference-en-stream/config.pbtxt'));
+
+beforeAll(async () => {
+  if (absent) return;
+  edge = await createEdgeDouble();
+  engine = await startEmbedded(repository, ['reference-en', 'reference-en-stream']);
+  agent = await start(systemClock);
+}, 60_000);
+afterAll(async () => {
+  await agent?.stop();
+  await engine?.stop();
+  rmSync(folder, { recursive: true, force: true });
+}, 30_000);
+
+async function start(clock: Clock): Promise<Agent> {
+  const settings = readSettings({
+    ...(await makeEnvironment(folder, edge)),
+    AURICLE_MODELS: repository,
+    AURICLE_ENGINE_URL: engine.url,
+  });
+  return startAgent(settings, { write: () => {}, clock });
+}
+
+const textIn = (link: LinkDouble) =>
+  link
+    .all('segment')
+    .map(({ text }) => text)
+    .join(' ');
+
+const dial = (to = agent) =>
+  dialLink({
+    url: to.url,
+    agent: 'agent-1',
+    attestation: to.keys.current().token,
+    edge,
+    model: 'reference-en',
+  });
+
+/** Where a WAV file says how many bits a sample has, and how many channels there are. */
+const isPlain = (name: string) => {
+  const view = new DataView(read(name).buffer);
+  return view.getUint16(34, true) === 16 && view.getUint16(22, true) === 1;
+};
+
+/** Rate and samples of a WAV file of 16-bit mono PCM with the plainest header. */
+function pcmOf(name: string) {
+  const bytes = read(name);
+  const rate = new DataView(bytes.buffer, bytes.byteOffset).getUint32(24, true);
+  return { pcm: bytes.subarray(44), format: { encoding: 'linear16', rate, channels: 1 } as StreamFormat };
+}
+
+const wavs = clips.map(({ file }) => file).filter((file) => file.endsWith('.wav') && isPlain(file));
+
+/** Real windows through a real network with real state (R1, A4, A5, A6). */
+describe.skipIf(absent)('live streams with the reference model on the embedded engine', () => {
+  it.each(wavs)('%s', async (file) => {
+    const { pcm, format } = pcmOf(file);
+    const link = await dial();
+    await link.open({ model: 'reference-en', format });
+    await link.audio(pcm, 3_200);
+    await link.end();
+    await link.event('final');
+    expect(textIn(link)).toBe(textOf(file));
+    // What was called stable never changed.
+    const words = link.all('segment').flatMap((segment) => segment.words.map(({ word }) => word));
+    for (const { words: soFar, stable } of link.all('interim')) {
+      expect(soFar.slice(0, stable).map(({ word }) => word)).toEqual(words.slice(0, stable));
+    }
+  });
+
+  it('raw Opus packets, as a phone sends them', async () => {
+    const link = await dial();
+    await link.open({ model: 'reference-en', format: { encoding: 'opus', rate: 48_000, channels: 1 } });
+    let at = 0;
+    for (const packet of oggPackets(read('balance.opus')).slice(2)) {
+      await link.audioAt(at, packet);
+      at += packet.length;
+    }
+    await link.end();
+    await link.event('final');
+    expect(textIn(link)).toBe(textOf('balance.opus'));
+  });
+
+  it('an Ogg Opus stream in pieces, moved to another agent between its utterances', async () => {
+    const format = { encoding: 'ogg-opus', rate: 48_000, channels: 1 } as const;
+    const bytes = read('balance.opus');
+    const first = await dial();
+    await first.open({ model: 'reference-en', format });
+    await first.audio(bytes, 500);
+    await first.end();
+    const final = await first.event('final');
+    expect(textIn(first)).toBe(textOf('balance.opus'));
+    const from = first.lastCheckpoint();
+    if (!from) return;
+    const second = await dial();
+    await second.open({ model: 'reference-en', format, from });
+    await second.audio(bytes.subarray(from.position), 500);
+    await second.end();
+    expect(await second.event('final')).toEqual(final);
+  });
+
+  it('sequences that are ended while they wait are built again, and the words are the same (A5, A8)', async () => {
+    // Any wait is too long for this one.
+    const after: Clock['after'] = (ms, run) => systemClock.after(ms === limits.sequenceParkMs.value ? 0 : ms, run);
+    const hasty = await start({ ...systemClock, after });
+    try {
+      const { pcm, format } = pcmOf('weather.wav');
+      const link = await dial(hasty);
+      await link.open({ model: 'reference-en', format });
+      const page = async () => (await fetch(`${hasty.url}/metrics`)).text();
+      const read = async (name: string) =>
+        Number(new RegExp(`^auricle_agent_${name} (\\d+)$`, 'm').exec(await page())?.[1]);
+      await link.audio(pcm.subarray(0, 64_000), 3_200);
+      // All of the first half was recognised once nothing is on its way and nothing has changed.
+      let before = 0;
+      await expect
+        .poll(async () => {
+          const [last, now] = [before, await read('stream_windows_total')];
+          before = now;
+          return now >= 5 && now === last && (await read('stream_steps')) === 0;
+        }, patience)
+        .toBe(true);
+      await link.audio(pcm.subarray(64_000), 3_200);
+      await link.end();
+      await link.event('final');
+      expect(textIn(link)).toBe(textOf('weather.wav'));
+      expect(await page()).toMatch(/^auricle_agent_stream_rebuilds_total\{cause="parked"\} [1-9]/m);
+    } finally {
+      await hasty.stop();
+    }
+  });
+});

@@ -1,0 +1,65 @@
+import type { Clock } from '../../../infra/pool/engine/clock.ts';
+import type { Instance } from '../../../infra/pool/engine/run/instance.ts';
+import type { StateRow } from '../../../infra/pool/engine/run/instance-messages.ts';
+import { fault } from '../../../shared/kserve/fault.ts';
+import { fp32Tensor, readFp32 } from '../../../shared/kserve/tensor.ts';
+import { no, ok } from '../../../shared/result.ts';
+
+/** A clock that stands still until it is told otherwise. */
+export class HandClock implements Clock {
+  #now = 0;
+  #alarms = new Set<{ at: number; act: () => void }>();
+  now() {
+    return this.#now;
+  }
+  alarm(at: number, act: () => void) {
+    const entry = { at, act };
+    this.#alarms.add(entry);
+    return () => void this.#alarms.delete(entry);
+  }
+  advance(to: number) {
+    this.#now = to;
+    for (const entry of [...this.#alarms]) {
+      if (entry.at <= to && this.#alarms.delete(entry)) entry.act();
+    }
+  }
+  get armed() {
+    return this.#alarms.size;
+  }
+}
+
+/** Promises that were due have been heard when this resolves. */
+export const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
+
+/** An instance that finishes when it is told to; a value of 13 makes the whole batch fail, 404 has lost its state. */
+export class HandInstance implements Instance {
+  readonly info = { inputs: [], outputs: [] };
+  readonly batches: number[][] = [];
+  readonly rows: (readonly StateRow[])[] = [];
+  readonly forgotten: number[] = [];
+  readonly #finishes: (() => void)[] = [];
+  closed = false;
+  run: Instance['run'] = (inputs, _outputs, rows) => {
+    const values = readFp32(inputs[0]!);
+    const batch = values.ok ? [...values.value] : [];
+    this.batches.push(batch);
+    this.rows.push(rows);
+    return new Promise((resolve) => {
+      this.#finishes.push(() => {
+        if (batch.includes(13)) resolve(fault('unlucky'));
+        else if (batch.includes(404)) resolve(no({ reason: 'gone', lost: true }));
+        else resolve(ok({ tensors: [fp32Tensor('Y', Float32Array.from(batch), [batch.length, 1])], inferNs: 1 }));
+      });
+    });
+  };
+  forget(slots: readonly number[]) {
+    this.forgotten.push(...slots);
+  }
+  async finish() {
+    this.#finishes.shift()?.();
+    await settled();
+  }
+  async close() {
+    this.closed = true;
+  }
+}

@@ -1,0 +1,29 @@
+import { describe, expect, it } from 'vitest';
+import { renderMetrics } from '../../../infra/pool/engine/metrics.ts';
+import type { Served } from '../../../infra/pool/engine/model/served.ts';
+import { VersionStatistics } from '../../../infra/pool/engine/model/statistics.ts';
+import { emptyMessage } from '../../../infra/pool/models/config/value.ts';
+
+const served = (name: string, sequences: number | undefined): Served => ({
+  name,
+  version: 1,
+  config: emptyMessage('ModelConfig'),
+  statistics: Object.assign(new VersionStatistics(), { expiredSequences: 3 }),
+  pending: 0,
+  takesSequences: sequences !== undefined,
+  sequences,
+  breakSequence: () => {},
+  infer: () => Promise.reject(new Error('not asked')),
+  close: async () => {},
+});
+
+describe('R14: the metrics page', () => {
+  it('A5: counts the sequences of models that keep some, and of no others', () => {
+    const lines = renderMetrics([served('stream', 2), served('plain', undefined)]).split('\n');
+    const rows = lines.filter((line) => line.startsWith('auricle_engine_sequences'));
+    expect(rows).toEqual([
+      'auricle_engine_sequences{model="stream",version="1"} 2',
+      'auricle_engine_sequences_expired_total{model="stream",version="1"} 3',
+    ]);
+  });
+});

@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { finished, type RouteMemory, started } from '../../../shared/pool/memory.ts';
+import { pick } from '../../../shared/pool/pick.ts';
+import { agent, model, now, request, snapshot } from './fleet.ts';
+
+const live = { models: [model({ live: true })] };
+const none: RouteMemory = new Map();
+
+/** Numbers that are spread evenly, and the same each time. */
+function spread() {
+  let at = 0;
+  return () => {
+    at = (at + 0.618_033_988_75) % 1;
+    return at;
+  };
+}
+
+describe('agents for live streams', () => {
+  it('hear them: whoever does not say so is no candidate', () => {
+    const entries = [agent('deaf'), agent('hears', live)];
+    const picked = pick(request({ live: true }), [snapshot(entries)], none, now, Math.random);
+    expect(picked.ok && picked.value.map(({ entry }) => entry.description.agent)).toEqual(['hears']);
+    const alone = pick(request({ live: true }), [snapshot([agent('deaf')])], none, now, Math.random);
+    expect(alone).toMatchObject({
+      ok: false,
+      refusal: { reason: 'model_not_live', params: { model: 'reference-en' } },
+    });
+    const unknown = pick(request({ live: true, model: 'other' }), [snapshot(entries)], none, now, Math.random);
+    expect(unknown).toMatchObject({ ok: false, refusal: { reason: 'model_unknown' } });
+    expect(pick(request(), [snapshot([agent('deaf')])], none, now, Math.random).ok).toBe(true);
+  });
+
+  it('get about as many streams for each slot, told or opened here since', () => {
+    const entries = [
+      agent('small', { ...live, slots: 2 }, { streams: 0 }),
+      agent('large', { ...live, slots: 6 }, { streams: 0 }),
+      agent('full', { ...live, slots: 2 }, { streams: 60 }),
+    ];
+    let memory = none;
+    const random = spread();
+    const opened = new Map<string, number>();
+    for (let stream = 0; stream < 120; stream++) {
+      const picked = pick(request({ live: true, session: `s${stream}` }), [snapshot(entries)], memory, now, random);
+      if (!picked.ok) throw new Error(picked.refusal.reason);
+      const name = String(picked.value[0]?.entry.description.agent);
+      memory = started(memory, name);
+      opened.set(name, (opened.get(name) ?? 0) + 1);
+    }
+    expect(opened.get('full') ?? 0).toBeLessThan(30);
+    const [small = 0, large = 0] = [opened.get('small'), opened.get('large')];
+    expect(large / small).toBeGreaterThan(2);
+    expect(large / small).toBeLessThan(4.5);
+  });
+
+  it('a stream that ended counts no more', () => {
+    const entries = [agent('one', live, { streams: 0 }), agent('two', live, { streams: 0 })];
+    let memory = none;
+    for (let stream = 0; stream < 40; stream++) memory = started(memory, 'one');
+    const choose = () => {
+      const picked = pick(request({ live: true }), [snapshot(entries)], memory, now, () => 0);
+      return picked.ok && picked.value[0]?.entry.description.agent;
+    };
+    expect(choose()).toBe('two');
+    for (let stream = 0; stream < 40; stream++) memory = finished(memory, 'one', 'neutral', 0, now);
+    expect(choose()).toBe('one');
+  });
+});

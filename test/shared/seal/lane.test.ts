@@ -1,0 +1,148 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { limits } from '../../../shared/limits.ts';
+import {
+  agentEnds,
+  callerEnds,
+  isNumber,
+  type Lane,
+  NUMBER_BYTES,
+  numberAt,
+  openLane,
+} from '../../../shared/seal/lane.ts';
+import { packMessages, unpackMessages } from '../../../shared/seal/pack.ts';
+import { createOpener, type Opener } from '../../../shared/seal/records.ts';
+import { generateSealKey, setupRecipient, setupSender } from '../../../shared/seal/setup.ts';
+import { counterHeader, counterNonce, encodeHeader, frameKey, frameNonce } from '../../../shared/seal/sframe.ts';
+import { suites } from '../../../shared/seal/suites.ts';
+import { aeads } from './node-aead.ts';
+
+const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+const bytes = (...texts: string[]) => texts.map((one) => new TextEncoder().encode(one));
+const [request, answer] = [new Uint8Array(64).fill(1), new Uint8Array(64).fill(2)];
+
+describe.each(aeads)('C5 A21 a lane with %s', (_, aead) => {
+  const makeLane = async (): Promise<Lane> => ({
+    suite: 5,
+    request: await frameKey(request, suites[5], 0n, aead),
+    answer: await frameKey(answer, suites[5], 0n, aead),
+  });
+  const detailOf = async (opener: Opener, record: Uint8Array) => {
+    const opened = await opener.openWhole(record);
+    return opened.ok ? opened.value.map(({ plaintext, final }) => [text(plaintext), final]) : opened.refusal.detail;
+  };
+
+  it('carries many requests and their answers, several messages in a record, the last of them final', async () => {
+    const lane = await makeLane();
+    for (const number of [1, 2, 700, limits.laneRequests.value]) {
+      const [caller, agent] = [callerEnds(lane, number), agentEnds(lane, number)];
+      const first = await caller.sealer.pack(bytes('facts', 'head', ''), false);
+      const last = await caller.sealer.seal(bytes('body')[0] as Uint8Array, true);
+      expect(first.length).toBeGreaterThanOrEqual(NUMBER_BYTES);
+      expect(numberAt(first.subarray(0, NUMBER_BYTES))).toBe(number);
+      expect(await detailOf(agent.opener, Buffer.concat([first, last]))).toEqual([
+        ['facts', false],
+        ['head', false],
+        ['', false],
+        ['body', true],
+      ]);
+      expect(agent.opener.finished()).toBe(true);
+      const said = await agent.sealer.pack(bytes('ready', 'final'), true);
+      expect(await detailOf(caller.opener, said)).toEqual([
+        ['ready', false],
+        ['final', true],
+      ]);
+    }
+  });
+
+  it('a record of one request opens in no other, in no other direction, at no other place', async () => {
+    const lane = await makeLane();
+    const [one, two] = [callerEnds(lane, 1), callerEnds(lane, 2)];
+    const [first, second] = [
+      await one.sealer.seal(new Uint8Array(3), false),
+      await one.sealer.seal(new Uint8Array(), true),
+    ];
+    expect(await detailOf(agentEnds(lane, 2).opener, first)).toBe('record 0: counter out of order');
+    expect(await detailOf(agentEnds(lane, 1).opener, second)).toBe('record 0: counter out of order');
+    expect(await detailOf(one.opener, first)).toBe('record 0: not authentic');
+    // The last counter of one request is not the first of the next.
+    expect(numberAt(await two.sealer.seal(new Uint8Array(), false))).toBe(2);
+    expect(numberAt(second)).toBeUndefined();
+  });
+
+  it('a changed flag, and messages that are not whole, are refused', async () => {
+    const lane = await makeLane();
+    const { sealer } = callerEnds(lane, 5);
+    const packed = await sealer.pack(bytes('a'), false);
+    const at = packed.length < 64 ? 1 : 2;
+    for (const flag of [0, 1, 3]) {
+      const changed = packed.map((byte, index) => (index === at ? flag : byte));
+      expect(await detailOf(agentEnds(lane, 5).opener, changed)).toBe('record 0: not authentic');
+    }
+    const unknown = packed.map((byte, index) => (index === at ? 4 : byte));
+    expect(await detailOf(agentEnds(lane, 5).opener, unknown)).toBe('record 0: unknown flag');
+    expect(await detailOf(agentEnds(lane, 6).opener, await callerEnds(lane, 6).sealer.pack([], false))).toBe(
+      'record 0: malformed messages',
+    );
+  });
+
+  it('whoever knows no lanes takes no packed record', async () => {
+    const { sealer } = callerEnds(await makeLane(), 1);
+    const opener = await createOpener(request, 5, aead);
+    expect(await detailOf(opener, await sealer.pack(bytes('a'), false))).toBe('record 0: unknown flag');
+  });
+});
+
+describe('C5 the keys of a lane', () => {
+  it('are those of both sides, bound to the ticket of the lane, and never those of a request with the same ticket', async () => {
+    const { publicJwk, privateKey } = await generateSealKey();
+    const sender = await setupSender(publicJwk, 5, 'attestation');
+    const recipient = await setupRecipient(privateKey, sender.enc, 5, 'attestation');
+    if (!recipient.ok) throw new Error('no set-up');
+    const [ours, theirs, other] = await Promise.all([
+      openLane(sender, 'ticket'),
+      openLane(recipient.value, 'ticket'),
+      openLane(recipient.value, 'another'),
+    ]);
+    const record = await callerEnds(ours, 1).sealer.seal(new Uint8Array(1), true);
+    expect((await agentEnds(theirs, 1).opener.openWhole(record)).ok).toBe(true);
+    expect((await agentEnds(other, 1).opener.openWhole(record)).ok).toBe(false);
+    const [lane, plain] = await Promise.all([sender.laneKeysFor('ticket'), sender.keysFor('ticket')]);
+    const all = [lane.request, lane.answer, plain.request, plain.answer].map((key) => Buffer.from(key).toString('hex'));
+    expect(new Set(all).size).toBe(4);
+  });
+
+  it('numbers are from 1 to the bound; counters stay exact', () => {
+    const { value: most } = limits.laneRequests;
+    expect([0, 1, 1.5, most, most + 1].map(isNumber)).toEqual([false, true, false, true, false]);
+    expect(Number.isSafeInteger((most + 1) * limits.sealFrames.value)).toBe(true);
+  });
+
+  it('headers and nonces of exact numbers are those of RFC 9605', () => {
+    const salt = Uint8Array.from({ length: 12 }, (_, at) => 17 * at);
+    fc.assert(
+      fc.property(
+        fc.oneof(fc.nat(), fc.maxSafeNat(), fc.constantFrom(0, 7, 8, 255, 256, 2 ** 24, 2 ** 48)),
+        (counter) => {
+          expect(counterHeader(counter)).toEqual(encodeHeader(0n, BigInt(counter)));
+          expect(counterNonce(salt, counter)).toEqual(frameNonce(salt, BigInt(counter)));
+        },
+      ),
+    );
+    expect(() => counterHeader(2 ** 53)).toThrow(RangeError);
+  });
+});
+
+describe('A21 several messages as one', () => {
+  it('come back; nothing else is one', () => {
+    fc.assert(
+      fc.property(fc.array(fc.uint8Array({ maxLength: 200 }), { minLength: 1 }), (messages) => {
+        const packed = packMessages(messages);
+        expect(unpackMessages(packed)?.map((one) => [...one])).toEqual(messages.map((one) => [...one]));
+        expect(unpackMessages(packed.subarray(0, -1))?.length ?? 0).toBeLessThan(messages.length);
+      }),
+    );
+    expect(unpackMessages(new Uint8Array())).toBeUndefined();
+    expect(unpackMessages(Uint8Array.of(0x40, 0x01, 7))).toBeUndefined();
+  });
+});

@@ -1,0 +1,95 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type Mark, Ring } from '../../../shared/stream/ring.ts';
+
+type Step = { readonly push: number } | { readonly mark: true } | { readonly settle: number };
+const steps = fc.array(
+  fc.oneof(
+    fc.record({ push: fc.integer({ min: 1, max: 9 }) }),
+    fc.record({ mark: fc.constant(true as const) }),
+    fc.record({ settle: fc.double({ min: 0, max: 1, noNaN: true }) }),
+  ),
+  { maxLength: 200 },
+);
+
+/** Everything the ring has, as it would be sent again. */
+function read(ring: Ring): { audio: number[]; positions: number[]; marks: [number, number][] } {
+  const [audio, positions, marks]: [number[], number[], [number, number][]] = [[], [], []];
+  for (let number = ring.first; number < ring.next; number++) {
+    const item = ring.at(number);
+    if (item?.kind === 'audio') {
+      for (const [at, byte] of item.audio.entries()) {
+        audio.push(byte);
+        positions.push(item.position + at);
+      }
+    } else if (item?.mark.type === 'finalize') marks.push([item.mark.id, item.position]);
+  }
+  return { audio, positions, marks };
+}
+
+describe('the ring of unsettled audio', () => {
+  it('gives back every byte from the settled position on, in order and at its place', () => {
+    fc.assert(
+      fc.property(steps, fc.integer({ min: 0, max: 1_000 }), (all: Step[], from) => {
+        const ring = new Ring(from, 60, 40);
+        const sent: number[] = [];
+        const open = new Map<number, number>();
+        let [settled, ids] = [from, 0];
+        for (const step of all) {
+          if ('push' in step) {
+            const bytes = Uint8Array.from({ length: step.push }, (_, at) => (sent.length + at) % 251);
+            const room = ring.hasRoom(bytes.length);
+            expect(ring.push(bytes, bytes.length / 10)).toBe(room);
+            if (room) sent.push(...bytes);
+          } else if ('mark' in step) {
+            const id = ids++;
+            const mark: Mark = { type: 'finalize', id, position: ring.end };
+            if (ring.mark(mark)) open.set(id, ring.end);
+          } else {
+            settled += Math.round((ring.end - settled) * step.settle);
+            // Even ones were answered.
+            ring.settle(settled, (mark) => 'id' in mark && mark.id % 2 === 0);
+            for (const [id, at] of open) if (at <= settled && id % 2 === 0) open.delete(id);
+          }
+          const { audio, positions, marks } = read(ring);
+          expect([ring.start, ring.end, ring.bytes]).toEqual([
+            settled,
+            from + sent.length,
+            sent.length + from - settled,
+          ]);
+          expect(audio).toEqual(sent.slice(settled - from));
+          expect(positions).toEqual(audio.map((_, at) => settled + at));
+          expect(marks).toEqual([...open]);
+          expect(ring.bytes).toBeLessThanOrEqual(60);
+          expect(ring.next - ring.first).toBeLessThanOrEqual(40);
+        }
+      }),
+    );
+  });
+
+  it('keeps the numbers of what stays, so that a reader goes on where it was', () => {
+    const ring = new Ring(0);
+    for (let at = 0; at < 300; at++) ring.push(Uint8Array.of(at % 251), 0.1);
+    for (let settled = 0; settled < 300; settled += 7) {
+      ring.settle(settled, () => true);
+      expect(ring.at(299)).toMatchObject({ position: 299 });
+      expect(ring.at(settled - 1)).toBeUndefined();
+      expect(ring.at(settled)).toMatchObject({ position: settled });
+    }
+  });
+
+  it('keeps where messages began, and cuts the first one where the settled part ends', () => {
+    const ring = new Ring(100);
+    ring.push(new Uint8Array(10).fill(1), 1);
+    ring.push(new Uint8Array(10).fill(2), 1);
+    ring.settle(104, () => true);
+    expect(ring.at(0)).toMatchObject({ position: 104, audio: new Uint8Array(6).fill(1), seconds: 0.6 });
+    expect(ring.at(1)).toMatchObject({ position: 110, seconds: 1 });
+  });
+
+  it('throws when what was never there is settled: that is a bug', () => {
+    const ring = new Ring(10);
+    expect(() => ring.settle(11, () => true)).toThrow(RangeError);
+    expect(() => ring.settle(9, () => true)).toThrow(RangeError);
+  });
+});

@@ -1,0 +1,347 @@
+import { readFileSync } from 'node:fs';
+import net from 'node:net';
+import { DeepgramClient, DeepgramError } from '@deepgram/sdk';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
+import { type Clip, clipBytes, clipPath, clips } from './clips.ts';
+import { type LiveSound, liveSound, muLaw, opusPackets, pieces } from './live-sound.ts';
+import { type Running, run } from './running.ts';
+
+let running: Running;
+beforeAll(async () => {
+  running = await run();
+}, 60_000);
+afterAll(() => running?.end(), 20_000);
+
+const model = 'reference-en';
+const spoken = clips.filter(({ file }) => file.endsWith('.wav'));
+const clip = (file: string): Clip => clips.find((one) => one.file === file) as Clip;
+
+/** The client of Deepgram, told where to find another service and nothing else. */
+function makeClient(options: Record<string, unknown> = {}, url = running.stack.url): DeepgramClient {
+  const socket = url.replace(/^http/, 'ws');
+  const environment = { base: url, production: socket, agent: socket, agentRest: url };
+  return new DeepgramClient({ accessToken: running.stack.token, environment, ...options });
+}
+
+interface Said {
+  readonly type: string;
+  readonly [name: string]: unknown;
+}
+
+interface Result extends Said {
+  readonly is_final: boolean;
+  readonly speech_final: boolean;
+  readonly from_finalize: boolean;
+  readonly start: number;
+  readonly duration: number;
+  readonly channel: {
+    readonly alternatives: readonly {
+      readonly transcript: string;
+      readonly confidence: number;
+      readonly words: readonly { word: string; start: number; end: number; confidence: number }[];
+    }[];
+  };
+}
+
+/** One stream of the client, written down. */
+async function open(wish: Record<string, unknown>, client = makeClient()) {
+  const socket = await client.listen.v1.connect({ model, ...wish } as never);
+  const said: Said[] = [];
+  const errors: string[] = [];
+  const waiting: (() => void)[] = [];
+  const note = () => {
+    for (const look of waiting.splice(0)) look();
+  };
+  socket.on('message', (message) => {
+    said.push(message as unknown as Said);
+    note();
+  });
+  socket.on('error', (error) => errors.push(error.message));
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    socket.on('close', (event) => {
+      const { code, reason } = event as { code: number; reason: string };
+      resolve({ code, reason });
+    });
+  });
+  socket.connect();
+  const heard = async (which: (message: Said) => boolean): Promise<Said> => {
+    for (;;) {
+      const found = said.find(which);
+      if (found) return found;
+      await new Promise<void>((resolve) => void waiting.push(resolve));
+    }
+  };
+  const results = () => said.filter(({ type }) => type === 'Results') as Result[];
+  const finals = () => results().filter(({ is_final }) => is_final);
+  const text = () =>
+    finals()
+      .map(({ channel }) => channel.alternatives[0]?.transcript)
+      .filter(Boolean)
+      .join(' ');
+  return { socket, said, errors, closed, heard, results, finals, text };
+}
+
+const linear = ({ rate }: LiveSound) => ({ encoding: 'linear16', sample_rate: rate });
+
+describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
+  it.each(spoken.map((one) => [one.file, one] as const))('%s: the words that were spoken', async (_, one) => {
+    const sound = liveSound(one);
+    const stream = await open({ ...linear(sound), interim_results: 'true', vad_events: 'true' });
+    await stream.socket.waitForOpen();
+    for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
+    stream.socket.sendCloseStream({ type: 'CloseStream' });
+    expect(await stream.closed).toMatchObject({ code: 1000 });
+    expect(stream.text()).toBe(one.text);
+
+    const words = stream.finals().flatMap(({ channel }) => channel.alternatives[0]?.words ?? []);
+    expect(words.map(({ word }) => word).join(' ')).toBe(one.text);
+    const times = words.flatMap(({ start, end }) => [start, end]);
+    expect(times).toEqual([...times].sort((a, b) => a - b));
+    const metadata = stream.said.at(-1);
+    expect(metadata).toMatchObject({ type: 'Metadata', channels: 1 });
+    expect(times.at(-1)).toBeLessThanOrEqual(Number(metadata?.duration));
+    expect(metadata?.duration).toBeCloseTo(sound.samples.length / sound.rate, 2);
+    expect(stream.said.map(({ type }) => type)).toContain('SpeechStarted');
+  });
+
+  it('A6 partial results before the end of an utterance, each sure of itself', async () => {
+    const one = spoken[1] as Clip;
+    const sound = liveSound(one);
+    const stream = await open({ ...linear(sound), interim_results: 'true' });
+    await stream.socket.waitForOpen();
+    for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
+    stream.socket.sendCloseStream({ type: 'CloseStream' });
+    await stream.closed;
+    const partial = stream.results().filter(({ is_final }) => !is_final);
+    expect(partial.length).toBeGreaterThan(2);
+    for (const { channel } of partial) expect(channel.alternatives[0]?.confidence).toBeGreaterThan(0.8);
+    // The last one has most of the words, and the final result is no surprise.
+    const last = partial.at(-1)?.channel.alternatives[0]?.transcript.split(' ') ?? [];
+    expect(last.length).toBeGreaterThan(one.text.split(' ').length / 2);
+  });
+
+  it('Finalize: what was said so far, at once, and the stream goes on', async () => {
+    const one = spoken[0] as Clip;
+    const sound = liveSound(one, 0);
+    const stream = await open({ ...linear(sound), endpointing: 'false' });
+    await stream.socket.waitForOpen();
+    for (const round of [1, 2]) {
+      for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
+      stream.socket.sendFinalize({ type: 'Finalize' });
+      await stream.heard((message) => message.type === 'Results' && (message as Result).from_finalize === true);
+      if (round === 1) stream.socket.sendKeepAlive({ type: 'KeepAlive' });
+    }
+    stream.socket.sendCloseStream({ type: 'CloseStream' });
+    await stream.closed;
+    expect(stream.text()).toBe(`${one.text} ${one.text}`);
+    expect(stream.finals().filter(({ from_finalize }) => from_finalize).length).toBeGreaterThanOrEqual(2);
+  });
+
+  it('sound of a telephone, µ-law at 8 kHz', async () => {
+    const one = clip('telephone.wav');
+    const { samples, rate } = liveSound(one);
+    expect(rate).toBe(8_000);
+    const stream = await open({ encoding: 'mulaw', sample_rate: 8_000 });
+    await stream.socket.waitForOpen();
+    const bytes = muLaw(samples);
+    for (let at = 0; at < bytes.length; at += 800) stream.socket.sendMedia(bytes.subarray(at, at + 800));
+    stream.socket.sendCloseStream({ type: 'CloseStream' });
+    await stream.closed;
+    expect(stream.text()).toBe(one.text);
+  });
+
+  it.each(['balance.wav', 'balance.opus'])('%s as it is, without telling what it is', async (file) => {
+    const one = clip(file);
+    const stream = await open({});
+    await stream.socket.waitForOpen();
+    const bytes = clipBytes(one);
+    for (let at = 0; at < bytes.length; at += 3_000) stream.socket.sendMedia(bytes.slice(at, at + 3_000));
+    stream.socket.sendCloseStream({ type: 'CloseStream' });
+    expect(await stream.closed).toMatchObject({ code: 1000 });
+    expect(stream.text()).toBe(one.text);
+  });
+
+  it('Opus packets of a phone, one by one', async () => {
+    const one = clip('balance.opus');
+    const stream = await open({ encoding: 'opus', sample_rate: 48_000 });
+    await stream.socket.waitForOpen();
+    for (const packet of opusPackets(clipBytes(one))) stream.socket.sendMedia(packet);
+    stream.socket.sendCloseStream({ type: 'CloseStream' });
+    expect(await stream.closed).toMatchObject({ code: 1000 });
+    expect(stream.text()).toBe(one.text);
+  });
+
+  it('UtteranceEnd when nothing more is said', async () => {
+    const sound = liveSound(spoken[0] as Clip, 3);
+    const stream = await open({ ...linear(sound), interim_results: 'true', utterance_end_ms: '1000' });
+    await stream.socket.waitForOpen();
+    for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
+    stream.socket.sendCloseStream({ type: 'CloseStream' });
+    await stream.closed;
+    const end = stream.said.find(({ type }) => type === 'UtteranceEnd');
+    const words = stream.finals().flatMap(({ channel }) => channel.alternatives[0]?.words ?? []);
+    expect(end).toMatchObject({ channel: [0, 1], last_word_end: words.at(-1)?.end });
+  });
+
+  it('bad messages are answered, and cost nothing', async () => {
+    const one = spoken[0] as Clip;
+    const sound = liveSound(one);
+    const stream = await open(linear(sound));
+    await stream.socket.waitForOpen();
+    const raw = stream.socket.socket;
+    raw.send('{');
+    raw.send('{"type":"Explode"}');
+    raw.send(new Uint8Array(0));
+    for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
+    stream.socket.sendCloseStream({ type: 'CloseStream' });
+    expect(await stream.closed).toMatchObject({ code: 1000 });
+    expect(stream.said.filter(({ type }) => type === 'Error').map(({ code }) => code)).toEqual([
+      'frame_invalid',
+      'event_unknown',
+    ]);
+    expect(stream.text()).toBe(one.text);
+  });
+});
+
+describe('§3-15 §3-20 what the unmodified Deepgram client is told of refusals', () => {
+  it('a model that nobody serves: an error, and it does not come back', async () => {
+    const stream = await open({ encoding: 'linear16', sample_rate: 16_000, model: 'nobody-serves-this' });
+    expect(await stream.closed).toMatchObject({ code: 1000, reason: 'model_unknown' });
+    expect(stream.said).toMatchObject([{ type: 'Error', code: 'model_unknown' }]);
+  });
+
+  it('a bad token: the handshake is refused once', async () => {
+    const client = makeClient({ accessToken: 'not.a.token' });
+    const stream = await open({ encoding: 'linear16', sample_rate: 16_000 }, client);
+    await stream.closed;
+    expect(stream.errors.join()).toMatch(/401|error/i);
+    const socket = new WebSocket(`${running.stack.url.replace('http', 'ws')}/v1/listen?model=${model}`, {
+      headers: { authorization: 'Token not.a.token' },
+    });
+    const answer = await new Promise<{ status: number | undefined; error: unknown }>((resolve) => {
+      socket.on('unexpected-response', (_, { statusCode, headers }) => {
+        resolve({ status: statusCode, error: headers['dg-error'] });
+      });
+    });
+    socket.on('error', () => {});
+    socket.terminate();
+    expect(answer).toEqual({ status: 401, error: 'The token is not valid here.' });
+  });
+
+  it.each<[string, string, Uint8Array, number, string]>([
+    // Its client comes back after every close but 1000, and a file of that kind would be refused again and again.
+    ['a file of another kind', '', readFileSync(clipPath(clip('balance.flac'))), 1000, 'audio_unsupported'],
+    [
+      'packets that are none',
+      '&encoding=opus&sample_rate=48000',
+      new Uint8Array(40).fill(255),
+      1008,
+      'DATA-0000 audio_invalid',
+    ],
+  ])('sound that is none: %s', async (_, how, bytes, code, reason) => {
+    const socket = new WebSocket(`${running.stack.url.replace('http', 'ws')}/v1/listen?model=${model}${how}`, {
+      headers: { authorization: `Bearer ${running.stack.token}` },
+    });
+    const closed = new Promise<[number, string]>((resolve) => {
+      socket.on('close', (given, why) => resolve([given, why.toString()]));
+    });
+    await new Promise((resolve) => socket.on('open', resolve));
+    socket.send(bytes);
+    expect(await closed).toEqual([code, reason]);
+  });
+});
+
+describe('§3-16 the unmodified Deepgram client after its network broke', () => {
+  it('goes on by itself with the same session: what was not heard is told, and times go on', async () => {
+    const port = Number(new URL(running.stack.url).port);
+    const pipes = new Set<net.Socket>();
+    const proxy = net.createServer((near) => {
+      const far = net.connect(port, '127.0.0.1');
+      for (const [one, other] of [
+        [near, far],
+        [far, near],
+      ] as const) {
+        pipes.add(one);
+        one.pipe(other);
+        one.on('error', () => other.destroy());
+      }
+    });
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+    const address = proxy.address() as net.AddressInfo;
+    try {
+      const one = spoken[0] as Clip;
+      const sound = liveSound(one);
+      const stream = await open(linear(sound), makeClient({}, `http://127.0.0.1:${address.port}`));
+      await stream.socket.waitForOpen();
+      for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
+      const before = (await stream.heard(({ type }) => type === 'Results')) as Result;
+      for (const pipe of pipes) pipe.destroy();
+      // The client sends nothing by itself: it hears that it is back, and speaks.
+      const gap = await stream.heard(({ type }) => type === 'AuricleGap');
+      expect(gap.duration).toBeGreaterThan(0.5);
+      const heard = stream.results().length;
+      for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
+      stream.socket.sendCloseStream({ type: 'CloseStream' });
+      await stream.heard(({ type }) => type === 'Metadata');
+      expect(stream.text()).toBe(`${one.text} ${one.text}`);
+      expect(before.start).toBeLessThan(1);
+      const after = stream.results()[heard];
+      expect(after?.start).toBeGreaterThan(Number(gap.start) + Number(gap.duration) - 0.5);
+    } finally {
+      proxy.close();
+      for (const pipe of pipes) pipe.destroy();
+    }
+  }, 30_000);
+});
+
+describe('C10 short-lived tokens of the unmodified Deepgram client', () => {
+  it('open a stream and nothing else', async () => {
+    const granted = await makeClient().auth.v1.tokens.grant({ ttl_seconds: 60 });
+    expect(granted.expires_in).toBe(60);
+    const client = makeClient({ accessToken: granted.access_token });
+    const sound = liveSound(spoken[0] as Clip);
+    const stream = await open(linear(sound), client);
+    await stream.socket.waitForOpen();
+    for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
+    stream.socket.sendCloseStream({ type: 'CloseStream' });
+    await stream.closed;
+    expect(stream.text()).toBe((spoken[0] as Clip).text);
+    await expect(client.auth.v1.tokens.grant({})).rejects.toMatchObject({ statusCode: 403 });
+  });
+});
+
+describe('C1 C10 recordings of the unmodified Deepgram client', () => {
+  it.each(clips.map((one) => [one.file, one] as const))('%s: the words that were spoken', async (_, one) => {
+    const answer = await makeClient().listen.v1.media.transcribeFile(clipBytes(one), { model, utterances: true });
+    if (!('results' in answer)) throw new Error('no results');
+    const [alternative] = answer.results.channels[0]?.alternatives ?? [];
+    expect(alternative?.transcript).toBe(one.text);
+    expect(alternative?.words?.map(({ word }) => word).join(' ')).toBe(one.text);
+    expect(answer.results.utterances?.map(({ transcript }) => transcript).join(' ')).toBe(one.text);
+    expect(answer.metadata).toMatchObject({ channels: 1, request_id: expect.stringMatching(/^[\w-]{36}$/) });
+  });
+
+  it('as samples, without a file around them', async () => {
+    const one = spoken[0] as Clip;
+    const { samples, rate } = liveSound(one);
+    const bytes = new Uint8Array(samples.buffer);
+    const wish = { model, encoding: 'linear16' as const, queryParams: {} };
+    const answer = await makeClient().listen.v1.media.transcribeFile(bytes, wish, {
+      queryParams: { sample_rate: rate },
+    });
+    if (!('results' in answer)) throw new Error('no results');
+    expect(answer.results.channels[0]?.alternatives?.[0]?.transcript).toBe(one.text);
+  });
+
+  it('are not fetched from somewhere else', async () => {
+    const asked = makeClient().listen.v1.media.transcribeUrl({ url: 'http://169.254.169.254/latest', model });
+    await expect(asked).rejects.toThrow(DeepgramError);
+    await expect(asked).rejects.toMatchObject({ statusCode: 400, body: { err_code: 'INVALID_QUERY_PARAMETER' } });
+  });
+
+  it('that are none are refused in the shape it reads', async () => {
+    const asked = makeClient({ maxRetries: 0 }).listen.v1.media.transcribeFile(new Uint8Array(500), { model });
+    await expect(asked).rejects.toMatchObject({ statusCode: 415, body: { err_code: 'UNSUPPORTED_MEDIA_TYPE' } });
+  });
+});

@@ -1,0 +1,68 @@
+// The command line's live streams against a whole stack, as fast as they are taken.
+import { execFile } from 'node:child_process';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ROOT } from '../../infra/local/root.ts';
+import { clipLike, clipPath } from './clips.ts';
+import { type Running, run } from './running.ts';
+
+let running: Running;
+beforeAll(async () => {
+  running = await run();
+}, 60_000);
+afterAll(() => running?.end(), 20_000);
+
+const clip = clipLike('.wav');
+
+function auricle(...given: string[]): Promise<{ code: number; out: string; err: string }> {
+  const { url, token } = running.stack;
+  const command = [path.join(ROOT, 'infra/cli/auricle.cjs'), '--edge', url, '--token', token, ...given];
+  return new Promise((settle) => {
+    execFile('node', command, (error, out, err) => {
+      settle({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
+    });
+  });
+}
+
+describe('R13: auricle load --stream', () => {
+  // A pass is under four seconds: each stream has two whole ones.
+  const quick = ['--parallel', '3', '--seconds', '8', '--warm-up', '0', '--pace', 'max', '--json'];
+  const load = async (dialect: string) => {
+    const { out } = await auricle('load', '--stream', '--audio', clipPath(clip), '--dialect', dialect, ...quick);
+    return JSON.parse(out);
+  };
+  const good = { parallel: 3, opened: 3, ended: 3, errors: {}, trouble: {}, audioSeconds: 24 };
+
+  it.each(['auricle', 'deepgram'])('%s: every stream ends well, and words have times', async (dialect) => {
+    const value = await load(dialect);
+    expect(value).toMatchObject(good);
+    expect(value.words).toBeGreaterThanOrEqual(3 * 2 * clip.text.split(' ').length);
+    expect(value.partialLatency.p99).toBeGreaterThan(0);
+    expect(value.finishLatency.p99).toBeGreaterThan(0);
+  });
+
+  it('openai: every stream ends well', async () => {
+    const value = await load('openai');
+    expect(value).toMatchObject(good);
+    expect(value.words).toBeGreaterThanOrEqual(3 * 2);
+  });
+
+  it('a token that may not stream is refused, and the command fails', async () => {
+    const token = await running.mint({ scope: 'models' });
+    const given = ['--token', token, '--audio', clipPath(clip), ...quick];
+    const { code, out } = await auricle('load', '--stream', ...given);
+    expect([code, JSON.parse(out)]).toMatchObject([1, { opened: 0, errors: { scope_missing: 3 } }]);
+  });
+});
+
+describe('auricle transcribe --live', () => {
+  it('prints what was said', async () => {
+    const { code, out } = await auricle('transcribe', '--live', clipPath(clip), '--pace', 'max');
+    expect([code, out]).toEqual([0, `${clip.text}\n`]);
+  });
+
+  it('says why a stream was refused', async () => {
+    const { code, err } = await auricle('transcribe', '--live', clipPath(clip), '--pace', 'max', '--model', 'nothing');
+    expect([code, err]).toEqual([1, 'the stream was refused or lost: model_unknown\n']);
+  });
+});

@@ -1,0 +1,75 @@
+// A phone: it encodes its microphone as Opus, in packets of 20 ms, and its network is what it is.
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { StreamFormat } from '../../shared/stream/format.ts';
+import { finish, type Line, listen } from '../fault/streams/listener.ts';
+import { kill, patience, poolOfStream } from '../fault/streams/place.ts';
+import { speak } from '../fault/streams/speaker.ts';
+import { oggPackets } from '../ogg-packets.ts';
+import { clipBytes, clipLike } from './clips.ts';
+import { type Running, run } from './running.ts';
+
+let running: Running;
+beforeAll(async () => {
+  running = await run();
+}, 60_000);
+afterAll(() => running?.end(), 20_000);
+
+const clip = clipLike('.opus');
+const file = clipBytes(clip);
+/** Behind the two headers. */
+const packets = oggPackets(file).slice(2);
+const format = (encoding: StreamFormat['encoding']): StreamFormat => ({ encoding, rate: 48_000, channels: 1 });
+const textOf = (of: readonly { readonly text: string }[]) => of.map(({ text }) => text).join(' ');
+const linesOf = (of: readonly Line[]) => of.map(([text]) => text).join(' ');
+
+it('the packets are 20 ms each (RFC 6716 §3.1)', () => {
+  expect(packets.length).toBeGreaterThan(100);
+  // Configuration 1, 5, 9, 13, 15, 19, 23, 27 and 31 stand for 20 ms; code 0 for one frame in a packet.
+  for (const [head = 0] of packets)
+    expect([[1, 5, 9, 13, 15, 19, 23, 27, 31].includes(head >> 3), head & 3]).toEqual([true, 0]);
+});
+
+describe('Opus from a phone: /v1/stream', () => {
+  it('packet by packet', async () => {
+    const speaker = speak(running, format('opus'));
+    for (const packet of packets) await speaker.send(packet);
+    expect(textOf(await speaker.finish())).toBe(clip.text);
+  });
+
+  it('as an Ogg stream, cut anywhere', async () => {
+    const speaker = speak(running, format('ogg-opus'));
+    for (let at = 0; at < file.length; at += 777) await speaker.send(file.subarray(at, at + 777));
+    expect(textOf(await speaker.finish())).toBe(clip.text);
+  });
+
+  it('loses nothing when its connection breaks and then its agent', async () => {
+    const undisturbed = speak(running, format('opus'));
+    for (const packet of packets) await undisturbed.send(packet);
+    const segments = await undisturbed.finish();
+
+    const speaker = speak(running, format('opus'));
+    const [third, half] = [Math.floor(packets.length / 3), Math.floor(packets.length / 2)];
+    for (const packet of packets.slice(0, third)) await speaker.send(packet);
+    await speaker.until(({ type }) => type === 'interim');
+    speaker.cut();
+    for (const packet of packets.slice(third, half)) await speaker.send(packet);
+    await expect.poll(speaker.connections, patience).toBe(2);
+    await kill(running.stack, `agent-${await poolOfStream(running.stack)}`);
+    for (const packet of packets.slice(half)) await speaker.send(packet);
+    expect(await speaker.finish()).toEqual(segments);
+  }, 30_000);
+});
+
+describe('Opus from a phone: /v1/listen', () => {
+  it('packet by packet', async () => {
+    const listener = await listen(running, { params: { encoding: 'opus', sample_rate: '48000' }, frameBytes: 4_096 });
+    for (const packet of packets) listener.send(packet);
+    expect(linesOf(await finish(listener))).toBe(clip.text);
+  });
+
+  it('as an Ogg stream that says itself what it is', async () => {
+    const listener = await listen(running, { container: true, frameBytes: 1_000 });
+    listener.send(file);
+    expect(linesOf(await finish(listener))).toBe(clip.text);
+  });
+});

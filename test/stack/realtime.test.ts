@@ -1,0 +1,324 @@
+import net from 'node:net';
+import OpenAI from 'openai';
+import { OpenAIRealtimeWS as BetaRealtimeWS } from 'openai/beta/realtime/ws';
+import { OpenAIRealtimeWS } from 'openai/realtime/ws';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Clip, clips } from './clips.ts';
+import { type LiveSound, liveSound, muLaw, pieces } from './live-sound.ts';
+import { type Running, run } from './running.ts';
+
+let running: Running;
+beforeAll(async () => {
+  running = await run();
+}, 60_000);
+afterAll(() => running?.end(), 20_000);
+
+const model = 'reference-en';
+const spoken = clips.filter(({ file }) => file.endsWith('.wav'));
+const first = spoken[0] as Clip;
+const second = spoken[2] as Clip;
+const PREFIX = 'conversation.item.input_audio_transcription';
+
+interface Said {
+  readonly type: string;
+  readonly [name: string]: unknown;
+}
+
+/** The client speaks TLS to everybody; the stack has none, so its connection is made by the test. */
+const plainly = (url: string) => ({
+  createConnection: () => net.connect(Number(new URL(url).port), '127.0.0.1'),
+});
+
+const makeClient = (apiKey = running.stack.token) =>
+  new OpenAI({ apiKey, baseURL: `${running.stack.url}/v1`, maxRetries: 0 });
+
+/** One session of the client, written down. */
+function open(target: { model: string } | { intent: 'transcription' } = { intent: 'transcription' }, apiKey?: string) {
+  const options = plainly(running.stack.url) as never;
+  const socket = new OpenAIRealtimeWS({ ...target, options }, makeClient(apiKey));
+  return listen(socket);
+}
+
+function listen<T extends OpenAIRealtimeWS | BetaRealtimeWS>(socket: T) {
+  const said: Said[] = [];
+  const errors: { code?: string | null | undefined; message: string }[] = [];
+  const waiting: (() => void)[] = [];
+  const note = () => {
+    for (const look of waiting.splice(0)) look();
+  };
+  const emitter = socket as OpenAIRealtimeWS;
+  emitter.on('event', (event) => {
+    said.push(event as unknown as Said);
+    note();
+  });
+  emitter.on('error', (error) => {
+    errors.push({ code: error.error?.code, message: error.message });
+    note();
+  });
+  const closed = new Promise<{ code: number; reason: string }>((resolve) => {
+    socket.socket.on('close', (code, reason) => resolve({ code, reason: reason.toString() }));
+  });
+  const heard = async (which: (event: Said) => boolean): Promise<Said> => {
+    for (;;) {
+      const found = said.find(which);
+      if (found) return found;
+      await new Promise<void>((resolve) => void waiting.push(resolve));
+    }
+  };
+  const completed = () => said.filter(({ type }) => type === `${PREFIX}.completed`);
+  return {
+    socket,
+    said,
+    errors,
+    closed,
+    heard,
+    completed,
+    send: (event: object) => emitter.send(event as never),
+    types: () => said.map(({ type }) => type),
+    /** Until so many items are complete. */
+    async items(count: number): Promise<Said[]> {
+      await heard(() => completed().length >= count);
+      return completed();
+    },
+    deltas: (item: unknown) =>
+      said.filter((event) => event.type === `${PREFIX}.delta` && event.item_id === item).map(({ delta }) => delta),
+  };
+}
+
+const append = (bytes: Uint8Array) => ({
+  type: 'input_audio_buffer.append',
+  audio: Buffer.from(bytes).toString('base64'),
+});
+const update = (input: object) => ({ type: 'session.update', session: { type: 'transcription', audio: { input } } });
+const pcm = ({ rate }: LiveSound) => ({ format: { type: 'audio/pcm', rate }, transcription: { model } });
+
+/** Three samples for two: what a client has to send to the hosted service. */
+function atRealtimeRate({ samples }: LiveSound): LiveSound {
+  const more = Int16Array.from({ length: Math.floor((samples.length * 3) / 2) }, (_, i) => {
+    const at = (i * 2) / 3;
+    const [one, other] = [samples[Math.floor(at)] ?? 0, samples[Math.ceil(at)] ?? 0];
+    return one + (other - one) * (at % 1);
+  });
+  return { rate: 24_000, samples: more };
+}
+
+describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
+  it.each(spoken.map((one) => [one.file, one] as const))('%s: the words that were spoken', async (_, one) => {
+    const sound = liveSound(one);
+    const session = open();
+    await session.heard(({ type }) => type === 'session.created');
+    session.send(update(pcm(sound)));
+    for (const piece of pieces(sound)) session.send(append(piece));
+    const [item] = await session.items(1);
+    expect(item?.transcript).toBe(one.text);
+    expect(session.deltas(item?.item_id).join('')).toBe(one.text);
+    expect(session.deltas(item?.item_id).length).toBeGreaterThan(1);
+    expect(item?.usage).toMatchObject({ type: 'duration', seconds: expect.any(Number) });
+    expect(session.types().filter((type) => type !== `${PREFIX}.delta`)).toEqual([
+      'session.created',
+      'session.updated',
+      'input_audio_buffer.speech_started',
+      'input_audio_buffer.speech_stopped',
+      'input_audio_buffer.committed',
+      'conversation.item.added',
+      'conversation.item.done',
+      `${PREFIX}.completed`,
+    ]);
+    expect(session.errors).toEqual([]);
+    session.socket.close();
+    await session.closed;
+  });
+
+  it('at 24 kHz, which is what the hosted service takes, named by ?model= only as 6.49.0 does', async () => {
+    const session = open({ model });
+    const sound = atRealtimeRate(liveSound(first));
+    for (const piece of pieces(sound)) {
+      if (session.said.length === 0) await session.heard(({ type }) => type === 'session.created');
+      session.send(append(piece));
+    }
+    const [item] = await session.items(1);
+    expect(item?.transcript).toBe(first.text);
+    session.socket.close();
+  });
+
+  it('sound of a telephone, µ-law', async () => {
+    const one = spoken.find(({ file }) => file === 'telephone.wav') as Clip;
+    const session = open({ model });
+    await session.heard(({ type }) => type === 'session.created');
+    session.send(update({ format: { type: 'audio/pcmu' } }));
+    const bytes = muLaw(liveSound(one).samples);
+    for (let at = 0; at < bytes.length; at += 800) session.send(append(bytes.subarray(at, at + 800)));
+    const [item] = await session.items(1);
+    expect(item?.transcript).toBe(one.text);
+    session.socket.close();
+  });
+
+  it('two utterances: two items, the second behind the first', async () => {
+    const session = open({ model });
+    await session.heard(({ type }) => type === 'session.created');
+    for (const one of [first, second]) {
+      const sound = liveSound(one);
+      if (one === first) session.send(update(pcm(sound)));
+      for (const piece of pieces(sound)) session.send(append(piece));
+    }
+    const items = await session.items(2);
+    expect(items.map(({ transcript }) => transcript)).toEqual([first.text, second.text]);
+    const committed = session.said.filter(({ type }) => type === 'input_audio_buffer.committed');
+    expect(committed.map(({ previous_item_id }) => previous_item_id)).toEqual([null, items[0]?.item_id]);
+    const starts = session.said
+      .filter(({ type }) => type === 'input_audio_buffer.speech_started')
+      .map(({ audio_start_ms }) => Number(audio_start_ms));
+    expect(starts[1]).toBeGreaterThan(Number(starts[0]) + 1_000);
+    session.socket.close();
+  });
+
+  it('commits of its own, without turn detection', async () => {
+    const session = open({ model });
+    await session.heard(({ type }) => type === 'session.created');
+    const sound = liveSound(first, 0);
+    session.send(update({ ...pcm(sound), turn_detection: null }));
+    for (const piece of pieces(sound)) session.send(append(piece));
+    session.send({ type: 'input_audio_buffer.commit' });
+    const committed = await session.heard(({ type }) => type === 'input_audio_buffer.committed');
+    const [item] = await session.items(1);
+    expect(item).toMatchObject({ item_id: committed.item_id, transcript: first.text });
+    expect(session.deltas(item?.item_id).join('')).toBe(first.text);
+    expect(session.types()).not.toContain('input_audio_buffer.speech_started');
+
+    session.send({ type: 'input_audio_buffer.commit' });
+    await session.heard(({ type }) => type === 'error');
+    expect(session.errors[0]).toMatchObject({ code: 'input_audio_buffer_commit_empty' });
+
+    for (const piece of pieces(sound)) session.send(append(piece));
+    session.send({ type: 'input_audio_buffer.clear' });
+    await session.heard(({ type }) => type === 'input_audio_buffer.cleared');
+    const other = liveSound(second, 0);
+    for (const piece of pieces(other)) session.send(append(piece));
+    session.send({ type: 'input_audio_buffer.commit' });
+    const items = await session.items(2);
+    expect(items[1]?.transcript).toBe(second.text);
+    session.socket.close();
+  });
+
+  it('mistakes are told with the event that made them, and cost nothing', async () => {
+    const session = open({ model });
+    await session.heard(({ type }) => type === 'session.created');
+    session.send({ type: 'response.create', event_id: 'one' });
+    session.send({ type: 'session.update', event_id: 'two', session: { type: 'realtime' } });
+    session.send({ type: 'input_audio_buffer.append', event_id: 'three', audio: '*' });
+    const sound = liveSound(first);
+    session.send(update(pcm(sound)));
+    for (const piece of pieces(sound)) session.send(append(piece));
+    const [item] = await session.items(1);
+    expect(item?.transcript).toBe(first.text);
+    const told = session.said.filter(({ type }) => type === 'error').map(({ error }) => error as Said);
+    expect(told.map(({ event_id, code, param }) => [event_id, code, param])).toEqual([
+      ['one', 'event_unknown', 'type'],
+      ['two', 'field_invalid', 'session.type'],
+      ['three', 'field_invalid', 'audio'],
+    ]);
+    session.socket.close();
+  });
+
+  it('word probabilities when they are asked for', async () => {
+    const session = open({ model });
+    await session.heard(({ type }) => type === 'session.created');
+    session.send({ type: 'session.update', session: { include: [`item.input_audio_transcription.logprobs`] } });
+    const sound = liveSound(first);
+    session.send(update(pcm(sound)));
+    for (const piece of pieces(sound)) session.send(append(piece));
+    const [item] = await session.items(1);
+    const logprobs = item?.logprobs as { token: string; logprob: number }[];
+    expect(logprobs.map(({ token }) => token).join('')).toBe(first.text);
+    for (const { logprob } of logprobs) expect(logprob).toBeLessThanOrEqual(0);
+    session.socket.close();
+  });
+});
+
+describe('C10 browsers, which have sub-protocols and no headers', () => {
+  const connect = async (path: string, protocols: string[]) => {
+    const socket = new WebSocket(`${running.stack.url.replace('http', 'ws')}${path}`, protocols);
+    const opened = await new Promise<boolean>((resolve) => {
+      socket.addEventListener('open', () => resolve(true));
+      socket.addEventListener('error', () => resolve(false));
+    });
+    return { socket, opened };
+  };
+
+  it("open OpenAI's sessions", async () => {
+    const protocols = ['realtime', `openai-insecure-api-key.${running.stack.token}`, 'openai-project.one'];
+    const { socket, opened } = await connect('/v1/realtime?intent=transcription', protocols);
+    expect([opened, socket.protocol]).toEqual([true, 'realtime']);
+    socket.close();
+  });
+
+  it.each(['token', 'bearer'])("open Deepgram's streams with %s", async (scheme) => {
+    const protocols = [scheme, running.stack.token, 'x-deepgram-session-id', crypto.randomUUID()];
+    const { socket, opened } = await connect(`/v1/listen?model=${model}&encoding=mulaw`, protocols);
+    expect([opened, socket.protocol]).toEqual([true, scheme]);
+    socket.close();
+  });
+
+  it('have no other way in', async () => {
+    const { opened } = await connect(`/v1/listen?model=${model}&encoding=mulaw&token=${running.stack.token}`, []);
+    expect(opened).toBe(false);
+  });
+});
+
+describe('§3-9 the unmodified openai client in the retired shape', () => {
+  it('the words that were spoken', async () => {
+    const options = plainly(running.stack.url) as never;
+    const session = listen(new BetaRealtimeWS({ model, options }, makeClient()));
+    await session.heard(({ type }) => type === 'session.created');
+    const sound = atRealtimeRate(liveSound(first));
+    session.send({
+      type: 'transcription_session.update',
+      session: { input_audio_format: 'pcm16', turn_detection: { type: 'server_vad', silence_duration_ms: 400 } },
+    });
+    for (const piece of pieces(sound)) session.send(append(piece));
+    const [item] = await session.items(1);
+    expect(item?.transcript).toBe(first.text);
+    expect(session.types()).toContain('transcription_session.updated');
+    expect(session.types()).toContain('conversation.item.created');
+    expect(session.types()).not.toContain('conversation.item.added');
+    session.socket.close();
+  });
+});
+
+describe('C10 short-lived secrets of the unmodified openai client', () => {
+  it('open the session they were made for', async () => {
+    const sound = liveSound(first);
+    const secret = await makeClient().realtime.clientSecrets.create({
+      expires_after: { anchor: 'created_at', seconds: 60 },
+      session: { type: 'transcription', audio: { input: pcm(sound) as never } },
+    });
+    expect(secret.value).toMatch(/^ek_/);
+    const session = open({ intent: 'transcription' }, secret.value);
+    const created = await session.heard(({ type }) => type === 'session.created');
+    expect(created.session).toMatchObject({ audio: { input: pcm(sound) } });
+    for (const piece of pieces(sound)) session.send(append(piece));
+    const [item] = await session.items(1);
+    expect(item?.transcript).toBe(first.text);
+    session.socket.close();
+    await expect(makeClient(secret.value).models.list()).rejects.toMatchObject({ status: 403 });
+    await expect(makeClient(secret.value).realtime.clientSecrets.create({})).rejects.toMatchObject({ status: 403 });
+  });
+});
+
+describe('§3-15 §3-20 what the unmodified openai client is told of refusals', () => {
+  it.each([
+    ['a bad token', { intent: 'transcription' }, 'not.a.token', 'token_invalid', 4401],
+    ['a model that nobody serves', { model: 'nobody-serves-this' }, undefined, 'model_unknown', 4404],
+  ] as const)('%s', async (_, target, apiKey, reason, code) => {
+    const session = open(target, apiKey);
+    session.socket.socket.on('open', () => session.send(append(new Uint8Array(4_800))));
+    expect(await session.closed).toEqual({ code, reason });
+    expect(session.errors).toMatchObject([{ code: reason }]);
+  });
+
+  it('logs hold neither words nor tokens', () => {
+    const logs = running.logs();
+    expect(logs).not.toContain(running.stack.token.slice(-40));
+    for (const { text } of clips) expect(logs).not.toContain(text.split(' ').slice(0, 3).join(' '));
+  });
+});
