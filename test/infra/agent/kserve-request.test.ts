@@ -11,6 +11,7 @@ import { fp32Tensor } from '../../../shared/kserve/tensor.ts';
 import { limits } from '../../../shared/limits.ts';
 import { isReason, refuse } from '../../../shared/refusal.ts';
 import { ok } from '../../../shared/result.ts';
+import { runs } from '../../seeds.ts';
 
 const head = (change: Partial<CallHead> = {}): CallHead => ({ v: 1, task: 'infer', model: 'm', ...change });
 const describeX = async () =>
@@ -18,7 +19,7 @@ const describeX = async () =>
 const read = (body: Uint8Array, change: Partial<CallHead> = {}) => readRequest(body, head(change), describeX);
 
 /** A seeded suite runs longer where there is time for it. */
-const runs = Math.min(100_000, Number(process.env.SEEDS ?? 200) * 50);
+const RUNS = runs(5_000, 100_000);
 
 const tensor = fc.record(
   {
@@ -78,7 +79,7 @@ describe('T2 R1 whatever a caller sends is read or refused', () => {
             expect(encodeInferRequest({ inputs: result.value.request.inputs }).ok).toBe(true);
           },
         ),
-        { numRuns: runs },
+        { numRuns: RUNS },
       ),
     120_000,
   );
@@ -95,7 +96,7 @@ describe('T2 R1 whatever a caller sends is read or refused', () => {
             if (!result.ok) expect(['tensors_invalid', 'hints_conflict']).toContain(result.refusal.reason);
           },
         ),
-        { numRuns: runs },
+        { numRuns: RUNS },
       ),
     120_000,
   );

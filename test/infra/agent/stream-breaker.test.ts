@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { InferOutcome } from '../../../infra/pool/agent/engine.ts';
 import { limits } from '../../../shared/limits.ts';
+import { runs } from '../../seeds.ts';
 import { type Asked, createSequenceEngine } from './double-sequences.ts';
 import { createFakeClock, type FakeClock, settle } from './fake-clock.ts';
 import { joinSamples, silence, voice } from './fixtures.ts';
@@ -353,7 +354,7 @@ describe('whatever happens', () => {
           }
         },
       ),
-      { numRuns: Number(process.env.SEEDS ?? 100), endOnFailure: true },
+      { numRuns: runs(40, 400), endOnFailure: true },
     );
   }, 120_000);
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { bytesPerSecond, type StreamFormat } from '../../../shared/stream/format.ts';
 import type { LinkEvent } from '../../../shared/stream/link.ts';
+import { runs } from '../../seeds.ts';
 import { createSequenceEngine } from './double-sequences.ts';
 import { joinSamples, silence, voice } from './fixtures.ts';
 import {
@@ -152,7 +153,7 @@ describe('a stream that moves to another agent (R1, A4)', () => {
           expect(finalOf(again)).toEqual(finalOf(events));
         },
       ),
-      { numRuns: Number(process.env.SEEDS ?? 60), endOnFailure: true },
+      { numRuns: runs(40, 400), endOnFailure: true },
     );
   }, 120_000);
 

@@ -1,0 +1,7 @@
+// How thorough a seeded suite is. `SEEDS` is 200 unless the environment says otherwise; CI says 10,000.
+
+export const seeds = Number(process.env.SEEDS ?? 200);
+
+/** Runs of a property: `usual` where developers wait for it, more in proportion to `SEEDS`, but not over `most`. */
+export const runs = (usual: number, most: number): number =>
+  Math.min(most, Math.max(Math.min(usual, seeds), Math.round((usual * seeds) / 200)));
