@@ -2,6 +2,7 @@
 // begins them differs.
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
+import { classes } from '../../shared/tenant/claims.ts';
 import { UPLOADS, type UploadPlace, uploadBlob } from '../../shared/upload/paths.ts';
 import { isOver } from '../../shared/upload/state.ts';
 import { endOf, type Row } from '../store/rows.ts';
@@ -26,16 +27,29 @@ export async function lookAfter(office: Office, tenant: string): Promise<Map<str
     await lookAt(office, { tenant, id }, key);
   }
   const oldest = new Map<string, number>();
+  // A job goes in the same transaction in which its upload ends: where none is open, there is none to look at.
+  if ((await office.rows.scan(tenant, 'o!', endOf('o!'), 1)).length === 0) return oldest;
   for (const zone of office.settings.ZONES) {
-    await lookAtQueued(office, tenant, zone);
+    const queued = await lookAtQueued(office, tenant, zone);
+    const prefix = jobsPrefix('w', zone);
+    const waiting = await office.rows.scan(tenant, prefix, endOf(prefix), 1);
+    if (queued.length + waiting.length === 0) continue;
+    const first = waiting.length > 0 ? await firstOfEach(office, tenant, zone) : [];
+    oldest.set(zone, Math.min(now, ...[...queued, ...first].map((row) => readJobRecord(row).since)));
     await release(office, tenant, zone);
-    for (const place of ['q', 'w'] as const) {
-      const prefix = jobsPrefix(place, zone);
-      const [first] = await office.rows.scan(tenant, prefix, endOf(prefix), 1);
-      if (first) oldest.set(zone, Math.min(readJobRecord(first).since, oldest.get(zone) ?? Number.POSITIVE_INFINITY));
-    }
   }
   return oldest;
+}
+
+/** Of the jobs that wait the first of each class: an urgent one that is new must not hide an old one. */
+async function firstOfEach(office: Office, tenant: string, zone: string): Promise<Row[]> {
+  const rows = await Promise.all(
+    classes.map((_, rank) => {
+      const prefix = `${jobsPrefix('w', zone)}${rank}.`;
+      return office.rows.scan(tenant, prefix, endOf(prefix), 1);
+    }),
+  );
+  return rows.flat();
 }
 
 /** An upload whose time has come. */
@@ -62,8 +76,8 @@ async function lookAt(office: Office, place: UploadPlace, key: string): Promise<
   );
 }
 
-/** Jobs in the queue that have shown nothing for a while. */
-async function lookAtQueued(office: Office, tenant: string, zone: string): Promise<void> {
+/** Jobs in the queue that have shown nothing for a while. @returns all that are there. */
+async function lookAtQueued(office: Office, tenant: string, zone: string): Promise<readonly Row[]> {
   const prefix = jobsPrefix('q', zone);
   const rows = await office.rows.scan(tenant, prefix, endOf(prefix), QUEUED_MAX);
   const quiet = rows.filter((row) => lastSign(readJobRecord(row)) + MINUTE <= office.now());
@@ -75,6 +89,7 @@ async function lookAtQueued(office: Office, tenant: string, zone: string): Promi
     const row = await office.rows.read(tenant, key);
     if (row) await push(office, tenant, row);
   }
+  return rows;
 }
 
 const lastSign = ({ since, queued, sent, opened }: JobRecord): number => opened ?? sent ?? queued ?? since;

@@ -100,8 +100,12 @@ export function audioUntil(record: UploadRecord): number | undefined {
 export const forgetAt = ({ ended = 0, asked }: UploadRecord): number =>
   ended + Math.max(limits.uploadOutcomeDays.value, asked.keepDays) * DAY;
 
-const complement = (id: string): string =>
-  id.replace(/[0-9a-f]/g, (digit) => (15 - Number.parseInt(digit, 16)).toString(16));
+const DIGITS = '0123456789abcdef';
+function complement(id: string): string {
+  let text = '';
+  for (const digit of id) text += digit === '-' ? digit : DIGITS[15 - DIGITS.indexOf(digit)];
+  return text;
+}
 
 export const recordKey = (id: string): string => `u!${complement(id)}`;
 export const openKey = (id: string): string => `o!${id}`;

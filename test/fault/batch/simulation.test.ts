@@ -2,13 +2,15 @@
 // back office run unchanged on a model of its stores; every call of theirs may fail, fail but have happened, be slow,
 // come twice or in another order. `SEEDS` says how many histories are tried; each is the same every time.
 import { describe, expect, it } from 'vitest';
+import { seeds as SEEDS } from '../../seeds.ts';
 import { findWrong } from './invariant.ts';
 import { Simulation } from './simulation.ts';
 
-const SEEDS = Number(process.env.SEEDS ?? 200);
 const FIRST = Number(process.env.FIRST_SEED ?? 1);
 /** Of one history, in milliseconds: far over what the slowest takes. */
-const HISTORY_MS = 500;
+const HISTORY_MS = 100;
+/** Histories after which the runner may say that it is still there: they leave nobody else a turn. */
+const BREATH = 100;
 
 async function history(seed: number, clients = 1 + (seed % 6)): Promise<Simulation> {
   const simulation = new Simulation(seed);
@@ -27,7 +29,9 @@ describe('T4: a batch of uploads on stores that fail', () => {
         const simulation = await history(seed).catch((error: unknown) => {
           throw new Error(`seed ${seed}`, { cause: error });
         });
-        expect(findWrong(simulation), `seed ${seed}`).toEqual([]);
+        if (seed % BREATH === 0) await new Promise((resolve) => setImmediate(resolve));
+        const wrong = findWrong(simulation);
+        if (wrong.length > 0) expect(wrong, `seed ${seed}`).toEqual([]);
         for (const { upload } of simulation.sent) {
           const row = simulation.record(upload);
           const word = row?.state.refusal?.reason ?? row?.state.status ?? 'none';

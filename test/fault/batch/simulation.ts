@@ -115,7 +115,7 @@ export class Simulation {
     await world.run();
   }
 
-  /** The timer, each minute; less often once it is calm and there was nothing to do. */
+  /** The timer, each minute; less often when there was nothing to do, which is most of the day. */
   async #tick(): Promise<void> {
     const { world } = this;
     let pause = 60_000;
@@ -129,7 +129,7 @@ export class Simulation {
       });
       if (world.random() < 0.02) for (const zone of ZONES) await replay(this.office(), zone).catch(() => {});
       const idle = this.#changes === before && this.#active === 0;
-      pause = world.calm && idle ? Math.min(pause * 2, 26 * HOUR) : 60_000;
+      pause = idle ? Math.min(pause * 2, world.calm ? 26 * HOUR : HOUR / 4) : 60_000;
       // Over once nothing happens for days, which is longer than anybody waits for anything but to be forgotten.
       quiet = world.calm && idle && pause >= 26 * HOUR ? quiet + 1 : 0;
     }

@@ -24,22 +24,28 @@ export interface Rates {
 
 export const rough: Rates = { failed: 0.02, persisted: 0.02, slow: 0.02, slowMs: 120_000 };
 
+/** Made once: what a call threw is asked for its kind only, and a trace of each costs more than the call. */
+const died = new Outage('died');
+const failed = new Outage('failed');
+const persisted = new Outage('failed, but had happened');
+
 /** One call, with its fate. */
 export async function call<T>(world: World, life: Life, rates: Rates, effect: () => T): Promise<T> {
   await world.turn();
   life.calls -= 1;
   const dies = life.calls === 0;
-  if (life.calls < 0 || (dies && world.random() < 0.5)) throw new Outage('died');
+  if (life.calls < 0 || (dies && world.random() < 0.5)) throw died;
   if (world.bad(rates.slow)) await world.sleep(world.between(0, rates.slowMs));
-  if (world.bad(rates.failed)) throw new Outage('failed');
+  if (world.bad(rates.failed)) throw failed;
   const result = effect();
-  if (dies || world.bad(rates.persisted)) throw new Outage('failed, but had happened');
+  if (dies || world.bad(rates.persisted)) throw persisted;
   return result;
 }
 
+/** Frozen: whoever reads it and changes what it has read is found out. */
 interface Stored {
-  value: string;
-  version: string;
+  readonly value: Value;
+  readonly version: string;
 }
 
 type Watch = (partition: string, key: string, before: Value | undefined, after: Value | undefined) => void;
@@ -72,9 +78,8 @@ export class TableModel {
     for (const change of changes) {
       const before = rows.get(change.key);
       if (change.type === 'remove') rows.delete(change.key);
-      else rows.set(change.key, { value: JSON.stringify(change.value), version: String(++this.#version) });
-      const after = rows.get(change.key);
-      this.#watch(partition, change.key, parse(before), parse(after));
+      else rows.set(change.key, { value: copyOf(change.value), version: String(++this.#version) });
+      this.#watch(partition, change.key, before?.value, rows.get(change.key)?.value);
     }
     return true;
   }
@@ -86,7 +91,7 @@ export class TableModel {
 
   read(partition: string, key: string): Row | undefined {
     const row = this.of(partition).get(key);
-    return row && { key, value: JSON.parse(row.value) as Value, version: row.version };
+    return row && { key, ...row };
   }
 
   open(world: World, life: Life, rates: Rates): Rows {
@@ -99,7 +104,13 @@ export class TableModel {
   }
 }
 
-const parse = (row: Stored | undefined): Value | undefined => row && (JSON.parse(row.value) as Value);
+const copyOf = (value: Value): Value => freeze(JSON.parse(JSON.stringify(value)) as Value);
+
+function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const part of Object.values(value)) freeze(part);
+  return Object.freeze(value);
+}
 
 interface StoredBlob {
   content: Uint8Array;

@@ -66,12 +66,23 @@ export class World {
   async run(): Promise<void> {
     for (let turns = 0; turns < TURNS_MAX; turns += 1) {
       if (this.bugs.length > 0) throw this.bugs[0];
-      const [ready] = this.#ready.splice(Math.floor(this.random() * this.#ready.length), 1);
+      const ready = this.#draw();
       if (ready) ready();
       else if (!this.#next()) return;
-      await new Promise((resolve) => setImmediate(resolve));
+      // Comes after every promise that can settle without the outside world has settled, which is all a task may wait for.
+      await new Promise<void>((resolve) => process.nextTick(resolve));
     }
     throw new Error('does not end');
+  }
+
+  #draw(): (() => void) | undefined {
+    const last = this.#ready.pop();
+    if (last === undefined || this.#ready.length === 0) return last;
+    const at = Math.floor(this.random() * (this.#ready.length + 1));
+    const drawn = this.#ready[at];
+    if (drawn === undefined) return last;
+    this.#ready[at] = last;
+    return drawn;
   }
 
   #next(): boolean {
