@@ -29,8 +29,10 @@ export class Container {
   #format: StreamFormat | undefined;
   /** Bytes of samples still to come; tags may follow. */
   #left = Number.POSITIVE_INFINITY;
+  /** It begins with no header of any kind: it may be the middle of something. */
+  headless = false;
 
-  /** Sound in what arrived; `undefined` while it is not known yet. Refuses with `audio_unsupported` or `audio_invalid`. */
+  /** Sound in what arrived; `undefined` while it is not known yet. Refuses with `audio_live_unsupported` or `audio_invalid`. */
   push(bytes: Uint8Array): Result<Unpacked | undefined> {
     if (this.#format) return ok(this.#take(this.#format, bytes));
     const held = concat(this.#held, bytes);
@@ -43,10 +45,19 @@ export class Container {
     if (sniffed === 'wav') return this.#readWav(held);
     if (sniffed !== undefined || held.length >= sniffBytes) {
       const detail = `stream without encoding: ${sniffed ?? 'unknown'}`;
-      return no(refuse('audio_unsupported', undefined, detail));
+      this.headless = true;
+      this.#held = new Uint8Array(held);
+      return no(refuse('audio_live_unsupported', undefined, detail));
     }
     this.#held = new Uint8Array(held);
     return ok(undefined);
+  }
+
+  /** Everything since the beginning, when it is headless or not known yet. */
+  give(): Uint8Array {
+    const held = this.#held;
+    this.#held = new Uint8Array(0);
+    return held;
   }
 
   #take(format: StreamFormat, bytes: Uint8Array): Unpacked {
@@ -98,6 +109,6 @@ function readFormat(chunk: DataView): Result<StreamFormat> {
   const detail = `wav tag ${actual}, ${bits} bit, ${channels} channels, ${rate} Hz`;
   const fits = rate >= limits.audioRateMin.value && rate <= limits.audioRateMax.value;
   if (!encoding || !fits || (channels !== 1 && channels !== 2))
-    return no(refuse('audio_unsupported', undefined, detail));
+    return no(refuse('audio_live_unsupported', undefined, detail));
   return ok({ encoding, rate, channels });
 }

@@ -49,9 +49,14 @@ class DeepgramListen implements LiveDialect {
   readonly #container: Container | undefined;
   readonly #hash = createHash('sha256');
   #started = false;
+  /** It goes on in the middle of a file: whatever comes is sound. */
+  #continues = false;
   #revision = '';
   /** End of what was told as final, seconds. */
   #told = 0;
+  /** Where this connection began to be heard, seconds, and whether something was heard since. */
+  #from = 0;
+  #heard = false;
   #finalizes = 0;
   #finalized = 0;
   /** A result of the `Finalize` that waits for its answer was told. */
@@ -91,7 +96,7 @@ class DeepgramListen implements LiveDialect {
   readonly #acts: Readonly<Record<string, (control: Control) => readonly ClientStep[]>> = {
     KeepAlive: () => [{ type: 'alive' }],
     Finalize: () => this.#finalize(),
-    CloseStream: () => [{ type: 'end' }],
+    CloseStream: () => [...this.#goOn(refuse('frame_invalid', { rule: 'nothing was started' })), { type: 'end' }],
     Configure: (control) => this.#configure(control),
   };
 
@@ -99,9 +104,12 @@ class DeepgramListen implements LiveDialect {
   #listen(bytes: Uint8Array): readonly ClientStep[] {
     if (bytes.length === 0) return [{ type: 'alive' }];
     this.#hash.update(bytes);
-    if (!this.#container) return [{ type: 'audio', audio: bytes }];
+    if (!this.#container || this.#continues) return [{ type: 'audio', audio: bytes }];
     const unpacked = this.#container.push(bytes);
-    if (!unpacked.ok) return [{ type: 'close', refusal: unpacked.refusal }];
+    if (!unpacked.ok) {
+      const { refusal } = unpacked;
+      return this.#container.headless ? this.#goOn(refusal) : [{ type: 'close', refusal }];
+    }
     if (!unpacked.value) return [{ type: 'alive' }];
     const { format, audio } = unpacked.value;
     return [...this.#start(format), audio.length > 0 ? { type: 'audio', audio } : { type: 'alive' }];
@@ -110,8 +118,22 @@ class DeepgramListen implements LiveDialect {
   #start(format: LiveQuery['format']): ClientStep[] {
     if (this.#started || !format) return [];
     this.#started = true;
+    return [{ type: 'start', request: { ...this.#wish(), format } }];
+  }
+
+  /** Of a client that has not said how its sound is written, and may have said it before its connection broke. */
+  #goOn(otherwise: Refusal): ClientStep[] {
+    if (this.#started || !this.#container) return [];
+    this.#started = true;
+    this.#continues = true;
+    const audio = this.#container.give();
+    const sound: ClientStep[] = audio.length > 0 ? [{ type: 'audio', audio }] : [];
+    return [{ type: 'continue', request: this.#wish(), otherwise }, ...sound];
+  }
+
+  #wish() {
     const { model, language, options } = this.#query;
-    return [{ type: 'start', request: { model, ...(language !== undefined && { language }), format, options } }];
+    return { model, ...(language !== undefined && { language }), options };
   }
 
   #finalize(): readonly ClientStep[] {
@@ -175,15 +197,22 @@ class DeepgramListen implements LiveDialect {
         // Nothing was being said: who waits for the answer gets it all the same.
         return this.#flushed ? undefined : this.#nothing(true);
       case 'gap':
+        this.#from = Math.max(this.#from, event.at + event.seconds);
         return { type: 'AuricleGap', channel: CHANNEL, start: milli(event.at), duration: milli(event.seconds) };
       case 'overflow':
         return { type: 'AuricleOverflow', bytes: event.bytes, duration: milli(event.seconds) };
       case 'resumed':
         this.#told = event.time;
+        this.#from = event.time;
         return { type: 'AuricleResumed', start: milli(event.time) };
       default:
         return undefined;
     }
+  }
+
+  settle(time: number): readonly Outgoing[] {
+    this.#heard ||= time > this.#from;
+    return [];
   }
 
   #result(event: Interim | Segment, speechFinal: boolean, isFinal: boolean): object {
@@ -228,10 +257,7 @@ class DeepgramListen implements LiveDialect {
   close(end: Ending): { frames: readonly Outgoing[]; code: number; reason: string } {
     if ('refusal' in end) {
       const { refusal } = end;
-      // Who comes back in the middle of a file, without its header, would be refused again and again.
-      const headless = !this.#started && this.#container !== undefined && refusal.reason.startsWith('audio_');
-      const last = headless ? { code: 1000, reason: refusal.reason } : closing(refusal);
-      return { frames: [this.#error(refusal)], ...last };
+      return { frames: [this.#error(refusal)], ...closing(refusal, this.#heard) };
     }
     const { model } = this.#query;
     const uuid = modelUuid(model, this.#revision);
@@ -271,9 +297,10 @@ class DeepgramListen implements LiveDialect {
  * Deepgram's own codes where it has one. Its clients come back after every other close than 1000, so what would be
  * refused again is closed as done, after the error has been told.
  */
-function closing({ reason }: Refusal): { code: number; reason: string } {
+function closing({ reason }: Refusal, heard: boolean): { code: number; reason: string } {
   if (reason === 'stream_idle') return { code: 1011, reason: 'NET-0001 no audio or text message within the timeout' };
-  if (reason.startsWith('audio_')) return { code: 1008, reason: `DATA-0000 ${reason}` };
+  // After sound that was understood the next may be, too. What never was would bring its client back for ever.
+  if (reason.startsWith('audio_')) return { code: heard ? 1008 : 1000, reason: `DATA-0000 ${reason}` };
   // The next session goes on where this one had to end.
   if (reason === 'stream_too_long' || reason === 'reader_slow') return { code: 1011, reason: `NET-0000 ${reason}` };
   if (refusals[reason].retry === 'never') return { code: 1000, reason };

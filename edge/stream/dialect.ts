@@ -24,6 +24,11 @@ export type Outgoing = string | Uint8Array;
 export type ClientStep =
   /** Format and model are known: the session may dial now (Deepgram: at once, from the URL; OpenAI: at the first append). */
   | { readonly type: 'start'; readonly request: LiveRequest }
+  /**
+   * Only a session that is here already knows how the sound is written: the client came back in the middle of it. With
+   * none to go on with the connection ends with `otherwise`.
+   */
+  | { readonly type: 'continue'; readonly request: Omit<LiveRequest, 'format'>; readonly otherwise: Refusal }
   /** One message or packet. Without `position` it follows what came before; with one it may repeat what is known. */
   | { readonly type: 'audio'; readonly audio: Uint8Array; readonly position?: number }
   | { readonly type: 'options'; readonly options: StreamOptions }

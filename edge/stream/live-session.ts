@@ -26,6 +26,16 @@ const ACTION = 'stream';
 /** Questions of the session itself have numbers above those of any client. */
 const OWN = 2 ** 32;
 
+/** How a client comes back. */
+interface Return {
+  /** It sends again what was not taken; otherwise what it said meanwhile is missing. */
+  readonly positioned: boolean;
+  /** Without positions: its sound goes on in the middle of what broke off, and not with a whole sample. */
+  readonly inside: boolean;
+  /** Index of the first segment that it lacks. */
+  readonly next: number | undefined;
+}
+
 type Told = { readonly status: number; readonly reason?: string };
 type Heard = Parameters<Hearer['hear']>[0];
 
@@ -133,11 +143,8 @@ export class LiveSession implements Hearer {
     return next === undefined || this.#outlet.canRetell(next, this.#said.next);
   }
 
-  /**
-   * Another connection of the same client goes on with it. `positioned`: the client sends again what was not taken;
-   * otherwise what it said meanwhile is missing.
-   */
-  resume(connection: Connection, positioned: boolean, next: number | undefined): void {
+  /** Another connection of the same client goes on with it. */
+  resume(connection: Connection, { positioned, inside, next }: Return): void {
     const away = (this.#now() - this.#outlet.heardAt) / 1_000;
     const before = this.#outlet.connection;
     if (before) {
@@ -150,7 +157,10 @@ export class LiveSession implements Hearer {
     if (!positioned) this.#askedBefore = this.#asked;
     this.#greet();
     this.#outlet.retell(next);
-    if (!positioned && this.#intake.gap(away)) this.#pump();
+    if (!positioned) {
+      if (!inside) this.#intake.begin();
+      if (this.#intake.gap(away)) this.#pump();
+    }
     if (this.#outcome) this.#tellEnd(this.#outcome);
   }
 
@@ -202,6 +212,7 @@ export class LiveSession implements Hearer {
         this.refuse(step.refusal);
         return;
       case 'start':
+      case 'continue':
         this.refuse(refuse('frame_invalid', { rule: 'the session has started already' }));
         return;
       case 'alive':

@@ -69,6 +69,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     const session = this.#sessions.get(connection);
     if (session) session.step(step);
     else if (step.type === 'start') this.#start(connection, step.request);
+    else if (step.type === 'continue') this.#continue(connection, step);
     else if (step.type === 'close') this.#end(connection, step.refusal);
     else if (step.type === 'end') this.#end(connection, refuse('frame_invalid', { rule: 'nothing was started' }));
     else if (step.type !== 'alive') {
@@ -115,7 +116,8 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     }
   }
 
-  #start(connection: Connection, request: LiveRequest): void {
+  /** `inside`: its sound begins in the middle of what broke off. */
+  #start(connection: Connection, request: LiveRequest, inside = false): void {
     const wanted = this.#read(connection, request);
     if (!wanted.ok) {
       this.#end(connection, wanted.refusal);
@@ -126,7 +128,8 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     if (known) {
       for (const [before, session] of this.#sessions) if (session === known) this.#sessions.delete(before);
       this.#sessions.set(connection, known);
-      known.resume(connection, request.resume !== undefined, request.next);
+      const positioned = request.resume !== undefined;
+      known.resume(connection, { positioned, inside, next: request.next });
       return;
     }
     const { claims, class: wish } = connection.handover;
@@ -141,6 +144,13 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     this.#live.add(session);
     this.#sessions.set(connection, session);
     session.begin(connection, request.resume !== undefined, this.#bookedOf(facts));
+  }
+
+  /** How the sound is written is what it was. */
+  #continue(connection: Connection, { request, otherwise }: Extract<ClientStep, { type: 'continue' }>): void {
+    const known = [...this.#live].find((one) => one.facts.model === request.model && this.#isSame(connection, one));
+    if (known) this.#start(connection, { ...request, format: known.facts.format }, true);
+    else this.#end(connection, otherwise);
   }
 
   /**
@@ -207,13 +217,16 @@ export class Stream extends DurableObject<Bindings> implements Owner {
         this.#noteBooked(session);
         continue;
       }
-      const { dialect, handover } = connection;
-      if (!dialect.resumes || !handover.named || session.claims.subject !== handover.claims.subject) continue;
       if (!sameFormat(session.facts.format, request.format) || session.facts.model !== facts.model) continue;
-      const silent = this.#surroundings.now() - session.heardAt;
-      if (silent >= limits.streamTakeoverMs.value) return session;
+      if (this.#isSame(connection, session)) return session;
     }
     return undefined;
+  }
+
+  /** The client named the session itself and says the name again, while nothing comes on the connection before. */
+  #isSame({ dialect, handover }: Connection, { claims, heardAt }: LiveSession): boolean {
+    if (!dialect.resumes || !handover.named || claims.subject !== handover.claims.subject) return false;
+    return this.#surroundings.now() - heardAt >= limits.streamTakeoverMs.value;
   }
 
   #makeContext(id: string): RequestContext {

@@ -38,6 +38,18 @@ export const streamLimits = {
     by: 'edge',
     why: 'Of a WAV file sent live, before its sound: tags come before it, pictures do not.',
   },
+  streamTogetherBytes: {
+    value: 16 * KiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'Small messages that wait together go to the agent in one record up to here: sealing costs the same for each.',
+  },
+  streamGapSeconds: {
+    value: 0.1,
+    unit: 's',
+    by: 'edge',
+    why: 'A shorter gap is the jitter of a network and would end an utterance for nothing: it waits for the next one.',
+  },
   streamAsks: {
     value: 256,
     unit: 'count',

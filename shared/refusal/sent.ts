@@ -48,6 +48,13 @@ export const sentRefusals = {
     retry: 'never',
     text: 'This audio format is not supported. Send WAV (16, 24 or 32-bit PCM, 32-bit float), FLAC, MP3 or Ogg Opus, 8 to 48 kHz, mono or stereo.',
   },
+  audio_live_unsupported: {
+    status: 415,
+    close: 4415,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'This audio cannot be heard live. Send a WAV file (16-bit PCM, 32-bit float, A-law, mu-law) or Ogg Opus, 8 to 48 kHz, mono or stereo, or name the encoding of samples or packets. MP3, FLAC and other files are for recordings.',
+  },
   audio_too_long: {
     status: 413,
     close: 4413,

@@ -8,7 +8,7 @@ import { afterHeard, afterSent, maySend, openWindow, type Window } from './windo
 /** Largest piece of audio in one record, a multiple of every sample and frame. */
 const PIECE = limits.sealSegmentBytes.value - 64;
 /** Small messages that wait together go together, up to here: sealing costs the same for each record. */
-const TOGETHER = 16 * 1024;
+const TOGETHER = limits.streamTogetherBytes.value;
 
 /** What is to be said to the agent next. */
 export type Portion =
@@ -33,6 +33,8 @@ export class Feed {
   #taken = 0;
   /** Seconds of all gaps. */
   #missing = 0;
+  /** Seconds of a byte, as far as it was heard. */
+  #pace = 0;
   /** What each gap's time was before it. */
   readonly #before = new WeakMap<Mark, number>();
   /** Finalize and clear that no agent has answered. */
@@ -111,6 +113,11 @@ export class Feed {
   /** Seconds of a message; 0 where only the agent can tell. */
   secondsOf(audio: Uint8Array): number {
     return secondsOf(audio, this.format) ?? 0;
+  }
+
+  /** The same of a message that no agent will hear: as long as what was heard of the same size. */
+  estimate(audio: Uint8Array): number {
+    return secondsOf(audio, this.format) ?? audio.length * this.#pace;
   }
 
   /** So many seconds are missing here. False when it cannot be noted. */
@@ -209,6 +216,7 @@ export class Feed {
     if (!window) return false;
     this.#window = window;
     this.lasted(time);
+    if (position > 0) this.#pace = Math.max(0, time - this.#missing) / position;
     if (this.format.encoding === 'ogg-opus') this.#time = Math.max(this.#time, time);
     return true;
   }

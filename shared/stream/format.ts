@@ -15,6 +15,10 @@ export type StreamFormat = z.infer<typeof streamFormat>;
 
 const sampleBytes: Readonly<Partial<Record<Encoding, number>>> = { linear16: 2, linear32: 4, mulaw: 1, alaw: 1 };
 
+/** Bytes that belong together: one sample of each channel; 1 where packets do. */
+export const frameBytes = ({ encoding, channels }: StreamFormat): number =>
+  (sampleBytes[encoding] ?? 1) * (sampleBytes[encoding] ? channels : 1);
+
 /** Bytes of one second, `undefined` for formats that are packed. */
 export function bytesPerSecond({ encoding, rate, channels }: StreamFormat): number | undefined {
   const bytes = sampleBytes[encoding];

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { deepgramListen } from '../../edge/dialect/deepgram-listen.ts';
 import type { ClientStep, LiveDialect, SessionEvent } from '../../edge/stream/dialect.ts';
 import { limits } from '../../shared/limits.ts';
-import { type Reason, refuse } from '../../shared/refusal.ts';
+import { publicText, type Reason, refuse } from '../../shared/refusal.ts';
 
 const NOW = 1_760_000_000_000;
 const session = { id: 's', request: '0b0e4bb2-0000-4000-8000-000000000001', now: NOW, expires: NOW + 3_600_000 };
@@ -271,9 +271,7 @@ describe('C10 sound that says itself what it is', () => {
   });
 
   it.each([
-    ['FLAC', join(Buffer.from('fLaC'), new Uint8Array(100)), 'audio_unsupported'],
-    ['24-bit WAV', wav(1, 24), 'audio_unsupported'],
-    ['noise', new Uint8Array(200).fill(7), 'audio_unsupported'],
+    ['24-bit WAV', wav(1, 24), 'audio_live_unsupported'],
     [
       'a WAV of tags',
       join(
@@ -286,6 +284,30 @@ describe('C10 sound that says itself what it is', () => {
     ],
   ])('%s is refused', (_, bytes, reason) => {
     expect(talk('model=m').send(bytes)).toMatchObject([{ type: 'close', refusal: { reason } }]);
+  });
+
+  it.each([
+    ['FLAC', join(Buffer.from('fLaC'), new Uint8Array(100))],
+    ['noise', new Uint8Array(200).fill(7)],
+  ])('%s may be the middle of what a session knows; without one it is refused', (_, bytes) => {
+    const { send } = talk('model=m');
+    expect(send(bytes.subarray(0, 2))).toEqual([{ type: 'alive' }]);
+    expect(send(bytes.subarray(2))).toMatchObject([
+      { type: 'continue', request: { model: 'm' }, otherwise: { reason: 'audio_live_unsupported' } },
+      { type: 'audio', audio: bytes },
+    ]);
+    expect(send(Uint8Array.of(1, 2))).toEqual([{ type: 'audio', audio: Uint8Array.of(1, 2) }]);
+  });
+
+  it('a client that came back only to end what it had begun ends that', () => {
+    expect(talk('model=m').send('{"type":"CloseStream"}')).toMatchObject([{ type: 'continue' }, { type: 'end' }]);
+  });
+
+  it('what a live stream may be is told without files that it may not be', () => {
+    const [step] = talk('model=m').send(new Uint8Array(200).fill(7));
+    const text = step?.type === 'continue' ? publicText(step.otherwise) : '';
+    expect(text).toContain('WAV');
+    expect(text).toContain('MP3, FLAC and other files are for recordings');
   });
 });
 
@@ -417,7 +439,7 @@ describe('§3-15 the end of a Deepgram stream', () => {
 
   it.each([
     ['stream_idle', 1011, /^NET-0001/],
-    ['audio_unsupported', 1008, /^DATA-0000/],
+    ['audio_unsupported', 1000, /^DATA-0000/],
     ['pool_lost', 1011, /^NET-0000/],
     ['no_pool', 1011, /^NET-0000/],
     ['stream_too_long', 1011, /^NET-0000/],
@@ -431,5 +453,15 @@ describe('§3-15 the end of a Deepgram stream', () => {
     expect(end.code).toBe(code);
     expect(end.reason).toMatch(text);
     expect(end.reason.length).toBeLessThanOrEqual(123);
+  });
+
+  it('§3-15 sound that breaks is worth another try only when some of it was understood', () => {
+    const broken = { refusal: refuse('audio_invalid', { rule: 'x' }) };
+    const { dialect, tell } = talk();
+    tell({ type: 'resumed', position: 0, time: 4 }, { type: 'gap', at: 4, seconds: 2 });
+    dialect.settle?.(6, NOW);
+    expect(dialect.close(broken, NOW)).toMatchObject({ code: 1000, reason: 'DATA-0000 audio_invalid' });
+    dialect.settle?.(7, NOW);
+    expect(dialect.close(broken, NOW)).toMatchObject({ code: 1008, reason: 'DATA-0000 audio_invalid' });
   });
 });

@@ -96,45 +96,6 @@ describe('C10 R1 a Deepgram stream from a client to an agent', () => {
     second.close();
   });
 
-  it('§3-16 comes back in the middle of a file that says itself how it is written: refused once, for good', async () => {
-    const { name } = await startListener();
-    const headers = { ...(await bearer()), 'x-deepgram-session-id': crypto.randomUUID() };
-    const path = `/v1/listen?model=${name}`;
-    const header = new Uint8Array(44);
-    const view = new DataView(header.buffer);
-    header.set(letters('RIFF'), 0);
-    header.set(letters('WAVEfmt '), 8);
-    for (const [at, value] of [
-      [16, 16],
-      [24, 8_000],
-      [28, 8_000],
-    ] as const)
-      view.setUint32(at, value, true);
-    for (const [at, value] of [
-      [20, 7],
-      [22, 1],
-      [32, 1],
-      [34, 8],
-    ] as const)
-      view.setUint16(at, value, true);
-    header.set(letters('data'), 36);
-    const first = await LiveClient.connect(path, headers);
-    first.say(header).say(letters('before the drop.'));
-    await first.heard('Results');
-    first.drop();
-    passTime(2_000);
-    const headless = await LiveClient.connect(path, headers);
-    headless.say(letters('_'.repeat(5_000)));
-    expect(await headless.end()).toMatchObject({ code: 1000, reason: 'audio_unsupported' });
-    expect(headless.messages).toMatchObject([{ type: 'Error', code: 'audio_unsupported' }]);
-    // With a header it goes on.
-    const second = await LiveClient.connect(path, headers);
-    second.say(header).say(letters('after it.')).say({ type: 'CloseStream' });
-    await second.end();
-    expect(second.types).toContain('AuricleResumed');
-    expect(finals(second)).toEqual(['after it']);
-  });
-
   it('one that asks for ever and sends no sound is sent away, since it may not read', async () => {
     const { name } = await startListener();
     const client = await LiveClient.connect(address(name), await bearer());

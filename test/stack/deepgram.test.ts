@@ -231,12 +231,18 @@ describe('§3-15 §3-20 what the unmodified Deepgram client is told of refusals'
 
   it.each<[string, string, Uint8Array, number, string]>([
     // Its client comes back after every close but 1000, and a file of that kind would be refused again and again.
-    ['a file of another kind', '', readFileSync(clipPath(clip('balance.flac'))), 1000, 'audio_unsupported'],
+    [
+      'a file of another kind',
+      '',
+      readFileSync(clipPath(clip('balance.flac'))),
+      1000,
+      'DATA-0000 audio_live_unsupported',
+    ],
     [
       'packets that are none',
       '&encoding=opus&sample_rate=48000',
       new Uint8Array(40).fill(255),
-      1008,
+      1000,
       'DATA-0000 audio_invalid',
     ],
   ])('sound that is none: %s', async (_, how, bytes, code, reason) => {
