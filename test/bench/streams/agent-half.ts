@@ -31,6 +31,9 @@ export interface AgentPlan {
   readonly folder: string;
   readonly streams: number;
   readonly seconds: number;
+  /** Port at which the agent can be profiled, and who is told when it has all its streams. */
+  readonly inspector?: number;
+  readonly begun?: () => void;
 }
 
 /** Where the agent finds its edge and its engine, and which core it has; absent, it may use all. */
@@ -39,6 +42,7 @@ export interface AgentPlace {
   readonly engineUrl: string;
   readonly core: string | undefined;
   readonly slots: number;
+  readonly inspector?: number | undefined;
 }
 
 export async function measureAgent(plan: AgentPlan): Promise<AgentPhase> {
@@ -49,7 +53,8 @@ export async function measureAgent(plan: AgentPlan): Promise<AgentPhase> {
   const said = await recogniseOnce(speech);
   engine.send(said satisfies EngineOrder);
   const { port } = await next<{ port: number }>(engine, 'port');
-  const place = { folder: plan.folder, engineUrl: `http://127.0.0.1:${port}`, core: AGENT_CORE, slots: SLOTS };
+  const { folder, inspector } = plan;
+  const place = { folder, engineUrl: `http://127.0.0.1:${port}`, core: AGENT_CORE, slots: SLOTS, inspector };
   const { load, agent, ...started } = await startAgent(place);
   return runAgentLoad({ load, agent: agent.pid, ...started }, sound, {
     ...plan,
@@ -59,7 +64,7 @@ export async function measureAgent(plan: AgentPlan): Promise<AgentPhase> {
 }
 
 /** An agent in a process of its own, and the load client that it believes to be its edge. */
-export async function startAgent({ folder, engineUrl, core, slots }: AgentPlace) {
+export async function startAgent({ folder, engineUrl, core, slots, inspector }: AgentPlace) {
   const identity = await makeIdentity(folder);
   const load = startOn(LOAD_CORE, [process.execPath, path.join(import.meta.dirname, 'agent-load.ts')], { ipc: true });
   const { port: edgePort } = await next<{ port: number }>(load, 'port');
@@ -92,7 +97,8 @@ export async function startAgent({ folder, engineUrl, core, slots }: AgentPlace)
     AURICLE_SLOTS: String(slots),
     AURICLE_STREAMS: '2048',
   };
-  const command = [process.execPath, path.resolve('infra/pool/agent/main.ts')];
+  const inspect = inspector === undefined ? [] : [`--inspect=127.0.0.1:${inspector}`];
+  const command = [process.execPath, ...inspect, path.resolve('infra/pool/agent/main.ts')];
   const agent = startOn(core ?? '0,1', command, { env: environment });
   await listens(agentPort, agent);
   const agentUrl = `http://127.0.0.1:${agentPort}`;
@@ -116,7 +122,13 @@ interface Started {
 export async function runAgentLoad(
   { load, agent, agentUrl, ticketKey }: Started,
   sound: Buffer,
-  { streams, seconds, engineMs, expected }: Pick<AgentLoadOrder, 'streams' | 'seconds' | 'engineMs' | 'expected'>,
+  {
+    streams,
+    seconds,
+    engineMs,
+    expected,
+    begun,
+  }: Pick<AgentLoadOrder, 'streams' | 'seconds' | 'engineMs' | 'expected'> & Pick<AgentPlan, 'begun'>,
 ): Promise<AgentPhase> {
   const reported = next<Extract<AgentLoadMessage, { report: unknown }>>(load, 'report');
   const began = next<{ began: true }>(load, 'began');
@@ -133,6 +145,7 @@ export async function runAgentLoad(
   };
   load.send({ ...order, sound: sound.toString('base64') } satisfies AgentLoadOrder);
   await began;
+  begun?.();
   const watch = watchProcess(agent, seconds + WARM_SECONDS);
   const { report } = await reported;
   const cost = watch.stop();
