@@ -1,7 +1,9 @@
+import { auditLimits } from './limits/audit.ts';
 import { batchLimits } from './limits/batch.ts';
 import { callLimits } from './limits/call.ts';
 import { engineLimits } from './limits/engine.ts';
 import { poolLimits } from './limits/pool.ts';
+import { projectLimits } from './limits/project.ts';
 import { requestLimits } from './limits/request.ts';
 import { sealLimits } from './limits/seal.ts';
 import { streamLimits } from './limits/stream.ts';
@@ -23,4 +25,6 @@ export const limits = {
   ...uploadLimits,
   ...uploadFrontLimits,
   ...batchLimits,
+  ...auditLimits,
+  ...projectLimits,
 } as const;

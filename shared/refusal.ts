@@ -1,5 +1,6 @@
 import { askedRefusals } from './refusal/asked.ts';
 import { callerRefusals } from './refusal/caller.ts';
+import { projectRefusals } from './refusal/project.ts';
 import type { Row } from './refusal/row.ts';
 import { sentRefusals } from './refusal/sent.ts';
 import { streamRefusals } from './refusal/stream.ts';
@@ -17,6 +18,7 @@ export const refusals = {
   ...streamRefusals,
   ...sentRefusals,
   ...uploadRefusals,
+  ...projectRefusals,
   ...workRefusals,
 } as const satisfies Record<string, Row>;
 
@@ -39,9 +41,11 @@ export const isReason = (value: unknown): value is Reason =>
 
 /** The sentence for the caller. A parameter that is missing stays visible as `{name}`, which a test forbids. */
 export function publicText({ reason, params = {} }: Refusal): string {
-  return refusals[reason].text.replace(/\{(\w+)\}/g, (whole, name: string) =>
-    String(params[name] ?? whole).slice(0, 200),
-  );
+  const { text, more }: Row = refusals[reason];
+  const fill = (sentence: string) =>
+    sentence.replace(/\{(\w+)\}/g, (whole, name: string) => String(params[name] ?? whole).slice(0, 200));
+  const knows = more !== undefined && [...more.matchAll(/\{(\w+)\}/g)].every(([, name = '']) => params[name] !== undefined);
+  return knows ? `${fill(text)} ${fill(more)}` : fill(text);
 }
 
 /** Seconds for `retry-after`, small because official clients honour at most 60; `undefined` when retrying is no use. */

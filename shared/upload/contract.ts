@@ -13,10 +13,11 @@
 //   POST   /api/jobs/open                            openJob          → 200 openedJob, 409 when it is no longer wanted
 import { z } from 'zod';
 import { limits } from '../limits.ts';
+import { speech } from '../project/speech.ts';
 import { isReason, type Reason } from '../refusal.ts';
 import { zoneKey } from '../seal/zone-key.ts';
 import { classes } from '../tenant/claims.ts';
-import { tenantName, uploadId, uploadJob, zoneName } from './job.ts';
+import { recordId, tenantName, uploadId, uploadJob, workId, zoneName } from './job.ts';
 import { uploadStatuses } from './state.ts';
 
 export const transcriptFormats = ['json', 'text', 'srt', 'vtt'] as const;
@@ -38,6 +39,10 @@ export const newUpload = z.object({
   /** Who is told of the end. */
   callback: z.url().max(limits.callbackCharacters.value).optional(),
   zone: zoneName,
+  /** Where the edge keeps the tenant's allowance; given back with what the upload used (usage.ts). */
+  home: zoneName.optional(),
+  /** What the tenant may have on its way at once, where that is less than `limits.uploadsOpen`. */
+  most: z.object({ open: z.number().int().positive(), bytes: z.number().int().positive() }).partial().optional(),
   /** Days the audio stays after the end; absent: none. */
   keepDays: z.number().int().min(0).max(limits.uploadKeepDays.value).default(0),
   /** Facts of the dialect that asked, given back with the row: for example Deepgram's options. No content. */
@@ -68,7 +73,7 @@ export const plainRefusal = z.object({
 });
 
 export const uploadRow = z.object({
-  id: uploadId,
+  id: recordId,
   tenant: tenantName,
   status: z.enum(uploadStatuses),
   run: z.number().int(),
@@ -130,7 +135,7 @@ export type OpenJob = z.infer<typeof openJob>;
 export const openedJob = z.object({
   upload: z.object({
     tenant: tenantName,
-    id: uploadId,
+    id: workId,
     run: z.number().int(),
     model: z.string(),
     language: z.string().optional(),
@@ -145,6 +150,10 @@ export const openedJob = z.object({
     /** The key that what the agent writes is sealed to. */
     zoneKeyId: z.string(),
     pieces: z.number().int(),
+    /** Of a document: how it is spoken. Absent, something is to be recognised. */
+    speech: speech.optional(),
+    /** In which change each piece was made, where not in the first. */
+    edits: z.record(z.string(), z.number().int()).optional(),
   }),
   /** By name: `upload`, `pieces/N`, `plan`, `results/N` (job.ts). */
   read: z.record(z.string(), readAt),

@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { classes } from '../tenant/claims.ts';
-import { isUploadId, type OutcomeName } from './paths.ts';
+import { inEdition, isRecordId, isUploadId, isWorkId, type OutcomeName, piecesMax } from './paths.ts';
 
 export const jobKinds = ['plan', 'work', 'merge'] as const;
 export type JobKind = (typeof jobKinds)[number];
@@ -12,18 +12,23 @@ export const zoneName = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
 export const tenantName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/);
 export const uploadId = z.string().refine(isUploadId, 'must be a UUID of version 7 in lower case');
 
+/** An upload, or a document of a text project. */
+export const workId = z.string().refine(isWorkId, 'must be the id of an upload or of a document');
+export const recordId = z.string().refine(isRecordId, 'must be the id of an upload, a document or a project');
+
 /**
  * - `plan`: open the file, look at its sound, cut it at silences into `pieces/N`, write `plan`. A recording of one piece
  *   may be finished at once: then `transcript` is written and `plan` is not.
  * - `work`: recognise `pieces/N`, write `results/N`.
  * - `merge`: put `results/*` together in order, write `transcript`.
+ * Of a document: `plan` cuts the text into segments, `pieces/N`, `work` speaks one, `merge` makes one sound of all.
  * Sound that cannot be worked on: write `refusal`. Everything else that goes wrong: leave the job in the queue.
  */
 export const uploadJob = z.object({
   v: z.literal(1),
   kind: z.enum(jobKinds),
   tenant: tenantName,
-  upload: uploadId,
+  upload: workId,
   /** Which run of the upload, from 1. A job of an earlier run is no longer wanted. */
   run: z.number().int().min(1).max(999_999),
   /** Of a `work` job: which piece, from 0. */
@@ -31,8 +36,12 @@ export const uploadJob = z.object({
     .number()
     .int()
     .min(0)
-    .max(limits.uploadPieces.value - 1)
+    .max(Math.max(limits.uploadPieces.value, limits.projectSegments.value) - 1)
     .optional(),
+  /** Of a document that was changed: which change the job belongs to. */
+  edition: z.number().int().min(1).max(999_999).optional(),
+  /** For pools without accelerators as long as there are some: its own queue. */
+  light: z.literal(true).optional(),
   /** How often the job was put into the queue, from 1. */
   attempt: z.number().int().min(1),
   zone: zoneName,
@@ -45,10 +54,15 @@ export type UploadJob = z.infer<typeof uploadJob>;
 export function readJob(body: string): UploadJob | undefined {
   try {
     const { data } = uploadJob.safeParse(JSON.parse(body));
-    return data && (data.kind === 'work') === (data.piece !== undefined) ? data : undefined;
+    return data && isWhole(data) ? data : undefined;
   } catch {
     return undefined;
   }
+}
+
+function isWhole({ kind, piece, upload, edition }: UploadJob): boolean {
+  if ((kind === 'work') !== (piece !== undefined) || (piece ?? 0) >= piecesMax(upload)) return false;
+  return edition === undefined || !isUploadId(upload);
 }
 
 /** Names the work, whoever does it and however often it is queued. Sorts by upload, and its merge before its work. */
@@ -57,24 +71,32 @@ export const jobKey = ({
   run,
   kind,
   piece = 0,
-}: Pick<UploadJob, 'upload' | 'run' | 'kind' | 'piece'>): string =>
-  `${upload}.${String(run).padStart(6, '0')}.${kind}.${String(piece).padStart(3, '0')}`;
+  edition = 0,
+}: Pick<UploadJob, 'upload' | 'run' | 'kind' | 'piece' | 'edition'>): string =>
+  inEdition(`${upload}.${String(run).padStart(6, '0')}.${kind}.${String(piece).padStart(3, '0')}`, edition);
+
+/** In which change each piece was made, where not in the first. */
+export type Edits = Readonly<Record<string, number>>;
 
 /** What a job reads below its run; `upload` stands for the uploaded file. */
-export function readsOf(job: UploadJob, pieces: number): ('upload' | OutcomeName)[] {
+export function readsOf(job: UploadJob, pieces: number, edits: Edits = {}): ('upload' | OutcomeName)[] {
   if (job.kind === 'plan') return ['upload'];
-  if (job.kind === 'work') return [`pieces/${job.piece ?? 0}`];
-  return ['plan', ...Array.from({ length: pieces }, (_, piece): OutcomeName => `results/${piece}`)];
+  if (job.kind === 'work') return [inEdition(`pieces/${job.piece ?? 0}`, job.edition ?? 0)];
+  const results = Array.from({ length: pieces }, (_, piece) => inEdition(`results/${piece}`, edits[piece] ?? 0));
+  return ['plan', ...results];
 }
 
 /** What a job may write below its run, each once. */
 export function writesOf(job: UploadJob): OutcomeName[] {
-  if (job.kind === 'work') return [`results/${job.piece ?? 0}`, 'refusal'];
-  if (job.kind === 'merge') return ['transcript', 'refusal'];
-  const pieces = Array.from({ length: limits.uploadPieces.value }, (_, piece): OutcomeName => `pieces/${piece}`);
-  return ['plan', 'transcript', 'refusal', ...pieces];
+  const { edition = 0 } = job;
+  if (job.kind === 'work') return [inEdition(`results/${job.piece ?? 0}`, edition), 'refusal'];
+  if (job.kind === 'merge') return [inEdition('transcript', edition), 'refusal'];
+  const pieces = Array.from({ length: piecesMax(job.upload) }, (_, piece): OutcomeName => `pieces/${piece}`);
+  return ['plan', ...(isUploadId(job.upload) ? ['transcript' as const] : []), 'refusal', ...pieces];
 }
 
 /** Queue of a zone, and the one for jobs that nobody could finish. */
 export const jobQueue = (prefix: string, zone: string): string => `${prefix}-${zone}`;
 export const deadQueue = (prefix: string, zone: string): string => `${jobQueue(prefix, zone)}-dlq`;
+/** Of the jobs that pools without accelerators take first; what nobody could finish is put aside with the others. */
+export const lightQueue = (prefix: string, zone: string): string => `${jobQueue(prefix, zone)}-light`;

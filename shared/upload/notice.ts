@@ -2,9 +2,10 @@
 // standard-webhooks has it: headers `webhook-id`, `webhook-timestamp`, `webhook-signature`.
 import { publicText, refuse } from '../refusal.ts';
 import type { UploadRow } from './contract.ts';
+import { isUploadId } from './paths.ts';
 
 export interface UploadNotice {
-  /** `upload.done`, `upload.refused`, `upload.cancelled` or `upload.expired`. */
+  /** `upload.done`, `upload.refused`, `upload.cancelled` or `upload.expired`; `project.` and the same but the last. */
   readonly type: string;
   /** When it was over; RFC 3339. */
   readonly timestamp: string;
@@ -22,7 +23,7 @@ export interface UploadNotice {
 export function noticeOf(row: UploadRow): UploadNotice {
   const { id, status, run, bytes, seconds, warnings, refusal, ended, updated } = row;
   return {
-    type: `upload.${status}`,
+    type: `${wordOf(id)}.${status}`,
     timestamp: new Date(ended ?? updated).toISOString(),
     data: {
       id,
@@ -39,4 +40,6 @@ export function noticeOf(row: UploadRow): UploadNotice {
 }
 
 /** `webhook-id`: the same for every delivery of one notice, so that a receiver knows it again. */
-export const noticeId = ({ id, run }: Pick<UploadRow, 'id' | 'run'>): string => `upload_${id}_${run}`;
+export const noticeId = ({ id, run }: Pick<UploadRow, 'id' | 'run'>): string => `${wordOf(id)}_${id}_${run}`;
+
+const wordOf = (id: string): string => (isUploadId(id) ? 'upload' : 'project');

@@ -11,7 +11,14 @@ export const warning = z.string().regex(/^[a-z][a-z0-9_]{0,31}$/);
 
 const outcomeMetadata = z.object({
   /** Of `plan`: how many pieces there are, at least one. */
-  pieces: count.max(limits.uploadPieces.value).optional(),
+  pieces: count.max(Math.max(limits.uploadPieces.value, limits.projectSegments.value)).optional(),
+  /** Of a document's `plan`: how many segments each block has, with commas between them. */
+  blocks: z
+    .string()
+    .regex(/^[1-9]\d{0,3}(,[1-9]\d{0,3})*$/)
+    .max(4_096)
+    .transform((text) => text.split(',').map(Number))
+    .optional(),
   /** Seconds of sound: of the recording in `plan` and `transcript`, of the piece in `results/N`. */
   seconds: z.coerce.number().min(0).optional(),
   /** Bytes of the uploaded file that were read, in `plan` and `transcript`. */
@@ -33,6 +40,7 @@ const outcomeMetadata = z.object({
 
 export interface OutcomeFacts {
   readonly pieces?: number | undefined;
+  readonly blocks?: readonly number[] | undefined;
   readonly seconds?: number | undefined;
   readonly bytes?: number | undefined;
   readonly agent?: string | undefined;
@@ -47,6 +55,9 @@ export function readOutcome(metadata: Readonly<Record<string, string>>): Outcome
   const { data } = outcomeMetadata.safeParse(metadata);
   if (!data) return undefined;
   const { reason, params, ...facts } = data;
+  const { pieces = 0, blocks } = facts;
+  const known = blocks ? blocks.reduce((sum, one) => sum + one) === pieces : pieces <= limits.uploadPieces.value;
+  if (!known) return undefined;
   if (reason === undefined) return facts;
   return { ...facts, refusal: { reason: reason as Reason, ...readParams(params) } };
 }
@@ -63,10 +74,11 @@ function readParams(text: string | undefined): { params: Record<string, string |
 
 /** What the writer of an outcome puts beside it. Parameters that are not ASCII are left out: they would be no header. */
 export function outcomeMetadataOf(facts: OutcomeFacts): Record<string, string> {
-  const { pieces, seconds, bytes, agent, warnings = [], refusal } = facts;
+  const { pieces, blocks, seconds, bytes, agent, warnings = [], refusal } = facts;
   const params = refusal?.params && JSON.stringify(refusal.params);
   return {
     ...(pieces !== undefined && { pieces: String(pieces) }),
+    ...(blocks && { blocks: blocks.join(',') }),
     ...(seconds !== undefined && { seconds: String(Math.round(seconds * 1_000) / 1_000) }),
     ...(bytes !== undefined && { bytes: String(bytes) }),
     ...(agent !== undefined && { agent }),

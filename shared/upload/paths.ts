@@ -1,6 +1,7 @@
 // Where an upload and what becomes of it lie: tenant, id, run and kind ↔ blob name. Whoever may write a blob chooses its
 // name, so a name is read strictly, and read back must give the same name.
 import { limits } from '../limits.ts';
+import { isDocumentId, isProjectId } from '../project/id.ts';
 
 /** Containers of the storage account. */
 export const UPLOADS = 'uploads';
@@ -14,7 +15,13 @@ const NUMBER = /^(0|[1-9][0-9]{0,5})$/;
 
 export const isUploadId = (text: string): boolean => ID.test(text);
 
-/** One upload of one tenant. */
+/** Whatever has jobs: an upload, or a document of a text project, which goes the same way. */
+export const isWorkId = (text: string): boolean => isUploadId(text) || isDocumentId(text);
+
+/** Whatever has a row and an end that is told of. */
+export const isRecordId = (text: string): boolean => isWorkId(text) || isProjectId(text);
+
+/** One upload, or one document, of one tenant. */
 export interface UploadPlace {
   readonly tenant: string;
   readonly id: string;
@@ -24,8 +31,20 @@ export interface UploadPlace {
  * What agents write for one run of an upload, by its name below the run:
  * `plan` (the pieces and where each begins), `pieces/N` (sound of a piece), `results/N` (what was recognised in it),
  * `transcript` (the whole), `refusal` (why there is none; its reason is in the metadata, it has no bytes).
+ * Of a document the pieces are texts of segments, the results their sound, and the transcript is the sound of all; what
+ * was made anew after a change has the change's number behind it: `pieces/3-1`, `transcript-2`.
  */
-export type OutcomeName = 'plan' | 'transcript' | 'refusal' | `pieces/${number}` | `results/${number}`;
+type Edition = '' | `-${number}`;
+export type OutcomeName =
+  | 'plan'
+  | `transcript${Edition}`
+  | `refusal${Edition}`
+  | `pieces/${number}${Edition}`
+  | `results/${number}${Edition}`;
+
+/** The name of what belongs to a change; the first edition is 0 and not said. */
+export const inEdition = <T extends string>(name: T, edition: number): T | `${T}-${number}` =>
+  edition === 0 ? name : `${name}-${edition}`;
 
 export interface OutcomePlace extends UploadPlace {
   /** Which run of the upload, from 1. */
@@ -45,25 +64,37 @@ export const outcomePrefix = ({ tenant, id }: UploadPlace): string => `${tenant}
 /** @returns `undefined` for a name that nobody was told to write. */
 export function readUploadBlob(blob: string): UploadPlace | undefined {
   const [tenant = '', id = '', ...rest] = blob.split('/');
-  return rest.length === 0 && TENANT.test(tenant) && ID.test(id) ? { tenant, id } : undefined;
+  return rest.length === 0 && TENANT.test(tenant) && isWorkId(id) ? { tenant, id } : undefined;
 }
 
 /** @returns `undefined` for a name that nobody was told to write. */
 export function readOutcomeBlob(blob: string): OutcomePlace | undefined {
   const [tenant = '', id = '', run = '', ...rest] = blob.split('/');
-  if (!TENANT.test(tenant) || !ID.test(id) || !NUMBER.test(run) || run === '0') return undefined;
-  const name = readOutcomeName(rest.join('/'));
+  if (!TENANT.test(tenant) || !isWorkId(id) || !NUMBER.test(run) || run === '0') return undefined;
+  const name = readOutcomeName(rest.join('/'), id);
   return name && { tenant, id, run: Number(run), name };
 }
 
-export function readOutcomeName(name: string): OutcomeName | undefined {
-  if (name === 'plan' || name === 'transcript' || name === 'refusal') return name;
-  const [folder, number = '', ...rest] = name.split('/');
-  if ((folder !== 'pieces' && folder !== 'results') || rest.length > 0 || !NUMBER.test(number)) return undefined;
-  const piece = Number(number);
-  return piece < limits.uploadPieces.value ? `${folder}/${piece}` : undefined;
+const WHOLE = /^(?:plan|(?:transcript|refusal)(-[1-9][0-9]{0,5})?)$/;
+const PART = /^(?:pieces|results)\/(0|[1-9][0-9]{0,5})(-[1-9][0-9]{0,5})?$/;
+
+/** How many pieces it may have. */
+export const piecesMax = (id: string): number =>
+  isUploadId(id) ? limits.uploadPieces.value : limits.projectSegments.value;
+
+function readOutcomeName(text: string, id: string): OutcomeName | undefined {
+  if (!WHOLE.test(text) && !PART.test(text)) return undefined;
+  const name = text as OutcomeName;
+  const known = (pieceOf(name) ?? 0) < piecesMax(id) && (isDocumentId(id) || editionOf(name) === 0);
+  return known ? name : undefined;
 }
 
 /** The piece that a name is about. */
-export const pieceOf = (name: OutcomeName): number | undefined =>
-  name.includes('/') ? Number(name.slice(name.indexOf('/') + 1)) : undefined;
+export function pieceOf(name: OutcomeName): number | undefined {
+  const piece = PART.exec(name)?.[1];
+  return piece === undefined ? undefined : Number(piece);
+}
+
+/** The change that a name belongs to. */
+export const editionOf = (name: OutcomeName): number =>
+  Number((WHOLE.exec(name)?.[1] ?? PART.exec(name)?.[2] ?? '-0').slice(1));

@@ -1,8 +1,9 @@
 // The state of an upload, and what moves it. Events arrive at least once and in any order; a row is written only if the
 // event says something new, so that every repetition is harmless. States only move forward within a run; a run is begun
 // by a person, never by an accident.
+import { limits } from '../limits.ts';
 import type { Refusal } from '../refusal.ts';
-import type { JobKind } from './job.ts';
+import type { Edits, JobKind } from './job.ts';
 
 /**
  * granted: the address was given; nothing is there yet.
@@ -41,6 +42,14 @@ export interface UploadState {
   readonly seconds?: number | undefined;
   readonly warnings: readonly string[];
   readonly refusal?: Refusal | undefined;
+  /** What it is, when it is no upload: text is spoken in the same steps, and changed afterwards. */
+  readonly of?: 'document' | 'project' | undefined;
+  /** Of a document: how many segments each of its blocks has. */
+  readonly blocks?: readonly number[] | undefined;
+  /** Of a document: how often it was changed or begun again. Of a project: the sum over its documents when it ended. */
+  readonly edition?: number | undefined;
+  /** In which of those changes a piece was made, where not in the first. */
+  readonly edits?: Edits | undefined;
 }
 
 export type UploadEvent =
@@ -52,21 +61,35 @@ export type UploadEvent =
       readonly pieces: number;
       readonly seconds?: number | undefined;
       readonly warnings?: readonly string[] | undefined;
+      readonly blocks?: readonly number[] | undefined;
     }
-  | { readonly type: 'recognised'; readonly run: number; readonly piece: number }
+  | { readonly type: 'recognised'; readonly run: number; readonly piece: number; readonly edition?: number }
   | {
       readonly type: 'merged';
       readonly run: number;
+      readonly edition?: number;
       readonly seconds?: number | undefined;
       readonly warnings?: readonly string[] | undefined;
     }
-  | { readonly type: 'refused'; readonly run: number; readonly refusal: Refusal }
+  | { readonly type: 'refused'; readonly run: number; readonly edition?: number; readonly refusal: Refusal }
   | { readonly type: 'cancelled' }
   /** The time for uploading is over. */
   | { readonly type: 'expired' }
-  | { readonly type: 'rerun' };
+  | { readonly type: 'rerun' }
+  /** A segment of a document has another text. */
+  | { readonly type: 'edited'; readonly piece: number; readonly edition: number }
+  /** All documents of a project are over, as they are in this edition. */
+  | {
+      readonly type: 'gathered';
+      readonly edition: number;
+      readonly seconds: number;
+      readonly refusal?: Refusal | undefined;
+    };
 
 export const newState: UploadState = { status: 'granted', run: 1, seq: 1, pieces: 0, done: [], warnings: [] };
+
+export const newDocumentState: UploadState = { ...newState, of: 'document', edition: 0 };
+export const newProjectState: UploadState = { ...newState, of: 'project', status: 'admitted' };
 
 type Ends = 'done' | 'refused' | 'cancelled' | 'expired';
 const ENDS: ReadonlySet<UploadStatus> = new Set<Ends>(['done', 'refused', 'cancelled', 'expired']);
@@ -94,6 +117,8 @@ const moves: Readonly<Record<UploadStatus, Partial<Record<UploadEvent['type'], U
 export function next(state: UploadState, event: UploadEvent): UploadState | undefined {
   // An outcome of an earlier run says nothing about this one.
   if ('run' in event && event.run !== state.run) return undefined;
+  if (state.of === 'project') return nextOfProject(state, event);
+  if (state.of === 'document' && (event.type === 'rerun' || event.type === 'edited')) return change(state, event);
   const to = moves[state.status][event.type];
   if (to === undefined) return undefined;
   const seq = state.seq + 1;
@@ -113,24 +138,65 @@ function learn(state: UploadState, event: UploadEvent): UploadState | undefined 
     case 'arrived':
       return { ...state, bytes: event.bytes, etag: event.etag };
     case 'planned': {
-      const { pieces, seconds = state.seconds, warnings = state.warnings } = event;
-      return { ...state, pieces, seconds, warnings, done: state.done.filter((piece) => piece < pieces) };
+      const { pieces, seconds = state.seconds, warnings = state.warnings, blocks } = event;
+      return {
+        ...state,
+        pieces,
+        seconds,
+        warnings,
+        ...(blocks && { blocks }),
+        done: state.done.filter((piece) => piece < pieces),
+      };
     }
     case 'recognised':
+      if ((event.edition ?? 0) !== (state.edits?.[event.piece] ?? 0)) return undefined;
       // A piece that the plan does not know is nobody's result.
       if (state.done.includes(event.piece) || (state.pieces > 0 && event.piece >= state.pieces)) return undefined;
       return { ...state, done: [...state.done, event.piece].sort((a, b) => a - b) };
     case 'merged': {
+      if (isStale(state, event.edition)) return undefined;
       const { seconds = state.seconds, warnings = state.warnings } = event;
       // A recording of one piece is finished by its plan.
       const pieces = state.pieces || 1;
       return { ...state, seconds, warnings, pieces, done: Array.from({ length: pieces }, (_, piece) => piece) };
     }
     case 'refused':
+      if (isStale(state, event.edition)) return undefined;
       return { ...state, refusal: event.refusal };
     default:
       return state;
   }
+}
+
+/** A document that is worked on again, or otherwise: what is done of it stays done. */
+function change(
+  state: UploadState,
+  event: Extract<UploadEvent, { type: 'rerun' | 'edited' }>,
+): UploadState | undefined {
+  const edition = (state.edition ?? 0) + 1;
+  const { refusal: _, ...kept } = state;
+  if (event.type === 'rerun') {
+    // Without a plan there must still be the text.
+    if (state.status !== 'refused' || (state.pieces === 0 && state.etag === undefined)) return undefined;
+    return { ...kept, status: recount(state), seq: state.seq + 1, edition };
+  }
+  const open = state.pieces > 0 && state.status !== 'cancelled' && state.status !== 'expired';
+  if (!open || event.edition !== edition || event.piece >= state.pieces) return undefined;
+  const done = state.done.filter((piece) => piece !== event.piece);
+  const edits = { ...state.edits, [event.piece]: edition };
+  return { ...kept, status: recount({ ...state, done }), seq: state.seq + 1, edition, edits, done };
+}
+
+/** A project has no work of its own: it is over when its documents are, each time they are, until it is deleted. */
+function nextOfProject(state: UploadState, event: UploadEvent): UploadState | undefined {
+  if (state.status === 'cancelled') return undefined;
+  const { refusal: _, ...kept } = state;
+  // Each end is another run, so that whoever is told can tell them apart.
+  const base = { ...kept, seq: state.seq + 1, run: isOver(state.status) ? state.run + 1 : state.run };
+  if (event.type === 'cancelled') return { ...base, status: 'cancelled' };
+  if (event.type !== 'gathered' || (isOver(state.status) && event.edition === state.edition)) return undefined;
+  const { edition, seconds, refusal } = event;
+  return { ...base, edition, seconds, ...(refusal ? { status: 'refused', refusal } : { status: 'done' }) };
 }
 
 function recount({ pieces, done }: UploadState): UploadStatus {
@@ -145,24 +211,32 @@ export function follow(state: UploadState, events: readonly UploadEvent[]): Uplo
   return end === state ? undefined : end;
 }
 
+/** Of a change that was followed by another. */
+const isStale = (state: UploadState, edition: number | undefined): boolean =>
+  edition !== undefined && edition !== (state.edition ?? 0);
+
 export interface WantedJob {
   readonly kind: JobKind;
   readonly piece?: number;
+  readonly edition?: number;
 }
 
 /** The work that a state asks for. Empty once it is over, and before it may begin. */
 export function wantedJobs(state: UploadState): WantedJob[] {
+  if (state.of === 'project') return [];
+  const inChange = (edition = 0) => (edition === 0 ? {} : { edition });
   switch (state.status) {
     case 'admitted':
-      return [{ kind: 'plan' }];
+      return [{ kind: 'plan', ...inChange(state.edition) }];
     case 'planned':
     case 'working': {
       const done = new Set(state.done);
-      const all = Array.from({ length: state.pieces }, (_, piece) => piece);
-      return all.filter((piece) => !done.has(piece)).map((piece) => ({ kind: 'work', piece }));
+      const all = Array.from({ length: state.pieces }, (_, piece) => piece).filter((piece) => !done.has(piece));
+      const now = state.of === 'document' ? all.slice(0, limits.projectJobsWanted.value) : all;
+      return now.map((piece) => ({ kind: 'work', piece, ...inChange(state.edits?.[piece]) }));
     }
     case 'merging':
-      return [{ kind: 'merge' }];
+      return [{ kind: 'merge', ...inChange(state.edition) }];
     default:
       return [];
   }

@@ -1,0 +1,103 @@
+// The text of a document, as it is sent and as it lies in its sealed file: JSON that says what its blocks and segments
+// are, or plain text that is split here. Whatever is wrong with a text is found here, at the edge or in an agent.
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { refuse } from '../refusal.ts';
+import { no, ok, type Result } from '../result.ts';
+import { splitBlock, splitText, tidy } from './split-text.ts';
+
+/** Blocks in order, each with its segments in order. */
+export interface DocumentText {
+  readonly blocks: readonly (readonly string[])[];
+}
+
+const characters = z.string().max(limits.projectDocumentBytes.value);
+
+/** A block is text that is split into segments, or the segments themselves. */
+export const blockText = z.union([
+  z.strictObject({ text: characters }),
+  z.strictObject({ segments: z.array(characters).max(limits.projectSegments.value) }),
+]);
+export const documentBlocks = z.array(blockText).max(limits.projectSegments.value);
+export type DocumentBlocks = z.infer<typeof documentBlocks>;
+
+/** Plaintext of a document's file of the type `application/json`. */
+const documentSheet = z.strictObject({ v: z.literal(1), blocks: documentBlocks });
+
+export const DOCUMENT_JSON = 'application/json';
+export const DOCUMENT_TEXT = 'text/plain';
+
+export const encodeDocument = ({ blocks }: DocumentText): Uint8Array<ArrayBuffer> =>
+  new TextEncoder().encode(JSON.stringify({ v: 1, blocks: blocks.map((segments) => ({ segments })) }));
+
+/** Plain text, or blocks as they were given. Refuses with `text_empty`, `text_invalid` or `text_too_long`. */
+export function readDocument(given: string | DocumentBlocks): Result<DocumentText> {
+  const blocks: (readonly string[])[] = [];
+  if (typeof given === 'string') {
+    const wrong = check(given);
+    if (!wrong.ok) return wrong;
+    blocks.push(...splitText(given));
+  } else {
+    for (const block of given) {
+      const segments = readBlock(block);
+      if (!segments.ok) return segments;
+      if (segments.value.length > 0) blocks.push(segments.value);
+    }
+  }
+  const count = blocks.reduce((sum, { length }) => sum + length, 0);
+  if (count === 0) return no(refuse('text_empty'));
+  const limit = limits.projectSegments.value;
+  return count > limit ? no(refuse('text_too_long', { limit, unit: 'sentences in a document' })) : ok({ blocks });
+}
+
+function readBlock(block: DocumentBlocks[number]): Result<string[]> {
+  if ('text' in block) {
+    const wrong = check(block.text);
+    return wrong.ok ? ok(splitBlock(block.text)) : wrong;
+  }
+  const segments: string[] = [];
+  for (const given of block.segments) {
+    const segment = readSegment(given);
+    if (!segment.ok) return segment;
+    segments.push(segment.value);
+  }
+  return ok(segments);
+}
+
+/** One segment as it was given: it is not cut, and so refused when it is too long. */
+export function readSegment(given: string): Result<string> {
+  const wrong = check(given);
+  if (!wrong.ok) return wrong;
+  const text = tidy(given);
+  if (text === '') return no(refuse('text_empty'));
+  const limit = limits.projectSegmentChars.value;
+  return text.length > limit ? no(refuse('text_too_long', { limit, unit: 'characters in a segment' })) : ok(text);
+}
+
+/** Characters that no text has: they come from files that are none. */
+const CONTROL = /(?![\t\n\r])\p{Cc}/u;
+
+function check(text: string): Result<undefined> {
+  if (!text.isWellFormed()) return no(refuse('text_invalid', { rule: 'half a character stands alone' }));
+  if (CONTROL.test(text)) return no(refuse('text_invalid', { rule: 'it has control characters' }));
+  return ok(undefined);
+}
+
+/** The file of a document. */
+export function readDocumentFile(bytes: Uint8Array, contentType: string | undefined): Result<DocumentText> {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return no(refuse('text_invalid', { rule: 'it is not UTF-8' }));
+  }
+  if ((contentType ?? DOCUMENT_TEXT).split(';')[0]?.trim().toLowerCase() !== DOCUMENT_JSON) return readDocument(text);
+  try {
+    const { data } = documentSheet.safeParse(JSON.parse(text));
+    return data
+      ? readDocument(data.blocks)
+      : no(refuse('text_invalid', { rule: 'its JSON is not that of a document' }));
+  } catch {
+    return no(refuse('text_invalid', { rule: 'it is not JSON' }));
+  }
+}

@@ -1,0 +1,23 @@
+// How a document is to be spoken, as its owner wished; goes with each of its jobs. No content.
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+
+const gap = z.number().int().min(0).max(limits.projectGapMs.value);
+
+export const speech = z.object({
+  /** Which document of its project, from 0. */
+  document: z
+    .number()
+    .int()
+    .min(0)
+    .max(limits.projectDocuments.value - 1),
+  voice: z.string().min(1).max(64).optional(),
+  /** 1 as the voice was taught, 2 twice as fast. */
+  rate: z.number().min(0.5).max(2).optional(),
+  /** Silence in milliseconds between two segments of a block, and between two blocks. */
+  gaps: z.object({ segment: gap, block: gap }),
+  /** The project wants pools without accelerators, of which there was one. */
+  light: z.boolean(),
+});
+
+export type Speech = z.infer<typeof speech>;

@@ -1,0 +1,98 @@
+// Plain text → blocks (paragraphs) → segments (sentences). Pure and of our own making: the same text is cut at the same
+// places by every agent, whatever version of a runtime it has, so a job that runs twice makes the same segments.
+import { limits } from '../limits.ts';
+
+/** Words that end in a full stop and end no sentence, in lower case and without the last stop. */
+const ABBREVIATIONS: ReadonlySet<string> = new Set(
+  (
+    'mr mrs ms dr prof st sr jr rev hon gen col capt lt sgt maj gov sen rep pres vs etc eg e.g ie i.e cf al approx dept ' +
+    'est fig inc ltd co corp no nos vol pp ed eds jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri ' +
+    'bzw usw z.b d.h u.a ca nr hr fr str abb evtl ggf inkl vgl zzgl mme mlle m.m av p.ex sra srta ud uds'
+  ).split(' '),
+);
+
+/** What ends a sentence, the quotes and brackets that close behind it included. */
+const END = /([.!?…]+|[。！？]+)["'”’»›)\]」』]*/gu;
+const FULL_WIDTH = /^[。！？]/u;
+/** The last word before a full stop, with stops inside it. */
+const LAST_WORD = /[\p{L}\p{N}.]+$/u;
+/** German days are ordinals. */
+const MONTH = /^(Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember)/;
+/** A word longer than this is no abbreviation. */
+const LAST_WORD_MAX = 24;
+
+/** Blocks of a text, in order: what stands between blank lines. Each has at least one segment. */
+export function splitText(text: string, most: number = limits.projectSegmentChars.value): string[][] {
+  return text
+    .replace(/\r\n?/g, '\n')
+    .split(/\n(?:[^\S\n]*\n)+/)
+    .map((block) => splitBlock(block, most))
+    .filter((segments) => segments.length > 0);
+}
+
+/** Sentences of one paragraph; a longer one than `most` characters is cut where a speaker would pause. */
+export function splitBlock(block: string, most: number = limits.projectSegmentChars.value): string[] {
+  const text = tidy(block);
+  const segments: string[] = [];
+  let from = 0;
+  const take = (to: number) => {
+    const sentence = text.slice(from, to).trim();
+    if (sentence !== '') segments.push(...cutLong(sentence, most));
+    from = to;
+  };
+  for (const found of text.matchAll(END)) {
+    const end = found.index + found[0].length;
+    if (endsHere(text, from, found.index, end, found[0])) take(end);
+  }
+  take(text.length);
+  return segments;
+}
+
+/** One line, in one spelling: what looks the same is the same. */
+export const tidy = (text: string): string => text.normalize('NFC').replace(/\s+/gu, ' ').trim();
+
+function endsHere(text: string, from: number, start: number, end: number, mark: string): boolean {
+  if (FULL_WIDTH.test(mark)) return true;
+  if (end < text.length && text[end] !== ' ') return false;
+  const next = text.slice(end + 1, end + 3);
+  // A sentence does not begin with a small letter; what ends in dots may go on.
+  if (/^["'“‘«‹(]?\p{Ll}/u.test(next)) return false;
+  if (mark[0] !== '.' || mark.startsWith('..')) return true;
+  const word = LAST_WORD.exec(text.slice(Math.max(from, start - LAST_WORD_MAX), start))?.[0] ?? '';
+  if (/^\p{L}$/u.test(word)) return false;
+  // `1. Introduction` and `3. Oktober`: a number that counts something.
+  if (/^\d{1,2}$/.test(word)) return start - from > word.length && !MONTH.test(text.slice(end + 1, end + 10));
+  return !ABBREVIATIONS.has(word.toLowerCase());
+}
+
+/** Where a speaker pauses, best first; each is found behind its sign. */
+const PAUSES = [/[;:](?=\s|$)|[；：]/gu, /,(?=\s|$)|[、，]/gu, /\s[–—-](?=\s)/gu, /\s/gu];
+/** A cut before this share of the length would leave a splinter. */
+const EARLIEST = 0.4;
+
+function cutLong(sentence: string, most: number): string[] {
+  const parts: string[] = [];
+  let rest = sentence;
+  while (rest.length > most) {
+    const at = findPause(rest, most);
+    const part = rest.slice(0, at).trim();
+    if (part !== '') parts.push(part);
+    rest = rest.slice(at).trim();
+  }
+  if (rest !== '') parts.push(rest);
+  return parts;
+}
+
+/** At most `most`, at least 1. */
+function findPause(text: string, most: number): number {
+  const window = text.slice(0, most);
+  for (const pause of PAUSES) {
+    let last = 0;
+    for (const found of window.matchAll(pause)) last = found.index + found[0].length;
+    if (last >= Math.max(1, most * EARLIEST)) return last;
+  }
+  // One word without an end. Letters are not torn from their marks, nor halves of a character from each other.
+  let at = most;
+  while (at > 1 && /^(?:\p{M}|\u200d|[\udc00-\udfff])/u.test(text.slice(at, at + 2))) at -= 1;
+  return at > 1 ? at : most;
+}
