@@ -4,8 +4,8 @@ import { eventId } from '../../shared/audit/event-id.ts';
 type Origin = 'v' | 'id' | 'at' | 'producer';
 type Without<T, Keys extends PropertyKey> = T extends unknown ? Omit<T, Keys> : never;
 
-type AnyDraft = Without<AuditEvent, Origin>;
-type DraftOf<Type> = Extract<AnyDraft, { type: Type }>;
+export type AnyDraft = Without<AuditEvent, Origin>;
+export type DraftOf<Type> = Extract<AnyDraft, { type: Type }>;
 /** Anything that names a type of event. */
 export type Typed = { readonly type: AuditEvent['type'] };
 
@@ -19,9 +19,14 @@ export type AuditDraft<D extends Typed> = D &
 
 /** An audit event of the edge. `now` is in ms since 1970. */
 export function mint<D extends Typed>(draft: AuditDraft<D>, now: number): AuditEvent {
-  const plain: AnyDraft = draft;
-  return { v: 1, id: newId(now), at: now, producer: 'edge', ...plain };
+  return mintDraft(draft, now);
 }
+
+/** The same for a draft whose members were compared when it was made. */
+export const mintDraft = (draft: AnyDraft, at: number): AuditEvent => ({
+  ...{ v: 1, id: newId(at), at, producer: 'edge' },
+  ...draft,
+});
 
 /** An id for whatever is made at `now`, ms since 1970: time-ordered and unique. */
 export const newId = (now: number): string => eventId(now, randomBytes(10));

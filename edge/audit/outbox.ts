@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { eventId } from '../../shared/audit/event-id.ts';
 import { limits } from '../../shared/limits.ts';
+import { readPacked } from './packed.ts';
 
 const outboxRow = z.object({
   /** Position in this outbox: grows by one, is never reused, so a missing number is a missing event. */
@@ -21,7 +22,7 @@ export const outboxPage = z.object({
 });
 export type OutboxPage = z.infer<typeof outboxPage>;
 
-/** Events that come as text: JSON with commas between, nothing around. */
+/** Events that come as text: JSON with commas between, nothing around. Some are packed (`packed.ts`). */
 export interface WrittenEvents {
   readonly count: number;
   readonly json: string;
@@ -148,7 +149,7 @@ type Row = {
 
 function eventsOf(body: string): unknown[] {
   const value: unknown = JSON.parse(body);
-  return Array.isArray(value) ? value : [value];
+  return Array.isArray(value) ? value.flatMap(readPacked) : [value];
 }
 
 /** An event over the size of a leaf is a bug somewhere; its digest keeps the record whole and shows the bug. */

@@ -1,6 +1,5 @@
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
-import type { Work } from '../../shared/tenant/allowance.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { late, type Surroundings, within } from '../clock.ts';
 import type { Bindings } from '../settings.ts';
@@ -8,6 +7,7 @@ import type { GateAnswer, GateStep } from '../tenant/gate.ts';
 import { Reserves } from '../tenant/reserves.ts';
 import { Backlog } from './backlog.ts';
 import { type AuditDraft, mint, type Typed } from './mint.ts';
+import { type Opening, packRequest, type Told, unpacked } from './packed.ts';
 
 /** Whose gate: a tenant, and the zones it lives in. */
 export interface Owner {
@@ -95,22 +95,23 @@ export class Recorder {
   }
 
   /**
-   * Begins a request with a place that is held already, and writes its events soon. False when there is none: then a
+   * Begins a request with a place that is held already, and tells of its attempt soon. False when there is none: then a
    * `take` has to ask for one.
    */
-  enter(owner: Owner, id: string, work: Work, allowance: Claims['allowance'], events: readonly AuditEvent[]): boolean {
+  enter(owner: Owner, id: string, opening: Opening, allowance: Claims['allowance']): boolean {
     const name = this.#nameOf(owner);
-    if (!reserves.enter(name, id, work, allowance, this.#surroundings.now())) return false;
-    reserves.note(name, events);
+    if (!reserves.enter(name, id, opening, allowance, this.#surroundings.now())) return false;
     this.#reportSoon(owner, name);
     return true;
   }
 
-  /** Gives such a place back and writes how the request ended. */
-  leave(owner: Owner, id: string, audioSeconds: number, events: readonly AuditEvent[]): void {
+  /** Gives such a place back and writes how the request went. */
+  leave(owner: Owner, id: string, audioSeconds: number, told: Told): void {
     const name = this.#nameOf(owner);
-    reserves.leave(name, id, audioSeconds);
-    reserves.note(name, events);
+    const opening = reserves.leave(name, id, audioSeconds);
+    const packed = packRequest(opening, told);
+    if (packed) reserves.noteWritten(name, packed, told.end.draft.subject);
+    else reserves.note(name, unpacked(opening, told));
     this.#reportSoon(owner, name);
   }
 
@@ -134,11 +135,11 @@ export class Recorder {
     if (reserves.promise(name, this.#surroundings.now())) this.#waitUntil(this.#report(owner, name));
   }
 
-  /** One call for what all requests of this isolate did at a gate within `limits.gateLingerMs`. */
+  /** One call for what all requests of this isolate did at a gate within `limits.gateReportMs`. */
   async #report(owner: Owner, name: string): Promise<void> {
-    const most = Math.ceil((2 * limits.auditWaitMs.value) / limits.gateLingerMs.value);
+    const most = Math.ceil((2 * limits.auditWaitMs.value) / limits.gateReportMs.value);
     for (let turn = 0; turn <= most && reserves.hasNews(name); turn += 1) {
-      await this.#surroundings.after(limits.gateLingerMs.value).rings;
+      await this.#surroundings.after(limits.gateReportMs.value).rings;
       const now = this.#surroundings.now();
       const stray = reserves.takeStray(name, now);
       if (stray) backlog.keep(name, [stray]);

@@ -6,6 +6,7 @@ import type { Final } from '../../shared/speech/transcript.ts';
 import type { Work } from '../../shared/tenant/allowance.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
 import type { AuditDraft, Typed } from '../audit/mint.ts';
+import { attemptOf, type Noted, type Opening, type Told, unpacked, type Who } from '../audit/packed.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 
@@ -33,7 +34,7 @@ export class Session {
   subject: Subject;
   readonly #context: RequestContext;
   readonly #started: number;
-  readonly #events: AuditEvent[] = [];
+  readonly #notes: Noted[] = [];
   /** The place is one that this isolate held in advance. */
   #held = false;
   #renewed: number;
@@ -54,14 +55,13 @@ export class Session {
   static begin(claims: Claims, subject: Subject, context: RequestContext): Result<Session> | Promise<Result<Session>> {
     const session = new Session(claims, subject, context);
     const { recorder, id } = context;
-    const attempt = recorder.mint({ type: 'inference.attempt', ...session.#who() });
-    const work = { tenant: claims.tenant, action: subject.action };
+    const opening: Opening = { who: session.#who(), at: session.#started };
     if (claims.audit === 'buffered') {
-      session.#held = recorder.enter(claims, id, work, claims.allowance, [attempt]);
+      session.#held = recorder.enter(claims, id, opening, claims.allowance);
       if (session.#held) return ok(session);
       recorder.enterSingle(claims, claims.allowance);
     }
-    return session.#take(work, attempt);
+    return session.#take({ tenant: claims.tenant, action: subject.action }, attemptOf(opening));
   }
 
   async #take(work: Work, attempt: AuditEvent): Promise<Result<Session>> {
@@ -103,7 +103,7 @@ export class Session {
 
   /** Notes something for the record; written when the request ends. */
   note<D extends Typed>(draft: AuditDraft<D>): void {
-    this.#events.push(this.#context.recorder.mint<D>(draft));
+    this.#notes.push({ draft, at: this.#context.surroundings.now() });
   }
 
   /** Called while work goes on: keeps the place from expiring under it. */
@@ -132,15 +132,13 @@ export class Session {
     const { recorder, id } = this.#context;
     const { audit: mode } = this.claims;
     const audioSeconds = ending.final?.durationSeconds ?? 0;
-    const settle = (end: Ending) => {
-      const events = [...this.#events, this.#complete(end)];
-      return { kind: 'settle', id, mode, audioSeconds, events } as const;
-    };
-    const step = settle(ending);
     if (this.#held) {
-      recorder.leave(this.claims, id, audioSeconds, step.events);
+      recorder.leave(this.claims, id, audioSeconds, this.#told(ending));
       return Promise.resolve(false);
     }
+    const settle = (end: Ending) =>
+      ({ kind: 'settle', id, mode, audioSeconds, events: unpacked(undefined, this.#told(end)) }) as const;
+    const step = settle(ending);
     if (mode !== 'strict') {
       recorder.leaveSingle(this.claims, audioSeconds);
       recorder.defer(this.claims, step);
@@ -152,32 +150,17 @@ export class Session {
     return recorder.record(this.claims, step, withheld);
   }
 
-  #complete({ status, reason, final, agent, bytes }: Ending): AuditEvent {
-    const { recorder, surroundings } = this.#context;
-    return recorder.mint({
-      type: 'inference.complete',
-      ...this.#who(),
-      status,
-      bytes,
-      milliseconds: surroundings.now() - this.#started,
-      ...(reason !== undefined && { reason }),
-      ...(agent !== undefined && { agent }),
-      ...(final && { revision: final.revision, audioSeconds: final.durationSeconds }),
-    });
+  #told({ status, reason, final, agent, bytes }: Ending): Told {
+    const at = this.#context.surroundings.now();
+    const how = { status, reason, bytes, milliseconds: at - this.#started, agent };
+    const heard = { revision: final?.revision, audioSeconds: final?.durationSeconds };
+    return { notes: this.#notes, end: { at, draft: { type: 'inference.complete', ...this.#who(), ...how, ...heard } } };
   }
 
-  #who() {
+  #who(): Who {
     const { tenant, subject } = this.claims;
     const { action, model, class: requestClass, language } = this.subject;
-    return {
-      tenant,
-      request: this.#context.id,
-      action,
-      class: requestClass,
-      ...(model !== undefined && { model }),
-      ...(subject !== undefined && { subject }),
-      ...(language !== undefined && { language }),
-    };
+    return { tenant, request: this.#context.id, action, class: requestClass, model, subject, language };
   }
 }
 

@@ -1,9 +1,9 @@
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
-import type { Work } from '../../shared/tenant/allowance.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { Amount, Grant, Report } from '../../shared/tenant/reserve.ts';
 import type { WrittenEvents } from '../audit/outbox.ts';
+import { attemptOf, type Opening } from '../audit/packed.ts';
 
 /** What an isolate tells a gate of requests that began without asking it. */
 export interface ReportStep {
@@ -36,7 +36,8 @@ interface Own {
   peak: number;
   single: number;
   allowance: Claims['allowance'];
-  began: Map<string, Work>;
+  /** Requests whose attempt nobody was told of. */
+  began: Map<string, Opening>;
   ended: string[];
   spent: number;
   audioSeconds: number;
@@ -60,14 +61,14 @@ export class Reserves {
   readonly #own = new Map<string, Own>();
 
   /** Begins a request with a place that is held already. False: the gate has to be asked for one. */
-  enter(name: string, id: string, work: Work, allowance: Claims['allowance'], now: number): boolean {
+  enter(name: string, id: string, opening: Opening, allowance: Claims['allowance'], now: number): boolean {
     const own = this.#get(name, allowance);
     if (own.starts < 1 || own.active.size >= own.places || own.seconds <= 0 || now >= own.until) return false;
     own.starts -= 1;
     own.spent += 1;
     own.active.set(id, now + limits.leaseMs.value);
     own.peak = Math.max(own.peak, own.active.size + own.single);
-    own.began.set(id, work);
+    own.began.set(id, opening);
     own.news = true;
     return true;
   }
@@ -99,16 +100,27 @@ export class Reserves {
     own.news = true;
   }
 
-  /** A request that `enter` began has ended. */
-  leave(name: string, id: string, audioSeconds: number): void {
+  /** The same for what is text already, `count` events of one subject; it is much shorter than a row. */
+  noteWritten(name: string, { count, json }: WrittenEvents, subject: string | undefined): void {
     const own = this.#own.get(name);
     if (!own) return;
+    append(own, count, json, subject);
+    own.news = true;
+  }
+
+  /** A request that `enter` began has ended. Gives its attempt, if nobody was told of that; now it is the caller's. */
+  leave(name: string, id: string, audioSeconds: number): Opening | undefined {
+    const own = this.#own.get(name);
+    if (!own) return undefined;
     own.active.delete(id);
+    const opening = own.began.get(id);
     // What began and ended between two reports was never a lease of the gate.
-    if (!own.began.delete(id)) own.ended.push(id);
+    if (opening) own.began.delete(id);
+    else own.ended.push(id);
     own.audioSeconds += audioSeconds;
     own.seconds -= audioSeconds;
     own.news = true;
+    return opening;
   }
 
   /** Whether the caller is the one who reports, after a while; nobody else will until it has. */
@@ -142,6 +154,11 @@ export class Reserves {
       starts: usable ? own.starts : 0,
     };
     own.seq += 1;
+    const began = [...own.began].map(([id, opening]) => {
+      write(own, attemptOf(opening));
+      const { tenant, action } = opening.who;
+      return { id, tenant, action };
+    });
     const report: Report = {
       holder: own.holder,
       seq: own.seq,
@@ -151,7 +168,7 @@ export class Reserves {
         starts: Math.max(0, 4 * Math.max(wanted, own.spent) - keep.starts),
       },
       spent: own.spent,
-      began: [...own.began].map(([id, work]) => ({ id, ...work })),
+      began,
       ended: own.ended,
       audioSeconds: own.audioSeconds,
     };
@@ -254,13 +271,17 @@ function write(own: Own, event: AuditEvent): void {
     own.events.push(event);
     return;
   }
+  const { subject } = 'subject' in event ? event : {};
+  append(own, 1, json, subject);
+}
+
+function append(own: Own, count: number, json: string, subject: string | undefined): void {
   let last = own.written.at(-1);
   if (!last || last.json.length > limits.auditRowCharacters.value) {
     last = { count: 0, json: '', subjects: [] };
     own.written.push(last);
   }
   last.json += last.count === 0 ? json : `,${json}`;
-  last.count += 1;
-  const { subject } = 'subject' in event ? event : {};
+  last.count += count;
   if (subject !== undefined && !last.subjects.includes(subject)) last.subjects.push(subject);
 }
