@@ -5,15 +5,7 @@ import { no, ok, type Result } from '../../../shared/result.ts';
 import { classes, type RequestClass } from '../../../shared/tenant/claims.ts';
 import type { Engine } from './engine.ts';
 import { bugDetail } from './log.ts';
-import { countByClass, draw, emptyQueue, enqueue, type Queue, withdraw } from './queue.ts';
-
-/** How urgent work is, and until when anybody wants it. */
-export interface Place {
-  readonly class: RequestClass;
-  /** Milliseconds since 1970. */
-  readonly deadline: number;
-  readonly signal: AbortSignal;
-}
+import { createSlots, type Place } from './slots.ts';
 
 /** One utterance's inference. */
 export interface Task extends Place {
@@ -23,13 +15,6 @@ export interface Task extends Place {
 }
 
 type Answer = Result<ReadonlyMap<string, Tensor>>;
-
-interface Job {
-  /** The slot is needed until it resolves: with whether it was of use, and how to tell the caller. */
-  readonly work: () => Promise<{ readonly served: boolean; readonly tell: () => void }>;
-  /** Nobody will do it any more. */
-  readonly giveUp: () => void;
-}
 
 export interface Dispatcher {
   /** Waits for a slot, infers, tries once more when that may help. Never rejects. */
@@ -49,19 +34,11 @@ export interface DispatcherOptions {
 }
 
 const gone = no(refuse('deadline_passed', undefined, 'given up while queued'));
+const full = no(refuse('pool_busy', undefined, 'utterance queue is full'));
 
 /** The only way to the engine: a bounded queue by class and deadline before a fixed number of slots. */
-export function createDispatcher({ engine, slots, now, onServed = () => {} }: DispatcherOptions): Dispatcher {
-  let queue: Queue = emptyQueue;
-  let nextId = 0;
-  let busy = 0;
-  const jobs = new Map<number, Job>();
-
-  function take(id: number): Job | undefined {
-    const job = jobs.get(id);
-    jobs.delete(id);
-    return job;
-  }
+export function createDispatcher({ engine, slots: most, now, onServed = () => {} }: DispatcherOptions): Dispatcher {
+  const slots = createSlots({ slots: most, capacity: limits.queuedUtterances.value, now });
 
   async function attempt(task: Task): Promise<Answer & { retryable?: boolean }> {
     const left = Math.min(task.deadline - now(), limits.engineMs.value);
@@ -79,53 +56,20 @@ export function createDispatcher({ engine, slots, now, onServed = () => {} }: Di
     return { ...no(refuse('engine_failed', undefined, outcome.detail)), retryable: outcome.retryable };
   }
 
-  async function serve(job: Job): Promise<void> {
-    const started = now();
-    const { served, tell } = await job.work();
-    busy--;
-    if (served) onServed(now() - started);
-    tell();
-    pump();
-  }
-
-  function pump() {
-    const next = draw(queue, slots - busy, now());
-    queue = next.queue;
-    for (const { id } of next.late) take(id)?.giveUp();
-    for (const { id } of next.start) {
-      const job = take(id);
-      if (!job) continue;
-      busy++;
-      void serve(job);
-    }
-  }
-
   function hold<T>(place: Place, work: () => Promise<Result<T>>): Promise<Result<T>> {
     return new Promise((resolve) => {
-      const id = nextId++;
-      const added = enqueue(queue, { id, class: place.class, deadline: place.deadline });
-      if (!added.ok) return resolve(added);
-      queue = added.value;
-      // A request that ends gives its place in the queue back at once.
-      const leave = () => {
-        queue = withdraw(queue, id);
-        take(id)?.giveUp();
-      };
-      const settle = (answer: Result<T>) => {
-        place.signal.removeEventListener('abort', leave);
-        resolve(answer);
-      };
-      place.signal.addEventListener('abort', leave, { once: true });
-      jobs.set(id, {
-        async work() {
+      slots.run(place, {
+        async begin() {
+          const started = now();
           // A bug in one piece of work must not take the process along, nor its slot.
           const answer = await work().catch((error: unknown) => no(refuse('internal', undefined, bugDetail(error))));
-          return { served: answer.ok, tell: () => settle(answer) };
+          return () => {
+            if (answer.ok) onServed(now() - started);
+            resolve(answer);
+          };
         },
-        giveUp: () => settle(gone),
+        giveUp: (why) => resolve(why === 'full' ? full : gone),
       });
-      if (place.signal.aborted) leave();
-      pump();
     });
   }
 
@@ -137,7 +81,7 @@ export function createDispatcher({ engine, slots, now, onServed = () => {} }: Di
   return {
     run: (task) => hold(task, () => inferTwice(task)),
     hold,
-    queued: () => countByClass(queue),
-    busy: () => busy,
+    queued: slots.queued,
+    busy: slots.busy,
   };
 }

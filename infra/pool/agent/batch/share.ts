@@ -1,6 +1,7 @@
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, type Result } from '../../../../shared/result.ts';
-import type { Dispatcher, Place } from '../dispatch.ts';
+import type { Dispatcher } from '../dispatch.ts';
+import type { Place } from '../slots.ts';
 
 /**
  * The engine as batch work sees it: at most `most` of its slots at once, so that whoever waits for an answer finds one

@@ -3,7 +3,7 @@ import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { classes, type RequestClass } from '../../../../shared/tenant/claims.ts';
 import type { Engine } from '../engine.ts';
-import { countByClass, draw, emptyQueue, enqueue, type Queue, withdraw } from '../queue.ts';
+import { createSlots, type Unbegun } from '../slots.ts';
 import type { Clock } from './clock.ts';
 
 /** One request of a sequence. */
@@ -36,11 +36,6 @@ export type StepOutcome =
       readonly detail: string;
     };
 
-interface Job {
-  readonly step: Step;
-  readonly settle: (outcome: StepOutcome) => void;
-}
-
 export interface StepsOptions {
   readonly engine: Pick<Engine, 'infer'>;
   /** Steps at the engine at once. */
@@ -59,6 +54,12 @@ export interface Steps {
 /** Given as the reason of an abort that nobody reads: making an error for each step costs more than the step. */
 const DONE = 'done';
 
+const UNSENT: Readonly<Record<Unbegun, string>> = {
+  full: 'queue of steps is full',
+  gone: 'given up',
+  late: 'no place at the engine',
+};
+
 const failed = (why: Exclude<StepOutcome, { ok: true }>['why'], detail: string): StepOutcome => ({
   ok: false,
   why,
@@ -66,118 +67,88 @@ const failed = (why: Exclude<StepOutcome, { ok: true }>['why'], detail: string):
 });
 
 /**
- * Whether the answer is there after all. When this process was held up, its timers run before what has come meanwhile
- * is read, and the engine must not be blamed for it.
- */
-async function answeredBy(over: AbortSignal): Promise<boolean> {
-  for (let turn = 0; turn < 2 && !over.aborted; turn++) await setImmediate();
-  return over.aborted;
-}
-
-/**
  * The way of streams to the engine, beside that of whole utterances: neither can take the other's slots. A2: the most
  * urgent class first, inside a class the one that has waited longest.
  */
-export function createSteps({ engine, slots, capacity, clock }: StepsOptions): Steps {
-  let queue: Queue = emptyQueue;
-  let nextId = 0;
-  let busy = 0;
-  const jobs = new Map<number, Job>();
+export function createSteps({ engine, slots: most, capacity, clock }: StepsOptions): Steps {
+  const slots = createSlots({ slots: most, capacity, now: clock.now });
 
-  function take(id: number): Job | undefined {
-    const job = jobs.get(id);
-    jobs.delete(id);
-    return job;
-  }
+  function ask(step: Step): Promise<StepOutcome> {
+    return new Promise((resolve) => {
+      const cancel = new AbortController();
+      const asked = clock.now();
+      let over: AbortController | undefined;
+      let settled = false;
+      let stopClock = clock.after(step.stallMs, () => void late());
 
-  async function ask(step: Step): Promise<StepOutcome> {
-    const cancel = new AbortController();
-    const over = new AbortController();
-    let giveUp: (outcome: StepOutcome) => void = () => {};
-    // An engine that does not even notice that it was given up must not hold the stream.
-    const givenUp = new Promise<StepOutcome>((resolve) => {
-      giveUp = (outcome) => {
-        cancel.abort(DONE);
+      function settle(outcome: StepOutcome) {
+        if (settled) return;
+        settled = true;
+        over?.abort(DONE);
+        stopClock();
+        step.signal.removeEventListener('abort', gone);
         resolve(outcome);
-      };
-    });
-    const gone = () => giveUp(failed('gone', 'given up'));
-    step.signal.addEventListener('abort', gone, { once: true });
-    const asked = clock.now();
-    const stalled = () => giveUp(failed('stalled', `no answer in ${clock.now() - asked} ms`));
-    const late = clock.after(step.stallMs, async () => {
-      if (!(await answeredBy(over.signal)) && (await step.mayGiveUp(over.signal))) stalled();
-    });
-    const tooLate = clock.after(limits.streamPatienceMs.value, async () => {
-      if (!(await answeredBy(over.signal))) stalled();
-    });
-    const answered = engine
-      .infer({
-        model: step.model,
-        inputs: step.inputs,
-        outputs: step.outputs,
-        priority: classes.indexOf(step.class) + 1,
-        timeoutMicros: step.stallMs * 1_000,
-        signal: cancel.signal,
-        sequence: step.sequence,
-      })
-      .then((outcome): StepOutcome => {
-        if (outcome.ok) return outcome;
-        if (outcome.status === 400) return failed('forgotten', outcome.detail);
-        return failed(outcome.retryable ? 'lost' : 'wrong', outcome.detail);
-      });
-    const outcome = await Promise.race([answered, givenUp]);
-    over.abort(DONE);
-    late();
-    tooLate();
-    step.signal.removeEventListener('abort', gone);
-    return outcome;
-  }
+      }
+      // An engine that does not even notice that it was given up must not hold the stream.
+      function giveUp(outcome: StepOutcome) {
+        settle(outcome);
+        cancel.abort(DONE);
+      }
+      const gone = () => giveUp(failed('gone', 'given up'));
+      const stalled = () => giveUp(failed('stalled', `no answer in ${clock.now() - asked} ms`));
 
-  async function serve({ step, settle }: Job): Promise<void> {
-    const outcome = step.signal.aborted ? failed('unsent', 'given up') : await ask(step);
-    busy--;
-    settle(outcome);
-    pump();
-  }
+      /**
+       * Whether the answer is there after all. When this process was held up, its timers run before what has come
+       * meanwhile is read, and the engine must not be blamed for it.
+       */
+      async function answered(): Promise<boolean> {
+        for (let turn = 0; turn < 2 && !settled; turn++) await setImmediate();
+        return settled;
+      }
+      async function late() {
+        over = new AbortController();
+        stopClock = clock.after(Math.max(0, asked + limits.streamPatienceMs.value - clock.now()), () => void tooLate());
+        if (!(await answered()) && (await step.mayGiveUp(over.signal))) stalled();
+      }
+      async function tooLate() {
+        if (!(await answered())) stalled();
+      }
 
-  function pump() {
-    const next = draw(queue, slots - busy, clock.now());
-    queue = next.queue;
-    for (const { id } of next.late) take(id)?.settle(failed('unsent', 'no place at the engine'));
-    for (const { id } of next.start) {
-      const job = take(id);
-      if (!job) continue;
-      busy++;
-      void serve(job);
-    }
+      step.signal.addEventListener('abort', gone, { once: true });
+      engine
+        .infer({
+          model: step.model,
+          inputs: step.inputs,
+          outputs: step.outputs,
+          priority: classes.indexOf(step.class) + 1,
+          timeoutMicros: step.stallMs * 1_000,
+          signal: cancel.signal,
+          sequence: step.sequence,
+        })
+        .then((outcome) => {
+          if (outcome.ok) settle(outcome);
+          else if (outcome.status === 400) settle(failed('forgotten', outcome.detail));
+          else settle(failed(outcome.retryable ? 'lost' : 'wrong', outcome.detail));
+        });
+    });
   }
 
   return {
-    run(step) {
-      return new Promise((resolve) => {
-        const id = nextId++;
+    run: (step) =>
+      new Promise((resolve) => {
         const deadline = clock.now() + limits.streamPatienceMs.value;
-        const added = enqueue(queue, { id, class: step.class, deadline }, capacity);
-        if (!added.ok) return resolve(failed('unsent', 'queue of steps is full'));
-        queue = added.value;
-        const leave = () => {
-          queue = withdraw(queue, id);
-          take(id)?.settle(failed('unsent', 'given up'));
-        };
-        step.signal.addEventListener('abort', leave, { once: true });
-        jobs.set(id, {
-          step,
-          settle: (outcome) => {
-            step.signal.removeEventListener('abort', leave);
-            resolve(outcome);
+        slots.run(
+          { class: step.class, deadline, signal: step.signal },
+          {
+            async begin() {
+              const outcome = await ask(step);
+              return () => resolve(outcome);
+            },
+            giveUp: (why) => resolve(failed('unsent', UNSENT[why])),
           },
-        });
-        if (step.signal.aborted) leave();
-        pump();
-      });
-    },
-    queued: () => countByClass(queue),
-    busy: () => busy,
+        );
+      }),
+    queued: slots.queued,
+    busy: slots.busy,
   };
 }
