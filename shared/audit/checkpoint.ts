@@ -1,0 +1,36 @@
+// What a log signs: which log, how many entries, and the root over them (C2SP tlog-checkpoint).
+import { fromBase64, toBase64 } from './base64.ts';
+import { openNote, type Signer, signNote, type Verifier } from './note.ts';
+import { HASH_BYTES, type Hash } from './tree.ts';
+
+export interface Checkpoint {
+  /** Which log: an address without scheme, the name of its key as well. */
+  readonly origin: string;
+  readonly size: number;
+  readonly root: Hash;
+}
+
+export const formatCheckpoint = ({ origin, size, root }: Checkpoint): string =>
+  `${origin}\n${size}\n${toBase64(root)}\n`;
+
+/** Lines after the third are extensions, which mean nothing to us. */
+export function readCheckpoint(text: string): Checkpoint | undefined {
+  const [origin = '', count = '', base64 = '', ...rest] = text.split('\n');
+  const root = fromBase64(base64);
+  const size = Number(count);
+  const extensions = rest.slice(0, -1);
+  if (origin === '' || !/^(0|[1-9]\d*)$/.test(count) || !Number.isSafeInteger(size)) return undefined;
+  if (root?.length !== HASH_BYTES || rest.at(-1) !== '' || extensions.includes('')) return undefined;
+  return { origin, size, root };
+}
+
+/** The same checkpoint is the same bytes, whoever signs it and whenever: nothing in it is a time or random. */
+export const signCheckpoint = (checkpoint: Checkpoint, signer: Signer): Promise<string> =>
+  signNote(formatCheckpoint(checkpoint), [signer]);
+
+/** A checkpoint of the log whose key that is. */
+export async function openCheckpoint(note: Uint8Array, verifier: Verifier): Promise<Checkpoint | undefined> {
+  const opened = await openNote(note, [verifier]);
+  const checkpoint = opened && readCheckpoint(opened.text);
+  return checkpoint?.origin === verifier.name ? checkpoint : undefined;
+}

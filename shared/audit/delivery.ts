@@ -1,0 +1,64 @@
+// How events get from an outbox of the edge into the log of their region.
+//
+//   POST /api/audit/{zone}/events   delivery → 200 acknowledgement   (callers.ts: the edge, for the tenant of the outbox)
+//
+// An outbox sends its rows in their order, again and again until they are acknowledged, and keeps them until then. What is
+// acknowledged is what the log holds, not what was received.
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { zoneName } from '../upload/job.ts';
+import { openNote, type Signer, signNote, type Verifier } from './note.ts';
+
+/** Which outbox: `gate/<tenant>/<zone>` or `roster/<zone>`. */
+export const producerName = z
+  .string()
+  .regex(/^(gate\/(@anonymous|[^\s/+]{1,128})|roster)\/[a-z0-9][a-z0-9_.-]{0,62}$/u);
+
+export const delivery = z.object({
+  v: z.literal(1),
+  producer: producerName,
+  /** Which life of the outbox its numbers belong to. */
+  epoch: z.uuid(),
+  /** The first number that the outbox still has or will give: anything before it that the log lacks is lost. */
+  oldest: z.number().int().min(1),
+  /** Several events in one row have consecutive numbers, `to` is that of the last. `t`: when written, ms since 1970. */
+  rows: z
+    .array(z.object({ to: z.number().int().min(1), t: z.number().int(), events: z.array(z.unknown()).min(1) }))
+    .max(limits.auditDeliveryRows.value),
+});
+export type Delivery = z.infer<typeof delivery>;
+
+export const acknowledgement = z.object({
+  /** A signed note: `formatAck`. */
+  note: z.string().max(2_048),
+});
+
+export interface Ack {
+  /** Which log. */
+  readonly origin: string;
+  readonly producer: string;
+  readonly epoch: string;
+  /** The log has all events of that life up to this one. */
+  readonly upTo: number;
+}
+
+export const zoneOfProducer = (producer: string): string => zoneName.parse(producer.split('/').at(-1));
+
+/** Name of the key that acknowledges for a log: its own, under another name, so that neither can pass for the other. */
+export const ackName = (origin: string): string => `${origin}/ack`;
+
+/** Signed, so that nobody who can answer in the name of the functions can make an outbox forget what the log lacks. */
+export const signAck = ({ origin, producer, epoch, upTo }: Ack, signer: Signer): Promise<string> =>
+  signNote(`${ackName(origin)}\n${producer}\n${epoch}\n${upTo}\n`, [signer]);
+
+/** Which log acknowledges, before anything is checked: to find its key by name. */
+export const originOfAck = (note: string): string | undefined => /^(\S+)\/ack\n/.exec(note)?.[1];
+
+export async function openAck(note: string, verifier: Verifier): Promise<Ack | undefined> {
+  const opened = await openNote(new TextEncoder().encode(note), [verifier]);
+  const [name, producer = '', epoch = '', count = '', ...rest] = opened?.text.split('\n') ?? [];
+  const origin = originOfAck(note);
+  if (origin === undefined || name !== verifier.name || rest.length !== 1 || rest[0] !== '') return undefined;
+  if (ackName(origin) !== name || !/^(0|[1-9]\d{0,15})$/.test(count)) return undefined;
+  return { origin, producer, epoch, upTo: Number(count) };
+}

@@ -1,0 +1,109 @@
+// An entry of the log. What identifies nobody and nothing is in the clear, everything else is a commitment; a member that
+// this version does not know is committed to, and shown by whoever knows it.
+import { z } from 'zod';
+import { canonicalJson } from './canonical-json.ts';
+import { commit, disclose } from './commitment.ts';
+
+/** Members of events that stay in the clear, besides those that every event has. */
+const PLAIN = new Set([
+  ...[
+    'action',
+    'class',
+    'model',
+    'language',
+    'status',
+    'reason',
+    'revision',
+    'agent',
+    'suppressed',
+    'scope',
+    'expires',
+  ],
+  ...['attempt', 'pool', 'zone', 'why', 'outcome', 'from', 'to', 'time', 'suite', 'lost', 'oversize'],
+]);
+
+/** What a producer reports: a member of `event.ts`, or of a version of it that is newer or older than ours. */
+export const reportedEvent = z.looseObject({
+  v: z.literal(1),
+  id: z.uuid(),
+  type: z.string().min(1).max(64),
+  at: z.number().int(),
+  producer: z.string().min(1).max(128),
+  tenant: z.string().max(128).optional(),
+  request: z.string().max(128).optional(),
+});
+export type ReportedEvent = z.infer<typeof reportedEvent>;
+
+/** A leaf before it has a place: all of it that the producer knows. */
+export const leafDraft = z.looseObject({
+  v: z.literal(1),
+  id: z.uuid(),
+  type: z.string(),
+  /** Who reported it: the edge, or an agent. */
+  by: z.string(),
+  /** Tenant and request. */
+  tn: z.string().optional(),
+  req: z.string().optional(),
+  /** When, in ms since 1970: at the reporter, and in the outbox. */
+  t: z.object({ origin: z.number(), edge: z.number() }),
+  /** Commitments by the name of the member. */
+  sd: z.record(z.string(), z.string()).optional(),
+});
+export type LeafDraft = z.infer<typeof leafDraft>;
+
+export const leaf = z.looseObject({
+  v: z.literal(1),
+  id: z.uuid(),
+  type: z.string(),
+  by: z.string(),
+  /** Whose outbox it came from, in which of its lives, and as which of its events. */
+  p: z.string(),
+  ep: z.string(),
+  pseq: z.number().int(),
+  tn: z.string().optional(),
+  /** Which of the tenant's leaves in this region it is: from 1, without a hole. */
+  tseq: z.number().int().optional(),
+  req: z.string().optional(),
+  t: z.object({ origin: z.number(), edge: z.number(), seq: z.number() }),
+  sd: z.record(z.string(), z.string()).optional(),
+});
+export type Leaf = z.infer<typeof leaf>;
+
+/** The leaf of an event, and what it hides: `undefined` when it hides nothing. */
+export async function draftLeaf(
+  event: ReportedEvent,
+  written: number,
+  recordKey: Uint8Array,
+): Promise<{ draft: LeafDraft; disclosures: Record<string, string> | undefined }> {
+  const { v, id, type, at, producer, tenant, request, ...rest } = event;
+  const told = Object.entries(rest).filter(([, value]) => value !== undefined);
+  const plain = Object.fromEntries(told.filter(([name, value]) => PLAIN.has(name) && isShort(value)));
+  const hidden = Object.fromEntries(told.filter(([name]) => !Object.hasOwn(plain, name)));
+  const disclosures = Object.keys(hidden).length > 0 ? await disclose(recordKey, hidden) : undefined;
+  const sd = disclosures && Object.fromEntries(Object.entries(disclosures).map(([name, text]) => [name, commit(text)]));
+  const draft: LeafDraft = {
+    ...plain,
+    ...{ v, id, type, by: producer, t: { origin: at, edge: written } },
+    ...(tenant !== undefined && { tn: tenant }),
+    ...(request !== undefined && { req: request }),
+    ...(sd && { sd }),
+  };
+  return { draft, disclosures };
+}
+
+/** Names, codes and numbers; anything longer is text that somebody wrote. */
+const isShort = (value: unknown): boolean =>
+  typeof value === 'number' || typeof value === 'boolean' || (typeof value === 'string' && value.length <= 256);
+
+export const encodeLeaf = (value: Leaf): Uint8Array => new TextEncoder().encode(canonicalJson(value));
+
+/** `undefined` when it is no leaf that we would have written. */
+export function readLeaf(entry: Uint8Array): Leaf | undefined {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(entry);
+    const parsed = leaf.safeParse(JSON.parse(text));
+    return parsed.success && canonicalJson(parsed.data) === text ? parsed.data : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,131 @@
+// Signed notes (C2SP signed-note): a text, and below an empty line who signed it. Ed25519 (type 1) is made and checked here;
+// signatures of other types and by unknown keys are carried along and count for nothing.
+import { ascii, concat } from '../seal/bytes.ts';
+import { fromBase64, toBase64 } from './base64.ts';
+import { sha256 } from './sha256.ts';
+
+const ED25519 = 1;
+const KEY_ID_BYTES = 4;
+/** Lines of signatures that are read; a note with more is refused, so that nobody makes us check for ever. */
+const SIGNATURES_MAX = 100;
+/** DER around the 32 bytes of an Ed25519 private key (RFC 8410). */
+const PKCS8 = Uint8Array.of(0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20);
+
+export interface Signer {
+  readonly name: string;
+  readonly keyId: Uint8Array;
+  sign(text: Uint8Array): Promise<Uint8Array>;
+}
+
+export interface Verifier {
+  readonly name: string;
+  readonly keyId: Uint8Array;
+  verify(text: Uint8Array, signature: Uint8Array): Promise<boolean>;
+}
+
+export interface OpenedNote {
+  readonly text: string;
+  /** Names of those whose signatures are good. */
+  readonly signers: readonly string[];
+}
+
+const isName = (name: string): boolean => name !== '' && !/[\s+\p{C}]/u.test(name);
+
+export function keyIdOf(name: string, publicKey: Uint8Array): Uint8Array {
+  return sha256(ascii(`${name}\n`), Uint8Array.of(ED25519), publicKey).subarray(0, KEY_ID_BYTES);
+}
+
+const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/** A public key as text with its name: `name+keyid+key`. */
+export const formatVerifierKey = (name: string, publicKey: Uint8Array): string =>
+  `${name}+${hex(keyIdOf(name, publicKey))}+${toBase64(concat(Uint8Array.of(ED25519), publicKey))}`;
+
+/** The name and the raw public key of such a text; `undefined` when it is none of an Ed25519 key. */
+export function readVerifierKey(text: string): { name: string; publicKey: Uint8Array } | undefined {
+  const [name = '', id = '', ...rest] = text.split('+');
+  const key = fromBase64(rest.join('+'));
+  if (!isName(name) || key?.length !== 33 || key[0] !== ED25519) return undefined;
+  const publicKey = key.slice(1);
+  return hex(keyIdOf(name, publicKey)) === id ? { name, publicKey } : undefined;
+}
+
+export async function openVerifier(name: string, publicKey: Uint8Array): Promise<Verifier> {
+  const key = await crypto.subtle.importKey('raw', publicKey as BufferSource, 'Ed25519', false, ['verify']);
+  return {
+    name,
+    keyId: keyIdOf(name, publicKey),
+    verify: (text, signature) => crypto.subtle.verify('Ed25519', key, signature as BufferSource, text as BufferSource),
+  };
+}
+
+/** The signer of a 32-byte private key, and the public key that goes with it. */
+export async function openSigningKey(
+  seed: Uint8Array,
+): Promise<{ publicKey: Uint8Array; signer(name: string): Signer }> {
+  const readable = await crypto.subtle.importKey('pkcs8', concat(PKCS8, seed), 'Ed25519', true, ['sign']);
+  const { x = '' } = await crypto.subtle.exportKey('jwk', readable);
+  const publicKey = fromBase64(`${x.replaceAll('-', '+').replaceAll('_', '/')}=`);
+  if (!publicKey) throw new Error('an Ed25519 key without its public half');
+  const key = await crypto.subtle.importKey('pkcs8', concat(PKCS8, seed), 'Ed25519', false, ['sign']);
+  const sign = async (text: Uint8Array) =>
+    new Uint8Array(await crypto.subtle.sign('Ed25519', key, text as BufferSource));
+  return { publicKey, signer: (name) => ({ name, keyId: keyIdOf(name, publicKey), sign }) };
+}
+
+/** `text` ends with a line break. */
+export async function signNote(text: string, signers: readonly Signer[]): Promise<string> {
+  const lines = await Promise.all(
+    signers.map(async ({ name, keyId, sign }) => {
+      return `— ${name} ${toBase64(concat(keyId, await sign(new TextEncoder().encode(text))))}\n`;
+    }),
+  );
+  return `${text}\n${lines.join('')}`;
+}
+
+/**
+ * The text of a note that at least one of `verifiers` signed; `undefined` when nobody did, when a signature of one of
+ * them is wrong, or when it is not a note.
+ */
+export async function openNote(note: Uint8Array, verifiers: readonly Verifier[]): Promise<OpenedNote | undefined> {
+  const parts = splitNote(note);
+  if (!parts) return undefined;
+  const bytes = new TextEncoder().encode(parts.text);
+  const signers = new Set<string>();
+  for (const { name, keyId, signature } of parts.signatures) {
+    const known = verifiers.find((one) => one.name === name && hex(one.keyId) === hex(keyId));
+    // Once is enough: that a key signed twice says nothing more.
+    if (!known || signers.has(name)) continue;
+    if (!(await known.verify(bytes, signature))) return undefined;
+    signers.add(name);
+  }
+  return signers.size > 0 ? { text: parts.text, signers: [...signers] } : undefined;
+}
+
+interface NoteParts {
+  readonly text: string;
+  readonly signatures: readonly { name: string; keyId: Uint8Array; signature: Uint8Array }[];
+}
+
+function splitNote(note: Uint8Array): NoteParts | undefined {
+  let whole: string;
+  try {
+    whole = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(note);
+  } catch {
+    return undefined;
+  }
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a note has none but line breaks.
+  if (/[\u0000-\u0009\u000b-\u001f]/.test(whole)) return undefined;
+  const split = whole.lastIndexOf('\n\n');
+  if (split < 0 || !whole.endsWith('\n')) return undefined;
+  const lines = whole.slice(split + 2, -1).split('\n');
+  if (lines.length > SIGNATURES_MAX) return undefined;
+  const signatures = lines.map((line) => {
+    const [, name = '', base64 = ''] = /^— (\S+) (\S+)$/u.exec(line) ?? [];
+    const bytes = fromBase64(base64);
+    const whole = isName(name) && bytes !== undefined && bytes.length > KEY_ID_BYTES;
+    return whole ? { name, keyId: bytes.slice(0, KEY_ID_BYTES), signature: bytes.slice(KEY_ID_BYTES) } : undefined;
+  });
+  if (!signatures.every((one) => one !== undefined)) return undefined;
+  return { text: whole.slice(0, split + 1), signatures };
+}

@@ -1,0 +1,90 @@
+import { KiB, type Limit, MiB } from './limit.ts';
+
+/** The audit log: from an outbox of the edge into tiles, and out again. */
+export const auditLimits = {
+  auditDeliveryRows: {
+    value: 256,
+    unit: 'count',
+    by: 'functions',
+    why: 'Rows of one delivery of an outbox: one call a second moves what a busy gate writes.',
+  },
+  auditDeliveryCharacters: {
+    value: 1 * MiB,
+    unit: 'character',
+    by: 'gate',
+    why: 'Events of one delivery; past it the rest goes with the next one. A row alone has at most 64 times 16 KiB.',
+  },
+  auditDeliveryBytes: {
+    value: 4 * MiB,
+    unit: 'byte',
+    by: 'functions',
+    why: 'Body of one delivery: auditDeliveryCharacters of up to three bytes each, and what JSON puts around them.',
+  },
+  auditShipMs: {
+    value: 500,
+    unit: 'ms',
+    by: 'gate',
+    why: 'How long an event waits for others before the outbox is delivered: an event is in the log within seconds.',
+  },
+  auditAskMs: {
+    value: 1_000,
+    unit: 'ms',
+    by: 'gate',
+    why: 'Pause before an outbox asks whether the log has what it delivered; the log commits once a second.',
+  },
+  auditResendMs: {
+    value: 15_000,
+    unit: 'ms',
+    by: 'gate',
+    why: 'What the log does not have after so long was lost on the way: one life of a lease, and it is sent again.',
+  },
+  auditRetryMs: {
+    value: 60_000,
+    unit: 'ms',
+    by: 'gate',
+    why: 'Longest pause between two tries to deliver; the first is auditAskMs, each next one twice as long.',
+  },
+  auditDeliveryMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'gate',
+    why: 'How long one delivery may take before it is tried again.',
+  },
+  auditEntriesPerCommit: {
+    value: 4_096,
+    unit: 'count',
+    by: 'functions',
+    why: 'Entries of one commit: about 4 MiB of write-ahead record, and 16 full tiles.',
+  },
+  auditIntakeList: {
+    value: 256,
+    unit: 'count',
+    by: 'functions',
+    why: 'Deliveries that one commit looks at; the others wait a second for the next.',
+  },
+  auditStateBytes: {
+    value: 1 * MiB,
+    unit: 'byte',
+    by: 'functions',
+    why: 'State of one log: about 10,000 outboxes and tenants. Beyond it new outboxes wait, and a line of the log says so.',
+  },
+  auditLeaseSeconds: {
+    value: 15,
+    unit: 's',
+    by: 'functions',
+    why: 'How long a sequencer that vanished keeps others from writing: the shortest lease that storage gives.',
+  },
+  auditRenewMs: { value: 5_000, unit: 'ms', by: 'functions', why: 'Age at which a sequencer renews its lease.' },
+  auditCheckpointBytes: {
+    value: 16 * KiB,
+    unit: 'byte',
+    by: 'client',
+    why: 'A checkpoint with a hundred signatures; more is not read.',
+  },
+  auditBundleBytes: {
+    value: 16 * MiB + KiB,
+    unit: 'byte',
+    by: 'client',
+    why: 'An entry bundle: 256 entries of at most 65,535 bytes.',
+  },
+} as const satisfies Record<string, Limit>;
