@@ -1,26 +1,12 @@
-import { Agent, type IncomingMessage, request } from 'node:http';
+import { headerLengthField } from '../../../shared/kserve/body.ts';
 import { encodeInferRequest } from '../../../shared/kserve/infer-request.ts';
 import { decodeInferResponse } from '../../../shared/kserve/infer-response.ts';
 import { modelMetadata } from '../../../shared/kserve/metadata.ts';
 import { statisticsMessage } from '../../../shared/kserve/statistics.ts';
-import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok } from '../../../shared/result.ts';
 import type { Engine, InferOutcome } from './engine.ts';
-
-interface Answer {
-  readonly status: number;
-  readonly headers: IncomingMessage['headers'];
-  readonly body: Uint8Array;
-}
-
-interface Call {
-  readonly method: 'GET' | 'POST';
-  readonly path: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly chunks?: readonly Uint8Array[];
-  readonly signal: AbortSignal;
-}
+import { type Answer, openConnections } from './engine-connections.ts';
 
 /** Requests that failed without having been understood: the engine is restarting, full or gone. */
 const RETRYABLE = new Set([408, 429, 500, 502, 503, 504]);
@@ -34,47 +20,7 @@ const failed = (detail: string) => no(refuse('engine_failed', undefined, detail)
  * inference; what still waits there ends by the timeout it was sent with.
  */
 export function createKserveEngine(url: string, connections: number): Engine {
-  const base = new URL(url);
-  const agent = new Agent({ keepAlive: true, maxSockets: connections + 4, maxFreeSockets: connections });
-
-  /** Rejects only when there is no answer. */
-  function call({ method, path, headers = {}, chunks = [], signal }: Call): Promise<Answer> {
-    return new Promise((resolve, reject) => {
-      const length = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
-      const outgoing = request(
-        {
-          host: base.hostname,
-          port: base.port || 80,
-          path: base.pathname.replace(/\/$/, '') + path,
-          method,
-          agent,
-          signal,
-          headers: { ...headers, ...(method === 'POST' && { 'content-length': String(length) }) },
-        },
-        (incoming) => {
-          const parts: Buffer[] = [];
-          let received = 0;
-          incoming.on('data', (part: Buffer) => {
-            received += part.length;
-            if (received > limits.engineAnswerBytes.value) incoming.destroy(new Error('answer too long'));
-            else parts.push(part);
-          });
-          incoming.on('error', reject);
-          incoming.on('end', () => {
-            if (!incoming.complete) reject(new Error('answer cut off'));
-            resolve({
-              status: incoming.statusCode ?? 0,
-              headers: incoming.headers,
-              body: new Uint8Array(Buffer.concat(parts)),
-            });
-          });
-        },
-      );
-      outgoing.on('error', reject);
-      for (const chunk of chunks) outgoing.write(chunk);
-      outgoing.end();
-    });
-  }
+  const { call, close } = openConnections(url, connections);
 
   async function isOk(path: string, signal: AbortSignal): Promise<boolean> {
     try {
@@ -94,7 +40,7 @@ export function createKserveEngine(url: string, connections: number): Engine {
     // The engine's own sentence may quote what it was sent, so only the status goes on.
     if (status !== 200)
       return { ok: false, retryable: RETRYABLE.has(status), detail: `engine status ${status}`, status };
-    const read = decodeInferResponse(body, headers['inference-header-content-length'] as string | undefined);
+    const read = decodeInferResponse(body, headers[headerLengthField] as string | undefined);
     if (!read.ok) return { ok: false, retryable: false, detail: `engine answer: ${read.refusal.reason}` };
     return { ok: true, value: new Map(read.value.outputs.map((tensor) => [tensor.name, tensor])) };
   }
@@ -121,8 +67,7 @@ export function createKserveEngine(url: string, connections: number): Engine {
       });
       if (!body.ok) return { ok: false, retryable: false, detail: `engine request: ${body.refusal.reason}` };
       try {
-        const { headers, chunks } = body.value;
-        return readOutcome(await call({ method: 'POST', path: `${modelPath(model)}/infer`, headers, chunks, signal }));
+        return readOutcome(await call({ method: 'POST', path: `${modelPath(model)}/infer`, body: body.value, signal }));
       } catch (error) {
         const code = (error as NodeJS.ErrnoException).code ?? 'no answer';
         return { ok: false, retryable: !signal.aborted, detail: `engine ${code}` };
@@ -142,6 +87,6 @@ export function createKserveEngine(url: string, connections: number): Engine {
         return failed('engine statistics');
       }
     },
-    close: () => agent.destroy(),
+    close,
   };
 }
