@@ -31,6 +31,7 @@ const node: TestProjectConfiguration = {
       'test/fault/**',
       'test/triton/**',
       'test/clients/**',
+      'test/go/**',
       'test/bench/**',
       '**/node_modules/**',
     ],

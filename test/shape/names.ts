@@ -36,6 +36,7 @@ const DEFAULT_EXPORTS = new Set([
   'test/vitest.config.ts',
   'test/triton/vitest.config.ts',
   'test/clients/vitest.config.ts',
+  'test/go/vitest.config.ts',
 ]);
 
 export function findDefaultExports(tree: Tree): string[] {
