@@ -1,6 +1,7 @@
 // Every trigger of the back office, on one page. The only file that knows the functions library's `app`.
 import { app, type InvocationContext } from '@azure/functions';
 import { onHealth } from './health/on-health.ts';
+import * as projects from './project/on-projects.ts';
 import { currentSettings } from './settings.ts';
 import { type BlobReference, registerReferences } from './store/blob-reference.ts';
 import { NOTICES, notice } from './store/notices.ts';
@@ -64,6 +65,36 @@ app.http('upload-open', {
   route: 'uploads/{tenant}/{id}/open',
   methods: ['POST'],
   handler: uploads.onOpenTranscript(desk),
+});
+
+const ofProject = 'projects/{tenant}/{id}';
+app.http('project-make', { ...http, route: 'projects', methods: ['POST'], handler: projects.onMake(desk) });
+app.http('project-list', { ...http, route: 'projects/{tenant}', methods: ['GET'], handler: projects.onProjects(desk) });
+app.http('project-see', { ...http, route: ofProject, methods: ['GET'], handler: projects.onProject(desk) });
+app.http('project-delete', { ...http, route: ofProject, methods: ['DELETE'], handler: projects.onDelete(desk) });
+app.http('project-events', {
+  ...http,
+  route: `${ofProject}/events`,
+  methods: ['GET'],
+  handler: projects.onProjectEvents(desk),
+});
+app.http('project-rerun', {
+  ...http,
+  route: `${ofProject}/rerun`,
+  methods: ['POST'],
+  handler: projects.onRerunProject(desk),
+});
+app.http('document-open', {
+  ...http,
+  route: `${ofProject}/documents/{document}/open`,
+  methods: ['POST'],
+  handler: projects.onOpenDocument(desk),
+});
+app.http('segment-edit', {
+  ...http,
+  route: `${ofProject}/documents/{document}/segments/{segment}`,
+  methods: ['PUT'],
+  handler: projects.onEdit(desk),
 });
 
 // By agents, and by operators through the edge.

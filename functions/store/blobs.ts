@@ -25,6 +25,8 @@ export interface Blobs {
   /** The first bytes of that version, at most `length`. `undefined` when it is not there any more. */
   start(container: ContainerName, found: BlobFacts, length: number): Promise<Uint8Array | undefined>;
   list(container: ContainerName, prefix: string): Promise<BlobFacts[]>;
+  /** Writes what is small, if nothing is there. Only ever what is sealed. */
+  create(container: ContainerName, name: string, bytes: Uint8Array): Promise<'created' | 'exists'>;
   /** Does nothing when it is not there. */
   remove(container: ContainerName, name: string): Promise<void>;
   /** An address with one right on one blob, until `expires` (ms since 1970). */
@@ -77,6 +79,16 @@ export function openBlobs(connection: string): Blobs {
         found.push({ name, bytes: properties.contentLength ?? 0, etag: quoted(properties.etag), metadata });
       }
       return found;
+    },
+    async create(container, name, bytes) {
+      const conditions = { ifNoneMatch: '*' };
+      try {
+        await account.getContainerClient(container).getBlockBlobClient(name).uploadData(bytes, { conditions });
+        return 'created';
+      } catch (error) {
+        if (isStatus(error, 409) || isStatus(error, 412)) return 'exists';
+        throw error;
+      }
     },
     async remove(container, name) {
       await blob(container, name).deleteIfExists();

@@ -10,7 +10,7 @@ import {
   SQSClient,
 } from '@aws-sdk/client-sqs';
 import { limits } from '../../shared/limits.ts';
-import { deadQueue, jobQueue, type UploadJob } from '../../shared/upload/job.ts';
+import { deadQueue, jobQueue, lightQueue, type UploadJob } from '../../shared/upload/job.ts';
 
 export interface DeadJob {
   readonly body: string;
@@ -71,7 +71,10 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
   const create = async (name: string, Attributes: Record<string, string>, signal: AbortSignal) =>
     (await client.send(new CreateQueueCommand({ QueueName: name, Attributes }), { abortSignal: signal })).QueueUrl;
   const ensureZone = async (zone: string, signal: AbortSignal): Promise<void> => {
-    if (await find(jobQueue(prefix, zone), signal)) return;
+    const names = [jobQueue(prefix, zone), lightQueue(prefix, zone)];
+    const missing: string[] = [];
+    for (const name of names) if (!(await find(name, signal))) missing.push(name);
+    if (missing.length === 0) return;
     const dead = (await find(deadQueue(prefix, zone), signal)) ?? (await create(deadQueue(prefix, zone), {}, signal));
     const read = new GetQueueAttributesCommand({ QueueUrl: dead, AttributeNames: ['QueueArn'] });
     const { Attributes } = await client.send(read, { abortSignal: signal });
@@ -80,7 +83,7 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
       VisibilityTimeout: String(limits.jobVisibilitySeconds.value),
       RedrivePolicy: JSON.stringify(redrive),
     };
-    await create(jobQueue(prefix, zone), attributes, signal);
+    for (const name of missing) await create(name, attributes, signal);
   };
   const count = async (
     name: string,
@@ -96,8 +99,9 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
     },
     async send(jobs) {
       const taken: UploadJob[] = [];
-      for (const [zone, ours] of Map.groupBy(jobs, (job) => job.zone)) {
-        const QueueUrl = await addressOf(jobQueue(prefix, zone));
+      const queueOf = ({ zone, light }: UploadJob) => (light ? lightQueue : jobQueue)(prefix, zone);
+      for (const [queue, ours] of Map.groupBy(jobs, queueOf)) {
+        const QueueUrl = await addressOf(queue);
         for (let from = 0; from < ours.length; from += BATCH) {
           const some = ours.slice(from, from + BATCH);
           const Entries = some.map((job, index) => ({ Id: String(index), MessageBody: JSON.stringify(job) }));
@@ -111,9 +115,12 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
       return taken;
     },
     async depth(zone) {
+      const both = (attribute: Parameters<typeof count>[1]) =>
+        Promise.all([jobQueue, lightQueue].map((queue) => count(queue(prefix, zone), attribute)));
+      const sum = (counts: readonly number[]) => counts.reduce((all, one) => all + one);
       const [waiting, taken, dead] = await Promise.all([
-        count(jobQueue(prefix, zone), 'ApproximateNumberOfMessages'),
-        count(jobQueue(prefix, zone), 'ApproximateNumberOfMessagesNotVisible'),
+        both('ApproximateNumberOfMessages').then(sum),
+        both('ApproximateNumberOfMessagesNotVisible').then(sum),
         count(deadQueue(prefix, zone), 'ApproximateNumberOfMessages'),
       ]);
       return { waiting, taken, dead };

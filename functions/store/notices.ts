@@ -2,11 +2,11 @@
 // `tries` says which delivery it is, so that a message that comes twice sends it once.
 import { QueueServiceClient } from '@azure/storage-queue';
 import { z } from 'zod';
-import { tenantName, uploadId } from '../../shared/upload/job.ts';
+import { recordId, tenantName } from '../../shared/upload/job.ts';
 
 export const NOTICES = 'upload-notices';
 
-export const notice = z.object({ tenant: tenantName, id: uploadId, run: z.number().int(), tries: z.number().int() });
+export const notice = z.object({ tenant: tenantName, id: recordId, run: z.number().int(), tries: z.number().int() });
 export type Notice = z.infer<typeof notice>;
 
 export interface Notices {

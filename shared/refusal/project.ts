@@ -44,6 +44,13 @@ export const projectRefusals = {
     retry: 'never',
     text: 'The document was changed meanwhile. Read it and seal the segment for edition {edition}.',
   },
+  speech_gone: {
+    status: 404,
+    close: 4404,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'The sound has been deleted.',
+  },
   text_empty: {
     status: 400,
     close: 4400,

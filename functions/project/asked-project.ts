@@ -1,0 +1,96 @@
+// What the edge asks of projects that exist: to see them, to stop them, to do again what failed, to hear what came out.
+import { limits } from '../../shared/limits.ts';
+import type { OpenedDocument, ProjectList, ProjectRow } from '../../shared/project/contract.ts';
+import { documentId } from '../../shared/project/id.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { inEdition, OUTCOMES, outcomeBlob, type UploadPlace } from '../../shared/upload/paths.ts';
+import { endOf } from '../store/rows.ts';
+import { rerun } from '../upload/asked.ts';
+import type { Office } from '../upload/office.ts';
+import { readRecord, recordKey, type UploadRecord } from '../upload/record.ts';
+import { release } from '../upload/release.ts';
+import { settle } from '../upload/settle.ts';
+import { readUpload, step } from '../upload/step.ts';
+import { readDocuments } from './gather.ts';
+import { documentRowOf, projectRowOf } from './project-row.ts';
+
+const unknown = () => no(refuse('project_unknown'));
+
+export async function seeProject(office: Office, place: UploadPlace): Promise<Result<ProjectRow>> {
+  const record = await readUpload(office, place);
+  return record ? ok(await rowOf(office, record)) : unknown();
+}
+
+async function rowOf(office: Office, record: UploadRecord): Promise<ProjectRow> {
+  return projectRowOf(record, await readDocuments(office, record), office.settings.ZONE_KEYS[record.asked.zone]?.[0]);
+}
+
+/** Newest first; `after` is the last id of the page before. */
+export async function listProjects(
+  office: Office,
+  tenant: string,
+  after: string | undefined,
+  limit: number,
+): Promise<ProjectList> {
+  const from = after === undefined ? 'p!' : `${recordKey(after)}!`;
+  const rows = await office.rows.scan(tenant, from, endOf('p!'), limit + 1);
+  const records = rows.slice(0, limit).map(readRecord);
+  const projects = await Promise.all(records.map((record) => rowOf(office, record)));
+  const last = projects.at(-1);
+  return { projects, ...(rows.length > limit && last && { next: last.id }) };
+}
+
+/** Stops it, and deletes what is there of it. */
+export async function deleteProject(office: Office, place: UploadPlace): Promise<Result<ProjectRow>> {
+  const stepped = await step(office, place, () => [{ type: 'cancelled' }]);
+  if (!stepped) return unknown();
+  // Also of one that was deleted before: whoever asks again may do so because something was left.
+  await settle(office, place);
+  await release(office, place.tenant, stepped.record.asked.zone);
+  return seeProject(office, place);
+}
+
+/** Documents that were refused once more; what of them is done stays done. */
+export async function rerunProject(office: Office, place: UploadPlace): Promise<Result<ProjectRow>> {
+  const project = await readUpload(office, place);
+  if (!project) return unknown();
+  const wrong = (status: string) => no(refuse('project_status_wrong', { status }));
+  if (project.state.status === 'cancelled') return wrong('cancelled');
+  const refused = (await readDocuments(office, place)).filter(({ state }) => state.status === 'refused');
+  if (refused.length === 0) return wrong((await rowOf(office, project)).status);
+  for (const { tenant, id } of refused) {
+    const again = await rerun(office, { tenant, id });
+    // Somebody else was faster, which is as good.
+    if (!again.ok && again.refusal.reason !== 'upload_status_wrong') return again;
+  }
+  return seeProject(office, place);
+}
+
+/** Where the sound of a document can be read, by an agent that can open it. */
+export async function openDocument(office: Office, place: UploadPlace, index: number): Promise<Result<OpenedDocument>> {
+  const project = await readUpload(office, place);
+  if (!project) return unknown();
+  const document = { tenant: place.tenant, id: documentId(place.id, index) };
+  const record = await readUpload(office, document);
+  if (!record) return no(refuse('document_unknown'));
+  const { state, asked, transcript } = record;
+  if (transcript === 'deleted' || project.state.status === 'cancelled') return no(refuse('speech_gone'));
+  if (state.status !== 'done') return no(refuse('project_status_wrong', { status: state.status }));
+  const name = inEdition('transcript', state.edition ?? 0);
+  const blob = outcomeBlob({ ...document, run: state.run, name });
+  const found = await office.blobs.find(OUTCOMES, blob);
+  if (!found) return no(refuse('speech_gone', undefined, 'the row says it is there'));
+  const expires = office.now() + limits.jobUrlSeconds.value * 1_000;
+  return ok({
+    document: documentRowOf(record, project.asked.project?.documents[index]?.title),
+    model: asked.model,
+    ...(asked.language !== undefined && { language: asked.language }),
+    run: state.run,
+    name,
+    read: { url: await office.blobs.address(OUTCOMES, blob, 'read', expires), etag: found.etag },
+    zone: asked.zone,
+    zoneKeyId: office.settings.ZONE_KEYS[asked.zone]?.[0]?.kid ?? '',
+    expires,
+  });
+}
