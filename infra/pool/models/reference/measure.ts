@@ -15,6 +15,7 @@ import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { createDecoder, type DecodedSoFar, type WordDecoder } from '../../agent/decode/decoder.ts';
 import { openStream } from './stream.ts';
+import { wordErrors } from './word-errors.ts';
 
 interface Utterance {
   readonly text: string;
@@ -75,19 +76,6 @@ function preprocess(audio: Float32Array) {
     AUDIO_LENGTH: new Tensor('int32', [audio.length], [1, 1]),
     AUDIO_OFFSETS: new Tensor('float32', [audio.length], [1]),
   });
-}
-
-/** Words to insert, leave out or exchange to get from one to the other. */
-function wordErrors(heard: string[], spoken: string[]): number {
-  let row = Array.from({ length: spoken.length + 1 }, (_, index) => index);
-  for (const [i, word] of heard.entries()) {
-    const next = [i + 1];
-    for (const [j, other] of spoken.entries()) {
-      next.push(Math.min(row[j + 1]! + 1, next[j]! + 1, row[j]! + (word === other ? 0 : 1)));
-    }
-    row = next;
-  }
-  return row.at(-1)!;
 }
 
 const spent = { features: 0, int8: 0, fp16: 0, stream: 0, greedy: 0, lm: 0, live: 0, sound: 0 };
