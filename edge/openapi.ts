@@ -3,6 +3,7 @@ import { recordingAnswer } from '../shared/speech/deepgram-answer.ts';
 import { transcription, verboseTranscription } from '../shared/speech/openai-answer.ts';
 import { errorBody } from '../shared/speech/openai-error.ts';
 import { repeatedFields, transcriptionFields } from '../shared/speech/openai-form.ts';
+import { bookedUsage } from '../shared/upload/usage.ts';
 import { outboxPage } from './audit/outbox.ts';
 import { deepgramError } from './dialect/deepgram-refuse.ts';
 import { clientSecretAnswer, clientSecretBody, grantAnswer, grantBody } from './dialect/issue-tokens.ts';
@@ -68,6 +69,7 @@ function describe() {
         UploadGrant: output(grantedUpload),
         Upload: output(uploadStatus),
         ReplayedJobs: output(replayedJobs),
+        BookedUsage: output(bookedUsage),
         UploadList: output(listedUploads),
         Error: output(errorBody),
         GrantRequest: input(grantBody),

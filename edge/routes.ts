@@ -18,6 +18,7 @@ import { type Bindings, readSettings } from './settings.ts';
 import { transcribe } from './short/transcribe.ts';
 import { transcribeRecording } from './short/transcribe-recording.ts';
 import { serveStream } from './stream/serve.ts';
+import { bookUsage } from './upload/book-usage.ts';
 import { createUpload } from './upload/create-upload.ts';
 import { followUpload } from './upload/follow-upload.ts';
 import { deleteUpload, listUploads, rerunUpload, showUpload } from './upload/look-at-uploads.ts';
@@ -40,6 +41,7 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> 
   '/v1/openapi.json': { GET: () => describeApi() },
   '/v1/stream': { GET: serveStream },
   '/v1/jobs/replay': { POST: replayJobs },
+  '/v1/usage': { POST: bookUsage },
   '/v1/uploads': { GET: listUploads, POST: createUpload },
   '/v1/uploads/:name': { GET: showUpload, DELETE: deleteUpload },
   '/v1/uploads/:name/events': { GET: followUpload },

@@ -1,4 +1,4 @@
-import type { JWK } from 'jose';
+import type { JSONWebKeySet, JWK } from 'jose';
 import { z } from 'zod';
 import { jsonText } from '../shared/json-text.ts';
 import { type AttestationPolicy, attestationPolicy } from '../shared/seal/attestation-policy.ts';
@@ -18,6 +18,7 @@ export interface Bindings {
   readonly ZONES: string;
   readonly MODE: string;
   readonly BACK_OFFICES?: string | undefined;
+  readonly SERVICE_KEYS?: string | undefined;
 }
 
 const looseKey = z.looseObject({ kty: z.string(), kid: z.string().optional() });
@@ -57,6 +58,8 @@ const settings = z.object({
   ZONES: jsonText(z.array(z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/)).min(1)),
   /** Zone → base URL of the functions that take its uploads; without it there are none. */
   BACK_OFFICES: jsonText(z.record(z.string(), z.url({ protocol: /^https?$/ }))).optional(),
+  /** Public keys of those functions (JWKS): what they tell of uploads is signed. Without them nothing is booked. */
+  SERVICE_KEYS: jsonText(jwks).optional(),
   /** `development` also trusts self-issued attestations and plain-HTTP agents. */
   MODE: z.enum(['development', 'production']),
 });
@@ -71,12 +74,13 @@ export interface Settings {
   readonly zones: readonly string[];
   /** Zone → base URL of its functions, without a slash at the end. */
   readonly backOffices: ReadonlyMap<string, string>;
+  readonly serviceKeys: JSONWebKeySet | undefined;
   readonly mode: 'development' | 'production';
 }
 
 type TextBindings = Pick<
   Bindings,
-  'ISSUERS' | 'ATTESTATION' | 'TICKET_KEY' | 'GRANT_KEY' | 'ZONES' | 'MODE' | 'BACK_OFFICES'
+  'ISSUERS' | 'ATTESTATION' | 'TICKET_KEY' | 'GRANT_KEY' | 'ZONES' | 'MODE' | 'BACK_OFFICES' | 'SERVICE_KEYS'
 >;
 
 const parsed = new WeakMap<TextBindings, Settings>();
@@ -94,8 +98,9 @@ function issuerOf({ kty, crv, x, y, kid }: JWK): Issuer {
 export function readSettings(env: TextBindings): Settings {
   const known = parsed.get(env);
   if (known) return known;
-  const { ISSUERS, ATTESTATION, TICKET_KEY, GRANT_KEY, ZONES, MODE, BACK_OFFICES } = env;
-  const result = settings.safeParse({ ISSUERS, ATTESTATION, TICKET_KEY, GRANT_KEY, ZONES, MODE, BACK_OFFICES });
+  const { ISSUERS, ATTESTATION, TICKET_KEY, GRANT_KEY, ZONES, MODE, BACK_OFFICES, SERVICE_KEYS } = env;
+  const texts = { ISSUERS, ATTESTATION, TICKET_KEY, GRANT_KEY, ZONES, MODE, BACK_OFFICES, SERVICE_KEYS };
+  const result = settings.safeParse(texts);
   if (!result.success) throw new Error(`settings: ${z.prettifyError(result.error)}`);
   const { data } = result;
   const value: Settings = {
@@ -106,6 +111,7 @@ export function readSettings(env: TextBindings): Settings {
     grantKey: data.GRANT_KEY,
     zones: data.ZONES,
     backOffices: new Map(Object.entries(data.BACK_OFFICES ?? {}).map(([zone, url]) => [zone, url.replace(/\/$/, '')])),
+    serviceKeys: data.SERVICE_KEYS as JSONWebKeySet | undefined,
     mode: data.MODE,
   };
   parsed.set(env, value);

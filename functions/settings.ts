@@ -1,4 +1,4 @@
-import type { JSONWebKeySet } from 'jose';
+import type { JSONWebKeySet, JWK } from 'jose';
 import { z } from 'zod';
 import { jsonText } from '../shared/json-text.ts';
 import { attestationPolicy } from '../shared/seal/attestation-policy.ts';
@@ -8,6 +8,11 @@ import { zoneName } from '../shared/upload/job.ts';
 const keySet = z.custom<JSONWebKeySet>(
   (value) => z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) }).safeParse(value).success,
   'must be a JSON Web Key Set',
+);
+
+const privateKey = z.custom<JWK>(
+  (value) => z.looseObject({ kty: z.literal('EC'), d: z.string() }).safeParse(value).success,
+  'must be a private EC key',
 );
 
 const issuer = z.object({
@@ -41,6 +46,10 @@ const settings = z.object({
   ISSUERS: jsonText(z.array(issuer).min(1)).optional(),
   /** Who attests agents, and what must be attested. */
   ATTESTATION: jsonText(attestationPolicy).optional(),
+  /** Base URL of the edge, which books what uploads have used. Without it or the key nobody does. */
+  EDGE_URL: z.url({ protocol: /^https?$/ }).optional(),
+  /** Private ES256 key, JWK with `kid`, that what the edge is told is signed with. A secret. */
+  SERVICE_KEY: jsonText(privateKey).optional(),
   /** 32 bytes in base64, from which each tenant's secret for notices is made. A secret; without it none are sent. */
   WEBHOOK_KEY: z.base64().min(40).optional(),
   /** `development` also trusts self-issued attestations, and sends notices to this machine and over plain HTTP. */

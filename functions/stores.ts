@@ -7,12 +7,14 @@ import { type Jobs, openJobs } from './store/jobs.ts';
 import { type Notices, openNotices } from './store/notices.ts';
 import type { Rows } from './store/rows.ts';
 import { openTable } from './store/table-rows.ts';
+import { openUsage, type Usage } from './store/usage.ts';
 
 export interface Stores {
   readonly blobs: Blobs;
   readonly jobs: Jobs;
   readonly rows: Rows;
   readonly notices: Notices;
+  readonly usage: Usage;
 }
 
 export function openStores(settings: Settings): Stores {
@@ -22,5 +24,6 @@ export function openStores(settings: Settings): Stores {
     jobs: openJobs({ prefix: JOBS_QUEUE, region: SQS_REGION, endpoint: SQS_ENDPOINT, zones: ZONES }),
     rows: openTable(STORAGE_CONNECTION, 'uploads'),
     notices: openNotices(STORAGE_CONNECTION),
+    usage: openUsage(settings),
   };
 }

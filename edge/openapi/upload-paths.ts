@@ -18,6 +18,16 @@ export function uploadPaths() {
         responses: { ...success('How many, by zone', json('ReplayedJobs')), ...errors([...always, 'zone_unserved']) },
       },
     },
+    '/v1/usage': {
+      post: {
+        operationId: 'bookUsage',
+        summary: 'What an upload has used, told by the functions with a token of their own',
+        responses: {
+          ...success('It is booked, now or by an earlier call', json('BookedUsage')),
+          ...errors([...identified, 'field_invalid', 'audit_unavailable']),
+        },
+      },
+    },
     '/v1/uploads': {
       get: {
         operationId: 'listUploads',
@@ -46,6 +56,7 @@ export function uploadPaths() {
             'language_forbidden',
             'residency_mismatch',
             'uploads_waiting',
+            'uploads_bytes',
             'upload_too_large',
             'callback_invalid',
           ]),

@@ -6,6 +6,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import {
   type AllowanceState,
   type Ask,
+  book,
   expire,
   freshAllowance,
   nextExpiry,
@@ -17,6 +18,7 @@ import type { Claims } from '../../shared/tenant/claims.ts';
 import { type Grant, report } from '../../shared/tenant/reserve.ts';
 import { mint } from '../audit/mint.ts';
 import { countOf, type Entry, Outbox, type OutboxPage } from '../audit/outbox.ts';
+import { Booked } from './booked.ts';
 import type { ReportStep } from './reserves.ts';
 import { Commitments } from './subject.ts';
 
@@ -31,6 +33,8 @@ export type GateStep =
   | { kind: 'renew'; id: string; events: readonly [] }
   /** Gives the place back, books the audio and writes how it ended. */
   | { kind: 'settle'; id: string; mode: Claims['audit']; audioSeconds: number; events: readonly AuditEvent[] }
+  /** Books what work has used that held no place, once for each `id`. Written when the answer leaves. */
+  | { kind: 'book'; id: string; mode: 'strict'; audioSeconds: number; events: readonly AuditEvent[] }
   /** Writes events that concern no place. */
   | { kind: 'record'; events: readonly AuditEvent[] }
   /** What an isolate did with the places it holds in advance; the answer says what it holds from now on. */
@@ -64,11 +68,13 @@ export class Gate extends DurableObject {
   #alarm: number | undefined;
   readonly #commitments: Commitments;
   readonly #outbox: Outbox;
+  readonly #booked: Booked;
 
   constructor(ctx: DurableObjectState, env: unknown) {
     super(ctx, env);
     const { sql } = ctx.storage;
     this.#outbox = new Outbox(sql);
+    this.#booked = new Booked(sql);
     sql.exec('CREATE TABLE IF NOT EXISTS allowance (id INTEGER PRIMARY KEY CHECK (id = 0), state TEXT NOT NULL)');
     const [row] = sql.exec<{ state: string }>('SELECT state FROM allowance').toArray();
     this.#allowance = row ? (JSON.parse(row.state) as AllowanceState) : freshAllowance;
@@ -87,6 +93,7 @@ export class Gate extends DurableObject {
    */
   apply(steps: readonly GateStep[]): GateAnswer[] {
     const now = Date.now();
+    this.#booked.forget();
     const current = this.#expire(now);
     const events: Entry[] = [...current.events];
     let { state } = current;
@@ -125,6 +132,9 @@ export class Gate extends DurableObject {
         return ok({ state: renew(state, step.id, now), events });
       case 'settle':
         return ok({ state: settle(state, step.id, step.audioSeconds, now), events });
+      case 'book':
+        if (!this.#booked.add(step.id)) return ok({ state, events: [] });
+        return ok({ state: book(state, step.audioSeconds, now), events });
       case 'record':
         return ok({ state, events });
       case 'report': {
@@ -195,9 +205,11 @@ export class Gate extends DurableObject {
           storage.sql.exec('INSERT OR REPLACE INTO allowance VALUES (0, ?)', JSON.stringify(next));
         }
         if (events.length > 0) this.#outbox.add(events, now);
+        this.#booked.write(now);
       });
     } catch (error) {
       this.#outbox.reload();
+      this.#booked.forget();
       throw error;
     }
     this.#allowance = next;

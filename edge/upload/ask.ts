@@ -65,11 +65,16 @@ export function readUploadBody(json: unknown, claims: Claims): Result<UploadBody
 }
 
 /** What the back office is asked to make. */
-export function newUploadOf(body: UploadBody, claims: Claims, id: string, zone: string): NewUpload {
+export function newUploadOf(
+  body: UploadBody,
+  claims: Claims,
+  place: { readonly id: string; readonly zone: string; readonly home: string },
+): NewUpload {
   const { model, language, filename, content_type: contentType, bytes, sealed, formats, callback } = body;
   const { tenant, subject } = claims;
+  const { uploadsAtOnce: open, uploadBytesAtOnce: most } = claims.allowance;
   return {
-    id,
+    ...place,
     tenant,
     ...(subject !== undefined && { subject }),
     class: clampClass(body.priority, claims.priority),
@@ -81,7 +86,9 @@ export function newUploadOf(body: UploadBody, claims: Claims, id: string, zone: 
     sealed,
     formats: [...new Set(formats)],
     ...(callback !== undefined && { callback }),
-    zone,
+    ...((open ?? most) !== undefined && {
+      most: { ...(open !== undefined && { open }), ...(most !== undefined && { bytes: most }) },
+    }),
     keepDays: body.keep_days,
   };
 }

@@ -5,8 +5,14 @@ import { decideHealth, type Trial } from './decide-health.ts';
 /** A store that has not answered after this long counts as unreachable, in milliseconds. */
 const ANSWER_MS_MAX = 2_000;
 
+interface Ensured {
+  ensure(signal: AbortSignal): Promise<void>;
+}
+
 /** Of every store, the one call that says whether it is there. */
-export type HealthStores = { readonly [Name in keyof Stores]: Pick<Stores[Name], 'ensure'> };
+export type HealthStores = {
+  readonly [Name in keyof Stores as Stores[Name] extends Ensured ? Name : never]: Ensured;
+};
 
 /**
  * HTTP GET /api/health: are the stores there? Making sure of them is the same call, so that the first health check of a

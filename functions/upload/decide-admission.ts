@@ -4,7 +4,7 @@ import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { readHead } from '../../shared/seal/envelope.ts';
 import type { ZoneKey } from '../../shared/seal/zone-key.ts';
 import type { UploadEvent } from '../../shared/upload/state.ts';
-import type { UploadRecord } from './record.ts';
+import { largest, type UploadRecord } from './record.ts';
 
 export interface Arrival {
   readonly bytes: number;
@@ -26,7 +26,7 @@ export function decideAdmission(
 
 function checkSize({ asked }: UploadRecord, bytes: number): Refusal | undefined {
   if (bytes === 0) return refuse('audio_empty');
-  if (bytes > limits.uploadBytes.value) return refuse('upload_too_large', { limit: limits.uploadBytes.value });
+  if (bytes > largest(asked)) return refuse('upload_too_large', { limit: largest(asked) });
   if (asked.bytes !== undefined && bytes !== asked.bytes)
     return refuse('upload_size_differs', { bytes, told: asked.bytes });
   return undefined;

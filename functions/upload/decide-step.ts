@@ -9,11 +9,14 @@ import {
   type JobRecord,
   jobRowKey,
   jobsOf,
+  largest,
   openKey,
   readJobRecord,
   recordKey,
   type UploadRecord,
+  usageRowKey,
 } from './record.ts';
+import { usageOf } from './usage.ts';
 
 /** The record after the events; `undefined` when they say nothing new. */
 export function decideStep(
@@ -74,16 +77,26 @@ export const replaceRecord = ({ key, version }: Row, to: UploadRecord): Change =
 export function moveMarks(from: UploadRecord, to: UploadRecord): Change[] {
   const [wasOver, over] = [isOver(from.state.status), isOver(to.state.status)];
   const changes: Change[] = [];
-  if (!wasOver && over) changes.push({ type: 'remove', key: openKey(to.id) });
-  if (wasOver && !over) changes.push({ type: 'insert', key: openKey(to.id), value: {} });
+  if (!wasOver && over) {
+    changes.push({ type: 'remove', key: openKey(to.id) });
+    const usage = usageOf(to);
+    if (usage) changes.push({ type: 'put', key: usageRowKey(usage), value: { ...usage } });
+  }
+  if (wasOver && !over) changes.push({ type: 'insert', key: openKey(to.id), value: sizeOf(to) });
+  // Until then it counted as large as it may be.
+  if (!wasOver && !over && from.state.bytes !== to.state.bytes) {
+    changes.push({ type: 'put', key: openKey(to.id), value: sizeOf(to) });
+  }
   if (dueKey(from) !== dueKey(to)) {
     changes.push({ type: 'remove', key: dueKey(from) }, { type: 'insert', key: dueKey(to), value: {} });
   }
   return changes;
 }
 
+const sizeOf = ({ asked, state }: UploadRecord) => ({ bytes: state.bytes ?? asked.bytes ?? largest(asked) });
+
 export const insertRecord = (record: UploadRecord): Change[] => [
   { type: 'insert', key: recordKey(record.id), value: { ...record } },
-  { type: 'insert', key: openKey(record.id), value: {} },
+  { type: 'insert', key: openKey(record.id), value: sizeOf(record) },
   { type: 'insert', key: dueKey(record), value: {} },
 ];

@@ -7,21 +7,27 @@ import { UPLOADS, uploadBlob } from '../../shared/upload/paths.ts';
 import { endOf } from '../store/rows.ts';
 import { insertRecord } from './decide-step.ts';
 import type { Office } from './office.ts';
-import { MINUTE, newRecord, readRecord, recordKey } from './record.ts';
+import { largest, MINUTE, newRecord, readRecord, recordKey } from './record.ts';
 import { touchTenant } from './tenants.ts';
 import { webhookSecret } from './webhook.ts';
 
 /** How long one count of a tenant's open uploads is believed, and then counted on from. The bound is a soft one. */
 const COUNT_MS = MINUTE / 2;
-const counts = new WeakMap<Office, Map<string, { at: number; open: number }>>();
+const counts = new WeakMap<Office, Map<string, OnTheWay>>();
+
+interface OnTheWay {
+  readonly at: number;
+  open: number;
+  bytes: number;
+}
 
 export async function grant(office: Office, asked: NewUpload): Promise<Result<UploadGrant>> {
   const zoneKey = office.settings.ZONE_KEYS[asked.zone]?.[0];
   if (!office.settings.ZONES.includes(asked.zone)) return no(refuse('zone_unserved', { zone: asked.zone }));
   // Outcomes are sealed to it too, so even a plain file needs one.
   if (!zoneKey) return no(refuse('uploads_closed', undefined, `no key of the zone ${asked.zone}`));
-  if ((await countOpen(office, asked.tenant)) > limits.uploadsOpen.value)
-    return no(refuse('uploads_waiting', { limit: limits.uploadsOpen.value }));
+  const bound = await checkBounds(office, asked);
+  if (!bound.ok) return bound;
   await touchTenant(office, asked.tenant);
   const record = newRecord(asked, office.now());
   const inserted = await office.rows.commit(asked.tenant, insertRecord(record));
@@ -32,7 +38,7 @@ export async function grant(office: Office, asked: NewUpload): Promise<Result<Up
     url: await office.blobs.address(UPLOADS, uploadBlob(asked), 'write', record.expires),
     headers: { 'x-ms-blob-type': 'BlockBlob' },
     expires: record.expires,
-    maxBytes: asked.bytes ?? limits.uploadBytes.value,
+    maxBytes: asked.bytes ?? largest(asked),
     zoneKey,
     ...(asked.callback !== undefined && { webhookSecret: webhookSecret(office.settings, asked.tenant) }),
   });
@@ -44,13 +50,29 @@ async function isSame(office: Office, { tenant, id, ...asked }: NewUpload): Prom
   return record?.state.status === 'granted' && JSON.stringify(record.asked) === JSON.stringify(asked);
 }
 
-async function countOpen(office: Office, tenant: string): Promise<number> {
-  const known = counts.get(office) ?? new Map<string, { at: number; open: number }>();
+/** What a tenant may have on its way: files and, where its token says so, bytes. */
+async function checkBounds(office: Office, asked: NewUpload): Promise<Result<undefined>> {
+  const open = Math.min(asked.most?.open ?? Number.POSITIVE_INFINITY, limits.uploadsOpen.value);
+  const bytes = asked.most?.bytes ?? Number.POSITIVE_INFINITY;
+  if ((asked.bytes ?? 0) > bytes) return no(refuse('upload_too_large', { limit: bytes }));
+  const size = asked.bytes ?? largest(asked);
+  const known = await countOpen(office, asked.tenant);
+  if (known.open >= open) return no(refuse('uploads_waiting', { limit: open }));
+  if (known.open > 0 && known.bytes + size > bytes) return no(refuse('uploads_bytes', { limit: bytes }));
+  known.open += 1;
+  known.bytes += size;
+  return ok(undefined);
+}
+
+export async function countOpen(office: Office, tenant: string): Promise<OnTheWay> {
+  const known = counts.get(office) ?? new Map<string, OnTheWay>();
   counts.set(office, known);
   const counted = known.get(tenant);
   const now = office.now();
-  if (counted && counted.at + COUNT_MS > now) return ++counted.open;
-  const rows = await office.rows.scan(tenant, 'o!', endOf('o!'), limits.uploadsOpen.value + 1);
-  known.set(tenant, { at: now, open: rows.length + 1 });
-  return rows.length + 1;
+  if (counted && counted.at + COUNT_MS > now) return counted;
+  const rows = await office.rows.scan(tenant, 'o!', endOf('o!'), limits.uploadsOpen.value);
+  const bytes = rows.reduce((sum, { value }) => sum + Number(value.bytes ?? 0), 0);
+  const fresh = { at: now, open: rows.length, bytes };
+  known.set(tenant, fresh);
+  return fresh;
 }

@@ -13,6 +13,7 @@ import { note, release, send } from './release.ts';
 import { settle } from './settle.ts';
 import { amend, readUpload, step } from './step.ts';
 import { takeOutcomes } from './take-outcome.ts';
+import { bookAll } from './usage.ts';
 
 /** Uploads that one look takes; the next look goes on. */
 const DUE_MAX = 200;
@@ -26,6 +27,7 @@ export async function lookAfter(office: Office, tenant: string): Promise<Map<str
     const [, , id = ''] = key.split('!');
     await lookAt(office, { tenant, id }, key);
   }
+  await bookAll(office, tenant);
   const oldest = new Map<string, number>();
   // A job goes in the same transaction in which its upload ends: where none is open, there is none to look at.
   if ((await office.rows.scan(tenant, 'o!', endOf('o!'), 1)).length === 0) return oldest;

@@ -21,6 +21,7 @@ export interface Line {
     | 'unreadable'
     | 'replayed'
     | 'notice'
+    | 'unbooked'
     | 'queue';
   readonly tenant?: string | undefined;
   readonly upload?: string | undefined;

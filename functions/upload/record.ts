@@ -5,12 +5,14 @@
 //   w!<zone>!<rank>.<job>           a job that waits for a place in the queue
 //   q!<zone>!<rank>.<job>           a job that is in the queue, or on its way to it
 //   n!<id>!<run>.<try>              a delivery of its notice
+//   b!<id>.<run>                    what a run that is over has used, until the edge has booked it
 import { limits } from '../../shared/limits.ts';
 import { classes } from '../../shared/tenant/claims.ts';
 import type { NewUpload, UploadRow } from '../../shared/upload/contract.ts';
 import { jobKey, type UploadJob } from '../../shared/upload/job.ts';
 import type { UploadPlace } from '../../shared/upload/paths.ts';
 import { isOver, newState, type UploadState, type WantedJob, wantedJobs } from '../../shared/upload/state.ts';
+import { type UploadUsage, usageKey } from '../../shared/upload/usage.ts';
 import type { Row } from '../store/rows.ts';
 
 export interface UploadRecord {
@@ -44,6 +46,10 @@ export interface JobRecord {
   readonly opened?: number | undefined;
   readonly agent?: string | undefined;
 }
+
+/** What a file whose size was not told is taken for. */
+export const largest = ({ most }: Pick<NewUpload, 'most'>): number =>
+  Math.min(most?.bytes ?? Number.POSITIVE_INFINITY, limits.uploadBytes.value);
 
 export const MINUTE = 60_000;
 export const DAY = 86_400_000;
@@ -109,6 +115,7 @@ function complement(id: string): string {
 
 export const recordKey = (id: string): string => `u!${complement(id)}`;
 export const openKey = (id: string): string => `o!${id}`;
+export const usageRowKey = (usage: Pick<UploadUsage, 'upload' | 'run'>): string => `b!${usageKey(usage)}`;
 export const dueKey = ({ due, id }: Pick<UploadRecord, 'due' | 'id'>): string =>
   `d!${String(Math.floor(due)).padStart(15, '0')}!${id}`;
 export const deliveriesPrefix = (id: string): string => `n!${id}!`;

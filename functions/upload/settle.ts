@@ -22,6 +22,7 @@ import {
   type UploadRecord,
 } from './record.ts';
 import { amend, readUpload } from './step.ts';
+import { bookUsage } from './usage.ts';
 
 /** A notice that was queued and of which nothing was heard for so long is queued again. */
 const NOTICE_AGAIN_MS = 2 * MINUTE;
@@ -32,6 +33,7 @@ export async function settle(office: Office, place: UploadPlace): Promise<void> 
   const now = office.now();
   if (now >= forgetAt(record)) return forget(office, record);
   await sweep(office, record);
+  await bookUsage(office, { tenant: record.tenant, upload: record.id, run: record.state.run });
   const until = audioUntil(record);
   const away = record.audio !== 'held' || (until !== undefined && now >= until);
   // Also when there was none: an address that is still good may have been used again.

@@ -111,6 +111,8 @@ export function planParts(
         ISSUERS: JSON.stringify([poolIssuer(identity)]),
         ATTESTATION: JSON.stringify(attestation(identity)),
         WEBHOOK_KEY_FILE: identity.webhookKeyFile,
+        EDGE_URL: edgeUrl,
+        SERVICE_KEY_FILE: identity.service.privateFile,
         MODE: 'development',
       },
       after: ['blob', 'sqs'],
@@ -252,6 +254,7 @@ function planEdge(state: string, port: number, ports: Ports, identity: Identity)
     ISSUERS: JSON.stringify([poolIssuer(identity)]),
     ATTESTATION: JSON.stringify(attestation(identity)),
     ZONES: JSON.stringify(zones),
+    SERVICE_KEYS: JSON.stringify(identity.service.jwks),
     BACK_OFFICES: JSON.stringify(Object.fromEntries(zones.map((zone) => [zone, backOffice]))),
     MODE: 'development',
   };

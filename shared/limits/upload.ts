@@ -148,6 +148,18 @@ export const uploadLimits = {
     by: 'functions',
     why: 'Deliveries of one notice over about a day: 1 min, 5 min, 30 min, 2 h, 5 h, 10 h and 10 h apart.',
   },
+  usageTellMs: {
+    value: 5_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'The edge writes one row; what it does not answer by then is told again a minute later.',
+  },
+  usageKnownDays: {
+    value: 62,
+    unit: 'count',
+    by: 'edge',
+    why: 'Days the edge remembers what it has booked: the functions tell of it as long as they have its row, and no longer.',
+  },
   serviceTokenSeconds: {
     value: 60,
     unit: 's',

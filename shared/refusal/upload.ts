@@ -23,6 +23,13 @@ export const uploadRefusals = {
     retry: 'later',
     text: 'Too many uploads are on their way: {limit} are allowed.',
   },
+  uploads_bytes: {
+    status: 429,
+    close: 4429,
+    type: 'rate_limit_error',
+    retry: 'later',
+    text: 'Too many bytes of uploads are on their way: {limit} are allowed.',
+  },
   upload_unknown: {
     status: 404,
     close: 4404,

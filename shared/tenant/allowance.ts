@@ -135,6 +135,12 @@ export function settle(state: AllowanceState, id: string, audioSeconds: number, 
   return { ...current, leases, seconds: current.seconds + Math.max(0, audioSeconds) };
 }
 
+/** Books seconds of audio of work that held no place: an upload, which takes as long as it takes. */
+export function book(state: AllowanceState, audioSeconds: number, now: number): AllowanceState {
+  const current = advance(state, now);
+  return { ...current, seconds: current.seconds + Math.max(0, audioSeconds) };
+}
+
 /** The state as of `now`: counters of past minutes and days closed, expired places and reserves given back. */
 export function advance(state: AllowanceState, now: number): AllowanceState {
   const minute = Math.floor(now / MINUTE_MS);

@@ -46,6 +46,8 @@ const payload = z.object({
       requestsPerMinute: z.number().int().positive(),
       requestsAtOnce: z.number().int().positive(),
       audioSecondsPerDay: z.number().positive(),
+      uploadsAtOnce: z.number().int().positive(),
+      uploadBytesAtOnce: z.number().int().positive(),
     })
     .partial()
     .default({}),
@@ -75,6 +77,9 @@ export interface Claims {
     readonly requestsPerMinute?: number;
     readonly requestsAtOnce?: number;
     readonly audioSecondsPerDay?: number;
+    /** Files on their way, and their bytes. */
+    readonly uploadsAtOnce?: number;
+    readonly uploadBytesAtOnce?: number;
   };
   readonly realtime?: Readonly<Record<string, unknown>>;
   /** Seconds since 1970 (RFC 7519 NumericDate). */

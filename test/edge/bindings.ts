@@ -7,6 +7,7 @@ export interface TestKeys {
   readonly attestation: JWK;
   readonly ticket: JWK;
   readonly grant: JWK;
+  readonly service: JWK;
 }
 
 export const ISSUER = 'https://issuer.test';
@@ -23,13 +24,14 @@ export function publicHalf({ kty, crv, x, y, n, e, alg, kid }: JWK): JWK {
 }
 
 export async function makeBindings(): Promise<Record<string, string>> {
-  const [issuer, attestation, ticket, grant] = await Promise.all([
+  const [issuer, attestation, ticket, grant, service] = await Promise.all([
     makeKey('ES256', 'issuer-1'),
     makeKey('RS256', 'authority-1'),
     makeKey('ES256', 'ticket-1'),
     makeKey('ES256', 'grant-1'),
+    makeKey('ES256', 'service-1'),
   ]);
-  const keys: TestKeys = { issuer, attestation, ticket, grant };
+  const keys: TestKeys = { issuer, attestation, ticket, grant, service };
   return {
     TEST_KEYS: JSON.stringify(keys),
     ISSUERS: JSON.stringify([
@@ -43,6 +45,7 @@ export async function makeBindings(): Promise<Record<string, string>> {
     GRANT_KEY: JSON.stringify(grant),
     ZONES: JSON.stringify(['eu', 'us']),
     BACK_OFFICES: JSON.stringify({ eu: 'http://functions-eu.test', us: 'http://functions-us.test/' }),
+    SERVICE_KEYS: JSON.stringify({ keys: [publicHalf(service)] }),
     MODE: 'development',
   };
 }

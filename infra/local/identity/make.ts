@@ -18,6 +18,8 @@ export type Identity = {
   ticket: KeyFile;
   /** ES256, signs the edge's short-lived tokens. */
   grant: KeyFile;
+  /** ES256, signs what the functions tell the edge. */
+  service: KeyFile;
   /** What files are sealed to. */
   zoneKeys: ZoneKeyFiles;
   /** File with the secret that the secrets of notices are made of, base64. */
@@ -31,11 +33,12 @@ export type Identity = {
 
 export async function makeIdentity(state: string, pools: { name: string; zone: string }[]): Promise<Identity> {
   const folder = path.join(state, 'identity');
-  const [issuer, attestation, ticket, grant] = await Promise.all([
+  const [issuer, attestation, ticket, grant, service] = await Promise.all([
     keepKey(folder, 'issuer', 'ES256'),
     keepKey(folder, 'attestation', 'RS256'),
     keepKey(folder, 'ticket', 'ES256'),
     keepKey(folder, 'grant', 'ES256'),
+    keepKey(folder, 'service', 'ES256'),
   ]);
   const zoneKeys = await keepZoneKeys(folder, [...new Set(pools.map((pool) => pool.zone))]);
   const webhookKeyFile = path.join(folder, 'webhook.key');
@@ -50,5 +53,5 @@ export async function makeIdentity(state: string, pools: { name: string; zone: s
     poolTokenFiles[pool.name] = file;
   }
   const token = readFileSync(tokenFile, 'utf8').trim();
-  return { issuer, attestation, ticket, grant, zoneKeys, webhookKeyFile, token, tokenFile, poolTokenFiles };
+  return { issuer, attestation, ticket, grant, service, zoneKeys, webhookKeyFile, token, tokenFile, poolTokenFiles };
 }

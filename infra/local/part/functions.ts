@@ -6,8 +6,10 @@ import { startHost } from '../functions-host/host.ts';
 import { ROOT } from '../root.ts';
 
 // In the cloud the platform fills settings from a vault; here from a file, because an environment can be read by others.
-const { WEBHOOK_KEY_FILE: file } = process.env;
-if (file) process.env.WEBHOOK_KEY = readFileSync(file, 'utf8').trim();
+for (const name of ['WEBHOOK_KEY', 'SERVICE_KEY']) {
+  const file = process.env[`${name}_FILE`];
+  if (file) process.env[name] = readFileSync(file, 'utf8').trim();
+}
 
 const host = await startHost({
   folder: path.join(ROOT, 'functions'),

@@ -26,7 +26,7 @@ import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/upload/out
 import { isOver } from '../../../shared/upload/state.ts';
 import { temporaryFolder } from '../../infra/local/folder.ts';
 import { admitHead } from './sealed-head.ts';
-import { KEY } from './simulation.ts';
+import { KEY, Ledger } from './simulation.ts';
 import { Outage } from './storage-model.ts';
 import { chance } from './world.ts';
 
@@ -58,7 +58,8 @@ beforeAll(async () => {
     MODE: 'development',
   });
   const signal = AbortSignal.timeout(10_000);
-  await Promise.all(Object.values(stores).map((store: Stores[keyof Stores]) => store.ensure(signal)));
+  const { rows, blobs, jobs, notices } = stores;
+  await Promise.all([rows, blobs, jobs, notices].map((store) => store.ensure(signal)));
   sqs = new SQSClient({ region: 'us-east-1', endpoint, maxAttempts: 10 });
   queue = (await sqs.send(new GetQueueUrlCommand({ QueueName: 'jobs-eu' }))).QueueUrl as string;
 });
@@ -73,6 +74,7 @@ class Round {
   readonly tenant: string;
   readonly seen = new Set<string>();
   readonly office: Office;
+  readonly ledger = new Ledger();
   calm = false;
   skew = 0;
 
@@ -87,6 +89,7 @@ class Round {
       blobs: this.shaky(stores.blobs),
       jobs: this.shaky(stores.jobs),
       notices: this.shaky(stores.notices),
+      usage: this.shaky({ tell: async (usage) => this.ledger.tell(usage) }),
     };
   }
 

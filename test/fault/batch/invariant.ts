@@ -1,6 +1,7 @@
 // What must be true once it has been calm: nothing lost, nothing twice, every byte accounted for.
 import { readRecord, type UploadRecord } from '../../../functions/upload/record.ts';
 import { isOver } from '../../../shared/upload/state.ts';
+import { usageKey } from '../../../shared/upload/usage.ts';
 import type { ModelTranscript } from './agent-model.ts';
 import type { Simulation } from './simulation.ts';
 
@@ -15,7 +16,7 @@ export function findWrong(simulation: Simulation): string[] {
       const row = table.read(tenant, key);
       if (!row) continue;
       if (key.startsWith('u!')) records.set(readRecord(row).id, readRecord(row));
-      if (/^[oqw]!/.test(key)) wrong.push(`a row is left: ${key}`);
+      if (/^[boqw]!/.test(key)) wrong.push(`a row is left: ${key}`);
     }
   }
   for (const { upload, accepted } of sent) {
@@ -31,6 +32,7 @@ export function findWrong(simulation: Simulation): string[] {
       const ends = simulation.ends.get(`${upload.id}.${run}`) ?? 0;
       if (ends !== 1) wrong.push(`${upload.id} run ${run} ended ${ends} times`);
     }
+    wrong.push(...findUnbooked(simulation, record));
     if (transcript === 'held') {
       const place = `outcomes/${upload.tenant}/${upload.id}/${state.run}/transcript`;
       expected.add(place);
@@ -56,5 +58,20 @@ export function findWrong(simulation: Simulation): string[] {
     wrong.push(`${blobs.written} bytes came, ${blobs.removed} went, ${held} are there`);
   for (const [zone, { messages }] of queues)
     if (messages.length > 0) wrong.push(`${messages.length} jobs are left in ${zone}`);
+  return wrong;
+}
+
+/** What each run has used is booked, as it was, and nothing where nothing had arrived. */
+function findUnbooked({ ledger }: Simulation, { id, state, asked }: UploadRecord): string[] {
+  const wrong: string[] = [];
+  for (let run = 1; run <= state.run; run += 1) {
+    const booked = ledger.booked.get(usageKey({ upload: id, run }));
+    if (!booked && state.bytes !== undefined) wrong.push(`${id} run ${run} is not booked`);
+    if (booked && state.bytes === undefined) wrong.push(`${id} run ${run} is booked, and had no file`);
+    if (!booked || run < state.run) continue;
+    const seconds = state.status === 'done' ? state.seconds : 0;
+    if (booked.seconds !== seconds || booked.bytes !== state.bytes || booked.model !== asked.model)
+      wrong.push(`${id}: booked ${booked.seconds} s and ${booked.bytes} bytes, had ${seconds} and ${state.bytes}`);
+  }
   return wrong;
 }

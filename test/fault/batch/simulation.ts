@@ -12,6 +12,7 @@ import { takeOutcome } from '../../../functions/upload/take-outcome.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import type { NewUpload } from '../../../shared/upload/contract.ts';
 import { isOver, uploadStatuses } from '../../../shared/upload/state.ts';
+import { type UploadUsage, uploadUsage, usageKey } from '../../../shared/upload/usage.ts';
 import { runAgent } from './agent-model.ts';
 import { admitHead } from './sealed-head.ts';
 import {
@@ -41,6 +42,14 @@ const EVENT_TRIES = 5;
 /** A process that lives as long as it is needed. */
 export const steady = (): Life => ({ calls: Number.POSITIVE_INFINITY });
 
+/** The edge, as far as it books what uploads have used: each run once, however often it is told. */
+export class Ledger {
+  readonly booked = new Map<string, UploadUsage>();
+  tell(usage: UploadUsage): void {
+    if (!this.booked.has(usageKey(usage))) this.booked.set(usageKey(usage), uploadUsage.parse(usage));
+  }
+}
+
 export interface Sent {
   readonly upload: NewUpload;
   /** The file is in storage as far as its sender knows. */
@@ -57,6 +66,7 @@ export class Simulation {
   readonly ends = new Map<string, number>();
   /** By `webhook-id`: how often a receiver was told. */
   readonly told = new Map<string, number>();
+  readonly ledger = new Ledger();
   #active = 0;
   #changes = 0;
   over = false;
@@ -77,6 +87,7 @@ export class Simulation {
       rows: this.table.open(world, life, rough),
       blobs: this.blobs.open(world, life, rough),
       jobs: openQueues(world, life, rough, this.queues),
+      usage: { tell: (usage) => call(world, life, rough, () => this.ledger.tell(usage)) },
       notices: openNoticeQueue(world, life, rough, (notice) =>
         this.invoke((office) => deliver(office, (url, headers) => this.#receive(url, headers), notice)),
       ),

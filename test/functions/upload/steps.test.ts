@@ -18,6 +18,7 @@ import type { NewUpload, UploadRow } from '../../../shared/upload/contract.ts';
 import { readJob, type UploadJob } from '../../../shared/upload/job.ts';
 import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/upload/outcome.ts';
 import { type OutcomeName, outcomeBlob } from '../../../shared/upload/paths.ts';
+import { usageKey } from '../../../shared/upload/usage.ts';
 import { admitHead } from '../../fault/batch/sealed-head.ts';
 import { KEY, Simulation } from '../../fault/batch/simulation.ts';
 
@@ -129,10 +130,100 @@ describe('C11: one tenant does not starve another', () => {
 
   it('too many open uploads are refused, for that tenant only', async () => {
     const rows = quiet.table.of('acme');
-    for (let open = 0; open <= limits.uploadsOpen.value; open += 1)
-      rows.set(`o!${open}`, { value: '{}', version: '1' });
+    for (let open = 0; open <= limits.uploadsOpen.value; open += 1) rows.set(`o!${open}`, { value: {}, version: '1' });
     await expect(quiet.granted()).rejects.toThrow('uploads_waiting');
     await expect(quiet.granted({ tenant: 'other' })).resolves.toBeDefined();
+  });
+
+  it('a tenant has as many files on their way as its token allows, until one is over', async () => {
+    const most = { open: 2 };
+    const first = await quiet.uploaded({ most });
+    await quiet.granted({ most });
+    await expect(quiet.granted({ most })).rejects.toThrow('uploads_waiting');
+    await quiet.outcome(first, 'transcript', { pieces: 1 });
+    quiet.wait(MINUTE);
+    await expect(quiet.granted({ most })).resolves.toBeDefined();
+  });
+
+  it('and as many bytes: a file whose size is not told counts as the largest, until it has come', async () => {
+    const most = { bytes: 1_000 };
+    await expect(quiet.granted({ most, bytes: 1_001 })).rejects.toThrow('upload_too_large');
+    await quiet.granted({ most, bytes: 600 });
+    await expect(quiet.granted({ most, bytes: 500 })).rejects.toThrow('uploads_bytes');
+    await expect(quiet.granted({ most })).rejects.toThrow('uploads_bytes');
+    await expect(quiet.granted({ most, bytes: 400 })).resolves.toBeDefined();
+
+    const other = { most, tenant: 'other' };
+    const unknown = await quiet.granted(other);
+    await expect(quiet.granted({ ...other, bytes: 1 })).rejects.toThrow('uploads_bytes');
+    quiet.blobs.put(unknown.url, admitHead('other', unknown.upload.id, KEY.kid));
+    await arrive(office, `other/${unknown.upload.id}`);
+    quiet.wait(MINUTE);
+    await expect(quiet.granted({ ...other, bytes: 100 })).resolves.toBeDefined();
+  });
+
+  it('a file that is larger than all that its tenant may have on its way is refused when it comes', async () => {
+    const upload = await quiet.uploaded({ most: { bytes: 100 } });
+    expect(await quiet.row(upload)).toMatchObject({ status: 'refused', refusal: { reason: 'upload_too_large' } });
+  });
+});
+
+describe('M8: what an upload has used is booked once', () => {
+  const booked = () => [...quiet.ledger.booked.values()];
+
+  it('with its seconds, its bytes and for whom, at the end', async () => {
+    const upload = await quiet.uploaded({ home: 'us', subject: 'alice', language: 'en' });
+    expect(booked()).toEqual([]);
+    quiet.wait(5_000);
+    await quiet.outcome(upload, 'transcript', { pieces: 1, seconds: 61.5 });
+    const { bytes } = await quiet.row(upload);
+    const { id } = upload;
+    const facts = { tenant: 'acme', upload: id, run: 1, home: 'us', subject: 'alice', class: 'batch', model: 'm' };
+    expect(booked()).toEqual([{ ...facts, language: 'en', status: 200, seconds: 61.5, bytes, milliseconds: 5_000 }]);
+  });
+
+  it('without seconds when there is no transcript, and not at all when no file came', async () => {
+    const refused = await quiet.uploaded();
+    await quiet.outcome(refused, 'refusal', { refusal: { reason: 'audio_unsupported' } });
+    const cancelled = await quiet.uploaded();
+    await cancel(office, cancelled);
+    const { upload: never } = await quiet.granted();
+    await cancel(office, never);
+    expect(booked().map(({ upload, status, reason, seconds }) => [upload, status, reason, seconds])).toEqual([
+      [refused.id, 415, 'audio_unsupported', 0],
+      [cancelled.id, 499, 'client_gone', 0],
+    ]);
+  });
+
+  it('once for each run, though the edge was away at the end and told twice', async () => {
+    const upload = await quiet.uploaded({ keepDays: 1 });
+    let away = true;
+    const tells: string[] = [];
+    office = {
+      ...office,
+      usage: {
+        async tell(usage) {
+          tells.push(usageKey(usage));
+          quiet.ledger.tell(usage);
+          // It had heard, and nobody heard that.
+          if (away) throw new Error('away');
+        },
+      },
+    };
+    await quiet.outcome(upload, 'transcript', { pieces: 1, seconds: 4 });
+    await rerun(office, upload);
+    quiet.wait(MINUTE);
+    await lookAfter(office, 'acme');
+    away = false;
+    await lookAfter(office, 'acme');
+    await lookAfter(office, 'acme');
+    expect(tells).toEqual([`${upload.id}.1`, `${upload.id}.1`, `${upload.id}.1`]);
+    await quiet.outcome(upload, 'transcript', { pieces: 1, seconds: 4 }, true, 2);
+    expect(booked().map(({ run, seconds }) => [run, seconds])).toEqual([
+      [1, 4],
+      [2, 4],
+    ]);
+    expect(quiet.table.scan('acme', 'b!', 'b!~', 9)).toEqual([]);
   });
 });
 

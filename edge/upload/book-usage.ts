@@ -1,0 +1,94 @@
+import { createLocalJWKSet, errors, jwtVerify } from 'jose';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { SERVICE_TYPE } from '../../shared/upload/callers.ts';
+import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage, uploadUsage, usageKey } from '../../shared/upload/usage.ts';
+import { late, within } from '../clock.ts';
+import type { RequestContext } from '../context.ts';
+import { readJson } from '../json-body.ts';
+import { refuseWith } from '../refuse.ts';
+
+/** What the record calls the end of an upload's work; the request is the upload. */
+const ACTION = 'upload.end';
+
+/**
+ * `POST /v1/usage`, by the functions: what a run of an upload has used. Its seconds are booked to the tenant's allowance
+ * and its end is recorded, in one write and once for each run, however often it is told.
+ */
+export async function bookUsage(request: Request, context: RequestContext): Promise<Response> {
+  const { recorder, surroundings, id } = context;
+  const caller = await verifyFunctions(request.headers.get('authorization'), context);
+  if (!caller.ok) {
+    recorder.deniedUnknown(id, 'usage', caller.refusal.reason, caller.refusal.detail);
+    return refuseWith(caller.refusal);
+  }
+  const json = await readJson(request, context);
+  if (!json.ok) return refuseWith(json.refusal);
+  const told = uploadUsage.safeParse(json.value);
+  if (!told.success) {
+    const field = told.error.issues[0]?.path.join('.') || 'body';
+    return refuseWith(refuse('field_invalid', { field, rule: 'it is not as agreed' }));
+  }
+  const usage = told.data;
+  if (usage.tenant !== caller.value) return refuseWith(refuse('token_invalid', undefined, 'another tenant'));
+  const owner = { tenant: usage.tenant, zones: [usage.home] };
+  const step = {
+    kind: 'book',
+    id: usageKey(usage),
+    mode: 'strict',
+    audioSeconds: usage.seconds,
+    events: [recorder.mint({ type: 'inference.complete', ...endOf(usage) })],
+  } as const;
+  try {
+    const booked = await within(recorder.step(owner, step), limits.usageTellMs.value, surroundings);
+    if (booked !== late && booked.ok) return Response.json({ booked: true });
+  } catch {
+    // The cause is the platform's. It is told again, and booked once if it was booked now.
+  }
+  return refuseWith(refuse('audit_unavailable', undefined, 'the gate did not book'));
+}
+
+function endOf({ tenant, upload, run, home: _, seconds, ...facts }: UploadUsage) {
+  const { subject, language, reason, class: requestClass, model, status, bytes, milliseconds } = facts;
+  return {
+    tenant,
+    request: upload,
+    action: run === 1 ? ACTION : `${ACTION}.${run}`,
+    class: requestClass,
+    model,
+    status,
+    bytes,
+    milliseconds,
+    ...(status === 200 && { audioSeconds: seconds }),
+    ...(subject !== undefined && { subject }),
+    ...(language !== undefined && { language }),
+    ...(reason !== undefined && { reason }),
+  };
+}
+
+/** Is it the functions that tell, and of which tenant? */
+async function verifyFunctions(
+  authorization: string | null,
+  { settings, surroundings }: RequestContext,
+): Promise<Result<string>> {
+  const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+  if (token === undefined) return no(refuse('token_missing'));
+  if (!settings.serviceKeys) return no(refuse('token_invalid', undefined, 'no SERVICE_KEYS'));
+  try {
+    const { payload } = await jwtVerify(token, createLocalJWKSet(settings.serviceKeys), {
+      issuer: FUNCTIONS_ISSUER,
+      audience: EDGE_AUDIENCE,
+      typ: SERVICE_TYPE,
+      algorithms: ['ES256'],
+      currentDate: new Date(surroundings.now()),
+      clockTolerance: limits.clockSkewSeconds.value,
+      maxTokenAge: limits.serviceTokenSeconds.value,
+      requiredClaims: ['exp', 'iat', 'tenant'],
+    });
+    return typeof payload.tenant === 'string' ? ok(payload.tenant) : no(refuse('token_invalid', undefined, 'tenant'));
+  } catch (error) {
+    if (error instanceof errors.JWTExpired) return no(refuse('token_expired'));
+    return no(refuse('token_invalid', undefined, error instanceof errors.JOSEError ? error.code : 'unreadable'));
+  }
+}

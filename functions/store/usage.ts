@@ -1,0 +1,39 @@
+// The edge, as far as it is told what uploads have used.
+import { importJWK, SignJWT } from 'jose';
+import { limits } from '../../shared/limits.ts';
+import { SERVICE_TYPE } from '../../shared/upload/callers.ts';
+import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage } from '../../shared/upload/usage.ts';
+import type { Settings } from '../settings.ts';
+
+export interface Usage {
+  /** Resolves once it is booked, by this call or one before, or when there is nobody who books. */
+  tell(usage: UploadUsage): Promise<void>;
+}
+
+export function openUsage({ EDGE_URL, SERVICE_KEY }: Pick<Settings, 'EDGE_URL' | 'SERVICE_KEY'>): Usage {
+  if (EDGE_URL === undefined || SERVICE_KEY === undefined) return { tell: async () => {} };
+  const key = importJWK(SERVICE_KEY, 'ES256');
+  // Its failure is met where it is used.
+  key.catch(() => {});
+  const address = new URL('/v1/usage', EDGE_URL);
+  return {
+    async tell(usage) {
+      const issued = Math.floor(Date.now() / 1_000);
+      const token = await new SignJWT({ tenant: usage.tenant })
+        .setProtectedHeader({ alg: 'ES256', typ: SERVICE_TYPE, ...(SERVICE_KEY.kid && { kid: SERVICE_KEY.kid }) })
+        .setIssuer(FUNCTIONS_ISSUER)
+        .setAudience(EDGE_AUDIENCE)
+        .setIssuedAt(issued)
+        .setExpirationTime(issued + limits.serviceTokenSeconds.value)
+        .sign(await key);
+      const response = await fetch(address, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+        body: JSON.stringify(usage),
+        signal: AbortSignal.timeout(limits.usageTellMs.value),
+      });
+      await response.body?.cancel();
+      if (response.status !== 200) throw new Error(`the edge answered ${response.status}`);
+    },
+  };
+}

@@ -1,0 +1,41 @@
+// What the back office tells the edge of a run of an upload that is over: what it used. `POST /v1/usage` at the edge, with
+// `authorization: Bearer <JWT>`: ES256, header `typ` and `kid` as in callers.ts, claims `iss`, `aud`, `iat`, `exp` and
+// `tenant`. It is told until it is answered with 200, so it comes more than once; the edge books each run once.
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { classes } from '../tenant/claims.ts';
+import { tenantName, uploadId, zoneName } from './job.ts';
+
+export const FUNCTIONS_ISSUER = 'auricle-functions';
+export const EDGE_AUDIENCE = 'auricle-edge';
+
+export const uploadUsage = z.object({
+  tenant: tenantName,
+  upload: uploadId,
+  run: z.number().int().min(1).max(999_999),
+  /** Where the tenant's allowance is kept, as the edge said when it asked for the upload. */
+  home: zoneName,
+  subject: z.string().max(256).optional(),
+  class: z.enum(classes),
+  model: z.string().min(1).max(128),
+  language: z.string().min(1).max(64).optional(),
+  /** As in HTTP: 200 for a transcript, that of the refusal, or 499 when its owner stopped it. */
+  status: z.number().int(),
+  /** Absent when there is a transcript. */
+  reason: z.string().max(64).optional(),
+  /** Seconds of sound that were worked on for the tenant: none without a transcript. */
+  seconds: z
+    .number()
+    .min(0)
+    .max(2 * limits.uploadSeconds.value),
+  /** Size of the file. */
+  bytes: z.number().int().min(0),
+  /** From the grant to the end. */
+  milliseconds: z.number().min(0),
+});
+export type UploadUsage = z.infer<typeof uploadUsage>;
+
+/** Names what is booked: each run once. */
+export const usageKey = ({ upload, run }: Pick<UploadUsage, 'upload' | 'run'>): string => `${upload}.${run}`;
+
+export const bookedUsage = z.object({ booked: z.boolean() });
