@@ -74,6 +74,12 @@ export const projectLimits = {
     by: 'functions',
     why: 'A job that no CPU pool has taken for so long is put where every pool of the zone takes jobs.',
   },
+  projectManifestBytes: {
+    value: 4 * MiB,
+    unit: 'byte',
+    by: 'agent',
+    why: 'A manifest of projectSegments segments with their texts: 1,000 times 400 characters of four bytes and 400 more.',
+  },
   projectWritesAtOnce: {
     value: 8,
     unit: 'count',

@@ -10,6 +10,7 @@ import { bugFields, type Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { type Entry, openRoom, type Room } from './room.ts';
 import type { Recogniser } from './segment.ts';
+import type { Speaker } from './speak/speaker.ts';
 import type { LiveParts } from './stream/parts.ts';
 import type { createReplayCache, createTicketReader } from './ticket.ts';
 
@@ -28,6 +29,8 @@ export interface ServedModel {
   readonly recogniser?: Recogniser;
   /** Absent when it hears no live streams. `description.live` says whether the engine is ready for them. */
   readonly live?: LiveModel;
+  /** What turns text into sound; absent when it is no voice. */
+  readonly speaker?: Speaker;
 }
 
 /** What every request needs of the agent. */

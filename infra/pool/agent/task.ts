@@ -7,6 +7,7 @@ import type { Answer } from './answer.ts';
 import { answerOutcome } from './batch/outcome-task.ts';
 import type { Desk, ServedModel } from './desk.ts';
 import { serveCall } from './kserve/serve-call.ts';
+import { answerDocument } from './project/document-task.ts';
 import type { Facts } from './ticket.ts';
 import { transcribe } from './transcribe.ts';
 
@@ -31,6 +32,7 @@ type Serve = (work: Work) => Promise<Result<undefined>>;
 const tasks: Readonly<Record<string, Serve>> = {
   transcribe,
   outcome: answerOutcome,
+  document: answerDocument,
   ...Object.fromEntries(callTasks.map((task) => [task, serveCall])),
 };
 

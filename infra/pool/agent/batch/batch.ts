@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { classes } from '../../../../shared/tenant/claims.ts';
-import { jobQueue } from '../../../../shared/upload/job.ts';
+import { jobQueue, lightQueue } from '../../../../shared/upload/job.ts';
 import type { Dispatcher } from '../dispatch.ts';
 import type { Keys } from '../keys.ts';
 import type { Log } from '../log.ts';
@@ -61,15 +61,29 @@ export async function openBatch(options: BatchOptions): Promise<Taker> {
     const queued = dispatcher.queued();
     return options.ready() && classes.every((name) => queued[name] === 0) && dispatcher.busy() < settings.slots;
   };
-  const taker: Taker = createTaker({
-    queue: openSqs({ queue: jobQueue(batch.queue, settings.zone), region: batch.region, endpoint: batch.endpoint }),
-    zone: settings.zone,
-    doJob: (job, stopped) => doJob(shop, job, stopped),
-    // While others are at work their pieces use the spare slots; further jobs overlap what is no recognising.
-    room: (busy) => (hasRoom() ? batch.jobs - busy : 0),
-    metrics: createBatchMetrics(metrics.registry, () => taker.busy()),
-    log: options.log,
-    now,
-  });
-  return taker;
+  // Pools without accelerators have a queue to themselves, too (T5): what is light comes there first.
+  const queues = settings.accelerator === 'cpu' ? [lightQueue, jobQueue] : [jobQueue];
+  const batchMetrics = createBatchMetrics(metrics.registry, () => busyIn(takers));
+  const takers: Taker[] = queues.map((nameOf) =>
+    createTaker({
+      queue: openSqs({ queue: nameOf(batch.queue, settings.zone), region: batch.region, endpoint: batch.endpoint }),
+      zone: settings.zone,
+      doJob: (job, stopped) => doJob(shop, job, stopped),
+      // While others are at work their pieces use the spare slots; further jobs overlap what is no recognising.
+      room: () => (hasRoom() ? batch.jobs - busyIn(takers) : 0),
+      metrics: batchMetrics,
+      log: options.log,
+      now,
+    }),
+  );
+  return together(takers);
 }
+
+const busyIn = (takers: readonly Taker[]): number => takers.reduce((sum, taker) => sum + taker.busy(), 0);
+
+const together = (takers: readonly Taker[]): Taker => ({
+  start: () => takers.forEach((taker) => void taker.start()),
+  drain: () => takers.forEach((taker) => void taker.drain()),
+  busy: () => busyIn(takers),
+  stop: async (milliseconds) => void (await Promise.all(takers.map((taker) => taker.stop(milliseconds)))),
+});

@@ -2,16 +2,19 @@ import { limits } from '../../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import type { JobKind, UploadJob } from '../../../../shared/upload/job.ts';
 import { bugDetail } from '../log.ts';
+import { assembleDocument } from '../project/assemble.ts';
+import { planDocument } from '../project/plan-document.ts';
+import { speakSegment } from '../project/speak-segment.ts';
 import { mergeResults } from './merge.ts';
 import { planUpload } from './plan.ts';
 import { workPiece } from './work.ts';
 import { failed, type Task, type Verdict, type Workshop, writeOutcomeFile } from './workshop.ts';
 
-const kinds: Readonly<Record<JobKind, (task: Task) => Promise<Verdict>>> = {
-  plan: planUpload,
-  work: workPiece,
-  merge: mergeResults,
-};
+type Kinds = Readonly<Record<JobKind, (task: Task) => Promise<Verdict>>>;
+
+const kinds: Kinds = { plan: planUpload, work: workPiece, merge: mergeResults };
+/** The same of a document, of which sound is made. */
+const speechKinds: Kinds = { plan: planDocument, work: speakSegment, merge: assembleDocument };
 
 /** What came of a job, as the queue needs to know it: only one that failed stays there. */
 export type JobEnd =
@@ -37,7 +40,7 @@ export async function doJob(shop: Workshop, job: UploadJob, stopped: AbortSignal
     if (!zone) return failed(refuse('uploads_unavailable', undefined, 'the key of the zone is not known here'));
     const deadline = shop.now() + limits.jobMs.value;
     const task: Task = { shop, job, opened: opened.value, zone, signal, deadline };
-    const verdict = await kinds[job.kind](task);
+    const verdict = await (opened.value.upload.speech ? speechKinds : kinds)[job.kind](task);
     if (verdict.type !== 'refused') return verdict;
     const written = await writeOutcomeFile(task, 'refusal', [], { refusal: verdict.refusal });
     return written.ok ? verdict : failed(written.refusal);

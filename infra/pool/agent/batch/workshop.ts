@@ -13,7 +13,7 @@ import type { Metrics } from '../metrics.ts';
 import type { ZoneKeyring } from '../zone-key.ts';
 import type { BackOffice } from './back-office.ts';
 import { emptyContent, type Opened, openPlain, openSealed, sealContent } from './files.ts';
-import type { BlobReader, Storage } from './storage.ts';
+import type { BlobContent, BlobReader, Storage } from './storage.ts';
 
 /** What every job needs of the agent. */
 export interface Workshop {
@@ -54,7 +54,7 @@ export interface Task {
   readonly deadline: number;
 }
 
-const factsOf = ({ opened: { upload } }: Task, name: string): FileFacts => ({
+export const factsOf = ({ opened: { upload } }: Task, name: string): FileFacts => ({
   tenant: upload.tenant,
   upload: upload.id,
   name,
@@ -87,12 +87,22 @@ export async function writeOutcomeFile(
   chunks: readonly Uint8Array[],
   facts: OutcomeFacts,
 ): Promise<Result<'written' | 'exists'>> {
-  const at = task.opened.write[name];
-  if (!at) return no(nowhere(name));
-  const metadata = outcomeMetadataOf({ ...facts, agent: task.shop.agent });
   const content =
     name === 'refusal'
       ? emptyContent
       : sealContent(factsOf(task, `${task.opened.upload.run}/${name}`), task.zone, chunks);
+  return writeContent(task, name, content, facts);
+}
+
+/** The same for content that is made while it is written. */
+export async function writeContent(
+  task: Task,
+  name: OutcomeName,
+  content: () => Promise<BlobContent>,
+  facts: OutcomeFacts,
+): Promise<Result<'written' | 'exists'>> {
+  const at = task.opened.write[name];
+  if (!at) return no(nowhere(name));
+  const metadata = outcomeMetadataOf({ ...facts, agent: task.shop.agent });
   return task.shop.storage.write(at.url, content, metadata, task.signal);
 }

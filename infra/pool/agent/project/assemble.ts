@@ -1,0 +1,212 @@
+import { createHash } from 'node:crypto';
+import { limits } from '../../../../shared/limits.ts';
+import { projectOf } from '../../../../shared/project/id.ts';
+import type { Manifest } from '../../../../shared/project/manifest.ts';
+import { type Refusal, refuse } from '../../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import { createEnvelope, sealedBytes } from '../../../../shared/seal/envelope.ts';
+import { sealInto } from '../../../../shared/seal/envelope-stream.ts';
+import { inEdition } from '../../../../shared/upload/paths.ts';
+import { nodeAead } from '../aead.ts';
+import { readWhole } from '../batch/files.ts';
+import { wavHeader } from '../batch/piece-wav.ts';
+import type { BlobContent } from '../batch/storage.ts';
+import { factsOf, failed, readOutcomeFile, type Task, type Verdict, writeContent } from '../batch/workshop.ts';
+import { type DocumentPlan, documentPlan, encodeLine, type SpokenLine, splitLine, spokenLine } from './sheets.ts';
+
+const HEADER_LINE_BYTES = limits.resultLineBytes.value;
+
+/** Why a part could not be read; thrown through the streams below. */
+class PartError extends Error {
+  readonly refusal: Refusal;
+  constructor(refusal: Refusal) {
+    super(refusal.reason);
+    this.name = 'PartError';
+    this.refusal = refusal;
+  }
+}
+
+const broken = (detail: string) => new PartError(refuse('internal', undefined, detail));
+
+/** Makes one sound of all segments, in their order: each is read twice, to count and to copy, and one is held. */
+export async function assembleDocument(task: Task): Promise<Verdict> {
+  const plan = await readPlan(task);
+  if (!plan.ok) return failed(plan.refusal);
+  try {
+    const { manifest, parts } = await count(task, plan.value);
+    const line = encodeLine(manifest);
+    const name = inEdition('transcript', task.job.edition ?? 0);
+    const content = async (): Promise<BlobContent> => {
+      const envelope = await createEnvelope(factsOf(task, `${task.opened.upload.run}/${name}`), task.zone);
+      const length = sealedBytes(envelope.head.length, line.length + manifest.audio.bytes);
+      return { length, body: await sealInto(envelope, streamOf(join(task, line, parts)), nodeAead) };
+    };
+    const { seconds, bytes } = manifest.audio;
+    const warnings = manifest.warnings.filter((_, at) => at < 16);
+    const written = await writeContent(task, name, content, { seconds, bytes, warnings });
+    return written.ok ? { type: 'done', seconds } : failed(written.refusal);
+  } catch (error) {
+    if (error instanceof PartError) return failed(error.refusal);
+    throw error;
+  }
+}
+
+async function readPlan(task: Task): Promise<Result<DocumentPlan>> {
+  const file = readOutcomeFile(task, 'plan');
+  if (!file.ok) return file;
+  const bytes = await readWhole(file.value, limits.planBytes.value);
+  if (!bytes.ok) return bytes;
+  try {
+    return ok(documentPlan.parse(JSON.parse(new TextDecoder().decode(bytes.value))));
+  } catch {
+    return no(refuse('internal', undefined, 'the plan is not understood'));
+  }
+}
+
+/** Either silence of so many samples, or a segment. */
+type Part = { readonly silence: number } | { readonly piece: number; readonly line: SpokenLine };
+
+async function count(task: Task, { blocks }: DocumentPlan): Promise<{ manifest: Manifest; parts: Part[] }> {
+  const { upload } = task.opened;
+  const { gaps = { segment: 0, block: 0 }, rate = 1, voice, document = 0 } = upload.speech ?? {};
+  const total = blocks.reduce((sum, one) => sum + one);
+  const first = await readSegment(task, 0);
+  const { sampleRate, model } = first.line;
+  const parts: Part[] = [];
+  const spoken: Manifest['blocks'] = [];
+  const lines: SpokenLine[] = [];
+  let at = 0;
+  for (const [index, size] of blocks.entries()) {
+    const segments: Manifest['blocks'][number]['segments'] = [];
+    for (let within = 0; within < size; within += 1) {
+      const piece = lines.length;
+      const { line } = piece === 0 ? first : await readSegment(task, piece);
+      if (line.sampleRate !== sampleRate) throw broken('segments of several sample rates');
+      if (piece > 0) at += silence(parts, within === 0 ? gaps.block : gaps.segment, sampleRate);
+      segments.push(entryOf(piece, line, at, upload.edits?.[piece] ?? 0));
+      parts.push({ piece, line });
+      lines.push(line);
+      at += line.samples;
+    }
+    spoken.push({ index, segments });
+  }
+  if (lines.length !== total) throw broken('segments are missing');
+  const hash = createHash('sha256').update(wavHeader(2 * at, sampleRate));
+  for await (const chunk of sound(task, parts)) hash.update(chunk);
+  const revisions = [...new Set(lines.map(({ revision }) => revision))];
+  const manifest: Manifest = {
+    v: 1,
+    project: projectOf(upload.id),
+    document,
+    edition: task.job.edition ?? 0,
+    model,
+    revisions,
+    ...(voice !== undefined && { voice }),
+    rate,
+    ...(upload.language !== undefined && { language: upload.language }),
+    audio: {
+      content_type: 'audio/wav',
+      sample_rate: sampleRate,
+      bits: 16,
+      channels: 1,
+      samples: at,
+      seconds: at / sampleRate,
+      bytes: 2 * at + wavHeader(0, sampleRate).length,
+      digest: `sha256:${hash.digest('hex')}`,
+    },
+    gaps: { segment_ms: gaps.segment, block_ms: gaps.block },
+    blocks: spoken,
+    warnings: [
+      ...(lines.some((line) => !line.spoken) ? ['unspeakable'] : []),
+      // A model that was replaced while the document was worked on.
+      ...(revisions.length > 1 ? ['revisions_mixed'] : []),
+    ],
+  };
+  return { manifest, parts };
+}
+
+/** Samples of silence that were added. */
+function silence(parts: Part[], milliseconds: number, sampleRate: number): number {
+  const samples = Math.round((milliseconds / 1_000) * sampleRate);
+  if (samples > 0) parts.push({ silence: samples });
+  return samples;
+}
+
+const entryOf = (index: number, line: SpokenLine, at: number, edition: number) => ({
+  index,
+  text: line.text,
+  start_sample: at,
+  samples: line.samples,
+  start: at / line.sampleRate,
+  end: (at + line.samples) / line.sampleRate,
+  edition,
+  digest: line.digest,
+  spoken: line.spoken,
+});
+
+interface Segment {
+  readonly line: SpokenLine;
+  /** Its samples; throws when there are not as many as the line says. */
+  readonly pcm: AsyncGenerator<Uint8Array>;
+}
+
+async function readSegment(task: Task, piece: number): Promise<Segment> {
+  const name = inEdition(`results/${piece}` as const, task.opened.upload.edits?.[piece] ?? 0);
+  const file = readOutcomeFile(task, name);
+  if (!file.ok) throw new PartError(file.refusal);
+  const { line, rest } = await splitLine(file.value.bytes, HEADER_LINE_BYTES);
+  const parsed = spokenLine.safeParse(line);
+  if (!parsed.success) throw new PartError(file.value.wrong() ?? refuse('internal', undefined, `result ${piece}`));
+  async function* pcm() {
+    let left = 2 * (parsed.data?.samples ?? 0);
+    for await (const chunk of rest) {
+      left -= chunk.length;
+      if (left < 0) break;
+      yield chunk;
+    }
+    const wrong = file.ok ? file.value.wrong() : undefined;
+    if (wrong) throw new PartError(wrong);
+    if (left !== 0) throw broken(`result ${piece} has another length than it says`);
+  }
+  return { line: parsed.data, pcm: pcm() };
+}
+
+/** Samples of everything, as they follow each other. */
+async function* sound(task: Task, parts: readonly Part[]): AsyncGenerator<Uint8Array> {
+  const most = limits.sealSegmentBytes.value;
+  for (const part of parts) {
+    if ('piece' in part) {
+      const segment = await readSegment(task, part.piece);
+      if (segment.line.digest !== part.line.digest) throw broken(`result ${part.piece} is not what it was`);
+      yield* segment.pcm;
+      continue;
+    }
+    for (let left = 2 * part.silence; left > 0; left -= most) yield new Uint8Array(Math.min(left, most));
+  }
+}
+
+async function* join(task: Task, line: Uint8Array, parts: readonly Part[]): AsyncGenerator<Uint8Array> {
+  const last = parts.findLast((part) => 'piece' in part);
+  const rate = last && 'line' in last ? last.line.sampleRate : 0;
+  const samples = parts.reduce((sum, part) => sum + ('piece' in part ? part.line.samples : part.silence), 0);
+  yield line;
+  yield wavHeader(2 * samples, rate);
+  yield* sound(task, parts);
+}
+
+/** Nothing is read before somebody reads. */
+function streamOf(chunks: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await chunks.next();
+        if (done) controller.close();
+        else controller.enqueue(value);
+      },
+      async cancel() {
+        await chunks.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

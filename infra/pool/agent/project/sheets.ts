@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { limits } from '../../../../shared/limits.ts';
+import { encodeLine } from '../batch/sheets.ts';
+
+// What lies inside the sealed outcomes of a document: a plan is one line of JSON; a result is a line and then samples.
+
+export const documentPlan = z.object({
+  v: z.literal(1),
+  /** How many segments each block has. */
+  blocks: z.array(z.number().int().positive()).min(1).max(limits.projectSegments.value),
+});
+export type DocumentPlan = z.infer<typeof documentPlan>;
+
+/** Before the samples of a segment: 16 bits each, little endian, one channel. */
+export const spokenLine = z.object({
+  v: z.literal(1),
+  text: z.string(),
+  model: z.string(),
+  revision: z.string(),
+  voice: z.string().optional(),
+  rate: z.number(),
+  sampleRate: z.number().int().positive(),
+  samples: z.number().int().nonnegative(),
+  /** `sha256:` and hex, of the samples. */
+  digest: z.string(),
+  /** There was something in it to say. */
+  spoken: z.boolean(),
+});
+export type SpokenLine = z.infer<typeof spokenLine>;
+
+export { encodeLine };
+
+const NEWLINE = 0x0a;
+
+/** A file of one line and what follows it. */
+export interface LineAndRest {
+  /** JSON of any shape; `undefined` when there is none. */
+  readonly line: unknown;
+  readonly rest: AsyncGenerator<Uint8Array>;
+}
+
+/** Reads the first line, at most `most` bytes; what follows is read when it is asked for. */
+export async function splitLine(bytes: AsyncGenerator<Uint8Array>, most: number): Promise<LineAndRest> {
+  const head: Uint8Array[] = [];
+  let size = 0;
+  for (;;) {
+    const { done, value } = await bytes.next();
+    if (done) return { line: undefined, rest: bytes };
+    const at = value.indexOf(NEWLINE);
+    size += at < 0 ? value.length : at;
+    if (size > most) return { line: undefined, rest: bytes };
+    if (at < 0) {
+      head.push(value);
+      continue;
+    }
+    const text = Buffer.concat([...head, value.subarray(0, at)]).toString('utf8');
+    return { line: readJson(text), rest: after(value.subarray(at + 1), bytes) };
+  }
+}
+
+async function* after(first: Uint8Array, bytes: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
+  if (first.length > 0) yield first;
+  yield* bytes;
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
