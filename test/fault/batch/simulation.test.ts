@@ -1,51 +1,50 @@
 // T4: every accepted upload ends exactly once in an outcome, whatever fails on the way. The decisions and steps of the
 // back office run unchanged on a model of its stores; every call of theirs may fail, fail but have happened, be slow,
 // come twice or in another order. `SEEDS` says how many histories are tried; each is the same every time.
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import { seeds as SEEDS } from '../../seeds.ts';
-import { findWrong } from './invariant.ts';
-import { Simulation } from './simulation.ts';
+import { runHistories, type Share, type Told } from './histories.ts';
 
 const FIRST = Number(process.env.FIRST_SEED ?? 1);
 /** Of one history, in milliseconds: far over what the slowest takes. */
 const HISTORY_MS = 100;
-/** Histories after which the runner may say that it is still there: they leave nobody else a turn. */
-const BREATH = 100;
+/** Below it a thread costs more than it saves. */
+const SHARE_MIN = 1_000;
 
-async function history(seed: number, clients = 1 + (seed % 6)): Promise<Simulation> {
-  const simulation = new Simulation(seed);
-  await simulation.run((one) => {
-    for (let client = 0; client < clients; client += 1) one.client(client);
-  });
-  return simulation;
+/** The seeds in equal shares, one for each core. */
+function sharesOf(first: number, count: number): Share[] {
+  const threads = Math.max(1, Math.min(availableParallelism(), Math.floor(count / SHARE_MIN)));
+  const most = Math.ceil(count / threads);
+  return Array.from({ length: threads }, (_, share) => ({
+    first: first + share * most,
+    last: Math.min(first + (share + 1) * most, first + count) - 1,
+  }));
 }
+
+const inThread = (share: Share): Promise<Told> =>
+  new Promise((resolve, reject) => {
+    const thread = new Worker(path.join(import.meta.dirname, 'histories.ts'), { workerData: { share } });
+    thread.once('message', resolve);
+    thread.once('error', reject);
+  });
 
 describe('T4: a batch of uploads on stores that fail', () => {
   it(
-    `none lost, none twice, bytes accounted for, in ${SEEDS} histories`,
+    `none lost, none twice, bytes accounted for, what was used booked once, in ${SEEDS} histories`,
     async () => {
-      const statuses: Record<string, number> = {};
-      for (let seed = FIRST; seed < FIRST + SEEDS; seed += 1) {
-        const simulation = await history(seed).catch((error: unknown) => {
-          throw new Error(`seed ${seed}`, { cause: error });
-        });
-        if (seed % BREATH === 0) await new Promise((resolve) => setImmediate(resolve));
-        const wrong = findWrong(simulation);
-        if (wrong.length > 0) expect(wrong, `seed ${seed}`).toEqual([]);
-        for (const { upload } of simulation.sent) {
-          const row = simulation.record(upload);
-          const word = row?.state.refusal?.reason ?? row?.state.status ?? 'none';
-          statuses[word] = (statuses[word] ?? 0) + 1;
-        }
-      }
+      const [first, ...others] = sharesOf(FIRST, SEEDS);
+      const told = await Promise.all([runHistories(first as Share), ...others.map(inThread)]);
+      for (const { wrong } of told) if (wrong) expect(wrong.why, `seed ${wrong.seed}`).toEqual([]);
       // The histories are rough enough to see every end, and not so rough that nothing gets done.
-      if (SEEDS >= 200) {
-        const total = Object.values(statuses).reduce((sum, count) => sum + count, 0);
-        expect((statuses.done ?? 0) / total).toBeGreaterThan(0.5);
-        expect(Object.keys(statuses)).toEqual(
-          expect.arrayContaining(['done', 'cancelled', 'expired', 'audio_unsupported']),
-        );
-      }
+      if (SEEDS < 200) return;
+      const ends = told.flatMap((one) => Object.entries(one.ends));
+      const count = (word?: string) =>
+        ends.reduce((sum, [end, times]) => sum + (word === undefined || end === word ? times : 0), 0);
+      expect(count('done') / count()).toBeGreaterThan(0.5);
+      for (const end of ['cancelled', 'expired', 'audio_unsupported']) expect(count(end), end).toBeGreaterThan(0);
     },
     10_000 + SEEDS * HISTORY_MS,
   );

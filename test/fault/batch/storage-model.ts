@@ -169,6 +169,10 @@ export class BlobModel {
             .filter((place) => place.startsWith(`${container}/${prefix}`))
             .flatMap((place) => facts(place, place.slice(container.length + 1)) ?? []),
         ),
+      create: (container, name, bytes) =>
+        call(world, life, rates, () =>
+          this.put(`mem:create:${container}/${name}`, bytes) === 'written' ? 'created' : 'exists',
+        ),
       remove: (container, name) =>
         call(world, life, rates, () => {
           const place = `${container}/${name}`;

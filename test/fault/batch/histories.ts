@@ -1,0 +1,48 @@
+// Simulated histories one after the other, and what came of them. Also the entry of a thread that runs a share of them.
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { findWrong } from './invariant.ts';
+import { Simulation } from './simulation.ts';
+
+export interface Share {
+  readonly first: number;
+  readonly last: number;
+}
+
+export interface Told {
+  /** The first history that went wrong, and what is wrong with it. */
+  readonly wrong?: { readonly seed: number; readonly why: readonly string[] };
+  /** How often an upload ended in which way. */
+  readonly ends: Record<string, number>;
+}
+
+/** Histories after which somebody else gets a turn. */
+const BREATH = 100;
+
+export async function runHistories({ first, last }: Share): Promise<Told> {
+  const ends: Record<string, number> = {};
+  for (let seed = first; seed <= last; seed += 1) {
+    const simulation = new Simulation(seed);
+    const why = await live(simulation, 1 + (seed % 6));
+    if (why.length > 0) return { wrong: { seed, why }, ends };
+    for (const { upload } of simulation.sent) {
+      const { status, refusal } = simulation.record(upload)?.state ?? {};
+      const word = refusal?.reason ?? status ?? 'none';
+      ends[word] = (ends[word] ?? 0) + 1;
+    }
+    if (seed % BREATH === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  return { ends };
+}
+
+async function live(simulation: Simulation, clients: number): Promise<string[]> {
+  try {
+    await simulation.run((one) => {
+      for (let client = 0; client < clients; client += 1) one.client(client);
+    });
+    return findWrong(simulation);
+  } catch (error) {
+    return [error instanceof Error ? (error.stack ?? error.message) : String(error)];
+  }
+}
+
+if (!isMainThread && workerData?.share) parentPort?.postMessage(await runHistories(workerData.share as Share));
