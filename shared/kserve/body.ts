@@ -4,6 +4,9 @@ import { fault, type Read } from './fault.ts';
 /** The header that says how many bytes of the body are JSON; what follows them are binary tensors. */
 export const headerLengthField = 'inference-header-content-length';
 
+const encoder = new TextEncoder();
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
 /** A message ready to be sent. The chunks are windows into the caller's tensors: nothing is copied here. */
 export interface Body {
   readonly headers: Readonly<Record<string, string>>;
@@ -12,7 +15,7 @@ export interface Body {
 }
 
 export function makeBody(json: string, binary: readonly Uint8Array[]): Body {
-  const head = new TextEncoder().encode(json);
+  const head = encoder.encode(json);
   const byteLength = binary.reduce((sum, chunk) => sum + chunk.byteLength, head.byteLength);
   // A message that ends with empty binary tensors still needs the header, so the test is for tensors, not bytes.
   const headers =
@@ -34,7 +37,7 @@ export function splitBody(
   }
   let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(body.subarray(0, length));
+    text = decoder.decode(body.subarray(0, length));
   } catch {
     return fault('the JSON part of the body is not UTF-8');
   }

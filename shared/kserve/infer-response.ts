@@ -7,6 +7,9 @@ import { type Parameters, parameters } from './parameters.ts';
 import type { Tensor } from './tensor.ts';
 import { readTensor, tensorJson, tensorMessage } from './tensor-message.ts';
 
+/** No head of binary tensors is longer than this; one with numbers in it need not be kept. */
+const KNOWN_BYTES = 4_096;
+
 export interface InferResponse {
   readonly id?: string;
   readonly model: string;
@@ -23,22 +26,59 @@ export const inferResponseMessage = z.object({
   outputs: z.array(tensorMessage),
 });
 
-/** Client side. Tensor bytes are windows into `body`. */
-export function decodeInferResponse(body: Uint8Array, headerLength?: string | null): Read<InferResponse> {
-  const split = splitBody(body, headerLength);
-  if (!split.ok) return split;
-  const parsed = inferResponseMessage.safeParse(split.value.json);
-  if (!parsed.success) return fault(`invalid inference response: ${describe(parsed.error)}`);
-  const tail = new Tail(split.value.tail);
+type Message = z.infer<typeof inferResponseMessage>;
+
+function readTensors({ id, model_name: model, model_version: version = '', ...message }: Message, bytes: Uint8Array) {
+  const tail = new Tail(bytes);
   const outputs: Tensor[] = [];
-  for (const output of parsed.data.outputs) {
+  for (const output of message.outputs) {
     const tensor = readTensor(output, tail);
     if (!tensor.ok) return tensor;
     outputs.push(tensor.value);
   }
   if (tail.left > 0) return fault(`${tail.left} bytes follow the last binary tensor`);
-  const { id, model_name: model, model_version: version = '', parameters: given } = parsed.data;
+  const given = message.parameters;
   return ok({ ...(id !== undefined && { id }), model, version, ...(given && { parameters: given }), outputs });
+}
+
+function readMessage(body: Uint8Array, headerLength: string | null | undefined) {
+  const split = splitBody(body, headerLength);
+  if (!split.ok) return split;
+  const parsed = inferResponseMessage.safeParse(split.value.json);
+  if (!parsed.success) return fault(`invalid inference response: ${describe(parsed.error)}`);
+  return ok({ message: parsed.data, tail: split.value.tail });
+}
+
+/** Client side. Tensor bytes are windows into `body`. */
+export function decodeInferResponse(body: Uint8Array, headerLength?: string | null): Read<InferResponse> {
+  const read = readMessage(body, headerLength);
+  return read.ok ? readTensors(read.value.message, read.value.tail) : read;
+}
+
+/**
+ * The same for many answers of one model: all that is in front of the tensors is mostly what it was the last time, and
+ * is then not parsed again.
+ */
+export function createInferResponseReader(): typeof decodeInferResponse {
+  let known: { readonly head: Uint8Array; readonly message: Message } | undefined;
+  return (body, headerLength) => {
+    if (known && headerLength === String(known.head.length) && startsWith(body, known.head)) {
+      return readTensors(known.message, body.subarray(known.head.length));
+    }
+    const read = readMessage(body, headerLength);
+    if (!read.ok) return read;
+    const { message, tail } = read.value;
+    // Not `slice`: that of a Buffer is a window and not a copy.
+    const head = new Uint8Array(body.subarray(0, body.length - tail.length));
+    known = head.length <= KNOWN_BYTES ? { head, message } : undefined;
+    return readTensors(message, tail);
+  };
+}
+
+function startsWith(body: Uint8Array, head: Uint8Array): boolean {
+  if (body.length < head.length) return false;
+  for (let at = 0; at < head.length; at++) if (body[at] !== head[at]) return false;
+  return true;
 }
 
 /** Server side: `isBinary` says for each output in which form the client asked for it. */

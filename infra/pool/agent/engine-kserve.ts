@@ -1,6 +1,6 @@
 import { headerLengthField } from '../../../shared/kserve/body.ts';
 import { encodeInferRequest } from '../../../shared/kserve/infer-request.ts';
-import { decodeInferResponse } from '../../../shared/kserve/infer-response.ts';
+import { createInferResponseReader } from '../../../shared/kserve/infer-response.ts';
 import { modelMetadata } from '../../../shared/kserve/metadata.ts';
 import { statisticsMessage } from '../../../shared/kserve/statistics.ts';
 import { refuse } from '../../../shared/refusal.ts';
@@ -21,6 +21,7 @@ const failed = (detail: string) => no(refuse('engine_failed', undefined, detail)
  */
 export function createKserveEngine(url: string, connections: number): Engine {
   const { call, close } = openConnections(url, connections);
+  const readResponse = createInferResponseReader();
 
   async function isOk(path: string, signal: AbortSignal): Promise<boolean> {
     try {
@@ -40,7 +41,7 @@ export function createKserveEngine(url: string, connections: number): Engine {
     // The engine's own sentence may quote what it was sent, so only the status goes on.
     if (status !== 200)
       return { ok: false, retryable: RETRYABLE.has(status), detail: `engine status ${status}`, status };
-    const read = decodeInferResponse(body, headers[headerLengthField] as string | undefined);
+    const read = readResponse(body, headers[headerLengthField] as string | undefined);
     if (!read.ok) return { ok: false, retryable: false, detail: `engine answer: ${read.refusal.reason}` };
     return { ok: true, value: new Map(read.value.outputs.map((tensor) => [tensor.name, tensor])) };
   }

@@ -3,7 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { headerLengthField } from '../../../shared/kserve/body.ts';
 import { type Datatype, datatypes } from '../../../shared/kserve/datatype.ts';
 import { decodeInferRequest, decodeRawRequest, encodeInferRequest } from '../../../shared/kserve/infer-request.ts';
-import { decodeInferResponse, encodeInferResponse } from '../../../shared/kserve/infer-response.ts';
+import {
+  createInferResponseReader,
+  decodeInferResponse,
+  encodeInferResponse,
+} from '../../../shared/kserve/infer-response.ts';
 import { elementCount, type Tensor } from '../../../shared/kserve/tensor.ts';
 import { bytesTensor, fixedDatatypes, joinChunks } from './made.ts';
 
@@ -168,6 +172,25 @@ describe('inference response', () => {
           version: '2',
           outputs: plain(outputs),
         });
+      }),
+    );
+  });
+
+  it('is understood as ever by a reader that has seen one like it, also when it is cut', () => {
+    const answers = fc.array(fc.record({ outputs: tensors, again: fc.nat(2), cut: fc.nat(3) }), { maxLength: 4 });
+    fc.assert(
+      fc.property(answers, (list) => {
+        const read = createInferResponseReader();
+        for (const { outputs, again, cut } of list) {
+          const body = encodeInferResponse({ model: 'm', version: '2', outputs }, () => true);
+          if (!body.ok) throw new Error(body.refusal.reason);
+          const bytes = joinChunks(body.value);
+          const length = body.value.headers[headerLengthField];
+          for (let time = 0; time <= again; time++) {
+            const given = bytes.subarray(0, bytes.length - (time === 1 ? cut : 0));
+            expect(read(given, length)).toEqual(decodeInferResponse(given, length));
+          }
+        }
       }),
     );
   });

@@ -106,16 +106,21 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]
   }
 
   /** The hypotheses among what the frame has left, the best first. */
-  function choose(seen: readonly Prefix[]): Prefix[] {
-    const score = ({ next, bias }: Prefix) => logAdd(next.blank, next.sounding) + bias;
-    const ranked = seen.map((prefix) => ({ prefix, score: score(prefix) })).sort((a, b) => b.score - a.score);
-    const floor = (ranked[0]?.score ?? 0) - settings.giveUp;
+  function choose(seen: Prefix[]): Prefix[] {
+    for (const { next, bias } of seen) next.score = logAdd(next.blank, next.sounding) + bias;
+    seen.sort((a, b) => b.next.score - a.next.score);
+    const floor = (seen[0]?.next.score ?? 0) - settings.giveUp;
     const chosen: Prefix[] = [];
-    for (const { prefix, score } of ranked) {
-      if (chosen.length === settings.beam || score < floor) break;
-      if (!chosen.some((better) => tree.isOutdone(prefix, better))) chosen.push(prefix);
+    for (const prefix of seen) {
+      if (chosen.length === settings.beam || prefix.next.score < floor) break;
+      if (!isOutdone(prefix, chosen)) chosen.push(prefix);
     }
     return chosen;
+  }
+
+  function isOutdone(prefix: Prefix, chosen: readonly Prefix[]): boolean {
+    for (const better of chosen) if (tree.isOutdone(prefix, better)) return true;
+    return false;
   }
 
   const bestTrail = (prefix: Prefix) =>
@@ -134,7 +139,7 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]
   /** Moves the trunk up to where hypotheses part, tells what is settled by that, and cuts off what led there. */
   function settle(): void {
     let word = trunk;
-    while (!fork.kept && fork.children.size === 1) {
+    while (!fork.kept && fork.children?.size === 1) {
       for (const only of fork.children.values()) fork = only;
       if (fork.token === wordBoundary) word = fork;
     }
@@ -198,7 +203,7 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]
       let count = 0;
       for (let at = waiting.pop(); at; at = waiting.pop()) {
         count++;
-        waiting.push(...at.children.values());
+        waiting.push(...(at.children?.values() ?? []));
       }
       return count;
     },

@@ -43,8 +43,8 @@ export interface Prefix {
   readonly token: number;
   /** Tokens from the beginning of the utterance. */
   readonly depth: number;
-  /** Those that are hypotheses, or lead to some. */
-  readonly children: Map<number, Prefix>;
+  /** Those that are hypotheses, or lead to some; most prefixes never have any. */
+  children: Map<number, Prefix> | undefined;
   /** Whether it is one of the hypotheses. */
   kept: boolean;
   /** Place in the lexicon, or -1 when the word is being spelled letter by letter. */
@@ -69,6 +69,8 @@ export interface Prefix {
     frame: number;
     blank: number;
     sounding: number;
+    /** Ranks it among what the frame has left. */
+    score: number;
     blankPath: number;
     soundingPath: number;
     blankTrail: Trail | undefined;
@@ -82,10 +84,18 @@ export const NONE = Number.NEGATIVE_INFINITY;
 
 type Meaning = Pick<Prefix, 'parent' | 'token' | 'depth' | 'node' | 'letters' | 'state' | 'finished' | 'bias'>;
 
-const fresh = (meaning: Meaning): Prefix => ({
-  ...meaning,
-  children: new Map(),
+/** Written out, as copying the meaning costs more than all the rest of a new prefix. */
+const fresh = ({ parent, token, depth, node, letters, state, finished, bias }: Meaning): Prefix => ({
+  parent,
+  token,
+  depth,
+  children: undefined,
   kept: false,
+  node,
+  letters,
+  state,
+  finished,
+  bias,
   blank: NONE,
   sounding: NONE,
   blankPath: NONE,
@@ -96,6 +106,7 @@ const fresh = (meaning: Meaning): Prefix => ({
     frame: -1,
     blank: NONE,
     sounding: NONE,
+    score: NONE,
     blankPath: NONE,
     soundingPath: NONE,
     blankTrail: undefined,
@@ -146,7 +157,7 @@ export function createTree(parts: BeamParts) {
 
     /** The prefix with one token more; it stays in the tree until `drop`. */
     extend(prefix: Prefix, token: number): Prefix {
-      const existing = prefix.children.get(token);
+      const existing = prefix.children?.get(token);
       if (existing) return existing;
       let child: Prefix;
       const depth = prefix.depth + 1;
@@ -160,6 +171,7 @@ export function createTree(parts: BeamParts) {
         const left = lexicon && node < 0 ? spelledBias(prefix) : promise(node);
         child = fresh({ parent: prefix, token, depth, node, letters, state, finished, bias: finished + left });
       }
+      prefix.children ??= new Map();
       prefix.children.set(token, child);
       return child;
     },
@@ -184,8 +196,8 @@ export function createTree(parts: BeamParts) {
 
     /** Takes a prefix that leads to no hypothesis out of the tree, and all before it that led only to it. */
     drop(prefix: Prefix): void {
-      for (let at: Prefix | undefined = prefix; at && !at.kept && at.children.size === 0; at = at.parent) {
-        at.parent?.children.delete(at.token);
+      for (let at: Prefix | undefined = prefix; at && !at.kept && !at.children?.size; at = at.parent) {
+        at.parent?.children?.delete(at.token);
       }
     },
   };

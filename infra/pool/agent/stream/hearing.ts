@@ -6,6 +6,7 @@ import { createResampler, firstInput } from '../sound/resample.ts';
 import type { Unit } from '../voice/cut.ts';
 import { type CutterState, type CutUtterance, createLiveCutter } from '../voice/cut-live.ts';
 import { UNIT_SAMPLES, UNIT_SECONDS, type VoiceDetector } from '../voice/detect.ts';
+import { createUnits } from '../voice/units.ts';
 import type { Source } from './source.ts';
 import { createUtterance, type Ending, type LiveUtterance } from './utterance.ts';
 
@@ -68,8 +69,7 @@ export function createHearing({ source, detector, events, options, state }: Hear
   let { endpointingMs } = options;
   /** Decisions that `state` has brought for the units that come first. */
   const known = [...state.cutter.voiced];
-  let unit = new Float32Array(UNIT_SAMPLES);
-  let filled = 0;
+  const pieces = createUnits(true);
   let utterance: LiveUtterance | undefined;
   let checkpointAt = units;
 
@@ -153,17 +153,7 @@ export function createHearing({ source, detector, events, options, state }: Hear
   }
 
   function feed(samples: Float32Array) {
-    for (let at = 0; at < samples.length; ) {
-      const part = samples.subarray(at, at + UNIT_SAMPLES - filled);
-      unit.set(part, filled);
-      filled += part.length;
-      at += part.length;
-      if (filled < UNIT_SAMPLES) return;
-      filled = 0;
-      const full = unit;
-      unit = new Float32Array(UNIT_SAMPLES);
-      onUnit(full);
-    }
+    for (const unit of pieces.push(samples)) onUnit(unit);
   }
 
   /** Units are counted anew from here. */
@@ -171,7 +161,7 @@ export function createHearing({ source, detector, events, options, state }: Hear
     runFrame = frames;
     runTick = tickOf(frames);
     units = 0;
-    filled = 0;
+    pieces.clear();
     checkpointAt = 0;
     known.length = 0;
     resampler = createResampler(rate, MODEL_RATE);
@@ -184,8 +174,14 @@ export function createHearing({ source, detector, events, options, state }: Hear
     feed(resampler.finish());
     const spoken = cutter.speaking();
     const silent = cutter.silentUnits();
-    const rest = filled > 0 ? unit.slice(0, filled) : undefined;
-    const last = rest && { samples: rest, voiced: detector.hears(Object.assign(new Float32Array(UNIT_SAMPLES), rest)) };
+    const rest = pieces.rest();
+    const last =
+      rest.length > 0
+        ? {
+            samples: rest,
+            voiced: detector.hears(Object.assign(new Float32Array(UNIT_SAMPLES), rest)),
+          }
+        : undefined;
     const all = cutter.end(last);
     if (!spoken) return;
     const length = all.reduce((sum, { samples }) => sum + samples.length, 0);

@@ -3,6 +3,7 @@ import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { StreamFormat } from '../../../../shared/stream/format.ts';
+import { joinSamples } from '../sound/join.ts';
 import { MODEL_RATE, mixDown } from '../sound/mono.ts';
 import { createPageReader } from './ogg-pages.ts';
 import type { Origin, Place, Source } from './source.ts';
@@ -53,18 +54,6 @@ export async function createPacketSource(format: StreamFormat, from: Origin, ski
     places.push({ position, frame });
   }
 
-  function join(parts: readonly Float32Array[]): Float32Array {
-    const [only] = parts;
-    if (only && parts.length === 1) return only;
-    const joined = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
-    let at = 0;
-    for (const part of parts) {
-      joined.set(part, at);
-      at += part.length;
-    }
-    return joined;
-  }
-
   return ok({
     rate: MODEL_RATE,
     push(position, audio) {
@@ -73,7 +62,7 @@ export async function createPacketSource(format: StreamFormat, from: Origin, ski
       if (!pages) {
         note(position);
         const done = decode(audio, out);
-        return done.ok ? ok(join(out)) : done;
+        return done.ok ? ok(joinSamples(out)) : done;
       }
       for (const item of pages.push(audio)) {
         if (item.type === 'broken') return damaged(item.rule);
@@ -89,7 +78,7 @@ export async function createPacketSource(format: StreamFormat, from: Origin, ski
           if (frame > most) return damaged('a message unpacks to more sound than speech ever needs');
         }
       }
-      return ok(join(out));
+      return ok(joinSamples(out));
     },
     locate(wanted): Place {
       const before = places.findLastIndex((place) => place.frame <= wanted - PREROLL_FRAMES);

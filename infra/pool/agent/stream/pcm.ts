@@ -1,4 +1,5 @@
 import { ok, type Result } from '../../../../shared/result.ts';
+import { concat } from '../../../../shared/seal/bytes.ts';
 import type { Encoding, StreamFormat } from '../../../../shared/stream/format.ts';
 import type { Origin, Source } from './source.ts';
 
@@ -81,18 +82,10 @@ export function createPcmSource({ encoding, rate, channels }: StreamFormat, from
   let origin = from;
   let rest = none;
 
-  function join(audio: Uint8Array): Uint8Array {
-    if (rest.length === 0) return audio;
-    const joined = new Uint8Array(rest.length + audio.length);
-    joined.set(rest);
-    joined.set(audio, rest.length);
-    return joined;
-  }
-
   return ok({
     rate,
     push(_position, audio) {
-      const bytes = join(audio);
+      const bytes = rest.length === 0 ? audio : concat(rest, audio);
       const frames = Math.floor(bytes.length / frameBytes);
       const sound = reader.read(bytes, frames * channels);
       rest = frames * frameBytes === bytes.length ? none : bytes.slice(frames * frameBytes);

@@ -148,7 +148,7 @@ export function createScribe(parts: ScribeParts) {
         if (window) return window;
       }
       await pause((resume) => {
-        void utterance.changed().then(resume);
+        utterance.whenReady(rest > 0 ? number + 1 : number, shape, resume);
         if (rest > 0) void hold(rest).then(resume);
       });
     }

@@ -42,8 +42,8 @@ export interface LiveUtterance {
   window(number: number, shape: WindowShape): Window | undefined;
   /** Whether `window` has that one. */
   has(number: number, shape: WindowShape): boolean;
-  /** Resolves at the next change. */
-  changed(): Promise<void>;
+  /** Calls back once when it has that one, or nobody wants it any more; only for who asked last. */
+  whenReady(number: number, shape: WindowShape, tell: () => void): void;
 }
 
 export function createUtterance(start: number): LiveUtterance {
@@ -52,11 +52,16 @@ export function createUtterance(start: number): LiveUtterance {
   let total = 0;
   let closing: Closing | undefined;
   let discarded = false;
-  let tell = () => {};
-  let change: Promise<void> | undefined;
+  /** Samples that somebody waits to see exceeded. */
+  let wanted = Number.POSITIVE_INFINITY;
+  let onReady = () => {};
+
+  const has = (samples: number) => closing !== undefined || total > samples;
 
   function wake() {
-    change = undefined;
+    if (!discarded && !has(wanted)) return;
+    const tell = onReady;
+    onReady = () => {};
     tell();
   }
 
@@ -98,13 +103,11 @@ export function createUtterance(start: number): LiveUtterance {
       if (total > from + windowSamples) return { samples: read(from, from + windowSamples), last: false };
       return closing && { samples: read(Math.min(from, total), total), last: true };
     },
-    has: (number, { windowSamples, hopSamples }) =>
-      closing !== undefined || total > number * hopSamples + windowSamples,
-    changed() {
-      change ??= new Promise((resolve) => {
-        tell = resolve;
-      });
-      return change;
+    has: (number, { windowSamples, hopSamples }) => has(number * hopSamples + windowSamples),
+    whenReady(number, { windowSamples, hopSamples }, tell) {
+      wanted = number * hopSamples + windowSamples;
+      onReady = tell;
+      wake();
     },
   };
 }

@@ -1,4 +1,5 @@
 import { limits } from '../../../../shared/limits.ts';
+import { joinSamples } from '../sound/join.ts';
 import { UNIT_SAMPLES, UNIT_SECONDS } from './detect.ts';
 
 /** A piece of speech for the recogniser. */
@@ -57,12 +58,7 @@ export function createCutter() {
 
   function take(count: number): Utterance {
     const units = held.slice(0, count);
-    const samples = new Float32Array(units.reduce((sum, unit) => sum + unit.samples.length, 0));
-    let at = 0;
-    for (const unit of units) {
-      samples.set(unit.samples, at);
-      at += unit.samples.length;
-    }
+    const samples = joinSamples(units.map((unit) => unit.samples));
     const start = first * UNIT_SAMPLES;
     drop(count);
     return { start, samples, speechSeconds: units.filter((unit) => unit.voiced).length * UNIT_SECONDS };

@@ -35,6 +35,12 @@ export interface VoiceDetector {
   free(): void;
 }
 
+/** Less than one step of 16 bits: the detector would get zeros only. A loop, as this runs for all sound of all streams. */
+function isDigitalSilence(unit: Float32Array): boolean {
+  for (let i = 0; i < unit.length; i++) if (Math.abs(unit[i] as number) * 0x7fff >= 1) return false;
+  return true;
+}
+
 /**
  * The WebRTC voice detector (libfvad): one per recording. `memory` is what another one has saved; any bytes of that
  * length are safe, since they are numbers of filters and nothing that addresses memory.
@@ -55,15 +61,15 @@ export async function createVoiceDetector(memory?: Uint8Array): Promise<VoiceDet
   }
   return {
     hears(unit) {
-      // Less than one step of 16 bits: the detector would get zeros only.
-      silent = unit.every((sample) => Math.abs(sample) * 0x7fff < 1) ? silent + 1 : 0;
+      silent = isDigitalSilence(unit) ? silent + 1 : 0;
       if (silent > SETTLED_UNITS) return false;
       let voiced = 0;
       for (let start = 0; start + FRAME_SAMPLES <= unit.length; start += FRAME_SAMPLES) {
         // Read the heap anew each time: its memory may have grown.
         const heap = module.HEAP16;
         for (let i = 0; i < FRAME_SAMPLES; i++) {
-          heap[(frame >> 1) + i] = Math.max(-1, Math.min(1, unit[start + i] ?? 0)) * 0x7fff;
+          const sample = unit[start + i] as number;
+          heap[(frame >> 1) + i] = (sample > 1 ? 1 : sample < -1 ? -1 : sample) * 0x7fff;
         }
         if (module._fvad_process(detector, frame, FRAME_SAMPLES) === 1) voiced++;
       }

@@ -3,6 +3,7 @@ import type { SoundBlock } from '../../../../shared/speech/format.ts';
 import { createMono } from '../sound/mono.ts';
 import { createCutter, type Utterance } from './cut.ts';
 import { UNIT_SAMPLES, type VoiceDetector } from './detect.ts';
+import { createUnits } from './units.ts';
 
 /** Totals of a recording once all of it was heard. */
 export interface Heard {
@@ -20,21 +21,14 @@ export async function* listen(
 ): AsyncGenerator<Result<Hearing>> {
   const mono = createMono();
   const cutter = createCutter();
-  const unit = new Float32Array(UNIT_SAMPLES);
-  let filled = 0;
+  const units = createUnits(false);
   let speechSeconds = 0;
   /** Samples of the recording so far, without the silence that fills the last unit. */
   let recorded = 0;
 
-  function* units(samples: Float32Array): Generator<Utterance> {
-    for (let at = 0; at < samples.length; ) {
-      const part = samples.subarray(at, at + UNIT_SAMPLES - filled);
-      unit.set(part, filled);
-      filled += part.length;
-      at += part.length;
-      if (filled < UNIT_SAMPLES) return;
-      filled = 0;
-      const utterance = cutter.push({ samples: unit.slice(), voiced: detector.hears(unit) });
+  function* cut(samples: Float32Array): Generator<Utterance> {
+    for (const unit of units.push(samples)) {
+      const utterance = cutter.push({ samples: unit, voiced: detector.hears(unit) });
       if (utterance) yield utterance;
     }
   }
@@ -47,7 +41,7 @@ export async function* listen(
 
   function* record(samples: Float32Array): Generator<Utterance> {
     recorded += samples.length;
-    yield* units(samples);
+    yield* cut(samples);
   }
 
   for await (const block of sound) {
@@ -55,9 +49,10 @@ export async function* listen(
     for (const samples of mono.push(block.value)) for (const utterance of record(samples)) yield announce(utterance);
   }
   for (const utterance of record(mono.finish())) yield announce(utterance);
-  if (filled > 0) {
+  const { length } = units.rest();
+  if (length > 0) {
     // The last unit is filled up with silence, which is cut off again: no word may end after the recording.
-    for (const utterance of units(new Float32Array(UNIT_SAMPLES - filled))) yield announce(utterance);
+    for (const utterance of cut(new Float32Array(UNIT_SAMPLES - length))) yield announce(utterance);
   }
   const last = cutter.finish();
   if (last) yield announce(last);
