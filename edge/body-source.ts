@@ -10,10 +10,16 @@ export interface Upload {
   readonly whole: () => Promise<ArrayBuffer>;
 }
 
-export function uploadOf(request: Request): Upload {
-  const length = request.headers.get('content-length');
+/** Bytes that the body will have, if the caller said so. */
+export function readLength(headers: Headers): number | undefined {
+  const length = headers.get('content-length');
+  return length === null ? undefined : Number(length);
+}
+
+/** `length`: as `readLength` tells it. */
+export function uploadOf(request: Request, length: number | undefined): Upload {
   return {
-    length: length === null ? undefined : Number(length),
+    length,
     stream: () => request.body,
     whole: () => request.arrayBuffer(),
   };

@@ -13,6 +13,10 @@ import { linger } from './linger.ts';
 import { listModels, showModel } from './models.ts';
 import { describeApi } from './openapi.ts';
 import { joinRoster, listPools, readOutbox } from './operate.ts';
+import { createProject } from './project/create-project.ts';
+import { editSegment } from './project/edit-segment.ts';
+import { deleteProject, followProject, listProjects, rerunProject, showProject } from './project/look-at-projects.ts';
+import { readAudio, readManifest } from './project/read-document.ts';
 import { refuseWith } from './refuse.ts';
 import { type Bindings, readSettings } from './settings.ts';
 import { transcribe } from './short/transcribe.ts';
@@ -47,6 +51,13 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> 
   '/v1/uploads/:name/events': { GET: followUpload },
   '/v1/uploads/:name/rerun': { POST: rerunUpload },
   '/v1/uploads/:name/transcript': { GET: readTranscript },
+  '/v1/projects': { GET: listProjects, POST: createProject },
+  '/v1/projects/:name': { GET: showProject, DELETE: deleteProject },
+  '/v1/projects/:name/events': { GET: followProject },
+  '/v1/projects/:name/rerun': { POST: rerunProject },
+  '/v1/projects/:name/documents/:document/audio': { GET: readAudio },
+  '/v1/projects/:name/documents/:document/manifest': { GET: readManifest },
+  '/v1/projects/:name/documents/:document/segments/:segment': { PUT: editSegment },
   '/v1/pools': { GET: listPools },
   '/v1/pools/heartbeat': { GET: joinRoster },
   '/v1/audit/outbox': { GET: readOutbox },
@@ -97,8 +108,9 @@ function serve(answer: Answer, named = false): (c: Context<Env>) => Promise<Resp
     }
     // The answer to an upgrade belongs to the runtime.
     if (response.status === 101) return response;
-    response.headers.set('x-request-id', id);
-    setCors(response.headers);
+    const { headers } = response;
+    headers.set('x-request-id', id);
+    setCors(headers);
     return response;
   };
 }

@@ -87,13 +87,15 @@ function takeIn(heard: Heard, event: Exclude<AnswerEvent, { type: 'refusal' }>, 
   return ok(undefined);
 }
 
-async function answerWhole(source: Source, { form, segments }: Heard, final: Final): Promise<Response> {
+function answerWhole(source: Source, { form, segments }: Heard, final: Final): Response | Promise<Response> {
   if (!form) return refuseNow(source, refuse('pool_lost', undefined, 'a final event without the form'));
   const { contentType, body } = renderTranscript({ segments, final }, form);
   const ending = source.end(ok(final));
-  const ended = ending instanceof Promise ? await ending : ending;
-  if (!ended.ok) return refuseWith(ended.refusal);
-  return new Response(body, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } });
+  const tell = (ended: Result<undefined>) =>
+    ended.ok
+      ? new Response(body, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } })
+      : refuseWith(ended.refusal);
+  return ending instanceof Promise ? ending.then(tell) : tell(ending);
 }
 
 async function refuseNow(source: Source, refusal: Refusal): Promise<Response> {

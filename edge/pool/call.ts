@@ -20,6 +20,9 @@ export interface Preparation {
   readonly suite: number;
 }
 
+/** Content type of both directions between edge and agent. */
+export const SEALED = 'application/auricle-sealed';
+
 /** What an agent may say in plain HTTP; anything else it says means it is not our agent. */
 const plainRefusals: ReadonlySet<string> = new Set([
   'ticket_invalid',

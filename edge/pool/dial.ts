@@ -7,12 +7,9 @@ import type { Opener } from '../../shared/seal/records.ts';
 import { sealAfter, sealPieces, sealStream } from '../../shared/seal/streams.ts';
 import type { Surroundings } from '../clock.ts';
 import type { Settings } from '../settings.ts';
-import { awaitAnswer, prepareCall, readPlainRefusal } from './call.ts';
+import { awaitAnswer, prepareCall, readPlainRefusal, SEALED } from './call.ts';
 import { enterLane, forgetLane } from './lanes.ts';
 import type { TicketFacts } from './ticket.ts';
-
-/** Content type of both directions between edge and agent. */
-const SEALED = 'application/auricle-sealed';
 
 export interface Call {
   readonly entry: RosterEntry;
@@ -51,12 +48,12 @@ export async function dial(call: Call, settings: Settings, surroundings: Surroun
   const { headers, body, opener, freshSeal, suite } = written.value;
   const request = fetch(`${endpoint.endsWith('/') ? endpoint.slice(0, -1) : endpoint}/v1/short`, {
     method: 'POST',
-    headers: { 'content-type': SEALED, ...headers },
+    headers,
     body,
     redirect: 'manual',
-    ...(signal && { signal }),
+    signal: signal ?? null,
     // Node's fetch wants it said that the answer may come before the body has gone; the Workers runtime knows.
-    ...(body instanceof ReadableStream && ({ duplex: 'half' } as object)),
+    ...halfDuplex,
   });
   const answered = await awaitAnswer(request, surroundings);
   if (!answered.ok) return answered;
@@ -69,6 +66,8 @@ export async function dial(call: Call, settings: Settings, surroundings: Surroun
   return no(refusal);
 }
 
+const halfDuplex = { duplex: 'half' } as object;
+
 interface Written extends Omit<Line, 'response'> {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer>;
@@ -78,11 +77,12 @@ interface Written extends Omit<Line, 'response'> {
 async function writeWithTicket(call: Call, settings: Settings, surroundings: Surroundings): Promise<Result<Written>> {
   const prepared = await prepareCall(call.entry, call.facts, settings, surroundings);
   if (!prepared.ok) return prepared;
-  const { sealer, ...rest } = prepared.value;
+  const { sealer, headers: own, ...rest } = prepared.value;
+  const headers = { 'content-type': SEALED, ...own };
   const head = new TextEncoder().encode(JSON.stringify(call.head));
-  if (call.body instanceof ReadableStream) return ok({ ...rest, body: sealStream(head, call.body, sealer) });
+  if (call.body instanceof ReadableStream) return ok({ ...rest, headers, body: sealStream(head, call.body, sealer) });
   const first = await sealer.seal(head, false);
-  return ok({ ...rest, body: concat(first, ...(await sealPieces(call.body, sealer))) });
+  return ok({ ...rest, headers, body: concat(first, ...(await sealPieces(call.body, sealer))) });
 }
 
 /** A short body goes along with what says what it is, in one record. */

@@ -4,6 +4,7 @@ import { ok, type Result } from '../../shared/result.ts';
 import { callerEnds, type Lane, openLane } from '../../shared/seal/lane.ts';
 import type { Opener, PackingSealer } from '../../shared/seal/records.ts';
 import type { Settings } from '../settings.ts';
+import { SEALED } from './call.ts';
 import { sealFor } from './setups.ts';
 import { signLaneTicket, type TicketFacts } from './ticket.ts';
 
@@ -24,7 +25,7 @@ const encoder = new TextEncoder();
 
 /** A request on a lane: its number is taken, and what it is has still to be sealed. */
 export interface LaneCall {
-  readonly headers: Readonly<Record<'auricle-ticket', string>>;
+  readonly headers: Readonly<Record<'content-type' | 'auricle-ticket', string>>;
   readonly sealer: PackingSealer;
   readonly opener: Opener;
   /** What it is, and its head: the first messages of its body. */
@@ -87,7 +88,13 @@ async function makeLane(
   const { seal, fresh } = sealed.value;
   const ticket = await signLaneTicket(agent, seal, settings, now);
   const lane = await openLane(seal.setup, ticket);
-  const own = { lane, attestation, headers: { 'auricle-ticket': ticket }, until: seal.until, next: 1 };
+  const own = {
+    lane,
+    attestation,
+    headers: { 'content-type': SEALED, 'auricle-ticket': ticket },
+    until: seal.until,
+    next: 1,
+  };
   lanes.delete(agent);
   const [oldest] = lanes.keys();
   if (oldest !== undefined && lanes.size >= limits.rosterAgents.value) lanes.delete(oldest);

@@ -38,9 +38,8 @@ export class Answer<E extends { readonly type: string }> {
     this.#short = length !== null && Number(length) <= limits.answerBytes.value;
   }
 
-  async next(): Promise<Result<E>> {
-    const opened = this.#short ? await this.#nextOfWhole() : await this.#nextOfStream();
-    return opened.ok ? this.#toEvent(opened.value) : opened;
+  next(): Promise<Result<E>> {
+    return this.#short ? this.#nextOfWhole() : this.#nextOfStream();
   }
 
   /** The next event if it is here; `undefined` when it has to be waited for, or there is none. */
@@ -57,7 +56,7 @@ export class Answer<E extends { readonly type: string }> {
     return ok(event);
   }
 
-  async #nextOfWhole(): Promise<Result<Opened>> {
+  async #nextOfWhole(): Promise<Result<E>> {
     if (!this.#whole) {
       const { response, opener } = this.#line;
       let body: ArrayBuffer | typeof late;
@@ -72,10 +71,10 @@ export class Answer<E extends { readonly type: string }> {
       this.#whole = opened.value[Symbol.iterator]();
     }
     const step = this.#whole.next();
-    return step.done ? lost('the answer ended early') : ok(step.value);
+    return step.done ? lost('the answer ended early') : this.#toEvent(step.value);
   }
 
-  async #nextOfStream(): Promise<Result<Opened>> {
+  async #nextOfStream(): Promise<Result<E>> {
     if (!this.#stream) {
       const { response, opener } = this.#line;
       if (!response.body) return lost('the answer has no body');
@@ -85,7 +84,8 @@ export class Answer<E extends { readonly type: string }> {
     const step = await within(this.#stream.next(), limits.answerSilenceMs.value, this.#surroundings);
     if (step === late) return lost('silent for too long');
     if (step.done) return lost('the answer ended early');
-    return step.value.ok ? step.value : lost(step.value.refusal.detail ?? 'the answer cannot be opened');
+    const opened = step.value;
+    return opened.ok ? this.#toEvent(opened.value) : lost(opened.refusal.detail ?? 'the answer cannot be opened');
   }
 
   /** Reads to the end of the connection, so that it can serve again. Only after the last event; undefined: it was. */

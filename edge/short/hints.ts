@@ -4,6 +4,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { readKnownForm } from '../../shared/speech/openai-form.ts';
 import type { CallerBody } from './body.ts';
+import { findFields } from './find-fields.ts';
 import { FieldScanner } from './scan.ts';
 
 /** What routing needs to know about a request whose body nobody at the edge parses. */
@@ -41,10 +42,11 @@ export function readTold(address: string | URL, headers: Headers): Result<Told> 
  * The hints: what was told, and otherwise the body's own parts: of it, the first `limits.heldBodyBytes` are looked
  * through. Refuses with hints_missing, field_missing or field_invalid, or with what went wrong with the body.
  */
-export async function readHints(told: Told, body: CallerBody, boundary: string): Promise<Result<Hints>> {
-  const found = told.model === undefined ? await lookThrough(body, boundary, told) : ok(told);
-  if (!found.ok) return found;
-  const { model, language, class: wish } = found.value;
+export function readHints(told: Told, body: CallerBody, boundary: string): Result<Hints> | Promise<Result<Hints>> {
+  return told.model === undefined ? lookThrough(body, boundary, told) : hintsOf(told);
+}
+
+function hintsOf({ model, language, class: wish }: Told): Result<Hints> {
   const form = readKnownForm({
     ...(model !== undefined && { model: [model] }),
     ...(language && { language: [language] }),
@@ -52,21 +54,27 @@ export async function readHints(told: Told, body: CallerBody, boundary: string):
   return form.ok ? ok({ model: form.value.model, language: form.value.language, class: wish }) : form;
 }
 
-async function lookThrough(body: CallerBody, boundary: string, told: Told): Promise<Result<Told>> {
+async function lookThrough(body: CallerBody, boundary: string, told: Told): Promise<Result<Hints>> {
   const names = told.language === undefined ? ['model', 'language'] : ['model'];
-  const scanner = new FieldScanner(boundary, names);
+  let values: readonly (string | undefined)[] | undefined;
+  let scanner: FieldScanner | undefined;
   const look = (chunk: Uint8Array) => {
+    if (!scanner) {
+      values = findFields(chunk, boundary, names);
+      if (values) return false;
+      scanner = new FieldScanner(boundary, names);
+    }
     scanner.feed(chunk);
     return !scanner.done;
   };
   await body.fill();
   const intact = body.ended ? body.lookAt(look) : await body.hold(look);
   if (!intact && body.refusal) return { ok: false, refusal: body.refusal };
-  const model = scanner.found.get('model');
+  const [model, language] = values ?? names.map((name) => scanner?.found.get(name));
   // A form that has ended, whatever follows it, will never name one; a longer one may, behind what is looked at.
-  if (model === undefined && !scanner.done && !body.replayable)
+  if (model === undefined && !scanner?.done && !body.replayable)
     return no(refuse('hints_missing', { limit: limits.heldBodyBytes.value }));
-  return ok({ ...told, model, language: told.language ?? scanner.found.get('language') });
+  return hintsOf({ class: told.class, model, language: told.language ?? language });
 }
 
 /** The form the agent read must be the one the hints promised: routing and permission were decided on them. */

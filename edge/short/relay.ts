@@ -1,3 +1,4 @@
+import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { finished, type Outcome, outcomeOfRefusal, type RouteMemory, started } from '../../shared/pool/memory.ts';
 import { type Attempt, pick, type RouteRequest } from '../../shared/pool/pick.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
@@ -83,7 +84,7 @@ export class Relay<E extends { readonly type: string } | Ended> {
     for (;;) {
       if (this.#closed) return no(gone);
       const talk = this.#talk ? ok(this.#talk) : await this.#call();
-      const event = given ?? (talk.ok ? await this.#listen(talk.value) : talk);
+      const event = given ?? (talk.ok ? toTalk(await this.#listen(talk.value)) : talk);
       given = undefined;
       if (event.ok) return this.#tell(event);
       // The caller's own fault is told as such, whatever the agent made of it.
@@ -122,7 +123,8 @@ export class Relay<E extends { readonly type: string } | Ended> {
   async #call(): Promise<Result<Talk<E>>> {
     const { surroundings, settings, id } = this.#context;
     if (!this.#attempts) {
-      const picked = await this.#pick();
+      const picking = this.#pick();
+      const picked = picking instanceof Promise ? await picking : picking;
       if (!picked.ok) return picked;
       this.#attempts = picked.value;
       budget = earn(budget);
@@ -183,11 +185,15 @@ export class Relay<E extends { readonly type: string } | Ended> {
     return ok(this.#talk);
   }
 
-  async #pick(): Promise<Result<Attempt[]>> {
-    const { settings, env, surroundings, id } = this.#context;
+  #pick(): Result<Attempt[]> | Promise<Result<Attempt[]>> {
+    const { settings, env, surroundings } = this.#context;
     // All zones are read, so that a model that lives elsewhere is told apart from one that does not exist.
     const reading = readSnapshots(settings.zones, env.ROSTER, surroundings);
-    const snapshots = reading instanceof Promise ? await reading : reading;
+    return reading instanceof Promise ? reading.then((read) => this.#pickFrom(read)) : this.#pickFrom(reading);
+  }
+
+  #pickFrom(snapshots: readonly Snapshot[]): Result<Attempt[]> {
+    const { surroundings, id } = this.#context;
     const { claims, subject } = this.#session;
     const { task, sticky, hints, zones = claims.zones } = this.#errand;
     const request = {
@@ -204,9 +210,9 @@ export class Relay<E extends { readonly type: string } | Ended> {
     return pick(request, snapshots, memory, surroundings.now(), surroundings.random);
   }
 
-  async #listen({ answer }: Talk<E>): Promise<Result<Talking<E>>> {
+  #listen({ answer }: Talk<E>): Promise<Result<E>> {
     const next = answer.next();
-    return toTalk(await (this.#body.ended ? next : Promise.race([next, this.#body.failed.then(no)])));
+    return this.#body.ended ? next : Promise.race([next, this.#body.failed.then(no)]);
   }
 
   /** Ends the talk with the current agent, if there is one, and remembers how it went. */

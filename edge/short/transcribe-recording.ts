@@ -5,6 +5,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { readTranscriptEvent } from '../../shared/speech/read-event.ts';
 import { wavHeader } from '../../shared/speech/wav-header.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
+import { readLength } from '../body-source.ts';
 import type { RequestContext } from '../context.ts';
 import { type RecordingQuery, readRecordingQuery } from '../dialect/deepgram-query.ts';
 import { answerRecording } from '../dialect/deepgram-recording.ts';
@@ -14,7 +15,7 @@ import { readCallback, takeRecording } from '../upload/take-recording.ts';
 import { CallerBody } from './body.ts';
 import { Relay } from './relay.ts';
 import { Session } from './session.ts';
-import { checkAllowed, join, named, readLength } from './transcribe.ts';
+import { checkAllowed, join, named } from './transcribe.ts';
 
 const ACTION = 'transcribe';
 

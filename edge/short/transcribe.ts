@@ -5,7 +5,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { readTranscriptEvent } from '../../shared/speech/read-event.ts';
 import type { AnswerEvent } from '../../shared/speech/transcript.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
-import { uploadOf } from '../body-source.ts';
+import { readLength, uploadOf } from '../body-source.ts';
 import type { RequestContext } from '../context.ts';
 import { answerTranscription, type Source } from '../dialect/openai-audio.ts';
 import { refuseWith } from '../refuse.ts';
@@ -23,20 +23,22 @@ const ACTION = 'transcribe';
 
 /** `POST /v1/audio/transcriptions`: from the caller's request to the answer, or to the refusal of whatever failed. */
 export async function transcribe(request: Request, context: RequestContext): Promise<Response> {
-  if (wantsUpload(request)) return takeForm(request, context);
-  const admitting = admit(request, ACTION, context);
+  // Asked for once: what is asked of the runtime again and again is a good part of what a short request costs.
+  const { headers } = request;
+  if (wantsUpload(headers)) return takeForm(request, context);
+  const admitting = admit({ headers }, ACTION, context);
   const claims = admitting instanceof Promise ? await admitting : admitting;
   if (!claims.ok) return refuseWith(claims.refusal);
   const denied = (refusal: Refusal) => {
     recordDenial(claims.value, ACTION, refusal, context);
     return refuseWith(refusal);
   };
-  const boundary = readFrame(request, claims.value);
-  if (!boundary.ok) return denied(boundary.refusal);
+  const frame = readFrame(headers, claims.value);
+  if (!frame.ok) return denied(frame.refusal);
 
-  const body = new CallerBody(uploadOf(request), context.surroundings);
+  const body = new CallerBody(uploadOf(request, frame.value.length), context.surroundings);
   context.discardBody = () => body.discard();
-  const told = checkAllowed(readTold(request.url, request.headers), claims.value);
+  const told = checkAllowed(readTold(request.url, headers), claims.value);
   if (!told.ok) return denied(told.refusal);
 
   // The place comes before the body: whoever has none has no bytes held here.
@@ -46,7 +48,7 @@ export async function transcribe(request: Request, context: RequestContext): Pro
   const session = beginning instanceof Promise ? await beginning : beginning;
   if (!session.ok) return denied(session.refusal);
 
-  const serving = serve(request, body, told.value, boundary.value, session.value, context);
+  const serving = serve(request, body, told.value, frame.value, session.value, context);
   // A caller that goes away meanwhile must not take the end of its request along.
   context.waitUntil(serving);
   return serving;
@@ -56,7 +58,7 @@ async function serve(
   request: Request,
   body: CallerBody,
   told: Told,
-  boundary: string,
+  { boundary, contentType }: Frame,
   session: Session,
   context: RequestContext,
 ): Promise<Response> {
@@ -80,7 +82,7 @@ async function serve(
     v: 1,
     task: 'transcribe',
     dialect: 'openai-audio',
-    contentType: request.headers.get('content-type'),
+    contentType,
     model,
     ...(language !== undefined && { language }),
   };
@@ -93,8 +95,15 @@ async function serve(
   return answerTranscription(source);
 }
 
-/** What can be refused before a byte of the body was read; gives the boundary of the form. */
-function readFrame({ headers }: Request, claims: Claims): Result<string> {
+/** What the headers say of the form. */
+interface Frame {
+  readonly contentType: string;
+  readonly boundary: string;
+  readonly length: number | undefined;
+}
+
+/** What can be refused before a byte of the body was read. */
+function readFrame(headers: Headers, claims: Claims): Result<Frame> {
   if (claims.sealing === 'client') return no(refuse('sealing_required'));
   const contentType = headers.get('content-type') ?? '';
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) return no(refuse('content_type_wrong'));
@@ -106,15 +115,9 @@ function readFrame({ headers }: Request, claims: Claims): Result<string> {
   if (boundary === undefined) {
     return no(refuse('content_type_invalid', { rule: 'needs a boundary of 1 to 70 characters' }));
   }
-  if ((readLength(headers) ?? 0) > limits.bodyBytes.value)
-    return no(refuse('body_too_large', { limit: limits.bodyBytes.value }));
-  return ok(boundary);
-}
-
-/** Bytes that the body will have, if the caller said so. */
-export function readLength(headers: Headers): number | undefined {
-  const length = headers.get('content-length');
-  return length === null ? undefined : Number(length);
+  const length = readLength(headers);
+  if ((length ?? 0) > limits.bodyBytes.value) return no(refuse('body_too_large', { limit: limits.bodyBytes.value }));
+  return ok({ contentType, boundary, length });
 }
 
 /** The hints, when the session knows them, too. A refusal has ended it. */

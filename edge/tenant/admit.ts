@@ -9,7 +9,7 @@ import { authenticate } from './authenticate.ts';
  * recorded, a flood of unknown callers only by number.
  */
 export function admit(
-  request: Request,
+  request: Pick<Request, 'headers'>,
   wanted: Scope | readonly [Scope, ...Scope[]],
   context: RequestContext,
 ): Result<Claims> | Promise<Result<Claims>> {

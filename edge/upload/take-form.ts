@@ -18,7 +18,7 @@ import { passThrough, readBody } from './pass-through.ts';
 import { tellUpload } from './tell.ts';
 
 /** The caller's wish that a recording should wait for its turn, however long it is. */
-export const wantsUpload = ({ headers }: Request): boolean => headers.get('x-auricle-upload')?.toLowerCase() === 'true';
+export const wantsUpload = (headers: Headers): boolean => headers.get('x-auricle-upload')?.toLowerCase() === 'true';
 
 /**
  * `POST /v1/audio/transcriptions` with `x-auricle-upload: true`: the file of the form becomes an upload, sealed while it

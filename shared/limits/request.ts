@@ -136,6 +136,12 @@ export const requestLimits = {
     by: 'agent',
     why: 'All text fields of a form as JSON: they travel back in one event, which has room for twice as much.',
   },
+  formStartBytes: {
+    value: 2 * KiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'Of a form, where the fields that routing needs are looked for at once; most clients send them first. The scanner looks on.',
+  },
   partHeaderBytes: {
     value: 8 * KiB,
     unit: 'byte',

@@ -2,9 +2,9 @@ import { limits } from '../limits.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import { type AeadFactory, webCryptoAead } from './aead.ts';
-import { createFrameReader, cutAll, sizeOf, writeLength } from './framing.ts';
+import { createFrameReader, cutAll, type FrameReader, sizeOf, writeLength } from './framing.ts';
 import { packMessages, unpackMessages } from './pack.ts';
-import { counterHeader, counterNonce, decodeHeader, type FrameKey, frameKey, startsWith } from './sframe.ts';
+import { decodeHeader, type FrameKey, frameKey, headerLength, startsWith, writeHeader, writeNonce } from './sframe.ts';
 import { type Suite, type SuiteId, suites } from './suites.ts';
 
 /** Bit 0 of the flag byte: nothing follows this record. */
@@ -73,6 +73,24 @@ export async function createOpener(
   return openerFrom(key, suites[suite], 0, 0, false);
 }
 
+/**
+ * Nonces and additional data of calls, by their length. Nobody reads them once a call has returned (`Aead`), and to hand
+ * new ones to the runtime each time costs as much as encrypting a kilobyte.
+ */
+const rooms = Array.from({ length: 16 }, (_, length) => [new Uint8Array(length), new Uint8Array(length)] as const);
+const roomFor = (length: number, which: 0 | 1): Uint8Array => rooms[length]?.[which] ?? new Uint8Array(length);
+
+const nonceOf = (salt: Uint8Array, counter: number) => writeNonce(roomFor(salt.length, 0), salt, counter);
+
+/** The header and the flag byte. */
+function additionalData(counter: number, flag: number): Uint8Array {
+  const length = headerLength(counter);
+  const aad = roomFor(length + 1, 1);
+  writeHeader(aad, 0, counter);
+  aad[length] = flag;
+  return aad;
+}
+
 /** One record. The caller never uses a counter twice under one key. */
 async function sealRecord(
   { salt, aead }: FrameKey,
@@ -81,19 +99,13 @@ async function sealRecord(
   plaintext: Uint8Array,
   room: Room,
 ): Promise<Uint8Array> {
-  const header = counterHeader(counter);
-  const aad = new Uint8Array(header.length + 1);
-  aad.set(header);
-  aad[header.length] = flag;
-  const made = await aead.seal(counterNonce(salt, counter), aad, plaintext);
+  const made = await aead.seal(nonceOf(salt, counter), additionalData(counter, flag), plaintext);
   const sealed = made instanceof Uint8Array ? made : new Uint8Array(made);
-  const length = 1 + header.length + sealed.length;
+  const length = 1 + headerLength(counter) + sealed.length;
   const record = room(sizeOf(length) + length);
-  let at = writeLength(record, 0, length);
+  const at = writeLength(record, 0, length);
   record[at] = flag;
-  at += 1;
-  record.set(header, at);
-  record.set(sealed, at + header.length);
+  record.set(sealed, writeHeader(record, at + 1, counter));
   return record;
 }
 
@@ -107,12 +119,10 @@ async function openRecord(
   const flag = record[0] ?? 0;
   if (flag > flags) return 'unknown flag';
   const frame = record.subarray(1);
-  const header = counterHeader(counter);
-  if (!startsWith(frame, header)) return whyNot(frame);
-  const aad = new Uint8Array(header.length + 1);
-  aad.set(header);
-  aad[header.length] = flag;
-  const plaintext = await aead.open(counterNonce(salt, counter), aad, frame.subarray(header.length));
+  const aad = additionalData(counter, flag);
+  const header = aad.length - 1;
+  if (!startsWith(frame, aad, header)) return whyNot(frame);
+  const plaintext = await aead.open(nonceOf(salt, counter), aad, frame.subarray(header));
   if (!plaintext) return 'not authentic';
   return plaintext.length > limits.sealSegmentBytes.value ? 'segment too large' : plaintext;
 }
@@ -152,10 +162,17 @@ export function sealerFrom(key: FrameKey, first: number, skip: number): PackingS
 /** Opens what such a sealer sealed. `packs`: a record may hold several messages. */
 export function openerFrom(key: FrameKey, { Nt }: Suite, first: number, skip: number, packs: boolean): Opener {
   const flags = packs ? FINAL | PACKED : FINAL;
-  const frames = createFrameReader(2 + Nt, limits.sealRecordBytes.value);
+  /** None for a body that comes whole. */
+  let frames: FrameReader | undefined;
   let counter = first + skip;
   let ended = false;
   let broken: Refusal | undefined;
+
+  const reader = () => {
+    frames ??= createFrameReader(2 + Nt, limits.sealRecordBytes.value);
+    return frames;
+  };
+  const isEmpty = () => !frames || frames.empty();
 
   const refused = (detail: string): Result<never> => {
     broken = refuse('seal_broken', undefined, `record ${counter - first}: ${detail}`);
@@ -165,7 +182,7 @@ export function openerFrom(key: FrameKey, { Nt }: Suite, first: number, skip: nu
   /** What the next record says; `undefined` when it is not there yet. */
   async function next(): Promise<Result<readonly Opened[]> | undefined> {
     if (broken) return no(broken);
-    const record = ended && !frames.empty() ? 'after' : frames.next();
+    const record = ended && !isEmpty() ? 'after' : reader().next();
     if (record === 'more') return undefined;
     return typeof record === 'string' ? refused(details[record]) : openNext(record);
   }
@@ -195,7 +212,7 @@ export function openerFrom(key: FrameKey, { Nt }: Suite, first: number, skip: nu
 
   return {
     async *open(chunk) {
-      if (!broken) frames.push(chunk);
+      if (!broken) reader().push(chunk);
       for (;;) {
         const opened = await next();
         if (!opened) return;
@@ -207,12 +224,11 @@ export function openerFrom(key: FrameKey, { Nt }: Suite, first: number, skip: nu
       }
     },
     openWhole(body) {
-      const usual =
-        counter === first && frames.empty() ? cutAll(body, 2 + Nt, limits.sealRecordBytes.value) : undefined;
+      const usual = counter === first && isEmpty() ? cutAll(body, 2 + Nt, limits.sealRecordBytes.value) : undefined;
       if (usual?.length === 1 && !broken) return openNext(usual[0] as Uint8Array);
-      frames.push(body);
+      reader().push(body);
       return openRest();
     },
-    finished: () => ended && !broken && frames.empty(),
+    finished: () => ended && !broken && isEmpty(),
   };
 }

@@ -1,4 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { findFields } from '../../edge/short/find-fields.ts';
 import { FieldScanner, readBoundary } from '../../edge/short/scan.ts';
 import { limits } from '../../shared/limits.ts';
 
@@ -120,5 +122,51 @@ describe('C10 hints from the body', () => {
     ['multipart/form-data', undefined],
   ])('boundary of %s', (contentType, boundary) => {
     expect(readBoundary(contentType)).toBe(boundary);
+  });
+});
+
+describe('C10 the fields of a form at a glance', () => {
+  const both = ['model', 'language'];
+  const usual = fc
+    .tuple(
+      fc.constantFrom('model', 'model', 'language', 'language', 'prompt', 'granularities[]', '', 'a b'),
+      fc.constantFrom('', 'm', 'en', 'reference-en', 'caf\u00e9', '\r\n', '--X', '\r\n--', '"; filename="'),
+    )
+    .map(([name, value]) => field(name, value));
+  const odd = fc.oneof(
+    fc.uint8Array({ maxLength: 40 }).map(file),
+    fc.constantFrom<Part>(
+      ['content-disposition: form-data; name="model"', 'lower'],
+      ['Content-Disposition: form-data; name="model"\r\nContent-Type: text/plain', 'typed'],
+      ['', 'without a head'],
+      field('model', 'x'.repeat(limits.formFieldBytes.value + 1)),
+    ),
+  );
+  const part = fc.oneof({ weight: 9, arbitrary: usual }, { weight: 1, arbitrary: odd });
+  const start = fc.constantFrom('', '', '', '\r\n', 'preamble\r\n', '--X');
+  const cut = fc.double({ min: 0, max: 1, noNaN: true });
+
+  it('are what the scanner finds, or nothing', () => {
+    let seen = 0;
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 6 }), start, cut, fc.subarray(both), (parts, before, share, names) => {
+        const whole = Buffer.concat([Buffer.from(before), build('X', parts)]);
+        const bytes = whole.subarray(0, Math.ceil(whole.length * Math.min(1, 2 * share)));
+        const found = findFields(bytes, 'X', names);
+        if (!found) return;
+        if (names.length > 0) seen += 1;
+        const scanned = scan(bytes, () => bytes.length, names).found;
+        expect(found).toEqual(names.map((name) => scanned.get(name)));
+      }),
+    );
+    expect(seen).toBeGreaterThan(0);
+  });
+
+  it('are found as clients send them, and not behind what is looked at', () => {
+    const form = [field('model', 'm'), field('language', 'en'), file(new Uint8Array(5_000))];
+    expect(findFields(build('X', form), 'X', both)).toEqual(['m', 'en']);
+    expect(findFields(build('X', form.toReversed()), 'X', both)).toBeUndefined();
+    const long = [field('prompt', 'x'.repeat(limits.formStartBytes.value)), ...form];
+    expect(findFields(build('X', long), 'X', both)).toBeUndefined();
   });
 });
