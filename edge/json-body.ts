@@ -6,12 +6,13 @@ import { late, within } from './clock.ts';
 import type { RequestContext } from './context.ts';
 
 /**
- * A small JSON body, within `limits.jsonBodyBytes`; an empty one is `{}`. Refuses with `body_too_large`, `client_slow`
+ * A JSON body, small unless `limit` says otherwise; an empty one is `{}`. Refuses with `body_too_large`, `client_slow`
  * or `json_invalid`.
  */
 export async function readJson(
   request: Request,
   context: RequestContext,
+  limit: number = limits.jsonBodyBytes.value,
 ): Promise<Result<Readonly<Record<string, unknown>>>> {
   const source = request.body ? openSource(request.body) : undefined;
   const { surroundings } = context;
@@ -25,8 +26,7 @@ export async function readJson(
       if (step === late) return no(refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 }));
       if (!step) break;
       bytes += step.byteLength;
-      if (bytes > limits.jsonBodyBytes.value)
-        return no(refuse('body_too_large', { limit: limits.jsonBodyBytes.value }));
+      if (bytes > limit) return no(refuse('body_too_large', { limit }));
       text += decoder.decode(step, { stream: true });
     }
     const json: unknown = JSON.parse((text + decoder.decode()).trim() || '{}');

@@ -34,23 +34,30 @@ const errorFrame = (refusal: Refusal): string => `data: ${JSON.stringify({ error
  * refusal is an ordinary error; a large one is passed on piece by piece, the last of them once the end is recorded.
  * Whatever throws, the source hears of exactly one end.
  */
-export async function answerCall(source: CallSource): Promise<Response> {
+export async function answerCall(source: CallSource, tell: TellRefusal = refuseKserve): Promise<Response> {
   try {
-    return await answerEvents(source);
+    return await answerEvents(source, tell);
   } catch (error) {
-    return refuseKserve(await source.broke(error));
+    return tell(await source.broke(error));
   }
 }
 
+/** How a refusal reads where the answer goes. */
+type TellRefusal = (refusal: Refusal) => Response;
+
 const lost = (detail: string): Refusal => refuse('pool_lost', undefined, detail);
 
-async function answerEvents(source: CallSource): Promise<Response> {
+async function answerEvents(source: CallSource, tell: TellRefusal): Promise<Response> {
+  const refuseNow = async (refusal: Refusal) => {
+    await source.end(no(refusal));
+    return tell(refusal);
+  };
   let head: Head | undefined;
   let pieces: Uint8Array[] = [];
   let length = 0;
   for (;;) {
     const event = await source.next();
-    if (!event.ok) return refuseNow(source, event.refusal);
+    if (!event.ok) return refuseNow(event.refusal);
     const { value } = event;
     if (value.type === 'ready') {
       // Another agent starts over; what the lost one said was shown to nobody.
@@ -58,27 +65,19 @@ async function answerEvents(source: CallSource): Promise<Response> {
     } else if (value.type === 'answer') {
       head = value;
     } else if (value.type === 'body') {
-      if (!head) return refuseNow(source, lost('a body without an answer'));
+      if (!head) return refuseNow(lost('a body without an answer'));
       pieces.push(value.bytes);
       length += value.bytes.byteLength;
     } else if (value.type === 'final') {
-      return head ? answerWhole(source, head, pieces, value) : refuseNow(source, lost('an end without an answer'));
+      if (!head) return refuseNow(lost('an end without an answer'));
+      const body = Buffer.concat(pieces);
+      if (body.length !== head.bytes) return refuseNow(lost('a body of another length than was said'));
+      const ended = await source.end(ok(value));
+      return ended.ok ? respond(head, body) : tell(ended.refusal);
     }
     if (head && head.bytes === undefined) return streamFrames(source, head, pieces);
     if (head && length > limits.callWholeBytes.value) return streamPieces(source, head, pieces);
   }
-}
-
-async function refuseNow(source: CallSource, refusal: Refusal): Promise<Response> {
-  await source.end(no(refusal));
-  return refuseKserve(refusal);
-}
-
-async function answerWhole(source: CallSource, head: Head, pieces: readonly Uint8Array[], final: Final) {
-  const body = Buffer.concat(pieces);
-  if (body.length !== head.bytes) return refuseNow(source, lost('a body of another length than was said'));
-  const ended = await source.end(ok(final));
-  return ended.ok ? respond(head, body) : refuseKserve(ended.refusal);
 }
 
 /** Already packed, if the headers say so. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
-import { refuse } from '../../shared/refusal.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts';
 import { type NewUpload, transcriptFormats } from '../../shared/upload/contract.ts';
@@ -44,15 +44,7 @@ export type UploadBody = z.infer<typeof uploadBody>;
 /** The body of a request, if the token allows what it asks for. Whether the model exists is asked elsewhere. */
 export function readUploadBody(json: unknown, claims: Claims): Result<UploadBody> {
   const parsed = uploadBody.safeParse(json);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    const path = issue?.path.join('.') || (issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : 'body');
-    const missing = issue?.code === 'invalid_type' && !Object.hasOwn(Object(json), path);
-    if (missing) return no(refuse('field_missing', { field: path }));
-    const rule =
-      issue?.code === 'unrecognized_keys' ? 'is not known' : (issue?.message ?? 'is not valid').toLowerCase();
-    return no(refuse('field_invalid', { field: path, rule }));
-  }
+  if (!parsed.success) return no(refuseField(parsed.error, json));
   const { sealed, keep_days: keepDays, language } = parsed.data;
   if (!isOpen(language) && !allowsLanguage(claims.languages, language)) {
     return no(refuse('language_forbidden', { language }));
@@ -62,6 +54,15 @@ export function readUploadBody(json: unknown, claims: Claims): Result<UploadBody
     return no(refuse('field_invalid', { field: 'keep_days', rule: `at most ${claims.keepDays} are allowed` }));
   }
   return ok(parsed.data);
+}
+
+/** The first thing that is wrong with a body. */
+export function refuseField({ issues: [issue] }: z.ZodError, json: unknown): Refusal {
+  const path = issue?.path.join('.') || (issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : 'body');
+  const missing = issue?.code === 'invalid_type' && !Object.hasOwn(Object(json), path);
+  if (missing) return refuse('field_missing', { field: path });
+  const rule = issue?.code === 'unrecognized_keys' ? 'is not known' : (issue?.message ?? 'is not valid').toLowerCase();
+  return refuse('field_invalid', { field: path, rule });
 }
 
 /** What the back office is asked to make. */

@@ -15,7 +15,7 @@ import type { Settings } from '../settings.ts';
 export interface Question {
   /** Whose functions. */
   readonly zone: string;
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Below `/api`, with the slash. */
   readonly path: string;
   readonly body?: unknown;

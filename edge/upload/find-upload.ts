@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import { isProjectId } from '../../shared/project/id.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
@@ -13,27 +14,58 @@ export interface Found<T> {
   readonly zone: string;
 }
 
-/**
- * Asks about one upload of a tenant. An id does not say where it lies, so the functions of each of the tenant's zones
- * are asked, those with one address once, until one knows it.
- */
-export async function askAboutUpload<T extends z.ZodType>(
+type About = Omit<Question, 'zone' | 'path'> & { readonly below?: string };
+
+/** What is asked about: where it is found, whether an id can be one, and what is said of one that nobody knows. */
+interface Kind {
+  readonly root: string;
+  readonly isId: (id: string) => boolean;
+  readonly unknown: 'upload_unknown' | 'project_unknown';
+}
+
+const UPLOAD: Kind = { root: '/uploads', isId: isUploadId, unknown: 'upload_unknown' };
+const PROJECT: Kind = { root: '/projects', isId: isProjectId, unknown: 'project_unknown' };
+
+/** Asks about one upload of a tenant. */
+export const askAboutUpload = <T extends z.ZodType>(
   id: string,
-  question: Omit<Question, 'zone' | 'path'> & { readonly below?: string },
+  question: About,
+  schema: T,
+  claims: Claims,
+  context: RequestContext,
+): Promise<Result<Found<z.infer<T>>>> => askAbout(UPLOAD, id, question, schema, claims, context);
+
+/** The same for a text project. */
+export const askAboutProject = <T extends z.ZodType>(
+  id: string,
+  question: About,
+  schema: T,
+  claims: Claims,
+  context: RequestContext,
+): Promise<Result<Found<z.infer<T>>>> => askAbout(PROJECT, id, question, schema, claims, context);
+
+/**
+ * An id does not say where something lies, so the functions of each of the tenant's zones are asked, those with one
+ * address once, until one knows it.
+ */
+async function askAbout<T extends z.ZodType>(
+  { root, isId, unknown }: Kind,
+  id: string,
+  question: About,
   schema: T,
   claims: Claims,
   context: RequestContext,
 ): Promise<Result<Found<z.infer<T>>>> {
   const { below = '', ...rest } = question;
   if (context.settings.backOffices.size === 0) return no(refuse('uploads_closed'));
-  if (!isUploadId(id)) return no(refuse('upload_unknown'));
-  let refusal: Refusal = refuse('upload_unknown');
+  if (!isId(id)) return no(refuse(unknown));
+  let refusal: Refusal = refuse(unknown);
   for (const zone of distinct(uploadZones(claims, context), context)) {
-    const path = `/uploads/${claims.tenant}/${id}${below}`;
+    const path = `${root}/${claims.tenant}/${id}${below}`;
     const answer = await askBackOffice({ ...rest, zone, path }, schema, claims.tenant, context);
     if (answer.ok) return ok({ value: answer.value, zone });
     // A zone that does not answer may be the one that knows it: "unknown" would be a lie.
-    if (answer.refusal.reason !== 'upload_unknown') refusal = answer.refusal;
+    if (answer.refusal.reason !== unknown) refusal = answer.refusal;
   }
   return no(refusal);
 }

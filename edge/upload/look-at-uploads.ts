@@ -1,7 +1,8 @@
+import type { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { Claims } from '../../shared/tenant/claims.ts';
+import type { Claims, Scope } from '../../shared/tenant/claims.ts';
 import { type UploadRow, uploadList, uploadRow } from '../../shared/upload/contract.ts';
 import { isUploadId } from '../../shared/upload/paths.ts';
 import type { RequestContext } from '../context.ts';
@@ -28,8 +29,8 @@ export async function showUpload(request: Request, context: RequestContext, id: 
 export async function listUploads(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseWith(claims.refusal);
-  const query = readPage(new URL(request.url).searchParams);
-  const page = query.ok ? await readLists(query.value, claims.value, context) : query;
+  const query = readPage(new URL(request.url).searchParams, isUploadId, limits.uploadListRows.value);
+  const page = query.ok ? await readLists(query.value, claims.value, context, uploadLists) : query;
   if (!page.ok) return refuseWith(page.refusal);
   const { rows, next } = page.value;
   return Response.json({ object: 'list', data: rows.map(tellUpload), ...(next && { next }) }, { headers: fresh });
@@ -40,34 +41,55 @@ interface Page {
   readonly limit: number;
 }
 
-function readPage(query: URLSearchParams): Result<Page> {
+/** `after` and `limit`; of the latter at most `most`. */
+export function readPage(query: URLSearchParams, isId: (id: string) => boolean, most: number): Result<Page> {
   const after = query.get('after') ?? undefined;
-  if (after !== undefined && !isUploadId(after)) {
-    return no(refuse('field_invalid', { field: 'after', rule: 'must be the id of an upload' }));
+  if (after !== undefined && !isId(after)) {
+    return no(refuse('field_invalid', { field: 'after', rule: 'must be an id of this list' }));
   }
-  const limit = Number(query.get('limit') ?? limits.uploadListRows.value);
+  const limit = Number(query.get('limit') ?? most);
   if (!Number.isSafeInteger(limit) || limit < 1) {
     return no(refuse('field_invalid', { field: 'limit', rule: 'must be a whole number of at least 1' }));
   }
-  return ok({ after, limit: Math.min(limit, limits.uploadListRows.value) });
+  return ok({ after, limit: Math.min(limit, most) });
 }
 
+interface Listed<T, S> {
+  readonly root: string;
+  readonly schema: S;
+  readonly rowsOf: (page: z.infer<S>) => readonly T[];
+}
+
+const uploadLists: Listed<UploadRow, typeof uploadList> = {
+  root: '/uploads',
+  schema: uploadList,
+  rowsOf: ({ uploads }) => uploads,
+};
+
 /** The pages of all zones as one: ids sort by time. */
-async function readLists({ after, limit }: Page, claims: Claims, context: RequestContext) {
+export async function readLists<
+  T extends { readonly id: string },
+  S extends z.ZodType<{ readonly next?: string | undefined }>,
+>(
+  { after, limit }: Page,
+  claims: Claims,
+  context: RequestContext,
+  { root, schema, rowsOf }: Listed<T, S>,
+): Promise<Result<{ readonly rows: readonly T[]; readonly next: string | undefined }>> {
   const zones = distinct(uploadZones(claims, context), context);
   if (zones.length === 0) return no(refuse('uploads_closed'));
   const query = new URLSearchParams({ limit: String(limit), ...(after !== undefined && { after }) });
   const pages = await Promise.all(
     zones.map((zone) => {
-      const path = `/uploads/${claims.tenant}?${query}`;
-      return askBackOffice({ zone, method: 'GET', path }, uploadList, claims.tenant, context);
+      const path = `${root}/${claims.tenant}?${query}`;
+      return askBackOffice({ zone, method: 'GET', path }, schema, claims.tenant, context);
     }),
   );
-  const rows: UploadRow[] = [];
+  const rows: T[] = [];
   let more = false;
   for (const page of pages) {
     if (!page.ok) return page;
-    rows.push(...(page.value?.uploads ?? []));
+    if (page.value) rows.push(...rowsOf(page.value));
     more ||= page.value?.next !== undefined;
   }
   rows.sort((one, other) => (one.id < other.id ? 1 : -1));
@@ -91,18 +113,29 @@ async function change(
   id: string,
   { action, ...question }: { action: string; method: 'POST' | 'DELETE'; below?: string },
 ): Promise<Response> {
-  const claims = await admit(request, SCOPE, context);
-  if (!claims.ok) return refuseWith(claims.refusal);
+  const ask = (claims: Claims) => askAboutUpload(id, question, uploadRow, claims, context);
+  return answerRow(await inSession(request, context, { scope: SCOPE, action }, ask));
+}
+
+/** Work that takes a place and is recorded, for whoever may do it. */
+export async function inSession<T>(
+  request: Request,
+  context: RequestContext,
+  { scope, action }: { readonly scope: Scope; readonly action: string },
+  work: (claims: Claims) => Promise<Result<T>>,
+): Promise<Result<T>> {
+  const claims = await admit(request, scope, context);
+  if (!claims.ok) return claims;
   const subject = { action, model: undefined, language: undefined, class: 'batch' } as const;
   const session = await Session.begin(claims.value, subject, context);
   if (!session.ok) {
     recordDenial(claims.value, action, session.refusal, context);
-    return refuseWith(session.refusal);
+    return session;
   }
   try {
-    const found = await askAboutUpload(id, question, uploadRow, claims.value, context);
-    await session.value.end({ ...(found.ok ? { status: 200 } : refusedWith(found.refusal)), bytes: 0 });
-    return answerRow(found);
+    const done = await work(claims.value);
+    await session.value.end({ ...(done.ok ? { status: 200 } : refusedWith(done.refusal)), bytes: 0 });
+    return done;
   } catch (error) {
     await session.value.end({ ...refusedWith(refuse('internal')), bytes: 0 });
     throw error;

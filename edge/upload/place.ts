@@ -10,7 +10,7 @@ import type { UploadBody } from './ask.ts';
 const SUITE = 0x0005;
 
 /** The zones where this tenant's uploads may lie, in the order of its token. */
-export function uploadZones(claims: Claims, { settings }: RequestContext): string[] {
+export function uploadZones(claims: Claims, { settings }: Pick<RequestContext, 'settings'>): string[] {
   return claims.zones.filter((zone) => settings.zones.includes(zone) && settings.backOffices.has(zone));
 }
 

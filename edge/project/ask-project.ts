@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
+import { type NewProject, title } from '../../shared/project/contract.ts';
+import { type DocumentText, documentBlocks, readDocument } from '../../shared/project/document.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts';
+import { zoneName } from '../../shared/upload/job.ts';
+import { refuseField } from '../upload/ask.ts';
+
+const gap = z.number().int().min(0).max(limits.projectGapMs.value);
+
+const documentBody = z.strictObject({
+  title: title.optional().describe('Lies beside the document, readable, as the name of a file does'),
+  text: z
+    .string()
+    .max(limits.projectBodyBytes.value)
+    .optional()
+    .describe('Plain text: blank lines part blocks, sentences are segments'),
+  blocks: documentBlocks.optional().describe('Its blocks, each as text or as segments'),
+  content_type: z
+    .enum(['text/plain', 'application/json'])
+    .default('text/plain')
+    .describe('Of a sealed file: plain text, or `{"v":1,"blocks":[…]}`'),
+});
+
+/** Body of `POST /v1/projects`. */
+export const projectBody = z.strictObject({
+  model: z.string().min(1).max(128).describe('A voice'),
+  voice: z.string().min(1).max(64).optional().describe('One of the voices of the model'),
+  rate: z.number().min(0.5).max(2).optional().describe('2 is twice as fast'),
+  language: z.string().min(1).max(64).optional().describe('BCP 47 tag of the text'),
+  title: title.optional(),
+  gaps: z
+    .strictObject({ segment_ms: gap.default(250), block_ms: gap.default(700) })
+    .prefault({})
+    .describe('Silence between two segments of a block, and between two blocks'),
+  sealed: z
+    .boolean()
+    .default(false)
+    .describe('true: no text is sent here, each document is put, sealed, where the answer says'),
+  documents: z.array(documentBody).min(1).max(limits.projectDocuments.value),
+  callback: z
+    .url({ protocol: /^https?$/ })
+    .max(limits.callbackCharacters.value)
+    .optional()
+    .describe('Told of the end, signed as standard-webhooks say'),
+  priority: z.enum(classes).default('batch'),
+  zone: zoneName.optional().describe('Where the text lies and is spoken; one that the token allows'),
+});
+export type ProjectBody = z.infer<typeof projectBody>;
+
+export interface AskedProject {
+  readonly body: ProjectBody;
+  /** The texts, in order; `undefined` when they come sealed, and elsewhere. */
+  readonly texts: readonly DocumentText[] | undefined;
+}
+
+/** Whether text may be sent to the edge as it is: where plain files may. */
+export const mayBePlain = ({ uploads, sealing }: Claims): boolean => uploads !== 'sealed' && sealing !== 'client';
+
+/** The body of a request, if the token allows what it asks for. Whether the voice exists is asked elsewhere. */
+export function readProjectBody(json: unknown, claims: Claims): Result<AskedProject> {
+  const parsed = projectBody.safeParse(json);
+  if (!parsed.success) return no(refuseField(parsed.error, json));
+  const body = parsed.data;
+  const { language, sealed, documents } = body;
+  if (!isOpen(language) && !allowsLanguage(claims.languages, language))
+    return no(refuse('language_forbidden', { language }));
+  if (sealed) {
+    const shown = documents.findIndex(({ text, blocks }) => text !== undefined || blocks !== undefined);
+    if (shown < 0) return ok({ body, texts: undefined });
+    return no(refuse('field_invalid', { field: `documents.${shown}`, rule: 'has text, and is to be sealed' }));
+  }
+  if (!mayBePlain(claims)) return no(refuse('sealing_required'));
+  const texts: DocumentText[] = [];
+  for (const [index, { text, blocks }] of documents.entries()) {
+    if ((text === undefined) === (blocks === undefined))
+      return no(refuse('field_invalid', { field: `documents.${index}`, rule: 'needs either text or blocks' }));
+    const read = readDocument(text ?? blocks ?? '');
+    if (!read.ok) return read;
+    texts.push(read.value);
+  }
+  return ok({ body, texts });
+}
+
+/** What the back office is asked to make. */
+export function newProjectOf(
+  { body, texts }: AskedProject,
+  claims: Claims,
+  id: string,
+  { zone, light }: { zone: string; light: boolean },
+): NewProject {
+  const { model, language, callback, voice, rate, gaps, title: name, documents } = body;
+  const { tenant, subject } = claims;
+  return {
+    id,
+    tenant,
+    ...(subject !== undefined && { subject }),
+    class: clampClass(body.priority, claims.priority),
+    model,
+    ...(!isOpen(language) && { language }),
+    ...(callback !== undefined && { callback }),
+    zone,
+    project: {
+      ...(name !== undefined && { title: name }),
+      ...(voice !== undefined && { voice }),
+      ...(rate !== undefined && { rate }),
+      gaps: { segment: gaps.segment_ms, block: gaps.block_ms },
+      light,
+      documents: documents.map((one) => ({
+        ...(one.title !== undefined && { title: one.title }),
+        // What was read here goes on as it was understood here.
+        contentType: texts ? 'application/json' : one.content_type,
+      })),
+    },
+  };
+}
+
+/** Body of a change of a segment: its text, or a sealed file of it for the next edition of its document. */
+export const segmentBody = z.union([
+  z.strictObject({ text: z.string().max(limits.projectBodyBytes.value) }),
+  z.strictObject({
+    edition: z.number().int().min(1).max(999_999).describe('One more than that of the document'),
+    sealed: z
+      .base64()
+      .max(2 * limits.projectEditBytes.value)
+      .describe('A sealed file of the name `<run>/pieces/<segment>-<edition>`'),
+  }),
+]);

@@ -1,0 +1,94 @@
+import { limits } from '../../shared/limits.ts';
+import { type NewSegment, type ProjectRow, projectRow } from '../../shared/project/contract.ts';
+import { readSegment } from '../../shared/project/document.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { sealSmall } from '../../shared/seal/envelope-stream.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
+import { inEdition } from '../../shared/upload/paths.ts';
+import type { RequestContext } from '../context.ts';
+import { readJson } from '../json-body.ts';
+import { refuseField } from '../upload/ask.ts';
+import { askAboutProject, type Found } from '../upload/find-upload.ts';
+import { inSession } from '../upload/look-at-uploads.ts';
+import { mayBePlain, segmentBody } from './ask-project.ts';
+import { SCOPE } from './create-project.ts';
+import { answerProject } from './look-at-projects.ts';
+import { readPlace, type SegmentPlace } from './read-place.ts';
+
+/** Agents make a document in one run, however often it is changed. */
+const RUN = 1;
+
+/**
+ * `PUT /v1/projects/{id}/documents/{d}/segments/{s}`: another text for one segment. Only that one is spoken anew, and its
+ * document is put together again.
+ */
+export async function editSegment(request: Request, context: RequestContext, id: string): Promise<Response> {
+  const work = async (claims: Claims) => {
+    const place = readPlace(request.url);
+    const json = await readJson(request, context);
+    if (!json.ok) return json;
+    const body = segmentBody.safeParse(json.value);
+    if (!body.success) return no(refuseField(body.error, json.value));
+    if (!place.ok) return place;
+    if ('sealed' in body.data) {
+      const { edition, sealed } = body.data;
+      return put(id, place.value, { edition, file: sealed }, claims, context);
+    }
+    if (!mayBePlain(claims)) return no(refuse('sealing_required'));
+    const text = readSegment(body.data.text);
+    return text.ok ? sealAndPut(id, place.value, text.value, claims, context) : text;
+  };
+  return answerProject(await inSession(request, context, { scope: SCOPE, action: 'project.edit' }, work), 202);
+}
+
+type Answered = Promise<Result<Found<ProjectRow>>>;
+
+/** Seals for the next edition; whoever was faster has taken it, and the one after it is tried. */
+async function sealAndPut(
+  id: string,
+  place: SegmentPlace,
+  text: string,
+  claims: Claims,
+  context: RequestContext,
+): Answered {
+  let last: Awaited<Answered> = no(refuse('edition_passed', { edition: 0 }));
+  for (let tries = 0; tries < limits.projectEditTries.value; tries += 1) {
+    const sealed = await sealFor(id, place, text, claims, context);
+    if (!sealed.ok) return sealed;
+    last = await put(id, place, sealed.value, claims, context);
+    if (last.ok || last.refusal.reason !== 'edition_passed') return last;
+  }
+  return last;
+}
+
+async function sealFor(
+  id: string,
+  { document, segment }: SegmentPlace,
+  text: string,
+  claims: Claims,
+  context: RequestContext,
+): Promise<Result<NewSegment>> {
+  const found = await askAboutProject(id, { method: 'GET' }, projectRow, claims, context);
+  if (!found.ok) return found;
+  const row = found.value.value;
+  if (!row?.zoneKey) return no(refuse('uploads_unavailable', undefined, 'no key to seal to'));
+  const about = row.documents.find(({ index }) => index === document);
+  if (!about) return no(refuse('document_unknown'));
+  const edition = about.edition + 1;
+  const name = `${RUN}/${inEdition(`pieces/${segment}`, edition)}`;
+  const facts = { tenant: claims.tenant, upload: about.id, name };
+  const file = await sealSmall(facts, row.zoneKey, new TextEncoder().encode(text));
+  return ok({ edition, file: Buffer.from(file).toString('base64') });
+}
+
+const put = (
+  id: string,
+  { document, segment }: SegmentPlace,
+  body: NewSegment,
+  claims: Claims,
+  context: RequestContext,
+): Answered => {
+  const below = `/documents/${document}/segments/${segment}`;
+  return askAboutProject(id, { method: 'PUT', below, body }, projectRow, claims, context);
+};

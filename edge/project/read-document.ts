@@ -1,0 +1,95 @@
+import { type BodyPiece, type CallEvent, readCallRecord } from '../../shared/kserve/call.ts';
+import { type OpenedDocument, openedDocument } from '../../shared/project/contract.ts';
+import type { DocumentHead } from '../../shared/project/document-head.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
+import type { RequestContext } from '../context.ts';
+import { answerCall } from '../dialect/kserve.ts';
+import { readSnapshots } from '../pool/snapshot.ts';
+import { refuseWith } from '../refuse.ts';
+import { CallerBody } from '../short/body.ts';
+import { joinEnds } from '../short/ends.ts';
+import { Relay } from '../short/relay.ts';
+import { refusedWith, Session } from '../short/session.ts';
+import { admit, recordDenial } from '../tenant/admit.ts';
+import { askAboutProject } from '../upload/find-upload.ts';
+import { SCOPE } from './create-project.ts';
+import { readPlace } from './read-place.ts';
+
+/** `GET …/documents/{d}/audio` */
+export const readAudio = (request: Request, context: RequestContext, id: string) =>
+  readPart(request, context, id, 'audio');
+
+/** `GET …/documents/{d}/manifest` */
+export const readManifest = (request: Request, context: RequestContext, id: string) =>
+  readPart(request, context, id, 'manifest');
+
+/** A document lies sealed in storage, an agent of its zone opens it, and it is in the clear nowhere but there and here. */
+async function readPart(
+  request: Request,
+  context: RequestContext,
+  id: string,
+  part: DocumentHead['part'],
+): Promise<Response> {
+  const claims = await admit(request, SCOPE, context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const action = `project.${part}`;
+  const requestClass = clampClass('interactive', claims.value.priority);
+  const subject = { action, model: undefined, language: undefined, class: requestClass };
+  const session = await Session.begin(claims.value, subject, context);
+  if (!session.ok) {
+    recordDenial(claims.value, action, session.refusal, context);
+    return refuseWith(session.refusal);
+  }
+  let opened: Result<OpenedDocument>;
+  try {
+    opened = await open(request, id, claims.value, context);
+  } catch (error) {
+    await session.value.end({ ...refusedWith(refuse('internal')), bytes: 0 });
+    throw error;
+  }
+  if (!opened.ok) {
+    await session.value.end({ ...refusedWith(opened.refusal), bytes: 0 });
+    return refuseWith(opened.refusal);
+  }
+  const { relay, ends } = await ask(opened.value, part, session.value, context);
+  request.signal.addEventListener('abort', ends.abandon, { once: true });
+  if (request.signal.aborted) ends.abandon();
+  return answerCall({ ...ends, next: async () => relay.next() }, refuseWith);
+}
+
+async function open(
+  request: Request,
+  id: string,
+  claims: Claims,
+  context: RequestContext,
+): Promise<Result<OpenedDocument>> {
+  const place = readPlace(request.url);
+  if (!place.ok) return place;
+  const below = `/documents/${place.value.document}/open`;
+  const found = await askAboutProject(id, { method: 'POST', below }, openedDocument, claims, context);
+  if (!found.ok) return found;
+  const { value } = found.value;
+  if (!value) return no(refuse('uploads_unavailable', undefined, 'nothing was said'));
+  // What lies in one zone is opened there and nowhere else.
+  return claims.zones.includes(value.zone) ? ok(value) : no(refuse('residency_mismatch'));
+}
+
+/** An agent of the document's zone, whatever it serves: all of them have the key. */
+async function ask(opened: OpenedDocument, part: DocumentHead['part'], session: Session, context: RequestContext) {
+  const { document, run, name, read, zone, model, language } = opened;
+  const { settings, env, surroundings } = context;
+  session.learn({ model, language });
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+  const served = snapshots.filter((one) => one.zone === zone).flatMap((one) => one.entries);
+  const names = served.flatMap(({ description }) => description.models.map((one) => one.name));
+  // The voice may have gone since; then any other model leads to an agent of the zone.
+  const door = names.includes(model) ? model : (names[0] ?? model);
+  const head: DocumentHead = { v: 1, task: 'document', document: document.id, run, name, part, read };
+  const body = new CallerBody(null, surroundings);
+  const hints = { model: door, language: undefined };
+  const errand = { task: 'infer', hints, head, zones: [zone], read: readCallRecord } as const;
+  const relay = new Relay<CallEvent | BodyPiece>(session, body, errand, context);
+  return { relay, ends: joinEnds(relay, session, body, context) };
+}
