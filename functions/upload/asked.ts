@@ -34,18 +34,17 @@ export async function list(
 }
 
 /** The row once it is newer than `after`; `undefined` when it has not become so within `waitMs`. */
-export async function news(
+export async function news<Row extends { readonly seq: number }>(
   office: Office,
-  place: UploadPlace,
+  look: () => Promise<Result<Row>>,
   after: number,
   waitMs: number,
   pause: (ms: number) => Promise<void>,
-): Promise<Result<UploadRow | undefined>> {
+): Promise<Result<Row | undefined>> {
   const until = office.now() + Math.min(waitMs, limits.uploadWaitSeconds.value * 1_000);
   while (true) {
-    const record = await readUpload(office, place);
-    if (!record) return unknown();
-    if (record.state.seq > after) return ok(rowOf(record));
+    const row = await look();
+    if (!row.ok || row.value.seq > after) return row;
     if (office.now() >= until) return ok(undefined);
     await pause(limits.uploadNewsMs.value);
   }
@@ -70,10 +69,14 @@ export async function rerun(office: Office, place: UploadPlace): Promise<Result<
   if (!record) return unknown();
   const { status, etag } = record.state;
   if (!isOver(status) || status === 'expired') return no(refuse('upload_status_wrong', { status }));
+  // What a document needs of its text lies with its segments, once it has them.
+  const planned = record.state.of === 'document' && record.state.pieces > 0;
   const found = record.audio === 'held' ? await office.blobs.find(UPLOADS, uploadBlob(place)) : undefined;
-  if (!found || found.etag !== etag) return no(refuse('upload_audio_gone'));
+  if (!planned && (!found || found.etag !== etag)) return no(refuse('upload_audio_gone'));
   const stepped = await step(office, place, (now) =>
-    now.audio === 'held' && now.state.run === record.state.run ? [{ type: 'rerun' }] : [],
+    (planned ? now.transcript !== 'deleted' : now.audio === 'held') && now.state.run === record.state.run
+      ? [{ type: 'rerun' }]
+      : [],
   );
   if (!stepped?.moved) return no(refuse('upload_status_wrong', { status: stepped?.record.state.status ?? status }));
   await release(office, place.tenant, record.asked.zone);

@@ -73,7 +73,7 @@ export const replaceRecord = ({ key, version }: Row, to: UploadRecord): Change =
   value: { ...to },
 });
 
-/** The marks beside the record: that it is not over, and when to look after it. */
+/** The marks beside the record: that it is not over, when to look after it, what it has used once it is over. */
 export function moveMarks(from: UploadRecord, to: UploadRecord): Change[] {
   const [wasOver, over] = [isOver(from.state.status), isOver(to.state.status)];
   const changes: Change[] = [];

@@ -3,8 +3,10 @@
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { classes } from '../../shared/tenant/claims.ts';
+import type { UploadJob } from '../../shared/upload/job.ts';
 import { UPLOADS, type UploadPlace, uploadBlob } from '../../shared/upload/paths.ts';
 import { isOver } from '../../shared/upload/state.ts';
+import { gather } from '../project/gather.ts';
 import { endOf, type Row } from '../store/rows.ts';
 import { admit } from './arrive.ts';
 import type { Office } from './office.ts';
@@ -63,7 +65,9 @@ async function lookAt(office: Office, place: UploadPlace, key: string): Promise<
   }
   const { status, run } = record.state;
   if (isOver(status)) return settle(office, place);
-  if (status === 'granted' || status === 'uploaded') {
+  if (record.state.of === 'project') {
+    if (await gather(office, place)) await settle(office, place);
+  } else if (status === 'granted' || status === 'uploaded') {
     await admit(office, place);
     if (office.now() > record.expires && !(await office.blobs.find(UPLOADS, uploadBlob(place)))) {
       const stepped = await step(office, place, () => [{ type: 'expired' }]);
@@ -109,11 +113,14 @@ async function push(office: Office, tenant: string, row: Row): Promise<void> {
   }
   if (sent === undefined) return send(office, tenant, [record]);
   if (opened === undefined) {
-    if (sent + limits.uploadQueueLostMs.value <= now) await again(office, tenant, record, job.attempt);
+    if (job.light && sent + limits.projectLightMs.value <= now) return again(office, tenant, record, heavy(job));
+    if (sent + limits.uploadQueueLostMs.value <= now) await again(office, tenant, record, job);
     return;
   }
   if (opened + limits.uploadStalledMs.value > now) return;
-  if (job.attempt < limits.uploadJobTries.value) return again(office, tenant, record, job.attempt + 1);
+  if (job.attempt < limits.uploadJobTries.value) {
+    return again(office, tenant, record, heavy({ ...job, attempt: job.attempt + 1 }));
+  }
   const tries = limits.uploadJobTries.value;
   const refusal = refuse('upload_abandoned', { tries }, `${job.kind} ${job.piece ?? ''}`.trim());
   const stepped = await step(office, place, () => [{ type: 'refused', run: job.run, refusal }]);
@@ -121,9 +128,12 @@ async function push(office: Office, tenant: string, row: Row): Promise<void> {
   if (stepped && isOver(stepped.record.state.status)) await settle(office, place);
 }
 
-async function again(office: Office, tenant: string, record: JobRecord, attempt: number): Promise<void> {
+/** For any pool of its zone. */
+const heavy = ({ light: _, ...job }: UploadJob): UploadJob => job;
+
+async function again(office: Office, tenant: string, record: JobRecord, job: UploadJob): Promise<void> {
   const { opened: _, agent: __, sent: ___, ...kept } = record;
-  const job = { ...record.job, attempt };
+  const { attempt } = job;
   office.log({ what: 'resent', tenant, upload: job.upload, detail: job.kind, count: attempt });
   await note(office, tenant, record, { job, opened: undefined, agent: undefined, sent: undefined });
   await send(office, tenant, [{ ...kept, job }]);

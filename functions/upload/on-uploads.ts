@@ -13,7 +13,7 @@ import { grant } from './grant.ts';
 import type { Office } from './office.ts';
 
 export type Desk = Office & { readonly settings: Settings };
-type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
+export type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
 
 /** POST /api/uploads */
 export const onGrant = (desk: Desk): Question =>
@@ -46,7 +46,13 @@ export const onSee = (desk: Desk): Question => about(desk, async (place) => answ
 export const onEvents = (desk: Desk): Question =>
   about(desk, async (place, request) => {
     const waitMs = (readCount(request, 'wait') ?? 0) * 1_000;
-    const told = await news(desk, place, readCount(request, 'after') ?? 0, waitMs, (ms) => wait(ms));
+    const told = await news(
+      desk,
+      () => see(desk, place),
+      readCount(request, 'after') ?? 0,
+      waitMs,
+      (ms) => wait(ms),
+    );
     if (told.ok && told.value === undefined) return { status: 204, headers: { 'cache-control': 'no-store' } };
     return answerResult(told);
   });
@@ -58,7 +64,10 @@ export const onRerun = (desk: Desk): Question => about(desk, async (place) => an
 export const onOpenTranscript = (desk: Desk): Question =>
   about(desk, async (place) => answerResult(await openTranscript(desk, place)));
 
-function verified(desk: Desk, then: (request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>): Question {
+export function verified(
+  desk: Desk,
+  then: (request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
+): Question {
   return async (request) => {
     const caller = await verifyEdge(request.headers.get('authorization'), desk.settings, desk.now());
     return caller.ok ? then(request, caller.value) : answerNo(caller.refusal);
@@ -66,15 +75,20 @@ function verified(desk: Desk, then: (request: HttpRequest, caller: EdgeCaller) =
 }
 
 /** One upload. That of another tenant is unknown, whether it exists or not. */
-function about(desk: Desk, then: (place: UploadPlace, request: HttpRequest) => Promise<HttpResponseInit>): Question {
+export function about(
+  desk: Desk,
+  then: (place: UploadPlace, request: HttpRequest) => Promise<HttpResponseInit>,
+  isId: (id: string) => boolean = isUploadId,
+  unknown: 'upload_unknown' | 'project_unknown' = 'upload_unknown',
+): Question {
   return verified(desk, async (request, caller) => {
     const { tenant = '', id = '' } = request.params;
-    const known = tenant === caller.tenant && isUploadId(id);
-    return known ? then({ tenant, id }, request) : answerNo(refuse('upload_unknown'));
+    const known = tenant === caller.tenant && isId(id);
+    return known ? then({ tenant, id }, request) : answerNo(refuse(unknown));
   });
 }
 
-function readCount(request: HttpRequest, name: string): number | undefined {
+export function readCount(request: HttpRequest, name: string): number | undefined {
   const text = request.query.get(name);
   return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }

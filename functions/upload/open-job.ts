@@ -4,7 +4,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { OpenedJob } from '../../shared/upload/contract.ts';
 import { jobKey, readsOf, type UploadJob, writesOf } from '../../shared/upload/job.ts';
-import { OUTCOMES, type OutcomeName, outcomeBlob, UPLOADS, uploadBlob } from '../../shared/upload/paths.ts';
+import { inEdition, OUTCOMES, type OutcomeName, outcomeBlob, UPLOADS, uploadBlob } from '../../shared/upload/paths.ts';
 import type { AgentCaller } from '../caller/agent-caller.ts';
 import type { Office } from './office.ts';
 import { jobsOf, type UploadRecord } from './record.ts';
@@ -29,7 +29,7 @@ async function addressesOf(office: Office, record: UploadRecord, job: UploadJob,
   const place = { tenant, id };
   const outcome = (name: OutcomeName) => outcomeBlob({ ...place, run: state.run, name });
   const read: OpenedJob['read'] = {};
-  for (const name of readsOf(job, state.pieces)) {
+  for (const name of readsOf(job, state.pieces, state.edits)) {
     read[name] =
       name === 'upload'
         ? {
@@ -40,7 +40,9 @@ async function addressesOf(office: Office, record: UploadRecord, job: UploadJob,
   }
   const write: OpenedJob['write'] = {};
   for (const name of writesOf(job)) {
-    write[name] = { url: await office.blobs.address(OUTCOMES, outcome(name), 'create', expires) };
+    // A refusal is of the document as it is now, whatever the job is about.
+    const blob = outcome(name === 'refusal' ? inEdition(name, state.edition ?? 0) : name);
+    write[name] = { url: await office.blobs.address(OUTCOMES, blob, 'create', expires) };
   }
   const { model, language, contentType, filename, sealed, formats } = asked;
   return {
@@ -57,6 +59,8 @@ async function addressesOf(office: Office, record: UploadRecord, job: UploadJob,
       formats,
       zoneKeyId: office.settings.ZONE_KEYS[asked.zone]?.[0]?.kid ?? '',
       pieces: state.pieces,
+      ...(asked.speech && { speech: asked.speech }),
+      ...(state.edits && { edits: { ...state.edits } }),
     },
     read,
     write,

@@ -1,5 +1,5 @@
 // What is known of an upload, and under which keys it lies in its tenant's partition:
-//   u!<id, complemented>            the record; newest first
+//   u!<id, complemented>            the record; newest first. Of a text project `p!`, of its documents `x!`
 //   o!<id>                          it is not over: what the tenant has on its way
 //   d!<due>!<id>                    when to look after it
 //   w!<zone>!<rank>.<job>           a job that waits for a place in the queue
@@ -7,18 +7,27 @@
 //   n!<id>!<run>.<try>              a delivery of its notice
 //   b!<id>.<run>                    what a run that is over has used, until the edge has booked it
 import { limits } from '../../shared/limits.ts';
+import type { NewProject } from '../../shared/project/contract.ts';
+import { isProjectId } from '../../shared/project/id.ts';
+import type { Speech } from '../../shared/project/speech.ts';
 import { classes } from '../../shared/tenant/claims.ts';
 import type { NewUpload, UploadRow } from '../../shared/upload/contract.ts';
 import { jobKey, type UploadJob } from '../../shared/upload/job.ts';
-import type { UploadPlace } from '../../shared/upload/paths.ts';
+import { isUploadId, type UploadPlace } from '../../shared/upload/paths.ts';
 import { isOver, newState, type UploadState, type WantedJob, wantedJobs } from '../../shared/upload/state.ts';
 import { type UploadUsage, usageKey } from '../../shared/upload/usage.ts';
 import type { Row } from '../store/rows.ts';
 
+/** What was asked for; of a document also how it is spoken, of a project what it is. */
+type Asked = Omit<NewUpload, 'tenant' | 'id'> & {
+  readonly speech?: Speech | undefined;
+  readonly project?: NewProject['project'] | undefined;
+};
+
 export interface UploadRecord {
   readonly tenant: string;
   readonly id: string;
-  readonly asked: Omit<NewUpload, 'tenant' | 'id'>;
+  readonly asked: Asked;
   readonly state: UploadState;
   /** Milliseconds since 1970, all times. */
   readonly created: number;
@@ -55,13 +64,13 @@ export const MINUTE = 60_000;
 export const DAY = 86_400_000;
 const lookMs = limits.uploadLookSeconds.value * 1_000;
 
-export function newRecord(asked: NewUpload, now: number): UploadRecord {
+export function newRecord(asked: Asked & UploadPlace, now: number, state: UploadState = newState): UploadRecord {
   const { tenant, id, ...rest } = asked;
   const record: UploadRecord = {
     tenant,
     id,
     asked: rest,
-    state: newState,
+    state,
     created: now,
     updated: now,
     expires: now + limits.uploadGrantSeconds.value * 1_000,
@@ -113,7 +122,8 @@ function complement(id: string): string {
   return text;
 }
 
-export const recordKey = (id: string): string => `u!${complement(id)}`;
+export const recordKey = (id: string): string => `${kindOf(id)}!${complement(id)}`;
+const kindOf = (id: string): string => (isUploadId(id) ? 'u' : isProjectId(id) ? 'p' : 'x');
 export const openKey = (id: string): string => `o!${id}`;
 export const usageRowKey = (usage: Pick<UploadUsage, 'upload' | 'run'>): string => `b!${usageKey(usage)}`;
 export const dueKey = ({ due, id }: Pick<UploadRecord, 'due' | 'id'>): string =>
@@ -142,6 +152,8 @@ export function jobOf(record: UploadRecord, wanted: WantedJob, attempt = 1): Upl
     upload: id,
     run: state.run,
     ...(wanted.piece !== undefined && { piece: wanted.piece }),
+    ...(wanted.edition !== undefined && { edition: wanted.edition }),
+    ...(asked.speech?.light === true && { light: true as const }),
     attempt,
     zone: asked.zone,
     class: asked.class,
@@ -161,7 +173,7 @@ export const placeOf = ({ tenant, id }: UploadRecord): UploadPlace => ({ tenant,
 /** What the edge may know of it. */
 export function rowOf(record: UploadRecord): UploadRow {
   const { tenant, id, asked, state, created, updated, expires, ended, audio, transcript, notice } = record;
-  const { subject: _, bytes, ...facts } = asked;
+  const { subject: _, home: __, most: ___, speech: ____, project: _____, bytes, ...facts } = asked;
   const { reason, params } = state.refusal ?? {};
   return {
     ...facts,

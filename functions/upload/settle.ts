@@ -1,5 +1,7 @@
 // An upload is over: delete what is not kept, tell who asked to be told, and once its time has come, forget it. Each part
 // may be done twice; what is not done stays due.
+
+import { isDocumentId, projectOf } from '../../shared/project/id.ts';
 import {
   OUTCOMES,
   outcomeBlob,
@@ -9,7 +11,10 @@ import {
   uploadBlob,
 } from '../../shared/upload/paths.ts';
 import { isOver } from '../../shared/upload/state.ts';
+import { dropDocuments, gather } from '../project/gather.ts';
+import { isKept } from '../project/kept.ts';
 import { CHANGES_MAX, type Change, endOf } from '../store/rows.ts';
+import { erasedOf } from './erased.ts';
 import type { Office } from './office.ts';
 import {
   audioUntil,
@@ -38,6 +43,7 @@ export async function settle(office: Office, place: UploadPlace): Promise<void> 
   const away = record.audio !== 'held' || (until !== undefined && now >= until);
   // Also when there was none: an address that is still good may have been used again.
   if (away) await office.blobs.remove(UPLOADS, uploadBlob(place));
+  await settleProject(office, record);
   const tell = record.notice === 'pending' && (record.noticeDue ?? 0) <= now;
   if (tell) await office.notices.send({ ...place, run: record.state.run, tries: record.noticeTries });
   await amend(office, place, (seen) => {
@@ -53,12 +59,22 @@ export async function settle(office: Office, place: UploadPlace): Promise<void> 
   });
 }
 
+/** A document that is over may be the last of its project; a project that was deleted takes its documents along. */
+async function settleProject(office: Office, { tenant, id, state }: UploadRecord): Promise<void> {
+  const project = { tenant, id: projectOf(id) };
+  if (isDocumentId(id) && (await gather(office, project))) await settle(office, project);
+  if (state.of !== 'project' || state.status !== 'cancelled') return;
+  for (const place of await dropDocuments(office, project)) await settle(office, place);
+}
+
 /** Deletes what agents wrote on the way, and all of it when there is no transcript to keep. */
-async function sweep(office: Office, { tenant, id, state, transcript }: UploadRecord): Promise<void> {
+async function sweep(office: Office, record: UploadRecord): Promise<void> {
+  const { tenant, id, state, transcript } = record;
   const place = { tenant, id };
   const kept = transcript === 'held' ? outcomeBlob({ ...place, run: state.run, name: 'transcript' }) : undefined;
   for (const { name } of await office.blobs.list(OUTCOMES, outcomePrefix(place))) {
-    if (name !== kept) await office.blobs.remove(OUTCOMES, name);
+    const stays = state.of === 'document' ? isKept(record, name) : name === kept;
+    if (!stays) await office.blobs.remove(OUTCOMES, name);
   }
 }
 
@@ -80,15 +96,7 @@ async function forget(office: Office, record: UploadRecord): Promise<void> {
 /** Its owner wants nothing of it left, now. Only of an upload that is over. */
 export async function erase(office: Office, place: UploadPlace): Promise<UploadRecord | undefined> {
   const record = await amend(office, place, (seen) => {
-    if (!isOver(seen.state.status) || (seen.transcript !== 'held' && seen.audio !== 'held')) return undefined;
-    const now = office.now();
-    return {
-      ...seen,
-      state: { ...seen.state, seq: seen.state.seq + 1 },
-      updated: now,
-      transcript: seen.transcript === 'held' ? 'deleted' : seen.transcript,
-      audio: seen.audio === 'held' ? 'deleted' : seen.audio,
-    };
+    return erasedOf(seen, office.now());
   });
   if (record) await settle(office, place);
   return record;

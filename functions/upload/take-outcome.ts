@@ -1,7 +1,14 @@
 // An agent has written something: what does it say of its upload?
 
 import { readOutcome } from '../../shared/upload/outcome.ts';
-import { OUTCOMES, type OutcomePlace, outcomeBlob, pieceOf, readOutcomeBlob } from '../../shared/upload/paths.ts';
+import {
+  editionOf,
+  OUTCOMES,
+  type OutcomePlace,
+  outcomeBlob,
+  pieceOf,
+  readOutcomeBlob,
+} from '../../shared/upload/paths.ts';
 import { isOver, type UploadEvent } from '../../shared/upload/state.ts';
 import type { Office } from './office.ts';
 import { release } from './release.ts';
@@ -15,12 +22,13 @@ export function eventOf({ run, name }: OutcomePlace, metadata: Metadata): Upload
   if (name.startsWith('pieces/')) return undefined;
   const facts = readOutcome(metadata);
   if (!facts) return 'unreadable';
-  const { seconds, warnings, pieces, refusal } = facts;
+  const { seconds, warnings, pieces, blocks, refusal } = facts;
   const piece = pieceOf(name);
-  if (piece !== undefined) return { type: 'recognised', run, piece };
-  if (name === 'transcript') return { type: 'merged', run, seconds, warnings };
-  if (name === 'plan') return pieces ? { type: 'planned', run, pieces, seconds, warnings } : 'unreadable';
-  return refusal ? { type: 'refused', run, refusal } : 'unreadable';
+  const edition = editionOf(name);
+  if (piece !== undefined) return { type: 'recognised', run, piece, edition };
+  if (name.startsWith('transcript')) return { type: 'merged', run, edition, seconds, warnings };
+  if (name === 'plan') return pieces ? { type: 'planned', run, pieces, seconds, warnings, blocks } : 'unreadable';
+  return refusal ? { type: 'refused', run, edition, refusal } : 'unreadable';
 }
 
 /** A blob of any name in `outcomes`. What belongs to nothing is deleted. */
