@@ -29,6 +29,10 @@ export type Arguments = {
   wait: boolean;
   zone: string | undefined;
   callback: string | undefined;
+  /** Of `project`. */
+  out: string | undefined;
+  voice: string | undefined;
+  rate: string | undefined;
 };
 
 export function readArguments(given: string[]): Arguments | { problem: string } {
@@ -41,7 +45,7 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
         token: { type: 'string' },
         json: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
-        model: { type: 'string', default: 'reference-en' },
+        model: { type: 'string' },
         language: { type: 'string' },
         format: { type: 'string' },
         audio: { type: 'string' },
@@ -57,6 +61,9 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
         wait: { type: 'boolean', default: false },
         zone: { type: 'string' },
         callback: { type: 'string' },
+        out: { type: 'string' },
+        voice: { type: 'string' },
+        rate: { type: 'string' },
       },
     });
     const [verb, ...operands] = positionals;
@@ -68,7 +75,7 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       token: values.token,
       json: values.json,
       help: values.help,
-      model: values.model,
+      model: values.model ?? (verb === 'project' ? 'voice-en' : 'reference-en'),
       language: values.language,
       format: values.format,
       audio: values.audio,
@@ -84,6 +91,9 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       wait: values.wait,
       zone: values.zone,
       callback: values.callback,
+      out: values.out,
+      voice: values.voice,
+      rate: values.rate,
     };
   } catch (error) {
     return { problem: (error as Error).message };

@@ -5,6 +5,7 @@ import { type Arguments, readArguments } from './arguments.ts';
 import * as load from './load.ts';
 import * as loadStream from './load-stream.ts';
 import * as models from './models.ts';
+import * as project from './project.ts';
 import { findToken } from './token.ts';
 import * as transcribe from './transcribe.ts';
 import * as transcribeLive from './transcribe-live.ts';
@@ -25,6 +26,7 @@ const verbs = new Map<string, Verb>([
   ['upload', { usage: upload.usage, run: (given, headers) => upload.upload(given, headers) }],
   ['uploads', { usage: uploads.listUsage, run: uploads.uploads }],
   ['replay', { usage: uploads.replayUsage, run: uploads.replay }],
+  ['project', { usage: project.usage, run: (given, headers) => project.project(given, headers) }],
   ['load', { usage: `${load.usage}\n  ${loadStream.usage}`, run: runLoad }],
   ['models', { usage: models.usage, run: models.models }],
 ]);

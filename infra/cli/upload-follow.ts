@@ -11,21 +11,29 @@ export const uploadState = z.looseObject({
 });
 export type UploadState = z.infer<typeof uploadState>;
 
-export interface Following {
+export interface Following<T> {
   readonly fetch: typeof fetch;
   readonly pause: (attempt: number) => Promise<void>;
-  readonly changed: (upload: UploadState) => void;
+  readonly changed: (now: T) => void;
 }
 
 /** Connections in a row that tell nothing. */
 const SILENT_MAX = 20;
 
 /** The upload when it is over, or the refusal of whoever was asked. */
-export async function followUpload(
+export const followUpload = (
   url: string,
   headers: Record<string, string>,
-  { fetch: send, pause, changed }: Following,
-): Promise<UploadState | Response> {
+  following: Following<UploadState>,
+): Promise<UploadState | Response> => follow(url, headers, following, uploadState);
+
+/** The same for whatever has events like those of an upload. */
+export async function follow<T>(
+  url: string,
+  headers: Record<string, string>,
+  { fetch: send, pause, changed }: Following<T>,
+  schema: z.ZodType<T>,
+): Promise<T | Response> {
   let last: string | undefined;
   for (let silent = 0; silent < SILENT_MAX; silent += 1) {
     if (silent > 0) await pause(silent);
@@ -36,7 +44,7 @@ export async function followUpload(
       if (response.status >= 400 && response.status < 500 && response.status !== 429) return response;
       if (!response.ok || !response.body) continue;
       for await (const event of readEvents(response.body)) {
-        const { data } = uploadState.safeParse(JSON.parse(event.data));
+        const { data } = schema.safeParse(JSON.parse(event.data));
         if (!data) continue;
         silent = 0;
         last = event.id ?? last;

@@ -1,0 +1,36 @@
+import { z } from 'zod';
+
+const count = z.object({ total: z.number(), done: z.number() });
+const error = z.object({ code: z.string(), message: z.string() }).optional();
+
+/** What of a project the command line looks at. */
+export const projectState = z.looseObject({
+  id: z.string(),
+  status: z.string(),
+  seq: z.number(),
+  tenant: z.string(),
+  zone_key: z.unknown(),
+  documents: z.array(
+    z.looseObject({
+      index: z.number(),
+      id: z.string(),
+      status: z.string(),
+      edition: z.number(),
+      segments: count,
+      blocks: z.array(count),
+      error,
+    }),
+  ),
+  error,
+});
+export type ProjectState = z.infer<typeof projectState>;
+
+/** One line for people: how far each document is, and how many of its blocks are whole. */
+export function projectLine({ id, status, documents, error: why }: ProjectState): string {
+  const parts = documents.map(({ segments, blocks }) => {
+    const whole = blocks.filter(({ total, done }) => done === total).length;
+    return `${segments.done}/${segments.total}${blocks.length > 1 ? ` (${whole}/${blocks.length} blocks)` : ''}`;
+  });
+  const fault = why ?? documents.find((one) => one.error)?.error;
+  return `${id}: ${status} ${parts.join(', ')}${fault ? `, ${fault.message} (${fault.code})` : ''}`;
+}
