@@ -1,16 +1,18 @@
-// The job queues: one for each zone, and behind it one for jobs that nobody could finish.
+// The job queues: one for each model in each zone, and for each zone one for jobs that nobody could finish.
 import {
   CreateQueueCommand,
   DeleteMessageCommand,
   GetQueueAttributesCommand,
   GetQueueUrlCommand,
+  paginateListQueues,
+  type QueueAttributeName,
   QueueDoesNotExist,
   ReceiveMessageCommand,
   SendMessageBatchCommand,
   SQSClient,
 } from '@aws-sdk/client-sqs';
 import { limits } from '../../shared/limits.ts';
-import { deadQueue, jobQueue, lightQueue, type UploadJob } from '../../shared/upload/job.ts';
+import { deadQueue, jobQueue, lightQueue, type UploadJob, zoneQueues } from '../../shared/upload/job.ts';
 
 export interface DeadJob {
   readonly body: string;
@@ -63,49 +65,68 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
       throw error;
     }
   };
-  const addressOf = async (name: string): Promise<string> => {
-    const address = addresses.get(name) ?? (await find(name));
-    if (address === undefined) throw new Error(`there is no queue ${name}`);
-    return address;
-  };
-  const create = async (name: string, Attributes: Record<string, string>, signal: AbortSignal) =>
-    (await client.send(new CreateQueueCommand({ QueueName: name, Attributes }), { abortSignal: signal })).QueueUrl;
-  const ensureZone = async (zone: string, signal: AbortSignal): Promise<void> => {
-    const names = [jobQueue(prefix, zone), lightQueue(prefix, zone)];
-    const missing: string[] = [];
-    for (const name of names) if (!(await find(name, signal))) missing.push(name);
-    if (missing.length === 0) return;
-    const dead = (await find(deadQueue(prefix, zone), signal)) ?? (await create(deadQueue(prefix, zone), {}, signal));
-    const read = new GetQueueAttributesCommand({ QueueUrl: dead, AttributeNames: ['QueueArn'] });
-    const { Attributes } = await client.send(read, { abortSignal: signal });
-    const redrive = { deadLetterTargetArn: Attributes?.QueueArn, maxReceiveCount: limits.jobReceives.value };
-    const attributes = {
-      VisibilityTimeout: String(limits.jobVisibilitySeconds.value),
-      RedrivePolicy: JSON.stringify(redrive),
-    };
-    for (const name of missing) await create(name, attributes, signal);
-  };
-  const count = async (
+  const create = async (
     name: string,
-    attribute: 'ApproximateNumberOfMessages' | 'ApproximateNumberOfMessagesNotVisible',
-  ) => {
-    const AttributeNames = [attribute];
-    const read = new GetQueueAttributesCommand({ QueueUrl: await addressOf(name), AttributeNames });
-    return Number((await client.send(read)).Attributes?.[attribute] ?? 0);
+    Attributes: Record<string, string>,
+    abortSignal?: AbortSignal,
+  ): Promise<string> => {
+    const made = await client.send(new CreateQueueCommand({ QueueName: name, Attributes }), withSignal(abortSignal));
+    if (made.QueueUrl === undefined) throw new Error(`no address of the queue ${name}`);
+    addresses.set(name, made.QueueUrl);
+    return made.QueueUrl;
+  };
+  const deadOf = async (zone: string, signal?: AbortSignal): Promise<string> => {
+    const name = deadQueue(prefix, zone);
+    return addresses.get(name) ?? (await find(name, signal)) ?? (await create(name, {}, signal));
+  };
+  /** The queue of a model is made with its first job. */
+  const addressOf = async (name: string, zone: string): Promise<string> => {
+    const known = addresses.get(name) ?? (await find(name));
+    if (known !== undefined) return known;
+    const { QueueArn } = await readFacts(await deadOf(zone), ['QueueArn']);
+    return create(name, {
+      VisibilityTimeout: String(limits.jobVisibilitySeconds.value),
+      RedrivePolicy: JSON.stringify({ deadLetterTargetArn: QueueArn, maxReceiveCount: limits.jobReceives.value }),
+    });
+  };
+  const readFacts = async (QueueUrl: string, AttributeNames: QueueAttributeName[]) =>
+    (await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames }))).Attributes ?? {};
+  /** Waiting and taken. */
+  const count = async (QueueUrl: string): Promise<[number, number]> => {
+    const names = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'] as const;
+    const facts = await readFacts(QueueUrl, [...names]);
+    return [Number(facts[names[0]] ?? 0), Number(facts[names[1]] ?? 0)];
+  };
+  /** Addresses of the queues of a zone's models. A zone whose name begins with that of another has queues of its own. */
+  const queuesOf = async (zone: string): Promise<string[]> => {
+    const begin = zoneQueues(prefix, zone);
+    const others = zones.map((other) => zoneQueues(prefix, other)).filter((other) => other.length > begin.length);
+    const found: string[] = [];
+    const pages = paginateListQueues({ client, pageSize: 1_000 }, { QueueNamePrefix: begin });
+    for await (const { QueueUrls = [] } of pages) found.push(...QueueUrls);
+    return found.filter((address) => {
+      const name = address.slice(address.lastIndexOf('/') + 1);
+      return (
+        name.startsWith(begin) && name !== deadQueue(prefix, zone) && !others.some((other) => name.startsWith(other))
+      );
+    });
   };
   return {
     async ensure(signal) {
-      await Promise.all(zones.map((zone) => ensureZone(zone, signal)));
+      await Promise.all(zones.map((zone) => deadOf(zone, signal).then((known) => seen(client, known, signal))));
     },
     async send(jobs) {
       const taken: UploadJob[] = [];
-      const queueOf = ({ zone, light }: UploadJob) => (light ? lightQueue : jobQueue)(prefix, zone);
+      const queueOf = ({ zone, light, model }: UploadJob) => (light ? lightQueue : jobQueue)(prefix, zone, model);
       for (const [queue, ours] of Map.groupBy(jobs, queueOf)) {
-        const QueueUrl = await addressOf(queue);
+        const QueueUrl = await addressOf(queue, ours[0]?.zone ?? '');
         for (let from = 0; from < ours.length; from += BATCH) {
           const some = ours.slice(from, from + BATCH);
           const Entries = some.map((job, index) => ({ Id: String(index), MessageBody: JSON.stringify(job) }));
-          const { Successful = [] } = await client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
+          const sent = client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
+          // Deleted by somebody: made anew at the next try.
+          sent.catch((error) => error instanceof QueueDoesNotExist && addresses.delete(queue));
+          const { Successful = [] } = await sent;
           for (const { Id } of Successful) {
             const job = some[Number(Id)];
             if (job) taken.push(job);
@@ -115,27 +136,27 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
       return taken;
     },
     async depth(zone) {
-      const both = (attribute: Parameters<typeof count>[1]) =>
-        Promise.all([jobQueue, lightQueue].map((queue) => count(queue(prefix, zone), attribute)));
-      const sum = (counts: readonly number[]) => counts.reduce((all, one) => all + one);
-      const [waiting, taken, dead] = await Promise.all([
-        both('ApproximateNumberOfMessages').then(sum),
-        both('ApproximateNumberOfMessagesNotVisible').then(sum),
-        count(deadQueue(prefix, zone), 'ApproximateNumberOfMessages'),
-      ]);
-      return { waiting, taken, dead };
+      const counts = await Promise.all((await queuesOf(zone)).map(count));
+      const [dead] = await count(await deadOf(zone));
+      const sum = (at: 0 | 1) => counts.reduce((all, one) => all + one[at], 0);
+      return { waiting: sum(0), taken: sum(1), dead };
     },
     async takeDead(zone) {
-      const QueueUrl = await addressOf(deadQueue(prefix, zone));
+      const QueueUrl = await deadOf(zone);
       const receive = { QueueUrl, MaxNumberOfMessages: BATCH, VisibilityTimeout: DEAD_INVISIBLE_S };
       const { Messages = [] } = await client.send(new ReceiveMessageCommand(receive));
       return Messages.map(({ Body = '', ReceiptHandle = '' }) => ({ body: Body, receipt: ReceiptHandle }));
     },
     async deleteDead(zone, { receipt }) {
-      const QueueUrl = await addressOf(deadQueue(prefix, zone));
+      const QueueUrl = await deadOf(zone);
       await client.send(new DeleteMessageCommand({ QueueUrl, ReceiptHandle: receipt }));
     },
   };
+}
+
+/** An address that is remembered says nothing of whether somebody is there. */
+async function seen(client: SQSClient, QueueUrl: string, abortSignal: AbortSignal): Promise<void> {
+  await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['QueueArn'] }), { abortSignal });
 }
 
 const withSignal = (abortSignal: AbortSignal | undefined) => (abortSignal ? { abortSignal } : {});

@@ -156,6 +156,7 @@ export function jobOf(record: UploadRecord, wanted: WantedJob, attempt = 1): Upl
     ...(asked.speech?.light === true && { light: true as const }),
     attempt,
     zone: asked.zone,
+    model: asked.model,
     class: asked.class,
   };
 }

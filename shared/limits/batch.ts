@@ -14,6 +14,18 @@ export const batchLimits = {
     by: 'agent',
     why: 'How long a question for jobs stays open: the longest that SQS takes, so that idle agents cost least.',
   },
+  jobTurnSeconds: {
+    value: 1,
+    unit: 's',
+    by: 'agent',
+    why: 'The same of an agent with several models, which asks the queue of each in turn; about a dollar a month.',
+  },
+  queueMissingMs: {
+    value: 3_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'The queue of a model is made with its first job: how long that job waits at most for agents to find it.',
+  },
   jobPauseMs: {
     value: 250,
     unit: 'ms',

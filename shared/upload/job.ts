@@ -1,6 +1,7 @@
 // What lies in a queue: which work is to be done, and nothing else. No audio, no text, no secret, no address. Whoever
 // takes a job asks the back office to open it (open-job.ts); a job that is no longer wanted is refused there and deleted.
 import { z } from 'zod';
+import { sha256 } from '../audit/sha256.ts';
 import { limits } from '../limits.ts';
 import { classes } from '../tenant/claims.ts';
 import { inEdition, isRecordId, isUploadId, isWorkId, type OutcomeName, piecesMax } from './paths.ts';
@@ -45,6 +46,8 @@ export const uploadJob = z.object({
   /** How often the job was put into the queue, from 1. */
   attempt: z.number().int().min(1),
   zone: zoneName,
+  /** Says in which queue it lies: an agent asks only those of models it serves. */
+  model: z.string().min(1).max(128).optional(),
   class: z.enum(classes),
 });
 
@@ -95,8 +98,23 @@ export function writesOf(job: UploadJob): OutcomeName[] {
   return ['plan', ...(isUploadId(job.upload) ? ['transcript' as const] : []), 'refusal', ...pieces];
 }
 
-/** Queue of a zone, and the one for jobs that nobody could finish. */
-export const jobQueue = (prefix: string, zone: string): string => `${prefix}-${zone}`;
-export const deadQueue = (prefix: string, zone: string): string => `${jobQueue(prefix, zone)}-dlq`;
-/** Of the jobs that pools without accelerators take first; what nobody could finish is put aside with the others. */
-export const lightQueue = (prefix: string, zone: string): string => `${jobQueue(prefix, zone)}-light`;
+/** What the names of all queues of a zone begin with. */
+export const zoneQueues = (prefix: string, zone: string): string => `${prefix}-${zone}-`;
+/**
+ * Queue of a model in a zone. One for each, because a message has no way back that does not count: an agent that gave a
+ * job of a model it does not serve back would use up one of its tries, and five such agents would put it aside.
+ */
+export const jobQueue = (prefix: string, zone: string, model = ''): string =>
+  `${zoneQueues(prefix, zone)}${queueWord(model)}`;
+/** Of the jobs that pools without accelerators take first. */
+export const lightQueue = (prefix: string, zone: string, model = ''): string =>
+  `${jobQueue(prefix, zone, model)}-light`;
+/** For jobs of a zone that nobody could finish. */
+export const deadQueue = (prefix: string, zone: string): string => `${zoneQueues(prefix, zone)}dlq`;
+
+/** Names of queues have 80 characters, and few kinds of them; the digest tells models apart that look the same so. */
+function queueWord(model: string): string {
+  const digest = sha256(new TextEncoder().encode(model)).subarray(0, 5);
+  const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return `${model.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 24)}-${hex}`;
+}

@@ -1,11 +1,12 @@
 // The real clients against the local emulators: the same code runs in the cloud.
-import { CreateQueueCommand, GetQueueAttributesCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { GetQueueAttributesCommand, GetQueueUrlCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openBlobs } from '../../functions/store/blobs.ts';
 import { openJobs } from '../../functions/store/jobs.ts';
 import { storageConnection } from '../../infra/local/plan.ts';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
+import { jobQueue, lightQueue, type UploadJob } from '../../shared/upload/job.ts';
 import { temporaryFolder } from '../infra/local/folder.ts';
 
 const folder = temporaryFolder();
@@ -75,18 +76,49 @@ describe('C2, A21: an address has one right on one blob', () => {
 });
 
 describe('jobs', () => {
-  it('makes its queues, any number of times, and sends what nobody could finish to the dead one', async () => {
+  const job = (model: string, change: Partial<UploadJob> = {}): UploadJob => ({
+    v: 1,
+    kind: 'plan',
+    tenant: 'acme',
+    upload: '01890a5d-ac96-774b-bcce-b302099a8057',
+    run: 1,
+    attempt: 1,
+    zone: 'eu',
+    model,
+    class: 'batch',
+    ...change,
+  });
+
+  it('makes the queue of a model with its first job; what nobody could finish goes to the dead one of its zone', async () => {
     const jobs = openJobs(place);
     await jobs.ensure(soon());
     await jobs.ensure(soon());
+    expect(await jobs.depth('eu')).toEqual({ waiting: 0, taken: 0, dead: 0 });
+    const sent = [job('one'), job('one'), job('other'), job('one', { light: true })];
+    expect(await jobs.send(sent)).toHaveLength(4);
+    // Another instance finds what this one has made.
+    expect(await openJobs(place).send([job('one')])).toHaveLength(1);
     const client = new SQSClient(place);
-    const { QueueUrl } = await client.send(new CreateQueueCommand({ QueueName: 'work-eu' }));
-    const { Attributes } = await client.send(
-      new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['RedrivePolicy'] }),
-    );
-    const redrive = JSON.parse(Attributes?.RedrivePolicy ?? '{}');
-    expect(redrive.deadLetterTargetArn).toMatch(/:work-eu-dlq$/);
-    expect(Number(redrive.maxReceiveCount)).toBe(5);
+    for (const [name, waiting] of [
+      [jobQueue('work', 'eu', 'one'), 3],
+      [jobQueue('work', 'eu', 'other'), 1],
+      [lightQueue('work', 'eu', 'one'), 1],
+    ] as const) {
+      const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: name }));
+      const { Attributes } = await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['All'] }));
+      expect(Number(Attributes?.ApproximateNumberOfMessages), name).toBe(waiting);
+      const redrive = JSON.parse(Attributes?.RedrivePolicy ?? '{}');
+      expect(redrive.deadLetterTargetArn).toMatch(/:work-eu-dlq$/);
+      expect(Number(redrive.maxReceiveCount)).toBe(5);
+    }
+  });
+
+  it('counts the queues of all models of a zone, and not those of a zone whose name begins like it', async () => {
+    const jobs = openJobs({ ...place, prefix: 'count', zones: ['eu', 'eu-west'] });
+    await jobs.ensure(soon());
+    await jobs.send([job('a'), job('b'), job('a', { zone: 'eu-west' }), job('c', { light: true })]);
+    expect(await jobs.depth('eu')).toEqual({ waiting: 3, taken: 0, dead: 0 });
+    expect(await jobs.depth('eu-west')).toEqual({ waiting: 1, taken: 0, dead: 0 });
   });
 
   it('fails within the deadline when nobody answers', async () => {

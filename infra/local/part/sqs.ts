@@ -2,8 +2,7 @@
 import { type ListenOptions, Server } from 'node:net';
 import process from 'node:process';
 import { startFauxqs } from 'fauxqs';
-import { limits } from '../../../shared/limits.ts';
-import { deadQueue, jobQueue } from '../../../shared/upload/job.ts';
+import { deadQueue } from '../../../shared/upload/job.ts';
 
 // The server authenticates nobody and listens on every address of the machine. It has no setting for that (its `host`
 // setting only goes into queue URLs, and breaks them), so this process, which has no other server, listens locally only.
@@ -21,19 +20,7 @@ const server = await startFauxqs({
   defaultRegion: region,
   dataDir: process.env.DATA ?? '',
   init: {
-    queues: zones.flatMap((zone) => [
-      { name: deadQueue('jobs', zone) },
-      {
-        name: jobQueue('jobs', zone),
-        attributes: {
-          VisibilityTimeout: String(limits.jobVisibilitySeconds.value),
-          RedrivePolicy: JSON.stringify({
-            deadLetterTargetArn: `arn:aws:sqs:${region}:000000000000:${deadQueue('jobs', zone)}`,
-            maxReceiveCount: limits.jobReceives.value,
-          }),
-        },
-      },
-    ]),
+    queues: zones.map((zone) => ({ name: deadQueue('jobs', zone) })),
   },
 });
 

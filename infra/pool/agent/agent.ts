@@ -175,9 +175,10 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
   const door = createStreamDoor(desk);
   const { ready, model } = watch;
   const { batch } = settings;
+  const served = () => watch.descriptions().map(({ name }) => name);
   const taker =
     batch && keyring
-      ? await openBatch({ settings, batch, keys, keyring, dispatcher, metrics, model, ready, log, now })
+      ? await openBatch({ settings, batch, keys, keyring, dispatcher, metrics, model, models: served, ready, log, now })
       : undefined;
 
   const server = createAgentServer(desk, { ready: () => watch.ready() && !desk.draining() });

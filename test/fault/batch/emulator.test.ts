@@ -2,8 +2,8 @@
 // fauxqs for jobs. Calls fail before and after they have happened, events get lost and come twice, agents die with a job
 // in hand, the queue server is killed; only the clock is the test's. `SEEDS` of 10,000 makes 50 rounds of it.
 import {
+  CreateQueueCommand,
   DeleteMessageCommand,
-  GetQueueUrlCommand,
   type Message,
   ReceiveMessageCommand,
   SQSClient,
@@ -21,7 +21,7 @@ import { storageConnection } from '../../../infra/local/plan.ts';
 import { type Stack, startStack } from '../../../infra/local/stack.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import type { NewUpload, OpenedJob, UploadRow } from '../../../shared/upload/contract.ts';
-import { readJob, type UploadJob } from '../../../shared/upload/job.ts';
+import { jobQueue, readJob, type UploadJob } from '../../../shared/upload/job.ts';
 import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/upload/outcome.ts';
 import { isOver } from '../../../shared/upload/state.ts';
 import { temporaryFolder } from '../../infra/local/folder.ts';
@@ -61,7 +61,7 @@ beforeAll(async () => {
   const { rows, blobs, jobs, notices } = stores;
   await Promise.all([rows, blobs, jobs, notices].map((store) => store.ensure(signal)));
   sqs = new SQSClient({ region: 'us-east-1', endpoint, maxAttempts: 10 });
-  queue = (await sqs.send(new GetQueueUrlCommand({ QueueName: 'jobs-eu' }))).QueueUrl as string;
+  queue = (await sqs.send(new CreateQueueCommand({ QueueName: jobQueue('jobs', 'eu', 'm') }))).QueueUrl as string;
 });
 afterAll(async () => {
   sqs?.destroy();

@@ -4,7 +4,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import { DeleteMessageCommand, GetQueueUrlCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
+import { CreateQueueCommand, DeleteMessageCommand, ReceiveMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Host, startHost } from '../../../infra/local/functions-host/host.ts';
@@ -13,7 +13,7 @@ import { type Stack, startStack } from '../../../infra/local/stack.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { OpenedJob, UploadGrant, UploadList, UploadRow } from '../../../shared/upload/contract.ts';
-import { readJob, type UploadJob } from '../../../shared/upload/job.ts';
+import { jobQueue, readJob, type UploadJob } from '../../../shared/upload/job.ts';
 import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/upload/outcome.ts';
 import { temporaryFolder } from '../../infra/local/folder.ts';
 import { type Callers, makeCallers } from '../callers.ts';
@@ -60,7 +60,8 @@ beforeAll(async () => {
     pollMs: 20,
   });
   sqs = new SQSClient({ region: 'us-east-1', endpoint: environment.SQS_ENDPOINT });
-  queue = (await sqs.send(new GetQueueUrlCommand({ QueueName: 'jobs-eu' }))).QueueUrl as string;
+  const name = jobQueue('jobs', 'eu', 'reference-en');
+  queue = (await sqs.send(new CreateQueueCommand({ QueueName: name }))).QueueUrl as string;
 });
 
 afterAll(async () => {

@@ -1,20 +1,21 @@
+import { CreateQueueCommand, GetQueueUrlCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { startFauxqs } from 'fauxqs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type JobQueue, openSqs } from '../../../infra/pool/agent/batch/job-queue.ts';
+import { limits } from '../../../shared/limits.ts';
+import { jobQueue } from '../../../shared/upload/job.ts';
 
 const REGION = 'us-east-1';
 let server: Awaited<ReturnType<typeof startFauxqs>>;
 let queue: JobQueue;
 const forever = new AbortController().signal;
 
-async function send(body: string) {
-  const { SQSClient, SendMessageCommand, GetQueueUrlCommand } = await import('@aws-sdk/client-sqs');
-  const client = new SQSClient({
-    region: REGION,
-    endpoint: `http://127.0.0.1:${server.port}`,
-    useQueueUrlAsEndpoint: false,
-  });
-  const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: 'jobs-eu' }));
+const openClient = () =>
+  new SQSClient({ region: REGION, endpoint: `http://127.0.0.1:${server.port}`, useQueueUrlAsEndpoint: false });
+
+async function send(body: string, name = 'jobs-eu') {
+  const client = openClient();
+  const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: name }));
   await client.send(new SendMessageCommand({ QueueUrl, MessageBody: body }));
   client.destroy();
 }
@@ -42,7 +43,7 @@ beforeAll(async () => {
       ],
     },
   });
-  queue = openSqs({ queue: 'jobs-eu', region: REGION, endpoint: `http://127.0.0.1:${server.port}` });
+  queue = openSqs({ queues: () => ['jobs-eu'], region: REGION, endpoint: `http://127.0.0.1:${server.port}` });
 });
 afterAll(async () => {
   queue.close();
@@ -65,7 +66,11 @@ describe('the queue of a zone, as SQS speaks (C2, C11)', () => {
       expect(message).toMatchObject({ body: 'poison', receives });
       await queue.keep(message?.receipt ?? '', 0);
     }
-    const dead = openSqs({ queue: 'jobs-eu-dlq', region: REGION, endpoint: `http://127.0.0.1:${server.port}` });
+    const dead = openSqs({
+      queues: () => ['jobs-eu-dlq'],
+      region: REGION,
+      endpoint: `http://127.0.0.1:${server.port}`,
+    });
     await send('next');
     expect(await queue.receive(1, forever)).toMatchObject([{ body: 'next' }]);
     expect(await dead.receive(1, forever)).toMatchObject([{ body: 'poison' }]);
@@ -80,14 +85,62 @@ describe('the queue of a zone, as SQS speaks (C2, C11)', () => {
   });
 
   it('a queue that is not there yet is looked for again', async () => {
-    const late = openSqs({ queue: 'late', region: REGION, endpoint: `http://127.0.0.1:${server.port}` });
-    await expect(late.receive(1, forever)).rejects.toThrow();
-    const { SQSClient, CreateQueueCommand } = await import('@aws-sdk/client-sqs');
-    const client = new SQSClient({ region: REGION, endpoint: `http://127.0.0.1:${server.port}` });
+    let at = 0;
+    const late = openSqs({
+      queues: () => ['late'],
+      region: REGION,
+      endpoint: `http://127.0.0.1:${server.port}`,
+      now: () => at,
+    });
+    expect(await late.receive(1, forever)).toEqual([]);
+    const client = openClient();
     await client.send(new CreateQueueCommand({ QueueName: 'late' }));
     client.destroy();
-    const stop = AbortSignal.timeout(50);
-    await expect(late.receive(1, stop)).rejects.toMatchObject({ name: expect.stringMatching(/Abort|Timeout/) });
+    await send('first', 'late');
+    expect(await late.receive(1, forever)).toEqual([]);
+    at += limits.queueMissingMs.value;
+    expect(await late.receive(1, forever)).toMatchObject([{ body: 'first' }]);
     late.close();
+  });
+
+  it('of several models each has its turn, and a busy one does not hide the others', async () => {
+    const client = openClient();
+    const names = ['a', 'b', 'c'].map((model) => jobQueue('turns', 'eu', model));
+    for (const QueueName of names) await client.send(new CreateQueueCommand({ QueueName }));
+    client.destroy();
+    const [a, b] = names as [string, string, string];
+    for (const body of ['a1', 'a2', 'a3']) await send(body, a);
+    await send('b1', b);
+    const both = openSqs({ queues: () => [a, b], region: REGION, endpoint: `http://127.0.0.1:${server.port}` });
+    const bodies: string[] = [];
+    for (let ask = 0; ask < 3; ask += 1) {
+      const messages = await both.receive(1, forever);
+      for (const { body, receipt } of messages) {
+        bodies.push(body);
+        await both.remove(receipt);
+      }
+    }
+    expect(bodies).toEqual(['a1', 'b1', 'a2']);
+    both.close();
+  });
+
+  it('a job of a model that an agent does not serve is not seen by it, and loses no try', async () => {
+    const client = openClient();
+    const [own, other] = [jobQueue('models', 'eu', 'own'), jobQueue('models', 'eu', 'other')];
+    for (const QueueName of [own, other]) await client.send(new CreateQueueCommand({ QueueName }));
+    client.destroy();
+    let served = [own];
+    const agent = openSqs({ queues: () => served, region: REGION, endpoint: `http://127.0.0.1:${server.port}` });
+    await send('for another', other);
+    for (let time = 0; time < 7; time += 1) {
+      await send('mine', own);
+      const [message] = await agent.receive(1, forever);
+      expect(message?.body).toBe('mine');
+      await agent.remove(message?.receipt ?? '');
+    }
+    // The engine has loaded it meanwhile.
+    served = [other];
+    expect(await agent.receive(1, forever)).toMatchObject([{ body: 'for another', receives: 1 }]);
+    agent.close();
   });
 });

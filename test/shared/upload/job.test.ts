@@ -46,7 +46,11 @@ describe('T4: a message per task', () => {
   });
 
   it('goes to the queue of its zone', () => {
-    expect([jobQueue('jobs', 'eu'), deadQueue('jobs', 'eu')]).toEqual(['jobs-eu', 'jobs-eu-dlq']);
+    expect(deadQueue('jobs', 'eu')).toBe('jobs-eu-dlq');
+    const name = jobQueue('jobs', 'eu', 'acme/speech:large v2.1 with a long name');
+    expect(name).toMatch(/^jobs-eu-acme_speech_large_v2_1_w-[0-9a-f]{10}$/);
+    expect(jobQueue('jobs', 'eu', 'acme/speech:large v2.1 with another')).not.toBe(name);
+    expect(jobQueue('jobs', 'eu', 'dlq')).not.toBe(deadQueue('jobs', 'eu'));
   });
 });
 

@@ -23,6 +23,8 @@ export interface BatchOptions {
   readonly dispatcher: Dispatcher;
   readonly metrics: Metrics;
   readonly model: Workshop['model'];
+  /** Names of the models that the engine serves now: only their jobs are taken. */
+  readonly models: () => readonly string[];
   /** The engine is there. */
   readonly ready: () => boolean;
   readonly log: Log;
@@ -66,7 +68,11 @@ export async function openBatch(options: BatchOptions): Promise<Taker> {
   const batchMetrics = createBatchMetrics(metrics.registry, () => busyIn(takers));
   const takers: Taker[] = queues.map((nameOf) =>
     createTaker({
-      queue: openSqs({ queue: nameOf(batch.queue, settings.zone), region: batch.region, endpoint: batch.endpoint }),
+      queue: openSqs({
+        queues: () => options.models().map((model) => nameOf(batch.queue, settings.zone, model)),
+        region: batch.region,
+        endpoint: batch.endpoint,
+      }),
       zone: settings.zone,
       doJob: (job, stopped) => doJob(shop, job, stopped),
       // While others are at work their pieces use the spare slots; further jobs overlap what is no recognising.

@@ -1,7 +1,9 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   ChangeMessageVisibilityCommand,
   DeleteMessageCommand,
   GetQueueUrlCommand,
+  QueueDoesNotExist,
   ReceiveMessageCommand,
   SQSClient,
 } from '@aws-sdk/client-sqs';
@@ -15,9 +17,9 @@ export interface Message {
   readonly receives: number;
 }
 
-/** A queue of at-least-once delivery. All of it may reject, and then nothing is known. */
+/** Queues of at-least-once delivery. All of it may reject, and then nothing is known. */
 export interface JobQueue {
-  /** At most `count` jobs, none after `limits.jobWaitSeconds`. */
+  /** At most `count` jobs of one of the queues; none after `limits.jobWaitSeconds`, sooner when there are several. */
   receive(count: number, signal: AbortSignal): Promise<readonly Message[]>;
   /** Nobody else gets it for `seconds` more; 0 gives it back at once. */
   keep(receipt: string, seconds: number): Promise<void>;
@@ -26,58 +28,89 @@ export interface JobQueue {
 }
 
 export interface SqsOptions {
-  readonly queue: string;
+  /** Names of the queues that are asked, in turn; may change. */
+  readonly queues: () => readonly string[];
   readonly region: string;
   /** Left out in the cloud, where the region alone says it. */
   readonly endpoint?: string | undefined;
+  readonly now?: () => number;
 }
 
 /** Most messages of one answer of SQS. */
 const MOST = 10;
 
 /** Credentials come from where the client library looks for them: the environment or the pod's identity. */
-export function openSqs({ queue, region, endpoint }: SqsOptions): JobQueue {
+export function openSqs({ queues, region, endpoint, now = Date.now }: SqsOptions): JobQueue {
   const client = new SQSClient({
     region,
     // The address in a queue's URL need not be one that is reachable from here.
     useQueueUrlAsEndpoint: false,
     ...(endpoint !== undefined && { endpoint }),
   });
-  let address: Promise<string> | undefined;
+  const addresses = new Map<string, string>();
+  /** Until when a queue that was not there is not looked for again: it is made with the first job of its model. */
+  const missing = new Map<string, number>();
+  let turn = 0;
 
-  function find(): Promise<string> {
-    address ??= client.send(new GetQueueUrlCommand({ QueueName: queue })).then(({ QueueUrl }) => {
-      if (QueueUrl === undefined) throw new Error('the queue has no address');
+  async function find(name: string, abortSignal: AbortSignal): Promise<string | undefined> {
+    const known = addresses.get(name);
+    if (known !== undefined) return known;
+    try {
+      const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: name }), { abortSignal });
+      if (QueueUrl !== undefined) addresses.set(name, QueueUrl);
       return QueueUrl;
-    });
-    // A queue that is not there yet is looked for again.
-    address.catch(() => {
-      address = undefined;
-    });
-    return address;
+    } catch (error) {
+      if (!(error instanceof QueueDoesNotExist)) throw error;
+      missing.set(name, now() + limits.queueMissingMs.value);
+      return undefined;
+    }
+  }
+
+  /** The next in turn that is there, and how many there are. */
+  async function next(signal: AbortSignal): Promise<{ address: string; name: string; of: number } | undefined> {
+    const names = queues().filter((name) => (missing.get(name) ?? 0) <= now());
+    for (const _ of names) {
+      const name = names[turn++ % names.length] as string;
+      const address = await find(name, signal);
+      if (address !== undefined) return { address, name, of: names.length };
+    }
+    return undefined;
   }
 
   return {
     async receive(count, signal) {
+      const queue = await next(signal);
+      if (!queue) {
+        await pause(limits.queueMissingMs.value / 10, undefined, { signal });
+        return [];
+      }
       const command = new ReceiveMessageCommand({
-        QueueUrl: await find(),
+        QueueUrl: queue.address,
         MaxNumberOfMessages: Math.min(MOST, count),
-        WaitTimeSeconds: limits.jobWaitSeconds.value,
+        WaitTimeSeconds: queue.of > 1 ? limits.jobTurnSeconds.value : limits.jobWaitSeconds.value,
         VisibilityTimeout: limits.jobVisibilitySeconds.value,
         MessageSystemAttributeNames: ['ApproximateReceiveCount'],
       });
-      const { Messages = [] } = await client.send(command, { abortSignal: signal });
-      return Messages.flatMap(({ Body: body = '', ReceiptHandle: receipt, Attributes }) =>
-        receipt === undefined ? [] : [{ body, receipt, receives: Number(Attributes?.ApproximateReceiveCount ?? 1) }],
-      );
+      const answer = client.send(command, { abortSignal: signal });
+      answer.catch((error) => error instanceof QueueDoesNotExist && addresses.delete(queue.name));
+      const { Messages = [] } = await answer;
+      return Messages.flatMap(({ Body: body = '', ReceiptHandle, Attributes }) => {
+        const receives = Number(Attributes?.ApproximateReceiveCount ?? 1);
+        return ReceiptHandle === undefined ? [] : [{ body, receipt: `${queue.address} ${ReceiptHandle}`, receives }];
+      });
     },
     async keep(receipt, seconds) {
-      const command = { QueueUrl: await find(), ReceiptHandle: receipt, VisibilityTimeout: seconds };
-      await client.send(new ChangeMessageVisibilityCommand(command));
+      await client.send(new ChangeMessageVisibilityCommand({ ...placeOf(receipt), VisibilityTimeout: seconds }));
     },
     async remove(receipt) {
-      await client.send(new DeleteMessageCommand({ QueueUrl: await find(), ReceiptHandle: receipt }));
+      await client.send(new DeleteMessageCommand(placeOf(receipt)));
     },
     close: () => client.destroy(),
   };
+}
+
+/** A receipt counts in its queue only. */
+function placeOf(receipt: string): { QueueUrl: string; ReceiptHandle: string } {
+  const space = receipt.indexOf(' ');
+  return { QueueUrl: receipt.slice(0, space), ReceiptHandle: receipt.slice(space + 1) };
 }
