@@ -76,6 +76,7 @@ class Alarms {
   /** A timer that is left behind keeps all of its request in memory until it goes off. */
   #rest(): void {
     clearTimeout(this.#timer);
+    this.#timer = undefined;
     this.#set = Number.POSITIVE_INFINITY;
     this.#waiting = [];
   }
@@ -88,12 +89,14 @@ class Alarms {
   }
 
   #lookAt(at: number, now: number): void {
-    clearTimeout(this.#timer);
+    // Asking the runtime costs, also when there is nothing to clear.
+    if (this.#timer !== undefined) clearTimeout(this.#timer);
     this.#set = at;
     this.#timer = setTimeout(() => this.#look(at), Math.max(0, at - now));
   }
 
   #look(at: number): void {
+    this.#timer = undefined;
     this.#set = Number.POSITIVE_INFINITY;
     const due = this.#waiting.filter((one) => one.at <= at);
     this.#waiting = this.#waiting.filter((one) => one.at > at && one.ring);

@@ -7,7 +7,6 @@ import type { RequestContext } from './context.ts';
  * connection stays open, its input thrown away, until the caller has finished or the bound is reached.
  */
 export function linger(request: Request, response: Response, context: RequestContext): Response {
-  if (response.status < 400) return response;
   const { body } = request;
   if (!body || !response.body) return response;
   const discard = context.discardBody ?? (() => discardSource(openSource(body), context.surroundings));

@@ -71,7 +71,9 @@ export const app = new Hono<Env>();
 
 for (const [path, answers] of Object.entries(routes)) {
   const allow = [...Object.keys(answers), 'OPTIONS'];
-  for (const [method, answer] of Object.entries(answers)) app.on(method, path, serve(answer, path.includes(':name')));
+  for (const [method, answer] of Object.entries(answers)) {
+    app.on(method, path, serve(answer, path.includes(':name'), method === 'POST'));
+  }
   app.options(
     path,
     serve((request) => answerPreflight(request, allow)),
@@ -93,24 +95,29 @@ for (const path of ['/v2', '/v2/*']) {
 
 app.notFound(serve(() => refuseWith(refuse('route_unknown'))));
 
-/** What all answers have in common. One function and no middleware: hono then calls it without a chain of promises. */
-function serve(answer: Answer, named = false): (c: Context<Env>) => Promise<Response> {
+/**
+ * What all answers have in common. One function and no middleware: hono then calls it without a chain of promises.
+ * `fresh`: no cache keeps an answer, so it can do without what only browsers of other sites read, where none asks.
+ */
+function serve(answer: Answer, named = false, fresh = false): (c: Context<Env>) => Promise<Response> {
   return async (c) => {
     const id = newId(Date.now());
     const request = c.req.raw;
     let response: Response;
     try {
       const context = makeContext(id, c.env, (work) => c.executionCtx.waitUntil(work));
-      response = linger(request, await answer(request, context, named ? (c.req.param('name') ?? '') : ''), context);
+      response = await answer(request, context, named ? (c.req.param('name') ?? '') : '');
+      const { status } = response;
+      // The answer to an upgrade belongs to the runtime.
+      if (status === 101) return response;
+      if (status >= 400) response = linger(request, response, context);
     } catch (error) {
       logBug(id, error);
       response = refuseWith(refuse('internal'));
     }
-    // The answer to an upgrade belongs to the runtime.
-    if (response.status === 101) return response;
     const { headers } = response;
     headers.set('x-request-id', id);
-    setCors(headers);
+    if (!fresh || request.headers.has('origin')) setCors(headers);
     return response;
   };
 }

@@ -53,15 +53,18 @@ export function packRequest(opening: Opening | undefined, { notes, end }: Told):
   if (notes.length !== 1 || note?.draft.type !== 'route' || draft.request.length !== UUID_LENGTH) return undefined;
   const { draft: route } = note;
   if (draft.agent !== undefined && draft.agent !== route.agent) return undefined;
+  const { subject, tenant, request, action, class: requestClass, model, language } = draft;
+  const { attempt, pool, agent, zone, why, outcome } = route;
+  const { status, reason, bytes, milliseconds, revision, audioSeconds } = draft;
+  const who = opening?.who;
+  // biome-ignore format: one line for each event, as `readPacked` reads them.
   const packed = [
-    VERSION,
-    ...[draft.tenant, draft.request, draft.action, draft.class, draft.model, draft.language],
-    ...[opening?.at, opening?.who.model, opening?.who.language],
-    ...[note.at, route.attempt, route.pool, route.agent, route.zone, route.why, route.outcome],
-    ...[at, draft.status, draft.reason, draft.bytes, draft.milliseconds],
-    ...[draft.agent !== undefined, draft.revision, draft.audioSeconds],
+    VERSION, tenant, request, action, requestClass, model, language,
+    opening?.at, who?.model, who?.language,
+    note.at, attempt, pool, agent, zone, why, outcome,
+    at, status, reason, bytes, milliseconds, draft.agent !== undefined, revision, audioSeconds,
   ];
-  const json = JSON.stringify({ subject: draft.subject, packed });
+  const json = JSON.stringify({ subject, packed });
   // A character is at most three bytes; the names of members, which are not in it, are less than a fourth.
   return json.length * 4 <= limits.auditEventBytes.value ? { count: opening ? 3 : 2, json } : undefined;
 }

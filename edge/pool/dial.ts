@@ -5,6 +5,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { concat } from '../../shared/seal/bytes.ts';
 import type { Opener } from '../../shared/seal/records.ts';
 import { sealAfter, sealPieces, sealStream } from '../../shared/seal/streams.ts';
+import { readLength } from '../body-source.ts';
 import type { Surroundings } from '../clock.ts';
 import type { Settings } from '../settings.ts';
 import { awaitAnswer, prepareCall, readPlainRefusal, SEALED } from './call.ts';
@@ -25,6 +26,8 @@ export interface Call {
 export interface Line {
   /** 200, with a sealed body. */
   readonly response: Response;
+  /** Bytes of that body, if the agent said so. */
+  readonly length: number | undefined;
   readonly opener: Opener;
   /** A seal was set up for this call. */
   readonly freshSeal: boolean;
@@ -58,8 +61,9 @@ export async function dial(call: Call, settings: Settings, surroundings: Surroun
   const answered = await awaitAnswer(request, surroundings);
   if (!answered.ok) return answered;
   const { value: response } = answered;
-  if (response.status === 200 && response.headers.get('content-type') === SEALED) {
-    return ok({ response, opener, freshSeal, suite });
+  const { headers: said } = response;
+  if (response.status === 200 && said.get('content-type') === SEALED) {
+    return ok({ response, length: readLength(said), opener, freshSeal, suite });
   }
   const refusal = await readPlainRefusal(response, facts.agent);
   if (refusal.reason !== 'pool_busy') forgetLane(facts.agent);
@@ -68,7 +72,7 @@ export async function dial(call: Call, settings: Settings, surroundings: Surroun
 
 const halfDuplex = { duplex: 'half' } as object;
 
-interface Written extends Omit<Line, 'response'> {
+interface Written extends Omit<Line, 'response' | 'length'> {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: ReadableStream<Uint8Array> | Uint8Array<ArrayBuffer>;
 }

@@ -31,11 +31,11 @@ export class Answer<E extends { readonly type: string }> {
   #stream: ReturnType<typeof openRead> | undefined;
 
   constructor(line: Line, read: ReadEvent<E>, surroundings: Surroundings) {
-    const length = line.response.headers.get('content-length');
+    const { length } = line;
     this.#line = line;
     this.#read = read;
     this.#surroundings = surroundings;
-    this.#short = length !== null && Number(length) <= limits.answerBytes.value;
+    this.#short = length !== undefined && length <= limits.answerBytes.value;
   }
 
   next(): Promise<Result<E>> {

@@ -137,7 +137,7 @@ export const requestLimits = {
     why: 'All text fields of a form as JSON: they travel back in one event, which has room for twice as much.',
   },
   formStartBytes: {
-    value: 2 * KiB,
+    value: KiB / 2,
     unit: 'byte',
     by: 'edge',
     why: 'Of a form, where the fields that routing needs are looked for at once; most clients send them first. The scanner looks on.',

@@ -168,6 +168,15 @@ describe('C10 browsers', () => {
     expect(allowed).not.toContain('x-evil');
   });
 
+  it('are told in every answer that a cache may keep, and in others when they ask', async () => {
+    const leave = async (method: string, path: string, headers: Record<string, string>) =>
+      (await ask(path, { method, headers })).headers.get('access-control-allow-origin');
+    expect(await leave('GET', '/v1/models', {})).toBe('*');
+    expect(await leave('POST', '/v1/audio/transcriptions', { origin: 'https://app.test' })).toBe('*');
+    expect(await leave('POST', '/v1/audio/transcriptions', { origin: 'null' })).toBe('*');
+    expect(await leave('POST', '/v1/audio/transcriptions', {})).toBeNull();
+  });
+
   it('may read the headers that matter, also of a refusal', async () => {
     const answer = await ask('/v1/models', { headers: { origin: 'https://app.test' } });
     expect(answer.status).toBe(401);
