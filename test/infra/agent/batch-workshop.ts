@@ -74,15 +74,15 @@ export async function makeShop(options: { pieceSeconds?: number } = {}): Promise
   const troubles: ShopDouble['troubles'] = [];
   const written: string[] = [];
   const refusals: Refusal[] = [];
-  const row = {
+  const row: OpenedJob['upload'] = {
     tenant: 'acme',
     id: UPLOAD,
     run: 1,
     model: 'test-en',
-    class: 'batch' as const,
+    class: 'batch',
     sealed: true,
     bytes: 0,
-    formats: ['json' as const],
+    formats: ['json'],
     zoneKeyId: zone.kid,
     pieces: 0,
   };
@@ -141,7 +141,7 @@ export async function makeShop(options: { pieceSeconds?: number } = {}): Promise
     const at = (name: string) => ({ url: `https://blob.test/${name === 'upload' ? name : `${row.run}/${name}`}` });
     return ok({
       upload: { ...row },
-      read: Object.fromEntries(readsOf(job, row.pieces).map((name) => [name, at(name)])),
+      read: Object.fromEntries(readsOf(job, row.pieces, row.edits).map((name) => [name, at(name)])),
       write: Object.fromEntries(writesOf(job).map((name) => [name, at(name)])),
       expires: Date.now() + 3_600_000,
     });
