@@ -44,7 +44,8 @@ export function publicText({ reason, params = {} }: Refusal): string {
   const { text, more }: Row = refusals[reason];
   const fill = (sentence: string) =>
     sentence.replace(/\{(\w+)\}/g, (whole, name: string) => String(params[name] ?? whole).slice(0, 200));
-  const knows = more !== undefined && [...more.matchAll(/\{(\w+)\}/g)].every(([, name = '']) => params[name] !== undefined);
+  const knows =
+    more !== undefined && [...more.matchAll(/\{(\w+)\}/g)].every(([, name = '']) => params[name] !== undefined);
   return knows ? `${fill(text)} ${fill(more)}` : fill(text);
 }
 

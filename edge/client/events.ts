@@ -29,6 +29,8 @@ export interface InterimEvent {
   readonly text: string;
   readonly words: readonly Word[];
   readonly stable: number;
+  /** Words, counted from the first, that were spoken to their end: behind them may be half a word. */
+  readonly whole?: number;
   readonly confidence: number;
 }
 

@@ -4,7 +4,7 @@ import { limits } from '../../shared/limits.ts';
 import { publicText, type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { ok, type Result } from '../../shared/result.ts';
 import { showModel, showWords } from '../../shared/speech/deepgram-answer.ts';
-import type { ClientStep, Ending, LiveDialect, Outgoing, SessionEvent } from '../stream/dialect.ts';
+import type { ClientStep, Ending, LiveDialect, LiveWish, Outgoing, SessionEvent } from '../stream/dialect.ts';
 import { Container } from './deepgram-container.ts';
 import { modelUuid } from './deepgram-model.ts';
 import { type LiveQuery, readLiveQuery } from './deepgram-query.ts';
@@ -57,6 +57,8 @@ class DeepgramListen implements LiveDialect {
   /** Where this connection began to be heard, seconds, and whether something was heard since. */
   #from = 0;
   #heard = false;
+  /** The last interim result. */
+  #hinted = '';
   #finalizes = 0;
   #finalized = 0;
   /** A result of the `Finalize` that waits for its answer was told. */
@@ -65,6 +67,11 @@ class DeepgramListen implements LiveDialect {
   constructor(query: LiveQuery) {
     this.#query = query;
     this.#container = query.format ? undefined : new Container();
+  }
+
+  wish(): LiveWish {
+    const { model, language } = this.#query;
+    return { model, ...(language !== undefined && { language }) };
   }
 
   open({ request, now }: { request: string; now: number }): Outgoing[] {
@@ -184,7 +191,7 @@ class DeepgramListen implements LiveDialect {
         if (!this.#query.vadEvents) return undefined;
         return { type: 'SpeechStarted', channel: CHANNEL, timestamp: milli(event.at) };
       case 'interim':
-        return event.text === '' || !this.#query.options.interim ? undefined : this.#result(event, false, false);
+        return this.#hint(event);
       case 'segment':
         this.#told = Math.max(this.#told, event.end);
         this.#flushed ||= event.ending === 'finalize';
@@ -208,6 +215,19 @@ class DeepgramListen implements LiveDialect {
       default:
         return undefined;
     }
+  }
+
+  /** Half a word would flicker: it is shown when it was spoken to its end, or with the final result. */
+  #hint(interim: Interim): object | undefined {
+    if (!this.#query.options.interim) return undefined;
+    const { words, whole = words.length } = interim;
+    const said = words.slice(0, whole);
+    const text = said.map(({ word }) => word).join(' ');
+    const [first, last] = [said[0], said.at(-1)];
+    if (!first || !last || `${interim.index} ${text}` === this.#hinted) return undefined;
+    this.#hinted = `${interim.index} ${text}`;
+    const seen = { ...interim, text, words: said, start: first.start, end: last.end };
+    return this.#result(whole < words.length ? seen : interim, false, false);
   }
 
   settle(time: number): readonly Outgoing[] {

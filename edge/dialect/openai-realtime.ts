@@ -5,7 +5,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { errorObject } from '../../shared/speech/openai-stream.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import { bytesPerSecond } from '../../shared/stream/format.ts';
-import type { ClientStep, Ending, LiveDialect, Outgoing, SessionEvent } from '../stream/dialect.ts';
+import type { ClientStep, Ending, LiveDialect, LiveWish, Outgoing, SessionEvent } from '../stream/dialect.ts';
 import { COMPLETED, Items, type Told } from './openai-realtime-items.ts';
 import {
   changed,
@@ -107,6 +107,18 @@ class OpenAiRealtime implements LiveDialect {
     });
   }
 
+  wish(): LiveWish {
+    const { model, language } = this.#config;
+    return {
+      ...(model !== undefined && { model }),
+      ...(language !== undefined && language !== 'auto' && { language }),
+    };
+  }
+
+  warn(refusal: Refusal): readonly Outgoing[] {
+    return this.#frames([this.#error(refusal)]);
+  }
+
   open({ id, expires }: { id: string; expires: number }): Outgoing[] {
     const short = id.replace(/[^a-zA-Z0-9]/g, '').slice(-16);
     this.#facts = { id: `sess_${short}`, expiresAt: Math.floor(expires / 1_000) };
@@ -155,19 +167,20 @@ class OpenAiRealtime implements LiveDialect {
     }
     this.#nvidia ||= isNvidia(session);
     const before = optionsOf(this.#config);
+    const wished = changed(this.#config, updated.value) !== undefined && updated.value.model !== undefined;
     this.#config = updated.value;
     const options = optionsOf(this.#config);
     const reply = this.#reply([{ type: answer, session: this.#show() }]);
     const hasChanged = before.endpointingMs !== options.endpointingMs;
-    return ok(this.#started && hasChanged ? [{ type: 'options', options }, reply] : [reply]);
+    if (this.#started) return ok(hasChanged ? [{ type: 'options', options }, reply] : [reply]);
+    return ok(wished ? [reply, { type: 'wish', wish: this.wish() }] : [reply]);
   }
 
   #append({ audio, runtime_config }: ClientEvent): Result<readonly ClientStep[]> {
     const bytes = typeof audio === 'string' ? readBase64(audio) : undefined;
     if (!bytes) return no(refuse('field_invalid', { field: 'audio', rule: 'must be base64' }));
     if (bytes.length === 0) return ok([{ type: 'alive' }]);
-    const { model, language } = this.#config;
-    if (model === undefined) {
+    if (this.#config.model === undefined) {
       const field = this.#beta ? 'input_audio_transcription.model' : 'audio.input.transcription.model';
       return no(refuse('field_missing', { field: `session.${field}` }));
     }
@@ -175,8 +188,7 @@ class OpenAiRealtime implements LiveDialect {
     if (!this.#started) {
       this.#started = true;
       const request = {
-        model,
-        ...(language !== undefined && language !== 'auto' && { language }),
+        ...this.wish(),
         format: formatOf(this.#config),
         options: optionsOf(this.#config),
       };

@@ -1,5 +1,5 @@
 import { limits } from '../../shared/limits.ts';
-import { refusals, refuse } from '../../shared/refusal.ts';
+import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import type { ClientStep, Ending, LiveDialect, Outgoing, SessionEvent } from './dialect.ts';
 import type { Handover } from './handover.ts';
 
@@ -29,6 +29,10 @@ export class Connection {
   #counts = false;
   /** Bytes of replies beyond those of the audio that came: of clients that do not count, that much can be known. */
   #replied = 0;
+  /** Bytes of what was told, and the time of the session that it is about, seconds; of clients that do not count. */
+  #told = 0;
+  #from = Number.POSITIVE_INFINITY;
+  #until = 0;
   /** When the client was last heard, ms since 1970. */
   heardAt: number;
 
@@ -61,13 +65,46 @@ export class Connection {
     });
   }
 
+  /** How long the client may say nothing, ms: what its dialect allows, or its token if that is less. */
+  get idleMs(): number {
+    const { idleSeconds = Number.POSITIVE_INFINITY } = this.handover.claims;
+    return Math.min(this.dialect.idleMs ?? limits.streamIdleMs.value, idleSeconds * 1_000);
+  }
+
   say(event: SessionEvent): void {
-    if (!this.#over) this.#guard(() => this.#send(this.dialect.say(event, this.#now())));
+    if (this.#over || !this.#mayTell(event)) return;
+    this.#guard(() => this.#tell(this.dialect.say(event, this.#now())));
+  }
+
+  /** Of a client that may not read everything but what will be said better is told. */
+  #mayTell(event: SessionEvent): boolean {
+    const [from, until] = spanOf(event);
+    this.#from = Math.min(this.#from, from);
+    this.#until = Math.max(this.#until, until);
+    return event.type !== 'interim' || this.dialect.acknowledges === true || this.#told <= this.#tellable();
+  }
+
+  /** Bytes that what was heard since the connection began may take: more than speech ever does. */
+  #tellable(): number {
+    const seconds = Math.max(0, this.#until - this.#from);
+    return limits.streamUnreadBytes.value + seconds * limits.streamTellBytes.value;
+  }
+
+  #tell(frames: readonly Outgoing[]): void {
+    for (const { length } of frames) this.#told += length;
+    this.#send(frames);
+    if (this.dialect.acknowledges || this.#over || this.#told <= 2 * this.#tellable()) return;
+    this.#owner.step(this, { type: 'close', refusal: refuse('reader_slow') });
   }
 
   /** All before `time` was said. */
   settle(time: number): void {
-    if (!this.#over) this.#guard(() => this.#send(this.dialect.settle?.(time, this.#now()) ?? []));
+    if (!this.#over) this.#guard(() => this.#tell(this.dialect.settle?.(time, this.#now()) ?? []));
+  }
+
+  /** What the client asked for will be refused when it begins; it may still ask for something else. */
+  warn(refusal: Refusal): void {
+    if (!this.#over) this.#guard(() => this.#reply(this.dialect.warn?.(refusal, this.#now()) ?? []));
   }
 
   /** Says the last frames and closes. The owner hears no more of it. */
@@ -165,4 +202,11 @@ export class Connection {
       // It is closed already.
     }
   }
+}
+
+/** The time that an event is about, seconds of the session. */
+function spanOf(event: SessionEvent): [number, number] {
+  if (event.type === 'interim' || event.type === 'segment') return [event.start, event.end];
+  if (event.type === 'resumed') return [event.time, event.time];
+  return [Number.POSITIVE_INFINITY, 0];
 }

@@ -18,6 +18,9 @@ export interface LiveRequest {
   readonly next?: number;
 }
 
+/** What decides whether anybody can hear a stream. */
+export type LiveWish = Pick<LiveRequest, 'model' | 'language'>;
+
 /** A message to the client. */
 export type Outgoing = string | Uint8Array;
 
@@ -40,6 +43,8 @@ export type ClientStep =
   | { readonly type: 'alive'; readonly seen?: number }
   /** Half-close: finish, say everything, then close. */
   | { readonly type: 'end' }
+  /** What will be asked for; when nobody serves it the dialect is asked to `warn`. */
+  | { readonly type: 'wish'; readonly wish: LiveWish }
   | { readonly type: 'reply'; readonly frames: readonly Outgoing[] }
   | { readonly type: 'close'; readonly refusal: Refusal };
 
@@ -84,6 +89,10 @@ export interface LiveDialect {
   readonly acknowledges?: boolean;
   /** First frames, before anything is heard. `now`: ms since 1970; `expires`: when the session ends at the latest, as well. */
   open(session: { id: string; request: string; now: number; expires: number }): readonly Outgoing[];
+  /** What the address asks for, before `open`: when nobody serves that there is no session. */
+  wish?(): LiveWish;
+  /** The session stays open, but what the client asked for will be refused. */
+  warn?(refusal: Refusal, now: number): readonly Outgoing[];
   /** What follows from the address alone, asked for once, after `open`: `start`, where nothing else is needed. */
   begin?(now: number): readonly ClientStep[];
   /** A message of the client. Bad input is a reply in the dialect, and the session stays open, or `close`. */

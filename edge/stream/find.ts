@@ -1,9 +1,11 @@
 import { limits } from '../../shared/limits.ts';
+import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { finished, outcomeOfRefusal, type RouteMemory, started } from '../../shared/pool/memory.ts';
-import { type Attempt, pick } from '../../shared/pool/pick.ts';
+import { type Attempt, foresee, pick, type RouteRequest } from '../../shared/pool/pick.ts';
 import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { LinkControl, LinkEvent } from '../../shared/stream/link.ts';
+import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { dialStream } from '../pool/dial-stream.ts';
@@ -65,6 +67,26 @@ export interface Wanted {
   readonly language: string | undefined;
   /** When the input ends at the latest, ms since 1970. */
   readonly until: number;
+}
+
+/** What is asked of the roster, for a session or before there is one. */
+function routeOf(
+  { session, model, language }: Omit<Wanted, 'until'>,
+  { tenant, languages: allowed, zones }: Claims,
+  urgency: RequestClass,
+): RouteRequest {
+  const asked = { task: 'transcribe', live: true, realtime: true, model, language } as const;
+  return { tenant, session, ...asked, allowed, zones, suite: SUITE, class: urgency };
+}
+
+/** Why nobody would hear a session, as far as that is known before it begins. */
+export function foreseeStream(
+  wanted: Omit<Wanted, 'until'>,
+  claims: Claims,
+  snapshots: readonly Snapshot[],
+  now: number,
+): Refusal | undefined {
+  return foresee(routeOf(wanted, claims, claims.priority), snapshots, now);
 }
 
 /** Until when to look, ms since 1970, which may change meanwhile; whether to wait for a model that nobody knows; who is not asked in the first round. */
@@ -144,21 +166,7 @@ export class Finder {
     const { settings, env, surroundings } = this.#context;
     const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
     const { claims, subject } = this.#place;
-    const { session, model, language } = this.#wanted;
-    const request = {
-      tenant: claims.tenant,
-      session,
-      task: 'transcribe' as const,
-      live: true,
-      realtime: true,
-      model,
-      language,
-      allowed: claims.languages,
-      zones: claims.zones,
-      suite: SUITE,
-      class: subject.class,
-      exclude,
-    };
+    const request = { ...routeOf(this.#wanted, claims, subject.class), exclude };
     return pick(request, snapshots, memory, surroundings.now(), surroundings.random);
   }
 

@@ -216,6 +216,7 @@ export class LiveSession implements Hearer {
         this.refuse(refuse('frame_invalid', { rule: 'the session has started already' }));
         return;
       case 'alive':
+      case 'wish':
       case 'reply':
     }
   }
@@ -461,7 +462,7 @@ export class LiveSession implements Hearer {
       ...this.facts,
       taken: this.#feed.taken,
       client: this.#outlet.connection?.heardAt,
-      idleMs: this.#outlet.connection?.dialect.idleMs,
+      idleMs: this.#outlet.connection?.idleMs,
       dropped: this.#outlet.droppedAt,
       agent: this.#agents?.line?.heardAt,
       finishing: this.#finishing,

@@ -1,20 +1,24 @@
 import { DurableObject } from 'cloudflare:workers';
 import { limits } from '../../shared/limits.ts';
+import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
-import { refuse } from '../../shared/refusal.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { clampClass } from '../../shared/tenant/claims.ts';
+import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import { Recorder } from '../audit/record.ts';
 import { logBug } from '../bug.ts';
 import { realSurroundings, type Surroundings } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
+import { readSnapshots } from '../pool/snapshot.ts';
 import { refuseWith } from '../refuse.ts';
 import { type Bindings, readSettings } from '../settings.ts';
+import { recordDenial } from '../tenant/admit.ts';
 import { Connection, type Owner } from './connection.ts';
-import type { ClientStep, LiveDialect, LiveRequest } from './dialect.ts';
+import type { ClientStep, LiveDialect, LiveRequest, LiveWish } from './dialect.ts';
 import { dialects } from './dialects.ts';
 import { refuseStream } from './enter.ts';
-import { readHandover } from './handover.ts';
+import { foreseeStream } from './find.ts';
+import { type Handover, readHandover } from './handover.ts';
 import { LiveSession } from './live-session.ts';
 import { openResume, type Resumable } from './resume-token.ts';
 
@@ -28,15 +32,18 @@ export class Stream extends DurableObject<Bindings> implements Owner {
   /** Connections whose client has not said what it wants have none. */
   readonly #sessions = new Map<Connection, LiveSession | undefined>();
   readonly #live = new Set<LiveSession>();
+  /** Who serves what, when a client was let in last. */
+  #listed: { readonly snapshots: readonly Snapshot[]; readonly at: number } = { snapshots: [], at: 0 };
   /** Sessions that ended here lately, by when they began, and seconds of audio that were booked of them. */
   readonly #booked = new Map<number, number>();
 
   /** An upgrade that the Worker has found to be allowed. */
   async fetch(request: Request): Promise<Response> {
     const handover = readHandover(request.headers);
-    const make = dialects[handover.dialect];
-    const dialect = make?.(new URL(request.url), request.headers);
-    if (!dialect?.ok) return refuseWith(dialect?.refusal ?? refuse('internal'));
+    const dialect = dialects[handover.dialect].make(new URL(request.url), request.headers);
+    if (!dialect.ok) return refuseWith(dialect.refusal);
+    const foreseen = await this.#foresee(dialect.value, handover);
+    if (foreseen) return foreseen;
     if (!this.#hasRoom()) return this.#turnAway(dialect.value, handover.request);
     const { 0: theirs, 1: ours } = new WebSocketPair();
     const { now } = this.#surroundings;
@@ -58,11 +65,24 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     return this.#sessions.size < most;
   }
 
+  /** What nobody can serve is refused before there is a session, but for a client that comes back to one. */
+  async #foresee(dialect: LiveDialect, { claims, dialect: name, request }: Handover): Promise<Response | undefined> {
+    if (!dialect.wish || this.#live.size > 0) return undefined;
+    const context = this.#makeContext(request);
+    const { settings, env, surroundings } = context;
+    const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+    this.#listed = { snapshots, at: surroundings.now() };
+    const refusal = this.#hopeless(dialect.wish(), claims);
+    if (!refusal) return undefined;
+    recordDenial(claims, 'stream', refusal, context);
+    return dialects[name].refuse?.(refusal, request) ?? this.#turnAway(dialect, request, refusal);
+  }
+
   /** Told on the socket, as every refusal of a dialect is. */
-  #turnAway(dialect: LiveDialect, request: string): Response {
+  #turnAway(dialect: LiveDialect, request: string, refusal = refuse('edge_busy')): Response {
     const now = this.#surroundings.now();
     dialect.open({ id: this.#name, request, now, expires: now });
-    return refuseStream(refuse('edge_busy'), dialect, this.#makeContext(request));
+    return refuseStream(refusal, dialect, this.#makeContext(request));
   }
 
   step(connection: Connection, step: ClientStep): void {
@@ -70,11 +90,25 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     if (session) session.step(step);
     else if (step.type === 'start') this.#start(connection, step.request);
     else if (step.type === 'continue') this.#continue(connection, step);
+    else if (step.type === 'wish') this.#warn(connection, step.wish);
     else if (step.type === 'close') this.#end(connection, step.refusal);
     else if (step.type === 'end') this.#end(connection, refuse('frame_invalid', { rule: 'nothing was started' }));
     else if (step.type !== 'alive') {
       this.#end(connection, refuse('frame_invalid', { rule: 'the session has not started' }));
     }
+  }
+
+  #warn(connection: Connection, wish: LiveWish): void {
+    const refusal = this.#hopeless(wish, connection.handover.claims);
+    if (refusal) connection.warn(refusal);
+  }
+
+  /** Why nobody serves a wish, by what was known when the last client connected: unless that is too long ago. */
+  #hopeless({ model, language }: LiveWish, claims: Claims): Refusal | undefined {
+    const { snapshots, at } = this.#listed;
+    const now = this.#surroundings.now();
+    if (model === undefined || now - at > limits.snapshotStaleMs.value) return undefined;
+    return foreseeStream({ session: this.#name, model, language }, claims, snapshots, now);
   }
 
   dropped(connection: Connection, deliberate: boolean): void {
@@ -107,7 +141,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
 
   /** A client that never says what it wants does not stay for ever. */
   async #minds(connection: Connection): Promise<void> {
-    const idle = connection.dialect.idleMs ?? limits.streamIdleMs.value;
+    const idle = connection.idleMs;
     for (;;) {
       await this.#surroundings.after(idle).rings;
       if (!this.#sessions.has(connection) || this.#sessions.get(connection)) return;

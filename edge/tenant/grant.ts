@@ -38,9 +38,11 @@ export async function issueGrant(
   }
   const issued = Math.floor(now / 1_000);
   const expires = Math.min(issued + seconds, claims.expires);
-  const { tenant, subject, languages, zones, priority, sealing, audit, sessionSeconds, allowance } = claims;
+  const { tenant, subject, languages, zones, priority, sealing, audit, sessionSeconds, idleSeconds, allowance } =
+    claims;
   const { kid } = grantKey;
-  const payload = { tenant, scope: GRANT_SCOPE, languages, zones, priority, sealing, audit, sessionSeconds, allowance };
+  const lasts = { sessionSeconds, ...(idleSeconds !== undefined && { idleSeconds }) };
+  const payload = { tenant, scope: GRANT_SCOPE, languages, zones, priority, sealing, audit, ...lasts, allowance };
   const draft = new SignJWT({ ...payload, ...(realtime && { realtime }) })
     .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', ...(kid !== undefined && { kid }) })
     .setIssuer(GRANTS.issuer)

@@ -150,6 +150,12 @@ export const poolLimits = {
     by: 'agent',
     why: 'Under the 10 s the protocol promises and any proxy idle timeout.',
   },
+  namedModels: {
+    value: 8,
+    unit: 'count',
+    by: 'edge',
+    why: 'Models that a refusal names instead of an unknown one: it is a sentence, and /v1/models is the list.',
+  },
   knownRoutes: {
     value: 256,
     unit: 'count',

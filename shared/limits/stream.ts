@@ -38,6 +38,18 @@ export const streamLimits = {
     by: 'edge',
     why: 'Of a WAV file sent live, before its sound: tags come before it, pictures do not.',
   },
+  streamKeepaliveMs: {
+    value: 2_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'An agent that has nothing to tell of a stream says so at least this often.',
+  },
+  streamSilenceMs: {
+    value: 6_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'An agent that says nothing for so long is lost: three keepalives, and more than the longest pause of an agent that lives. Its streams wait as long when it hangs.',
+  },
   streamTogetherBytes: {
     value: 16 * KiB,
     unit: 'byte',
@@ -128,7 +140,7 @@ export const streamLimits = {
     value: 1_000,
     unit: 'ms',
     by: 'edge',
-    why: 'How often a session looks at its deadlines, of which the shortest is ten times that.',
+    why: 'How often a session looks at its deadlines, of which the shortest is six times that.',
   },
   streamTakeoverMs: {
     value: 900,
@@ -177,6 +189,12 @@ export const streamLimits = {
     unit: 'byte',
     by: 'edge',
     why: 'Sent and not seen by a client that says what it has seen: several hours of transcript. Of others, answers to their messages beyond the audio they sent.',
+  },
+  streamTellBytes: {
+    value: 8 * KiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'Told of one second of sound to a client that does not say what it reads, beyond streamUnreadBytes: then it gets no interims, and with twice as much it is sent away. Speech makes 3 KiB; 30 MiB are the most that a session can leave unread.',
   },
   streamTokenCharacters: {
     value: 16 * KiB,

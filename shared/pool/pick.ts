@@ -1,5 +1,5 @@
 import { limits } from '../limits.ts';
-import { refuse } from '../refusal.ts';
+import { type Refusal, refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import type { RequestClass } from '../tenant/claims.ts';
 import { cohortOf } from './cohort.ts';
@@ -87,6 +87,12 @@ export function pick(
   return ok(attempts);
 }
 
+/** Why nobody will ever serve the request, as things stand; `undefined` when somebody does, or may in a moment. */
+export function foresee(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Refusal | undefined {
+  const able = constrainKnown(request, snapshots, now);
+  return able.ok || able.refusal.reason === 'no_pool' ? undefined : able.refusal;
+}
+
 interface Known {
   readonly snapshots: readonly Snapshot[];
   readonly stale: number;
@@ -99,8 +105,8 @@ const known = new Map<string, Known>();
 /** The same as `constrain`: between two snapshots the same requests have the same candidates. */
 function constrainKnown(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Result<Candidate[]> {
   if (request.exclude) return constrain(request, snapshots, now);
-  const { task, model, language, allowed, zones, suite } = request;
-  const name = `${task} ${model} ${language} ${suite} ${allowed?.join()} ${zones.join()}`;
+  const { task, model, language, live, allowed, zones, suite } = request;
+  const name = `${task} ${model} ${language} ${live} ${suite} ${allowed?.join()} ${zones.join()}`;
   // Which of them are too old to be believed.
   let stale = 0;
   for (const { at } of snapshots) stale = 2 * stale + (now - at <= limits.snapshotStaleMs.value ? 0 : 1);
@@ -120,10 +126,11 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
   if (known.length === 0) {
     // An agent that is silent is still listed for a while. With nobody listed, nothing can be said about models.
     const anybody = snapshots.some((snapshot) => snapshot.entries.length > 0);
-    return no(anybody ? refuse('model_unknown', { model }) : refuse('no_pool', undefined, 'no agent is listed'));
+    if (!anybody) return no(refuse('no_pool', undefined, 'no agent is listed'));
+    return no(refuse('model_unknown', { model, ...others(request, snapshots) }));
   }
   const hearing = request.live ? known.filter((candidate) => candidate.model.live) : known;
-  if (hearing.length === 0) return no(refuse('model_not_live', { model }));
+  if (hearing.length === 0) return no(refuse('model_not_live', { model, ...others(request, snapshots) }));
   const resident = hearing.filter(({ zone }) => request.zones.includes(zone));
   if (resident.length === 0) {
     // A zone that lists nobody is down: whether it serves the model is not known, and "never" would be a lie.
@@ -145,6 +152,18 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
       !request.exclude?.has(candidate.agent),
   );
   return able.length ? ok(able) : no(refuse('no_pool', undefined, `0 of ${permitted.length} can take the request`));
+}
+
+/** Models that would do instead, for a caller who may use them: in its own zones. */
+function others({ task, live, zones }: RouteRequest, snapshots: readonly Snapshot[]): { models?: string } {
+  const models = snapshots
+    .filter(({ zone }) => zones.includes(zone))
+    .flatMap(({ entries }) => entries.flatMap(({ description }) => description.models))
+    .filter((model) => (model.task === task || task === 'infer') && model.stage === 'full' && (!live || model.live));
+  const names = [...new Set(models.map(({ name }) => name))].sort();
+  const few = names.slice(0, limits.namedModels.value);
+  const more = names.length > few.length ? ` and ${names.length - few.length} more` : '';
+  return few.length > 0 ? { models: few.join(', ') + more } : {};
 }
 
 function candidatesOf({ task, model: name }: RouteRequest, snapshot: Snapshot, now: number): Candidate[] {

@@ -23,6 +23,7 @@ export const askedRefusals = {
     retry: 'never',
     param: 'model',
     text: 'The model "{model}" does not exist here.',
+    more: 'There are: {models}.',
   },
   language_unknown: {
     status: 400,

@@ -9,6 +9,7 @@ export const streamRefusals = {
     retry: 'never',
     param: 'model',
     text: 'The model "{model}" does not hear live streams.',
+    more: 'These do: {models}.',
   },
   frame_invalid: {
     status: 400,

@@ -31,7 +31,7 @@ export type Due = 'agent_silent' | 'gone' | 'late' | 'too_long' | 'idle' | 'endi
 export function dueAt(times: Times, now: number): Due[] {
   const { client, agent, dropped, finishing, done } = times;
   const due: Due[] = [];
-  if (agent !== undefined && now - agent > limits.answerSilenceMs.value) due.push('agent_silent');
+  if (agent !== undefined && now - agent > limits.streamSilenceMs.value) due.push('agent_silent');
   if (client === undefined && now - dropped > limits.streamResumeMs.value) due.push('gone');
   if (done) return due;
   if (finishing !== undefined) {

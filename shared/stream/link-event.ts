@@ -12,7 +12,7 @@ function isWord(value: unknown): boolean {
   return typeof word === 'string' && isTime(start) && isTime(end) && isShare(confidence);
 }
 
-const isInterim = ({ index, start, end, text, words, stable, confidence }: Json): boolean =>
+const isInterim = ({ index, start, end, text, words, stable, whole, confidence }: Json): boolean =>
   isCount(index) &&
   isTime(start) &&
   isTime(end) &&
@@ -20,6 +20,7 @@ const isInterim = ({ index, start, end, text, words, stable, confidence }: Json)
   Array.isArray(words) &&
   words.every(isWord) &&
   isCount(stable) &&
+  (whole === undefined || isCount(whole)) &&
   isShare(confidence);
 
 /**

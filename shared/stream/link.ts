@@ -85,6 +85,8 @@ export const linkEvent = z.discriminatedUnion('type', [
     words: z.array(word),
     /** Words, counted from the first, that no later sound can change. */
     stable: z.number().int().nonnegative(),
+    /** Words, counted from the first, that were spoken to their end; all of them where an agent does not say. */
+    whole: z.number().int().nonnegative().optional(),
     confidence: z.number().min(0).max(1),
   }),
   segment.extend({ ending: z.enum(endings) }),

@@ -39,6 +39,7 @@ const payload = z.object({
   sealing: z.enum(['edge', 'client']).default('edge'),
   audit: z.enum(['strict', 'buffered']).default('buffered'),
   sessionSeconds: z.number().int().positive().max(86_400).default(3_600),
+  idleSeconds: z.number().int().positive().max(86_400).optional(),
   uploads: z.enum(['sealed', 'plain']).default('sealed'),
   keepDays: z.number().int().nonnegative().max(limits.uploadKeepDays.value).default(0),
   allowance: z
@@ -69,6 +70,8 @@ export interface Claims {
   readonly sealing: 'edge' | 'client';
   readonly audit: 'strict' | 'buffered';
   readonly sessionSeconds: number;
+  /** How long a client of a live stream may say nothing; longer than its dialect allows it never is. */
+  readonly idleSeconds?: number;
   /** `plain`: files may also lie in storage as they are, encrypted by the store alone. */
   readonly uploads: 'sealed' | 'plain';
   /** Most days for which the audio of a finished upload may be kept. */
@@ -93,10 +96,11 @@ export function readClaims(raw: unknown): Result<Claims> {
     const paths = parsed.error.issues.map((issue) => issue.path.join('.')).join(', ');
     return no(refuse('token_invalid', undefined, `claims: ${paths}`));
   }
-  const { sub, scope, allowance, realtime, exp, jti: _, ...rest } = parsed.data;
+  const { sub, scope, allowance, realtime, idleSeconds, exp, jti: _, ...rest } = parsed.data;
   return ok({
     ...rest,
     ...(realtime && { realtime }),
+    ...(idleSeconds !== undefined && { idleSeconds }),
     subject: sub,
     expires: exp,
     scopes: new Set(scope.split(' ').filter(Boolean)),

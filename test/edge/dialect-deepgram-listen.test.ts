@@ -312,6 +312,25 @@ describe('C10 sound that says itself what it is', () => {
 });
 
 describe('C10 what a Deepgram client is told', () => {
+  it('A6 whole words while somebody speaks: half a word waits until it is one, or for the end', () => {
+    const { tell } = talk(`${raw}&interim_results=true`);
+    const words = ['hello', 'wor'].map((word, at) => ({ word, start: at, end: at + 0.5, confidence: 0.9 }));
+    const half = { ...interim, text: 'hello wor', words, start: 0, end: 1.5, whole: 1 } as SessionEvent;
+    const shown = (frames: Frame[]) =>
+      frames.map(({ channel, duration, is_final }) => {
+        const [best] = (channel as { alternatives: { transcript: string; words: unknown[] }[] }).alternatives;
+        return [best?.transcript, best?.words.length, duration, is_final];
+      });
+    expect(shown(tell(half))).toEqual([['hello', 1, 0.5, false]]);
+    // The half word grew: that is no news.
+    expect(tell({ ...half, text: 'hello worl' } as SessionEvent)).toEqual([]);
+    expect(tell({ ...half, words: words.slice(0, 1), whole: 0 } as SessionEvent)).toEqual([]);
+    expect(shown(tell({ ...half, whole: 2 } as SessionEvent))).toEqual([['hello wor', 2, 1.5, false]]);
+    // An agent that does not say which words are whole is believed.
+    const { whole: _, ...silent } = { ...half, index: 7 } as SessionEvent & { whole: number };
+    expect(shown(tell(silent as SessionEvent))).toEqual([['hello wor', 2, 1.5, false]]);
+  });
+
   it('results that may change and results that stay', () => {
     const { tell } = talk(`${raw}&interim_results=true`);
     const told = tell(ready, interim, segment('endpoint'));

@@ -38,7 +38,10 @@ const message = fc.oneof(
   value.map((one) => JSON.stringify(one)),
 );
 
-const kinds = new Set(['start', 'audio', 'options', 'finalize', 'clear', 'gap', 'alive', 'end', 'reply', 'close']);
+const kinds = new Set([
+  ...['start', 'continue', 'audio', 'options', 'finalize', 'clear'],
+  ...['alive', 'end', 'wish', 'reply', 'close'],
+]);
 
 function checkSteps(steps: readonly ClientStep[]): void {
   for (const step of steps) {

@@ -190,7 +190,7 @@ describe('C10 sound of an OpenAI client', () => {
     });
     send({ type: 'session.update', session: { audio: { input: { transcription: { model: 'reference-en' } } } } });
     send(append());
-    expect(kinds()).toEqual(['start', 'audio']);
+    expect(kinds()).toEqual(['wish', 'start', 'audio']);
   });
 
   it.each([undefined, 7, '*', 'a', 'a*b=', 'aGVsbG8', '====', 'ab\u0000d'])(
@@ -269,7 +269,7 @@ describe('§3-9 the retired shape', () => {
       send({ type: 'input_audio_buffer.commit' });
     }
     send({ type: 'input_audio_buffer.done' });
-    expect(kinds()).toEqual(['start', 'audio', 'alive', 'audio', 'alive', 'end']);
+    expect(kinds()).toEqual(['wish', 'start', 'audio', 'alive', 'audio', 'alive', 'end']);
     expect(steps.find((step) => step.type === 'start')).toMatchObject({
       request: { language: 'en-US', format: { encoding: 'linear16', rate: 16_000, channels: 1 } },
     });

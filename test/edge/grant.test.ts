@@ -17,7 +17,12 @@ const strip = (secret: string) => secret.replace(/^ek_/, '');
 
 describe('C10 POST /v1/auth/grant', () => {
   it('gives a token of half a minute that opens live sound and nothing else', async () => {
-    const answer = await post('/v1/auth/grant', undefined, { tenant: 'acme', languages: ['en'], zones: ['eu'] });
+    const answer = await post('/v1/auth/grant', undefined, {
+      tenant: 'acme',
+      languages: ['en'],
+      zones: ['eu'],
+      idleSeconds: 20,
+    });
     expect(answer.status).toBe(200);
     expect(answer.headers.get('cache-control')).toBe('no-store');
     const { access_token, expires_in } = (await answer.json()) as { access_token: string; expires_in: number };
@@ -28,6 +33,7 @@ describe('C10 POST /v1/auth/grant', () => {
       scope: 'stream',
       languages: ['en'],
       zones: ['eu'],
+      idleSeconds: 20,
       aud: 'auricle',
     });
     const models = await ask('/v1/models', { headers: { authorization: `Bearer ${access_token}` } });

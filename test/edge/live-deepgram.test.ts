@@ -6,6 +6,7 @@ import { makeToken } from './authority.ts';
 import { LiveClient, startLateListener, startListener } from './live-client.ts';
 import { ask, passTime, startAgent } from './network.ts';
 import { eventually } from './stream-double.ts';
+import { passQuietly } from './stream-listener.ts';
 
 const bearer = async (claims: Record<string, unknown> = {}) => ({ authorization: `Bearer ${await makeToken(claims)}` });
 const address = (model: string, more = '') => `/v1/listen?model=${model}&encoding=mulaw&sample_rate=8000${more}`;
@@ -49,11 +50,11 @@ describe('C10 R1 a Deepgram stream from a client to an agent', () => {
   });
 
   it('§3-14 hangs up on a client that is quiet for ten seconds, with the code its clients know', async () => {
-    const { name } = await startListener();
+    const { name, talks } = await startListener();
     const client = await LiveClient.connect(address(name), await bearer());
     client.say(letters('hello.'));
     await client.heard('Results');
-    passTime(limits.streamQuietMs.value + 1_000);
+    await passQuietly(limits.streamQuietMs.value + 1_000, talks[0]);
     const { code, reason } = await client.end();
     expect([code, reason.slice(0, 8)]).toEqual([1011, 'NET-0001']);
     expect(client.messages.at(-1)).toMatchObject({ type: 'Error', code: 'stream_idle' });
@@ -248,10 +249,29 @@ describe('C10 who may open a Deepgram stream', () => {
     third.close();
   });
 
-  it('a model that nobody serves is an error and an end its clients do not come back from', async () => {
-    const client = await LiveClient.connect(address('nobody-serves-this'), await bearer());
-    expect(await client.end()).toMatchObject({ code: 1000, reason: 'model_unknown' });
-    expect(client.messages).toMatchObject([{ type: 'Error', code: 'model_unknown' }]);
+  it('a model that nobody serves is refused with the handshake, which its clients try once, and others are named', async () => {
+    const { name } = await startListener();
+    const handshake = { upgrade: 'websocket', ...(await bearer()) };
+    const answer = await ask(address('nobody-serves-this'), { headers: handshake });
+    expect(answer.status).toBe(404);
+    const error = answer.headers.get('dg-error') ?? '';
+    expect(error).toContain('"nobody-serves-this" does not exist here. There are:');
+    expect(await answer.json()).toMatchObject({ reason: 'model_unknown', err_msg: error });
+    const spoken = await ask(address(name, '&language=tlh'), { headers: handshake });
+    expect([spoken.status, spoken.headers.get('dg-error')]).toEqual([400, expect.stringContaining('"tlh"')]);
+  });
+
+  it('§3-24 how long it may say nothing is its token’s to shorten', async () => {
+    const { name, talks } = await startListener();
+    const client = await LiveClient.connect(address(name), await bearer({ idleSeconds: 3 }));
+    client.say(letters('hello.'));
+    await client.heard('Results');
+    await passQuietly(4_000, talks[0]);
+    expect(await client.end()).toMatchObject({ code: 1011 });
+    expect(client.messages.at(-1)).toMatchObject({
+      code: 'stream_idle',
+      message: expect.stringContaining(' 3 seconds'),
+    });
   });
 });
 

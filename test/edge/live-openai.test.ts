@@ -71,6 +71,23 @@ describe('C10 R1 a realtime session from a client to an agent', () => {
     client.close();
   });
 
+  it('a model that nobody serves is told as soon as it is asked for, with those there are', async () => {
+    const { name } = await startListener();
+    const early = await LiveClient.connect('/v1/realtime?model=gpt-realtime', await bearer());
+    expect(await early.end()).toMatchObject({ code: 4404 });
+    expect(early.messages).toMatchObject([{ type: 'error', error: { code: 'model_unknown', param: 'model' } }]);
+    const message = ({ error }: { readonly [key: string]: unknown }) => (error as { message: string }).message;
+    expect(message(early.messages[0] ?? {})).toContain('"gpt-realtime" does not exist here. There are:');
+    // A session that is configured later stays open for another try.
+    const late = await LiveClient.connect('/v1/realtime?intent=transcription', await bearer());
+    late.say(telephone('gpt-realtime'));
+    expect(message(await late.heard('error'))).toContain('There are:');
+    late.say(telephone(name)).say(append('spoken.'));
+    expect(await late.heard(`${PREFIX}.completed`)).toMatchObject({ transcript: 'spoken' });
+    expect(late.all('error')).toHaveLength(1);
+    late.close();
+  });
+
   it('speaks the retired shape to whom asks for it in a header or, in a browser, a sub-protocol (§3-9)', async () => {
     const header = await LiveClient.connect('/v1/realtime?intent=transcription', {
       ...(await bearer()),

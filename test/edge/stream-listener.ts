@@ -14,10 +14,13 @@ export async function startListener(name = modelName(), change: Partial<Habits> 
   return { name, agent, habits, talks: listen(agent, habits) };
 }
 
+/** Over the silence of an agent that is lost, but a session looks twice before it believes that. */
+const STEP_MS = 10_000;
+
 /** Time passes while agent and client, if there is one, say now and then that they are there. */
 export async function passQuietly(ms: number, talk: Talk | undefined, client?: StreamClient): Promise<void> {
-  for (let left = ms; left > 0; left -= 10_000) {
-    passTime(Math.min(left, 10_000));
+  for (let left = ms; left > 0; left -= STEP_MS) {
+    passTime(Math.min(left, STEP_MS));
     talk?.say({ type: 'keepalive' });
     const pongs = client?.all('pong').length ?? 0;
     client?.say({ type: 'ping' });

@@ -193,7 +193,7 @@ describe('what the edge says to an agent', () => {
   const segment = { start: 0, end: 1, text: 'x', confidence: 1, logProbability: 0, words: [] };
   const totals = { model: 'm', revision: 'r', language: 'en', durationSeconds: 1, speechSeconds: 1 };
   const impossible: [string, (talk: Talk) => void][] = [
-    ['silence', () => passTime(limits.answerSilenceMs.value + 1)],
+    ['silence', () => passTime(limits.streamSilenceMs.value + 1)],
     ['a record that does not open', (talk) => talk.sayRaw(new Uint8Array([20, ...new Array(20).fill(0)]))],
     ['text', (talk) => talk.sayRaw('hello')],
     ['an event that is not understood', (talk) => talk.say({ type: 'sing' } as unknown as LinkEvent)],

@@ -103,6 +103,17 @@ describe('ending', () => {
     });
   });
 
+  it('MUST 26: sooner when its token says so', async () => {
+    const { client, talks } = await startClient({}, { idleSeconds: 15 });
+    client.speak('one. two');
+    await client.heard('segment');
+    await passQuietly(14_000, talks[0]);
+    expect(client.ended).toBeUndefined();
+    await passQuietly(2_000, talks[0]);
+    expect((await client.end()).code).toBe(4408);
+    expect(client.messages.at(-1)).toMatchObject({ message: expect.stringContaining('15 seconds') });
+  });
+
   it('MUST 26: one that pings stays', async () => {
     const { client, talks } = await startClient();
     await passQuietly(2 * limits.streamIdleMs.value, talks[0], client);

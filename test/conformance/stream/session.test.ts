@@ -212,7 +212,7 @@ describe('A1 A2 R14 the record of a stream', () => {
 describe('bugs', () => {
   let logged = vi.spyOn(console, 'error');
   afterEach(() => {
-    Object.assign(dialects, { 'auricle-stream': auricleStream });
+    Object.assign(dialects, { 'auricle-stream': { make: auricleStream } });
     logged.mockRestore();
   });
 
@@ -223,13 +223,15 @@ describe('bugs', () => {
       const other = await startClient();
       await other.client.heard('ready');
       Object.assign(dialects, {
-        'auricle-stream': (url: URL, headers: Headers) => {
-          const made = auricleStream(url, headers);
-          if (!made.ok) return made;
-          const broken = () => {
-            throw new Error('secret words');
-          };
-          return ok(Object.assign(made.value, { [where]: broken }));
+        'auricle-stream': {
+          make(url: URL, headers: Headers) {
+            const made = auricleStream(url, headers);
+            if (!made.ok) return made;
+            const broken = () => {
+              throw new Error('secret words');
+            };
+            return ok(Object.assign(made.value, { [where]: broken }));
+          },
         },
       });
       const { client, talks, tenant } = await startClient();

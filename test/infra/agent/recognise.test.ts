@@ -15,7 +15,7 @@ const hearing = (words: readonly DecodedWord[]): WordDecoder => ({
   width: WIDTH,
   begin: () => {
     const decoded = () => ({ text: words.map(({ word }) => word).join(' '), words, confidence: 1 });
-    return { push: () => {}, partial: () => ({ ...decoded(), stable: 0 }), finish: decoded };
+    return { push: () => {}, partial: () => ({ ...decoded(), stable: 0, whole: 0 }), finish: decoded };
   },
 });
 const word = (text: string, frame = 0): DecodedWord => ({

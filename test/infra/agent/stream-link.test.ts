@@ -38,7 +38,7 @@ async function scene() {
     opener,
     sealer,
     clock: time.clock,
-    keepaliveMs: limits.keepaliveMs.value,
+    keepaliveMs: limits.streamKeepaliveMs.value,
     async onRecord(plaintext) {
       await control.gate;
       records.push(plaintext.length);
@@ -78,10 +78,10 @@ async function scene() {
 }
 
 describe('the link of a stream', () => {
-  it('says at least every 5 s that it is there, and asks whether the edge is', async () => {
+  it('MUST 61: says at least every 2 s that it is there, and asks whether the edge is when that says nothing', async () => {
     const { time, socket, events } = await scene();
     for (let i = 0; i < 4; i++) {
-      await time.advance(limits.keepaliveMs.value);
+      await time.advance(limits.streamKeepaliveMs.value);
       expect(await events()).toContain('keepalive');
       socket.emit('pong');
     }
@@ -91,7 +91,7 @@ describe('the link of a stream', () => {
 
   it('gives up an edge that says nothing any more, not even to a ping', async () => {
     const { time, socket, gone } = await scene();
-    await time.advance(limits.answerSilenceMs.value + limits.keepaliveMs.value);
+    await time.advance(limits.answerSilenceMs.value + limits.streamKeepaliveMs.value);
     expect([socket.readyState, gone()]).toEqual([3, 1]);
     expect(time.timers()).toBe(0);
   });

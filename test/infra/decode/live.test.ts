@@ -91,19 +91,19 @@ describe('A6 prefix beam search hears an utterance live', () => {
     expect(behind.filter((gap) => gap > 1e-6).length).toBeLessThan(behind.length / 25);
   });
 
-  it('a word is stable once it has ended and nothing else is likely, not before', () => {
+  it('a word is stable once it has ended and nothing else is likely, not before; whole once it has ended', () => {
     const decoding = createDecoder(spoken).begin();
     const hear = (letters: string) => {
       const { table, frames } = rows(...[...letters].map((letter) => ({ [letter]: 0.999_99 })));
       decoding.push(table, frames);
-      const { text, stable } = decoding.partial();
-      return { text, stable };
+      const { text, stable, whole } = decoding.partial();
+      return { text, stable, whole };
     };
-    expect(hear('__c_a')).toEqual({ text: 'ca', stable: 0 });
-    expect(hear('_t_')).toEqual({ text: 'cat', stable: 0 });
-    expect(hear('   ')).toEqual({ text: 'cat', stable: 1 });
-    expect(hear('s_a_t_ ')).toEqual({ text: 'cat sat', stable: 1 });
-    expect(hear('s_e_a_t')).toEqual({ text: 'cat sat seat', stable: 2 });
+    expect(hear('__c_a')).toEqual({ text: 'ca', stable: 0, whole: 0 });
+    expect(hear('_t_')).toEqual({ text: 'cat', stable: 0, whole: 0 });
+    expect(hear('   ')).toEqual({ text: 'cat', stable: 1, whole: 1 });
+    expect(hear('s_a_t_ ')).toEqual({ text: 'cat sat', stable: 1, whole: 2 });
+    expect(hear('s_e_a_t')).toEqual({ text: 'cat sat seat', stable: 2, whole: 2 });
     expect(decoding.finish().text).toBe('cat sat seat');
   });
 
@@ -120,7 +120,7 @@ describe('A6 prefix beam search hears an utterance live', () => {
 
   it('says how sure it is of what it has: the mean over the words, 0 for none', () => {
     const decoding = createDecoder(plain).begin();
-    expect(decoding.partial()).toEqual({ text: '', words: [], confidence: 0, stable: 0 });
+    expect(decoding.partial()).toEqual({ text: '', words: [], confidence: 0, stable: 0, whole: 0 });
     const [clear, doubtful] = [sure('ca_t '), rows({ s: 0.4, c: 0.3 }, { e: 0.4, u: 0.3 }, { t: 0.97 })];
     decoding.push(clear.table, clear.frames);
     expect(decoding.partial().confidence).toBeGreaterThan(0.8);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { finished, type RouteMemory, started } from '../../../shared/pool/memory.ts';
-import { pick } from '../../../shared/pool/pick.ts';
+import { foresee, pick } from '../../../shared/pool/pick.ts';
+import { publicText } from '../../../shared/refusal.ts';
 import { agent, model, now, request, snapshot } from './fleet.ts';
 
 const live = { models: [model({ live: true })] };
@@ -25,9 +26,33 @@ describe('agents for live streams', () => {
       ok: false,
       refusal: { reason: 'model_not_live', params: { model: 'reference-en' } },
     });
+    // What a request without live sound found a moment ago is not what this one finds.
+    const both = [snapshot([agent('deaf')])];
+    expect(pick(request(), both, none, now, Math.random).ok).toBe(true);
+    expect(pick(request({ live: true }), both, none, now, Math.random).ok).toBe(false);
     const unknown = pick(request({ live: true, model: 'other' }), [snapshot(entries)], none, now, Math.random);
     expect(unknown).toMatchObject({ ok: false, refusal: { reason: 'model_unknown' } });
     expect(pick(request(), [snapshot([agent('deaf')])], none, now, Math.random).ok).toBe(true);
+  });
+
+  it('are named to whom asked for another model, a few of them and in its own zones only', () => {
+    const named = (name: string, more: object = {}) => agent(name, { models: [model({ name, live: true })], ...more });
+    const many = Array.from({ length: 10 }, (_, at) => named(`model-${at}`));
+    const asked = request({ live: true, model: 'gpt-realtime' });
+    const text = (refusal: ReturnType<typeof foresee>) => (refusal ? publicText(refusal) : undefined);
+    expect(text(foresee(asked, [snapshot(many.slice(0, 2))], now))).toBe(
+      'The model "gpt-realtime" does not exist here. There are: model-0, model-1.',
+    );
+    expect(text(foresee(asked, [snapshot(many)], now))).toContain('model-7 and 2 more.');
+    const abroad = foresee({ ...asked, zones: ['elsewhere'] }, [snapshot(many)], now);
+    expect(text(abroad)).toBe('The model "gpt-realtime" does not exist here.');
+    const deaf = foresee(request({ live: true }), [snapshot([agent('deaf'), named('hears')])], now);
+    expect(text(deaf)).toBe('The model "reference-en" does not hear live streams. These do: hears.');
+  });
+
+  it('may be there in a moment: then nothing is foreseen', () => {
+    expect(foresee(request({ live: true }), [], now)).toBeUndefined();
+    expect(foresee(request({ live: true }), [snapshot([agent('hears', live)])], now)).toBeUndefined();
   });
 
   it('get about as many streams for each slot, told or opened here since', () => {

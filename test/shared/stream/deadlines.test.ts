@@ -20,7 +20,7 @@ const NOW = 1_000_000;
 describe('what is due in a session', () => {
   it.each<[string, Partial<Times>, number, string[]]>([
     ['nothing', {}, NOW, []],
-    ['an agent that is silent', { agent: NOW - limits.answerSilenceMs.value - 1 }, NOW, ['agent_silent']],
+    ['an agent that is silent', { agent: NOW - limits.streamSilenceMs.value - 1 }, NOW, ['agent_silent']],
     ['none yet', { agent: undefined }, NOW, []],
     ['a client that says nothing', { client: NOW - limits.streamIdleMs.value - 1 }, NOW, ['idle']],
     ['a client that is away', { client: undefined, dropped: NOW - limits.streamResumeMs.value }, NOW, []],

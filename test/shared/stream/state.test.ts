@@ -70,7 +70,8 @@ describe('the states of a session', () => {
       'resume token': `${limits.streamTokenCharacters.value.toLocaleString('en')} characters`,
       'state of a checkpoint': `${limits.checkpointCharacters.value.toLocaleString('en')} characters`,
       'client away': `${limits.streamResumeMs.value / 1_000} s`,
-      'client silent': `${limits.streamIdleMs.value / 1_000} s`,
+      'client silent': `${limits.streamIdleMs.value / 1_000} s, or the token's idleSeconds if that is less`,
+      'agent silent': `${limits.streamSilenceMs.value / 1_000} s`,
       'looking for the first agent, for another one': `${limits.streamFindMs.value / 1_000} s, ${limits.streamMoveMs.value / 1_000} s`,
       'the rest after end, without anything being settled': `${limits.streamFinishMs.value / 1_000} s`,
     });

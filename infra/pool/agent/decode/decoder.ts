@@ -23,6 +23,8 @@ export interface Decoded {
 export interface DecodedSoFar extends Decoded {
   /** How many leading words no later sound can change: every hypothesis begins with them, and has ended them. */
   readonly stable: number;
+  /** How many leading words are spoken to their end in the best hypothesis; the one behind them may be half a word. */
+  readonly whole: number;
 }
 
 /** One utterance being decoded; sound may arrive piece by piece. */
@@ -84,13 +86,16 @@ export function createDecoder(assets: DecoderAssets, settings: Partial<BeamSetti
       const stable: DecodedWord[] = [];
       const beam = createBeam(parts, (heard) => stable.push(...toWords(heard, assets, stable.at(-1)?.endFrame)));
       const read = (ended: boolean): DecodedSoFar => {
-        const words = [...stable, ...toWords(beam.best(ended), assets, stable.at(-1)?.endFrame)];
+        const best = beam.best(ended);
+        const words = [...stable, ...toWords(best, assets, stable.at(-1)?.endFrame)];
+        const open = best.length > 0 && best.at(-1)?.token !== wordBoundary;
         const sum = words.reduce((total, { confidence }) => total + confidence, 0);
         return {
           text: words.map(({ word }) => word).join(' '),
           words,
           confidence: words.length > 0 ? sum / words.length : 0,
           stable: stable.length,
+          whole: words.length - (open ? 1 : 0),
         };
       };
       return {

@@ -108,7 +108,8 @@ export function openLink(parts: LinkParts): Link {
       if (!paused && silent * (parts.keepaliveMs / 2) > limits.answerSilenceMs.value) return socket.terminate();
       silent++;
       if (clock.now() - sentAt >= parts.keepaliveMs / 2 && !congested()) send({ type: 'keepalive' });
-      if (socket.readyState === socket.OPEN) socket.ping();
+      // Whoever sends shows that it is there.
+      if (silent > 1 && socket.readyState === socket.OPEN) socket.ping();
       beat();
     });
   }

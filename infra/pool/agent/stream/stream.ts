@@ -104,7 +104,7 @@ export function serveStream(parts: StreamParts): Promise<Result<undefined>> {
     opener: parts.opener,
     sealer: parts.sealer,
     clock,
-    keepaliveMs: desk.keepaliveMs,
+    keepaliveMs: Math.min(desk.keepaliveMs, limits.streamKeepaliveMs.value),
     onRecord,
     onBroken: end,
     onGone: () => end(refuse('pool_lost', undefined, 'edge connection closed')),

@@ -92,6 +92,7 @@ export function createWords({ decoder, frameSeconds }: Recogniser, start: number
         text: decoded.text,
         words,
         stable: decoded.stable,
+        whole: decoded.whole,
         confidence: decoded.confidence,
       };
       const lastWordEnd = words.at(-1)?.end;
