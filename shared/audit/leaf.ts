@@ -73,13 +73,13 @@ export type Leaf = z.infer<typeof leaf>;
 export async function draftLeaf(
   event: ReportedEvent,
   written: number,
-  recordKey: Uint8Array,
+  newRecordKey: () => Uint8Array,
 ): Promise<{ draft: LeafDraft; disclosures: Record<string, string> | undefined }> {
   const { v, id, type, at, producer, tenant, request, ...rest } = event;
   const told = Object.entries(rest).filter(([, value]) => value !== undefined);
   const plain = Object.fromEntries(told.filter(([name, value]) => PLAIN.has(name) && isShort(value)));
   const hidden = Object.fromEntries(told.filter(([name]) => !Object.hasOwn(plain, name)));
-  const disclosures = Object.keys(hidden).length > 0 ? await disclose(recordKey, hidden) : undefined;
+  const disclosures = Object.keys(hidden).length > 0 ? await disclose(newRecordKey(), hidden) : undefined;
   const sd = disclosures && Object.fromEntries(Object.entries(disclosures).map(([name, text]) => [name, commit(text)]));
   const draft: LeafDraft = {
     ...plain,

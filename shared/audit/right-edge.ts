@@ -50,6 +50,10 @@ export class RightEdge {
     }
   }
 
+  get size(): number {
+    return this.#size;
+  }
+
   get facts(): EdgeFacts {
     return { size: this.#size, levels: this.#levels.map((hashes) => [...hashes]), bundle: [...this.#bundle] };
   }

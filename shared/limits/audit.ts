@@ -56,6 +56,18 @@ export const auditLimits = {
     by: 'functions',
     why: 'Entries of one commit: about 4 MiB of write-ahead record, and 16 full tiles.',
   },
+  auditLeafCharacters: {
+    value: 20 * KiB,
+    unit: 'character',
+    by: 'functions',
+    why: 'A leaf before it has its place, so that with it and in UTF-8 it is no longer than the 65,535 bytes of an entry.',
+  },
+  auditGapMs: {
+    value: 600_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How long a delivery waits for the one before it; outboxes send again every 15 s, so what has not come by then is lost.',
+  },
   auditIntakeList: {
     value: 256,
     unit: 'count',

@@ -24,7 +24,7 @@ const recordKey = new Uint8Array(32).fill(3);
 const place = { p: 'gate/dev/eu', ep: '2f7c9a30-7c3f-4f1e-8f0e-5a5f0f5b0f11', pseq: 7 };
 
 async function leafOf(reported: unknown): Promise<{ leaf: Leaf; disclosures: Record<string, string> }> {
-  const { draft, disclosures } = await draftLeaf(reportedEvent.parse(reported), 1_001, recordKey);
+  const { draft, disclosures } = await draftLeaf(reportedEvent.parse(reported), 1_001, () => recordKey);
   return {
     leaf: { ...draft, ...place, tseq: 1, t: { ...draft.t, seq: 1_002 } } as Leaf,
     disclosures: disclosures ?? {},

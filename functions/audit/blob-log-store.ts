@@ -1,0 +1,90 @@
+// Logs in Azure Blob Storage: one container for each area.
+import { BlobServiceClient, RestError } from '@azure/storage-blob';
+import { type Area, areas, type Leases, type LogStore } from './log-store.ts';
+
+const containerOf = (area: Area): string => `audit-${area}`;
+
+/** Tries of one call, the first included. One that was tried again may find its own work done: 409 and 412 tell no more. */
+const TRIES = 3;
+const PAUSE_MS = 200;
+
+export interface BlobLogStore extends LogStore, Leases {
+  /** Makes the containers that are not there. */
+  ensure(signal: AbortSignal): Promise<void>;
+}
+
+export function openBlobLogStore(connection: string): BlobLogStore {
+  const account = BlobServiceClient.fromConnectionString(connection, {
+    retryOptions: { maxTries: TRIES, retryDelayInMs: PAUSE_MS },
+  });
+  const container = (area: Area) => account.getContainerClient(containerOf(area));
+  const blob = (area: Area, name: string) => container(area).getBlockBlobClient(name);
+  const put = async (
+    area: Area,
+    name: string,
+    bytes: Uint8Array,
+    conditions: { ifMatch?: string; ifNoneMatch?: string },
+  ) => {
+    const answered = blob(area, name).upload(bytes as Uint8Array<ArrayBuffer>, bytes.length, { conditions });
+    return unless(
+      [409, 412],
+      answered.then(() => true),
+      false,
+    );
+  };
+  return {
+    async ensure(abortSignal) {
+      await Promise.all(areas.map((area) => container(area).createIfNotExists({ abortSignal })));
+    },
+    async read(area, name) {
+      return unless([404], readAll(blob(area, name)), undefined);
+    },
+    create: (area, name, bytes) => put(area, name, bytes, { ifNoneMatch: '*' }),
+    replace: (area, name, bytes, version) => put(area, name, bytes, { ifMatch: version }),
+    async list(area, prefix, limit) {
+      const names: string[] = [];
+      for await (const { name } of container(area).listBlobsFlat({ prefix })) {
+        names.push(name);
+        if (names.length >= limit) break;
+      }
+      return names;
+    },
+    async remove(area, name) {
+      await blob(area, name).deleteIfExists();
+    },
+    async hold(name, seconds, id) {
+      const target = blob('state', name);
+      await put('state', name, new Uint8Array(0), { ifNoneMatch: '*' });
+      const lease = target.getBlobLeaseClient(id);
+      const asked = id === undefined ? lease.acquireLease(seconds) : lease.renewLease();
+      return unless(
+        [409, 412],
+        asked.then(({ leaseId }) => leaseId),
+        undefined,
+      );
+    },
+    async release(name, id) {
+      await unless([409, 412], blob('state', name).getBlobLeaseClient(id).releaseLease(), undefined);
+    },
+  };
+}
+
+async function readAll(from: ReturnType<ReturnType<BlobServiceClient['getContainerClient']>['getBlockBlobClient']>) {
+  const answer = await from.download();
+  const pieces: Buffer[] = [];
+  for await (const piece of answer.readableStreamBody ?? []) pieces.push(piece as Buffer);
+  return { bytes: new Uint8Array(Buffer.concat(pieces)), version: answer.etag ?? '' };
+}
+
+async function unless<T, Otherwise>(
+  statuses: number[],
+  asked: Promise<T>,
+  otherwise: Otherwise,
+): Promise<T | Otherwise> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof RestError && statuses.includes(error.statusCode ?? 0)) return otherwise;
+    throw error;
+  }
+}

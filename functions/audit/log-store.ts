@@ -1,0 +1,34 @@
+// The one interface to where logs are kept, as narrow as the promises that the sequencer needs.
+
+/**
+ * `log`: what is written once and never again, under a lock of years. `state`: what changes. `intake`: deliveries that are
+ * not in a log yet. `sidecar`: what leaves hide, encrypted.
+ */
+export const areas = ['log', 'state', 'intake', 'sidecar'] as const;
+export type Area = (typeof areas)[number];
+
+export interface Kept {
+  readonly bytes: Uint8Array;
+  /** Changes with every write. */
+  readonly version: string;
+}
+
+/** Whoever gets an exception does not know whether what was asked for was done. */
+export interface LogStore {
+  read(area: Area, name: string): Promise<Kept | undefined>;
+  /** `false` when something has that name. */
+  create(area: Area, name: string, bytes: Uint8Array): Promise<boolean>;
+  /** `false` when it is not as it was read. */
+  replace(area: Area, name: string, bytes: Uint8Array, version: string): Promise<boolean>;
+  /** Names that begin with `prefix`, by rising name, at most `limit`. */
+  list(area: Area, prefix: string, limit: number): Promise<string[]>;
+  /** Does nothing when it is not there. Never asked of the area `log`. */
+  remove(area: Area, name: string): Promise<void>;
+}
+
+/** Holds a name against others, for a while. */
+export interface Leases {
+  /** Takes it, or goes on holding it with the `id` that an earlier call gave; `undefined` when somebody else has it. */
+  hold(name: string, seconds: number, id: string | undefined): Promise<string | undefined>;
+  release(name: string, id: string): Promise<void>;
+}

@@ -1,0 +1,131 @@
+// Which events are next in a log, and in which order: decided from what it has and what is waiting, and nothing else.
+
+import { toBase64 } from '../../shared/audit/base64.ts';
+import { encodeLeaf, type Leaf, type LeafDraft } from '../../shared/audit/leaf.ts';
+import { limits } from '../../shared/limits.ts';
+import type { Received } from './intake.ts';
+import { counterOf, type LogState } from './log-state.ts';
+
+export interface Waiting {
+  readonly name: string;
+  readonly received: Received;
+}
+
+export interface Sequenced {
+  readonly entries: readonly Uint8Array[];
+  /** What each entry hides, encrypted. */
+  readonly hidden: readonly (string | null)[];
+  readonly upTo: LogState['upTo'];
+  readonly tseq: LogState['tseq'];
+  /** Deliveries of which nothing is left once these entries are in the log. */
+  readonly used: readonly string[];
+  /** Deliveries that wait for what is before them, or for room. */
+  readonly held: number;
+}
+
+type LogsOwn = { readonly type: 'shard.open' | 'shard.close' | 'producer.gap'; readonly [member: string]: unknown };
+
+/** Leaves of one commit in the making. */
+class Leaves {
+  readonly entries: Uint8Array[] = [];
+  readonly hidden: (string | null)[] = [];
+  readonly upTo: Record<string, number>;
+  readonly tseq: Record<string, number>;
+  readonly #now: number;
+  readonly #origin: string;
+  readonly #newId: () => string;
+
+  constructor(state: LogState, now: number, newId: () => string) {
+    this.upTo = { ...state.upTo };
+    this.tseq = { ...state.tseq };
+    this.#now = now;
+    this.#origin = state.origin;
+    this.#newId = newId;
+  }
+
+  add(draft: LeafDraft, from: Pick<Leaf, 'p' | 'ep' | 'pseq'>, hidden: string | null): void {
+    const { tn } = draft;
+    const tseq = tn === undefined ? undefined : (this.tseq[tn] ?? 0) + 1;
+    if (tn !== undefined && tseq !== undefined) this.tseq[tn] = tseq;
+    this.upTo[counterOf(from.p, from.ep)] = from.pseq;
+    const t = { ...draft.t, seq: this.#now };
+    this.entries.push(encodeLeaf({ ...draft, ...from, ...(tseq !== undefined && { tseq }), t }));
+    this.hidden.push(hidden);
+  }
+
+  /** What the log itself has to say: an outbox of its own, in a sense. */
+  addOwn(said: LogsOwn): void {
+    const [p, ep] = ['log', this.#origin];
+    const pseq = (this.upTo[counterOf(p, ep)] ?? 0) + 1;
+    const t = { origin: this.#now, edge: this.#now };
+    this.add({ ...said, v: 1, id: this.#newId(), by: 'log', t }, { p, ep, pseq }, null);
+  }
+}
+
+/**
+ * What comes next. An event is taken when it is the next one of its outbox: what the log has already is dropped, what is
+ * ahead of its turn waits. Events that the outbox says are lost, or that did not come in time, leave a leaf that says so.
+ */
+export function sequence(
+  state: LogState,
+  waiting: readonly Waiting[],
+  now: number,
+  newId: () => string,
+  full = false,
+): Sequenced {
+  const leaves = new Leaves(state, now, newId);
+  const used: string[] = [];
+  let held = 0;
+  if (state.size === 0) leaves.addOwn(opening(state));
+  const room = limits.auditEntriesPerCommit.value;
+  for (const { name, received } of [...waiting].sort(byTurn)) {
+    const { producer, epoch, from, drafts, hidden } = received;
+    const counter = counterOf(producer, epoch);
+    const known = leaves.upTo[counter];
+    const missing = missingBefore(received, known ?? 0, now);
+    if (missing === 'wait' || leaves.entries.length >= room || (full && known === undefined)) {
+      held += 1;
+      continue;
+    }
+    if (missing) leaves.addOwn({ type: 'producer.gap', outbox: producer, epoch, ...missing });
+    const start = Math.max(0, (missing?.to ?? known ?? 0) + 1 - from);
+    for (let at = start; at < drafts.length; at += 1) {
+      const draft = drafts[at] as LeafDraft;
+      leaves.add(draft, { p: producer, ep: epoch, pseq: from + at }, hidden[at] ?? null);
+    }
+    used.push(name);
+  }
+  // A log that is opened has something to say at once; otherwise nothing happens while nothing comes.
+  const { entries, hidden, upTo, tseq } = leaves;
+  return { entries, hidden, upTo, tseq, used, held };
+}
+
+/** The last leaf of a log. */
+export function closing(state: LogState, now: number, newId: () => string): Sequenced {
+  const leaves = new Leaves(state, now, newId);
+  if (state.size === 0) leaves.addOwn(opening(state));
+  leaves.addOwn({ type: 'shard.close' });
+  return { ...leaves, used: [], held: 0 };
+}
+
+function opening({ previous }: LogState): LogsOwn {
+  const told = previous && { ...previous, root: toBase64(previous.root) };
+  return { type: 'shard.open', ...(told && { previous: told }) };
+}
+
+const byTurn = ({ received: a }: Waiting, { received: b }: Waiting): number =>
+  compare(a.producer, b.producer) || compare(a.epoch, b.epoch) || a.from - b.from;
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** What lies between the log and a delivery, and will not come any more; `wait` when it still may. */
+function missingBefore(
+  { from, oldest, at }: Received,
+  known: number,
+  now: number,
+): { from: number; to: number } | 'wait' | undefined {
+  if (from <= known + 1) return undefined;
+  // The outbox has nothing before `oldest`, and what it has comes in order.
+  if (oldest >= from || now - at > limits.auditGapMs.value) return { from: known + 1, to: from - 1 };
+  return 'wait';
+}
