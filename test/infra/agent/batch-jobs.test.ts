@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { refuse } from '../../../shared/refusal.ts';
 import { sealSmall } from '../../../shared/seal/envelope-stream.ts';
 import { generateZoneKey } from '../../../shared/seal/zone-key.ts';
+import type { UploadJob } from '../../../shared/upload/job.ts';
 import { readOutcome } from '../../../shared/upload/outcome.ts';
 import { makeShop, type ShopDouble } from './batch-workshop.ts';
 import { flacFrames, flacHead, joinSamples, silence, voice, wavFile } from './fixtures.ts';
@@ -357,6 +358,61 @@ describe('what may pass leaves the job in the queue', () => {
     const end = await double.do('plan');
     expect(end).toMatchObject({ type: 'failed', refusal: { reason: 'internal' } });
     expect(JSON.stringify(end)).not.toContain('secret words');
+  });
+});
+
+describe('an address that does not write any more (T4)', () => {
+  const opens = (double: ShopDouble, before: (times: number) => void = () => {}) => {
+    const { open } = double.shop.backOffice;
+    let times = 0;
+    Object.assign(double.shop, {
+      backOffice: {
+        open(job: UploadJob) {
+          times += 1;
+          before(times);
+          return open(job);
+        },
+      },
+    });
+    return () => times;
+  };
+
+  it('is asked for again, and the outcome is written there', async () => {
+    const double = await makeShop();
+    await double.upload(wavFile(voice(2)));
+    const times = opens(double);
+    double.troubles.push({ name: '1/transcript', trouble: 'closed' });
+    expect((await double.do('plan')).type).toBe('done');
+    expect(times()).toBe(2);
+    expect(double.blobs.has('1/transcript')).toBe(true);
+  });
+
+  it('because we have written there ourselves: found, and done', async () => {
+    const double = await makeShop();
+    await double.upload(wavFile(voice(2)));
+    double.troubles.push({ name: '1/transcript', trouble: 'spent' });
+    expect((await double.do('plan')).type).toBe('done');
+    expect(double.written.filter((name) => name === '1/transcript')).toHaveLength(2);
+  });
+
+  it('and the outcome has counted meanwhile: nobody wants another, and the job is done', async () => {
+    const double = await makeShop();
+    await double.upload(wavFile(voice(2)));
+    opens(double, (times) => {
+      double.unwanted = times > 1;
+    });
+    double.troubles.push({ name: '1/transcript', trouble: 'spent' });
+    expect((await double.do('plan')).type).toBe('done');
+    expect(double.written.filter((name) => name === '1/transcript')).toHaveLength(1);
+  });
+
+  it('and no other one does: later, by the queue', async () => {
+    const double = await makeShop();
+    await double.upload(wavFile(voice(2)));
+    const closed = { name: '1/transcript', trouble: 'closed' } as const;
+    double.troubles.push(closed, closed);
+    expect(await double.do('plan')).toMatchObject({ type: 'failed', refusal: { reason: 'uploads_unavailable' } });
+    expect((await double.do('plan')).type).toBe('done');
   });
 });
 

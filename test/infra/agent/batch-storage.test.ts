@@ -176,12 +176,22 @@ describe('a blob is written once (C11)', () => {
     expect(times).toBe(3);
   });
 
-  it('and an address that has expired is no success, nor worth another try', async () => {
-    const place = await open(status(403, 'AuthenticationFailed'));
-    const written = await place.storage.write(place.url, made, {}, forever);
-    expect(written).toMatchObject({ ok: false, refusal: { reason: 'uploads_unavailable' } });
-    expect(JSON.stringify(written)).not.toContain('sig=');
-    expect(place.seen).toHaveLength(1);
+  it.each(['AuthenticationFailed', 'AuthorizationPermissionMismatch', ''])(
+    'and an address that does not write any more (403 %s) is neither, and not worth another try',
+    async (error) => {
+      const place = await open(status(403, error));
+      expect(await place.storage.write(place.url, made, {}, forever)).toEqual({ ok: true, value: 'closed' });
+      expect(place.seen).toHaveLength(1);
+    },
+  );
+
+  it('nor is one that expired after an attempt whose answer was lost', async () => {
+    const place = await open(
+      (incoming, response) => incoming.on('end', () => response.destroy()).resume(),
+      status(403, 'AuthenticationFailed'),
+    );
+    expect(await place.storage.write(place.url, made, {}, forever)).toEqual({ ok: true, value: 'closed' });
+    expect(place.seen).toHaveLength(2);
   });
 
   it('and a no before everything was sent is heard', async () => {

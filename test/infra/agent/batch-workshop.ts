@@ -23,7 +23,15 @@ export interface Stored {
 }
 
 /** What may go wrong at a blob, by its name below the run; used up one by one. */
-export type Trouble = 'lost' | 'persisted' | 'cut' | 'changed';
+export type Trouble =
+  | 'lost'
+  | 'persisted'
+  | 'cut'
+  | 'changed'
+  /** The address does not write any more, and has not. */
+  | 'closed'
+  /** Nor does this one, but it has, and nobody heard of it. */
+  | 'spent';
 
 export interface ShopDouble {
   readonly shop: Workshop;
@@ -125,6 +133,7 @@ export async function makeShop(options: { pieceSeconds?: number } = {}): Promise
       written.push(name);
       const what = trouble(name);
       if (what === 'lost') return no(gone);
+      if (what === 'closed') return ok('closed');
       if (blobs.has(name)) return ok('exists');
       const { length, body } = await content();
       const chunks: Uint8Array[] = [];
@@ -132,6 +141,7 @@ export async function makeShop(options: { pieceSeconds?: number } = {}): Promise
       const bytes = Buffer.concat(chunks);
       if (bytes.length !== length) throw new Error(`${name}: ${bytes.length} bytes, ${length} announced`);
       blobs.set(name, { bytes, metadata });
+      if (what === 'spent') return ok('closed');
       return what === 'persisted' ? no(gone) : ok('written');
     },
   };

@@ -29,13 +29,16 @@ export interface BlobContent {
 
 export interface Storage {
   read(at: ReadAt, signal: AbortSignal): BlobReader;
-  /** Creates a blob with these metadata. `exists`: somebody has done so before, or our first attempt has. */
+  /**
+   * Creates a blob with these metadata. `exists`: somebody has done so before, or our first attempt has. `closed`: the
+   * address does not write any more, and whether an earlier attempt has written is not said.
+   */
   write(
     url: string,
     content: () => Promise<BlobContent>,
     metadata: Readonly<Record<string, string>>,
     signal: AbortSignal,
-  ): Promise<Result<'written' | 'exists'>>;
+  ): Promise<Result<'written' | 'exists' | 'closed'>>;
 }
 
 export interface StorageOptions {
@@ -213,7 +216,7 @@ export function createStorage({
     content: () => Promise<BlobContent>,
     metadata: Readonly<Record<string, string>>,
     signal: AbortSignal,
-  ): Promise<Result<'written' | 'exists'>> {
+  ): Promise<Result<'written' | 'exists' | 'closed'>> {
     let detail = '';
     for (let attempt = 0; attempt < limits.blobTries.value && !signal.aborted; attempt++) {
       if (attempt > 0) await waited(attempt - 1, signal).catch(() => undefined);
@@ -224,7 +227,8 @@ export function createStorage({
         if (code === 'BlobAlreadyExists' || code === 'UnauthorizedBlobOverwrite' || status === 412) return ok('exists');
         if (status === 409 && code === '') return ok('exists');
         detail = `write, status ${status}`;
-        if (status === 403 || status === 404) break;
+        if (status === 403) return ok('closed');
+        if (status === 404) break;
       } catch (error) {
         detail = `write, ${codeOf(error)}`;
       }

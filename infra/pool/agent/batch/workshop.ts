@@ -104,5 +104,17 @@ export async function writeContent(
   const at = task.opened.write[name];
   if (!at) return no(nowhere(name));
   const metadata = outcomeMetadataOf({ ...facts, agent: task.shop.agent });
-  return task.shop.storage.write(at.url, content, metadata, task.signal);
+  const { storage, backOffice } = task.shop;
+  const written = await storage.write(at.url, content, metadata, task.signal);
+  if (!written.ok || written.value !== 'closed') return written as Result<'written' | 'exists'>;
+  // Expired, or spent by an attempt whose answer was lost. Who gave it knows: either the outcome has counted and nobody
+  // wants the job any more, or there is a new address, at which it is written now or found.
+  const again = await backOffice.open(task.job);
+  if (!again.ok) return again;
+  if (!again.value) return ok('exists');
+  const fresh = again.value.write[name];
+  if (!fresh) return no(nowhere(name));
+  const second = await storage.write(fresh.url, content, metadata, task.signal);
+  if (second.ok && second.value === 'closed') return no(nowhere(`${name} that writes`));
+  return second as Result<'written' | 'exists'>;
 }
