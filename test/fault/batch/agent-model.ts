@@ -3,6 +3,7 @@ import { openTakenJob } from '../../../functions/upload/open-job.ts';
 import type { OpenedJob } from '../../../shared/upload/contract.ts';
 import { readJob, type UploadJob } from '../../../shared/upload/job.ts';
 import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/upload/outcome.ts';
+import { performSpeech } from '../project/speech-model.ts';
 import type { Simulation } from './simulation.ts';
 import { call, type Life, type Message, Outage, type QueueModel, rough } from './storage-model.ts';
 
@@ -60,6 +61,7 @@ async function perform(simulation: Simulation, life: Life, job: UploadJob, opene
   const read = (name: string) => call(world, life, rough, () => blobs.get(opened.read[name]?.url ?? ''));
   const write = (name: string, content: unknown, facts: OutcomeFacts) =>
     call(world, life, rough, () => blobs.put(opened.write[name]?.url ?? '', encode(content), outcomeMetadataOf(facts)));
+  if (opened.upload.speech) return performSpeech(job, opened, read, write);
   const refuse = (reason: 'upload_changed' | 'audio_unsupported') => write('refusal', '', { refusal: { reason } });
 
   if (job.kind === 'plan') {

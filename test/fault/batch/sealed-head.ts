@@ -1,5 +1,5 @@
 // The head of a sealed file as functions read it. Nobody opens it here, so its key is none.
-export function admitHead(tenant: string, upload: string, kid: string): Uint8Array {
+export function admitHead(tenant: string, upload: string, kid: string, name = 'upload'): Uint8Array {
   const head = {
     v: 1,
     suite: 5,
@@ -8,7 +8,7 @@ export function admitHead(tenant: string, upload: string, kid: string): Uint8Arr
     wrapped: 'A'.repeat(107),
     tenant,
     upload,
-    name: 'upload',
+    name,
   };
   const json = new TextEncoder().encode(JSON.stringify(head));
   const magic = new TextEncoder().encode('AURICLE1');

@@ -159,9 +159,13 @@ export class Simulation {
     }
   }
 
+  /** Rows of what is no upload, for whoever simulates that. */
+  protected alsoWatch(_key: string, _before: unknown, _after: unknown): void {}
+
   /** States move forward, within a run, and end once. */
   #watch(key: string, before: unknown, after: unknown): void {
     this.#changes += 1;
+    this.alsoWatch(key, before, after);
     if (!key.startsWith('u!') || !after) return;
     const [from, to] = [before as UploadRecord | undefined, after as UploadRecord];
     const rank = (record: UploadRecord) => uploadStatuses.indexOf(record.state.status);

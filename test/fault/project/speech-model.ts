@@ -1,0 +1,56 @@
+// What an agent does with jobs of a document, as far as the back office can tell: texts are names, and so is sound.
+import type { OpenedJob } from '../../../shared/upload/contract.ts';
+import type { UploadJob } from '../../../shared/upload/job.ts';
+import type { OutcomeFacts } from '../../../shared/upload/outcome.ts';
+import { Outage } from '../batch/storage-model.ts';
+
+/** Segments of each block, and the name of the text. */
+export interface ModelText {
+  readonly blocks: readonly number[];
+  readonly name: string;
+}
+
+/** What a spoken document holds. */
+export interface ModelSpeech {
+  readonly texts: readonly string[];
+}
+
+type Read = (name: string) => Promise<{ readonly content: Uint8Array } | undefined>;
+type Write = (name: string, content: unknown, facts: OutcomeFacts) => Promise<unknown>;
+
+/** Behind the head of a sealed file. */
+export const contentOf = <T>(bytes: Uint8Array): T => {
+  const text = new TextDecoder().decode(bytes);
+  return JSON.parse(text.startsWith('AURICLE1') ? text.slice(text.indexOf('}') + 1) : text) as T;
+};
+
+const firstOf = (names: object, begin: string) => Object.keys(names).find((name) => name.startsWith(begin)) ?? '';
+
+export async function performSpeech(job: UploadJob, opened: OpenedJob, read: Read, write: Write): Promise<void> {
+  const get = async <T>(name: string): Promise<T> => {
+    const blob = await read(name);
+    // Swept away meanwhile: then the job is no longer wanted, as the next opening of it says.
+    if (!blob) throw new Outage('gone');
+    return contentOf<T>(blob.content);
+  };
+  if (job.kind === 'plan') {
+    const { blocks, name } = await get<ModelText>('upload');
+    const pieces = blocks.reduce((sum, one) => sum + one, 0);
+    if (pieces === 0) return void (await write('refusal', '', { refusal: { reason: 'text_empty' } }));
+    for (let piece = 0; piece < pieces; piece += 1) await write(`pieces/${piece}`, { text: `${name}.${piece}` }, {});
+    return void (await write('plan', { blocks }, { pieces, blocks }));
+  }
+  if (job.kind === 'work') {
+    const text = await get<{ text: string }>(firstOf(opened.read, 'pieces/'));
+    return void (await write(firstOf(opened.write, 'results/'), text, { seconds: 1 }));
+  }
+  await get('plan');
+  const texts: string[] = [];
+  for (let piece = 0; piece < opened.upload.pieces; piece += 1) {
+    const edition = opened.upload.edits?.[piece] ?? 0;
+    const { text } = await get<{ text: string }>(`results/${piece}${edition === 0 ? '' : `-${edition}`}`);
+    texts.push(text);
+  }
+  const speech: ModelSpeech = { texts };
+  await write(firstOf(opened.write, 'transcript'), speech, { seconds: texts.length });
+}
