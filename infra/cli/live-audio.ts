@@ -1,5 +1,6 @@
 // A recording as a microphone would give it: 16-bit mono in tenths of a second, again and again.
-import type { Refusal } from '../../shared/refusal.ts';
+import { publicText, type Refusal } from '../../shared/refusal.ts';
+import { type SoundFormat, sniffFormat } from '../../shared/speech/format.ts';
 import { createWavReader } from '../../shared/speech/wav.ts';
 
 /** Length of a frame, as official clients send them. */
@@ -13,13 +14,26 @@ export interface LiveAudio {
   readonly samples: Int16Array;
 }
 
+const names: Readonly<Record<Exclude<SoundFormat, 'wav'>, string>> = { flac: 'FLAC', mp3: 'MP3', opus: 'Ogg Opus' };
+
+/** What is wrong with a file, as the rest of a sentence that begins with its name. */
+type Read = { readonly audio: LiveAudio } | { readonly problem: string };
+
 /** Reads a WAV file. Several channels become their mean. */
-export function readLiveAudio(file: Uint8Array): { readonly audio: LiveAudio } | { readonly refusal: Refusal } {
+export function readLiveAudio(file: Uint8Array): Read {
+  const format = sniffFormat(file);
+  if (format === undefined) return { problem: 'is no sound file: live streams are made of WAV files' };
+  if (format !== 'wav') {
+    return {
+      problem: `is a file of ${names[format]}: live streams are made of WAV files; as a file it can be transcribed`,
+    };
+  }
+  const broken = (refusal: Refusal) => ({ problem: `cannot be streamed: ${publicText(refusal)}` });
   const reader = createWavReader();
   const read = reader.push(file);
-  if (!read.ok) return { refusal: read.refusal };
+  if (!read.ok) return broken(read.refusal);
   const end = reader.finish();
-  if (!end.ok) return { refusal: end.refusal };
+  if (!end.ok) return broken(end.refusal);
   const { rate = 16_000, channels = [] } = read.value ?? {};
   const length = channels[0]?.length ?? 0;
   const samples = new Int16Array(length);

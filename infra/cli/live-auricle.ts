@@ -40,8 +40,8 @@ export const auricle: Dialect = {
       patienceMs: PATIENCE_MS,
       WebSocket: Counted as never,
     });
-    const { promise, resolve } = Promise.withResolvers<LiveStream | { readonly code: string }>();
-    const ended = Promise.withResolvers<{ readonly code: string | undefined }>();
+    const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<Dialect['open']>>>();
+    const ended = Promise.withResolvers<Awaited<ReturnType<LiveStream['finish']>>>();
     const live: LiveStream = {
       // A stream that has failed says so where it ends.
       send: (frame) => stream.send(frame).catch(() => {}),
@@ -65,9 +65,13 @@ export const auricle: Dialect = {
     };
     read().then(
       () => ended.resolve({ code: undefined }),
-      (error: unknown) => ended.resolve({ code: error instanceof StreamError ? error.reason : 'failed' }),
+      (error: unknown) => {
+        ended.resolve(
+          error instanceof StreamError ? { code: error.reason, message: error.message } : { code: 'failed' },
+        );
+      },
     );
-    void ended.promise.then(({ code }) => resolve({ code: code ?? 'ended_early' }));
+    void ended.promise.then(({ code = 'ended_early', ...rest }) => resolve({ code, ...rest }));
     return promise;
   },
 };

@@ -13,7 +13,7 @@ export interface LiveStream {
   /** Takes a frame; resolves when there is room for the next one, which at real-time pace is at once. */
   send(frame: Uint8Array): Promise<void>;
   /** Nothing follows: resolves when everything was said, with the code of the refusal if it was not. */
-  finish(): Promise<{ readonly code: string | undefined }>;
+  finish(): Promise<{ readonly code: string | undefined; readonly message?: string }>;
   /** Resolves when the stream ends before it was told to. */
   readonly lost: Promise<{ readonly code: string }>;
   /** Bytes over the network so far, without framing. */
@@ -32,7 +32,9 @@ export interface LiveTarget {
 }
 
 /** Resolves when audio can be sent, or with the code of the refusal. Never rejects. */
-export type OpenLive = (target: LiveTarget) => Promise<LiveStream | { readonly code: string }>;
+export type OpenLive = (
+  target: LiveTarget,
+) => Promise<LiveStream | { readonly code: string; readonly message?: string }>;
 
 export interface Dialect {
   readonly open: OpenLive;

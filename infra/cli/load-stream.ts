@@ -50,8 +50,7 @@ function readPlan(given: Arguments): Plan | { problem: string } {
     return { problem: `${given.audio} cannot be read` };
   }
   const read = readLiveAudio(file);
-  if ('refusal' in read)
-    return { problem: `${given.audio} is no WAV file that can be streamed: ${read.refusal.reason}` };
+  if ('problem' in read) return { problem: `${given.audio} ${read.problem}` };
   const pace = given.pace as StreamLoad['pace'];
   return {
     dialect,
@@ -76,7 +75,7 @@ export interface StreamSummary {
   readonly audioSeconds: number;
   readonly bytesSent: number;
   readonly bytesReceived: number;
-  /** Words measured, and how long they took (`live-latency.ts`), in milliseconds; absent when there are none. */
+  /** Words of the final texts; how long they took (`live-latency.ts`) in milliseconds, absent when nothing was measured. */
   readonly words: number;
   readonly partialLatency: Latency | undefined;
   readonly finalLatency: Latency | undefined;
@@ -105,7 +104,7 @@ export function summarizeStreams(outcomes: readonly StreamOutcome[], millisecond
     audioSeconds: sum(({ audioSeconds }) => audioSeconds),
     bytesSent: sum(({ bytes }) => bytes.sent),
     bytesReceived: sum(({ bytes }) => bytes.received),
-    words: times('final').length,
+    words: sum(({ words }) => words),
     partialLatency: latencyOf(times('partial')),
     finalLatency: latencyOf(times('final')),
     finishLatency: latencyOf(outcomes.flatMap(({ finishMilliseconds }) => finishMilliseconds ?? [])),

@@ -21,6 +21,8 @@ export interface StreamOutcome {
   readonly code: string | undefined;
   readonly opened: boolean;
   readonly measured: readonly Measured[];
+  /** Of the final text, without those of the warm-up. */
+  readonly words: number;
   /** Code → how often, of what is neither transcript nor an end. */
   readonly trouble: Readonly<Record<string, number>>;
   /** Milliseconds from the last frame to the last word. */
@@ -57,18 +59,24 @@ interface Prepared {
   readonly opened: LiveStream | { readonly code: string };
   readonly clock: ReturnType<typeof createWordClock>;
   readonly measured: Measured[];
+  /** Of each final text: how many words, and where the last one ends, where the dialect says. */
+  readonly spoken: { readonly words: number; readonly end: number | undefined }[];
   readonly trouble: Record<string, number>;
 }
 
 async function prepare({ dialect, target }: StreamLoad, rate: number): Promise<Prepared> {
   const clock = createWordClock();
   const measured: Measured[] = [];
+  const spoken: Prepared['spoken'] = [];
   const trouble: Record<string, number> = {};
   const onNews = (news: LiveNews, now: number) => {
-    if (news.type === 'words') measured.push(...clock.shown(news, now));
-    else trouble[news.code] = (trouble[news.code] ?? 0) + 1;
+    if (news.type === 'words') {
+      measured.push(...clock.shown(news, now));
+      const words = news.text.split(/\s+/).filter(Boolean).length;
+      if (news.final) spoken.push({ words, end: news.wordEnds.at(-1) });
+    } else trouble[news.code] = (trouble[news.code] ?? 0) + 1;
   };
-  return { opened: await dialect.open({ ...target, rate, onNews }), clock, measured, trouble };
+  return { opened: await dialect.open({ ...target, rate, onNews }), clock, measured, spoken, trouble };
 }
 
 interface Play {
@@ -80,9 +88,10 @@ interface Play {
   readonly pace: StreamLoad['pace'];
 }
 
-async function play({ opened, clock, measured, trouble }: Prepared, plan: Play): Promise<StreamOutcome> {
+async function play({ opened, clock, measured, spoken, trouble }: Prepared, plan: Play): Promise<StreamOutcome> {
   const none = {
     measured: [],
+    words: 0,
     trouble,
     finishMilliseconds: undefined,
     audioSeconds: 0,
@@ -108,6 +117,7 @@ async function play({ opened, clock, measured, trouble }: Prepared, plan: Play):
     code,
     opened: true,
     measured: counted,
+    words: spoken.reduce((sum, { words, end = Infinity }) => sum + (end > plan.warmSeconds ? words : 0), 0),
     trouble,
     finishMilliseconds: code === undefined ? performance.now() - sent : undefined,
     audioSeconds: index * FRAME_SECONDS,

@@ -19,7 +19,10 @@ export interface Screen {
 export async function transcribeLive(given: Arguments, token: string, screen: Screen): Promise<Answer> {
   const [file, ...more] = given.operands;
   const real = given.pace === 'realtime';
-  if (file === undefined || more.length > 0 || (!real && given.pace !== 'max')) return wrong(`usage: auricle ${usage}`);
+  const problem = problemOf(given);
+  if (file === undefined || more.length > 0 || problem) {
+    return wrong([problem, `usage: auricle ${usage}`].filter(Boolean).join('\n'));
+  }
   let bytes: Uint8Array;
   try {
     bytes = readFileSync(file);
@@ -27,7 +30,7 @@ export async function transcribeLive(given: Arguments, token: string, screen: Sc
     return wrong(`${file} cannot be read`);
   }
   const read = readLiveAudio(bytes);
-  if ('refusal' in read) return wrong(`${file} is no WAV file that can be streamed: ${read.refusal.reason}`);
+  if ('problem' in read) return wrong(`${file} ${read.problem}`);
   const audio = toRate(read.audio, auricle.rateFor(read.audio));
   const segments: string[] = [];
   const onNews = (news: LiveNews) => {
@@ -37,7 +40,7 @@ export async function transcribeLive(given: Arguments, token: string, screen: Sc
   };
   const { edge, model, language } = given;
   const stream = await auricle.open({ edge, token, model, language, rate: audio.rate, onNews });
-  if ('code' in stream) return failed(edge, stream.code);
+  if ('code' in stream) return failed(edge, stream);
   const frameAt = createFrames(audio);
   const frames = Math.ceil(audio.samples.length / audio.rate / FRAME_SECONDS);
   const start = performance.now();
@@ -46,14 +49,21 @@ export async function transcribeLive(given: Arguments, token: string, screen: Sc
     if (real && due > 0) await wait(due);
     await stream.send(frameAt(index));
   }
-  const { code } = await stream.finish();
-  if (code !== undefined) return failed(edge, code);
+  const { code, message } = await stream.finish();
+  if (code !== undefined) return failed(edge, { code, message });
   const text = segments.filter(Boolean).join(' ');
   // Where they were shown as they came they are not said again.
   return { exit: 0, text: screen.isTTY && !given.json ? '' : text, value: { text, segments } };
 }
 
-const failed = (edge: string, code: string): Answer => {
-  const text = code === 'connection_lost' ? `${edge} cannot be reached` : `the stream was refused or lost: ${code}`;
+function problemOf({ pace, format }: Arguments): string | undefined {
+  if (pace !== 'realtime' && pace !== 'max') return `there is no pace ${pace}: it is realtime or max`;
+  if (format === undefined || format === 'text') return undefined;
+  return `--live shows words as they come: --format ${format} is for files, without --live`;
+}
+
+const failed = (edge: string, { code, message }: { code: string; message?: string | undefined }): Answer => {
+  const why = [code, message].filter(Boolean).join(': ');
+  const text = code === 'connection_lost' ? `${edge} cannot be reached` : `the stream was refused or lost: ${why}`;
   return { exit: 1, text, value: { error: { code, message: text } } };
 };

@@ -44,7 +44,7 @@ describe('R13: auricle load --stream', () => {
   it('openai: every stream ends well', async () => {
     const value = await load('openai');
     expect(value).toMatchObject(good);
-    expect(value.words).toBeGreaterThanOrEqual(3 * 2);
+    expect(value.words).toBeGreaterThanOrEqual(3 * 2 * clip.text.split(' ').length);
   });
 
   it('a token that may not stream is refused, and the command fails', async () => {
@@ -61,8 +61,19 @@ describe('auricle transcribe --live', () => {
     expect([code, out]).toEqual([0, `${clip.text}\n`]);
   });
 
+  it.each([
+    ['a file that is no WAV', [clipPath(clipLike('.mp3'))], 'is a file of MP3'],
+    ['a format of files', [clipPath(clip), '--format', 'srt'], '--format srt is for files'],
+    ['a pace that is none', [clipPath(clip), '--pace', 'warp'], 'there is no pace warp: it is realtime or max'],
+  ])('refuses %s in words', async (_, given, problem) => {
+    const { code, err } = await auricle('transcribe', '--live', ...given);
+    expect([code, err]).toEqual([2, expect.stringContaining(problem)]);
+  });
+
   it('says why a stream was refused', async () => {
     const { code, err } = await auricle('transcribe', '--live', clipPath(clip), '--pace', 'max', '--model', 'nothing');
-    expect([code, err]).toEqual([1, 'the stream was refused or lost: model_unknown\n']);
+    expect(code).toBe(1);
+    expect(err).toContain('the stream was refused or lost: model_unknown: The model "nothing" does not exist here.');
+    expect(err).toContain('reference-en');
   });
 });

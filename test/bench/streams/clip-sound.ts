@@ -18,7 +18,7 @@ const PAUSE_SECONDS = 1;
 /** The clip and the pause behind it, in whole frames. */
 export function readSound(): { sound: Buffer; speech: Int16Array } {
   const read = readLiveAudio(readFileSync(CLIP));
-  if ('refusal' in read || read.audio.rate !== FORMAT.rate) throw new Error(`${CLIP} is not what is played`);
+  if ('problem' in read || read.audio.rate !== FORMAT.rate) throw new Error(`${CLIP} is not what is played`);
   const { samples } = read.audio;
   const frames = Math.ceil(((samples.length + PAUSE_SECONDS * FORMAT.rate) * 2) / FRAME_BYTES);
   const sound = Buffer.alloc(frames * FRAME_BYTES);

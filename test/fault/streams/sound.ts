@@ -11,7 +11,7 @@ export function speech(file: string): { readonly bytes: Uint8Array; readonly tex
   const clip = clips.find((one) => one.file === file);
   if (!clip) throw new Error(`there is no clip ${file}`);
   const read = readLiveAudio(clipBytes(clip));
-  if ('refusal' in read || read.audio.rate !== RATE) throw new Error(`${file} is not 16 kHz`);
+  if ('problem' in read || read.audio.rate !== RATE) throw new Error(`${file} is not 16 kHz`);
   const { samples } = read.audio;
   const bytes = new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
   return { bytes, text: clip.text, seconds: samples.length / RATE };

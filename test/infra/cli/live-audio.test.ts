@@ -7,8 +7,17 @@ const ramp = Int16Array.from({ length: 2_400 }, (_, at) => at);
 describe('R13: a recording as a microphone gives it', () => {
   it('is read from a WAV file', () => {
     expect(readLiveAudio(wav(ramp, 8_000))).toEqual({ audio: { rate: 8_000, samples: ramp } });
-    const read = readLiveAudio(new TextEncoder().encode('ID3 this is something else altogether'));
-    expect(read).toMatchObject({ refusal: { reason: 'audio_truncated' } });
+    expect(readLiveAudio(wav(ramp, 8_000).subarray(0, 20))).toEqual({
+      problem: expect.stringContaining('cannot be streamed: The audio file ends before'),
+    });
+  });
+
+  it.each([
+    ['ID3 this would be an MP3', 'is a file of MP3: live streams are made of WAV files'],
+    ['fLaC and this', 'is a file of FLAC'],
+    ['words', 'is no sound file'],
+  ])('%s: the problem is named', (text, problem) => {
+    expect(readLiveAudio(new TextEncoder().encode(text))).toEqual({ problem: expect.stringContaining(problem) });
   });
 
   it('comes in tenths of a second, again and again, with a second of silence between', () => {

@@ -147,7 +147,7 @@ describe('R13: auricle load --stream, as an OpenAI client', () => {
           say('input_audio_buffer.speech_stopped', { audio_end_ms: 1_800, item_id: 'a' });
           say('input_audio_buffer.committed', { item_id: 'a' });
           say(`${transcription}.delta`, { item_id: 'a', delta: 'one' });
-          say(`${transcription}.completed`, { item_id: 'a', transcript: 'one' });
+          say(`${transcription}.completed`, { item_id: 'a', transcript: 'one two' });
         }
         if (said.type === 'input_audio_buffer.commit') {
           heard.push(bytes);
@@ -163,7 +163,7 @@ describe('R13: auricle load --stream, as an OpenAI client', () => {
     expect(sessions[0]).toMatchObject({ audio: { input: { format: { type: 'audio/pcm', rate: 24_000 } } } });
     expect([exit, value]).toEqual([
       0,
-      expect.objectContaining({ ended: 3, words: 3, errors: {}, partialLatency: undefined }),
+      expect.objectContaining({ ended: 3, words: 9, errors: {}, partialLatency: undefined }),
     ]);
   });
 
@@ -188,6 +188,6 @@ describe('auricle load --stream', () => {
     expect(await run('--audio', 'none.wav')).toMatchObject({ exit: 2, text: expect.stringContaining('none.wav') });
     const text = path.join(folderForTest(), 'a.txt');
     writeFileSync(text, 'these are words and no sound at all');
-    expect(await run('--audio', text)).toMatchObject({ exit: 2, text: expect.stringContaining('no WAV file') });
+    expect(await run('--audio', text)).toMatchObject({ exit: 2, text: expect.stringContaining('no sound file') });
   });
 });
