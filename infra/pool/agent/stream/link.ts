@@ -31,6 +31,7 @@ export interface LinkParts {
 }
 
 const NORMAL = 1000;
+const encoder = new TextEncoder();
 
 export function openLink(parts: LinkParts): Link {
   const { socket, opener, sealer, clock } = parts;
@@ -95,7 +96,7 @@ export function openLink(parts: LinkParts): Link {
     if (ended || gone) return;
     const final = event.type === 'final' || event.type === 'refusal';
     ended = final;
-    const bytes = new TextEncoder().encode(JSON.stringify(event));
+    const bytes = encoder.encode(JSON.stringify(event));
     unsealed += bytes.length;
     last = last.then(() => write(bytes, final)).catch(parts.onBug);
   }
