@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { manifest } from '../shared/project/manifest.ts';
 import { recordingAnswer } from '../shared/speech/deepgram-answer.ts';
 import { transcription, verboseTranscription } from '../shared/speech/openai-answer.ts';
 import { errorBody } from '../shared/speech/openai-error.ts';
@@ -10,6 +11,8 @@ import { clientSecretAnswer, clientSecretBody, grantAnswer, grantBody } from './
 import { listedModel } from './models.ts';
 import { paths } from './openapi/paths.ts';
 import { listedPool } from './operate.ts';
+import { projectBody, segmentBody } from './project/ask-project.ts';
+import { listedProjects, madeProject, projectStatus } from './project/tell-project.ts';
 import { uploadBody } from './upload/ask.ts';
 import { replayedJobs } from './upload/replay-jobs.ts';
 import { grantedUpload, listedUploads, uploadStatus } from './upload/tell.ts';
@@ -71,6 +74,12 @@ function describe() {
         ReplayedJobs: output(replayedJobs),
         BookedUsage: output(bookedUsage),
         UploadList: output(listedUploads),
+        ProjectRequest: input(projectBody),
+        MadeProject: output(madeProject),
+        Project: output(projectStatus),
+        ProjectList: output(listedProjects),
+        ProjectManifest: output(manifest),
+        SegmentRequest: input(segmentBody),
         Error: output(errorBody),
         GrantRequest: input(grantBody),
         Grant: output(grantAnswer),

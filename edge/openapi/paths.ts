@@ -1,5 +1,6 @@
 import { livePaths } from './live-paths.ts';
 import { hint, json, query, requestId, schema, success } from './parts.ts';
+import { projectPaths } from './project-paths.ts';
 import { errors, identified, transcriptionRefusals } from './refusals.ts';
 import { uploadPaths } from './upload-paths.ts';
 
@@ -63,6 +64,7 @@ export function paths() {
     },
     ...livePaths(),
     ...uploadPaths(),
+    ...projectPaths(),
     '/v1/models': {
       get: {
         operationId: 'listModels',

@@ -28,6 +28,7 @@ export async function speakSegment(task: Task): Promise<Verdict> {
   const wishes = { ...(voice !== undefined && { voice }), rate };
   const spoken = text.ok ? await speaker.speak(text.value, wishes, task.signal) : text;
   const empty = !spoken.ok && SILENT.has(spoken.refusal.reason);
+  if (!spoken.ok && WISHES.has(spoken.refusal.reason)) return { type: 'refused', refusal: spoken.refusal };
   if (!spoken.ok && !empty) return failed(spoken.refusal);
   const samples = spoken.ok ? spoken.value : new Int16Array(0);
   if (samples.length > limits.projectSegmentSeconds.value * speaker.sampleRate)
@@ -53,6 +54,9 @@ export async function speakSegment(task: Task): Promise<Verdict> {
 
 /** Nothing to say, or nothing that may be said: the manifest shows it. */
 const SILENT: ReadonlySet<string> = new Set(['text_unspeakable', 'text_empty', 'text_invalid', 'text_too_long']);
+
+/** What was wished for nobody can do, whatever the text. */
+const WISHES: ReadonlySet<string> = new Set(['voice_unknown', 'field_invalid']);
 
 function littleEndian(samples: Int16Array): Uint8Array {
   const bytes = new Uint8Array(samples.buffer, samples.byteOffset, samples.byteLength);
