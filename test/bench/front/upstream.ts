@@ -4,31 +4,21 @@
 import { createCipheriv } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import process from 'node:process';
-import { CompactSign, exportJWK, generateKeyPair } from 'jose';
-import { createAttest } from '../../../infra/pool/agent/attest.ts';
-import { createHeartbeat } from '../../../infra/pool/agent/heartbeat.ts';
-import type { PoolDescription } from '../../../shared/pool/description.ts';
 import { numberAt } from '../../../shared/seal/lane.ts';
 import { packMessages } from '../../../shared/seal/pack.ts';
 import { createOpener, type Opener, openerFrom } from '../../../shared/seal/records.ts';
 import { frameKey } from '../../../shared/seal/sframe.ts';
 import { suites } from '../../../shared/seal/suites.ts';
 import type { AnswerEvent } from '../../../shared/speech/transcript.ts';
+import { AGENT, joinRoster, type Told as RosterTold } from '../join-roster.ts';
 import { createPlainServer, type Serve } from './plain-http.ts';
 import { createAnswerSealer, createLaneSealer, createRecipient } from './seal-double.ts';
 import { MODEL, REVISION, WORDS } from './words.ts';
 
-const AGENT = 'bench-0';
 /** Sealed bodies that the real code opens before the measuring starts. */
 const PROOFS = 2;
 
-interface Told {
-  readonly edgeUrl: string;
-  readonly poolToken: string;
-  readonly attestationKeyFile: string;
-  readonly attestationIssuer: string;
-  readonly pool: string;
-  readonly zone: string;
+interface Told extends RosterTold {
   /** Bytes that the opened body must have. */
   readonly bodyBytes: number;
 }
@@ -173,70 +163,22 @@ const serve: Serve = ({ head, send }) => {
   return proving(() => createOpener(recipient.baseKey(enc, 'request', ticket), 5), 1, end);
 };
 
-async function joinRoster({ edgeUrl, poolToken, attestationKeyFile, attestationIssuer, pool, zone }: Told) {
-  const signKey = await generateKeyPair('ES256');
-  const { kty, crv, x, y } = await exportJWK(signKey.publicKey);
-  const attest = createAttest({ kind: 'development', keyFile: attestationKeyFile, issuer: attestationIssuer });
-  const keys = [recipient.jwk, { kty, crv, x, y, use: 'sig' } as JsonWebKey];
-  const attested = await attest({ keys, suites: [5], agent: AGENT }, Date.now());
-  attestation = attested.token;
-  const { port } = server.address() as AddressInfo;
-  const description: PoolDescription = {
-    agent: AGENT,
-    pool,
-    zone,
-    region: 'bench',
-    platform: 'other',
-    endpoint: `http://127.0.0.1:${port}`,
-    accelerator: 'cpu',
-    slots: 1_024,
-    suites: [5],
+async function join(told: Told): Promise<void> {
+  await joinRoster(told, {
+    sealKey: recipient.jwk,
+    port: (server.address() as AddressInfo).port,
     lanes: process.env.BENCH_LANES !== 'no',
-    models: [
-      {
-        name: MODEL,
-        task: 'transcribe',
-        languages: ['en'],
-        revision: REVISION,
-        precision: 'fp32',
-        stage: 'full',
-        loaded: 1_700_000_000,
-      },
-    ],
-  };
-  createHeartbeat({
-    edgeUrl,
-    token: () => poolToken,
-    keys: {
-      boot: crypto.randomUUID(),
-      current: () => attested,
-      renew: async () => attested,
-      sign: (payload) =>
-        new CompactSign(new TextEncoder().encode(JSON.stringify(payload)))
-          .setProtectedHeader({ alg: 'ES256', kid: AGENT })
-          .sign(signKey.privateKey),
-      setup: () => Promise.reject(new Error('the double sets up by itself')),
-      unwrap: async () => undefined,
+    onAttested(token) {
+      attestation = token;
     },
-    describe: () => description,
-    load: () => ({
-      busy: 0,
-      queued: { realtime: 0, interactive: 0, default: 0, batch: 0 },
-      serviceMs: 1,
-      draining: false,
-      engineReady: true,
-    }),
-    outbox: { batch: () => [], acknowledge: () => {} } as never,
-    onDrain: () => {},
-    log: () => {},
-  }).start();
+  });
 }
 
 const server = createPlainServer(serve);
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }));
 process.on('message', (message: Told) => {
   unproved = PROOFS;
-  if (!told) void joinRoster(message);
+  if (!told) void join(message);
   told = message;
 });
 process.on('disconnect', () => process.exit(0));

@@ -7,7 +7,7 @@ import { type WebSocket, WebSocketServer } from 'ws';
 import type { LinkEvent } from '../../../shared/stream/link.ts';
 import { createRecipient } from '../front/seal-double.ts';
 import { MODEL, REVISION } from '../front/words.ts';
-import { AGENT, joinRoster, type Told } from './join.ts';
+import { AGENT, joinRoster, type Told } from '../join-roster.ts';
 import { createLedger } from './ledger.ts';
 import { openRecords, sealRecords } from './stream-seal.ts';
 import { eventAt, FRAME_BYTES, FRAME_MS, HEARD_EVERY, INTERIM_EVERY, SEGMENT_EVERY } from './traffic.ts';
@@ -92,8 +92,13 @@ server.listen({ port: 0, host: '127.0.0.1', backlog: 1_024 }, () =>
 process.on('message', async (order: DoubleOrder) => {
   if ('join' in order) {
     const { port } = server.address() as AddressInfo;
-    await joinRoster(order.join, recipient.jwk, port, (token) => {
-      attestation = token;
+    await joinRoster(order.join, {
+      sealKey: recipient.jwk,
+      port,
+      live: true,
+      onAttested(token) {
+        attestation = token;
+      },
     });
     return;
   }

@@ -1,9 +1,9 @@
 // How a double gets into the roster: as any agent does, attested and by signed heartbeats.
 import { CompactSign, exportJWK, generateKeyPair } from 'jose';
-import { createAttest } from '../../../infra/pool/agent/attest.ts';
-import { createHeartbeat } from '../../../infra/pool/agent/heartbeat.ts';
-import type { PoolDescription } from '../../../shared/pool/description.ts';
-import { MODEL, REVISION } from '../front/words.ts';
+import { createAttest } from '../../infra/pool/agent/attest.ts';
+import { createHeartbeat } from '../../infra/pool/agent/heartbeat.ts';
+import type { PoolDescription } from '../../shared/pool/description.ts';
+import { MODEL, REVISION } from './front/words.ts';
 
 export const AGENT = 'bench-0';
 
@@ -16,13 +16,18 @@ export interface Told {
   readonly zone: string;
 }
 
-/** `attested` is told the token before the roster is. */
-export async function joinRoster(
-  told: Told,
-  sealKey: JsonWebKey,
-  port: number,
-  onAttested: (token: string) => void,
-): Promise<void> {
+/** What a double has that others do not. */
+export interface Joining {
+  readonly sealKey: JsonWebKey;
+  readonly port: number;
+  readonly lanes?: boolean;
+  /** Whether it hears live streams. */
+  readonly live?: boolean;
+  /** Told the token before the roster is. */
+  readonly onAttested: (token: string) => void;
+}
+
+export async function joinRoster(told: Told, { sealKey, port, lanes, live, onAttested }: Joining): Promise<void> {
   const signKey = await generateKeyPair('ES256');
   const { kty, crv, x, y } = await exportJWK(signKey.publicKey);
   const { attestationKeyFile: keyFile, attestationIssuer: issuer } = told;
@@ -40,6 +45,7 @@ export async function joinRoster(
     accelerator: 'cpu',
     slots: 1_024,
     suites: [5],
+    ...(lanes !== undefined && { lanes }),
     models: [
       {
         name: MODEL,
@@ -49,7 +55,7 @@ export async function joinRoster(
         precision: 'fp32',
         stage: 'full',
         loaded: 1_700_000_000,
-        live: true,
+        ...(live !== undefined && { live }),
       },
     ],
   };
