@@ -64,6 +64,20 @@ export const workLimits = {
     by: 'agent',
     why: "Triton's page has about 2 KiB for each loaded model.",
   },
+  speakChars: {
+    value: 140,
+    unit: 'character',
+    by: 'agent',
+    why: 'Spelled-out text given to a voice at once: about ten seconds, as long as the texts it was taught with.',
+  },
+  speakSeconds: {
+    value: 40,
+    unit: 's',
+    by: 'agent',
+    why: 'Sound of one such piece: ten seconds at half the speed, and as much again for slow voices.',
+  },
+  speakRateMin: { value: 0.5, unit: 'ratio', by: 'agent', why: 'Slower speech falls apart into single sounds.' },
+  speakRateMax: { value: 2, unit: 'ratio', by: 'agent', why: 'Faster speech is understood by hardly anybody.' },
   transcriptWords: {
     value: 65_536,
     unit: 'count',

@@ -99,7 +99,9 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
   const outbox = openOutbox(settings.stateDir, settings.agent, now);
   const keys = await createKeys(settings.agent, createAttest(settings.attestation));
   const { models: given } = world;
-  const reload = given ? async () => given : createModelSource(settings.models, now, log);
+  const reload = given
+    ? async () => given
+    : createModelSource(settings.models, now, log, (task) => dispatcher.run(task));
   const models = await reload();
   const watch = createEngineWatch({ engine, models, reload, record: outbox.record, log, agent: settings.agent });
   const serviceTime = createServiceTime(now);

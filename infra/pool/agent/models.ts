@@ -8,6 +8,7 @@ import type { ModelConfig } from '../models/config/schema.ts';
 import type { LiveModel } from './desk.ts';
 import { digestRevision, type KnownDigests } from './revision.ts';
 import { MODEL_RATE } from './sound/mono.ts';
+import { type SpeakParameters, speakParameters } from './speak/parameters.ts';
 
 /** What an ensemble's `parameters` must say for the agent to serve it. Paths are relative to the ensemble's folder. */
 const parameters = z.object({
@@ -52,6 +53,8 @@ export interface RepositoryModel {
   /** How it recognises; absent when it only computes. */
   readonly parameters?: ModelParameters;
   readonly live?: LiveModel;
+  /** How it speaks; absent when it is no voice. */
+  readonly speech?: SpeakParameters;
 }
 
 /** One that recognises speech. */
@@ -108,6 +111,10 @@ async function readModel(place: Place, folder: string): Promise<RepositoryModel 
   const given = textsOf(config);
   const steps = stepsOf(config);
   if (given.task === 'infer') return makeModel(place, folder, steps, [], readParameters(inferParameters, given));
+  if (given.task === 'speak') {
+    const speech = readParameters(speakParameters, given);
+    return { ...(await makeModel(place, folder, steps, [], speech)), speech };
+  }
   // The live half of another one.
   if (Object.keys(streamParameters.shape).some((key) => Object.hasOwn(given, key))) return undefined;
   if (!config.ensemble_scheduling || !Object.keys(parameters.shape).some((key) => Object.hasOwn(given, key)))
@@ -125,14 +132,14 @@ async function makeModel(
   folder: string,
   steps: readonly string[],
   named: readonly string[],
-  { task, language, precision, stage }: ModelParameters | z.infer<typeof inferParameters>,
+  { task, language, precision, stage }: ModelParameters | SpeakParameters | z.infer<typeof inferParameters>,
 ): Promise<RepositoryModel> {
   const files = named.map((file) => path.join(repository, folder, file));
   return {
     folder: path.join(repository, folder),
     description: {
       name: folder,
-      task,
+      task: task === 'speak' ? 'synthesize' : task,
       languages: language.split(',').map((tag) => tag.trim()),
       revision: await digestRevision(repository, [...new Set([folder, ...steps])], files, digests),
       precision,

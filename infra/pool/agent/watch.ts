@@ -5,6 +5,7 @@ import type { Engine, EngineStatistics } from './engine.ts';
 import type { Log } from './log.ts';
 import { modelTensors } from './recognise.ts';
 import type { AgentEvent } from './record.ts';
+import { speakTensors } from './speak/parameters.ts';
 
 export interface EngineWatchOptions {
   readonly engine: Engine;
@@ -35,16 +36,18 @@ export function createEngineWatch(options: EngineWatchOptions) {
   }
 
   /** What of a model does not fit what the agent sends and reads; `undefined` when all does. */
-  async function findMisfit({ recogniser }: ServedModel, name: string, signal: AbortSignal) {
+  async function findMisfit({ recogniser, speaker }: ServedModel, name: string, signal: AbortSignal) {
     const metadata = await engine.metadata(name, signal);
     if (!metadata.ok) return 'the engine does not describe it';
-    if (!recogniser) return undefined;
+    if (!recogniser && !speaker) return undefined;
+    const wanted = recogniser ? modelTensors : speakTensors;
     const { inputs, outputs } = metadata.value;
     const missing = [
-      ...modelTensors.inputs.filter((name) => !inputs.some((tensor) => tensor.name === name)),
-      ...modelTensors.outputs.filter((name) => !outputs.some((tensor) => tensor.name === name)),
+      ...wanted.inputs.filter((name) => !inputs.some((tensor) => tensor.name === name)),
+      ...wanted.outputs.filter((name) => !outputs.some((tensor) => tensor.name === name)),
     ];
     if (missing.length > 0) return `it has no ${missing.join(', ')}`;
+    if (!recogniser) return undefined;
     const columns = outputs.find(({ name }) => name === 'LOG_PROBS')?.shape.at(-1) ?? -1;
     const { width } = recogniser.decoder;
     // A free dimension is compared at each answer.

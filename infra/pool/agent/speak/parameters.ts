@@ -1,0 +1,28 @@
+import { z } from 'zod';
+
+const unique = (parts: readonly string[]) => new Set(parts).size === parts.length;
+
+/** What the `parameters` of a model must say for the agent to speak with it. */
+export const speakParameters = z.object({
+  task: z.literal('speak'),
+  /** BCP 47 tags, separated by commas. English only: texts of other languages would be spelled out wrongly. */
+  language: z.string().regex(/^en\b/i, 'only English texts can be spelled out'),
+  precision: z.enum(['fp32', 'fp16', 'int8']).default('fp32'),
+  stage: z.enum(['develop-verify', 'grey', 'canary', 'full', 'retired']).default('full'),
+  sample_rate: z.literal('16000'),
+  /** Names of the speakers, separated by commas; the first one speaks unless another is asked for. */
+  voices: z
+    .string()
+    .transform((names) => names.split(',').map((name) => name.trim()))
+    .refine(
+      (names) => unique(names) && names.every((name) => /^[a-z0-9][a-z0-9_-]{0,63}$/i.test(name)),
+      'not a list of names',
+    ),
+  /** The characters the network knows: `TEXT` holds their places in this line. */
+  symbols: z.string().refine((symbols) => unique([...symbols]) && symbols.includes(' '), 'not a set of characters'),
+});
+
+export type SpeakParameters = z.infer<typeof speakParameters>;
+
+/** Tensors of a voice. */
+export const speakTensors = { inputs: ['TEXT', 'VOICE', 'RATE'], outputs: ['AUDIO'] } as const;
