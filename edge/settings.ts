@@ -19,6 +19,7 @@ export interface Bindings {
   readonly MODE: string;
   readonly BACK_OFFICES?: string | undefined;
   readonly SERVICE_KEYS?: string | undefined;
+  readonly AUDIT_LOGS?: string | undefined;
 }
 
 const looseKey = z.looseObject({ kty: z.string(), kid: z.string().optional() });
@@ -45,6 +46,9 @@ const issuer = z
 
 const privateKey = jwk.refine((key) => typeof key.d === 'string' && key.kty === 'EC', 'must be a private EC key');
 
+const auditLog = z.object({ origin: z.string().min(1), key: z.base64().length(44) });
+export type AuditLog = z.infer<typeof auditLog>;
+
 const settings = z.object({
   /** Who issues access tokens, and how they are checked. */
   ISSUERS: jsonText(z.array(issuer).min(1)),
@@ -60,6 +64,11 @@ const settings = z.object({
   BACK_OFFICES: jsonText(z.record(z.string(), z.url({ protocol: /^https?$/ }))).optional(),
   /** Public keys of those functions (JWKS): what they tell of uploads is signed. Without them nothing is booked. */
   SERVICE_KEYS: jsonText(jwks).optional(),
+  /**
+   * Zone → its audit log: what the names of its years begin with, and its public Ed25519 key, 32 bytes in base64. Without
+   * it events stay in the outboxes.
+   */
+  AUDIT_LOGS: jsonText(z.record(z.string(), auditLog)).optional(),
   /** `development` also trusts self-issued attestations and plain-HTTP agents. */
   MODE: z.enum(['development', 'production']),
 });
@@ -75,12 +84,22 @@ export interface Settings {
   /** Zone → base URL of its functions, without a slash at the end. */
   readonly backOffices: ReadonlyMap<string, string>;
   readonly serviceKeys: JSONWebKeySet | undefined;
+  /** Zone → its audit log. */
+  readonly auditLogs: ReadonlyMap<string, AuditLog>;
   readonly mode: 'development' | 'production';
 }
 
 type TextBindings = Pick<
   Bindings,
-  'ISSUERS' | 'ATTESTATION' | 'TICKET_KEY' | 'GRANT_KEY' | 'ZONES' | 'MODE' | 'BACK_OFFICES' | 'SERVICE_KEYS'
+  | 'ISSUERS'
+  | 'ATTESTATION'
+  | 'TICKET_KEY'
+  | 'GRANT_KEY'
+  | 'ZONES'
+  | 'MODE'
+  | 'BACK_OFFICES'
+  | 'SERVICE_KEYS'
+  | 'AUDIT_LOGS'
 >;
 
 const parsed = new WeakMap<TextBindings, Settings>();
@@ -98,8 +117,8 @@ function issuerOf({ kty, crv, x, y, kid }: JWK): Issuer {
 export function readSettings(env: TextBindings): Settings {
   const known = parsed.get(env);
   if (known) return known;
-  const { ISSUERS, ATTESTATION, TICKET_KEY, GRANT_KEY, ZONES, MODE, BACK_OFFICES, SERVICE_KEYS } = env;
-  const texts = { ISSUERS, ATTESTATION, TICKET_KEY, GRANT_KEY, ZONES, MODE, BACK_OFFICES, SERVICE_KEYS };
+  const { ISSUERS, ATTESTATION, TICKET_KEY, GRANT_KEY, ZONES, MODE, BACK_OFFICES, SERVICE_KEYS, AUDIT_LOGS } = env;
+  const texts = { ISSUERS, ATTESTATION, TICKET_KEY, GRANT_KEY, ZONES, MODE, BACK_OFFICES, SERVICE_KEYS, AUDIT_LOGS };
   const result = settings.safeParse(texts);
   if (!result.success) throw new Error(`settings: ${z.prettifyError(result.error)}`);
   const { data } = result;
@@ -112,6 +131,7 @@ export function readSettings(env: TextBindings): Settings {
     zones: data.ZONES,
     backOffices: new Map(Object.entries(data.BACK_OFFICES ?? {}).map(([zone, url]) => [zone, url.replace(/\/$/, '')])),
     serviceKeys: data.SERVICE_KEYS as JSONWebKeySet | undefined,
+    auditLogs: new Map(Object.entries(data.AUDIT_LOGS ?? {})),
     mode: data.MODE,
   };
   parsed.set(env, value);

@@ -52,6 +52,15 @@ const settings = z.object({
   SERVICE_KEY: jsonText(privateKey).optional(),
   /** 32 bytes in base64, from which each tenant's secret for notices is made. A secret; without it none are sent. */
   WEBHOOK_KEY: z.base64().min(40).optional(),
+  /** What the names of the audit logs begin with: an address that belongs to whoever runs this, without a scheme. */
+  AUDIT_ORIGIN: z
+    .string()
+    .regex(/^[a-z0-9.-]+(\/[a-z0-9.-]+)*$/)
+    .optional(),
+  /** 32 bytes in base64, the private Ed25519 key of the audit logs. A secret; without it there are none. */
+  AUDIT_KEY: z.base64().length(44).optional(),
+  /** 32 bytes in base64, encrypts the keys of what leaves hide. A secret; without it there are no logs. */
+  AUDIT_SIDECAR_KEY: z.base64().length(44).optional(),
   /** `development` also trusts self-issued attestations, and sends notices to this machine and over plain HTTP. */
   MODE: z.enum(['development', 'production']).default('production'),
 });

@@ -1,5 +1,8 @@
 // Every trigger of the back office, on one page. The only file that knows the functions library's `app`.
 import { app, type InvocationContext } from '@azure/functions';
+import { openLogDesk } from './audit/log-desk.ts';
+import * as audit from './audit/on-audit.ts';
+import { openTicking } from './audit/on-tick.ts';
 import { onHealth } from './health/on-health.ts';
 import * as projects from './project/on-projects.ts';
 import { currentSettings } from './settings.ts';
@@ -22,10 +25,15 @@ const desk: uploads.Desk = {
   now: () => Date.now(),
   log: (line) => console.log(JSON.stringify(line)),
 };
+const logDesk = await openLogDesk(settings);
+const ticking = logDesk && openTicking(logDesk);
 const post = createPost(settings.MODE === 'development');
 registerReferences();
 // A fresh account is ready before its first question. If it cannot be reached now, the health check says so.
 app.hook.appStart(async () => void (await onHealth(stores, (line) => console.error(line))));
+
+/** How long the containers of the logs may take to be made. */
+const AUDIT_START_MS = 5_000;
 
 const http = { authLevel: 'anonymous' } as const;
 /** Names of blobs, never their bytes; events, never a scan: the plan that scales to zero has no other source. */
@@ -130,5 +138,23 @@ app.storageQueue('on-notice', {
   handler: (message: unknown) => deliver(desk, post, notice.parse(message)),
 });
 
+app.http('audit-events', {
+  ...http,
+  route: 'audit/{zone}/events',
+  methods: ['POST'],
+  handler: audit.onEvents(logDesk),
+});
+app.http('audit-log', {
+  ...http,
+  route: 'audit/log/{zone}/{year}/{*path}',
+  methods: ['GET'],
+  handler: audit.onLog(logDesk),
+});
+
 // By the clock.
 app.timer('on-stalled', { schedule: '0 * * * * *', handler: () => onStalled(desk) });
+if (logDesk && ticking) {
+  app.hook.appStart(() => logDesk.store.ensure(AbortSignal.timeout(AUDIT_START_MS)).catch(() => {}));
+  app.hook.appTerminate(() => ticking.release());
+  app.timer('on-audit', { schedule: '* * * * * *', handler: () => ticking.tick() });
+}

@@ -98,6 +98,41 @@ export class Outbox {
     return { epoch: this.epoch, rows: shown, ...(found.length > limit && last && { next: last.pseq }) };
   }
 
+  get isEmpty(): boolean {
+    return this.#count === 0;
+  }
+
+  /** Number of the oldest event that is here, or of the next one. */
+  get oldest(): number {
+    return this.#next - this.#count;
+  }
+
+  /**
+   * Rows after position `after` for a delivery, as the text that goes into it: at most that many characters, but one row.
+   */
+  rows(after: number, limit: number, characters: number): { readonly json: string; readonly last: number } | undefined {
+    const found = this.#sql.exec<Row>(
+      'SELECT pseq, body, t FROM ev WHERE pseq > ? ORDER BY pseq LIMIT ?',
+      after,
+      limit,
+    );
+    const texts: string[] = [];
+    let [last, room] = [after, characters];
+    for (const { pseq, body, t } of found) {
+      room -= body.length;
+      if (room < 0 && texts.length > 0) break;
+      texts.push(`{"to":${pseq},"t":${t},"events":${body.startsWith('[') ? body : `[${body}]`}}`);
+      last = pseq;
+    }
+    return texts.length > 0 ? { json: texts.join(','), last } : undefined;
+  }
+
+  /** The log has taken over what is not after `upTo`. */
+  forget(upTo: number): void {
+    this.#sql.exec('DELETE FROM ev WHERE pseq <= ?', upTo);
+    this.#count = this.#countAll();
+  }
+
   #insert(count: number, json: string, now: number): void {
     if (!this.hasRoom(count)) this.#loseOldest(count, now);
     this.#put(count, json, now);

@@ -6,6 +6,7 @@ import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
 import { mint } from '../audit/mint.ts';
 import { Outbox, type OutboxPage } from '../audit/outbox.ts';
+import { Shipper } from '../audit/ship.ts';
 import { logBug } from '../bug.ts';
 import { refuseWith } from '../refuse.ts';
 import { type Bindings, readSettings } from '../settings.ts';
@@ -37,10 +38,13 @@ export class Roster extends DurableObject<Bindings> {
   readonly #heard = new HeardAgents();
   readonly #gone = new GoneAgents();
   readonly #outbox: Outbox;
+  readonly #shipper: Shipper;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
     this.#outbox = new Outbox(ctx.storage.sql);
+    const { name } = ctx.id;
+    this.#shipper = new Shipper(this.#outbox, ctx.storage.sql, env, name === undefined ? undefined : `roster/${name}`);
   }
 
   /** A WebSocket of an agent; the Worker has verified its token and says in headers whose it is. */
@@ -97,6 +101,7 @@ export class Roster extends DurableObject<Bindings> {
     if (events.length === 0) return;
     try {
       this.ctx.storage.transactionSync(() => this.#outbox.add(events, Date.now()));
+      this.#shipper.nudge();
     } catch (error) {
       this.#outbox.reload();
       throw error;

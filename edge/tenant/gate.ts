@@ -18,6 +18,8 @@ import type { Claims } from '../../shared/tenant/claims.ts';
 import { type Grant, report } from '../../shared/tenant/reserve.ts';
 import { mint } from '../audit/mint.ts';
 import { countOf, type Entry, Outbox, type OutboxPage } from '../audit/outbox.ts';
+import { Shipper } from '../audit/ship.ts';
+import type { Bindings } from '../settings.ts';
 import { Booked } from './booked.ts';
 import type { ReportStep } from './reserves.ts';
 import { Commitments } from './subject.ts';
@@ -57,7 +59,7 @@ export type GateAnswer = Result<Grant>;
  * An attempt has an end: when its lease runs out, since the isolate that held it died, the gate says `lost` in the same
  * write that gives the place back. Should the isolate turn up later, what it tells is written, too.
  */
-export class Gate extends DurableObject {
+export class Gate extends DurableObject<Bindings> {
   #allowance: AllowanceState;
   /** What of it is on disk. */
   #written: AllowanceState;
@@ -68,12 +70,15 @@ export class Gate extends DurableObject {
   #alarm: number | undefined;
   readonly #commitments: Commitments;
   readonly #outbox: Outbox;
+  readonly #shipper: Shipper;
   readonly #booked: Booked;
 
-  constructor(ctx: DurableObjectState, env: unknown) {
+  constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
     const { sql } = ctx.storage;
     this.#outbox = new Outbox(sql);
+    const { name } = ctx.id;
+    this.#shipper = new Shipper(this.#outbox, sql, env, name === undefined ? undefined : `gate/${name}`);
     this.#booked = new Booked(sql);
     sql.exec('CREATE TABLE IF NOT EXISTS allowance (id INTEGER PRIMARY KEY CHECK (id = 0), state TEXT NOT NULL)');
     const [row] = sql.exec<{ state: string }>('SELECT state FROM allowance').toArray();
@@ -170,7 +175,9 @@ export class Gate extends DurableObject {
   /** Places expire in the order of their last renewal, so one alarm at a time is enough. */
   #setAlarm(): void {
     if (this.#alarm !== undefined) return;
-    this.#alarm = nextExpiry(this.#allowance);
+    // An object that was put away with something to deliver is called for it, too.
+    const retry = this.#shipper.hasWork ? Date.now() + limits.auditRetryMs.value : undefined;
+    this.#alarm = nextExpiry(this.#allowance) ?? retry;
     if (this.#alarm === undefined) return;
     this.ctx.storage.setAlarm(this.#alarm).catch(() => {
       // The next write tries again.
@@ -215,6 +222,7 @@ export class Gate extends DurableObject {
     this.#allowance = next;
     this.#written = next;
     this.#unwritten = [];
+    this.#shipper.nudge();
     this.#setAlarm();
   }
 }

@@ -92,7 +92,7 @@ type SigningKey = Awaited<ReturnType<typeof importJWK>>;
 const keys = new WeakMap<Settings, SigningKey>();
 
 /** Who asks, for whom, for one minute. */
-async function signService(settings: Settings, claims: JWTPayload, now: number): Promise<string> {
+export async function signService(settings: Settings, claims: JWTPayload, now: number): Promise<string> {
   const jwk = settings.grantKey ?? settings.ticketKey;
   let key = keys.get(settings);
   if (!key) {

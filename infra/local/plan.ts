@@ -1,6 +1,7 @@
 // The local stack on one page: its parts, their ports, what each is told. Pure; nothing is started here.
 import path from 'node:path';
 import type { Installed } from '../pool/triton/install.ts';
+import { AUDIT_ORIGIN } from './identity/audit-keys.ts';
 import { ATTESTATION_ISSUER, type Identity } from './identity/make.ts';
 import { AUDIENCE, ISSUER } from './identity/tokens.ts';
 import type { Part } from './part.ts';
@@ -111,6 +112,9 @@ export function planParts(
         ISSUERS: JSON.stringify([poolIssuer(identity)]),
         ATTESTATION: JSON.stringify(attestation(identity)),
         WEBHOOK_KEY_FILE: identity.webhookKeyFile,
+        AUDIT_ORIGIN,
+        AUDIT_KEY_FILE: identity.audit.keyFile,
+        AUDIT_SIDECAR_KEY_FILE: identity.audit.sidecarKeyFile,
         EDGE_URL: edgeUrl,
         SERVICE_KEY_FILE: identity.service.privateFile,
         MODE: 'development',
@@ -256,6 +260,9 @@ function planEdge(state: string, port: number, ports: Ports, identity: Identity)
     ZONES: JSON.stringify(zones),
     SERVICE_KEYS: JSON.stringify(identity.service.jwks),
     BACK_OFFICES: JSON.stringify(Object.fromEntries(zones.map((zone) => [zone, backOffice]))),
+    AUDIT_LOGS: JSON.stringify(
+      Object.fromEntries(zones.map((zone) => [zone, { origin: AUDIT_ORIGIN, key: identity.audit.publicKey }])),
+    ),
     MODE: 'development',
   };
   return {

@@ -45,6 +45,13 @@ export const workRefusals = {
     retry: 'soon',
     text: 'The request could not be recorded, so it was not served.',
   },
+  audit_closed: {
+    status: 404,
+    close: 4404,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'There is no audit log here.',
+  },
   // Between edge and agent; a caller sees pool_lost instead
   ticket_invalid: {
     status: 403,

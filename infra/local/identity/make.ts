@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { type AuditKeys, keepAuditKeys } from './audit-keys.ts';
 import { type KeyFile, keepKey, writePrivate } from './keys.ts';
 import { developmentToken, poolToken } from './tokens.ts';
 import { keepZoneKeys, type ZoneKeyFiles } from './zone-keys.ts';
@@ -24,6 +25,8 @@ export type Identity = {
   zoneKeys: ZoneKeyFiles;
   /** File with the secret that the secrets of notices are made of, base64. */
   webhookKeyFile: string;
+  /** What the audit logs are signed and encrypted with. */
+  audit: AuditKeys;
   /** The development token, and the file it is kept in. */
   token: string;
   tokenFile: string;
@@ -43,6 +46,7 @@ export async function makeIdentity(state: string, pools: { name: string; zone: s
   const zoneKeys = await keepZoneKeys(folder, [...new Set(pools.map((pool) => pool.zone))]);
   const webhookKeyFile = path.join(folder, 'webhook.key');
   if (!existsSync(webhookKeyFile)) writePrivate(webhookKeyFile, randomBytes(32).toString('base64'));
+  const audit = await keepAuditKeys(folder);
   const nowS = Math.floor(Date.now() / 1_000);
   const tokenFile = path.join(state, 'token');
   writePrivate(tokenFile, `${await developmentToken(issuer.privateKey, nowS)}\n`);
@@ -53,5 +57,17 @@ export async function makeIdentity(state: string, pools: { name: string; zone: s
     poolTokenFiles[pool.name] = file;
   }
   const token = readFileSync(tokenFile, 'utf8').trim();
-  return { issuer, attestation, ticket, grant, service, zoneKeys, webhookKeyFile, token, tokenFile, poolTokenFiles };
+  return {
+    issuer,
+    attestation,
+    ticket,
+    grant,
+    service,
+    zoneKeys,
+    webhookKeyFile,
+    audit,
+    token,
+    tokenFile,
+    poolTokenFiles,
+  };
 }

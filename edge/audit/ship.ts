@@ -1,0 +1,142 @@
+import { fromBase64 } from '../../shared/audit/base64.ts';
+import { ackName, acknowledgement, openAck, originOfAck } from '../../shared/audit/delivery.ts';
+import { openVerifier } from '../../shared/audit/note.ts';
+import { limits } from '../../shared/limits.ts';
+import { type Bindings, readSettings, type Settings } from '../settings.ts';
+import { signService } from '../upload/back-office.ts';
+import type { Outbox } from './outbox.ts';
+
+/** Who an outbox belongs to, when it is not a tenant: those who run the fleet. */
+const FLEET = '@fleet';
+
+/**
+ * Delivers an outbox to the log of its zone, again and again until the log says that it has everything
+ * (shared/audit/delivery.ts). One call at a time, none while there is nothing, and nobody waits for any. What it knows is
+ * in memory: after a restart it sends what the outbox has, and the log drops what it has already.
+ */
+export class Shipper {
+  readonly #outbox: Outbox;
+  readonly #sql: SqlStorage;
+  readonly #env: Bindings;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #busy = false;
+  /** Sent up to this number; since when the log has not got further, ms since 1970. */
+  #sent = 0;
+  #since = 0;
+  #failures = 0;
+  #producer: string | undefined;
+
+  /** `producer` is undefined where the runtime does not tell an object its name, as in an alarm. */
+  constructor(outbox: Outbox, sql: SqlStorage, env: Bindings, producer: string | undefined) {
+    this.#outbox = outbox;
+    this.#sql = sql;
+    this.#env = env;
+    this.#producer = producer;
+    if (!env.AUDIT_LOGS) return;
+    sql.exec('CREATE TABLE IF NOT EXISTS ship (id INTEGER PRIMARY KEY CHECK (id = 0), producer TEXT NOT NULL)');
+    if (producer !== undefined) sql.exec('INSERT OR IGNORE INTO ship VALUES (0, ?)', producer);
+    this.nudge();
+  }
+
+  /** Something may have been written. */
+  nudge(): void {
+    if (this.#timer !== undefined || this.#busy || !this.hasWork) return;
+    this.#wait(limits.auditShipMs.value);
+  }
+
+  /** Whether there is a log, and something that it lacks. */
+  get hasWork(): boolean {
+    return this.#env.AUDIT_LOGS !== undefined && !this.#outbox.isEmpty;
+  }
+
+  #wait(ms: number): void {
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#busy = true;
+      void this.#deliver()
+        .catch(() => undefined)
+        .then((pause) => {
+          this.#busy = false;
+          if (this.hasWork) this.#wait(pause ?? this.#backOff());
+        });
+    }, ms);
+  }
+
+  #backOff(): number {
+    this.#failures += 1;
+    // What was under way may have been lost with the answer.
+    this.#sent = 0;
+    return Math.min(limits.auditRetryMs.value, limits.auditAskMs.value * 2 ** Math.min(this.#failures - 1, 10));
+  }
+
+  /** One call. Returns how long to wait for the next; `undefined` when it failed. */
+  async #deliver(): Promise<number | undefined> {
+    const [row] = this.#sql.exec<{ producer: string }>('SELECT producer FROM ship').toArray();
+    this.#producer ??= row?.producer;
+    const producer = this.#producer;
+    const zone = producer?.split('/').at(-1) ?? '';
+    const settings = readSettings(this.#env);
+    const [office, log] = [settings.backOffices.get(zone), settings.auditLogs.get(zone)];
+    if (producer === undefined || office === undefined || !log) return undefined;
+    const now = Date.now();
+    if (now - this.#since > limits.auditResendMs.value) [this.#sent, this.#since] = [0, now];
+    const { oldest } = this.#outbox;
+    const { auditDeliveryRows, auditDeliveryCharacters } = limits;
+    const rows = this.#outbox.rows(
+      Math.max(this.#sent, oldest - 1),
+      auditDeliveryRows.value,
+      auditDeliveryCharacters.value,
+    );
+    const { epoch } = this.#outbox;
+    const head = JSON.stringify({ v: 1, producer, epoch, oldest }).slice(0, -1);
+    const note = await post(
+      `${office}/api/audit/${zone}/events`,
+      `${head},"rows":[${rows?.json ?? ''}]}`,
+      producer,
+      settings,
+    );
+    if (note === undefined) return undefined;
+    const upTo = await readAck(note, log, zone, producer, epoch);
+    if (upTo === undefined) return undefined;
+    this.#failures = 0;
+    if (rows) this.#sent = Math.max(this.#sent, rows.last);
+    if (upTo >= oldest) {
+      this.#outbox.forget(upTo);
+      this.#since = now;
+    }
+    return this.#outbox.rows(this.#sent, 1, 0) ? limits.auditShipMs.value : limits.auditAskMs.value;
+  }
+}
+
+/** The signed note of the answer. */
+async function post(url: string, body: string, producer: string, settings: Settings): Promise<string | undefined> {
+  const [kind, owner] = producer.split('/');
+  const claims = kind === 'roster' ? { tenant: FLEET, operate: true } : { tenant: owner };
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${await signService(settings, claims, Date.now())}`,
+      'content-type': 'application/json',
+    },
+    body,
+    redirect: 'manual',
+    signal: AbortSignal.timeout(limits.auditDeliveryMs.value),
+  });
+  const answered = acknowledgement.safeParse(await response.json());
+  return response.ok && answered.success ? answered.data.note : undefined;
+}
+
+/** How far that log has this life of this outbox, by its own signature. */
+async function readAck(
+  note: string,
+  { origin: base, key }: { readonly origin: string; readonly key: string },
+  zone: string,
+  producer: string,
+  epoch: string,
+): Promise<number | undefined> {
+  const origin = originOfAck(note);
+  const publicKey = fromBase64(key);
+  if (!origin?.startsWith(`${base}/${zone}/`) || !publicKey) return undefined;
+  const ack = await openAck(note, await openVerifier(ackName(origin), publicKey));
+  return ack?.producer === producer && ack.epoch === epoch ? ack.upTo : undefined;
+}

@@ -1,0 +1,82 @@
+// What the edge asks about logs over HTTP.
+import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import { type Ack, ackName, delivery, signAck, zoneOfProducer } from '../../shared/audit/delivery.ts';
+import { readTilePath } from '../../shared/audit/tile.ts';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { answer, answerNo } from '../answer.ts';
+import { type EdgeCaller, verifyEdge } from '../caller/edge-caller.ts';
+import { newestState, upToOf } from './acknowledge.ts';
+import { nameOfReceived, receive } from './intake.ts';
+import type { LogDesk } from './log-desk.ts';
+import { checkpointName, fileArea, fileName, originOf, yearOf } from './log-names.ts';
+
+type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
+
+const invalid = (rule: string) => answerNo(refuse('field_invalid', { field: 'body', rule }));
+
+/** POST /api/audit/{zone}/events: takes a delivery of an outbox, and says how far the log has it. */
+export const onEvents = (desk: LogDesk | undefined): Question =>
+  verified(desk, async (request, caller, { store, zones, base, hide, signer, now }) => {
+    const { zone = '' } = request.params;
+    if (!zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
+    const text = await request.text();
+    if (text.length > limits.auditDeliveryBytes.value) return invalid('it is too long');
+    const parsed = delivery.safeParse(readJson(text));
+    if (!parsed.success) return invalid('it is not as agreed');
+    const { producer, epoch, rows } = parsed.data;
+    if (zoneOfProducer(producer) !== zone || !isOf(producer, caller)) return invalid('it is of another outbox');
+    if (rows.length > 0) {
+      const received = await receive(parsed.data, now(), hide(zone));
+      if (!received) return invalid('its rows are not in their order');
+      await store.create('intake', nameOfReceived(zone, received), new TextEncoder().encode(JSON.stringify(received)));
+    }
+    const state = await newestState(store, zone);
+    const origin = state?.origin ?? originOf(base, zone, yearOf(now()));
+    const ack: Ack = { origin, producer, epoch, upTo: upToOf(state, producer, epoch) };
+    return answer(200, { note: await signAck(ack, signer(ackName(origin))) });
+  });
+
+/** Gates are their tenants', rosters are those of the fleet. */
+function isOf(producer: string, { tenant, operate }: EdgeCaller): boolean {
+  const [kind, owner] = producer.split('/');
+  return kind === 'roster' ? operate : owner === tenant;
+}
+
+/** Immutable ones may be kept for as long as anybody likes. */
+const FOREVER = 'public, max-age=31536000, immutable';
+
+/** GET /api/audit/log/{zone}/{year}/{path}: what lies there of a log, as C2SP tlog-tiles names it. */
+export const onLog = (desk: LogDesk | undefined): Question =>
+  verified(desk, async (request, _caller, { store, zones }) => {
+    const { zone = '', year = '', path = '' } = request.params;
+    if (!zones.includes(zone) || !/^\d{4}$/.test(year)) return answerNo(refuse('route_unknown'));
+    const tile = readTilePath(path);
+    if (!tile && path !== 'checkpoint') return answerNo(refuse('route_unknown'));
+    const kept = tile
+      ? await store.read(fileArea({ partial: tile.width < 256 }), fileName(zone, Number(year), path))
+      : await store.read('state', checkpointName(zone, Number(year)));
+    if (!kept) return answerNo(refuse('route_unknown'));
+    const type = tile ? 'application/octet-stream' : 'text/plain; charset=utf-8';
+    const headers = { 'content-type': type, 'cache-control': tile ? FOREVER : 'no-store' };
+    return { status: 200, body: kept.bytes as Uint8Array<ArrayBuffer>, headers };
+  });
+
+function verified(
+  desk: LogDesk | undefined,
+  then: (request: HttpRequest, caller: EdgeCaller, desk: LogDesk) => Promise<HttpResponseInit>,
+): Question {
+  return async (request) => {
+    if (!desk) return answerNo(refuse('audit_closed', undefined, 'no AUDIT_KEY'));
+    const caller = await verifyEdge(request.headers.get('authorization'), desk.settings, desk.now());
+    return caller.ok ? then(request, caller.value, desk) : answerNo(caller.refusal);
+  };
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,79 @@
+// Every second: take what is waiting into the logs of all regions.
+import { eventId } from '../../shared/audit/event-id.ts';
+import { limits } from '../../shared/limits.ts';
+import type { LogDesk } from './log-desk.ts';
+import { lockName } from './log-names.ts';
+import { Sequencer } from './sequencer.ts';
+
+/** Rounds of one tick while there is always more: then others get a turn. */
+const ROUNDS_MAX = 8;
+
+/** One region's writer, and its right to be the only one at work. The right only saves work; nothing depends on it. */
+class Writer {
+  readonly #desk: LogDesk;
+  readonly #zone: string;
+  readonly #sequencer: Sequencer;
+  #lease: { readonly id: string; readonly at: number } | undefined;
+
+  constructor(desk: LogDesk, zone: string) {
+    this.#desk = desk;
+    this.#zone = zone;
+    const newId = () => eventId(desk.now(), crypto.getRandomValues(new Uint8Array(10)));
+    const { store, base, signer, now } = desk;
+    this.#sequencer = new Sequencer({ store, base, signer, now, zone, newId });
+  }
+
+  async tick(): Promise<void> {
+    const zone = this.#zone;
+    if (!(await this.#hold())) return;
+    for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
+      const { kind, entries, held } = await this.#sequencer.round();
+      if (held > 0) this.#desk.log({ what: 'held', zone, held });
+      if (entries > 0) this.#desk.log({ what: 'committed', zone, entries });
+      if (kind === 'idle' || kind === 'clock') return;
+    }
+  }
+
+  /** Holds the lease on, or takes it when nobody has it. */
+  async #hold(): Promise<boolean> {
+    const { store, now } = this.#desk;
+    const at = now();
+    if (this.#lease && at - this.#lease.at < limits.auditRenewMs.value) return true;
+    const name = lockName(this.#zone);
+    const id = await store.hold(name, limits.auditLeaseSeconds.value, this.#lease?.id);
+    this.#lease = id === undefined ? undefined : { id, at };
+    return id !== undefined;
+  }
+
+  async release(): Promise<void> {
+    const lease = this.#lease;
+    this.#lease = undefined;
+    if (lease) await this.#desk.store.release(lockName(this.#zone), lease.id);
+  }
+}
+
+export interface Ticking {
+  tick(): Promise<void>;
+  /** So that the next writer need not wait. */
+  release(): Promise<void>;
+}
+
+export function openTicking(desk: LogDesk): Ticking {
+  const writers = desk.zones.map((zone) => ({ zone, writer: new Writer(desk, zone) }));
+  return {
+    async tick() {
+      // One region's trouble must not keep the others from being written.
+      await Promise.all(
+        writers.map(({ zone, writer }) =>
+          writer.tick().catch((error: unknown) => {
+            const detail = error instanceof Error ? error.message.slice(0, 300) : 'no reason given';
+            desk.log({ what: 'failed', zone, detail });
+          }),
+        ),
+      );
+    },
+    async release() {
+      await Promise.allSettled(writers.map(({ writer }) => writer.release()));
+    },
+  };
+}
