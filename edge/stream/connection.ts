@@ -13,6 +13,7 @@ export interface Owner {
 
 /** Normal closure (RFC 6455 §7.4.1). */
 const NORMAL = 1000;
+const MORE_SEEN = 'seen is at most the number of messages that were sent';
 
 /** One socket of a client, and the dialect spoken on it. */
 export class Connection {
@@ -27,7 +28,7 @@ export class Connection {
   #unreadBytes = 0;
   #seen = 0;
   #counts = false;
-  /** Bytes of replies beyond those of the audio that came: of clients that do not count, that much can be known. */
+  /** Bytes of replies, and of what was asked, beyond those of the audio that came: that much can be known of any client. */
   #replied = 0;
   /** Bytes of what was told, and the time of the session that it is about, seconds; of clients that do not count. */
   #told = 0;
@@ -81,7 +82,7 @@ export class Connection {
     const [from, until] = spanOf(event);
     this.#from = Math.min(this.#from, from);
     this.#until = Math.max(this.#until, until);
-    return event.type !== 'interim' || this.dialect.acknowledges === true || this.#told <= this.#tellable();
+    return event.type !== 'interim' || this.#counts || this.#told <= this.#tellable();
   }
 
   /** Bytes that what was heard since the connection began may take: more than speech ever does. */
@@ -93,7 +94,7 @@ export class Connection {
   #tell(frames: readonly Outgoing[]): void {
     for (const { length } of frames) this.#told += length;
     this.#send(frames);
-    if (this.dialect.acknowledges || this.#over || this.#told <= 2 * this.#tellable()) return;
+    if (this.#counts || this.#over || this.#told <= 2 * this.#tellable()) return;
     this.#owner.step(this, { type: 'close', refusal: refuse('reader_slow') });
   }
 
@@ -137,19 +138,30 @@ export class Connection {
     for (const step of steps) {
       if (this.#over) return;
       if (step.type === 'reply') this.#reply(step.frames);
-      else {
+      else if (step.type === 'alive' && step.seen !== undefined && !this.#see(step.seen)) {
+        this.#owner.step(this, { type: 'close', refusal: refuse('frame_invalid', { rule: MORE_SEEN }) });
+      } else {
         if (step.type === 'audio') this.#replied = Math.max(0, this.#replied - step.audio.length);
-        if (step.type === 'alive' && step.seen !== undefined) this.#see(step.seen);
-        this.#owner.step(this, step);
+        else this.#charge(limits.streamAskBytes.value);
+        if (!this.#over) this.#owner.step(this, step);
       }
     }
   }
 
-  /** Whoever only asks, and perhaps reads nothing, could have the runtime keep any amount of answers. */
   #reply(frames: readonly Outgoing[]): void {
-    for (const { length } of frames) this.#replied += length;
-    if (this.dialect.acknowledges || this.#replied <= limits.streamUnreadBytes.value) this.#send(frames);
-    else this.#owner.step(this, { type: 'close', refusal: refuse('reader_slow') });
+    const bytes = frames.reduce((sum, { length }) => sum + length, 0);
+    if (this.#charge(bytes)) this.#send(frames);
+  }
+
+  /**
+   * Whoever only asks, and perhaps reads nothing, could have the runtime keep any amount of answers. What a client says
+   * to have seen is no help here: it can count them without reading.
+   */
+  #charge(bytes: number): boolean {
+    this.#replied += bytes;
+    if (this.#replied <= limits.streamUnreadBytes.value) return true;
+    this.#owner.step(this, { type: 'close', refusal: refuse('reader_slow') });
+    return false;
   }
 
   #send(frames: readonly Outgoing[]): void {
@@ -170,9 +182,12 @@ export class Connection {
     else this.#forget(this.#seen + 1);
   }
 
-  #see(seen: number): void {
+  /** False when it says to have seen more than there was. */
+  #see(seen: number): boolean {
     this.#counts = true;
+    const sent = this.#seen + this.#unread.length;
     this.#forget(seen);
+    return seen <= sent;
   }
 
   #forget(seen: number): void {

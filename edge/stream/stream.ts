@@ -139,13 +139,19 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     connection.end({ refusal });
   }
 
-  /** A client that never says what it wants does not stay for ever. */
+  /** A client that never says what it wants holds no place: it does not stay for ever, nor longer than its token. */
   async #minds(connection: Connection): Promise<void> {
+    const { now, after } = this.#surroundings;
     const idle = connection.idleMs;
+    const began = now();
+    const expires = Math.max(connection.handover.claims.expires * 1_000, began + limits.streamStartMs.value);
+    const last = began + limits.streamUnstartedMs.value;
     for (;;) {
-      await this.#surroundings.after(idle).rings;
+      await after(limits.streamTickMs.value).rings;
       if (!this.#sessions.has(connection) || this.#sessions.get(connection)) return;
-      if (this.#surroundings.now() - connection.heardAt < idle) continue;
+      if (now() >= expires) return this.#end(connection, refuse('token_expired'));
+      if (now() >= last) return this.#end(connection, refuse('stream_idle', { limit: (last - began) / 1_000 }));
+      if (now() - connection.heardAt < idle) continue;
       return this.#end(connection, refuse('stream_idle', { limit: idle / 1_000 }));
     }
   }
@@ -214,6 +220,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
   #read({ handover }: Connection, request: LiveRequest): Result<Resumable> {
     const { claims } = handover;
     const now = this.#surroundings.now();
+    const longest = now + Math.min(claims.sessionSeconds, limits.streamSeconds.value) * 1_000;
     const { model, language } = request;
     if (claims.sealing === 'client') return no(refuse('sealing_required'));
     if (!isOpen(language) && !allowsLanguage(claims.languages, language)) {
@@ -224,7 +231,8 @@ export class Stream extends DurableObject<Bindings> implements Owner {
       if (!token.ok) return token;
       const { session, tenant, subject, format } = token.value;
       const same = session === this.#name && tenant === claims.tenant && subject === claims.subject;
-      return same && sameFormat(format, request.format) ? token : no(refuse('resume_invalid'));
+      if (!same || !sameFormat(format, request.format)) return no(refuse('resume_invalid'));
+      return ok({ ...token.value, until: Math.min(token.value.until, longest) });
     }
     if (model === undefined || model === '') return no(refuse('field_missing', { field: 'model' }));
     return ok({
@@ -236,7 +244,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
       ...(language !== undefined && { language }),
       format: request.format,
       began: now,
-      until: now + Math.min(claims.sessionSeconds, limits.streamSeconds.value) * 1_000,
+      until: longest,
     });
   }
 
@@ -245,16 +253,25 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     for (const session of this.#live) {
       if (request.resume !== undefined) {
         if (session.facts.began !== facts.began) continue;
-        if (session.canRetell(request.next)) return session;
-        // It cannot tell what the client lacks; from its token on all of it is heard again.
+        if (session.canRetell(request.next) && this.#allows(connection, session)) return session;
+        // It cannot tell what the client lacks, or may not go on as it is: from its token on all of it is heard again.
         session.refuse(refuse('stream_replaced'));
         this.#noteBooked(session);
         continue;
       }
       if (!sameFormat(session.facts.format, request.format) || session.facts.model !== facts.model) continue;
-      if (this.#isSame(connection, session)) return session;
+      if (this.#isSame(connection, session) && this.#allows(connection, session)) return session;
     }
     return undefined;
+  }
+
+  /** Would the token that the client comes back with have begun this session, as it is and for as long. */
+  #allows({ handover }: Connection, { claims, facts }: LiveSession): boolean {
+    const { zones, languages, sessionSeconds } = handover.claims;
+    const covers = (mine: readonly string[], theirs: readonly string[]) =>
+      mine.includes('*') || theirs.every((one) => mine.includes(one));
+    const until = this.#surroundings.now() + sessionSeconds * 1_000;
+    return covers(zones, claims.zones) && covers(languages, claims.languages) && until >= facts.until;
   }
 
   /** The client named the session itself and says the name again, while nothing comes on the connection before. */

@@ -188,7 +188,25 @@ export const streamLimits = {
     value: MiB,
     unit: 'byte',
     by: 'edge',
-    why: 'Sent and not seen by a client that says what it has seen: several hours of transcript. Of others, answers to their messages beyond the audio they sent.',
+    why: 'Sent and not seen by a client that says what it has seen: several hours of transcript. Of any, answers to its messages beyond the audio it sent.',
+  },
+  streamAskBytes: {
+    value: 256,
+    unit: 'byte',
+    by: 'edge',
+    why: 'What a message of a client that is not audio counts against streamUnreadBytes, as the runtime keeps a kilobyte for each unread answer: 4,096 of them beyond the audio, more than a keepalive every second for an hour.',
+  },
+  streamUnstartedMs: {
+    value: 300_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'A connection that never says what it wants holds no place, so it may not stay, whatever it pings; a page that asks its user for the microphone needs some minutes.',
+  },
+  streamStartMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'From the upgrade to the start of a session whose token expires meanwhile: tokens of a second are made for one connection.',
   },
   streamTellBytes: {
     value: 8 * KiB,

@@ -5,28 +5,32 @@ import type { Handover } from '../../edge/stream/handover.ts';
 import { limits } from '../../shared/limits.ts';
 
 /** A client that never reads, with a dialect that says so many bytes of each event. */
-function connect(bytes: number, acknowledges = false) {
+function connect(bytes: number, acknowledges = false, hear: LiveDialect['hear'] = () => []) {
   let sent = 0;
+  let receive: (event: { data: string }) => void = () => {};
   const steps: ClientStep[] = [];
   const socket = {
     send: ({ length }: string) => {
       sent += length;
     },
-    addEventListener() {},
+    addEventListener: (type: string, listener: typeof receive) => {
+      if (type === 'message') receive = listener;
+    },
     accept() {},
     close() {},
   };
   const dialect = {
     acknowledges,
     open: () => [],
-    hear: () => [],
+    hear,
     say: () => ['x'.repeat(bytes)],
     close: () => ({ frames: [], code: 1000, reason: '' }),
   };
   const owner = { step: (_: unknown, step: ClientStep) => void steps.push(step), dropped() {}, broke() {} };
   const handover = { claims: {} } as unknown as Handover;
   const made = new Connection(socket as never, dialect as unknown as LiveDialect, handover, owner, () => 0);
-  return { connection: made, sent: () => sent, steps };
+  made.open('s', 0);
+  return { connection: made, sent: () => sent, steps, receive: (data: string) => receive({ data }) };
 }
 
 const word = (type: 'interim' | 'segment', at: number) => ({ type, index: 0, start: at, end: at + 1 }) as SessionEvent;
@@ -59,5 +63,49 @@ describe('§3-18 what a client that does not say what it reads may leave unread'
     for (let turn = 0; steps.length === 0 && turn < 1_000; turn++) connection.say(word('segment', 0));
     expect(steps).toMatchObject([{ type: 'close', refusal: { reason: 'reader_slow' } }]);
     expect(sent()).toBeLessThanOrEqual(2 * (burst + limits.streamTellBytes.value) + 20_000);
+  });
+});
+
+describe('§3-18 what a client may ask for', () => {
+  const answered = (seen?: (asked: number) => number): LiveDialect['hear'] => {
+    let asked = 0;
+    return () => {
+      asked++;
+      return [
+        { type: 'alive', ...(seen && { seen: seen(asked) }) },
+        { type: 'reply', frames: ['pong'] },
+      ];
+    };
+  };
+
+  it.each([
+    ['does not count', undefined],
+    ['counts without reading', (asked: number) => asked - 1],
+  ])('one that %s, and only asks, is sent away before the runtime keeps much', (_, seen) => {
+    const { steps, sent, receive } = connect(0, true, answered(seen));
+    const closed = () => steps.find(({ type }) => type === 'close');
+    for (let turn = 0; !closed() && turn < 100_000; turn++) receive('ping');
+    expect(closed()).toMatchObject({ refusal: { reason: 'reader_slow' } });
+    expect(sent() / 'pong'.length).toBeLessThanOrEqual(burst / limits.streamAskBytes.value);
+  });
+
+  it('audio pays for it: a ping with each frame, for as long as there are frames', () => {
+    const { steps, receive } = connect(0, true, () => [
+      { type: 'audio', audio: new Uint8Array(3_200) },
+      { type: 'alive' },
+      { type: 'reply', frames: ['pong'] },
+    ]);
+    for (let turn = 0; turn < 36_000; turn++) receive('both');
+    expect(steps.some(({ type }) => type === 'close')).toBe(false);
+  });
+
+  it('one that says to have seen more than there was is refused', () => {
+    const { steps, receive } = connect(
+      0,
+      true,
+      answered(() => 9e15),
+    );
+    receive('ping');
+    expect(steps).toMatchObject([{ type: 'close', refusal: { reason: 'frame_invalid' } }]);
   });
 });

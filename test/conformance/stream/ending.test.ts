@@ -121,6 +121,16 @@ describe('ending', () => {
     expect((await client.end()).code).toBe(1000);
   });
 
+  it('MUST 26: one that pings and never starts is sent away after five minutes', async () => {
+    const client = await StreamClient.connect('');
+    const most = limits.streamUnstartedMs.value;
+    await passQuietly(most - 2_000, undefined, client);
+    expect(client.ended).toBeUndefined();
+    await passQuietly(2_001, undefined, client);
+    expect((await client.end()).code).toBe(4408);
+    expect(client.all('refusal')).toMatchObject([{ reason: 'stream_idle' }]);
+  });
+
   it.each([
     ['the claim', { sessionSeconds: 40 }, 40],
     ['the limit', { sessionSeconds: 86_400 }, limits.streamSeconds.value],
@@ -165,5 +175,33 @@ describe('ending', () => {
     await fresh.end();
     expect(fresh.transcript).toBe('three');
     expect(talks).toHaveLength(1);
+  });
+
+  it('MUST 28: nobody starts with a token that expired after the upgrade', async () => {
+    const token = await makeToken({}, 1);
+    const client = await StreamClient.connect('', {}, { authorization: `Bearer ${token}` });
+    passTime(limits.streamStartMs.value - 1_000);
+    client.say({ type: 'ping' });
+    await client.heard('pong');
+    passTime(1_001);
+    expect((await client.end()).code).toBe(4401);
+    expect(client.all('refusal')).toMatchObject([{ reason: 'token_expired' }]);
+  });
+
+  it('MUST 28: a narrower token goes on with what it allows, and no longer', async () => {
+    const { client, name, talks } = await startClient();
+    client.speak('one. tw');
+    await client.heard('segment');
+    await client.heard('ack', ({ position }) => position === 4);
+    const { session } = client.all('started')[0] as unknown as { session: string };
+    client.drop();
+    const again = await StreamClient.connect(`?session=${session}`, { sessionSeconds: 40 });
+    again.start(name, { resume: client.resume, next: 1 });
+    expect(await again.heard('started')).toMatchObject({ position: 4 });
+    await eventually(() => talks.length === 2);
+    again.speak('two. ', 4);
+    await again.heard('segment');
+    await passQuietly(41_000, talks[1], again);
+    expect((await again.end()).code).toBe(4413);
   });
 });
