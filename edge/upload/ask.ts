@@ -50,6 +50,9 @@ export function readUploadBody(json: unknown, claims: Claims): Result<UploadBody
     return no(refuse('language_forbidden', { language }));
   }
   if (!sealed && (claims.uploads === 'sealed' || claims.sealing === 'client')) return no(refuse('sealing_required'));
+  if (!sealed && keepDays > 0) {
+    return no(refuse('field_invalid', { field: 'keep_days', rule: 'only sealed audio is kept' }));
+  }
   if (keepDays > claims.keepDays) {
     return no(refuse('field_invalid', { field: 'keep_days', rule: `at most ${claims.keepDays} are allowed` }));
   }
@@ -73,7 +76,7 @@ export function newUploadOf(
 ): NewUpload {
   const { model, language, filename, content_type: contentType, bytes, sealed, formats, callback } = body;
   const { tenant, subject } = claims;
-  const { uploadsAtOnce: open, uploadBytesAtOnce: most } = claims.allowance;
+  const { uploadsAtOnce: open, uploadBytesAtOnce: most, audioSecondsPerDay: seconds } = claims.allowance;
   return {
     ...place,
     tenant,
@@ -87,8 +90,13 @@ export function newUploadOf(
     sealed,
     formats: [...new Set(formats)],
     ...(callback !== undefined && { callback }),
-    ...((open ?? most) !== undefined && {
-      most: { ...(open !== undefined && { open }), ...(most !== undefined && { bytes: most }) },
+    ...((open ?? most ?? seconds) !== undefined && {
+      most: {
+        ...(open !== undefined && { open }),
+        ...(most !== undefined && { bytes: most }),
+        // Booked when it is over: until then nothing else says how much a small file may unpack to.
+        ...(seconds !== undefined && { seconds }),
+      },
     }),
     keepDays: body.keep_days,
   };

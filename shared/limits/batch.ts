@@ -50,6 +50,12 @@ export const batchLimits = {
     by: 'agent',
     why: 'Longest work on one job: less than the life of its addresses, and far more than twelve hours take to cut.',
   },
+  jobWantedMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'How often an agent asks whether its job is still wanted: a cancelled upload holds a place so much longer.',
+  },
   queueFailedMs: {
     value: 15_000,
     unit: 'ms',

@@ -41,8 +41,16 @@ export const newUpload = z.object({
   zone: zoneName,
   /** Where the edge keeps the tenant's allowance; given back with what the upload used (usage.ts). */
   home: zoneName.optional(),
-  /** What the tenant may have on its way at once, where that is less than `limits.uploadsOpen`. */
-  most: z.object({ open: z.number().int().positive(), bytes: z.number().int().positive() }).partial().optional(),
+  /** What the tenant may have on its way at once, where that is less than the limits of all. */
+  most: z
+    .object({
+      open: z.number().int().positive(),
+      bytes: z.number().int().positive(),
+      /** Of sound in one file: what the tenant may use in a day. */
+      seconds: z.number().positive(),
+    })
+    .partial()
+    .optional(),
   /** Days the audio stays after the end; absent: none. */
   keepDays: z.number().int().min(0).max(limits.uploadKeepDays.value).default(0),
   /** Facts of the dialect that asked, given back with the row: for example Deepgram's options. No content. */
@@ -146,6 +154,8 @@ export const openedJob = z.object({
     sealed: z.boolean(),
     /** Size of the file. */
     bytes: z.number().int(),
+    /** How much sound it may unpack to, where that is less than `limits.uploadSeconds`. */
+    secondsMax: z.number().positive().optional(),
     formats: z.array(z.enum(transcriptFormats)),
     /** The key that what the agent writes is sealed to. */
     zoneKeyId: z.string(),

@@ -145,6 +145,13 @@ describe('C2 T4 a new upload', () => {
       'sealed',
     ],
     ['days that are not allowed', { model: 'm', keep_days: 2 }, { keepDays: 1 }, 'field_invalid', 'keep_days'],
+    [
+      'days for a plain file, which is never kept',
+      { model: 'm', sealed: false, keep_days: 2 },
+      { uploads: 'plain', keepDays: 3 },
+      'field_invalid',
+      'keep_days',
+    ],
     ['no scope', { model: 'm' }, { scope: 'transcribe' }, 'scope_missing', 'uploads'],
     ['a forbidden language', { model: 'm', language: 'de' }, { languages: ['en'] }, 'language_forbidden', 'de'],
   ])('with %s is refused', async (_, body, claims, code, text) => {
@@ -158,9 +165,16 @@ describe('C2 T4 a new upload', () => {
     await startAgent(model);
     eu.withKey = false;
     const claims = { uploads: 'plain', keepDays: 3 };
-    expect((await create({ model, sealed: false, keep_days: 3 }, claims)).status).toBe(201);
-    expect(eu.asked[0]?.body).toMatchObject({ sealed: false, keepDays: 3 });
+    expect((await create({ model, sealed: false }, claims)).status).toBe(201);
+    expect(eu.asked[0]?.body).toMatchObject({ sealed: false, keepDays: 0 });
     expect(await readRefusal(await create({ model }, claims))).toMatchObject({ code: 'uploads_closed' });
+  });
+
+  it('T5 may not unpack to more sound than the token allows in a day', async () => {
+    const model = unique();
+    await startAgent(model);
+    expect((await create({ model }, { allowance: { audioSecondsPerDay: 60 } })).status).toBe(201);
+    expect(eu.asked[0]?.body).toMatchObject({ most: { seconds: 60 } });
   });
 
   it('is refused as the functions refuse it, and never for what is between them and the edge', async () => {

@@ -28,7 +28,9 @@ export type JobEnd =
 /** One job from its opening to its outcome. Never rejects: a bug is a job that failed, and somebody else may try. */
 export async function doJob(shop: Workshop, job: UploadJob, stopped: AbortSignal): Promise<JobEnd> {
   const late = AbortSignal.timeout(limits.jobMs.value);
-  const signal = AbortSignal.any([stopped, late]);
+  const unwanted = new AbortController();
+  const signal = AbortSignal.any([stopped, late, unwanted.signal]);
+  let watching: NodeJS.Timeout | undefined;
   try {
     const opened = await shop.backOffice.open(job);
     if (!opened.ok) return failed(opened.refusal);
@@ -39,14 +41,31 @@ export async function doJob(shop: Workshop, job: UploadJob, stopped: AbortSignal
     const zone = shop.keyring.find(zoneKeyId);
     if (!zone) return failed(refuse('uploads_unavailable', undefined, 'the key of the zone is not known here'));
     const deadline = shop.now() + limits.jobMs.value;
-    const task: Task = { shop, job, opened: opened.value, zone, signal, deadline };
+    const task: Task = { shop, job, opened: opened.value, zone, signal, deadline, forget: () => unwanted.abort() };
+    watching = watch(task);
     const verdict = await (opened.value.upload.speech ? speechKinds : kinds)[job.kind](task);
+    if (unwanted.signal.aborted && verdict.type !== 'done') return { type: 'unwanted' };
     if (verdict.type !== 'refused') return verdict;
     const written = await writeOutcomeFile(task, 'refusal', [], { refusal: verdict.refusal });
     return written.ok ? verdict : failed(written.refusal);
   } catch (error) {
+    if (unwanted.signal.aborted) return { type: 'unwanted' };
     if (stopped.aborted) return failed(refuse('pool_busy', undefined, 'agent stops'));
     if (late.aborted) return failed(refuse('deadline_passed', undefined, 'the job took too long'));
     return failed(refuse('internal', undefined, bugDetail(error)));
+  } finally {
+    clearInterval(watching);
   }
+}
+
+/** An upload may be cancelled at any time: who works on it asks now and then. What cannot be asked is still wanted. */
+function watch({ shop, job, forget }: Task): NodeJS.Timeout {
+  let asking = false;
+  return setInterval(async () => {
+    if (asking) return;
+    asking = true;
+    const opened = await shop.backOffice.open(job);
+    asking = false;
+    if (opened.ok && !opened.value) forget();
+  }, shop.wantedMs ?? limits.jobWantedMs.value);
 }

@@ -66,7 +66,8 @@ export async function planUpload(task: Task): Promise<Verdict> {
     return undefined;
   }
 
-  for await (const block of decodeSound(sniffer.pass(bytes), task.signal, limits.uploadSeconds.value)) {
+  const most = Math.min(limits.uploadSeconds.value, task.opened.upload.secondsMax ?? Number.POSITIVE_INFINITY);
+  for await (const block of decodeSound(sniffer.pass(bytes), task.signal, most)) {
     const refusal = wrong() ?? (block.ok ? undefined : block.refusal);
     if (refusal) return isSenders(refusal) ? { type: 'refused', refusal } : failed(refusal);
     if (!block.ok) continue;

@@ -29,6 +29,8 @@ export interface Workshop {
   readonly model: (name: string) => ServedModel | undefined;
   /** Samples of the longest piece; shorter in tests. */
   readonly pieceSamples?: number;
+  /** How often it is asked whether a job is still wanted; shorter in tests. */
+  readonly wantedMs?: number;
 }
 
 /**
@@ -50,6 +52,8 @@ export interface Task {
   /** What is written is sealed to it. */
   readonly zone: ZoneKey;
   readonly signal: AbortSignal;
+  /** Nobody wants it any more: aborts `signal`. */
+  readonly forget: () => void;
   /** Milliseconds since 1970. */
   readonly deadline: number;
 }
@@ -111,7 +115,10 @@ export async function writeContent(
   // wants the job any more, or there is a new address, at which it is written now or found.
   const again = await backOffice.open(task.job);
   if (!again.ok) return again;
-  if (!again.value) return ok('exists');
+  if (!again.value) {
+    task.forget();
+    return ok('exists');
+  }
   const fresh = again.value.write[name];
   if (!fresh) return no(nowhere(name));
   const second = await storage.write(fresh.url, content, metadata, task.signal);
