@@ -85,6 +85,9 @@ export class AgentDouble {
   readonly onLanes: { readonly ticket: string; readonly number: number }[] = [];
   /** Whether its models hear live streams. */
   live = false;
+  /** What its models do. */
+  task: 'transcribe' | 'synthesize' = 'transcribe';
+  accelerator: 'cpu' | 'gpu' = 'cpu';
   requests = 0;
   readonly seen: Received[] = [];
   readonly name: string;
@@ -177,13 +180,13 @@ export class AgentDouble {
         region: 'westeurope',
         platform: 'AKS',
         endpoint,
-        accelerator: 'cpu',
+        accelerator: this.accelerator,
         slots: 2,
         suites: [5],
         ...(this.lanes && { lanes: true }),
         models: models.map((name) => ({
           name,
-          task: 'transcribe' as const,
+          task: this.task,
           languages,
           revision: REVISION,
           precision: 'int8' as const,

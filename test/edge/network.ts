@@ -39,11 +39,18 @@ afterEach(() => {
 /** An agent that has joined its roster. Each test uses a model of its own name, since rosters outlive tests. */
 export async function startAgent(
   model: string,
-  options: Options & { languages?: string[]; live?: boolean } = {},
+  options: Options & {
+    languages?: string[];
+    live?: boolean;
+    task?: AgentDouble['task'];
+    accelerator?: AgentDouble['accelerator'];
+  } = {},
 ): Promise<AgentDouble> {
   const agent = await AgentDouble.make(options);
   agents.set(new URL(agent.endpoint).hostname, agent);
   agent.live = options.live ?? false;
+  agent.task = options.task ?? 'transcribe';
+  agent.accelerator = options.accelerator ?? 'cpu';
   await agent.join([model], options.languages ?? ['en']);
   // Past the age at which the isolate asks the roster again.
   passTime(limits.snapshotAgeMs.value);
