@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { classes, type RequestClass } from '../../../shared/tenant/claims.ts';
 import type { EngineStatistics } from './engine.ts';
+import { registerGauges } from './gauges.ts';
 import type { Heard } from './voice/listen.ts';
 
 /** What is read at the moment of the scrape. */
@@ -54,12 +55,12 @@ export function createMetrics(levels: Levels) {
     buckets: buckets.service,
     registers,
   });
-  gauge('auricle_agent_requests_in_flight', 'Short requests being worked on', () => levels.busy());
-  gauge('auricle_agent_slots_used', 'Utterances at the engine', () => levels.slotsUsed());
-  gauge('auricle_agent_engine_ready', '1 while the engine answers its readiness check', () =>
-    Number(levels.engineReady()),
-  );
-  gauge('auricle_agent_draining', '1 while no new work is taken', () => Number(levels.draining()));
+  registerGauges(registry, {
+    auricle_agent_requests_in_flight: ['Short requests being worked on', () => levels.busy()],
+    auricle_agent_slots_used: ['Utterances at the engine', () => levels.slotsUsed()],
+    auricle_agent_engine_ready: ['1 while the engine answers its readiness check', () => Number(levels.engineReady())],
+    auricle_agent_draining: ['1 while no new work is taken', () => Number(levels.draining())],
+  });
   new Gauge({
     name: 'auricle_agent_queue_depth',
     help: 'Utterances waiting for the engine',
@@ -103,17 +104,6 @@ export function createMetrics(levels: Levels) {
     const engine = await enginePage?.();
     pageRead?.set(Number(engine !== undefined));
     return `${await registry.metrics()}${engine ?? ''}`;
-  }
-
-  function gauge(name: string, help: string, read: () => number) {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
   }
 
   return {

@@ -1,17 +1,11 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Histogram, type Registry } from 'prom-client';
 import type { JobKind } from '../../../../shared/upload/job.ts';
+import { registerGauges } from '../gauges.ts';
 
 /** Metrics of batch work (C11, R14). Labels are kinds of jobs and reasons only: no tenant, no content. */
 export function createBatchMetrics(registry: Registry, busy: () => number) {
   const registers = [registry];
-  new Gauge({
-    name: 'auricle_agent_jobs_busy',
-    help: 'Jobs of uploads being worked on',
-    registers,
-    collect() {
-      this.set(busy());
-    },
-  });
+  registerGauges(registry, { auricle_agent_jobs_busy: ['Jobs of uploads being worked on', busy] });
   const jobs = new Counter({
     name: 'auricle_agent_jobs_total',
     help: 'Jobs of uploads by kind and outcome: done, unwanted, or the reason of the refusal',

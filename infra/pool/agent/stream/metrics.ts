@@ -1,4 +1,5 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Counter, Histogram, type Registry } from 'prom-client';
+import { registerGauges } from '../gauges.ts';
 import type { RebuildCause } from './sequence.ts';
 import type { Tracks } from './tracks.ts';
 
@@ -11,22 +12,12 @@ export interface StreamLevels {
 /** Metrics of live streams (R1, R14). Labels are reasons only: no tenant, no content. */
 export function createStreamMetrics(registry: Registry, levels: StreamLevels) {
   const registers = [registry];
-  const gauges: Record<string, [help: string, read: () => number]> = {
+  registerGauges(registry, {
     auricle_agent_streams_open: ['Live streams open', levels.open],
     auricle_agent_stream_steps: ['Windows of live streams at the engine', levels.tracks.busy],
     auricle_agent_stream_steps_queued: ['Windows of live streams waiting for the engine', levels.tracks.queued],
     auricle_agent_stream_rebuilding: ['Sequences being sent again', levels.tracks.rebuilding],
-  };
-  for (const [name, [help, read]] of Object.entries(gauges)) {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(read());
-      },
-    });
-  }
+  });
   const streams = new Counter({
     name: 'auricle_agent_streams_total',
     help: 'Live streams by outcome: ok, or the reason of the refusal',

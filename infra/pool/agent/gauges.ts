@@ -1,0 +1,18 @@
+import { Gauge, type Registry } from 'prom-client';
+
+/** By name: what it tells, and how that is read at the moment of the scrape. */
+export type Gauges = Readonly<Record<string, readonly [help: string, read: () => number]>>;
+
+/** Gauges without labels, which nobody has to keep up to date. */
+export function registerGauges(registry: Registry, gauges: Gauges): void {
+  for (const [name, [help, read]] of Object.entries(gauges)) {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read());
+      },
+    });
+  }
+}
