@@ -1,7 +1,15 @@
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { blockHeaders, blockList, blockListQuery, blockQuery, mayPass } from '../../shared/upload/blocks.ts';
+import {
+  blockHeaders,
+  blockList,
+  blockListQuery,
+  blockQuery,
+  isThere,
+  listHeaders,
+  mayPass,
+} from '../../shared/upload/blocks.ts';
 import type { UploadGrant } from '../../shared/upload/contract.ts';
 import { late, type Surroundings, within } from '../clock.ts';
 
@@ -58,13 +66,14 @@ async function put(
 ): Promise<Result<undefined>> {
   let detail = '';
   for (let attempt = 1; attempt <= TRIES; attempt += 1) {
-    const sending = fetch(`${url}&${query}`, { method: 'PUT', headers: blockHeaders(headers), body });
+    const own = query === blockListQuery ? listHeaders(headers) : blockHeaders(headers);
+    const sending = fetch(`${url}&${query}`, { method: 'PUT', headers: own, body });
     try {
       const response = await within(sending, limits.bodyIdleMs.value, surroundings);
       if (response === late) detail = 'the store does not answer';
       else {
         await response.body?.cancel();
-        if (response.ok) return ok(undefined);
+        if (response.ok || (query === blockListQuery && isThere(response.status))) return ok(undefined);
         detail = `the store answered ${response.status}`;
         if (!mayPass(response.status)) break;
       }

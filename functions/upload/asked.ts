@@ -78,7 +78,10 @@ export async function rerun(office: Office, place: UploadPlace): Promise<Result<
       ? [{ type: 'rerun' }]
       : [],
   );
-  if (!stepped?.moved) return no(refuse('upload_status_wrong', { status: stepped?.record.state.status ?? status }));
+  // It may have been ours: a write whose answer was lost is tried again, and finds that it has happened.
+  const begun = stepped?.record.state.run === record.state.run + 1;
+  if (!stepped || !(stepped.moved || begun))
+    return no(refuse('upload_status_wrong', { status: stepped?.record.state.status ?? status }));
   await release(office, place.tenant, record.asked.zone);
   return ok(rowOf(stepped.record));
 }

@@ -2,6 +2,7 @@
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { fileHeaders } from '../../shared/upload/blocks.ts';
 import type { NewUpload, UploadGrant } from '../../shared/upload/contract.ts';
 import { UPLOADS, uploadBlob } from '../../shared/upload/paths.ts';
 import { endOf } from '../store/rows.ts';
@@ -36,7 +37,7 @@ export async function grant(office: Office, asked: NewUpload): Promise<Result<Up
   return ok({
     id: asked.id,
     url: await office.blobs.address(UPLOADS, uploadBlob(asked), 'write', record.expires),
-    headers: { 'x-ms-blob-type': 'BlockBlob' },
+    headers: { ...fileHeaders },
     expires: record.expires,
     maxBytes: asked.bytes ?? largest(asked),
     zoneKey,

@@ -4,7 +4,15 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { limits } from '../../shared/limits.ts';
 import type { Envelope } from '../../shared/seal/envelope.ts';
 import { sealRecords } from '../../shared/seal/envelope-stream.ts';
-import { blockHeaders, blockList, blockListQuery, blockQuery, mayPass } from '../../shared/upload/blocks.ts';
+import {
+  blockHeaders,
+  blockList,
+  blockListQuery,
+  blockQuery,
+  isThere,
+  listHeaders,
+  mayPass,
+} from '../../shared/upload/blocks.ts';
 import type { Journal } from './upload-journal.ts';
 
 /** Where the file goes; `envelope` when it is sealed. */
@@ -76,7 +84,7 @@ async function sendBlock(block: number, last: boolean, plain: Uint8Array, sendin
   if (journal.isSent(block)) return;
   journal.begin(block, digest);
   const body = target.envelope ? await sealBlock(target.envelope, block, last, plain) : plain;
-  await put(blockQuery(block), body, {}, sending);
+  await put(blockQuery(block), body, blockHeaders(sending.target.headers), sending);
   journal.sent(block);
 }
 
@@ -92,7 +100,8 @@ async function sealBlock(envelope: Envelope, block: number, last: boolean, plain
 }
 
 async function commit(blocks: number, sending: Sending): Promise<void> {
-  await put(blockListQuery, Buffer.from(blockList(blocks)), { 'content-type': 'application/xml' }, sending);
+  const headers = { ...listHeaders(sending.target.headers), 'content-type': 'application/xml' };
+  await put(blockListQuery, Buffer.from(blockList(blocks)), headers, sending);
 }
 
 async function put(
@@ -107,11 +116,11 @@ async function put(
     try {
       const response = await send(`${target.url}&${query}`, {
         method: 'PUT',
-        headers: { ...blockHeaders(target.headers), ...headers },
+        headers,
         body: body as BodyInit,
       });
       await response.arrayBuffer();
-      if (response.ok) return;
+      if (response.ok || (query === blockListQuery && isThere(response.status))) return;
       why = `the store answered ${response.status}`;
       if (!mayPass(response.status)) throw new SendProblem(why, false);
     } catch (error) {

@@ -12,10 +12,27 @@ export function blockList(count: number): string {
   return `<?xml version="1.0" encoding="utf-8"?><BlockList>${ids.join('')}</BlockList>`;
 }
 
-/** Headers of a grant are for a file that is sent at once; the type of the blob must not be said with blocks. */
+/**
+ * What a file is sent with: once. An attempt whose answer was lost is repeated, and the repetition must not replace a file
+ * that has been taken meanwhile, or its work would be refused as that of a file which was changed.
+ */
+export const fileHeaders: Readonly<Record<string, string>> = { 'x-ms-blob-type': 'BlockBlob', 'if-none-match': '*' };
+
+const ofFile = new Set(['x-ms-blob-type', 'if-none-match']);
+
+/** Headers of a grant are for a file that is sent at once; of those of a block nothing is said of the whole. */
 export function blockHeaders(headers: Readonly<Record<string, string>>): Record<string, string> {
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => name.toLowerCase() !== 'x-ms-blob-type'));
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !ofFile.has(name.toLowerCase())));
 }
+
+/** The same for the request that makes the file of its blocks. */
+export const listHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> => ({
+  ...blockHeaders(headers),
+  'if-none-match': '*',
+});
+
+/** Whether a store that answered so to `listHeaders` has the file already, by an earlier attempt. */
+export const isThere = (status: number): boolean => status === 409 || status === 412;
 
 /** Whether a store that answered so may answer otherwise soon. */
 export const mayPass = (status: number): boolean => status >= 500 || status === 408 || status === 429;

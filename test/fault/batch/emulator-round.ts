@@ -1,0 +1,237 @@
+// A tenant's files on their way through the real clients: its sender, the events of its blobs, its functions, and agents
+// that take its jobs and die with one in hand. What fails on the network fails in the proxies; here processes fail.
+import { expect } from 'vitest';
+import type { Stores } from '../../../functions/stores.ts';
+import { arrive } from '../../../functions/upload/arrive.ts';
+import { see } from '../../../functions/upload/asked.ts';
+import { grant } from '../../../functions/upload/grant.ts';
+import { lookAfter } from '../../../functions/upload/look-after.ts';
+import type { Office } from '../../../functions/upload/office.ts';
+import { openTakenJob } from '../../../functions/upload/open-job.ts';
+import { takeOutcome } from '../../../functions/upload/take-outcome.ts';
+import { eventId } from '../../../shared/audit/event-id.ts';
+import { listHeaders } from '../../../shared/upload/blocks.ts';
+import type { NewUpload, OpenedJob, UploadRow } from '../../../shared/upload/contract.ts';
+import type { UploadJob } from '../../../shared/upload/job.ts';
+import { type OutcomeFacts, outcomeMetadataOf } from '../../../shared/upload/outcome.ts';
+import { isOver } from '../../../shared/upload/state.ts';
+import { admitHead } from './sealed-head.ts';
+import { KEY, Ledger } from './simulation.ts';
+import { Outage } from './storage-model.ts';
+import { chance } from './world.ts';
+
+/** How much later the clock of the functions is after each look. */
+const LOOK_MS = 20_000;
+const piecesOf = (number: number): number => 1 + (number % 4);
+
+export interface Weather {
+  /** Nothing bad happens any more. */
+  calm: boolean;
+}
+
+export class Round {
+  readonly seed: number;
+  readonly random: () => number;
+  readonly tenant: string;
+  readonly seen = new Set<string>();
+  readonly office: Office;
+  readonly ledger = new Ledger();
+  readonly weather: Weather;
+  /** Around the proxies: for those who only look. */
+  readonly direct: Stores;
+  uploads: NewUpload[] = [];
+  skew = 0;
+
+  constructor(seed: number, stores: Stores, direct: Stores, weather: Weather) {
+    this.seed = seed;
+    this.random = chance(seed);
+    this.tenant = `round-${seed}`;
+    this.weather = weather;
+    this.direct = direct;
+    this.office = {
+      settings: { ZONES: ['eu'], ZONE_KEYS: { eu: [KEY] }, MODE: 'development', WEBHOOK_KEY: undefined },
+      now: () => Date.now() + this.skew,
+      log: () => {},
+      rows: this.dying(stores.rows),
+      blobs: this.dying(stores.blobs),
+      jobs: this.dying(stores.jobs),
+      notices: this.dying(stores.notices),
+      usage: this.dying({ tell: async (usage) => this.ledger.tell(usage) }),
+    };
+  }
+
+  bad(probability: number): boolean {
+    return !this.weather.calm && this.random() < probability;
+  }
+
+  /** The process may die before every call, and after it. */
+  dying<T extends object>(store: T): T {
+    return new Proxy(store, {
+      get: (target, name) => {
+        const method: unknown = Reflect.get(target, name);
+        if (typeof method !== 'function') return method;
+        return async (...args: unknown[]) => {
+          if (this.bad(0.02)) throw new Outage('died');
+          const result: unknown = await method.apply(target, args);
+          if (this.bad(0.02)) throw new Outage('died after it had happened');
+          return result;
+        };
+      },
+    });
+  }
+
+  /** What is tried again until it works; once it is calm it has to. */
+  async insist<T>(work: () => Promise<T>): Promise<T> {
+    for (;;) {
+      const { calm } = this.weather;
+      try {
+        return await work();
+      } catch (error) {
+        if (calm) throw error;
+      }
+    }
+  }
+
+  /** What is done again later anyway. */
+  async attempt(work: () => Promise<unknown>): Promise<boolean> {
+    const { calm } = this.weather;
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      if (calm) throw error;
+      return false;
+    }
+  }
+
+  async sendAll(files: number): Promise<void> {
+    this.uploads = await Promise.all(Array.from({ length: files }, (_, number) => this.send(this.seed + number)));
+  }
+
+  /** A client, which sends its file at once or by blocks. */
+  async send(number: number): Promise<NewUpload> {
+    const random = Uint8Array.from({ length: 10 }, () => Math.floor(this.random() * 256));
+    const upload: NewUpload = {
+      id: eventId(Date.now(), random),
+      tenant: this.tenant,
+      class: 'batch',
+      model: 'm',
+      sealed: number % 2 === 0,
+      formats: ['json'],
+      zone: 'eu',
+      keepDays: 0,
+    };
+    const granted = await this.insist(() => grant(this.office, upload));
+    if (!granted.ok) throw new Error(granted.refusal.reason);
+    const sound = new TextEncoder().encode(JSON.stringify({ pieces: piecesOf(number) }));
+    const content = upload.sealed ? Buffer.concat([admitHead(this.tenant, upload.id, KEY.kid), sound]) : sound;
+    const { url, headers } = granted.value;
+    const put = (to: string, body: Uint8Array | string, more: Record<string, string> = {}) =>
+      this.insist(async () => {
+        const response = await fetch(to, { method: 'PUT', headers: more, body: body as BodyInit });
+        // It is there already: by an attempt whose answer was lost.
+        expect([201, 409]).toContain(response.status);
+      });
+    if (number % 3 > 0) await put(url, content, headers);
+    else {
+      const blocks = [content.slice(0, 3), content.slice(3)];
+      for (const [index, block] of blocks.entries()) await put(`${url}&comp=block&blockid=${btoa(`b${index}`)}`, block);
+      const list = blocks.map((_, index) => `<Latest>${btoa(`b${index}`)}</Latest>`).join('');
+      await put(`${url}&comp=blocklist`, `<?xml version="1.0"?><BlockList>${list}</BlockList>`, listHeaders(headers));
+    }
+    return upload;
+  }
+
+  /** Events of new blobs, some lost and some twice; now and then the timer; and time goes by. */
+  async look(number: number): Promise<void> {
+    await this.attempt(() => this.events());
+    this.skew += LOOK_MS;
+    if (number % 3 === 0) await this.attempt(() => lookAfter(this.office, this.tenant));
+  }
+
+  async events(): Promise<void> {
+    for (const container of ['uploads', 'outcomes'] as const) {
+      for (const { name, etag } of await this.direct.blobs.list(container, `${this.tenant}/`)) {
+        const version = `${container}/${name} ${etag}`;
+        if (this.seen.has(version)) continue;
+        const tell = () => (container === 'uploads' ? arrive(this.office, name) : takeOutcome(this.office, name));
+        const times = this.bad(0.1) ? 0 : this.bad(0.2) ? 2 : 1;
+        // The platform tries again what failed; others being faster too often is an ordinary failure.
+        const told = await this.attempt(() => Promise.all(Array.from({ length: times }, tell)));
+        if (told) this.seen.add(version);
+      }
+    }
+  }
+
+  async work(job: UploadJob): Promise<void> {
+    const opened = await openTakenJob(this.office, job, { agent: 'a', pool: 'p', zone: 'eu' });
+    if (!opened.ok) return;
+    const { value } = opened;
+    if (job.kind === 'plan') {
+      const { etag = '' } = value.read.upload ?? {};
+      const file = await this.read(value, 'upload', { 'if-match': etag });
+      const { pieces } = JSON.parse(file.slice(file.lastIndexOf('{'))) as { pieces: number };
+      if (pieces === 1) return this.write(value, 'transcript', [0], { pieces, seconds: 1 });
+      for (let piece = 0; piece < pieces; piece += 1) await this.write(value, `pieces/${piece}`, piece, {});
+      return this.write(value, 'plan', pieces, { pieces, seconds: pieces });
+    }
+    if (job.kind === 'work') {
+      const piece = JSON.parse(await this.read(value, `pieces/${job.piece}`)) as number;
+      return this.write(value, `results/${job.piece}`, piece, {});
+    }
+    const results: unknown[] = [];
+    for (let piece = 0; piece < value.upload.pieces; piece += 1) {
+      results.push(JSON.parse(await this.read(value, `results/${piece}`)));
+    }
+    return this.write(value, 'transcript', results, { seconds: results.length });
+  }
+
+  async read(job: OpenedJob, name: string, headers: Record<string, string> = {}): Promise<string> {
+    if (this.bad(0.03)) throw new Outage('the agent died');
+    const response = await fetch(job.read[name]?.url ?? '', { headers });
+    if (response.status !== 200) throw new Outage(`${response.status}`);
+    return response.text();
+  }
+
+  async write(job: OpenedJob, name: string, content: unknown, facts: OutcomeFacts): Promise<void> {
+    if (this.bad(0.03)) throw new Outage('the agent died');
+    const metadata = Object.entries(outcomeMetadataOf(facts)).map(([key, value]) => [`x-ms-meta-${key}`, value]);
+    const headers = { 'x-ms-blob-type': 'BlockBlob', 'if-none-match': '*', ...Object.fromEntries(metadata) };
+    const response = await fetch(job.write[name]?.url ?? '', { method: 'PUT', headers, body: JSON.stringify(content) });
+    expect([201, 403, 409]).toContain(response.status);
+    if (this.bad(0.03)) throw new Outage('the agent died');
+  }
+
+  async status(upload: NewUpload): Promise<UploadRow> {
+    const seen = await see({ ...this.office, rows: this.direct.rows }, upload);
+    if (!seen.ok) throw new Error(seen.refusal.reason);
+    return seen.value;
+  }
+
+  async isOpen(): Promise<boolean> {
+    const rows = await Promise.all(this.uploads.map((upload) => this.status(upload)));
+    return rows.some(({ status, audio }) => !isOver(status) || audio === 'held');
+  }
+
+  /** A day later everything is as it should be, and nothing else is there. */
+  async check(): Promise<void> {
+    this.skew += 25 * 3_600_000;
+    await lookAfter(this.office, this.tenant);
+    for (const [number, upload] of this.uploads.entries()) {
+      const row = await this.status(upload);
+      const pieces = piecesOf(this.seed + number);
+      const { status, audio, transcript, refusal } = row;
+      expect([status, audio, transcript, row.pieces, refusal]).toEqual(['done', 'deleted', 'held', pieces, undefined]);
+      const place = `${this.tenant}/${upload.id}/1/transcript`;
+      const address = await this.direct.blobs.address('outcomes', place, 'read', Date.now() + 60_000);
+      expect(await (await fetch(address)).json()).toEqual(Array.from({ length: pieces }, (_, piece) => piece));
+      const used = this.ledger.booked.get(`${upload.id}.1`);
+      expect([used?.seconds, used?.bytes]).toEqual([pieces, row.bytes]);
+    }
+    const { blobs, rows } = this.direct;
+    expect(this.ledger.booked.size).toBe(this.uploads.length);
+    expect(await blobs.list('uploads', `${this.tenant}/`)).toEqual([]);
+    expect(await blobs.list('outcomes', `${this.tenant}/`)).toHaveLength(this.uploads.length);
+    for (const mark of ['b!', 'o!', 'q!', 'w!']) expect(await rows.scan(this.tenant, mark, `${mark}~`, 10)).toEqual([]);
+  }
+}
