@@ -6,6 +6,7 @@ import { errorBody } from '../shared/speech/openai-error.ts';
 import { repeatedFields, transcriptionFields } from '../shared/speech/openai-form.ts';
 import { bookedUsage } from '../shared/upload/usage.ts';
 import { outboxPage } from './audit/outbox.ts';
+import { listedLog } from './audit/read-log.ts';
 import { deepgramError } from './dialect/deepgram-refuse.ts';
 import { clientSecretAnswer, clientSecretBody, grantAnswer, grantBody } from './dialect/issue-tokens.ts';
 import { listedModel } from './models.ts';
@@ -68,6 +69,7 @@ function describe() {
         ModelList: list(listedModel),
         PoolList: list(listedPool),
         OutboxPage: output(outboxPage),
+        AuditLogList: list(listedLog),
         UploadRequest: input(uploadBody),
         UploadGrant: output(grantedUpload),
         Upload: output(uploadStatus),

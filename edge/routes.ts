@@ -1,6 +1,7 @@
 import { type Context, Hono } from 'hono';
 import { refuse } from '../shared/refusal.ts';
 import { newId } from './audit/mint.ts';
+import { listLogs, readLog } from './audit/read-log.ts';
 import { Recorder } from './audit/record.ts';
 import { logBug } from './bug.ts';
 import { requestSurroundings } from './clock.ts';
@@ -61,6 +62,8 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> 
   '/v1/pools': { GET: listPools },
   '/v1/pools/heartbeat': { GET: joinRoster },
   '/v1/audit/outbox': { GET: readOutbox },
+  '/v1/audit/log': { GET: listLogs },
+  '/v1/audit/log/:name{.+}': { GET: readLog },
 };
 
 interface Env {

@@ -105,6 +105,30 @@ export function paths() {
         },
       },
     },
+    '/v1/audit/log': {
+      get: {
+        operationId: 'listAuditLogs',
+        summary: 'The audit logs of this year, one for each zone, and the keys that sign them',
+        responses: { ...success('Logs', json('AuditLogList')), ...errors(identified) },
+      },
+    },
+    '/v1/audit/log/{name}': {
+      get: {
+        operationId: 'readAuditLog',
+        summary: 'A file of an audit log, as C2SP tlog-tiles lays it out',
+        description:
+          '`{zone}/{year}/checkpoint`, or `{zone}/{year}/tile/…`, with slashes as they are. The scope `audit` opens ' +
+          'checkpoint and hashes, `operate` the entries (`tile/entries/…`), which are of all tenants.',
+        parameters: [{ name: 'name', in: 'path', required: true, schema: { type: 'string' } }],
+        responses: {
+          ...success('The file', {
+            'text/plain': { schema: { type: 'string' } },
+            'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
+          }),
+          ...errors([...identified, 'audit_closed', 'route_unknown', 'audit_unreachable']),
+        },
+      },
+    },
     '/v1/audit/outbox': {
       get: {
         operationId: 'readAuditOutbox',

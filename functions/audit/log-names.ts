@@ -6,8 +6,6 @@ import type { Area } from './log-store.ts';
 
 export const yearOf = (now: number): number => new Date(now).getUTCFullYear();
 
-export const originOf = (base: string, zone: string, year: number): string => `${base}/${zone}/${year}`;
-
 export const lockName = (zone: string): string => `${zone}/lock`;
 /** One for all years, so that one swap ends a year and begins the next. */
 export const stateName = (zone: string): string => `${zone}/state`;

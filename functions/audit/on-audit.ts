@@ -1,6 +1,6 @@
 // What the edge asks about logs over HTTP.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
-import { type Ack, ackName, delivery, signAck, zoneOfProducer } from '../../shared/audit/delivery.ts';
+import { type Ack, ackName, delivery, originOfLog, signAck, zoneOfProducer } from '../../shared/audit/delivery.ts';
 import { readTilePath } from '../../shared/audit/tile.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
@@ -9,7 +9,7 @@ import { type EdgeCaller, verifyEdge } from '../caller/edge-caller.ts';
 import { newestState, upToOf } from './acknowledge.ts';
 import { nameOfReceived, receive } from './intake.ts';
 import type { LogDesk } from './log-desk.ts';
-import { checkpointName, fileArea, fileName, originOf, yearOf } from './log-names.ts';
+import { checkpointName, fileArea, fileName, yearOf } from './log-names.ts';
 
 type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
 
@@ -32,7 +32,7 @@ export const onEvents = (desk: LogDesk | undefined): Question =>
       await store.create('intake', nameOfReceived(zone, received), new TextEncoder().encode(JSON.stringify(received)));
     }
     const state = await newestState(store, zone);
-    const origin = state?.origin ?? originOf(base, zone, yearOf(now()));
+    const origin = state?.origin ?? originOfLog(base, zone, yearOf(now()));
     const ack: Ack = { origin, producer, epoch, upTo: upToOf(state, producer, epoch) };
     return answer(200, { note: await signAck(ack, signer(ackName(origin))) });
   });

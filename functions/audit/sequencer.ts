@@ -1,13 +1,14 @@
 // The writer of the logs of one region. Several may run at once: who is allowed to is asked of a lease elsewhere, but
 // nothing here depends on it. A commit is the swap of the log's state, and only the one who read the state as it is can
 // swap it; what is written before is harmless without it, and what comes after can be done again by anybody.
+import { originOfLog } from '../../shared/audit/delivery.ts';
 import type { Signer } from '../../shared/audit/note.ts';
 import { RightEdge } from '../../shared/audit/right-edge.ts';
 import { equalBytes } from '../../shared/audit/tree.ts';
 import { limits } from '../../shared/limits.ts';
 import { readReceived } from './intake.ts';
 import { loadEdge } from './load-edge.ts';
-import { originOf, recordName, sidecarName, stateName, yearOf } from './log-names.ts';
+import { recordName, sidecarName, stateName, yearOf } from './log-names.ts';
 import { encodeState, freshState, type LogState, readState } from './log-state.ts';
 import type { LogStore } from './log-store.ts';
 import { dropPartials, type Place, publish, publishedSize, redoCommit } from './publish.ts';
@@ -85,7 +86,8 @@ export class Sequencer {
     const year = yearOf(now());
     const name = stateName(zone);
     const kept = await store.read('state', name);
-    const begin = (one: number, before?: LogState) => encodeState(freshState(originOf(base, zone, one), one, before));
+    const begin = (one: number, before?: LogState) =>
+      encodeState(freshState(originOfLog(base, zone, one), one, before));
     if (!kept) {
       await store.create('state', name, begin(year));
       return undefined;

@@ -29,6 +29,8 @@ export type Arguments = {
   wait: boolean;
   zone: string | undefined;
   callback: string | undefined;
+  /** Of `audit`: the key of the log. */
+  key: string | undefined;
   /** Of `project`. */
   out: string | undefined;
   voice: string | undefined;
@@ -61,6 +63,7 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
         wait: { type: 'boolean', default: false },
         zone: { type: 'string' },
         callback: { type: 'string' },
+        key: { type: 'string' },
         out: { type: 'string' },
         voice: { type: 'string' },
         rate: { type: 'string' },
@@ -91,6 +94,7 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       wait: values.wait,
       zone: values.zone,
       callback: values.callback,
+      key: values.key,
       out: values.out,
       voice: values.voice,
       rate: values.rate,

@@ -2,6 +2,7 @@
 import process from 'node:process';
 import { type Answer, unreachable, wrong } from './answer.ts';
 import { type Arguments, readArguments } from './arguments.ts';
+import { audit, auditUsage } from './audit.ts';
 import * as load from './load.ts';
 import * as loadStream from './load-stream.ts';
 import * as models from './models.ts';
@@ -28,6 +29,7 @@ const verbs = new Map<string, Verb>([
   ['replay', { usage: uploads.replayUsage, run: uploads.replay }],
   ['project', { usage: project.usage, run: (given, headers) => project.project(given, headers) }],
   ['load', { usage: `${load.usage}\n  ${loadStream.usage}`, run: runLoad }],
+  ['audit', { usage: auditUsage, run: (given, headers) => audit(given, headers) }],
   ['models', { usage: models.usage, run: models.models }],
 ]);
 

@@ -42,6 +42,9 @@ export interface Ack {
   readonly upTo: number;
 }
 
+/** Name of the log of a region and a year. */
+export const originOfLog = (base: string, zone: string, year: number): string => `${base}/${zone}/${year}`;
+
 export const zoneOfProducer = (producer: string): string => zoneName.parse(producer.split('/').at(-1));
 
 /** Name of the key that acknowledges for a log: its own, under another name, so that neither can pass for the other. */

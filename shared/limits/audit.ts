@@ -50,6 +50,12 @@ export const auditLimits = {
     by: 'gate',
     why: 'How long one delivery may take before it is tried again.',
   },
+  auditReadMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'How long a reader of a log waits; storage needs milliseconds, its host may have to start.',
+  },
   auditEntriesPerCommit: {
     value: 4_096,
     unit: 'count',

@@ -45,6 +45,13 @@ export const workRefusals = {
     retry: 'soon',
     text: 'The request could not be recorded, so it was not served.',
   },
+  audit_unreachable: {
+    status: 503,
+    close: 4503,
+    type: 'server_error',
+    retry: 'soon',
+    text: 'The audit log cannot be read at the moment.',
+  },
   audit_closed: {
     status: 404,
     close: 4404,

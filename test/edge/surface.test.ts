@@ -228,7 +228,7 @@ describe('C10 the description of the interface', () => {
     };
     expect(document.openapi).toBe('3.1.0');
     for (const [path, methods] of Object.entries(routes)) {
-      const described = document.paths[path.replace(/:(\w+)/g, '{$1}')];
+      const described = document.paths[path.replace(/:(\w+)(\{.*\})?/g, '{$1}')];
       expect(Object.keys(described ?? {}).sort()).toEqual(
         Object.keys(methods)
           .map((method) => method.toLowerCase())

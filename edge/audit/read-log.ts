@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { fromBase64 } from '../../shared/audit/base64.ts';
+import { originOfLog } from '../../shared/audit/delivery.ts';
+import { formatVerifierKey } from '../../shared/audit/note.ts';
+import { readTilePath } from '../../shared/audit/tile.ts';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { late, within } from '../clock.ts';
+import type { RequestContext } from '../context.ts';
+import { refuseWith } from '../refuse.ts';
+import { admit } from '../tenant/admit.ts';
+import { signService } from '../upload/back-office.ts';
+
+/** A log as its readers find it. */
+export const listedLog = z.object({
+  zone: z.string(),
+  year: z.number().int(),
+  origin: z.string(),
+  /** Its public key, as signed notes write it. */
+  vkey: z.string(),
+  /** Where its files are. */
+  prefix: z.string(),
+});
+
+const PATH = /^([a-z0-9][a-z0-9_.-]{0,62})\/(\d{4})\/(.+)$/;
+
+/** `GET /v1/audit/log`: the logs that there are, each under what its files are called, and the key that signs it. */
+export async function listLogs(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, ['audit', 'operate'], context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const { settings, surroundings } = context;
+  const year = new Date(surroundings.now()).getUTCFullYear();
+  const data = [...settings.auditLogs].flatMap(([zone, { origin: base, key }]): z.infer<typeof listedLog>[] => {
+    const publicKey = fromBase64(key);
+    const origin = originOfLog(base, zone, year);
+    const vkey = publicKey && formatVerifierKey(origin, publicKey);
+    return vkey === undefined ? [] : [{ zone, year, origin, vkey, prefix: `/v1/audit/log/${zone}/${year}` }];
+  });
+  return Response.json({ object: 'list', data });
+}
+
+/**
+ * `GET /v1/audit/log/{zone}/{year}/…`: a log as C2SP tlog-tiles lays it out, to be read and never written. Checkpoint and
+ * hashes are for everybody with the scope `audit`: they tell nothing but that nothing was changed. Entries are of all
+ * tenants and for those who run the fleet.
+ */
+export async function readLog(request: Request, context: RequestContext, name: string): Promise<Response> {
+  const [, zone = '', year = '', path = ''] = PATH.exec(name) ?? [];
+  const tile = readTilePath(path);
+  const scopes = tile?.level === 'entries' ? ('operate' as const) : (['audit', 'operate'] as const);
+  const claims = await admit(request, scopes, context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const { settings, surroundings } = context;
+  const office = settings.backOffices.get(zone);
+  if (!tile && path !== 'checkpoint') return refuseWith(refuse('route_unknown'));
+  if (office === undefined || !settings.auditLogs.has(zone)) return refuseWith(refuse('audit_closed'));
+  const asking = new AbortController();
+  const ask = async () =>
+    fetch(`${office}/api/audit/log/${zone}/${year}/${path}`, {
+      headers: {
+        authorization: `Bearer ${await signService(settings, { tenant: claims.value.tenant }, surroundings.now())}`,
+      },
+      redirect: 'manual',
+      signal: asking.signal,
+    });
+  const answered = await within(ask(), limits.auditReadMs.value, surroundings).catch(() => undefined);
+  if (answered === late) asking.abort();
+  if (answered === late || answered === undefined || (answered.status !== 200 && answered.status !== 404)) {
+    if (answered !== late) await answered?.body?.cancel();
+    return refuseWith(refuse('audit_unreachable'));
+  }
+  if (answered.status === 404) {
+    await answered.body?.cancel();
+    return refuseWith(refuse('route_unknown'));
+  }
+  const headers = new Headers();
+  for (const kept of ['content-type', 'cache-control']) headers.set(kept, answered.headers.get(kept) ?? '');
+  return new Response(answered.body, { headers });
+}

@@ -1,0 +1,133 @@
+// A log as anybody can read it: what is fetched is believed as far as the checkpoint's signature and the tree carry it.
+import { z } from 'zod';
+import { type Checkpoint, openCheckpoint } from '../../shared/audit/checkpoint.ts';
+import { type Leaf, readLeaf } from '../../shared/audit/leaf.ts';
+import { openVerifier, readVerifierKey, type Verifier } from '../../shared/audit/note.ts';
+import { TILE_WIDTH, type Tile, tilePath, tileWith, unpackEntries, unpackHashes } from '../../shared/audit/tile.ts';
+import { equalBytes, type Hash, hashLeaf, rootOf } from '../../shared/audit/tree.ts';
+
+/** The log is not what it promises to be; says where. */
+export class Invalid extends Error {}
+/** The edge said no, or nothing. */
+export class Refused extends Error {
+  readonly response: Response;
+  constructor(response: Response) {
+    super(`the edge answered ${response.status}`);
+    this.response = response;
+  }
+}
+
+export const listedLogs = z.object({
+  data: z.array(z.object({ zone: z.string(), year: z.number(), vkey: z.string(), prefix: z.string() })),
+});
+
+export interface LogReader {
+  readonly verifier: Verifier;
+  fetch(path: string): Promise<Uint8Array>;
+}
+
+export async function openReader(
+  base: string,
+  vkey: string,
+  headers: Record<string, string>,
+): Promise<LogReader | undefined> {
+  const key = readVerifierKey(vkey);
+  if (!key) return undefined;
+  return {
+    verifier: await openVerifier(key.name, key.publicKey),
+    async fetch(path) {
+      const response = await fetch(`${base}/${path}`, { headers });
+      if (!response.ok) throw new Refused(response);
+      return new Uint8Array(await response.arrayBuffer());
+    },
+  };
+}
+
+export async function fetchCheckpoint(reader: LogReader): Promise<{ note: Uint8Array; checkpoint: Checkpoint }> {
+  const note = await reader.fetch('checkpoint');
+  const checkpoint = await openCheckpoint(note, reader.verifier);
+  if (!checkpoint) throw new Invalid(`the checkpoint is not signed by ${reader.verifier.name}`);
+  return { note, checkpoint };
+}
+
+/** A tile of a log of `size`; of one that has grown meanwhile, the beginning of the full one. */
+async function fetchTile<T>(
+  reader: LogReader,
+  tile: Tile,
+  unpack: (bytes: Uint8Array) => T[] | undefined,
+): Promise<T[]> {
+  const path = tilePath(tile);
+  const bytes = await reader.fetch(path).catch((error: unknown) => {
+    const gone = error instanceof Refused && error.response.status === 404;
+    if (gone && tile.width < TILE_WIDTH) return reader.fetch(tilePath({ ...tile, width: TILE_WIDTH }));
+    if (gone) throw new Invalid(`${path} is missing`);
+    throw error;
+  });
+  const parts = unpack(bytes);
+  if (!parts || parts.length < tile.width) throw new Invalid(`${path} is not whole`);
+  return parts.slice(0, tile.width);
+}
+
+/** The entries of bundle `index` of a log of `size`. */
+export const fetchEntries = (reader: LogReader, index: number, size: number): Promise<Uint8Array[]> =>
+  fetchTile(reader, { ...tileWith(0, index * TILE_WIDTH, size), level: 'entries' }, unpackEntries);
+
+export const fetchHashes = (reader: LogReader, level: number, at: number, size: number): Promise<Hash[]> =>
+  fetchTile(reader, tileWith(level, at, size), unpackHashes);
+
+/** An entry that is a leaf as this version writes them; others are of a newer one, and as good for the tree. */
+export const leafOf = (entry: Uint8Array): Leaf | undefined => readLeaf(entry);
+
+/** Bundles that are fetched at the same time. */
+const AT_ONCE = 4;
+
+/**
+ * Fetches all of a log, entries and every tile, and hashes it from the ground up. Gives each entry in its order, and the
+ * root at `earlier` entries, which is what a checkpoint that somebody remembers must say. Throws `Invalid`.
+ */
+export async function walkLog(
+  reader: LogReader,
+  { size, root }: Checkpoint,
+  earlier: number,
+  each: (entry: Uint8Array, index: number) => void,
+): Promise<Hash> {
+  const leaves: Hash[] = [];
+  const bundles = Math.ceil(size / TILE_WIDTH);
+  for (let from = 0; from < bundles; from += AT_ONCE) {
+    const some = Array.from({ length: Math.min(AT_ONCE, bundles - from) }, (_, at) => from + at);
+    const read = await Promise.all(
+      some.map(async (index) => ({
+        entries: await fetchEntries(reader, index, size),
+        hashes: await fetchHashes(reader, 0, index * TILE_WIDTH, size),
+      })),
+    );
+    for (const { entries, hashes } of read) {
+      for (const [at, entry] of entries.entries()) {
+        const hash = hashLeaf(entry);
+        if (!equalBytes(hash, hashes[at] as Hash))
+          throw new Invalid(`entry ${leaves.length} and its hash do not agree`);
+        each(entry, leaves.length);
+        leaves.push(hash);
+      }
+    }
+  }
+  await checkUpperTiles(reader, leaves, size);
+  if (!equalBytes(rootOf(leaves), root))
+    throw new Invalid(`the entries have another root than the checkpoint of ${size}`);
+  return rootOf(leaves, 0, Math.min(earlier, size));
+}
+
+/** What others make proofs of: each hash of a level is the root of a full tile of the level below. */
+async function checkUpperTiles(reader: LogReader, leaves: readonly Hash[], size: number): Promise<void> {
+  let below = leaves;
+  for (let level = 1; below.length >= TILE_WIDTH; level += 1) {
+    const count = Math.floor(below.length / TILE_WIDTH);
+    const hashes = Array.from({ length: count }, (_, at) => rootOf(below, at * TILE_WIDTH, (at + 1) * TILE_WIDTH));
+    for (let at = 0; at < count; at += TILE_WIDTH) {
+      const found = await fetchHashes(reader, level, at, size);
+      const same = found.every((hash, place) => equalBytes(hash, hashes[at + place] as Hash));
+      if (!same) throw new Invalid(`a tile of level ${level} does not agree with those below`);
+    }
+    below = hashes;
+  }
+}

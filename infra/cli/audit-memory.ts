@@ -1,0 +1,34 @@
+// What was last seen of each log on this machine: its key and its checkpoint. A log that once was longer, or another, is
+// found out by whoever remembers.
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+
+export interface Remembered {
+  readonly vkey: string;
+  /** The signed checkpoint. */
+  readonly note: string;
+}
+
+const folder = (): string => process.env.AURICLE_AUDIT ?? path.join(os.homedir(), '.auricle', 'audit');
+
+/** Logs are told apart by where they are, not by what they say of themselves. */
+const fileOf = (base: string): string => path.join(folder(), `${encodeURIComponent(base)}.json`);
+
+export function recall(base: string): Remembered | undefined {
+  try {
+    const { vkey, note } = JSON.parse(readFileSync(fileOf(base), 'utf8')) as Partial<Remembered>;
+    return typeof vkey === 'string' && typeof note === 'string' ? { vkey, note } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whole or not at all. */
+export function remember(base: string, seen: Remembered): void {
+  const file = fileOf(base);
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(`${file}.${process.pid}.new`, JSON.stringify(seen));
+  renameSync(`${file}.${process.pid}.new`, file);
+}

@@ -1,0 +1,96 @@
+// auricle audit tail|show|verify
+import type { Leaf } from '../../shared/audit/leaf.ts';
+import { TILE_WIDTH } from '../../shared/audit/tile.ts';
+import { type Answer, refused, wrong } from './answer.ts';
+import type { Arguments } from './arguments.ts';
+import { fetchCheckpoint, fetchEntries, type LogReader, leafOf, listedLogs, openReader, Refused } from './audit-log.ts';
+import { recall } from './audit-memory.ts';
+import { verifyLog } from './audit-verify.ts';
+
+export const auditUsage = `audit tail [--zone Z]           the last entries of the log
+  audit show INDEX [--zone Z]     one entry; or all of a request: audit show REQUEST
+  audit verify [--zone Z] [--key VKEY]
+                                  is the log whole? exit codes: 0 and 10 yes, with and without witnesses, 20 holes,
+                                  30 not the log that was seen before, 40 not what it says`;
+
+/** Entries that `tail` shows. */
+const TAIL = 20;
+
+export interface Found {
+  readonly base: string;
+  readonly vkey: string;
+  readonly reader: LogReader;
+}
+
+/** The log of a zone; the key is the one given, the one remembered, or, the first time, the one that the edge names. */
+export async function findLog(
+  { edge, zone, key }: Pick<Arguments, 'edge' | 'zone' | 'key'>,
+  headers: Record<string, string>,
+): Promise<Found | Answer> {
+  const response = await fetch(`${edge}/v1/audit/log`, { headers });
+  if (!response.ok) return refused(response);
+  const { data } = listedLogs.parse(await response.json());
+  const log = zone === undefined ? data[0] : data.find((one) => one.zone === zone);
+  if (!log) return wrong(zone === undefined ? 'there is no log' : `there is no log of the zone ${zone}`);
+  const base = `${edge}${log.prefix}`;
+  const vkey = key ?? recall(base)?.vkey ?? log.vkey;
+  const reader = await openReader(base, vkey, headers);
+  return reader ? { base, vkey, reader } : wrong(`"${vkey}" is not the key of a log`);
+}
+
+export async function audit(given: Arguments, headers: Record<string, string>): Promise<Answer> {
+  const [verb, what, ...rest] = given.operands;
+  const known = verb === 'tail' || verb === 'verify' ? what === undefined : verb === 'show' && what !== undefined;
+  if (!known || rest.length > 0) return wrong(`usage: auricle ${auditUsage}`);
+  const found = await findLog(given, headers);
+  if ('exit' in found) return found;
+  try {
+    if (verb === 'verify') return await verifyLog(found);
+    return verb === 'tail' ? await tail(found) : await show(found, what as string);
+  } catch (error) {
+    if (error instanceof Refused) return refused(error.response);
+    throw error;
+  }
+}
+
+interface Entry {
+  readonly index: number;
+  readonly leaf: Leaf | undefined;
+}
+
+async function entriesFrom({ reader }: Found, from: number, size: number): Promise<Entry[]> {
+  const entries: Entry[] = [];
+  for (let bundle = Math.floor(from / TILE_WIDTH); bundle * TILE_WIDTH < size; bundle += 1) {
+    for (const [at, entry] of (await fetchEntries(reader, bundle, size)).entries()) {
+      entries.push({ index: bundle * TILE_WIDTH + at, leaf: leafOf(entry) });
+    }
+  }
+  return entries.filter(({ index }) => index >= from);
+}
+
+async function tail(found: Found): Promise<Answer> {
+  const { size } = (await fetchCheckpoint(found.reader)).checkpoint;
+  const entries = await entriesFrom(found, Math.max(0, size - TAIL), size);
+  return { exit: 0, text: entries.map(lineOf).join('\n'), value: { size, entries } };
+}
+
+/** One line: where, when, what, for whom, how. */
+function lineOf({ index, leaf }: Entry): string {
+  if (!leaf) return `${index}  (written by a newer version)`;
+  const { t, type, tn = '-', req = '', action = '', status = '', reason = '' } = leaf as Leaf & Record<string, unknown>;
+  const said = [action, status, reason].filter((part) => part !== '').join(' ');
+  return [String(index).padStart(6), new Date(t.origin).toISOString(), type.padEnd(19), tn, req, said]
+    .join('  ')
+    .trimEnd();
+}
+
+async function show(found: Found, what: string): Promise<Answer> {
+  const { size } = (await fetchCheckpoint(found.reader)).checkpoint;
+  const index = /^\d+$/.test(what) ? Number(what) : undefined;
+  if (index !== undefined && index >= size) return wrong(`the log has ${size} entries`);
+  const all = index === undefined ? await entriesFrom(found, 0, size) : await entriesFrom(found, index, size);
+  const entries = index === undefined ? all.filter(({ leaf }) => leaf?.req === what) : all.slice(0, 1);
+  const text = entries.map((entry) => JSON.stringify(entry, undefined, 2)).join('\n');
+  if (entries.length > 0) return { exit: 0, text, value: { size, entries } };
+  return { exit: 1, text: `nothing of the request ${what} is in the log`, value: { size, entries } };
+}
