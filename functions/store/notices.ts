@@ -11,7 +11,8 @@ export type Notice = z.infer<typeof notice>;
 
 export interface Notices {
   ensure(signal: AbortSignal): Promise<void>;
-  send(notice: Notice): Promise<void>;
+  /** It comes out again at once, or after `delaySeconds`. */
+  send(notice: Notice, delaySeconds?: number): Promise<void>;
 }
 
 export function openNotices(connection: string): Notices {
@@ -20,9 +21,9 @@ export function openNotices(connection: string): Notices {
     async ensure(signal) {
       await queue.createIfNotExists({ abortSignal: signal });
     },
-    async send(one) {
+    async send(one, delaySeconds = 0) {
       // The functions host reads base64 (host.json).
-      await queue.sendMessage(btoa(JSON.stringify(one)));
+      await queue.sendMessage(btoa(JSON.stringify(one)), { visibilityTimeout: delaySeconds });
     },
   };
 }

@@ -5,12 +5,22 @@ import { isOver } from '../../shared/upload/state.ts';
 import type { Notice } from '../store/notices.ts';
 import type { Office } from './office.ts';
 import type { Post, Posted } from './post.ts';
+import { createPostPlaces, LATE, type PostPlaces } from './post-places.ts';
 import { deliveryKey, dueOf, MINUTE, rowOf, type UploadRecord } from './record.ts';
 import { amend, readUpload } from './step.ts';
 import { signNotice, webhookSecret } from './webhook.ts';
 
 /** Pauses after each delivery that failed: those of standard-webhooks, as far as a look each minute allows. */
 const PAUSES_MS = [MINUTE, 5 * MINUTE, 30 * MINUTE, 120 * MINUTE, 300 * MINUTE, 600 * MINUTE, 600 * MINUTE];
+
+/** Of each instance. */
+const allPlaces = new WeakMap<Office, PostPlaces>();
+
+function placesOf(office: Office): PostPlaces {
+  const places = allPlaces.get(office) ?? createPostPlaces(() => office.now());
+  allPlaces.set(office, places);
+  return places;
+}
 
 export async function deliver(office: Office, post: Post, { tenant, id, run, tries }: Notice): Promise<void> {
   const place = { tenant, id };
@@ -19,24 +29,40 @@ export async function deliver(office: Office, post: Post, { tenant, id, run, tri
   const url = record.asked.callback;
   const secret = webhookSecret(office.settings, tenant);
   if (url === undefined || secret === undefined) return end(office, record, 'failed');
+  const free = placesOf(office).take(tenant, new URL(url).host);
+  if (free === 'full') return putOff(office, record);
   const body = JSON.stringify(noticeOf(rowOf(record)));
   const at = office.now();
   const seconds = Math.floor(at / 1_000);
   const name = noticeId({ id, run });
-  const posted = await post(
-    url,
-    {
-      'content-type': 'application/json',
-      'webhook-id': name,
-      'webhook-timestamp': String(seconds),
-      'webhook-signature': signNotice(secret, name, seconds, body),
-    },
-    body,
-  );
+  const headers = {
+    'content-type': 'application/json',
+    'webhook-id': name,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': signNotice(secret, name, seconds, body),
+  };
+  let posted: Posted = { failure: LATE };
+  try {
+    if (free !== 'hangs') posted = await post(url, headers, body);
+  } finally {
+    if (free !== 'hangs') free.end(posted);
+  }
   const delivery = { at, milliseconds: office.now() - at, run, ...posted };
   await office.rows.commit(tenant, [{ type: 'put', key: deliveryKey(id, run, tries), value: delivery }]);
   office.log({ what: 'notice', tenant, upload: id, count: tries + 1, detail: wordFor(posted) });
   await end(office, record, decideNext(posted, tries));
+}
+
+/** Back into the queue for a moment. The timer must not add another one meanwhile. */
+async function putOff(office: Office, { tenant, id, state, noticeTries }: UploadRecord): Promise<void> {
+  const seconds = 1 + Math.floor(Math.random() * limits.webhookPutOffSeconds.value);
+  await amend(office, { tenant, id }, (seen) => {
+    if (!isCurrent(seen, state.run, noticeTries)) return undefined;
+    const now = office.now();
+    const after: UploadRecord = { ...seen, noticeDue: now + seconds * 1_000 + 2 * MINUTE };
+    return { ...after, due: dueOf(after, now) };
+  });
+  await office.notices.send({ tenant, id, run: state.run, tries: noticeTries }, seconds);
 }
 
 const isCurrent = ({ state, notice, noticeTries }: UploadRecord, run: number, tries: number): boolean =>

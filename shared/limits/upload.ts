@@ -137,10 +137,34 @@ export const uploadLimits = {
   },
   filenameCharacters: { value: 255, unit: 'character', by: 'edge', why: 'The longest name that file systems have.' },
   webhookMs: {
-    value: 10_000,
+    value: 5_000,
     unit: 'ms',
     by: 'functions',
-    why: 'A receiver that has not answered by then is tried later.',
+    why: 'A receiver that has not answered by then is tried later; it only has to write the notice down.',
+  },
+  webhooksAtOnce: {
+    value: 8,
+    unit: 'count',
+    by: 'functions',
+    why: 'Notices of one tenant on their way from one instance: half of those it takes from the queue at a time.',
+  },
+  webhookPutOffSeconds: {
+    value: 5,
+    unit: 's',
+    by: 'functions',
+    why: 'Longest pause of a notice that finds all places of its tenant taken: by then one has come back.',
+  },
+  webhookSilences: {
+    value: 8,
+    unit: 'count',
+    by: 'functions',
+    why: 'Notices in a row that were not answered in time, until the receiver is left alone.',
+  },
+  webhookSilenceMs: {
+    value: 30_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How long a receiver that only hangs is not called; notices to it count as not answered, and come again later.',
   },
   webhookTries: {
     value: 8,

@@ -424,6 +424,38 @@ describe('notices', () => {
     expect(deliveries).toHaveLength(limits.webhookTries.value);
   });
 
+  it('T4 of a tenant whose receivers hang never keep those of another waiting', async () => {
+    const [at, pause] = [limits.webhooksAtOnce.value, limits.webhookSilenceMs.value];
+    const done = async (tenant: string) => {
+      const upload = await quiet.uploaded({ tenant, callback: 'https://receiver.test/' });
+      await quiet.outcome(upload, 'transcript', { pieces: 1 });
+      return upload;
+    };
+    const uploads = await Promise.all(Array.from({ length: at + 3 }, () => done('acme')));
+    const answers: ((posted: Posted) => void)[] = [];
+    const hanging = () => new Promise<Posted>((resolve) => answers.push(resolve));
+    const tell = (upload: NewUpload, tries = 0, how = hanging) => deliver(office, how, { ...upload, run: 1, tries });
+    const telling = uploads.slice(0, at).map((upload) => tell(upload));
+    await Promise.all(uploads.slice(at).map((upload) => tell(upload)));
+    expect(answers).toHaveLength(at);
+    const other = await done('other');
+    await tell(other, 0, post([]));
+    expect((await quiet.row(other)).notice).toBe('delivered');
+    for (const answer of answers) answer({ failure: 'late' });
+    await Promise.all(telling);
+    // From then on it is not even called, and that is as good as no answer.
+    const [, , , last] = uploads.slice(at - 1) as [NewUpload, NewUpload, NewUpload, NewUpload];
+    await tell(last);
+    expect(answers).toHaveLength(at);
+    quiet.wait(pause);
+    await tell(last, 1, post([]));
+    expect((await quiet.row(last)).notice).toBe('delivered');
+    // What was put off is still to be told, as the first delivery that it would have been.
+    const [put] = uploads.slice(at) as [NewUpload];
+    await tell(put, 0, post([]));
+    expect((await quiet.row(put)).notice).toBe('delivered');
+  });
+
   it('end with an answer of 2xx, or of 410', () => {
     expect(decideNext({ status: 204 }, 0)).toBe('delivered');
     expect(decideNext({ status: 410 }, 0)).toBe('failed');
@@ -446,10 +478,31 @@ describe('notices', () => {
     'fd00::1',
     '::ffff:10.0.0.1',
     '::ffff:a00:1',
+    '168.63.129.16',
+    '192.0.2.1',
+    '192.88.99.1',
+    '198.18.0.1',
+    '198.51.100.1',
+    '203.0.113.1',
+    '255.255.255.255',
+    '::127.0.0.1',
+    '::7f00:1',
+    '::808:808',
+    '64:ff9b::7f00:1',
+    '64:ff9b:1::1',
+    '100::1',
+    '2001::1',
+    '2001:20::1',
+    '2001:db8::1',
+    '2002:7f00:1::1',
+    '3fff::1',
+    '5f00::1',
+    'fec0::1',
+    'ff02::1',
     'receiver.test',
   ])('never go to %s', (address) => expect(isPublicAddress(address)).toBe(false));
 
-  it.each(['93.184.216.34', '2606:2800:220:1::1'])('may go to %s', (address) =>
+  it.each(['93.184.216.34', '::ffff:93.184.216.34', '2606:2800:220:1::1', '2a00:1450::1'])('may go to %s', (address) =>
     expect(isPublicAddress(address)).toBe(true),
   );
 });
