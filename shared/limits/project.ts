@@ -74,6 +74,12 @@ export const projectLimits = {
     by: 'functions',
     why: 'A job that no CPU pool has taken for so long is put where every pool of the zone takes jobs.',
   },
+  lightJobs: {
+    value: 8,
+    unit: 'count',
+    by: 'agent',
+    why: 'Light jobs of one agent at once: a segment is a few hundred kilobytes, and most of its time is storage and queue.',
+  },
   projectManifestBytes: {
     value: 4 * MiB,
     unit: 'byte',

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { limits } from '../../../../shared/limits.ts';
 import { classes } from '../../../../shared/tenant/claims.ts';
 import { jobQueue, lightQueue } from '../../../../shared/upload/job.ts';
 import type { Dispatcher } from '../dispatch.ts';
@@ -63,25 +64,26 @@ export async function openBatch(options: BatchOptions): Promise<Taker> {
     const queued = dispatcher.queued();
     return options.ready() && classes.every((name) => queued[name] === 0) && dispatcher.busy() < settings.slots;
   };
-  // Pools without accelerators have a queue to themselves, too (T5): what is light comes there first.
-  const queues = settings.accelerator === 'cpu' ? [lightQueue, jobQueue] : [jobQueue];
   const batchMetrics = createBatchMetrics(metrics.registry, () => busyIn(takers));
-  const takers: Taker[] = queues.map((nameOf) =>
+  const take = (queues: () => string[], most: number): Taker =>
     createTaker({
-      queue: openSqs({
-        queues: () => options.models().map((model) => nameOf(batch.queue, settings.zone, model)),
-        region: batch.region,
-        endpoint: batch.endpoint,
-      }),
+      queue: openSqs({ queues, region: batch.region, endpoint: batch.endpoint }),
       zone: settings.zone,
       doJob: (job, stopped) => doJob(shop, job, stopped),
       // While others are at work their pieces use the spare slots; further jobs overlap what is no recognising.
-      room: () => (hasRoom() ? batch.jobs - busyIn(takers) : 0),
+      room: (busy) => (hasRoom() ? most - busy : 0),
       metrics: batchMetrics,
       log: options.log,
       now,
-    }),
-  );
+    });
+  const voices = () => options.models().filter((name) => options.model(name)?.speaker);
+  const takers: Taker[] = [
+    take(() => options.models().map((name) => jobQueue(batch.queue, settings.zone, name)), batch.jobs),
+    // Pools without accelerators have a queue to themselves, too (T5): what is light comes there first.
+    ...(settings.accelerator === 'cpu'
+      ? [take(() => voices().map((name) => lightQueue(batch.queue, settings.zone, name)), limits.lightJobs.value)]
+      : []),
+  ];
   return together(takers);
 }
 
