@@ -56,6 +56,7 @@ export function projectPaths() {
             ...body,
             ...text,
             'model_unknown',
+            'model_unfit',
             'language_unknown',
             'language_forbidden',
             'residency_mismatch',

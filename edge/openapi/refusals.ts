@@ -19,6 +19,7 @@ export const transcriptionRefusals: readonly Reason[] = [
   'allowance_concurrent',
   'allowance_seconds',
   'model_unknown',
+  'model_unfit',
   'language_unknown',
   'field_invalid',
   'field_missing',

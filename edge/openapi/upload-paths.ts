@@ -52,6 +52,7 @@ export function uploadPaths() {
             'client_slow',
             'sealing_required',
             'model_unknown',
+            'model_unfit',
             'language_unknown',
             'language_forbidden',
             'residency_mismatch',

@@ -59,8 +59,8 @@ interface Candidate extends Omit<Attempt, 'why'> {
 /**
  * The routing decision: whom to ask, and whom to ask next, or why nobody. Hard constraints come first and hold for
  * every attempt; then the cohort, then load. `now` is ms since 1970; `random` gives numbers from 0 up to 1, and the
- * same numbers give the same choice. Refusals: `model_unknown`, `model_not_live`, `residency_mismatch`, `language_unknown`,
- * `language_forbidden`, `no_pool`.
+ * same numbers give the same choice. Refusals: `model_unknown`, `model_unfit`, `model_not_live`, `residency_mismatch`,
+ * `language_unknown`, `language_forbidden`, `no_pool`.
  */
 export function pick(
   request: RouteRequest,
@@ -127,6 +127,8 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
     // An agent that is silent is still listed for a while. With nobody listed, nothing can be said about models.
     const anybody = snapshots.some((snapshot) => snapshot.entries.length > 0);
     if (!anybody) return no(refuse('no_pool', undefined, 'no agent is listed'));
+    const task = otherTask(request, snapshots);
+    if (task) return no(refuse('model_unfit', { model, task, ...others(request, snapshots) }));
     return no(refuse('model_unknown', { model, ...others(request, snapshots) }));
   }
   const hearing = request.live ? known.filter((candidate) => candidate.model.live) : known;
@@ -152,6 +154,14 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
       !request.exclude?.has(candidate.agent),
   );
   return able.length ? ok(able) : no(refuse('no_pool', undefined, `0 of ${permitted.length} can take the request`));
+}
+
+/** What the model is for, when it is for something else: a voice does not transcribe. Only in the caller's own zones. */
+function otherTask({ task, model: name, zones }: RouteRequest, snapshots: readonly Snapshot[]): string | undefined {
+  return snapshots
+    .filter(({ zone }) => zones.includes(zone))
+    .flatMap(({ entries }) => entries.flatMap(({ description }) => description.models))
+    .find((model) => model.name === name && model.task !== task && model.stage === 'full')?.task;
 }
 
 /** Models that would do instead, for a caller who may use them: in its own zones. */

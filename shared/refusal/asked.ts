@@ -25,6 +25,15 @@ export const askedRefusals = {
     text: 'The model "{model}" does not exist here.',
     more: 'There are: {models}.',
   },
+  model_unfit: {
+    status: 400,
+    close: 4400,
+    type: 'invalid_request_error',
+    retry: 'never',
+    param: 'model',
+    text: 'The model "{model}" is for something else: its task is "{task}".',
+    more: 'These would do: {models}.',
+  },
   language_unknown: {
     status: 400,
     close: 4400,

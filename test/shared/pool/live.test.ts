@@ -50,6 +50,26 @@ describe('agents for live streams', () => {
     expect(text(deaf)).toBe('The model "reference-en" does not hear live streams. These do: hears.');
   });
 
+  it('T3: are not asked to transcribe with a voice, nor to speak with a recogniser', () => {
+    const entries = [agent('both', { models: [model(), model({ name: 'voice-en', task: 'synthesize' })] })];
+    const foreseen = (more: object) => {
+      const refusal = foresee(request(more), [snapshot(entries)], now);
+      return refusal && [refusal.reason, publicText(refusal)];
+    };
+    expect(foreseen({ model: 'voice-en' })).toEqual([
+      'model_unfit',
+      'The model "voice-en" is for something else: its task is "synthesize". These would do: reference-en.',
+    ]);
+    expect(foreseen({ task: 'synthesize' })).toEqual([
+      'model_unfit',
+      'The model "reference-en" is for something else: its task is "transcribe". These would do: voice-en.',
+    ]);
+    expect(foreseen({ task: 'synthesize', model: 'voice-en' })).toBeUndefined();
+    expect(foreseen({ task: 'infer', model: 'voice-en' })).toBeUndefined();
+    const abroad = { model: 'voice-en', zones: ['elsewhere'] };
+    expect(foreseen(abroad)?.[0]).toBe('model_unknown');
+  });
+
   it('may be there in a moment: then nothing is foreseen', () => {
     expect(foresee(request({ live: true }), [], now)).toBeUndefined();
     expect(foresee(request({ live: true }), [snapshot([agent('hears', live)])], now)).toBeUndefined();

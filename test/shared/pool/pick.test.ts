@@ -93,7 +93,7 @@ describe('C6 every refusal says what was missing', () => {
 
   it.each<[string, string, Partial<RouteRequest>, Snapshot[]]>([
     ['model_unknown', 'no agent has the model', { model: 'other' }, both],
-    ['model_unknown', 'the model does another task', { task: 'synthesize' }, both],
+    ['model_unfit', 'the model does another task', { task: 'synthesize' }, both],
     [
       'model_unknown',
       'the model is not released',

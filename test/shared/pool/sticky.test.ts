@@ -97,7 +97,7 @@ describe('models that can be asked for tensors', () => {
   it('are all of them; one that only computes is for nothing else', () => {
     expect(ask({ task: 'infer' })).toBe('picked');
     expect(ask({ task: 'infer', model: 'gain' })).toBe('picked');
-    expect(ask({ model: 'gain' })).toBe('model_unknown');
+    expect(ask({ model: 'gain' })).toBe('model_unfit');
   });
 
   it('A2 C4 a list of languages does not forbid one without language, and forbids one whose language nobody said', () => {
