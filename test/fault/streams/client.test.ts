@@ -5,7 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Running, run } from '../../stack/running.ts';
 import { finish, type Line, type Listener, listen, saysAfter } from './listener.ts';
-import { expectNoContent, kill, patience, poolOfStream, whole } from './place.ts';
+import { expectNoContent, kill, patience, poolOfStream, poolsOfStreams, whole } from './place.ts';
 import { part, story } from './sound.ts';
 import { type Speaker, speak } from './speaker.ts';
 
@@ -34,58 +34,46 @@ it('undisturbed, both dialects tell the same', () => {
   expect(segments.map(({ text }) => text)).toEqual(story.texts);
 });
 
-/** While the engine of the pool that has the stream stands still, nothing can be finished. */
-async function atStandstill<T>(work: () => Promise<T>): Promise<T> {
-  const engine = `engine-${await poolOfStream(running.stack)}`;
-  running.stack.kill(engine, 'SIGSTOP');
+/** While the engines of the pools that have the streams stand still, nothing can be finished. */
+async function atStandstill<T>(streams: number, work: () => Promise<T>): Promise<T> {
+  const pools = await poolsOfStreams(running.stack, streams);
+  const engines = (signal: NodeJS.Signals) => {
+    for (const pool of pools) running.stack.kill(`engine-${pool}`, signal);
+  };
+  engines('SIGSTOP');
   try {
     return await work();
   } finally {
-    running.stack.kill(engine, 'SIGCONT');
+    engines('SIGCONT');
   }
 }
 
-const faults: Readonly<Record<string, (speaker: Speaker) => Promise<void>>> = {
-  'connection cut': async (speaker) => speaker.cut(),
+const faults: Readonly<Record<string, (speakers: readonly Speaker[]) => Promise<void>>> = {
+  'connection cut': async (speakers) => {
+    for (const speaker of speakers) speaker.cut();
+  },
   'Worker killed': () => kill(running.stack, 'edge'),
 };
 
-describe.each(Object.entries(faults))('edge/client loses nothing: %s', (_, happen) => {
-  const back = (speaker: Speaker) => expect.poll(speaker.connections, patience).toBeGreaterThan(1);
-
-  it('before the first audio', async () => {
-    const speaker = speak(running);
-    await speaker.until(({ type }) => type === 'ready');
-    await happen(speaker);
-    await speaker.send(story.bytes);
-    await back(speaker);
-    expect(await speaker.finish()).toEqual(segments);
-    await whole(running.stack);
-  });
-
-  it('in the middle of an utterance', async () => {
-    const speaker = speak(running);
-    await speaker.send(part(0, MIDDLE));
-    await speaker.until((event) => event.type === 'interim' && event.index === 1);
-    await happen(speaker);
-    await speaker.send(part(MIDDLE));
-    await back(speaker);
-    expect(await speaker.finish()).toEqual(segments);
-    await whole(running.stack);
-  });
-
-  it('while it is finished', async () => {
-    const speaker = speak(running);
-    await speaker.send(part(0, MIDDLE));
-    await speaker.until((event) => event.type === 'interim' && event.index === 1);
-    const finished = await atStandstill(async () => {
-      await speaker.send(part(MIDDLE));
-      const end = speaker.finish();
-      await happen(speaker);
-      await back(speaker);
+describe('edge/client loses nothing before the first audio, in the middle of an utterance, and while it is finished', () => {
+  it.each(Object.entries(faults))('%s', async (_, happen) => {
+    const speakers = [speak(running), speak(running), speak(running)] as const;
+    const [early, middle, late] = speakers;
+    const inSecond = (event: { type: string; index?: number }) => event.type === 'interim' && event.index === 1;
+    await early.until(({ type }) => type === 'ready');
+    await Promise.all([middle, late].map((speaker) => speaker.send(part(0, MIDDLE))));
+    await Promise.all([middle, late].map((speaker) => speaker.until(inSecond)));
+    const finished = await atStandstill(3, async () => {
+      await late.send(part(MIDDLE));
+      const end = late.finish();
+      await happen(speakers);
+      await Promise.all(speakers.map((speaker) => expect.poll(speaker.connections, patience).toBeGreaterThan(1)));
       return { end };
     });
-    expect(await finished.end).toEqual(segments);
+    await early.send(story.bytes);
+    await middle.send(part(MIDDLE));
+    const all = await Promise.all([early.finish(), middle.finish(), finished.end]);
+    expect(all).toEqual([segments, segments, segments]);
     await whole(running.stack);
   });
 });
@@ -191,7 +179,7 @@ describe('an official client drops and comes back from another address with its 
     const before = await listen(running, { session });
     before.send(part(0, MIDDLE));
     await before.until(saysAfter(story.second));
-    const after = await atStandstill(async () => {
+    const after = await atStandstill(1, async () => {
       before.send(part(MIDDLE));
       before.say('Finalize');
       return comeBack(session, before);

@@ -26,16 +26,21 @@ export async function read({ ports }: Stack, pool: string, name: string): Promis
 
 const STREAMS = 'auricle_agent_streams_open';
 
+/** The pools that have the streams there are, as soon as `count` of them have a place. */
+export async function poolsOfStreams(stack: Stack, count: number): Promise<string[]> {
+  let found: string[] = [];
+  const open = async () => {
+    const counts = await Promise.all(stack.pools.map(({ name }) => read(stack, name, STREAMS)));
+    found = stack.pools.flatMap(({ name }, at) => ((counts[at] ?? 0) > 0 ? [name] : []));
+    return counts.reduce((sum, one) => sum + one, 0);
+  };
+  await expect.poll(open, patience).toBeGreaterThanOrEqual(count);
+  return found;
+}
+
 /** The pool that has the one stream there is, as soon as one has. */
 export async function poolOfStream(stack: Stack): Promise<string> {
-  let found: string | undefined;
-  await expect
-    .poll(async () => {
-      for (const { name } of stack.pools) if ((await read(stack, name, STREAMS)) > 0) found = name;
-      return found;
-    }, patience)
-    .toBeDefined();
-  return found as string;
+  return (await poolsOfStreams(stack, 1)).at(-1) as string;
 }
 
 /** No agent has a stream any more. */

@@ -2,7 +2,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Running, run } from '../../stack/running.ts';
 import { finish, type Line, type Listener, listen, saysAfter } from './listener.ts';
-import { expectNoContent, kill, noStreams, patience, poolOfStream, read, whole } from './place.ts';
+import { openDeepgram, openOpenAi } from './official.ts';
+import { expectNoContent, kill, noStreams, patience, poolOfStream, poolsOfStreams, read, whole } from './place.ts';
 import { part, story } from './sound.ts';
 
 /** Parts are killed, and come back; the next test waits until they have. */
@@ -43,34 +44,53 @@ async function speakIntoSecond(listener: Listener): Promise<number> {
   return until;
 }
 
-describe.each(Object.entries(faults))('nothing is lost: %s', (_, happen) => {
-  it('before the first audio', async () => {
-    const listener = await listen(running);
-    listener.say('KeepAlive');
-    await happen(await poolOfStream(running.stack));
-    listener.send(story.bytes);
-    expect(await finish(listener)).toEqual(undisturbed);
-  });
-
-  it('in the middle of an utterance', async () => {
-    const listener = await listen(running);
-    const from = await speakIntoSecond(listener);
-    await happen(await poolOfStream(running.stack));
-    listener.send(part(from));
-    expect(await finish(listener)).toEqual(undisturbed);
-  });
-
-  it('while it is finished', async () => {
-    const listener = await listen(running);
-    const from = await speakIntoSecond(listener);
-    const pool = await poolOfStream(running.stack);
+describe('nothing is lost before the first audio, in the middle of an utterance, and while it is finished', () => {
+  it.each(Object.entries(faults))('%s', async (_, happen) => {
+    const [early, middle, late] = await Promise.all([listen(running), listen(running), listen(running)]);
+    early.say('KeepAlive');
+    const from = await speakIntoSecond(middle);
+    await speakIntoSecond(late);
+    const pools = await poolsOfStreams(running.stack, 3);
+    const engines = (signal: NodeJS.Signals) => {
+      for (const pool of pools) running.stack.kill(`engine-${pool}`, signal);
+    };
     // The engine stands still, so that nothing can be finished before the fault.
-    running.stack.kill(`engine-${pool}`, 'SIGSTOP');
-    listener.send(part(from));
-    const lines = finish(listener);
-    await happen(pool);
-    running.stack.kill(`engine-${pool}`, 'SIGCONT');
-    expect(await lines).toEqual(undisturbed);
+    engines('SIGSTOP');
+    late.send(part(from));
+    const finished = finish(late);
+    await Promise.all(pools.map(happen));
+    engines('SIGCONT');
+    early.send(story.bytes);
+    middle.send(part(from));
+    expect(await Promise.all([finish(early), finish(middle), finished])).toEqual([
+      undisturbed,
+      undisturbed,
+      undisturbed,
+    ]);
+  });
+});
+
+describe('C10 R1 the unmodified clients of OpenAI and Deepgram', () => {
+  it('do not notice that the agent was killed in the middle of an utterance', async () => {
+    const told = async (happen: () => Promise<unknown>) => {
+      const clients = await Promise.all([openOpenAi(running), openDeepgram(running, story.second)]);
+      const until = story.second + 1.5;
+      for (const client of clients) client.send(part(0, until));
+      await Promise.all(clients.map((client) => client.inSecond()));
+      await happen();
+      for (const client of clients) client.send(part(until));
+      const all = await Promise.all(clients.map((client) => client.finish()));
+      expect(clients.flatMap(({ troubles }) => troubles)).toEqual([]);
+      return all;
+    };
+    const calm = await told(async () => {});
+    for (const text of story.texts) expect(JSON.stringify(calm).split(text).length - 1).toBeGreaterThanOrEqual(2);
+    await noStreams(running.stack);
+    const kills = async () => {
+      const pools = await poolsOfStreams(running.stack, 2);
+      await Promise.all(pools.map((pool) => kill(running.stack, `agent-${pool}`)));
+    };
+    expect(await told(kills)).toEqual(calm);
   });
 });
 

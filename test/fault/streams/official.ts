@@ -1,0 +1,121 @@
+// The clients of OpenAI and Deepgram as they are published, and what each has heard of the story.
+import net from 'node:net';
+import { DeepgramClient } from '@deepgram/sdk';
+import OpenAI from 'openai';
+import { OpenAIRealtimeWS } from 'openai/realtime/ws';
+import type { Running } from '../../stack/running.ts';
+
+const model = 'reference-en';
+const FRAME_BYTES = 3_200;
+
+export interface Official {
+  /** As frames of a tenth of a second, without waiting. */
+  send(audio: Uint8Array): void;
+  /** Something of the second sentence was heard, which is not over. */
+  inSecond(): Promise<void>;
+  /** All that is told of the whole story: texts, and when they were said. */
+  finish(): Promise<unknown>;
+  /** What its program was told of anything that went wrong. */
+  readonly troubles: readonly string[];
+}
+
+type Said = { readonly type: string } & Readonly<Record<string, unknown>>;
+
+/** What was said, and who waits for more of it. */
+function createLog() {
+  const said: Said[] = [];
+  let waiting: (() => void)[] = [];
+  return {
+    said,
+    note(message: unknown) {
+      said.push(message as Said);
+      const told = waiting;
+      waiting = [];
+      for (const look of told) look();
+    },
+    async until(found: () => boolean) {
+      while (!found()) await new Promise<void>((resolve) => void waiting.push(resolve));
+    },
+  };
+}
+
+const frames = (audio: Uint8Array): Uint8Array[] =>
+  Array.from({ length: Math.ceil(audio.length / FRAME_BYTES) }, (_, at) =>
+    audio.subarray(at * FRAME_BYTES, (at + 1) * FRAME_BYTES),
+  );
+
+const PREFIX = 'conversation.item.input_audio_transcription';
+
+export async function openOpenAi({ stack }: Running): Promise<Official> {
+  const client = new OpenAI({ apiKey: stack.token, baseURL: `${stack.url}/v1`, maxRetries: 0 });
+  // The client speaks TLS to everybody; the stack has none, so its connection is made by the test.
+  const createConnection = () => net.connect(Number(new URL(stack.url).port), '127.0.0.1');
+  const socket = new OpenAIRealtimeWS({ intent: 'transcription', options: { createConnection } as never }, client);
+  const log = createLog();
+  const troubles: string[] = [];
+  const of = (type: string) => log.said.filter((event) => event.type === type);
+  socket.on('event', log.note);
+  socket.on('error', ({ message }) => troubles.push(message));
+  socket.socket.on('close', (code) => troubles.push(`closed with ${code}`));
+  await log.until(() => of('session.created').length > 0);
+  const input = { format: { type: 'audio/pcm', rate: 16_000 }, transcription: { model } };
+  socket.send({ type: 'session.update', session: { type: 'transcription', audio: { input } } } as never);
+  return {
+    troubles,
+    send(audio) {
+      for (const frame of frames(audio)) {
+        socket.send({ type: 'input_audio_buffer.append', audio: Buffer.from(frame).toString('base64') });
+      }
+    },
+    inSecond: () => log.until(() => new Set(of(`${PREFIX}.delta`).map(({ item_id }) => item_id)).size > 1),
+    async finish() {
+      await log.until(() => of(`${PREFIX}.completed`).length > 1);
+      const told = of(`${PREFIX}.completed`).map(({ item_id, transcript, usage }) => {
+        const own = log.said.filter((event) => event.item_id === item_id);
+        const deltas = own.flatMap(({ type, delta }) => (type === `${PREFIX}.delta` ? [delta] : []));
+        const times = own.flatMap(({ audio_start_ms: from, audio_end_ms: to }) => [from, to].filter(Boolean));
+        return { transcript, deltas: deltas.join(''), times, usage };
+      });
+      socket.socket.removeAllListeners('close');
+      socket.close();
+      return told;
+    },
+  };
+}
+
+interface Result extends Said {
+  readonly is_final: boolean;
+  readonly start: number;
+  readonly channel: { readonly alternatives: readonly [{ readonly transcript: string; readonly words: unknown[] }] };
+}
+
+export async function openDeepgram({ stack }: Running, second: number): Promise<Official> {
+  const production = stack.url.replace('http', 'ws');
+  const environment = { base: stack.url, production, agent: production, agentRest: stack.url };
+  const client = new DeepgramClient({ accessToken: stack.token, environment });
+  const wish = { model, encoding: 'linear16', sample_rate: 16_000, interim_results: 'true' };
+  const socket = await client.listen.v1.connect(wish as never);
+  const log = createLog();
+  const troubles: string[] = [];
+  const results = () => log.said.filter(({ type }) => type === 'Results') as Result[];
+  socket.on('message', log.note);
+  socket.on('error', ({ message }) => troubles.push(message));
+  socket.on('close', ({ code }) => void (code === 1000 || troubles.push(`closed with ${code}`)));
+  socket.connect();
+  await socket.waitForOpen();
+  return {
+    troubles,
+    send(audio) {
+      for (const frame of frames(audio)) socket.sendMedia(frame);
+    },
+    inSecond: () => log.until(() => results().some(({ start, is_final: final }) => !final && start >= second - 0.5)),
+    async finish() {
+      socket.sendCloseStream({ type: 'CloseStream' });
+      await log.until(() => log.said.at(-1)?.type === 'Metadata');
+      const told = results().filter(
+        ({ is_final: final, channel }) => final && channel.alternatives[0].transcript !== '',
+      );
+      return [told.map(({ start, channel }) => [start, channel]), log.said.at(-1)?.duration];
+    },
+  };
+}
