@@ -140,7 +140,7 @@ describe('T3 T4 auricle project', () => {
       const voice = await auricle('project', write('short.txt', 'Hello.'), '--voice', 'nobody', '--wait');
       expect([voice.code, voice.err]).toMatchObject([1, expect.stringContaining('voice_unknown')]);
       const model = await auricle('project', write('short.txt', 'Hello.'), '--model', 'reference-en');
-      expect([model.code, model.err]).toMatchObject([1, expect.stringContaining('model_unknown')]);
+      expect([model.code, model.err]).toMatchObject([1, expect.stringContaining('model_unfit')]);
     },
     PROJECT_MS,
   );
