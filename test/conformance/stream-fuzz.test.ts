@@ -1,5 +1,5 @@
 // Whatever comes over a wire: no parser throws, none keeps what it was given, and what is well formed is understood.
-// Over 110,000 inputs in all; those of the other dialects come on top of it.
+// With SEEDS=10000 over 110,000 inputs in all; those of the other dialects come on top of it.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Backlog } from '../../edge/client/backlog.ts';
@@ -12,8 +12,10 @@ import { createOpener, createSealer } from '../../shared/seal/records.ts';
 import { linkControl, linkEvent } from '../../shared/stream/link.ts';
 import { decodeLinkEvent } from '../../shared/stream/link-event.ts';
 import { decodeLinkRecord, encodeAudio, encodeControl } from '../../shared/stream/link-record.ts';
+import { runs } from '../seeds.ts';
 
-const runs = (numRuns: number) => ({ numRuns });
+/** A tenth of what CI does. */
+const numRuns = (most: number) => ({ numRuns: runs(most / 10, most) });
 const NOW = 1_760_000_000_000;
 
 /** JSON that looks like a message: the right names, with anything as their values. */
@@ -54,7 +56,7 @@ function isSound(step: ClientStep): boolean {
 }
 
 describe('fuzzing of what clients say', () => {
-  it('any message of a client of /v1/stream is understood or refused: 60,000 inputs', () => {
+  it('any message of a client of /v1/stream is understood or refused: with SEEDS=10000 60,000 inputs', () => {
     const session = { id: 's', request: crypto.randomUUID(), now: NOW, expires: NOW + 3_600_000 };
     let [refused, understood] = [0, 0];
     fc.assert(
@@ -75,10 +77,10 @@ describe('fuzzing of what clients say', () => {
           }
         }
       }),
-      runs(6_000),
+      numRuns(6_000),
     );
-    expect(refused).toBeGreaterThan(1_000);
-    expect(understood).toBeGreaterThan(1_000);
+    expect(refused).toBeGreaterThan(500);
+    expect(understood).toBeGreaterThan(500);
   });
 
   it('controls of /v1/stream are understood as they are', () => {
@@ -95,7 +97,7 @@ describe('fuzzing of what clients say', () => {
         expect(clientMessage.safeParse(one).success).toBe(true);
         expect(dialect.hear(JSON.stringify(one), NOW)[0]).toMatchObject(one);
       }),
-      runs(5_000),
+      numRuns(5_000),
     );
   });
 
@@ -110,7 +112,7 @@ describe('fuzzing of what clients say', () => {
         // A client's message is the same without the byte of kind.
         expect(dialect.hear(record.subarray(1), NOW)).toEqual([{ type: 'audio', audio, position }]);
       }),
-      runs(10_000),
+      numRuns(10_000),
     );
   });
 
@@ -129,7 +131,7 @@ describe('fuzzing of what clients say', () => {
       fc.property(fc.oneof(changed, fc.string({ maxLength: 100 }), fc.base64String({ maxLength: 400 })), (one) => {
         expect(openResume(one, settings, NOW)).toMatchObject({ ok: false, refusal: { reason: 'resume_invalid' } });
       }),
-      runs(5_000),
+      numRuns(5_000),
     );
     expect(openResume(sealed, settings, NOW + 2)).toMatchObject({ ok: false });
   });
@@ -156,14 +158,14 @@ describe('fuzzing of the link', () => {
           else expect(read.refusal.reason).toBe('seal_broken');
         },
       ),
-      runs(10_000),
+      numRuns(10_000),
     );
     fc.assert(
       fc.property(control, (one) => {
         const said = linkControl.parse(JSON.parse(JSON.stringify(one)));
         expect(decodeLinkRecord(encodeControl(said))).toEqual({ ok: true, value: { kind: 'control', control: said } });
       }),
-      runs(5_000),
+      numRuns(5_000),
     );
   });
 
@@ -188,9 +190,9 @@ describe('fuzzing of the link', () => {
         expect(read !== undefined).toBe(linkEvent.safeParse(json).success);
         if (read) taken += 1;
       }),
-      runs(10_000),
+      numRuns(10_000),
     );
-    expect(taken).toBeGreaterThan(100);
+    expect(taken).toBeGreaterThan(20);
     fc.assert(
       fc.property(
         fc.oneof(
@@ -201,7 +203,7 @@ describe('fuzzing of the link', () => {
           decodeLinkEvent(record);
         },
       ),
-      runs(10_000),
+      numRuns(10_000),
     );
   });
 
@@ -223,7 +225,7 @@ describe('fuzzing of the link', () => {
         }
         expect(read).toEqual(plain.slice(0, read.length));
       }),
-      runs(1_000),
+      numRuns(1_000),
     );
   });
 });
@@ -270,7 +272,7 @@ describe('fuzzing of the client', () => {
         expect(edge).toBe(all.length);
         for (let id = 0; id < asked; id++) expect(backlog.answered('finalize', id)).toBe(true);
       }),
-      runs(4_000),
+      numRuns(4_000),
     );
   });
 });

@@ -7,7 +7,8 @@ import { defaultConfig, updateConfig } from '../../edge/dialect/openai-realtime-
 import type { ClientStep, LiveDialect, SessionEvent } from '../../edge/stream/dialect.ts';
 import { limits } from '../../shared/limits.ts';
 import { isReason } from '../../shared/refusal.ts';
-import { append, type Frame, PREFIX, parse, segment, talk } from './openai-session.ts';
+import { append, type Frame, PREFIX, parse, segment, talk } from '../edge/openai-session.ts';
+import { runs } from '../seeds.ts';
 
 const NOW = 1_760_000_000_000;
 const session = { id: 'fuzz', request: 'r', now: NOW, expires: NOW + 1 };
@@ -61,7 +62,7 @@ function bombard(make: () => LiveDialect): void {
       checkSteps(dialect.begin?.(NOW) ?? []);
       for (const one of all) checkSteps(dialect.hear(one, NOW));
     }),
-    { numRuns: 6_000 },
+    { numRuns: runs(400, 6_000) },
   );
 }
 
@@ -70,7 +71,7 @@ function unwrap<T>(result: { ok: true; value: T } | { ok: false }): T {
   return result.value;
 }
 
-describe('fuzzing: about 60,000 messages for each dialect', () => {
+describe('fuzzing: with SEEDS=10000 about 60,000 messages for each dialect', () => {
   it('OpenAI', () =>
     bombard(() => unwrap(openaiRealtime(new URL('https://e.test/v1/realtime?model=m'), new Headers()))));
 
@@ -89,7 +90,7 @@ describe('fuzzing: about 60,000 messages for each dialect', () => {
         if (updated.ok) expect(updateConfig(defaultConfig, one)).toEqual(updated);
         else expect(['field_invalid', 'field_missing']).toContain(updated.refusal.reason);
       }),
-      { numRuns: 20_000 },
+      { numRuns: runs(1_000, 20_000) },
     );
   });
 
@@ -114,7 +115,7 @@ describe('fuzzing: about 60,000 messages for each dialect', () => {
         const made = deepgramListen(new URL(`https://e.test/v1/listen?${query}`));
         if (!made.ok) expect(['field_invalid', 'field_missing']).toContain(made.refusal.reason);
       }),
-      { numRuns: 20_000 },
+      { numRuns: runs(1_000, 20_000) },
     );
   });
 
@@ -157,7 +158,7 @@ describe('fuzzing: about 60,000 messages for each dialect', () => {
         expect(read(pieces)).toEqual(read([all]));
         expect(all.length).toBeLessThan(limits.streamHeaderBytes.value);
       }),
-      { numRuns: 20_000 },
+      { numRuns: runs(1_000, 20_000) },
     );
   });
 });
@@ -223,7 +224,7 @@ describe('C10 whatever happens to a session of OpenAI', () => {
         all.frames.push(...parse(all.dialect.settle?.(time, NOW) ?? []));
         checkItems(all.frames);
       }),
-      { numRuns: 5_000 },
+      { numRuns: runs(300, 5_000) },
     );
   });
 });

@@ -1,0 +1,121 @@
+// Whatever comes, and however much of it: nothing of it is kept, and no promise is left to fail.
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { auricleStream } from '../../edge/dialect/auricle-stream.ts';
+import { Container } from '../../edge/dialect/deepgram-container.ts';
+import { deepgramListen } from '../../edge/dialect/deepgram-listen.ts';
+import { openaiRealtime } from '../../edge/dialect/openai-realtime.ts';
+import { Aligner } from '../../edge/stream/align.ts';
+import type { LiveDialect } from '../../edge/stream/dialect.ts';
+import type { Result } from '../../shared/result.ts';
+import { createOpener } from '../../shared/seal/records.ts';
+import { decodeLinkEvent } from '../../shared/stream/link-event.ts';
+import { decodeLinkRecord } from '../../shared/stream/link-record.ts';
+import { runs } from '../seeds.ts';
+
+const NOW = 1_760_000_000_000;
+const KEPT_BYTES_MAX = 2 ** 20;
+
+/** Different inputs, which are said again and again: what is kept of each would add up all the same. */
+const VARIETY = 500;
+const ROUNDS = runs(4, 40);
+
+const names = [
+  ...['session.update', 'input_audio_buffer.append', 'input_audio_buffer.commit', 'input_audio_buffer.clear'],
+  ...['KeepAlive', 'Finalize', 'Configure', 'finalize', 'clear', 'options', 'ping', 'start', 'heard', 'interim'],
+];
+const text = fc.oneof(
+  fc.string({ maxLength: 400 }),
+  fc.json({ maxDepth: 3 }),
+  fc
+    .record({ type: fc.constantFrom(...names), id: fc.nat(), audio: fc.base64String({ maxLength: 800 }) })
+    .map((one) => JSON.stringify({ ...one, session: { audio: { input: { transcription: { model: one.audio } } } } })),
+);
+const bytes = fc.uint8Array({ maxLength: 1_000 });
+const samples = {
+  messages: fc.sample(fc.oneof(text, bytes), { numRuns: VARIETY, seed: 1 }),
+  records: fc.sample(
+    fc.oneof(
+      bytes,
+      text.map((one) => new Uint8Array(Buffer.from(one))),
+      text.map((one) => new Uint8Array(Buffer.concat([Buffer.of(0), Buffer.from(one)]))),
+    ),
+    { numRuns: VARIETY, seed: 2 },
+  ),
+};
+
+function unwrap<T>(result: Result<T>): T {
+  if (!result.ok) throw new Error(result.refusal.reason);
+  return result.value;
+}
+
+const dialect = (make: (url: URL, headers: Headers) => Result<LiveDialect>, path: string) => {
+  const made = unwrap(make(new URL(path, 'https://edge.test'), new Headers()));
+  made.open({ id: 's', request: 'r', now: NOW, expires: NOW + 1 });
+  made.begin?.(NOW);
+  return () => {
+    for (const one of samples.messages) made.hear(one, NOW);
+  };
+};
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+const heap = () => {
+  collect();
+  return process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;
+};
+
+/** What is kept after so many rounds more than after the first ones. */
+async function growth(round: () => unknown): Promise<number> {
+  for (let turn = 0; turn < 2; turn++) await round();
+  const before = heap();
+  for (let turn = 0; turn < ROUNDS; turn++) await round();
+  return heap() - before;
+}
+
+let rejected = 0;
+const note = () => {
+  rejected += 1;
+};
+beforeAll(() => void process.on('unhandledRejection', note));
+afterAll(() => void process.off('unhandledRejection', note));
+
+describe('bounded memory, whatever a client says', () => {
+  const parsers: Readonly<Record<string, () => () => unknown>> = {
+    '/v1/stream': () => dialect(auricleStream, '/v1/stream'),
+    '/v1/realtime': () => dialect(openaiRealtime, '/v1/realtime?model=m'),
+    '/v1/listen': () => dialect(deepgramListen, '/v1/listen?model=m&encoding=linear16&sample_rate=8000'),
+    '/v1/listen without an encoding': () => dialect(deepgramListen, '/v1/listen?model=m'),
+    'the header of a file that never ends': () => {
+      const container = new Container();
+      container.push(new TextEncoder().encode('RIFF\0\0\0\0WAVELIST\0\0\0\x7f'));
+      return () => {
+        for (const one of samples.records) container.push(one);
+      };
+    },
+    'a page of Ogg that never begins': () => {
+      const aligner = new Aligner({ encoding: 'ogg-opus', rate: 48_000, channels: 1 });
+      aligner.gap();
+      return () => {
+        for (const one of samples.records) aligner.take(one);
+      };
+    },
+    'records of the edge and events of the agent': () => () => {
+      for (const one of samples.records) {
+        decodeLinkRecord(one);
+        decodeLinkEvent(one);
+      }
+    },
+    'sealed records that do not open': () => async () => {
+      const opener = await createOpener(new Uint8Array(64).fill(7), 5);
+      for (const one of samples.records) await opener.openWhole(one).catch(() => {});
+    },
+  };
+
+  it.each(Object.entries(parsers))('%s', async (_, make) => {
+    expect(await growth(make())).toBeLessThan(KEPT_BYTES_MAX);
+    expect(rejected).toBe(0);
+  });
+});
