@@ -105,6 +105,43 @@ describe('A18: models that the agent serves', () => {
     expect(await again()).not.toBe(first);
   });
 
+  describe('that speak (T3)', () => {
+    const voice = (more: Record<string, string> = {}) => {
+      const given = {
+        task: 'speak',
+        language: 'en',
+        sample_rate: '16000',
+        voices: 'ann, bob',
+        symbols: ' ab',
+        ...more,
+      };
+      return `platform: "onnxruntime_onnx"\n${Object.entries(given)
+        .map(([key, value]) => parameter(key, value))
+        .join('')}`;
+    };
+
+    it('are no ensembles, have the task "synthesize", and recognise nothing', async () => {
+      write('voice/config.pbtxt', voice());
+      const found = (await read()).find(({ description }) => description.name === 'voice');
+      expect(modelDescription.parse(found?.description)).toMatchObject({ task: 'synthesize', languages: ['en'] });
+      expect(found).toMatchObject({ speech: { voices: ['ann', 'bob'], symbols: ' ab' } });
+      expect(found?.parameters).toBeUndefined();
+    });
+
+    it.each([
+      ['language', 'de'],
+      ['sample_rate', '22050'],
+      ['voices', 'ann,ann'],
+      ['voices', 'ann,'],
+      ['symbols', 'ab'],
+      ['symbols', ' aa'],
+    ])('are broken with %s "%s"', async (key, value) => {
+      write('voice/config.pbtxt', voice({ [key]: value }));
+      expect((await read()).map(({ description }) => description.name)).toEqual(['speech']);
+      expect(broken).toEqual([expect.stringMatching(new RegExp(`^voice: parameter ${key}: `))]);
+    });
+  });
+
   describe('that hear live streams (R1, A4)', () => {
     const stream = (more: string) => `
       platform: "ensemble"

@@ -1,11 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../infra/pool/agent/engine.ts';
+import type { Speaker } from '../../../infra/pool/agent/speak/speaker.ts';
 import { createEngineWatch } from '../../../infra/pool/agent/watch.ts';
+import type { ModelDescription } from '../../../shared/pool/description.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok } from '../../../shared/result.ts';
 
 /** An engine of which only readiness and shapes can be asked. */
-function engineOf(state: { up: boolean; loaded: Set<string>; inputs?: string[]; columns?: number }): Engine {
+function engineOf(state: {
+  up: boolean;
+  loaded: Set<string>;
+  inputs?: string[];
+  outputs?: string[];
+  columns?: number;
+}): Engine {
   const tensor = (name: string, last = -1) => ({ name, shape: [-1, -1, last] });
   const down = no(refuse('engine_failed'));
   return {
@@ -14,11 +22,21 @@ function engineOf(state: { up: boolean; loaded: Set<string>; inputs?: string[]; 
     metadata: async () =>
       ok({
         inputs: (state.inputs ?? ['AUDIO', 'AUDIO_LENGTH']).map((name) => tensor(name)),
-        outputs: [tensor('FRAMES'), tensor('LOG_PROBS', state.columns)],
+        outputs: state.outputs?.map((name) => tensor(name)) ?? [tensor('FRAMES'), tensor('LOG_PROBS', state.columns)],
       }),
     statistics: async (model: string) => (model === 'a' ? ok({ requests: 1, computeNs: 2, queueNs: 3 }) : down),
   } as unknown as Engine;
 }
+
+const describeModel = (name: string, task: 'transcribe' | 'synthesize', digest = name): ModelDescription => ({
+  name,
+  task,
+  languages: ['en'],
+  revision: `sha256:${digest.repeat(64)}`,
+  precision: 'fp32',
+  stage: 'full',
+  loaded: 0,
+});
 
 /** Digests in the repository by model, for a test to change. */
 function begin(state: Parameters<typeof engineOf>[0], digests: Record<string, string> = {}) {
@@ -26,15 +44,7 @@ function begin(state: Parameters<typeof engineOf>[0], digests: Record<string, st
   let reads = 0;
   const lines: string[] = [];
   const model = (name: string) => ({
-    description: {
-      name,
-      task: 'transcribe' as const,
-      languages: ['en'],
-      revision: `sha256:${(digests[name] ?? name).repeat(64)}`,
-      precision: 'fp32' as const,
-      stage: 'full' as const,
-      loaded: 0,
-    },
+    description: describeModel(name, 'transcribe', digests[name]),
     recogniser: { model: name, frameSeconds: 0.04, decoder: { width: 3, begin: () => never() } },
     live: { model: `${name}-stream`, windowSamples: 4_800, hopSamples: 1_600 },
   });
@@ -68,6 +78,27 @@ describe('watching the engine', () => {
     await watch.look();
     expect([names(watch), told]).toEqual([['b'], ['loaded a a', 'unloaded a a', 'loaded b b']]);
     expect([watch.model('a'), watch.model('b')?.description.name]).toEqual([undefined, 'b']);
+  });
+
+  it('T3: serves a voice when the engine takes text and gives sound', async () => {
+    const state = { up: true, loaded: new Set(['a']), inputs: ['TEXT', 'VOICE', 'RATE'], outputs: ['AUDIO'] };
+    const speaker: Speaker = { model: 'a', sampleRate: 16_000, speak: never };
+    const lines: string[] = [];
+    const look = async () => {
+      const watch = createEngineWatch({
+        engine: engineOf(state),
+        models: [{ description: describeModel('a', 'synthesize'), speaker }],
+        record: () => {},
+        log: (event, fields) => lines.push(`${event}: ${fields?.detail}`),
+        agent: 'agent-1',
+      });
+      await watch.look();
+      return names(watch);
+    };
+    expect(await look()).toEqual(['a']);
+    state.inputs = ['TEXT'];
+    expect(await look()).toEqual([]);
+    expect(lines).toContain('model-broken: it has no VOICE, RATE');
   });
 
   it('keeps its models while the engine is away', async () => {
