@@ -1,6 +1,7 @@
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import { mint } from '../../edge/audit/mint.ts';
+import { packRequest } from '../../edge/audit/packed.ts';
 import { Recorder } from '../../edge/audit/record.ts';
 import { realSurroundings } from '../../edge/clock.ts';
 import type { RequestContext } from '../../edge/context.ts';
@@ -69,6 +70,41 @@ describe('A1 C4 a report to the gate', () => {
     ]);
     expect(rows[3]?.subject).not.toBe(rows[4]?.subject);
     expect(rows[1]?.detail).toBe('said "subject":"bob" and \\"subject\\":\\"bob\\"');
+  });
+
+  it('R14 hides the subject of a packed request, whose events are read one by one', async () => {
+    const gate = freshGate();
+    const request = crypto.randomUUID();
+    const who = { tenant: 't', request, action: 'transcribe', subject: 'bob' };
+    const route = {
+      type: 'route',
+      tenant: 't',
+      request,
+      attempt: 1,
+      pool: 'p',
+      agent: 'a',
+      zone: 'eu',
+      why: 'w',
+    } as const;
+    const end = { type: 'inference.complete', ...who, status: 200 } as const;
+    const packed = packRequest({ who, at: 1 }, { notes: [{ draft: route, at: 2 }], end: { draft: end, at: 3 } });
+    const step = reportOf((reserves) => {
+      reserves.noteWritten('g', packed ?? { count: 0, json: '' }, 'bob');
+      reserves.note('g', [denial('bob')]);
+    });
+    expect(JSON.stringify(step.written)).toContain('"bob"');
+    await gate.apply([step]);
+    const rows = await rowsOf(gate);
+    expect(rows.map(({ type, at }) => [type, at])).toEqual([
+      ['inference.attempt', 1],
+      ['route', 2],
+      ['inference.complete', 3],
+      ['inference.denied', expect.any(Number)],
+    ]);
+    const [attempt, , complete, other] = rows;
+    expect([attempt?.subject, complete?.subject]).toEqual([other?.subject, other?.subject]);
+    expect(JSON.stringify(rows)).not.toContain('bob');
+    expect((await gate.outbox(1, 2)).rows.map(({ pseq }) => pseq)).toEqual([2, 3]);
   });
 
   it('events that are too long for a leaf come as they are, and are replaced by their digest', async () => {
