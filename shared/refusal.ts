@@ -36,6 +36,19 @@ export function refuse(reason: Reason, params?: Refusal['params'], detail?: stri
   return { reason, ...(params && { params }), ...(detail !== undefined && { detail }) };
 }
 
+/** Most characters of one value in a public sentence: it may quote what a caller sent. */
+const VALUE_CHARACTERS = 200;
+
+/** As it may travel: whatever a value quotes, a refusal is short. */
+export function shortened(refusal: Refusal): Refusal {
+  const { params } = refusal;
+  if (!params || Object.values(params).every((value) => String(value).length <= VALUE_CHARACTERS)) return refusal;
+  const short = Object.entries(params).map(([name, value]) =>
+    typeof value === 'string' ? [name, value.slice(0, VALUE_CHARACTERS)] : [name, value],
+  );
+  return { ...refusal, params: Object.fromEntries(short) };
+}
+
 export const isReason = (value: unknown): value is Reason =>
   typeof value === 'string' && Object.hasOwn(refusals, value);
 
@@ -43,7 +56,7 @@ export const isReason = (value: unknown): value is Reason =>
 export function publicText({ reason, params = {} }: Refusal): string {
   const { text, more }: Row = refusals[reason];
   const fill = (sentence: string) =>
-    sentence.replace(/\{(\w+)\}/g, (whole, name: string) => String(params[name] ?? whole).slice(0, 200));
+    sentence.replace(/\{(\w+)\}/g, (whole, name: string) => String(params[name] ?? whole).slice(0, VALUE_CHARACTERS));
   const knows =
     more !== undefined && [...more.matchAll(/\{(\w+)\}/g)].every(([, name = '']) => params[name] !== undefined);
   return knows ? `${fill(text)} ${fill(more)}` : fill(text);

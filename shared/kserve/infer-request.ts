@@ -5,7 +5,7 @@ import { type Datatype, datatypes } from './datatype.ts';
 import { fault, type Read } from './fault.ts';
 import { parameters, type RequestParameters, requestParameters } from './parameters.ts';
 import type { Tensor } from './tensor.ts';
-import { readTensor, tensorJson, tensorMessage } from './tensor-message.ts';
+import { readTensor, tensorJson, tensorMessage, tensorName } from './tensor-message.ts';
 
 export interface RequestedOutput {
   readonly name: string;
@@ -21,7 +21,7 @@ export interface InferRequest {
   readonly parameters: RequestParameters;
 }
 
-const outputMessage = z.object({ name: z.string().min(1), parameters: parameters.optional() });
+const outputMessage = z.object({ name: tensorName, parameters: parameters.optional() });
 
 /** Unknown members are let pass, as the protocol asks of servers; the known ones must be right. */
 export const inferRequestMessage = z.object({

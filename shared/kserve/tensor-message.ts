@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { limits } from '../limits.ts';
 import { ok } from '../result.ts';
 import type { Tail } from './body.ts';
 import { type Datatype, datatypes } from './datatype.ts';
@@ -9,10 +10,12 @@ import { checkTensor, type Tensor } from './tensor.ts';
 
 const names = Object.keys(datatypes) as [Datatype, ...Datatype[]];
 
+export const tensorName = z.string().min(1).max(limits.callTextCharacters.value);
+
 /** A tensor inside a message: its contents are either `data` or `binary_data_size` bytes of the tail. */
 export const tensorMessage = z.object({
-  name: z.string().min(1),
-  shape: z.array(z.number().int().nonnegative()),
+  name: tensorName,
+  shape: z.array(z.number().int().nonnegative()).max(limits.callDimensions.value),
   datatype: z.enum(names),
   data: z.array(z.unknown()).optional(),
   parameters: parameters.optional(),

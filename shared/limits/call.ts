@@ -33,12 +33,18 @@ export const callLimits = {
     why: 'For a piece of an answer to be taken: a caller that does not read holds memory, and of a stream a slot of the engine.',
   },
   callTensors: { value: 64, unit: 'count', by: 'agent', why: 'Inputs or outputs of one request; models have a few.' },
+  callDimensions: {
+    value: 32,
+    unit: 'count',
+    by: 'agent',
+    why: 'Of the shape of a tensor: what frameworks have; shapes are repeated in what is said of them.',
+  },
   callParameters: { value: 64, unit: 'count', by: 'agent', why: 'Parameters of one request; clients send under ten.' },
   callTextCharacters: {
     value: 256,
     unit: 'character',
     by: 'agent',
-    why: 'The id of a request and the id of a sequence; engines copy them into every answer.',
+    why: 'The id of a request, the id of a sequence, the name of a tensor; engines copy them into every answer.',
   },
   callFrameBytes: {
     value: MiB,

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { type CallEvent, encodeBody } from '../../../shared/kserve/call.ts';
 import { limits } from '../../../shared/limits.ts';
-import type { Refusal } from '../../../shared/refusal.ts';
+import { type Refusal, shortened } from '../../../shared/refusal.ts';
 import type { PackingSealer, Sealer } from '../../../shared/seal/records.ts';
 import type { AnswerEvent } from '../../../shared/speech/transcript.ts';
 
@@ -142,7 +142,11 @@ export function openAnswer(
   return {
     send,
     sendBody,
-    refuse: ({ reason, params }) => send({ type: 'refusal', reason, ...(params && { params: { ...params } }) }),
+    refuse(refusal) {
+      // Over the bound of an event it would be a fault of ours, and tried again elsewhere.
+      const { reason, params } = shortened(refusal);
+      return send({ type: 'refusal', reason, ...(params && { params: { ...params } }) });
+    },
     cut,
   };
 }

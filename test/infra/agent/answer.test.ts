@@ -48,6 +48,17 @@ const open = () => openAnswer(response as unknown as ServerResponse, hastySealer
 const types = () => response.written.map((text) => (JSON.parse(text) as AnswerEvent).type);
 
 describe('the sealed answer', () => {
+  it('T2 is a refusal, however much of a request that refusal quotes', async () => {
+    await open().refuse({ reason: 'tensors_invalid', params: { rule: '\u0001'.repeat(100_000), limit: 3 } });
+    const [told] = response.written.map((text) => JSON.parse(text));
+    expect(told).toEqual({
+      type: 'refusal',
+      reason: 'tensors_invalid',
+      params: { rule: '\u0001'.repeat(200), limit: 3 },
+    });
+    expect(response.ended).toBe(true);
+  });
+
   it('leaves in the order of the events, whatever sealing takes', async () => {
     const answer = open();
     const ready = { type: 'ready', agent: 'a', model: 'm', revision: 'r' } as const;

@@ -221,3 +221,26 @@ describe('server-sent frames', () => {
     expect(isErrorFrame('data: [DONE]')).toBe(false);
   });
 });
+
+describe('what a request names (T2)', () => {
+  const one = { name: 'X', datatype: 'FP32', shape: [1, 1], data: [1] };
+  const dimensions = (count: number) => Array.from({ length: count }, () => 1);
+  const ask = (change: object, outputs?: object[]) =>
+    read(Buffer.from(JSON.stringify({ inputs: [{ ...one, ...change }], ...(outputs && { outputs }) })));
+
+  it('is bounded: dimensions, names of tensors and of outputs', async () => {
+    const [most, longest] = [limits.callDimensions.value, limits.callTextCharacters.value];
+    expect(
+      (await ask({ shape: dimensions(most), name: 'n'.repeat(longest) }, [{ name: 'n'.repeat(longest) }])).ok,
+    ).toBe(true);
+    for (const refused of [
+      await ask({ shape: dimensions(100_000) }),
+      await ask({ shape: dimensions(most + 1) }),
+      await ask({ name: 'n'.repeat(longest + 1) }),
+      await ask({}, [{ name: 'n'.repeat(longest + 1) }]),
+    ]) {
+      expect(refused).toMatchObject({ ok: false, refusal: { reason: 'tensors_invalid' } });
+      expect(JSON.stringify(refused).length).toBeLessThan(300);
+    }
+  });
+});
