@@ -7,8 +7,10 @@ import { type Agent, startAgent } from '../../infra/pool/agent/agent.ts';
 import { createDispatcher } from '../../infra/pool/agent/dispatch.ts';
 import type { Engine, Inference } from '../../infra/pool/agent/engine.ts';
 import { createKserveEngine } from '../../infra/pool/agent/engine-kserve.ts';
+import { readRepository } from '../../infra/pool/agent/models.ts';
 import { modelTensors } from '../../infra/pool/agent/recognise.ts';
 import { readSettings } from '../../infra/pool/agent/settings.ts';
+import { createSpeaker } from '../../infra/pool/agent/speak/create-speaker.ts';
 import { installTriton } from '../../infra/pool/triton/install.ts';
 import { convertRepository } from '../../infra/pool/triton/models/generate.ts';
 import { startTriton, type Triton } from '../../infra/pool/triton/start.ts';
@@ -49,7 +51,7 @@ beforeAll(async () => {
   await convertRepository(repository, path.join(folder, 'python'));
   [triton, embedded] = await Promise.all([
     startTriton({ installed, repository: path.join(folder, 'python') }),
-    startEmbedded(repository, [model]),
+    startEmbedded(repository, [model, 'voice-en']),
   ]);
   agents = { triton: await startOn(triton.url, 'a'), embedded: await startOn(embedded.url, 'b') };
   engine = createKserveEngine(triton.url, 4);
@@ -110,6 +112,23 @@ describe('T2: the agent on a real Triton', () => {
     expect(segments(here)).toEqual(segments(there));
     const ready = ({ events }: typeof here) => events.find(({ type }) => type === 'ready');
     expect(ready(here)).toEqual(ready(there));
+  });
+
+  it('T3: speaks with the same samples as on the embedded engine', async () => {
+    const found = (await readRepository(repository, 0, () => {})).find(({ speech }) => speech);
+    if (!found?.speech) throw new Error('the repository has no voice');
+    const { speech: parameters, description } = found;
+    const other = createKserveEngine(embedded.url, 1);
+    const say = (on: Engine) => {
+      const { run } = createDispatcher({ engine: on, slots: 1, now: Date.now });
+      const speaker = createSpeaker({ model: description.name, parameters, run, now: Date.now });
+      return speaker.speak('The meeting starts at 10.', { voice: 'awb' }, AbortSignal.timeout(30_000));
+    };
+    const [here, there] = [await say(engine), await say(other)];
+    other.close();
+    if (!here.ok || !there.ok) throw new Error('an engine failed');
+    expect(here.value.length).toBeGreaterThan(16_000);
+    expect(Buffer.compare(Buffer.from(here.value.buffer), Buffer.from(there.value.buffer))).toBe(0);
   });
 
   it('A18: gets the same numbers as from the embedded engine', async () => {

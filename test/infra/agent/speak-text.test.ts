@@ -24,7 +24,7 @@ describe('T3: text is spelled out before a voice reads it', () => {
     ['Müller’s naïve Straße — well…', "muller's naive strasse, well,"],
     ['Mail me@example.org or https://example.com', 'mail me at example dot org or example dot com'],
     ['\'Quoted\', "double" (or not)! Is it?', 'quoted, double, or not. is it?'],
-    ['Tom & Jerry', 'tom and jerry'],
+    ['Tom & Jerry on 11/22', 'tom and jerry on eleven slash twenty two'],
     ['🎉 party', 'party'],
   ])('%s', (given, spoken) => expect(spellOut(given)).toBe(spoken));
 

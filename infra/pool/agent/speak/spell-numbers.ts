@@ -68,7 +68,7 @@ export function spellNumbers(text: string): string {
       WITH_UNIT,
       (_, number: string, unit: string) => ` ${decimalWords(number)} ${units.get(unit.toLowerCase())} `,
     )
-    .replace(/\b(\d)\/(?=\d)/g, '$1 slash ')
+    .replace(/(\d)\/(?=\d)/g, '$1 slash ')
     .replace(YEAR, (year) => ` ${yearWords(year)} `)
     .replace(new RegExp(NUMBER, 'g'), (number) => ` ${decimalWords(number)} `);
 }

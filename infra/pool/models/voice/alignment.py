@@ -1,6 +1,6 @@
 """Which letters of a word its phones belong to: every letter says nothing, one phone or two.
 
-    python3 alignment.py --text work/text --out work/alignment.json
+    python3 alignment.py --text work/text --out work/text/alignment.json
 
 learns from flite's own pronunciations how likely a letter stands for which phones (expectation and maximisation over all
 ways to divide a word), so that a network that reads letters can be told phone by phone what each of them says.
@@ -89,7 +89,7 @@ def expect(pairs: list[tuple[str, tuple[str, ...]]], table: dict[str, float]) ->
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--text", default="work/text")
-    options.add_argument("--out", default="work/alignment.json")
+    options.add_argument("--out", default="work/text/alignment.json")
     chosen = options.parse_args()
     words = [line.split()[0] for line in open(f"{chosen.text}/words.txt")]
     words += open(f"{chosen.text}/more.txt").read().split()[::5]
