@@ -1,5 +1,5 @@
 // Stands before a server and counts what goes there: what a provider would charge for.
-import { createServer, request } from 'node:http';
+import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface Counter {
@@ -17,7 +17,9 @@ export async function count(
   const server = createServer((incoming, response) => {
     const { method = '', url = '', headers } = incoming;
     const key = name(method, url, headers);
-    counts.set(key, (counts.get(key) ?? 0) + 1);
+    const add = (more: number) => counts.set(key, (counts.get(key) ?? 0) + more);
+    if (url.endsWith('$batch')) countBatch(incoming, add);
+    else add(1);
     const on = request({ host: '127.0.0.1', port: to, method, path: url, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(response);
@@ -36,4 +38,16 @@ export async function count(
         server.closeAllConnections();
       }),
   };
+}
+
+/** Each row of a transaction is charged for. */
+function countBatch(incoming: IncomingMessage, add: (rows: number) => void): void {
+  const chunks: Buffer[] = [];
+  incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+  incoming.on('end', () => {
+    const rows = Buffer.concat(chunks)
+      .toString('latin1')
+      .match(/^(POST|PUT|PATCH|MERGE|DELETE) \S+ HTTP\/1\.1/gm);
+    add(rows?.length ?? 1);
+  });
 }
