@@ -7,6 +7,7 @@ import { projectLimits } from './limits/project.ts';
 import { requestLimits } from './limits/request.ts';
 import { sealLimits } from './limits/seal.ts';
 import { streamLimits } from './limits/stream.ts';
+import { streamClientLimits } from './limits/stream-client.ts';
 import { tenantLimits } from './limits/tenant.ts';
 import { uploadLimits } from './limits/upload.ts';
 import { uploadFrontLimits } from './limits/upload-front.ts';
@@ -21,6 +22,7 @@ export const limits = {
   ...tenantLimits,
   ...engineLimits,
   ...streamLimits,
+  ...streamClientLimits,
   ...callLimits,
   ...uploadLimits,
   ...uploadFrontLimits,

@@ -1,94 +1,22 @@
 // Live streams for apps: in browsers and in Node, without dependencies. Nothing that was handed to `send` is lost while
 // the process lives: it is kept until the edge has settled it, and sent again after a broken connection, to an edge that
 // may have forgotten everything. What goes over the wire is in shared/stream/PROTOCOL.md.
-import { streamLimits } from '../../shared/limits/stream.ts';
-import type { StreamFormat } from '../../shared/stream/format.ts';
+import { streamClientLimits as limits } from '../../shared/limits/stream-client.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
 import { POSITION_BYTES, writePosition } from '../../shared/stream/position.ts';
 import { Backlog } from './backlog.ts';
+import type { ClientSocket, ClientSurroundings, LiveStream, OpenOptions, SocketClass } from './contract.ts';
 import { EventQueue } from './event-queue.ts';
 import { type FinalEvent, StreamError, type StreamEvent } from './events.ts';
+import { Perseverance } from './perseverance.ts';
 
-export interface OpenOptions {
-  /** `wss://edge.example/v1/stream`; `https` and `http` are taken for `wss` and `ws`. */
-  readonly url: string | URL;
-  /** An access token, or what gives a fresh one: it is asked for each connection. */
-  readonly token: string | (() => string | Promise<string>);
-  readonly model: string;
-  /** BCP 47. */
-  readonly language?: string;
-  readonly format: StreamFormat;
-  readonly options?: Partial<StreamOptions>;
-  /** Class of urgency to ask for; the token's ceiling holds. */
-  readonly class?: string;
-  /** Milliseconds without a session after which it gives up; 60,000 unless told. */
-  readonly patienceMs?: number;
-  /** Stands in for the platform's WebSocket, clock and chance. */
-  readonly WebSocket?: SocketClass;
-  readonly surroundings?: ClientSurroundings;
-}
-
-export interface ClientSurroundings {
-  readonly now: () => number;
-  readonly random: () => number;
-  /** Calls back after `ms`; gives what takes the call back. */
-  readonly after: (ms: number, call: () => void) => () => void;
-}
-
-/** What is used of a WebSocket, a browser's or another's. */
-export interface ClientSocket {
-  binaryType: string;
-  readonly readyState: number;
-  onopen: (() => void) | null;
-  onmessage: ((event: { data: unknown }) => void) | null;
-  onclose: ((event: { code: number; reason: string }) => void) | null;
-  onerror: ((event: unknown) => void) | null;
-  send(message: string | Uint8Array<ArrayBuffer>): void;
-  close(code?: number, reason?: string): void;
-}
-export type SocketClass = new (url: string, protocols: string[]) => ClientSocket;
-
-export interface LiveStream {
-  /**
-   * Takes audio: samples of the format, or one Opus packet. Resolves when there is room for more, so a source that
-   * awaits it is never faster than the recogniser for long. Throws `StreamError` once the stream has failed.
-   */
-  send(bytes: Uint8Array): Promise<void>;
-  /** Sends everything a source yields. */
-  sendAll(source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;
-  /** What was said so far is transcribed now; resolves after its segments. */
-  finalize(): Promise<void>;
-  /** What was said since the last segment is forgotten. */
-  clear(): Promise<void>;
-  setOptions(options: Partial<StreamOptions>): void;
-  /** No more audio: resolves when everything was said. */
-  end(): Promise<FinalEvent>;
-  /** Everything that is told, for one reader. Ends after `final`; throws `StreamError` when the stream failed. */
-  readonly events: AsyncIterable<StreamEvent>;
-  /** Hangs up without waiting for anything. */
-  close(): void;
-}
+export type { ClientSocket, ClientSurroundings, LiveStream, OpenOptions, SocketClass } from './contract.ts';
 
 export const openStream = (options: OpenOptions): LiveStream => new Client(options);
 
 const PROTOCOL = 'auricle';
 const TOKEN = 'auricle-token.';
-/** Audio per message; larger sends are cut, but for packets. */
-const MESSAGE_BYTES = 32 * 1024;
-const PING_MS = streamLimits.streamPingMs.value;
-const SILENCE_MS = 2.5 * PING_MS;
-const FIRST_PAUSE_MS = 100;
-const LONGEST_PAUSE_MS = 5_000;
-const MOST_FRUITLESS = 3;
 const OPEN = 1;
-/** Until the edge says more. */
-const WINDOW_BYTES = 512 * 1024;
-
-/** Refusals that another connection may well not meet; after any other one the stream has failed. */
-const passing = new Set([
-  ...['internal', 'pool_lost', 'pool_busy', 'no_pool', 'engine_failed', 'edge_busy', 'deadline_passed'],
-  ...['identity_unavailable', 'audit_unavailable', 'allowance_concurrent'],
-]);
 
 const platform: ClientSurroundings = {
   now: () => Date.now(),
@@ -127,7 +55,7 @@ class Client implements LiveStream {
   #started = false;
   #session: string | undefined;
   #resume: string | undefined;
-  #window = WINDOW_BYTES;
+  #window: number = limits.clientWindowBytes.value;
   #options: Partial<StreamOptions>;
   /** Index of the next segment. */
   #next = 0;
@@ -135,12 +63,7 @@ class Client implements LiveStream {
   #ended = false;
   #over = false;
   #failure: StreamError | undefined;
-  #attempt = 0;
-  /** Sessions that were refused under way since anything was settled. */
-  #fruitless = 0;
-  /** Tokens in a row that had expired when they came. */
-  #expired = 0;
-  #since: number;
+  readonly #perseverance: Perseverance;
   #heardAt = 0;
   #seen = 0;
   #cancelPing = () => {};
@@ -152,7 +75,7 @@ class Client implements LiveStream {
     this.#Socket = open.WebSocket ?? (globalThis.WebSocket as unknown as SocketClass);
     this.#packets = open.format.encoding === 'opus';
     this.#options = open.options ?? {};
-    this.#since = this.#around.now();
+    this.#perseverance = new Perseverance(open, this.#around.now());
     void this.#connect();
   }
 
@@ -161,7 +84,7 @@ class Client implements LiveStream {
     if (this.#ended || this.#over) throw new StreamError('ended', 'The stream has ended.');
     // A copy: the caller's buffer may be filled again as soon as this returns.
     const own = new Uint8Array(bytes);
-    const step = this.#packets ? Math.max(1, own.length) : MESSAGE_BYTES;
+    const step = this.#packets ? Math.max(1, own.length) : limits.clientMessageBytes.value;
     for (let at = 0; at < own.length; at += step) this.#backlog.push(own.subarray(at, at + step));
     this.#pump();
     while (this.#backlog.unsettled > this.#window && !this.#over) {
@@ -277,7 +200,7 @@ class Client implements LiveStream {
         this.#greet(message as { session: string; position: number; windowBytes: number });
         return;
       case 'settle':
-        if (Number(message.position) > this.#backlog.start) this.#fruitless = 0;
+        if (Number(message.position) > this.#backlog.start) this.#perseverance.settled();
         this.#resume = String(message.resume);
         this.#backlog.settle(Number(message.position));
         this.#wake();
@@ -302,11 +225,9 @@ class Client implements LiveStream {
   }
 
   #greet({ session, position, windowBytes }: { session: string; position: number; windowBytes: number }): void {
-    if (this.#attempt > 0) this.events.push({ type: 'resumed', position });
+    if (this.#perseverance.greeted()) this.events.push({ type: 'resumed', position });
     this.#session = session;
-    this.#expired = 0;
     this.#window = windowBytes;
-    this.#attempt = 0;
     if (position < this.#backlog.start || position > this.#backlog.end) {
       this.#fail(new StreamError('resume_invalid', 'The edge goes on where this client has nothing.'));
       return;
@@ -329,14 +250,7 @@ class Client implements LiveStream {
   }
 
   #refuse({ reason, message, request }: { reason: string; message: string; request?: string }): void {
-    // A session that was under way and is refused again and again would be refused for ever.
-    if (this.#started) this.#fruitless += 1;
-    // Whoever gives tokens may have had an old one; one that is new and has expired, too, is of a clock that is wrong.
-    const expired = reason === 'token_expired' && typeof this.#open.token === 'function';
-    if (expired) this.#expired += 1;
-    const again = expired ? this.#expired < MOST_FRUITLESS : passing.has(reason);
-    const fatal = !again || this.#fruitless >= MOST_FRUITLESS;
-    if (fatal) this.#fail(new StreamError(reason, message, request));
+    if (this.#perseverance.isOver(reason, this.#started)) this.#fail(new StreamError(reason, message, request));
   }
 
   #pump(): void {
@@ -356,9 +270,9 @@ class Client implements LiveStream {
 
   #watch(socket: ClientSocket): void {
     this.#cancelPing();
-    this.#cancelPing = this.#around.after(PING_MS, () => {
+    this.#cancelPing = this.#around.after(limits.streamPingMs.value, () => {
       if (socket !== this.#socket) return;
-      if (this.#around.now() - this.#heardAt > SILENCE_MS) {
+      if (this.#around.now() - this.#heardAt > limits.clientSilenceMs.value) {
         socket.close(4000, 'silent');
         this.#lose(socket, 4000);
         return;
@@ -371,7 +285,7 @@ class Client implements LiveStream {
   #lose(socket: ClientSocket, _code: number): void {
     if (socket !== this.#socket || this.#over) return;
     this.#socket = undefined;
-    if (this.#started) this.#since = this.#around.now();
+    if (this.#started) this.#perseverance.lost(this.#around.now());
     this.#started = false;
     this.#retry();
   }
@@ -379,14 +293,13 @@ class Client implements LiveStream {
   #retry(): void {
     if (this.#over) return;
     this.#cancelPing();
-    if (this.#around.now() - this.#since > (this.#open.patienceMs ?? 60_000)) {
+    const next = this.#perseverance.next(this.#around.now(), this.#around.random());
+    if (!next) {
       this.#fail(new StreamError('connection_lost', 'The edge could not be reached again.'));
       return;
     }
-    this.#attempt += 1;
-    this.events.push({ type: 'reconnecting', attempt: this.#attempt });
-    const pause = Math.min(FIRST_PAUSE_MS * 2 ** (this.#attempt - 1), LONGEST_PAUSE_MS);
-    this.#cancelPause = this.#around.after(pause * (0.5 + this.#around.random() / 2), () => void this.#connect());
+    this.events.push({ type: 'reconnecting', attempt: next.attempt });
+    this.#cancelPause = this.#around.after(next.pauseMs, () => void this.#connect());
   }
 
   #fail(error: StreamError): void {

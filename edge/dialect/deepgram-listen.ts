@@ -167,7 +167,10 @@ class DeepgramListen implements LiveDialect {
       ...options,
       ...(features.interim_results !== undefined && { interim: features.interim_results }),
       ...(features.endpointing !== undefined && {
-        endpointingMs: features.endpointing === false ? (false as const) : Math.max(100, features.endpointing),
+        endpointingMs:
+          features.endpointing === false
+            ? (false as const)
+            : Math.max(limits.endpointingLeastMs.value, features.endpointing),
       }),
       ...(features.utterance_end_ms !== undefined && { utteranceEndMs: features.utterance_end_ms }),
     };

@@ -55,8 +55,6 @@ const undone: Readonly<Record<string, string>> = {
 
 /** Milliseconds of silence when the client names none, or says only that there is to be an end. */
 const ENDPOINTING_MS = 300;
-/** The hosted service ends results after as little as 10 ms; here an end is the end of an utterance, and cuts words. */
-const ENDPOINTING_LEAST_MS = 100;
 
 const isOff = (value: string) => value === '' || value.toLowerCase() === 'false';
 
@@ -125,7 +123,7 @@ function readEndpointing(query: URLSearchParams): Result<number | false> {
   if (value === '' || value === 'true') return ok(ENDPOINTING_MS);
   const wish = readInteger(query, 'endpointing', 0, 10_000);
   if (!wish.ok) return invalid('endpointing', 'must be "false" or an integer from 0 to 10000');
-  return ok(Math.max(ENDPOINTING_LEAST_MS, wish.value ?? ENDPOINTING_MS));
+  return ok(Math.max(limits.endpointingLeastMs.value, wish.value ?? ENDPOINTING_MS));
 }
 
 /** The query of a WebSocket. Refuses with `field_missing` or `field_invalid`. */

@@ -47,9 +47,6 @@ export const clientSecretAnswer = z.object({
   session: z.record(z.string(), z.unknown()),
 });
 
-/** Life of a token that the retired interface hands out with a session, seconds. */
-const BETA_SECRET_SECONDS = 60;
-
 /** OpenAI's keys for browsers begin so, and its clients look for it. */
 const secretOf = ({ token }: Grant) => `ek_${token}`;
 
@@ -144,7 +141,7 @@ export async function answerTranscriptionSession(request: Request, context: Requ
   const granted = await grant(request, context, 'client_secret', (body) => {
     const config = updateConfig(defaultConfig, body);
     if (!config.ok) return config;
-    return ok({ seconds: BETA_SECRET_SECONDS, config: config.value, wish: config.value });
+    return ok({ seconds: limits.betaSecretSeconds.value, config: config.value, wish: config.value });
   });
   if (!granted.ok) return refuseWith(granted.refusal);
   const { grant: issued, wish } = granted.value;

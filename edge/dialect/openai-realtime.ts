@@ -34,9 +34,6 @@ const expired = { code: 1001, reason: 'session_expired' } as const;
 /** With a piece of sound: what was said so far is to be transcribed now. */
 const forcesEnd = z.object({ force_eou: z.union([z.literal(true), z.literal('true')]) });
 
-/** Sound that a commit needs at least, as with the hosted service. */
-const COMMIT_MS = 100;
-
 /** `GET /v1/realtime`: a transcription session of OpenAI's, in its current shape or the retired one. */
 export function openaiRealtime(url: URL, headers: Headers): Result<LiveDialect> {
   const config = readConfig(headers);
@@ -209,9 +206,10 @@ class OpenAiRealtime implements LiveDialect {
   #commit(): Result<readonly ClientStep[]> {
     if (this.#nvidia) return ok([{ type: 'alive' }]);
     const seconds = (this.#appended - this.#committed) / this.#rate();
-    if (seconds * 1_000 < COMMIT_MS) {
+    const least = limits.streamCommitMs.value;
+    if (seconds * 1_000 < least) {
       const heard = Math.floor(seconds * 1_000);
-      return no(refuse('input_audio_buffer_commit_empty', { least: COMMIT_MS, milliseconds: heard }));
+      return no(refuse('input_audio_buffer_commit_empty', { least, milliseconds: heard }));
     }
     const crowded = this.#crowded();
     if (crowded) return no(crowded);

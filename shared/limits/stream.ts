@@ -62,6 +62,24 @@ export const streamLimits = {
     by: 'edge',
     why: 'A shorter gap is the jitter of a network and would end an utterance for nothing: it waits for the next one.',
   },
+  betaSecretSeconds: {
+    value: 60,
+    unit: 's',
+    by: 'edge',
+    why: 'Life of a token that the retired realtime interface hands out with a session, as with the hosted service.',
+  },
+  streamCommitMs: {
+    value: 100,
+    unit: 'ms',
+    by: 'edge',
+    why: 'Sound that a commit of an OpenAI client needs at least, as with the hosted service.',
+  },
+  endpointingLeastMs: {
+    value: 100,
+    unit: 'ms',
+    by: 'edge',
+    why: 'Silence that ends an utterance of a Deepgram client. The hosted service ends results after as little as 10 ms; here an utterance would end, and cut words.',
+  },
   streamAsks: {
     value: 256,
     unit: 'count',
@@ -178,12 +196,6 @@ export const streamLimits = {
     by: 'edge',
     why: 'Last segments, kept for a client that comes back and lacks some; one that lacks more starts from its token.',
   },
-  streamClientBytes: {
-    value: 3 * MiB,
-    unit: 'byte',
-    by: 'client',
-    why: 'Unsettled audio that a client of /v1/stream may have sent: under streamRingBytes, so that nothing overflows.',
-  },
   streamUnreadBytes: {
     value: MiB,
     unit: 'byte',
@@ -225,12 +237,6 @@ export const streamLimits = {
     unit: 'character',
     by: 'edge',
     why: 'One text message of /v1/stream: the largest is a start with a resume token.',
-  },
-  streamPingMs: {
-    value: 10_000,
-    unit: 'ms',
-    by: 'client',
-    why: 'How often a client of /v1/stream says that it is there; two without an answer and it connects again.',
   },
   streamStallMs: {
     value: 200,
@@ -363,6 +369,12 @@ export const streamLimits = {
     unit: 'character',
     by: 'edge',
     why: 'State of the voice detector and its surroundings in base64: about 1,500 characters.',
+  },
+  streamSkipSeconds: {
+    value: 60,
+    unit: 's',
+    by: 'agent',
+    why: 'Sound that is decoded again and thrown away when a stream goes on at another agent: a page of Ogg may hold half a minute.',
   },
   streamUnpackSeconds: {
     value: 120,
