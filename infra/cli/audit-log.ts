@@ -50,6 +50,15 @@ export async function fetchCheckpoint(reader: LogReader): Promise<{ note: Uint8A
   return { note, checkpoint };
 }
 
+async function fetchIfThere(reader: LogReader, path: string): Promise<Uint8Array | undefined> {
+  try {
+    return await reader.fetch(path);
+  } catch (error) {
+    if (error instanceof Refused && error.response.status === 404) return undefined;
+    throw error;
+  }
+}
+
 /** A tile of a log of `size`; of one that has grown meanwhile, the beginning of the full one. */
 async function fetchTile<T>(
   reader: LogReader,
@@ -57,12 +66,9 @@ async function fetchTile<T>(
   unpack: (bytes: Uint8Array) => T[] | undefined,
 ): Promise<T[]> {
   const path = tilePath(tile);
-  const bytes = await reader.fetch(path).catch((error: unknown) => {
-    const gone = error instanceof Refused && error.response.status === 404;
-    if (gone && tile.width < TILE_WIDTH) return reader.fetch(tilePath({ ...tile, width: TILE_WIDTH }));
-    if (gone) throw new Invalid(`${path} is missing`);
-    throw error;
-  });
+  const bytes =
+    (await fetchIfThere(reader, path)) ?? (await fetchIfThere(reader, tilePath({ ...tile, width: TILE_WIDTH })));
+  if (!bytes) throw new Invalid(`${path} is missing`);
   const parts = unpack(bytes);
   if (!parts || parts.length < tile.width) throw new Invalid(`${path} is not whole`);
   return parts.slice(0, tile.width);

@@ -1,0 +1,139 @@
+import { describe, expect, it } from 'vitest';
+import { openHidden, openHide } from '../../../functions/audit/hide.ts';
+import { nameOfReceived, type Received, receive } from '../../../functions/audit/intake.ts';
+import { encodeState, freshState, type LogState, readState } from '../../../functions/audit/log-state.ts';
+import { sequence } from '../../../functions/audit/sequence.ts';
+import { checkDisclosure } from '../../../shared/audit/commitment.ts';
+import type { Delivery } from '../../../shared/audit/delivery.ts';
+import { readLeaf } from '../../../shared/audit/leaf.ts';
+import { limits } from '../../../shared/limits.ts';
+import { MemoryStore } from './stored-log.ts';
+
+const EPOCH = '2f7c9a30-7c3f-4f1e-8f0e-5a5f0f5b0f11';
+const ID = '017f22e2-79b0-7cc3-98c4-dc0c0c07398f';
+const event = (more: object = {}) => ({ v: 1, id: ID, type: 'route', at: 1, producer: 'edge', tenant: 'dev', ...more });
+const rows = (from: number, count: number) =>
+  Array.from({ length: count }, (_, at) => ({ to: from + at, t: 2, events: [event()] }));
+const deliveryOf = (from: number, count: number, oldest = 1): Delivery => ({
+  ...{ v: 1, producer: 'gate/dev/eu', epoch: EPOCH, oldest },
+  rows: rows(from, count),
+});
+const received = async (from: number, count: number, oldest = 1, at = 0): Promise<Received> => {
+  const one = await receive(deliveryOf(from, count, oldest), at, async () => 'hidden');
+  if (!one) throw new Error('nothing received');
+  return one;
+};
+
+/** A log with some events of the outbox. */
+const stateWith = (upTo: number): LogState => ({
+  ...freshState('audit.example/eu/2026', 2026, undefined),
+  ...{ size: 1, upTo: { [`gate/dev/eu ${EPOCH}`]: upTo }, tseq: { dev: upTo } },
+});
+const ask = (state: LogState, some: readonly Received[], now = 10) =>
+  sequence(
+    state,
+    some.map((one, at) => ({ name: String(at), received: one })),
+    now,
+    () => ID,
+  );
+const leavesOf = (entries: readonly Uint8Array[]) => entries.map((entry) => readLeaf(entry));
+
+describe('C9 which events come next', () => {
+  it('in their order, once, with the counts of their outbox and their tenant', async () => {
+    const next = ask(stateWith(3), [await received(6, 2), await received(2, 4)]);
+    expect(leavesOf(next.entries).map((leaf) => [leaf?.pseq, leaf?.tseq])).toEqual([
+      [4, 4],
+      [5, 5],
+      [6, 6],
+      [7, 7],
+    ]);
+    expect(next.used).toEqual(['1', '0']);
+    expect(next.upTo).toEqual({ [`gate/dev/eu ${EPOCH}`]: 7 });
+  });
+
+  it('what is ahead of its turn waits; what the outbox has lost, or waits too long, leaves a leaf that says so', async () => {
+    expect(ask(stateWith(3), [await received(6, 2)])).toMatchObject({ entries: [], held: 1, used: [] });
+    const gap = { type: 'producer.gap', from: 4, to: 5, outbox: 'gate/dev/eu', epoch: EPOCH };
+    const lost = ask(stateWith(3), [await received(6, 2, 6)]);
+    expect(leavesOf(lost.entries)).toMatchObject([gap, { pseq: 6 }, { pseq: 7 }]);
+    const late = ask(stateWith(3), [await received(6, 2)], limits.auditGapMs.value + 1);
+    expect(leavesOf(late.entries)).toMatchObject([gap, { pseq: 6 }, { pseq: 7 }]);
+  });
+
+  it('what is there already is dropped, and the delivery with it', async () => {
+    expect(ask(stateWith(9), [await received(2, 4)])).toMatchObject({ entries: [], used: ['0'] });
+  });
+
+  it('a full commit leaves the rest for the next; a full state takes no new outbox', async () => {
+    const much = await received(4, limits.auditEntriesPerCommit.value);
+    const after = await received(4 + limits.auditEntriesPerCommit.value, 1);
+    expect(ask(stateWith(3), [much, after])).toMatchObject({ used: ['0'], held: 1 });
+    const state = stateWith(0);
+    const full = sequence(
+      { ...state, upTo: {} },
+      [{ name: 'new', received: await received(1, 1) }],
+      10,
+      () => ID,
+      true,
+    );
+    expect(full).toMatchObject({ entries: [], held: 1 });
+  });
+
+  it('a state is read as it was written', () => {
+    const state = { ...stateWith(4), closed: true, previous: { origin: 'o', size: 3, root: stateWith(1).root } };
+    expect(readState(encodeState(state))).toEqual(state);
+    expect(() => readState(new TextEncoder().encode('{"v":1}'))).toThrow();
+  });
+});
+
+describe('C9 deliveries', () => {
+  it('rows with a hole between them, or before the first number, are none', async () => {
+    const hide = async () => '';
+    const hole = { ...deliveryOf(1, 1), rows: [...rows(1, 1), ...rows(3, 1)] };
+    expect(await receive(hole, 0, hide)).toBeUndefined();
+    const early = { ...deliveryOf(1, 1), rows: [{ to: 1, t: 2, events: [event(), event()] }] };
+    expect(await receive(early, 0, hide)).toBeUndefined();
+    expect(await receive(deliveryOf(1, 0), 0, hide)).toBeUndefined();
+  });
+
+  it('an event that nobody can read, or that is too large for a leaf, has its place all the same', async () => {
+    const large = event(Object.fromEntries(Array.from({ length: 1_000 }, (_, at) => [`field${at}`, at])));
+    const events = ['text', null, { v: 1 }, large, event()];
+    const one = await receive({ ...deliveryOf(1, 0), rows: [{ to: 5, t: 2, events }] }, 0, async () => 'x');
+    const types = one?.drafts.map(({ type }) => type);
+    expect(types).toEqual([...Array(4).fill('event.unreadable'), 'route']);
+    expect(one?.drafts.every((draft) => JSON.stringify(draft).length < 20_480)).toBe(true);
+  });
+
+  it('the same rows have the same name, and another one once nothing can come before them', async () => {
+    const names = [await received(6, 2), await received(6, 2, 3), await received(6, 2, 6), await received(6, 3)];
+    const [first, second, third, fourth] = names.map((one) => nameOfReceived('eu', one));
+    expect(second).toBe(first);
+    expect(new Set([first, third, fourth]).size).toBe(3);
+  });
+});
+
+describe('C12 what leaves hide', () => {
+  const wrapping = Buffer.alloc(32, 7).toString('base64');
+
+  it('is opened with the key of the tenant, and by nobody once that is deleted', async () => {
+    const store = new MemoryStore();
+    const hide = openHide(store, 'eu', wrapping);
+    const one = await receive(
+      { ...deliveryOf(1, 0), rows: [{ to: 1, t: 2, events: [event({ subject: 'c1:ann' })] }] },
+      0,
+      hide,
+    );
+    const [draft] = one?.drafts ?? [];
+    const [hidden] = one?.hidden ?? [];
+    expect(JSON.stringify(one)).not.toContain('ann');
+    const shown = await openHidden(store, 'eu', wrapping, 'dev', hidden ?? '');
+    expect(checkDisclosure(shown?.subject ?? '', draft?.sd ?? {})).toEqual({ name: 'subject', value: 'c1:ann' });
+    // Under another tenant's name, or with another key of ours, it opens nothing.
+    await hide('other', {});
+    await expect(openHidden(store, 'eu', wrapping, 'other', hidden ?? '')).rejects.toThrow();
+    await expect(openHidden(store, 'eu', Buffer.alloc(32).toString('base64'), 'dev', hidden ?? '')).rejects.toThrow();
+    await store.remove('sidecar', 'eu/keys/dev');
+    expect(await openHidden(store, 'eu', wrapping, 'dev', hidden ?? '')).toBeUndefined();
+  });
+});

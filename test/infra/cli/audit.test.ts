@@ -1,0 +1,185 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { Arguments } from '../../../infra/cli/arguments.ts';
+import { audit } from '../../../infra/cli/audit.ts';
+import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
+import { encodeLeaf, type Leaf } from '../../../shared/audit/leaf.ts';
+import { formatVerifierKey, openSigningKey } from '../../../shared/audit/note.ts';
+import { RightEdge } from '../../../shared/audit/right-edge.ts';
+
+const ORIGIN = 'audit.example/eu/2026';
+const PREFIX = '/v1/audit/log/eu/2026';
+const log = await openSigningKey(new Uint8Array(32).fill(5));
+const other = await openSigningKey(new Uint8Array(32).fill(6));
+const vkey = formatVerifierKey(ORIGIN, log.publicKey);
+
+const at = (index: number) => `017f22e2-79b0-7cc3-98c4-${index.toString(16).padStart(12, '0')}`;
+const time = { origin: 1, edge: 2, seq: 3 };
+const event = (index: number, pseq: number, tseq: number): Leaf => {
+  const from = { p: 'gate/dev/eu', ep: at(0), pseq };
+  return {
+    v: 1,
+    id: at(index),
+    type: 'inference.complete',
+    by: 'edge',
+    ...from,
+    tn: 'dev',
+    tseq,
+    req: `r${index}`,
+    t: time,
+  };
+};
+const opening: Leaf = { v: 1, id: at(0), type: 'shard.open', by: 'log', p: 'log', ep: ORIGIN, pseq: 1, t: time };
+const leavesOf = (count: number): Leaf[] => [
+  opening,
+  ...Array.from({ length: count - 1 }, (_, index) => event(index + 1, index + 1, index + 1)),
+];
+
+/** What the server has: files of a log by their path. */
+let files = new Map<string, Uint8Array>();
+
+async function publish(leaves: readonly Leaf[], signer = log): Promise<void> {
+  const edge = new RightEdge();
+  for (const leaf of leaves) edge.append(encodeLeaf(leaf));
+  files = new Map(edge.files().map(({ path: name, bytes }) => [name, bytes]));
+  const checkpoint = { origin: ORIGIN, size: edge.size, root: edge.root() };
+  files.set('checkpoint', new TextEncoder().encode(await signCheckpoint(checkpoint, signer.signer(ORIGIN))));
+}
+
+const server = createServer((request, response) => {
+  const url = request.url ?? '';
+  if (url === '/v1/audit/log') {
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ data: [{ zone: 'eu', year: 2026, vkey, prefix: PREFIX }] }));
+    return;
+  }
+  const file = files.get(url.slice(PREFIX.length + 1));
+  response.statusCode = file ? 200 : 404;
+  response.end(file ?? '{}');
+});
+let edge = '';
+let folder = '';
+beforeAll(async () => {
+  await new Promise<void>((settle) => server.listen(0, '127.0.0.1', settle));
+  edge = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.close();
+  server.closeAllConnections();
+});
+beforeEach(() => {
+  folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-audit-'));
+  process.env.AURICLE_AUDIT = folder;
+  return () => rmSync(folder, { recursive: true, force: true });
+});
+
+const call = (operands: string[], given: Partial<Arguments> = {}) =>
+  audit({ edge, operands, ...given } as Arguments, { authorization: 'Bearer t' });
+const verify = (given: Partial<Arguments> = {}) => call(['verify'], given);
+
+describe('C9 auricle audit verify', () => {
+  it.each([1, 2, 256, 257, 700])(
+    'a log of %i entries that is what it says: 10, since no witness has signed it',
+    async (size) => {
+      await publish(leavesOf(size));
+      expect(await verify()).toMatchObject({ exit: 10, value: { verdict: 'unwitnessed', size } });
+    },
+  );
+
+  it('a log that grew is the one that was seen before', async () => {
+    await publish(leavesOf(300));
+    await verify();
+    await publish(leavesOf(600));
+    expect((await verify()).text).toContain('grown from 300');
+  });
+
+  it('one flipped bit, in any file: 40', async () => {
+    await publish(leavesOf(600));
+    for (const [name, bytes] of files) {
+      for (const place of [0, Math.floor(bytes.length / 2), bytes.length - 1]) {
+        const flipped = Uint8Array.from(bytes);
+        flipped[place] = (bytes[place] as number) ^ 1;
+        files.set(name, flipped);
+        expect(await verify(), `${name} at ${place}`).toMatchObject({ exit: 40, value: { verdict: 'invalid' } });
+      }
+      files.set(name, bytes);
+    }
+    expect((await verify()).exit).toBe(10);
+  });
+
+  it('a file that is missing, cut off, or another one: 40', async () => {
+    await publish(leavesOf(600));
+    for (const [name, bytes] of [...files].filter(([one]) => one !== 'checkpoint')) {
+      files.delete(name);
+      expect((await verify()).exit, `${name} missing`).toBe(40);
+      files.set(name, bytes.slice(0, -32));
+      expect((await verify()).exit, `${name} cut off`).toBe(40);
+      files.set(name, bytes);
+    }
+    const [first, second] = ['tile/entries/000', 'tile/entries/001'].map((name) => files.get(name) as Uint8Array);
+    files.set('tile/entries/000', second as Uint8Array);
+    files.set('tile/entries/001', first as Uint8Array);
+    expect((await verify()).exit, 'swapped').toBe(40);
+  });
+
+  it('signed with another key: 40; another key than the one that was seen before: 30', async () => {
+    await publish(leavesOf(10), other);
+    expect((await verify()).exit).toBe(40);
+    await publish(leavesOf(10));
+    await verify();
+    expect((await verify({ key: formatVerifierKey(ORIGIN, other.publicKey) })).exit).toBe(30);
+  });
+
+  it('shorter than it was, of the same size with another end, or longer with another beginning: 30', async () => {
+    await publish(leavesOf(300));
+    await verify();
+    const changed = leavesOf(400).map((leaf, index) => (index === 299 ? { ...leaf, reason: 'changed' } : leaf));
+    for (const leaves of [leavesOf(299), changed.slice(0, 300), changed]) {
+      await publish(leaves);
+      expect(await verify(), `${leaves.length}`).toMatchObject({ exit: 30, value: { verdict: 'diverged' } });
+    }
+    await publish(leavesOf(301));
+    expect((await verify()).exit).toBe(10);
+  });
+
+  it('whoever has the key and drops 1 or 3 consecutive events, from the start, the middle, or twice one: 20', async () => {
+    const whole = leavesOf(300);
+    const without = (from: number, count: number) => whole.filter((_, index) => index < from || index >= from + count);
+    for (const leaves of [without(1, 1), without(150, 1), without(150, 3), [...whole, whole.at(-1) as Leaf]]) {
+      rmSync(folder, { recursive: true, force: true });
+      await publish(leaves);
+      expect(await verify()).toMatchObject({ exit: 20, value: { verdict: 'incomplete' } });
+    }
+  });
+
+  it('events that an outbox lost are told, once: 20', async () => {
+    const told = { from: 5, to: 9, outbox: 'gate/dev/eu', epoch: at(0) };
+    const gap: Leaf = { ...opening, id: at(99), type: 'producer.gap', pseq: 2, ...told };
+    await publish([...leavesOf(5), gap, event(10, 10, 5)]);
+    const { exit, value } = await verify();
+    expect(exit).toBe(20);
+    expect((value as { holes: string[] }).holes).toEqual([
+      'entry 5: events 5 to 9 of gate/dev/eu were lost before they reached the log',
+    ]);
+  });
+});
+
+describe('C9 auricle audit show and tail', () => {
+  it('the last entries, one by its number, and all of a request', async () => {
+    await publish(leavesOf(300));
+    expect((await call(['tail'])).text.split('\n')).toHaveLength(20);
+    expect(await call(['show', '299'])).toMatchObject({ exit: 0, value: { entries: [{ index: 299 }] } });
+    expect(await call(['show', 'r7'])).toMatchObject({
+      exit: 0,
+      value: { entries: [{ index: 7, leaf: { req: 'r7' } }] },
+    });
+    expect((await call(['show', 'nobody'])).exit).toBe(1);
+    expect((await call(['show', '300'])).exit).toBe(2);
+    expect((await call(['show'])).exit).toBe(2);
+    expect((await call(['tail'], { zone: 'us' })).exit).toBe(2);
+  });
+});

@@ -1,0 +1,128 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { BlobServiceClient } from '@azure/storage-blob';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { storageConnection } from '../../infra/local/plan.ts';
+import { ROOT } from '../../infra/local/root.ts';
+import { readEntries } from './audit-record.ts';
+import { type Running, run } from './running.ts';
+
+let running: Running;
+beforeAll(async () => {
+  running = await run();
+});
+afterAll(() => running?.end());
+
+/** How long what happened may take to be in the published log, in milliseconds: seconds, and a busy machine. */
+const PUBLISHED_MS_MAX = 30_000;
+
+/** The command line as an operator runs it. */
+function auricle(...words: string[]): Promise<{ exit: number; value: Record<string, unknown> }> {
+  const { url, token } = running.stack;
+  const given = ['infra/local/node.cjs', 'infra/cli/main.ts', ...words, '--json', '--edge', url, '--token', token];
+  const env = { ...process.env, AURICLE_AUDIT: path.join(running.state, 'seen') };
+  return new Promise((settle, fail) => {
+    execFile(process.execPath, given, { cwd: ROOT, env, maxBuffer: 64 * 1024 * 1024 }, (error, stdout) => {
+      try {
+        settle({ exit: Number(error?.code ?? 0), value: JSON.parse(stdout) });
+      } catch {
+        fail(error ?? new Error(stdout));
+      }
+    });
+  });
+}
+
+async function transcribe(): Promise<string> {
+  const form = new FormData();
+  form.append('model', 'reference-en');
+  form.append('file', new Blob([readFileSync(path.join(ROOT, 'test/clips/number.wav'))]), 'number.wav');
+  const { url, token } = running.stack;
+  const headers = { authorization: `Bearer ${token}` };
+  const answer = await fetch(`${url}/v1/audio/transcriptions`, { method: 'POST', headers, body: form });
+  expect(answer.status).toBe(200);
+  return answer.headers.get('x-request-id') ?? '';
+}
+
+/** Types of the leaves of a request, once its end is among them. */
+async function typesOf(request: string): Promise<string[]> {
+  const { url, token } = running.stack;
+  let types: string[] = [];
+  await expect
+    .poll(
+      async () => {
+        const entries = await readEntries(url, token, 'eu').catch(() => []);
+        const leaves = entries.map((entry) => JSON.parse(entry) as { req?: string; type: string });
+        types = leaves.filter(({ req }) => req === request).map(({ type }) => type);
+        return types;
+      },
+      { timeout: PUBLISHED_MS_MAX, interval: 200 },
+    )
+    .toContain('inference.complete');
+  return types;
+}
+
+describe('C9 C12 A21 the record of what was done', () => {
+  it('a transcription is in the published log, which verifies, says nothing of its words, and has left the outbox', {
+    timeout: 2 * PUBLISHED_MS_MAX,
+  }, async () => {
+    const request = await transcribe();
+    const types = await typesOf(request);
+    expect(types[0]).toBe('inference.attempt');
+    expect(types).toContain('route');
+    const shown = await auricle('audit', 'show', request, '--zone', 'eu');
+    expect(shown.exit).toBe(0);
+    expect(JSON.stringify(shown.value)).not.toMatch(/account number|seven|"subject":"c1:[^"]*"/);
+    expect(await auricle('audit', 'verify', '--zone', 'eu')).toMatchObject({
+      exit: 10,
+      value: { verdict: 'unwitnessed' },
+    });
+    const { url, token } = running.stack;
+    const headers = { authorization: `Bearer ${token}` };
+    await expect
+      .poll(
+        async () => {
+          const page = await (await fetch(`${url}/v1/audit/outbox?tenant=dev`, { headers })).json();
+          return (page as { rows: unknown[] }).rows.length;
+        },
+        { timeout: PUBLISHED_MS_MAX, interval: 200 },
+      )
+      .toBe(0);
+  });
+
+  it('entries are for those who run the fleet, hashes for auditors, and nothing for others', async () => {
+    const { url } = running.stack;
+    const year = new Date().getUTCFullYear();
+    const statusOf = async (scope: string, file: string) => {
+      const headers = { authorization: `Bearer ${await running.mint({ scope })}` };
+      return (await fetch(`${url}/v1/audit/log/eu/${year}/${file}`, { headers })).status;
+    };
+    expect(await statusOf('audit', 'checkpoint')).toBe(200);
+    expect(await statusOf('audit', 'tile/entries/000')).toBe(403);
+    expect(await statusOf('transcribe', 'checkpoint')).toBe(403);
+    for (const file of ['state', 'wal/1', 'tile/0/..%2f000', 'tile/0/999']) {
+      expect(await statusOf('operate', file), file).toBe(404);
+    }
+  });
+
+  it('one flipped bit of a tile in storage is found', { timeout: 2 * PUBLISHED_MS_MAX }, async () => {
+    const account = BlobServiceClient.fromConnectionString(storageConnection(running.stack.ports));
+    const container = account.getContainerClient('audit-state');
+    const flipNewest = async (): Promise<boolean> => {
+      const { size } = (await auricle('audit', 'verify', '--zone', 'eu')).value as { size: number };
+      const year = new Date().getUTCFullYear();
+      const blob = container.getBlockBlobClient(`eu/${year}/tile/0/000.p/${size}`);
+      if (!(await blob.exists())) return false;
+      const bytes = await blob.downloadToBuffer();
+      bytes[40] = (bytes[40] as number) ^ 1;
+      await blob.upload(bytes, bytes.length);
+      return true;
+    };
+    // The log may grow in this moment, and its newest tile be another one.
+    await expect
+      .poll(async () => (await flipNewest()) && (await auricle('audit', 'verify', '--zone', 'eu')), {
+        timeout: PUBLISHED_MS_MAX,
+      })
+      .toMatchObject({ exit: 40, value: { verdict: 'invalid' } });
+  });
+});
