@@ -119,9 +119,10 @@ export class Outbox {
     const texts: string[] = [];
     let [last, room] = [after, characters];
     for (const { pseq, body, t } of found) {
-      room -= body.length;
+      const events = eventsText(body);
+      room -= events.length;
       if (room < 0 && texts.length > 0) break;
-      texts.push(`{"to":${pseq},"t":${t},"events":${body.startsWith('[') ? body : `[${body}]`}}`);
+      texts.push(`{"to":${pseq},"t":${t},"events":${events}}`);
       last = pseq;
     }
     return texts.length > 0 ? { json: texts.join(','), last } : undefined;
@@ -185,6 +186,12 @@ type Row = {
 function eventsOf(body: string): unknown[] {
   const value: unknown = JSON.parse(body);
   return Array.isArray(value) ? value.flatMap(readPacked) : [value];
+}
+
+/** The same as text. Most rows are it already: what is packed is for nobody but the outbox. */
+function eventsText(body: string): string {
+  if (body.includes('"packed":[')) return JSON.stringify(eventsOf(body));
+  return body.startsWith('[') ? body : `[${body}]`;
 }
 
 /** An event over the size of a leaf is a bug somewhere; its digest keeps the record whole and shows the bug. */

@@ -1,6 +1,8 @@
+import { runInDurableObject } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it } from 'vitest';
 import { mint } from '../../edge/audit/mint.ts';
+import { Outbox } from '../../edge/audit/outbox.ts';
 import { packRequest } from '../../edge/audit/packed.ts';
 import { Recorder } from '../../edge/audit/record.ts';
 import { realSurroundings } from '../../edge/clock.ts';
@@ -105,6 +107,11 @@ describe('A1 C4 a report to the gate', () => {
     expect([attempt?.subject, complete?.subject]).toEqual([other?.subject, other?.subject]);
     expect(JSON.stringify(rows)).not.toContain('bob');
     expect((await gate.outbox(1, 2)).rows.map(({ pseq }) => pseq)).toEqual([2, 3]);
+    // The log is sent the same events, whatever they are stored as.
+    const sent = await runInDurableObject(gate, (_, { storage }) => new Outbox(storage.sql).rows(0, 10, 1e6)?.json);
+    const deliveries = JSON.parse(`[${sent}]`) as { to: number; events: unknown[] }[];
+    expect(deliveries.flatMap(({ events }) => events)).toEqual(rows);
+    expect(deliveries.at(-1)?.to).toBe(4);
   });
 
   it('events that are too long for a leaf come as they are, and are replaced by their digest', async () => {
