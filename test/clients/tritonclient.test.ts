@@ -1,6 +1,10 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clipLike, clipPath } from '../stack/clips.ts';
 import { type Running, run } from '../stack/running.ts';
+import { interpreterOf } from './install.ts';
 import { type Python, startPython } from './python.ts';
 
 let running: Running;
@@ -32,6 +36,15 @@ function likeness(text: string): number {
 }
 
 describe('T2 C10 tritonclient, unmodified', () => {
+  it('runs the example of edge/kserve/README.md', () => {
+    const root = path.join(import.meta.dirname, '..', '..');
+    const [, example = ''] =
+      /```python\n([\s\S]*?)```/.exec(readFileSync(path.join(root, 'edge/kserve/README.md'), 'utf8')) ?? [];
+    const env = { ...process.env, EDGE: running.stack.url.replace('http://', ''), TOKEN: running.stack.token };
+    const printed = execFileSync(interpreterOf('clients'), ['-c', example], { cwd: root, env, encoding: 'utf8' });
+    expect(likeness(printed.trim())).toBeGreaterThan(0.6);
+  });
+
   it('asks for health', async () => {
     expect(await call('health')).toEqual({ live: true, ready: true, model: true, unknown: false });
   });

@@ -1,5 +1,6 @@
-// The command line's live streams against a whole stack, as fast as they are taken.
-import { execFile } from 'node:child_process';
+// The command line's live streams against a whole stack, as fast as they are taken, and the example of the client for apps.
+import { execFile, execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../../infra/local/root.ts';
@@ -75,5 +76,21 @@ describe('auricle transcribe --live', () => {
     expect(code).toBe(1);
     expect(err).toContain('the stream was refused or lost: model_unknown: The model "nothing" does not exist here.');
     expect(err).toContain('reference-en');
+  });
+});
+
+describe('R1 the client for apps', () => {
+  it('runs the example of its README', () => {
+    const [, example = ''] =
+      /```ts\n([\s\S]*?)```/.exec(readFileSync(path.join(ROOT, 'edge/client/README.md'), 'utf8')) ?? [];
+    const local = example
+      .replaceAll('http://127.0.0.1:8787', running.stack.url)
+      .replaceAll("'./edge/", `'${ROOT}/edge/`);
+    const printed = execFileSync(
+      'node',
+      [path.join(ROOT, 'infra/local/node.cjs'), '--input-type=module-typescript', '--eval', local],
+      { cwd: ROOT, encoding: 'utf8', env: { ...process.env, TOKEN: running.stack.token } },
+    );
+    expect(printed.trim()).toBe(clipLike('balance.wav').text);
   });
 });
