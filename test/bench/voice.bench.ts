@@ -1,10 +1,12 @@
 // How well the recogniser of the repository understands its voice, beside the voice's teacher: `npm run bench -- voice
-// [--text FILE]`. The teacher speaks where flite is installed (Debian: flite).
+// [--each N]`. The teacher speaks where flite is installed (Debian: flite); sentences of books and dictionaries are among
+// those spoken where `infra/pool/models/reference/sentences.py` has written them (`--books FILE`).
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs, promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import type { Task } from '../../infra/pool/agent/dispatch.ts';
 import { readRepository } from '../../infra/pool/agent/models.ts';
@@ -20,6 +22,7 @@ const RATE = 16_000;
 /** Silence around what is heard: flite speaks with as much. */
 const AROUND = RATE / 4;
 const repository = path.resolve(import.meta.dirname, '../../infra/pool/models/repository');
+const voiceFolder = path.resolve(import.meta.dirname, '../../infra/pool/models/voice');
 const network = path.join(repository, MODEL, '1/model.onnx');
 
 /** The voice as the agent speaks with it, the network in this process on one thread. */
@@ -73,7 +76,7 @@ function createTally() {
       const { wrong, words: before } = count.get(key) ?? { wrong: 0, words: 0 };
       count.set(key, { wrong: wrong + wordErrors(heard.split(' '), words), words: before + words.length });
     },
-    has: (key: string) => count.has(key),
+    has: (key: string) => [...count.keys()].some((name) => name.startsWith(key)),
     /** Of the keys that begin so. */
     rate(key: string) {
       const found = [...count].filter(([name]) => name.startsWith(key)).map(([, sums]) => sums);
@@ -83,51 +86,90 @@ function createTally() {
   };
 }
 
+/** Numbers below one, the same for the same seed (mulberry32). */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** What is spoken, by its kind: `each` of every kind. */
+async function drawTexts(each: number, books: string): Promise<Record<string, string[]>> {
+  const random = randomOf(1);
+  const draw = (from: readonly string[], count: number) =>
+    Array.from({ length: count }, () => from[Math.floor(random() * from.length)]!);
+  const lines = (text: string) => text.trim().split('\n');
+  const words = lines(gunzipSync(await readFile(path.join(repository, 'reference-en/lexicon.txt.gz'))).toString());
+  const known = words.map((line) => line.split(/\s/)[0]!).filter((word) => /^[a-z]{3,}$/.test(word));
+  const unseen = await readFile(books, 'utf8').catch(() => undefined);
+  return {
+    patterns: draw(lines(await readFile(path.join(voiceFolder, 'unseen.txt'), 'utf8')), each),
+    words: Array.from({ length: each }, () => draw(known, 6).join(' ')),
+    ...(unseen && { books: draw(lines(unseen), each) }),
+  };
+}
+
 export async function measure(options: string[]): Promise<Bench> {
-  const usual = path.resolve(import.meta.dirname, '../../infra/pool/models/voice/unseen.txt');
-  const { values } = parseArgs({ args: options, options: { text: { type: 'string', default: usual } } });
-  const texts = (await readFile(values.text, 'utf8')).trim().split('\n');
+  const usual = path.join(voiceFolder, 'work/text/test.txt');
+  const { values } = parseArgs({
+    args: options,
+    options: { books: { type: 'string', default: usual }, each: { type: 'string', default: '100' } },
+  });
+  const texts = await drawTexts(Number(values.each), values.books);
   const [{ speaker, voices }, hear] = [await openVoice(), await openHearing(repository)];
   const folder = await mkdtemp(path.join(tmpdir(), 'auricle-voice-'));
   const tally = createTally();
   let [computing, seconds] = [0, 0];
   await speaker.speak('The first one is not counted.', {}, AbortSignal.timeout(60_000));
 
-  async function judge(text: string, voice: string): Promise<void> {
+  async function judge(text: string, voice: string, kind: string): Promise<void> {
     const before = process.cpuUsage();
     const spoken = await speaker.speak(text, { voice }, AbortSignal.timeout(60_000));
     const { user, system } = process.cpuUsage(before);
     if (!spoken.ok) throw new Error(`${text}: ${spoken.refusal.reason}`);
     computing += (user + system) / 1_000_000;
     seconds += spoken.value.length / RATE;
-    tally.add(`voice_${voice}`, await hear(prepare(spoken.value)), text);
+    tally.add(`voice_${kind}_${voice}`, await hear(prepare(spoken.value)), text);
     const taught = await askTeacher(folder, voice, text);
-    if (taught) tally.add(`teacher_${voice}`, await hear(prepare(taught)), text);
+    if (taught) tally.add(`teacher_${kind}_${voice}`, await hear(prepare(taught)), text);
   }
 
+  const kinds = Object.keys(texts);
   try {
-    for (const text of texts) for (const voice of voices) await judge(text, voice);
+    for (const kind of kinds)
+      for (const text of texts[kind]!) for (const voice of voices) await judge(text, voice, kind);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-  const who = ['voice', 'teacher'].filter((one) => tally.has(`${one}_${voices[0]}`));
+  const who = ['voice', 'teacher'].filter((one) => tally.has(`${one}_`));
   const figures = {
-    ...Object.fromEntries(who.map((one) => [`${one}_wer`, tally.rate(one)])),
-    ...Object.fromEntries(who.flatMap((one) => voices.map((v) => [`${one}_wer_${v}`, tally.rate(`${one}_${v}`)]))),
+    ...Object.fromEntries(who.map((one) => [`${one}_wer`, tally.rate(`${one}_`)])),
+    ...Object.fromEntries(
+      who.flatMap((one) => kinds.map((kind) => [`${one}_wer_${kind}`, tally.rate(`${one}_${kind}`)])),
+    ),
     voice_rtf: Math.round((1_000 * computing) / seconds) / 1_000,
     voice_bytes: (await stat(network)).size,
-    voice_sentences: texts.length,
+    voice_sentences: Object.values(texts).flat().length,
   };
   const percent = (key: string) => (tally.has(key) ? `${(100 * tally.rate(key)).toFixed(2)} %` : 'not installed');
-  const table = voices.map((voice) => ({
-    voice,
-    'word errors': percent(`voice_${voice}`),
-    'of flite': percent(`teacher_${voice}`),
-  }));
-  const how =
-    `${texts.length} sentences that neither the voice nor the recogniser was taught with, spoken by each of ` +
-    `${voices.join(', ')} and by the flite voice of that name, its teacher, and heard by reference-en (INT8, language ` +
-    'model) with a quarter of a second of silence around; voice_rtf: seconds of processor time for a second of speech, ' +
-    'from text to samples, network on one thread.';
-  return { table, figures, how };
+  const table = kinds.flatMap((kind) =>
+    voices.map((voice) => ({
+      text: kind,
+      voice,
+      'word errors': percent(`voice_${kind}_${voice}`),
+      'of flite': percent(`teacher_${kind}_${voice}`),
+    })),
+  );
+  return { table, figures, how: explain(Number(values.each), voices, kinds) };
 }
+
+const explain = (each: number, voices: readonly string[], kinds: readonly string[]) =>
+  `${each} texts of each kind (${kinds.join(', ')}), spoken by each of ${voices.join(', ')} and by the flite voice of that name, ` +
+  'its teacher, and heard by reference-en (INT8, language model) with a quarter of a second of silence around. Neither voice ' +
+  'nor recogniser was taught with them: patterns are of unseen.txt, words are six drawn from the lexicon of the recogniser, ' +
+  'books are of the test text of sentences.py. voice_rtf: seconds of processor time for a second of speech, from text to ' +
+  'samples, network on one thread.';
