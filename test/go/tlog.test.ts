@@ -4,9 +4,12 @@ import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
+import { nameOfReceived, receive } from '../../functions/audit/intake.ts';
+import { Sequencer } from '../../functions/audit/sequencer.ts';
 import { signCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { formatVerifierKey, openNote, openSigningKey, openVerifier, readVerifierKey } from '../../shared/audit/note.ts';
 import { RightEdge } from '../../shared/audit/right-edge.ts';
+import { MemoryStore } from '../functions/audit/stored-log.ts';
 import { verifier } from './install.ts';
 
 const run = promisify(execFile);
@@ -94,4 +97,50 @@ describe('C9 we read what golang.org/x/mod/sumdb signs', () => {
     ]);
     expect(opened).toEqual({ text, signers: ['go.example/log'] });
   });
+});
+
+describe('C9 golang.org/x/mod/sumdb verifies what the sequencer publishes', () => {
+  it('after commits of different sizes, across a full tile, with the end of a year', async () => {
+    const store = new MemoryStore();
+    let now = Date.UTC(2026, 11, 31, 23, 0, 0);
+    const newId = () => crypto.randomUUID();
+    const base = 'audit.example';
+    const parts = { store, zone: 'eu', base, signer: (name: string) => signer(name), now: () => ++now, newId };
+    const sequencer = new Sequencer(parts);
+    const epoch = crypto.randomUUID();
+    let next = 1;
+    for (const count of [1, 3, 200, 100, 7, 300, 1]) {
+      const rows = Array.from({ length: count }, (_, at) => {
+        const event = { v: 1, id: newId(), type: 'route', at: now, producer: 'edge', tenant: 'dev', subject: `s${at}` };
+        return { to: next + at, t: now, events: [event] };
+      });
+      const delivery = { v: 1 as const, producer: 'gate/dev/eu', epoch, oldest: next, rows };
+      const received = await receive(delivery, now, async () => 'hidden');
+      if (!received) throw new Error('nothing received');
+      await store.create('intake', nameOfReceived('eu', received), new TextEncoder().encode(JSON.stringify(received)));
+      next += count;
+      // The sixth falls into the next year: the log of this one is closed, the next one opened.
+      if (next > 320 && next < 900) now = Math.max(now, Date.UTC(2027, 0, 1));
+      for (let rounds = 0; rounds < 5; rounds += 1) await sequencer.round();
+    }
+    const folders = [2026, 2027].map((year) => writeOut(store, year));
+    expect((await ask(...folders)).split('\n')).toEqual([
+      expect.stringMatching(/^OK audit\.example\/eu\/2026 size \d+, \d+ earlier checkpoints$/),
+      expect.stringMatching(/^OK audit\.example\/eu\/2027 size \d+, \d+ earlier checkpoints$/),
+      '',
+    ]);
+  });
+
+  /** A log as its readers would fetch it. */
+  function writeOut(store: MemoryStore, year: number): string {
+    const folder = path.join(scratch, `published-${year}`);
+    write(folder, 'vkey', formatVerifierKey(`audit.example/eu/${year}`, publicKey));
+    for (const area of ['state', 'log'] as const) {
+      for (const [name, { bytes }] of store.area(area)) {
+        const prefix = `eu/${year}/`;
+        if (name.startsWith(prefix)) write(folder, name.slice(prefix.length), bytes);
+      }
+    }
+    return folder;
+  }
 });
