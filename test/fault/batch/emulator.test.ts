@@ -27,7 +27,7 @@ const ROUNDS = THOROUGH ? 5 : 2;
 const FILES = 4;
 /** Looks of one batch, and after how many it is calm. */
 const LOOKS_MAX = 400;
-const LOOKS_BAD = 12;
+const LOOKS_BAD = 8;
 const BATCH_MS = 120_000;
 
 const folder = temporaryFolder();

@@ -52,6 +52,8 @@ type Watch = (partition: string, key: string, before: Value | undefined, after: 
 
 export class TableModel {
   readonly partitions = new Map<string, Map<string, Stored>>();
+  /** Keys of each partition, as a scan goes through them; absent until somebody scans. */
+  readonly #sorted = new Map<string, string[]>();
   #version = 0;
   readonly #watch: Watch;
 
@@ -77,6 +79,7 @@ export class TableModel {
     }
     for (const change of changes) {
       const before = rows.get(change.key);
+      this.#sort(partition, change, before !== undefined);
       if (change.type === 'remove') rows.delete(change.key);
       else rows.set(change.key, { value: copyOf(change.value), version: String(++this.#version) });
       this.#watch(partition, change.key, before?.value, rows.get(change.key)?.value);
@@ -85,8 +88,27 @@ export class TableModel {
   }
 
   scan(partition: string, from: string, to: string, limit: number): Row[] {
-    const keys = [...this.of(partition).keys()].filter((key) => key >= from && key < to).sort();
-    return keys.slice(0, limit).flatMap((key) => this.read(partition, key) ?? []);
+    const rows = this.of(partition);
+    let keys = this.#sorted.get(partition);
+    // Tests put rows there by hand.
+    if (keys?.length !== rows.size) {
+      keys = [...rows.keys()].sort();
+      this.#sorted.set(partition, keys);
+    }
+    const found: Row[] = [];
+    for (let at = placeIn(keys, from); at < keys.length && found.length < limit; at += 1) {
+      const key = keys[at] as string;
+      if (key >= to) break;
+      found.push({ key, ...(rows.get(key) as Stored) });
+    }
+    return found;
+  }
+
+  #sort(partition: string, { type, key }: Change, known: boolean): void {
+    const keys = this.#sorted.get(partition);
+    if (!keys) return;
+    if (type === 'remove') keys.splice(placeIn(keys, key), 1);
+    else if (!known) keys.splice(placeIn(keys, key), 0, key);
   }
 
   read(partition: string, key: string): Row | undefined {
@@ -102,6 +124,17 @@ export class TableModel {
       commit: (partition, changes) => call(world, life, rates, () => this.commit(partition, changes)),
     };
   }
+}
+
+/** Where a key is among sorted ones, or would be. */
+function placeIn(keys: readonly string[], key: string): number {
+  let [low, high] = [0, keys.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((keys[middle] as string) < key) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 const copyOf = (value: Value): Value => freeze(JSON.parse(JSON.stringify(value)) as Value);
@@ -120,6 +153,8 @@ interface StoredBlob {
 
 export class BlobModel {
   readonly blobs = new Map<string, StoredBlob>();
+  /** Places by container, tenant and id: lists are of one upload. */
+  readonly #ofUpload = new Map<string, Set<string>>();
   written = 0;
   removed = 0;
   #version = 0;
@@ -139,6 +174,9 @@ export class BlobModel {
     this.written += content.length;
     this.#version += 1;
     this.blobs.set(place, { content, etag: `"${this.#version}"`, metadata });
+    const upload = uploadOf(place);
+    const known = this.#ofUpload.get(upload) ?? new Set<string>();
+    this.#ofUpload.set(upload, known.add(place));
     const slash = place.indexOf('/');
     this.#event(place.slice(0, slash) as ContainerName, place.slice(slash + 1));
     return 'written';
@@ -165,7 +203,7 @@ export class BlobModel {
         }),
       list: (container, prefix) =>
         call(world, life, rates, () =>
-          [...this.blobs.keys()]
+          [...(this.#ofUpload.get(uploadOf(`${container}/${prefix}`)) ?? [])]
             .filter((place) => place.startsWith(`${container}/${prefix}`))
             .flatMap((place) => facts(place, place.slice(container.length + 1)) ?? []),
         ),
@@ -178,11 +216,15 @@ export class BlobModel {
           const place = `${container}/${name}`;
           this.removed += this.blobs.get(place)?.content.length ?? 0;
           this.blobs.delete(place);
+          this.#ofUpload.get(uploadOf(place))?.delete(place);
         }),
       address: async (container, name, right) => `mem:${right}:${container}/${name}`,
     };
   }
 }
+
+/** `outcomes/acme/ID/1/plan` → `outcomes/acme/ID`. */
+const uploadOf = (place: string): string => place.split('/', 3).join('/');
 
 export interface Message {
   readonly body: string;

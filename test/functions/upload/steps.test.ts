@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { arrive } from '../../../functions/upload/arrive.ts';
 import { cancel, list, openTranscript, rerun, see } from '../../../functions/upload/asked.ts';
 import { decideNext, deliver } from '../../../functions/upload/deliver.ts';
+import { followNews } from '../../../functions/upload/follow-news.ts';
 import { grant } from '../../../functions/upload/grant.ts';
 import { lookAfter } from '../../../functions/upload/look-after.ts';
 import type { Office } from '../../../functions/upload/office.ts';
@@ -21,6 +22,8 @@ import { type OutcomeName, outcomeBlob } from '../../../shared/upload/paths.ts';
 import { usageKey } from '../../../shared/upload/usage.ts';
 import { admitHead } from '../../fault/batch/sealed-head.ts';
 import { KEY, Simulation } from '../../fault/batch/simulation.ts';
+import type { QueueModel } from '../../fault/batch/storage-model.ts';
+import { runs } from '../../seeds.ts';
 
 let quiet: Quiet;
 let office: Office;
@@ -127,6 +130,37 @@ describe('C11: one tenant does not starve another', () => {
     await cancel(office, { tenant: 'acme', id: first?.upload ?? '' });
     expect(quiet.jobs().at(-1)?.upload).toBe(urgent.id);
   });
+
+  // 10,000 in CI: a model of the stores that took no time for them would be another one.
+  const FILES = runs(1_000, 10_000);
+  it(`of ${FILES} tiny files of one tenant none is lost, and the one file of another goes through at once`, async () => {
+    const queue = quiet.queues.get('eu') as QueueModel;
+    for (let file = 0; file < FILES; file += 1) await quiet.uploaded({ tenant: 'many', sealed: false });
+    const one = await quiet.uploaded({ tenant: 'one' });
+    const ended: string[] = [];
+    /** An agent: the oldest message first, as nobody promises but everybody hopes. */
+    const work = async (): Promise<void> => {
+      const message = queue.messages.shift();
+      const job = readJob(message?.body ?? '');
+      if (!job) throw new Error('nothing is queued');
+      const outcome = outcomeBlob({ tenant: job.tenant, id: job.upload, run: 1, name: 'transcript' });
+      quiet.blobs.put(
+        `mem:create:outcomes/${outcome}`,
+        new Uint8Array(3),
+        outcomeMetadataOf({ pieces: 1, seconds: 1 }),
+      );
+      await takeOutcome(office, outcome);
+      ended.push(job.upload);
+    };
+    while (ended.at(-1) !== one.id) await work();
+    expect(ended.length).toBeLessThanOrEqual(limits.uploadWindow.value + 1);
+    while (queue.messages.length > 0) await work();
+    expect(new Set(ended).size).toBe(FILES + 1);
+    expect(ended).toHaveLength(FILES + 1);
+    expect(quiet.ledger.booked.size).toBe(FILES + 1);
+    for (const mark of ['b!', 'o!', 'q!', 'w!']) expect(quiet.table.scan('many', mark, `${mark}~`, 9)).toEqual([]);
+    expect(quiet.blobNames('uploads')).toEqual([]);
+  }, 60_000);
 
   it('too many open uploads are refused, for that tenant only', async () => {
     const rows = quiet.table.of('acme');
@@ -529,5 +563,27 @@ describe('grants', () => {
     expect(third.next).toBeUndefined();
     const ids = [first, second, third].flatMap(({ uploads }) => uploads.map(({ id }) => id));
     expect(ids).toEqual([...ids].sort().reverse());
+  });
+});
+
+describe('questions for news', () => {
+  const query = (wait: number) => ({ query: new URLSearchParams({ after: '1000', wait: String(wait) }) });
+
+  it('S7 of many about one upload are one look at its row, and a tenant has so many open', async () => {
+    const upload = await quiet.uploaded();
+    let looks = 0;
+    const ask = (wait: number, tenant = 'acme') =>
+      followNews(office, { ...upload, tenant }, () => see(office, upload).finally(() => looks++), query(wait));
+    const waiting = Array.from({ length: limits.uploadFollowers.value }, () => ask(1));
+    expect((await ask(1)).status).toBe(429);
+    expect((await ask(0)).status).toBe(204);
+    const other = ask(1, 'other');
+    quiet.wait(2_000);
+    expect((await Promise.all([...waiting, other])).map(({ status }) => status)).toEqual(
+      [...waiting, other].map(() => 204),
+    );
+    // One at first and one at the end, that of who did not wait, and that of the other tenant.
+    expect(looks).toBe(4);
+    expect((await ask(0)).status).toBe(204);
   });
 });
