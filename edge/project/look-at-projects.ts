@@ -46,9 +46,11 @@ export async function followProject(request: Request, context: RequestContext, i
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseWith(claims.refusal);
   return follow<ProjectRow>(request, {
-    look: (after, waitSeconds) => {
+    tenant: claims.value.tenant,
+    now: () => context.surroundings.now(),
+    look: (after, waitSeconds, signal) => {
       const below = `/events?after=${after}&wait=${waitSeconds}`;
-      return askAboutProject(id, { method: 'GET', below, waitSeconds }, projectRow, claims.value, context);
+      return askAboutProject(id, { method: 'GET', below, waitSeconds, signal }, projectRow, claims.value, context);
     },
     isOver: ({ status }) => status !== 'working',
     tell: tellProject,

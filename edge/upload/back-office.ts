@@ -21,6 +21,8 @@ export interface Question {
   readonly body?: unknown;
   /** Seconds the answer may take longer than usual, since news are waited for. */
   readonly waitSeconds?: number;
+  /** Whoever asks is gone. */
+  readonly signal?: AbortSignal;
   /** An operator asks, about a zone and not about a tenant. */
   readonly operate?: boolean;
 }
@@ -37,7 +39,7 @@ export async function askBackOffice<T extends z.ZodType>(
 ): Promise<Result<z.infer<T> | undefined>> {
   const office = settings.backOffices.get(question.zone);
   if (office === undefined) return no(refuse('uploads_closed', undefined, `no functions for ${question.zone}`));
-  const { method, path, body, waitSeconds = 0, operate = false } = question;
+  const { method, path, body, waitSeconds = 0, operate = false, signal } = question;
   const claims = { tenant, ...(operate && { operate }) };
   const asking = new AbortController();
   const ask = async () => {
@@ -49,7 +51,7 @@ export async function askBackOffice<T extends z.ZodType>(
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       redirect: 'manual',
-      signal: asking.signal,
+      signal: signal ? AbortSignal.any([asking.signal, signal]) : asking.signal,
     });
     const { status } = response;
     if (status === 204) return { status, body: undefined };

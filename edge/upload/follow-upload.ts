@@ -13,9 +13,11 @@ export async function followUpload(request: Request, context: RequestContext, id
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseWith(claims.refusal);
   return follow<UploadRow>(request, {
-    look: (after, waitSeconds) => {
+    tenant: claims.value.tenant,
+    now: () => context.surroundings.now(),
+    look: (after, waitSeconds, signal) => {
       const below = `/events?after=${after}&wait=${waitSeconds}`;
-      return askAboutUpload(id, { method: 'GET', below, waitSeconds }, uploadRow, claims.value, context);
+      return askAboutUpload(id, { method: 'GET', below, waitSeconds, signal }, uploadRow, claims.value, context);
     },
     isOver: ({ status }) => isOver(status),
     tell: tellUpload,

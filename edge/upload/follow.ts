@@ -1,12 +1,18 @@
 import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
 import type { Result } from '../../shared/result.ts';
 import { EVENT_STREAM } from '../../shared/speech/openai-stream.ts';
 import { refuseWith } from '../refuse.ts';
+import { followAs } from './followers.ts';
 
 /** Something that changes, with a number that rises each time. */
 interface Following<T extends { readonly seq: number }> {
-  /** The newest state later than `after`, within so many seconds; nothing when there is none. */
-  look(after: number, waitSeconds: number): Promise<Result<{ readonly value: T | undefined }>>;
+  /** Whose it is. */
+  readonly tenant: string;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** The newest state later than `after`, within so many seconds; nothing when there is none, or nobody asks any more. */
+  look(after: number, waitSeconds: number, signal: AbortSignal): Promise<Result<{ readonly value: T | undefined }>>;
   isOver(row: T): boolean;
   tell(row: T): unknown;
 }
@@ -17,22 +23,26 @@ interface Following<T extends { readonly seq: number }> {
  */
 export async function follow<T extends { readonly seq: number }>(
   request: Request,
-  { look, isOver, tell }: Following<T>,
+  { tenant, now, look, isOver, tell }: Following<T>,
 ): Promise<Response> {
   const known = readSeq(request.headers.get('last-event-id'));
   const frame = (row: T): string =>
     `id: ${row.seq}\nevent: ${isOver(row) ? 'end' : 'change'}\ndata: ${JSON.stringify(tell(row))}\n\n`;
   // The first look is at once, so that a "no" is an ordinary one, and what is over already says so.
-  const first = await look(0, 0);
+  const gone = new AbortController();
+  const first = await look(0, 0, gone.signal);
   if (!first.ok) return refuseWith(first.refusal);
-  const now = first.value.value;
-  let pending: T | undefined = now && (now.seq > known || isOver(now)) ? now : undefined;
+  const row = first.value.value;
+  let pending: T | undefined = row && (row.seq > known || isOver(row)) ? row : undefined;
+  const place = followAs(tenant, now);
+  if (!place) return refuseWith(refuse('allowance_concurrent', { limit: limits.uploadFollowers.value }));
   let seq = known;
   let failures = 0;
 
   const next = async (): Promise<{ text: string; over: boolean }> => {
     if (!pending) {
-      const news = await look(seq, limits.uploadWaitSeconds.value);
+      place.touch();
+      const news = await look(seq, limits.uploadWaitSeconds.value, gone.signal);
       // The functions may be starting anew; a client that hears nothing but this comes back by itself.
       if (!news.ok) return { text: ': unavailable\n\n', over: ++failures >= FAILURES_MAX };
       failures = 0;
@@ -44,7 +54,11 @@ export async function follow<T extends { readonly seq: number }>(
     seq = row.seq;
     return { text: frame(row), over: isOver(row) };
   };
-  return new Response(stream(next), { headers: { 'content-type': EVENT_STREAM, 'cache-control': 'no-store' } });
+  const end = () => {
+    place.leave();
+    gone.abort();
+  };
+  return new Response(stream(next, end), { headers: { 'content-type': EVENT_STREAM, 'cache-control': 'no-store' } });
 }
 
 /** Looks in a row that fail; each has its own deadline. */
@@ -56,14 +70,22 @@ function readSeq(text: string | null): number {
 }
 
 /** Each piece is made when the client has room for it. */
-function stream(next: () => Promise<{ text: string; over: boolean }>): ReadableStream<Uint8Array> {
+function stream(next: () => Promise<{ text: string; over: boolean }>, end: () => void): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
+  let over = false;
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { text, over } = await next();
-        controller.enqueue(encoder.encode(text));
-        if (over) controller.close();
+        const told = await next();
+        if (over) return;
+        controller.enqueue(encoder.encode(told.text));
+        if (!told.over) return;
+        end();
+        controller.close();
+      },
+      cancel() {
+        over = true;
+        end();
       },
     },
     { highWaterMark: 0 },

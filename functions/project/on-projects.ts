@@ -1,5 +1,4 @@
 // What the edge asks over HTTP about text projects. Verified as questions about uploads are.
-import { setTimeout as wait } from 'node:timers/promises';
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { limits } from '../../shared/limits.ts';
 import { newProject, newSegment } from '../../shared/project/contract.ts';
@@ -7,8 +6,9 @@ import { isProjectId } from '../../shared/project/id.ts';
 import { refuse } from '../../shared/refusal.ts';
 import type { UploadPlace } from '../../shared/upload/paths.ts';
 import { answer, answerNo, answerResult } from '../answer.ts';
-import { news } from '../upload/asked.ts';
-import { about, type Desk, type Question, readCount, readJson, verified } from '../upload/on-uploads.ts';
+import { followNews } from '../upload/follow-news.ts';
+import { about, type Desk, type Question, readJson, verified } from '../upload/on-uploads.ts';
+import { readCount } from '../upload/read-count.ts';
 import { deleteProject, listProjects, openDocument, rerunProject, seeProject } from './asked-project.ts';
 import { editSegment } from './edit-segment.ts';
 import { makeProject } from './make-project.ts';
@@ -41,13 +41,7 @@ export const onProject = (desk: Desk): Question =>
 
 /** GET …/events: the row once it is newer, else 204. */
 export const onProjectEvents = (desk: Desk): Question =>
-  ofProject(desk, async (place, request) => {
-    const waitMs = (readCount(request, 'wait') ?? 0) * 1_000;
-    const look = () => seeProject(desk, place);
-    const told = await news(desk, look, readCount(request, 'after') ?? 0, waitMs, (ms) => wait(ms));
-    if (told.ok && told.value === undefined) return { status: 204, headers: { 'cache-control': 'no-store' } };
-    return answerResult(told);
-  });
+  ofProject(desk, (place, request) => followNews(desk, place, () => seeProject(desk, place), request));
 
 export const onDelete = (desk: Desk): Question =>
   ofProject(desk, async (place) => answerResult(await deleteProject(desk, place)));

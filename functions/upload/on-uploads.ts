@@ -1,5 +1,4 @@
 // What the edge asks over HTTP. Every question is verified first, and about the tenant of its token only.
-import { setTimeout as wait } from 'node:timers/promises';
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
@@ -8,9 +7,11 @@ import { isUploadId, type UploadPlace } from '../../shared/upload/paths.ts';
 import { answer, answerNo, answerResult } from '../answer.ts';
 import { type EdgeCaller, verifyEdge } from '../caller/edge-caller.ts';
 import type { Settings } from '../settings.ts';
-import { cancel, list, news, openTranscript, rerun, see } from './asked.ts';
+import { cancel, list, openTranscript, rerun, see } from './asked.ts';
+import { followNews } from './follow-news.ts';
 import { grant } from './grant.ts';
 import type { Office } from './office.ts';
+import { readCount } from './read-count.ts';
 
 export type Desk = Office & { readonly settings: Settings };
 export type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
@@ -44,18 +45,7 @@ export const onSee = (desk: Desk): Question => about(desk, async (place) => answ
 
 /** GET …/events: the row once it is newer, else 204. */
 export const onEvents = (desk: Desk): Question =>
-  about(desk, async (place, request) => {
-    const waitMs = (readCount(request, 'wait') ?? 0) * 1_000;
-    const told = await news(
-      desk,
-      () => see(desk, place),
-      readCount(request, 'after') ?? 0,
-      waitMs,
-      (ms) => wait(ms),
-    );
-    if (told.ok && told.value === undefined) return { status: 204, headers: { 'cache-control': 'no-store' } };
-    return answerResult(told);
-  });
+  about(desk, (place, request) => followNews(desk, place, () => see(desk, place), request));
 
 export const onCancel = (desk: Desk): Question => about(desk, async (place) => answerResult(await cancel(desk, place)));
 
@@ -86,11 +76,6 @@ export function about(
     const known = tenant === caller.tenant && isId(id);
     return known ? then({ tenant, id }, request) : answerNo(refuse(unknown));
   });
-}
-
-export function readCount(request: HttpRequest, name: string): number | undefined {
-  const text = request.query.get(name);
-  return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 }
 
 export async function readJson(request: HttpRequest): Promise<unknown> {

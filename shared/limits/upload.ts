@@ -129,6 +129,12 @@ export const uploadLimits = {
     by: 'functions',
     why: 'How often an open question looks at the row: soon enough for a person, cheap enough for a table.',
   },
+  uploadFollowers: {
+    value: 64,
+    unit: 'count',
+    by: 'functions',
+    why: 'Of one tenant, questions for news that are open at one instance, and followers at one isolate of the edge.',
+  },
   callbackCharacters: {
     value: 2_048,
     unit: 'character',

@@ -1,4 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { follow } from '../../edge/upload/follow.ts';
+import { limits } from '../../shared/limits.ts';
+import { ok } from '../../shared/result.ts';
 import { isUploadId } from '../../shared/upload/paths.ts';
 import { final, segment } from './agent-double.ts';
 import { makeToken } from './authority.ts';
@@ -312,6 +315,42 @@ describe('C2 C11 an upload', () => {
     const back = await ask(`/v1/uploads/${row.id}/events`, { headers: { ...headers, 'last-event-id': '6' } });
     expect((await back.text()).startsWith('id: 6\nevent: end')).toBe(true);
     expect((await ask('/v1/uploads/x/events', { headers })).status).toBe(404);
+  });
+
+  it('S7 is followed by so many of a tenant, and one who goes makes place', async () => {
+    const row = eu.row({ status: 'working', seq: 3, tenant: `t-${unique()}` });
+    const headers = await bearer({ tenant: row.tenant });
+    const follow = () => ask(`/v1/uploads/${row.id}/events`, { headers });
+    const open: Response[] = [];
+    while (open.length < limits.uploadFollowers.value) open.push(await follow());
+    expect(open.map(({ status }) => status)).toEqual(open.map(() => 200));
+    const refused = await follow();
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(await readRefusal(refused)).toMatchObject({ status: 429, code: 'allowance_concurrent' });
+    await open[0]?.body?.cancel();
+    open[0] = await follow();
+    expect(open[0].status).toBe(200);
+    for (const one of open) await one.body?.cancel();
+  });
+
+  it('S7 asks nothing any more once its follower is gone', async () => {
+    const aborted = Promise.withResolvers<void>();
+    const answer = await follow(new Request('https://edge.test/'), {
+      tenant: `t-${unique()}`,
+      now: Date.now,
+      look: (_, waitSeconds, signal) => {
+        if (waitSeconds === 0) return Promise.resolve(ok({ value: { seq: 1 } }));
+        signal.addEventListener('abort', () => aborted.resolve());
+        return new Promise(() => {});
+      },
+      isOver: () => false,
+      tell: (row) => row,
+    });
+    const reader = answer.body?.getReader();
+    await reader?.read();
+    void reader?.read();
+    await reader?.cancel();
+    await aborted.promise;
   });
 });
 
