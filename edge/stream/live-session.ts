@@ -3,28 +3,23 @@ import { isOpen, mayHear } from '../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import { type Due, millisecondsLeft, type Times } from '../../shared/stream/deadlines.ts';
-import { Feed } from '../../shared/stream/feed.ts';
-import type { Checkpoint, LinkEvent, StreamOptions } from '../../shared/stream/link.ts';
-import { Said } from '../../shared/stream/said.ts';
+import type { StreamOptions } from '../../shared/stream/link.ts';
 import { after, type State, type StateEvent } from '../../shared/stream/state.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
 import { logBug } from '../bug.ts';
 import type { RequestContext } from '../context.ts';
 import { CLIENT_GONE, refusedWith, Session, type Subject } from '../short/session.ts';
 import { recordDenial } from '../tenant/admit.ts';
-import { Agents, type Hearer, type Start } from './agents.ts';
 import type { Connection } from './connection.ts';
 import type { ClientStep, Ending, SessionEvent } from './dialect.ts';
-import { type Ready, toldClient, worthMoving } from './find.ts';
+import type { Ready } from './find.ts';
+import { Hearing, type Listener } from './hearing.ts';
 import { Intake } from './intake.ts';
 import { Outlet } from './outlet.ts';
 import { type Resumable, sealResume } from './resume-token.ts';
 import { Watch } from './watch.ts';
 
 const ACTION = 'stream';
-
-/** Questions of the session itself have numbers above those of any client. */
-const OWN = 2 ** 32;
 
 /** How a client comes back. */
 interface Return {
@@ -37,36 +32,26 @@ interface Return {
 }
 
 type Told = { readonly status: number; readonly reason?: string };
-type Heard = Parameters<Hearer['hear']>[0];
 
 /**
- * One live session: the client, whichever connection it has now, the audio that no agent has settled, and the agent,
- * whichever it is now. Everything happens in order on one thread; what takes time comes back as an event.
+ * One live session: its client, whichever connection that has now, its place in the allowance, and its end. What agents
+ * hear is `hearing.ts`. Everything happens in order on one thread; what takes time comes back as an event.
  */
-export class LiveSession implements Hearer {
+export class LiveSession implements Listener {
   readonly facts: Resumable;
   readonly claims: Claims;
   readonly #subject: Subject;
   readonly #context: RequestContext;
   readonly #closed: () => void;
-  readonly #feed: Feed;
-  readonly #said: Said;
+  readonly #hearing: Hearing;
   readonly #intake: Intake;
   readonly #outlet = new Outlet();
   readonly #watch: Watch;
   #place: Session | undefined;
-  #agents: Agents | undefined;
   #state: State = 'waiting';
   #toldEnding = false;
   #booked = 0;
   #paid: number | undefined;
-  /** Numbers of questions on connections before this one, when each begins to count anew. */
-  #askedBefore = 0;
-  #asked = 0;
-  #relieving = false;
-  #reliefs = 0;
-  /** When the input ended, or something was settled after that, ms since 1970. */
-  #finishing: number | undefined;
   /** Why the input ended, when the client did not say so. */
   #why: Refusal | undefined;
   /** All was said while the client was away, and how it ended, when that may be told. */
@@ -81,16 +66,15 @@ export class LiveSession implements Hearer {
     context: RequestContext,
     closed: () => void,
   ) {
-    const { model, language, format, checkpoint } = facts;
+    const { model, language } = facts;
     this.facts = facts;
     this.claims = caller.claims;
     this.#subject = { action: ACTION, model, language: isOpen(language) ? undefined : language, class: caller.class };
     this.#context = context;
     this.#closed = closed;
     this.#watch = new Watch(context.surroundings);
-    this.#feed = new Feed(format, options, checkpoint);
-    this.#said = new Said(checkpoint?.index ?? 0);
-    this.#intake = new Intake(this.#feed, (event) => this.#tell(event));
+    this.#hearing = new Hearing(facts, options, context.surroundings.now, this);
+    this.#intake = new Intake(this.#hearing.feed, (event) => this.tell(event));
   }
 
   get state(): State {
@@ -131,16 +115,13 @@ export class LiveSession implements Hearer {
       return;
     }
     this.#place = place.value;
-    const { session, model, language, until } = this.facts;
-    const wanted = { session, model, language, until };
-    this.#agents = new Agents(wanted, place.value, this.#context, this);
     if (resumed) this.#greet();
-    this.#agents.begin(resumed);
+    this.#hearing.begin(place.value, this.#context, resumed);
   }
 
   /** Can it tell a client everything it lacks, when the next segment it wants is `next`. */
   canRetell(next: number | undefined): boolean {
-    return next === undefined || this.#outlet.canRetell(next, this.#said.next);
+    return next === undefined || this.#outlet.canRetell(next, this.#hearing.next);
   }
 
   /** Another connection of the same client goes on with it. */
@@ -154,12 +135,12 @@ export class LiveSession implements Hearer {
     }
     this.#outlet.attach(connection);
     this.#enter('back');
-    if (!positioned) this.#askedBefore = this.#asked;
+    if (!positioned) this.#hearing.countAnew();
     this.#greet();
     this.#outlet.retell(next);
     if (!positioned) {
       if (!inside) this.#intake.begin();
-      if (this.#intake.gap(away)) this.#pump();
+      if (this.#intake.gap(away)) this.#hearing.pump();
     }
     if (this.#outcome) this.#tellEnd(this.#outcome);
   }
@@ -193,17 +174,16 @@ export class LiveSession implements Hearer {
     switch (step.type) {
       case 'audio': {
         const taken = this.#intake.take(step.audio, step.position);
-        if (taken.ok) this.#pump();
+        if (taken.ok) this.#hearing.pump();
         else this.refuse(taken.refusal);
         return;
       }
       case 'options':
-        this.#feed.change(step.options);
-        this.#pump();
+        this.#hearing.change(step.options);
         return;
       case 'finalize':
       case 'clear':
-        this.#ask(step.type, step.id);
+        this.#hearing.ask(step.type, step.id);
         return;
       case 'end':
         this.#finish();
@@ -221,53 +201,26 @@ export class LiveSession implements Hearer {
     }
   }
 
-  /** A question that was answered before, on a connection that broke, is answered again. */
-  #ask(type: 'finalize' | 'clear', id: number): void {
-    const own = this.#askedBefore + id;
-    this.#asked = Math.max(this.#asked, own);
-    const asked = this.#feed.ask(type, own);
-    if (asked === 'answered') this.#tell({ type: type === 'finalize' ? 'finalized' : 'cleared', id });
-    else this.#pump();
-  }
-
   #finish(): void {
-    if (this.#finishing !== undefined || after(this.#state, 'end') === undefined) return;
+    if (this.#hearing.finishing !== undefined || after(this.#state, 'end') === undefined) return;
     this.#enter('end');
-    this.#finishing = this.#now();
-    this.#feed.end();
-    this.#pump();
+    this.#hearing.finish();
   }
 
-  #pump(): void {
-    const line = this.#agents?.line;
-    if (!line) return;
-    for (let portion = this.#feed.next(); portion; portion = this.#feed.next()) line.send(portion);
+  tell(event: SessionEvent): void {
+    if (!this.#outlet.tell(event, this.#now())) this.#leave();
   }
 
-  start(): Start {
-    const { model, language, format } = this.facts;
-    const { options, from } = this.#feed.origin();
-    const said = { ...(language !== undefined && { language }), ...(from && { from }) };
-    return { type: 'open', v: 1, task: 'stream', model, format, options, ...said };
-  }
-
-  time(): number {
-    return this.#feed.checkpoint?.time ?? 0;
-  }
-
-  reached(ready: Ready, moved: boolean): boolean {
+  reached(ready: Ready): boolean {
     if (!isOpen(ready.language) && !mayHear(this.claims.languages, ready.language)) {
       this.refuse(refuse('language_forbidden', { language: ready.language }));
       return false;
     }
-    this.#feed.rewind();
     this.#enter('ready');
     if (!this.#outlet.ready) {
       this.#outlet.tellReady(ready);
       this.#acknowledge();
     }
-    if (moved) this.#tell({ type: 'moved', agent: ready.agent });
-    this.#pump();
     return true;
   }
 
@@ -275,90 +228,12 @@ export class LiveSession implements Hearer {
     this.#enter('lost');
   }
 
-  failed(refusal: Refusal): void {
-    this.refuse(toldClient(refusal));
-  }
-
-  hear(event: Heard): void {
-    switch (event.type) {
-      case 'keepalive':
-      case 'drain':
-        return;
-      case 'ready':
-        this.#distrust('ready twice');
-        return;
-      case 'heard':
-        if (this.#feed.heard(event.position, event.time)) this.#relieve();
-        else this.#distrust('heard what was not sent');
-        return;
-      case 'final':
-        this.#complete(event);
-        return;
-      case 'refusal': {
-        const refusal = refuse(event.reason, event.params, 'from the agent');
-        if (worthMoving(refusal)) this.#agents?.lose(refusal);
-        else this.refuse(refusal);
-        return;
-      }
-      case 'finalized':
-        if (this.#feed.answered('finalize', event.id) && event.id < OWN) this.#answer(event);
-        return;
-      case 'cleared':
-        if (this.#feed.answered('clear', event.id)) this.#answer(event);
-        return;
-      default:
-        this.#judge(event);
-    }
-  }
-
-  /** An utterance that would fill the ring of a wide format is ended before it does: it is settled then. */
-  #relieve(): void {
-    if (this.#feed.unsettled > limits.streamReliefBytes.value && !this.#relieving) {
-      this.#relieving = true;
-      this.#feed.ask('finalize', OWN + this.#reliefs++);
-    }
-    this.#pump();
-  }
-
-  settle(checkpoint: Checkpoint): void {
-    const before = this.#feed.start;
-    if (checkpoint.index > this.#said.next || !this.#feed.settle(checkpoint)) {
-      this.#distrust('a checkpoint of something else');
-      return;
-    }
-    this.#relieving = false;
-    if (this.#finishing !== undefined && checkpoint.position > before) this.#finishing = this.#now();
+  settled(time: number): void {
     this.#acknowledge();
-    this.#outlet.connection?.settle(checkpoint.time);
-    this.#pump();
+    this.#outlet.connection?.settle(time);
   }
 
-  /** By the client's own number; 0 for what it asked on a connection before, and may still wait for. */
-  #answer(event: Extract<LinkEvent, { type: 'finalized' | 'cleared' }>): void {
-    this.#judge({ ...event, id: Math.max(0, event.id - this.#askedBefore) });
-  }
-
-  #judge(event: Parameters<Said['judge']>[0]): void {
-    const judged = this.#said.judge(event);
-    if (judged === 'skipped') this.#distrust('a segment is missing');
-    else if (judged === 'new') this.#tell(event);
-  }
-
-  /** An agent that says what cannot be is not believed any more. */
-  #distrust(detail: string): void {
-    this.#agents?.lose(refuse('pool_lost', undefined, detail));
-  }
-
-  #complete(final: Final & Extract<LinkEvent, { type: 'final' }>): void {
-    if (!this.#feed.endSent) {
-      this.#distrust('final before the end');
-      return;
-    }
-    if (final.segments > this.#said.next) {
-      this.#distrust('a segment is missing');
-      return;
-    }
-    this.#feed.lasted(final.durationSeconds);
+  complete(final: Final): void {
     const why = this.#why;
     const ending = why ? { refusal: why } : { final };
     const told = why ? refusedWith(why) : { status: 200 };
@@ -391,23 +266,23 @@ export class LiveSession implements Hearer {
 
   /** To a connection that goes on with the session: where that stands. */
   #greet(): void {
-    this.#outlet.connection?.say({ type: 'resumed', position: this.#feed.position, time: this.#feed.time });
+    this.#outlet.connection?.say({
+      type: 'resumed',
+      position: this.#hearing.feed.position,
+      time: this.#hearing.feed.time,
+    });
     this.#acknowledge();
   }
 
   #acknowledge(): void {
     const { connection } = this.#outlet;
     if (!connection?.dialect.acknowledges) return;
-    const { checkpoint } = this.#feed;
+    const { checkpoint } = this.#hearing.feed;
     const resume = sealResume(
       { ...this.facts, sealed: this.#now(), ...(checkpoint && { checkpoint }) },
       this.#context.settings,
     );
-    connection.say({ type: 'ack', position: this.#feed.start, resume });
-  }
-
-  #tell(event: SessionEvent): void {
-    if (!this.#outlet.tell(event, this.#now())) this.#leave();
+    connection.say({ type: 'ack', position: this.#hearing.feed.start, resume });
   }
 
   #leave(): void {
@@ -427,10 +302,10 @@ export class LiveSession implements Hearer {
 
   /** Gives agent and place back; the first call counts. */
   #release(told: Told): Promise<boolean> | undefined {
-    const agent = this.#agents?.last;
+    const { agent, feed } = this.#hearing;
     const revision = this.#outlet.ready?.revision;
-    this.#agents?.end(told.reason ?? 'served');
-    const { taken } = this.#feed;
+    this.#hearing.end(told.reason ?? 'served');
+    const { taken } = feed;
     if (revision !== undefined) this.#paid ??= taken;
     return this.#place?.end({
       ...told,
@@ -460,12 +335,12 @@ export class LiveSession implements Hearer {
     this.#intake.tellOverflow();
     return {
       ...this.facts,
-      taken: this.#feed.taken,
+      taken: this.#hearing.feed.taken,
       client: this.#outlet.connection?.heardAt,
       idleMs: this.#outlet.connection?.idleMs,
       dropped: this.#outlet.droppedAt,
-      agent: this.#agents?.line?.heardAt,
-      finishing: this.#finishing,
+      agent: this.#hearing.line?.heardAt,
+      finishing: this.#hearing.finishing,
       done: this.#done,
     };
   }
@@ -473,7 +348,7 @@ export class LiveSession implements Hearer {
   #meet(due: Due, times: Times, now: number): void {
     switch (due) {
       case 'agent_silent':
-        this.#distrust('silent for too long');
+        this.#hearing.distrust('silent for too long');
         return;
       case 'gone':
         this.#leave();
@@ -490,7 +365,7 @@ export class LiveSession implements Hearer {
         this.#finish();
         return;
       case 'ending':
-        if (!this.#toldEnding) this.#tell({ type: 'ending', seconds: Math.ceil(millisecondsLeft(times, now) / 1_000) });
+        if (!this.#toldEnding) this.tell({ type: 'ending', seconds: Math.ceil(millisecondsLeft(times, now) / 1_000) });
         this.#toldEnding = true;
     }
   }

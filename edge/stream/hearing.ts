@@ -1,0 +1,234 @@
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import type { Final } from '../../shared/speech/transcript.ts';
+import { Feed } from '../../shared/stream/feed.ts';
+import type { Checkpoint, LinkEvent, StreamOptions } from '../../shared/stream/link.ts';
+import { Said } from '../../shared/stream/said.ts';
+import type { RequestContext } from '../context.ts';
+import type { Session } from '../short/session.ts';
+import { Agents, type Hearer, type Start } from './agents.ts';
+import type { SessionEvent } from './dialect.ts';
+import { type Ready, toldClient, worthMoving } from './find.ts';
+import type { Line } from './line.ts';
+import type { Resumable } from './resume-token.ts';
+
+/** Questions of the session itself have numbers above those of any client. */
+const OWN = 2 ** 32;
+
+type Heard = Parameters<Hearer['hear']>[0];
+
+/** What a session hears of its agents. */
+export interface Listener {
+  /** What the client is to be told, each thing once. */
+  tell(event: SessionEvent): void;
+  /** An agent hears from now on; false when the session may not go on with it, and has ended. */
+  reached(ready: Ready): boolean;
+  lost(): void;
+  /** Everything before `time` was said. */
+  settled(time: number): void;
+  /** Everything was said. */
+  complete(final: Final): void;
+  refuse(refusal: Refusal): void;
+  broke(error: unknown): void;
+}
+
+/**
+ * What the client said on its way to whichever agent hears it, and what the agents make of it on its way back. An agent
+ * that says what cannot be is lost, and another one hears everything again since the last checkpoint.
+ */
+export class Hearing implements Hearer {
+  readonly feed: Feed;
+  readonly #facts: Resumable;
+  readonly #listener: Listener;
+  readonly #now: () => number;
+  readonly #said: Said;
+  #agents: Agents | undefined;
+  /** Numbers of questions on connections before this one, when each begins to count anew. */
+  #askedBefore = 0;
+  #asked = 0;
+  #relieving = false;
+  #reliefs = 0;
+  /** When the input ended, or something was settled after that, ms since 1970. */
+  #finishing: number | undefined;
+
+  constructor(facts: Resumable, options: StreamOptions, now: () => number, listener: Listener) {
+    this.#facts = facts;
+    this.#now = now;
+    this.#listener = listener;
+    this.feed = new Feed(facts.format, options, facts.checkpoint);
+    this.#said = new Said(facts.checkpoint?.index ?? 0);
+  }
+
+  /** Looks for the first agent; `resumed`: even for one of a model that nobody knows at the moment. */
+  begin(place: Session, context: RequestContext, resumed: boolean): void {
+    const { session, model, language, until } = this.#facts;
+    this.#agents = new Agents({ session, model, language, until }, place, context, this);
+    this.#agents.begin(resumed);
+  }
+
+  /** The connection to the agent that is at work. */
+  get line(): Line | undefined {
+    return this.#agents?.line;
+  }
+
+  /** Name of the agent that is or was at work. */
+  get agent(): string | undefined {
+    return this.#agents?.last;
+  }
+
+  /** Index of the first segment that was not told. */
+  get next(): number {
+    return this.#said.next;
+  }
+
+  get finishing(): number | undefined {
+    return this.#finishing;
+  }
+
+  /** A question that was answered before, on a connection that broke, is answered again. */
+  ask(type: 'finalize' | 'clear', id: number): void {
+    const own = this.#askedBefore + id;
+    this.#asked = Math.max(this.#asked, own);
+    const asked = this.feed.ask(type, own);
+    if (asked === 'answered') this.#listener.tell({ type: type === 'finalize' ? 'finalized' : 'cleared', id });
+    else this.pump();
+  }
+
+  /** Another connection counts its questions anew. */
+  countAnew(): void {
+    this.#askedBefore = this.#asked;
+  }
+
+  change(options: StreamOptions): void {
+    this.feed.change(options);
+    this.pump();
+  }
+
+  /** There will be no more audio. */
+  finish(): void {
+    this.#finishing = this.#now();
+    this.feed.end();
+    this.pump();
+  }
+
+  /** Sends what may be sent now. */
+  pump(): void {
+    const line = this.#agents?.line;
+    if (!line) return;
+    for (let portion = this.feed.next(); portion; portion = this.feed.next()) line.send(portion);
+  }
+
+  /** Lets go of whatever agent there is. */
+  end(said: string): void {
+    this.#agents?.end(said);
+  }
+
+  /** An agent that says what cannot be is not believed any more. */
+  distrust(detail: string): void {
+    this.#agents?.lose(refuse('pool_lost', undefined, detail));
+  }
+
+  start(): Start {
+    const { model, language, format } = this.#facts;
+    const { options, from } = this.feed.origin();
+    const said = { ...(language !== undefined && { language }), ...(from && { from }) };
+    return { type: 'open', v: 1, task: 'stream', model, format, options, ...said };
+  }
+
+  time(): number {
+    return this.feed.checkpoint?.time ?? 0;
+  }
+
+  reached(ready: Ready, moved: boolean): boolean {
+    this.feed.rewind();
+    if (!this.#listener.reached(ready)) return false;
+    if (moved) this.#listener.tell({ type: 'moved', agent: ready.agent });
+    this.pump();
+    return true;
+  }
+
+  lost(): void {
+    this.#listener.lost();
+  }
+
+  failed(refusal: Refusal): void {
+    this.#listener.refuse(toldClient(refusal));
+  }
+
+  broke(error: unknown): void {
+    this.#listener.broke(error);
+  }
+
+  hear(event: Heard): void {
+    switch (event.type) {
+      case 'keepalive':
+      case 'drain':
+        return;
+      case 'ready':
+        this.distrust('ready twice');
+        return;
+      case 'heard':
+        if (this.feed.heard(event.position, event.time)) this.#relieve();
+        else this.distrust('heard what was not sent');
+        return;
+      case 'final':
+        this.#complete(event);
+        return;
+      case 'refusal': {
+        const refusal = refuse(event.reason, event.params, 'from the agent');
+        if (worthMoving(refusal)) this.#agents?.lose(refusal);
+        else this.#listener.refuse(refusal);
+        return;
+      }
+      case 'finalized':
+        if (this.feed.answered('finalize', event.id) && event.id < OWN) this.#answer(event);
+        return;
+      case 'cleared':
+        if (this.feed.answered('clear', event.id)) this.#answer(event);
+        return;
+      default:
+        this.#judge(event);
+    }
+  }
+
+  settle(checkpoint: Checkpoint): void {
+    const before = this.feed.start;
+    if (checkpoint.index > this.#said.next || !this.feed.settle(checkpoint)) {
+      this.distrust('a checkpoint of something else');
+      return;
+    }
+    this.#relieving = false;
+    if (this.#finishing !== undefined && checkpoint.position > before) this.#finishing = this.#now();
+    this.#listener.settled(checkpoint.time);
+    this.pump();
+  }
+
+  /** An utterance that would fill the ring of a wide format is ended before it does: it is settled then. */
+  #relieve(): void {
+    if (this.feed.unsettled > limits.streamReliefBytes.value && !this.#relieving) {
+      this.#relieving = true;
+      this.feed.ask('finalize', OWN + this.#reliefs++);
+    }
+    this.pump();
+  }
+
+  /** By the client's own number; 0 for what it asked on a connection before, and may still wait for. */
+  #answer(event: Extract<LinkEvent, { type: 'finalized' | 'cleared' }>): void {
+    this.#judge({ ...event, id: Math.max(0, event.id - this.#askedBefore) });
+  }
+
+  #judge(event: Parameters<Said['judge']>[0]): void {
+    const judged = this.#said.judge(event);
+    if (judged === 'skipped') this.distrust('a segment is missing');
+    else if (judged === 'new') this.#listener.tell(event);
+  }
+
+  #complete(final: Final): void {
+    if (!this.feed.endSent) this.distrust('final before the end');
+    else if (final.segments > this.#said.next) this.distrust('a segment is missing');
+    else {
+      this.feed.lasted(final.durationSeconds);
+      this.#listener.complete(final);
+    }
+  }
+}
