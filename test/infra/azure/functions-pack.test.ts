@@ -41,6 +41,9 @@ afterAll(async () => {
 
 it('registers every trigger', () => {
   expect([...host.functions].sort()).toEqual([
+    'audit-events',
+    'audit-log',
+    'document-open',
     'health',
     'job-open',
     'job-replay',
@@ -48,6 +51,13 @@ it('registers every trigger', () => {
     'on-outcome',
     'on-stalled',
     'on-upload',
+    'project-delete',
+    'project-events',
+    'project-list',
+    'project-make',
+    'project-rerun',
+    'project-see',
+    'segment-edit',
     'upload-cancel',
     'upload-events',
     'upload-grant',
