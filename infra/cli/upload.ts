@@ -1,9 +1,11 @@
 // auricle upload FILE, auricle uploads, auricle replay
-import { stat } from 'node:fs/promises';
+import { constants, type Stats } from 'node:fs';
+import { access, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { createEnvelope } from '../../shared/seal/envelope.ts';
 import { zoneKey } from '../../shared/seal/zone-key.ts';
+import { transcriptFormats } from '../../shared/upload/contract.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 import { SendProblem, sendFile, type Target } from './upload-file.ts';
@@ -58,10 +60,14 @@ export async function upload(
 ): Promise<Answer> {
   const [file, ...more] = given.operands;
   if (file === undefined || more.length > 0) return wrong(`usage: auricle ${usage}`);
-  const facts = await stat(file).catch(() => undefined);
-  if (!facts?.isFile()) return wrong(`${file} cannot be read`);
+  if (given.format !== undefined) {
+    const known: readonly string[] = transcriptFormats;
+    if (!known.includes(given.format)) return wrong(`--format ${given.format} is not one of ${known.join(', ')}`);
+    if (!given.wait) return wrong('--format says how the transcript is printed, which is waited for with --wait only');
+  }
+  const facts = await look(file);
+  if (typeof facts === 'string') return wrong(`${file} ${facts}`);
   const { size: bytes, mtimeMs: modified } = facts;
-  if (bytes === 0) return wrong(`${file} is empty`);
   const asked = askedOf(given, file, bytes);
   const name = { edge: given.edge, file: path.resolve(file), bytes, modified, asked };
   const before = findJournal(world.folder, name, world.now());
@@ -89,6 +95,27 @@ export async function upload(
   }
   return tell();
 }
+
+/** A file that can be sent, or why it cannot. */
+async function look(file: string): Promise<Stats | string> {
+  try {
+    const facts = await stat(file);
+    if (facts.isDirectory()) return 'is a folder: name a file in it';
+    if (!facts.isFile()) return 'is no file';
+    await access(file, constants.R_OK);
+    return facts.size === 0 ? 'is empty' : facts;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return UNREADABLE[code ?? ''] ?? `cannot be read (${code ?? 'unknown'})`;
+  }
+}
+
+const UNREADABLE: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  ENOTDIR: 'does not exist',
+  EACCES: 'may not be read by you',
+  EPERM: 'may not be read by you',
+};
 
 /** What the edge is asked for. */
 function askedOf(given: Arguments, file: string, bytes: number): Record<string, unknown> {

@@ -206,6 +206,43 @@ describe('C2 A21 T4 auricle upload', () => {
     });
   });
 
+  it('says what is wrong with the command before anything is sent', async () => {
+    const name = file(10);
+    const said = async (...words: string[]) => {
+      const { exit, text } = await go(...words);
+      return `${exit} ${text.replaceAll(folder, '')}`;
+    };
+    expect(await said(path.join(folder, 'none.wav'))).toBe('2 /none.wav does not exist');
+    expect(await said(path.join(name, 'below.wav'))).toBe('2 /call.wav/below.wav does not exist');
+    expect(await said(folder)).toBe('2  is a folder: name a file in it');
+    expect(await said('/dev/null')).toBe('2 /dev/null is no file');
+    expect(await said(name, '--wait', '--format', 'docx')).toBe('2 --format docx is not one of json, text, srt, vtt');
+    expect(await said(name, '--format', 'srt')).toMatch(/^2 --format .*with --wait only$/);
+    expect(await said(name, name)).toMatch(/^2 usage: auricle upload FILE/);
+    writeFileSync(name, '');
+    expect(await said(name)).toBe('2 /call.wav is empty');
+    expect(cloud.asked).toEqual([]);
+  });
+
+  it('takes a file that the store has already, since the first answer was lost, as sent', async () => {
+    const name = file(10);
+    const first = cloud.fetch;
+    // The list of blocks is made twice: the answer to the first is lost, and then the file is there.
+    let lists = 0;
+    Object.assign(cloud, {
+      fetch: (async (input, init) => {
+        if (!String(input).includes('comp=blocklist')) return first(input, init);
+        expect(new Headers(init?.headers).get('if-none-match')).toBe('*');
+        lists += 1;
+        if (lists === 1) throw new TypeError('fetch failed');
+        return new Response(null, { status: 409 });
+      }) as typeof fetch,
+    });
+    cloud.trouble = [];
+    expect((await go(name)).exit).toBe(0);
+    expect(lists).toBe(2);
+  });
+
   it('goes on after a store that stumbles', async () => {
     cloud.trouble = ['drop', 503, 500, 429];
     const name = file(5 * MiB);
