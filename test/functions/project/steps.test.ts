@@ -11,9 +11,11 @@ import { editSegment } from '../../../functions/project/edit-segment.ts';
 import { makeProject } from '../../../functions/project/make-project.ts';
 import { arrive } from '../../../functions/upload/arrive.ts';
 import { list } from '../../../functions/upload/asked.ts';
+import { deliver } from '../../../functions/upload/deliver.ts';
 import type { Office } from '../../../functions/upload/office.ts';
 import { onStalled } from '../../../functions/upload/on-timer.ts';
 import { openTakenJob } from '../../../functions/upload/open-job.ts';
+import type { Post } from '../../../functions/upload/post.ts';
 import { MINUTE } from '../../../functions/upload/record.ts';
 import { takeOutcome } from '../../../functions/upload/take-outcome.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
@@ -184,6 +186,30 @@ describe('T3 T4 a project', () => {
     await outcome(project, 0, 'transcript-1', { seconds: 1 });
     expect(await row(project)).toMatchObject({ status: 'done', run: 2 });
     expect(reasonOf(await rerunProject(office, project))).toBe('project_status_wrong');
+  });
+
+  it('T4 its end is told, signed, once for each end, and says nothing of the text', async () => {
+    const told: { id: string; body: string }[] = [];
+    const post: Post = async (_, headers, body) => {
+      told.push({ id: headers['webhook-id'] ?? '', body });
+      return { status: 200 };
+    };
+    const project = await begun({ ...quiet.asked(1, { title: 'Title' }), callback: 'http://receiver.test/' });
+    await spoken(project);
+    const place = { tenant: 'acme', id: project.id };
+    await deliver(office, post, { ...place, run: 1, tries: 0 });
+    await deliver(office, post, { ...place, run: 1, tries: 0 });
+    await edit(project, 0, 1);
+    await outcome(project, 0, 'results/0-1');
+    await outcome(project, 0, 'transcript-1', { seconds: 4 });
+    await deliver(office, post, { ...place, run: 2, tries: 0 });
+    expect(told.map(({ id }) => id)).toEqual([`project_${project.id}_1`, `project_${project.id}_2`]);
+    expect(told.map(({ body }) => JSON.parse(body))).toMatchObject([
+      { type: 'project.done', data: { id: project.id, run: 1, seconds: 3 } },
+      { type: 'project.done', data: { run: 2, seconds: 4 } },
+    ]);
+    expect(told.some(({ body }) => body.includes('Title'))).toBe(false);
+    expect((await row(project)).notice).toBe('delivered');
   });
 
   it('whose document never came is refused when its time is over', async () => {
