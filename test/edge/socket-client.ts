@@ -1,0 +1,63 @@
+// A client's end of a WebSocket as a test sees it: every message in text, and the end.
+import { eventually } from './stream-double.ts';
+
+export type Message = { readonly type: string; readonly [name: string]: unknown };
+
+export class SocketClient {
+  readonly messages: Message[] = [];
+  /** Frames that were not text; official clients of OpenAI break on them. */
+  binary = 0;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly protocol: string | null;
+  ended: { readonly code: number; readonly reason: string } | undefined;
+  readonly #socket: RuntimeSocket;
+
+  protected constructor(answer: Response) {
+    this.status = answer.status;
+    this.headers = answer.headers;
+    this.protocol = answer.headers.get('sec-websocket-protocol');
+    this.#socket = answer.webSocket as RuntimeSocket;
+    this.#socket.binaryType = 'arraybuffer';
+    this.#socket.addEventListener('message', ({ data }) => {
+      if (typeof data === 'string') this.messages.push(JSON.parse(data) as Message);
+      else this.binary += 1;
+    });
+    this.#socket.addEventListener('close', ({ code, reason }) => {
+      this.ended = { code, reason };
+    });
+    this.#socket.accept();
+  }
+
+  say(message: object | string | Uint8Array): this {
+    const plain = typeof message === 'string' || message instanceof Uint8Array;
+    this.#socket.send(plain ? message : JSON.stringify(message));
+    return this;
+  }
+
+  /** The first message of a type, or one that `which` finds. */
+  heard(type: string, which: (message: Message) => boolean = () => true): Promise<Message> {
+    return eventually(() => this.messages.find((message) => message.type === type && which(message)));
+  }
+
+  all(type: string): Message[] {
+    return this.messages.filter((message) => message.type === type);
+  }
+
+  get types(): string[] {
+    return this.messages.map(({ type }) => type);
+  }
+
+  end(): Promise<{ code: number; reason: string }> {
+    return eventually(() => this.ended);
+  }
+
+  /** Goes away as a network does that breaks. */
+  drop(): void {
+    this.#socket.close(4000, 'dropped');
+  }
+
+  close(code = 1000): void {
+    this.#socket.close(code, '');
+  }
+}
