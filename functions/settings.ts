@@ -34,7 +34,7 @@ const settings = z.object({
   SQS_ENDPOINT: z.url().optional(),
   /** Region of the job queues. */
   SQS_REGION: z.string().min(1),
-  /** What the names of the queues begin with: `jobs-eu`, and `jobs-eu-dlq` for jobs that nobody could finish. */
+  /** What the names of the queues begin with: zone and model follow, and in `jobs-eu-dlq` is what nobody could finish. */
   JOBS_QUEUE: z.string().min(1).default('jobs'),
   /** Residency zones, each with a queue of its own. */
   ZONES: jsonText(z.array(zoneName).min(1)).default(['eu', 'us']),

@@ -47,7 +47,7 @@ const environment = z.object({
   AURICLE_ZONE_KEYS_FILE: z.string().min(1).optional(),
   /** Base URL of the functions, which say what a job is about; without it no batch work. */
   AURICLE_FUNCTIONS_URL: z.url({ protocol: /^https?$/ }).optional(),
-  /** What the names of the job queues begin with; that of the zone follows, as in `jobs-eu`. */
+  /** What the names of the job queues begin with; zone and model follow. */
   AURICLE_JOBS_QUEUE: z.string().min(1).max(64).default('jobs'),
   /** Region of the job queues, and where SQS answers if that is not said by the region. */
   SQS_REGION: z.string().min(1).optional(),
