@@ -8,7 +8,7 @@ import { type Outbox, World, ZONE } from './world.ts';
 const NEW_YEAR = Date.UTC(2027, 0, 1);
 const SUMMER = Date.UTC(2026, 5, 1);
 /** Calls that storage answers badly, and calls after it has recovered within which everything must be in the log. */
-const TROUBLE_CALLS = 96;
+const TROUBLE_CALLS = 72;
 const CALM_CALLS = 4_000;
 
 /** How often a call ends in each way, by how bad the day is. */
@@ -24,10 +24,9 @@ export interface Told {
   readonly committed: number;
 }
 
-/** The whole story of one seed. */
-export async function simulate(seed: number): Promise<Told> {
-  const acrossYears = seed % 4 === 3;
-  const world = new World(seed, acrossYears ? NEW_YEAR - 900 : SUMMER);
+/** The whole story of one seed, in the middle of a year or around its end. */
+export async function simulate(seed: number, acrossYears = false): Promise<Told> {
+  const world = new World(seed, acrossYears ? NEW_YEAR - 700 : SUMMER);
   const { random, problems } = world;
   watchCheckpoints(world);
   let stopping = false;
@@ -37,22 +36,22 @@ export async function simulate(seed: number): Promise<Told> {
     starts.set(actor, () => begin(start));
     start(actor);
   };
-  const writers = 1 + Math.floor(random() * 3);
+  const writers = [1, 2, 2, 3][Math.floor(random() * 4)] as number;
   for (let count = 0; count < writers; count += 1) {
     const skew = Math.floor(random() * 600) - 300;
     begin((actor) => void world.run(world.sequencer(actor, skew), () => !stopping));
   }
-  const outboxes = 1 + Math.floor(random() * 3);
+  const outboxes = [1, 1, 2, 3][Math.floor(random() * 4)] as number;
   for (let count = 0; count < outboxes; count += 1) {
     const outbox = world.addOutbox();
     outbox.next += Math.floor(random() * 8);
     // A full tile is 256 entries: a few stories begin shortly before one.
-    const first = seed % 16 === 5 && count === 0 ? 240 + Math.floor(random() * 30) : 0;
+    const first = seed % 100 === 5 && count === 0 ? 240 + Math.floor(random() * 30) : 0;
     outbox.next += first;
     begin((actor) => void deliverAll(world, actor, outbox, () => stopping, outbox.oldest === 1 ? first : 0));
   }
   const died = (actor: object) => starts.get(actor)?.();
-  const trouble = fates(random, [0, 0.05, 0.15, 0.3][seed % 4 === 3 ? 1 : Math.floor(random() * 4)] as number);
+  const trouble = fates(random, [0, 0.05, 0.15, 0.3][Math.floor(random() * 4)] as number);
   for (let step = 0; step < 6; step += 1) {
     await world.turn(TROUBLE_CALLS / 6, trouble, died);
     const outbox = world.outboxes[Math.floor(random() * world.outboxes.length)] as Outbox;

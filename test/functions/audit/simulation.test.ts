@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { simulate } from './simulate.ts';
 
-const seeds = Number(process.env.SEEDS ?? 200);
+// Most of the seeds; the others are those of the end of a year, in a file of its own: files run at the same time.
+const seeds = Math.ceil(Number(process.env.SEEDS ?? 200) * 0.75);
 const first = Number(process.env.SEED ?? 1);
 
 describe('C9 C12 the log under trouble', () => {
@@ -10,7 +11,7 @@ describe('C9 C12 the log under trouble', () => {
   }, async () => {
     let committed = 0;
     for (let seed = first; seed < first + seeds; seed += 1) {
-      const told = await simulate(seed);
+      const told = await simulate(seed, false);
       committed += told.committed;
       expect(told.problems, `SEED=${seed} SEEDS=1`).toEqual([]);
     }

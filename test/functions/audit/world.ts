@@ -42,6 +42,8 @@ export interface Outbox {
   next: number;
   /** Number of the oldest row it still has. */
   oldest: number;
+  /** Everything up to this number was sent at some time. */
+  sent: number;
   /** Events that it had to drop before the log had them. */
   readonly lost: number[];
 }
@@ -70,7 +72,14 @@ export class World {
 
   addOutbox(): Outbox {
     const tenant = `t${Math.floor(this.random() * 2)}`;
-    const outbox = { producer: `gate/${tenant}/${ZONE}`, epoch: uuid(this.random), next: 1, oldest: 1, lost: [] };
+    const outbox = {
+      producer: `gate/${tenant}/${ZONE}`,
+      epoch: uuid(this.random),
+      next: 1,
+      oldest: 1,
+      sent: 0,
+      lost: [],
+    };
     this.outboxes.push(outbox);
     return outbox;
   }
@@ -117,8 +126,11 @@ export class World {
     const skipped = !all && this.random() < 0.2 ? Math.floor(this.random() * count) : 0;
     const first = oldest + skipped;
     const last = all ? next - 1 : Math.min(next - 1, first + Math.floor(this.random() * Math.min(count, SOME)));
+    // What was sent is mostly asked about, and now and then sent again.
+    const asks = outbox.sent === next - 1 && this.random() < 0.7;
+    if (last === next - 1 && skipped === 0) outbox.sent = last;
     const rows = [];
-    for (let pseq = first; pseq <= last; pseq += 1) {
+    for (let pseq = first; !asks && pseq <= last; pseq += 1) {
       const event = {
         v: 1,
         id: uuid(this.random),
