@@ -22,6 +22,18 @@ export const workLimits = {
   },
   audioRateMax: { value: 48_000, unit: 'Hz', by: 'agent', why: 'Nothing above it helps recognition.' },
   audioChannels: { value: 2, unit: 'count', by: 'agent', why: 'Mono or stereo; stereo is mixed down.' },
+  mp3StrayBytes: {
+    value: 64 * KiB,
+    unit: 'byte',
+    by: 'agent',
+    why: 'Of an MP3, what is no frame, no tag and no padding: damage of a few seconds; more, and it is not the recording that was meant.',
+  },
+  mp3StrayShare: {
+    value: 0.125,
+    unit: 'ratio',
+    by: 'agent',
+    why: 'The same of a short one, as a share of the file.',
+  },
   utteranceSeconds: {
     value: 20,
     unit: 's',

@@ -55,7 +55,12 @@ async function answer(
   routes: Route[],
   timers: Map<string, RunNow>,
 ): Promise<void> {
-  const url = new URL(request.url ?? '/', `http://${request.headers.host ?? 'localhost'}`);
+  const url = readUrl(request);
+  if (!url) {
+    response.statusCode = 400;
+    response.end();
+    return;
+  }
   if (url.pathname === '/admin/host/status') {
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ state: 'Running' }));
@@ -85,6 +90,17 @@ async function answer(
     return;
   }
   await call(context, hit.route, httpDataOf(request, url, hit.params, body), response);
+}
+
+/** `undefined` for what is no address, or cannot be decoded. */
+function readUrl({ url = '/', headers }: IncomingMessage): URL | undefined {
+  try {
+    const read = new URL(url, `http://${headers.host ?? 'localhost'}`);
+    decodeURIComponent(read.pathname);
+    return read;
+  } catch {
+    return undefined;
+  }
 }
 
 async function call(context: HostContext, route: Route, http: HttpData, response: ServerResponse): Promise<void> {

@@ -125,6 +125,34 @@ describe('decoding in the pool (issue 3: WAV, FLAC, MP3 and Ogg Opus)', () => {
     expect((await decode(Buffer.concat([bytes, tag, bytes.subarray(0, 20)]))).refusal).toBeUndefined();
   });
 
+  it('T5 an MP3 of which much is no frame is no shorter recording', async () => {
+    const bytes = clip('mono-16k.mp3');
+    const replaced = Buffer.concat([...Array.from({ length: 10 }, () => bytes), clip('mono-8k.flac')]);
+    const padded = (fill: number, size: number) => Buffer.concat([bytes.subarray(0, 2_000), Buffer.alloc(size, fill)]);
+    for (const broken of [padded(0xff, 300_000), padded(0x41, 4_000), replaced])
+      expect((await decode(broken)).refusal).toBe('audio_invalid');
+    // Much of a long one, even where it is a small share.
+    const long = Buffer.concat([...Array.from({ length: 500 }, () => bytes), Buffer.alloc(70_000, 0x41)]);
+    expect((await decode(long)).refusal).toBe('audio_invalid');
+  });
+
+  it('an MP3 may have tags of any size, before, between and behind, and zeros', async () => {
+    const bytes = clip('mono-16k.mp3');
+    const id3 = Buffer.concat([Uint8Array.of(0x49, 0x44, 0x33, 4, 0, 0, 0, 2, 0, 0), Buffer.alloc(2 ** 15, 0x41)]);
+    const items = Buffer.alloc(100_000, 0x41);
+    const ape = (flag: number) => {
+      const head = Buffer.alloc(32);
+      head.write('APETAGEX');
+      head.writeUInt32LE(items.length + 32, 12);
+      head[23] = flag;
+      return head;
+    };
+    const tag = Buffer.concat([ape(0xa0), items, ape(0x80)]);
+    const v1 = Buffer.alloc(128, 'TAG title');
+    const file = Buffer.concat([id3, bytes, Buffer.alloc(200_000), id3, bytes, tag, v1]);
+    for (const size of [7, 65_536]) expect((await decode(file, size)).refusal).toBeUndefined();
+  });
+
   it.each([
     ['audio_unsupported', 'Vorbis', clip('vorbis.ogg')],
     ['audio_unsupported', 'text', new TextEncoder().encode('hello, is this a recording? '.repeat(10))],

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { decodeSound } from '../../../infra/pool/agent/sound/decode.ts';
 import { createResampler, firstInput } from '../../../infra/pool/agent/sound/resample.ts';
-import { createPageReader } from '../../../infra/pool/agent/stream/ogg-pages.ts';
+import { createPageReader, oggCrc } from '../../../infra/pool/agent/stream/ogg-pages.ts';
 import { type Origin, openSource } from '../../../infra/pool/agent/stream/source.ts';
 import { createCutter, type Unit } from '../../../infra/pool/agent/voice/cut.ts';
 import { createLiveCutter } from '../../../infra/pool/agent/voice/cut-live.ts';
@@ -58,6 +58,15 @@ function silentPage(serial: number, packets: number): Uint8Array {
   page[26] = packets;
   page.fill(1, 27, 27 + packets);
   page.fill(0x08, 27 + packets);
+  // One of the middle: the first ones are headers.
+  new DataView(page.buffer).setUint32(18, 2, true);
+  return withCrc(page);
+}
+
+/** With the checksum that its bytes have now. */
+function withCrc(page: Uint8Array): Uint8Array {
+  page.fill(0, 22, 26);
+  new DataView(page.buffer, page.byteOffset).setUint32(22, oggCrc(page), true);
   return page;
 }
 
@@ -195,6 +204,26 @@ describe('Opus of a stream: a phone', () => {
     const wide = file.slice(0, 400);
     wide[28 + 9] = 6;
     expect((await open(ogg)).push(0, wide)).toMatchObject({ ok: false, refusal: { reason: 'audio_invalid' } });
+  });
+
+  it('S5 refuses pages that are damaged, of another version, or begin without an Opus header', async () => {
+    const push = async (bytes: Uint8Array) => (await open(ogg)).push(0, bytes);
+    const invalid = { ok: false, refusal: { reason: 'audio_invalid' } };
+    const changed = (at: number, byte: number) => {
+      const page = silentPage(1, 3);
+      page[at] = byte;
+      return page;
+    };
+    expect((await push(silentPage(1, 3))).ok).toBe(true);
+    expect(await push(Buffer.from(`OggS${'x'.repeat(5_000)}`))).toMatchObject(invalid);
+    expect(await push(changed(30, 0x09))).toMatchObject(invalid);
+    expect(await push(withCrc(changed(4, 1)))).toMatchObject(invalid);
+    // The first page by its number, by its flag, and by both.
+    expect(await push(withCrc(changed(18, 0)))).toMatchObject(invalid);
+    expect(await push(withCrc(changed(5, 2)))).toMatchObject(invalid);
+    const first = changed(18, 0);
+    first[5] = 2;
+    expect(await push(withCrc(first))).toMatchObject(invalid);
   });
 
   it('takes an empty packet for silence that was not sent', async () => {

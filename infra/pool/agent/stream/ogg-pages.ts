@@ -1,5 +1,8 @@
 const HEADER_BYTES = 27;
+/** Where a page says its checksum, which counts as zeros in it. */
+const CHECKSUM = 22;
 const CONTINUED = 1;
+const FIRST = 2;
 /** Longest packet that is kept; longer ones are covers and other tags. An Opus packet has at most a few KiB. */
 const PACKET_BYTES = 2 ** 16;
 
@@ -13,6 +16,19 @@ export type OggItem =
 
 const startsWith = (bytes: Uint8Array, text: string) =>
   bytes.length >= text.length && [...text].every((letter, i) => bytes[i] === letter.charCodeAt(0));
+
+const crcTable = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 24;
+  for (let bit = 0; bit < 8; bit++) crc = crc < 0 ? (crc << 1) ^ 0x04c11db7 : crc << 1;
+  return crc >>> 0;
+});
+
+/** RFC 3533 §6: the generator polynomial of Ethernet, neither reflected nor inverted. */
+export function oggCrc(bytes: Uint8Array, before = 0): number {
+  let crc = before;
+  for (const byte of bytes) crc = ((crc << 8) ^ (crcTable[(crc >>> 24) ^ byte] ?? 0)) >>> 0;
+  return crc;
+}
 
 /** What a packet is to a listener; nothing for tags. */
 function itemOf(packet: Uint8Array): OggItem | undefined {
@@ -38,6 +54,11 @@ export function createPageReader(start: number) {
   let packetBytes = 0;
   /** Of a packet that began before we did. */
   let ignoring = false;
+  /** The checksum of the page so far, and as it should be. */
+  let crc = 0;
+  let announced = 0;
+  /** The next packet is the first one of its stream. */
+  let begins = false;
 
   const needed = () => (filled < HEADER_BYTES ? HEADER_BYTES : HEADER_BYTES + (header[26] ?? 0));
 
@@ -52,15 +73,34 @@ export function createPageReader(start: number) {
       packetBytes = 0;
       ignoring = false;
       const item = keep ? itemOf(whole) : undefined;
+      if (begins && item?.type !== 'head' && item?.type !== 'broken') {
+        yield { type: 'broken', rule: 'it does not begin with an Opus header' };
+        return;
+      }
+      begins = false;
       if (item) yield item;
     }
+    if (lacing.length === 0 && crc !== announced) yield { type: 'broken', rule: 'a page is damaged' };
+  }
+
+  /** Why no page begins so. In the middle of a stream one may begin to listen, but the first has a header. */
+  function wrongPage(): string | undefined {
+    if (!startsWith(header, 'OggS') || header[4] !== 0) return 'its pages do not follow each other';
+    const view = new DataView(header.buffer);
+    const isFirst = ((header[5] ?? 0) & FIRST) !== 0;
+    return isFirst || view.getUint32(18, true) > 0 ? undefined : 'it does not begin with an Opus header';
   }
 
   function* openPage(at: number): Generator<OggItem> {
-    if (!startsWith(header, 'OggS')) {
-      yield { type: 'broken', rule: 'its pages do not follow each other' };
+    const rule = wrongPage();
+    if (rule !== undefined) {
+      yield { type: 'broken', rule };
       return;
     }
+    announced = new DataView(header.buffer).getUint32(CHECKSUM, true);
+    header.fill(0, CHECKSUM, CHECKSUM + 4);
+    crc = oggCrc(header.subarray(0, filled));
+    begins = ((header[5] ?? 0) & FIRST) !== 0;
     const continued = ((header[5] ?? 0) & CONTINUED) !== 0;
     if (!continued) {
       yield { type: 'page', position: at };
@@ -79,6 +119,7 @@ export function createPageReader(start: number) {
       for (let at = 0; at < bytes.length; ) {
         if (left > 0) {
           const part = bytes.slice(at, at + left);
+          crc = oggCrc(part, crc);
           packetBytes += part.length;
           if (packetBytes <= PACKET_BYTES) packet.push(part);
           else packet = [];
@@ -105,6 +146,7 @@ export function createPageReader(start: number) {
       packet = [];
       packetBytes = 0;
       ignoring = false;
+      begins = false;
     },
   };
 }

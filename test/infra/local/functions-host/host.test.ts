@@ -1,4 +1,5 @@
 // A tiny app on the local functions host, against the storage emulator that the stack uses.
+import { get } from 'node:http';
 import path from 'node:path';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { QueueServiceClient } from '@azure/storage-queue';
@@ -64,6 +65,21 @@ describe('HTTP', () => {
     expect((await fetch(at('/api/greet/ann'), { method: 'PUT' })).status).toBe(405);
     expect((await fetch(at('/api/greet/1'))).status).toBe(404);
     expect((await fetch(at('/api/none'))).status).toBe(404);
+  });
+
+  it('answers 400 to what is no address', async () => {
+    const status = (path: string, host = 'localhost') =>
+      new Promise((resolve, reject) => {
+        const { hostname, port } = new URL(at('/'));
+        get({ hostname, port, path, headers: { host } }, (response) => resolve(response.resume().statusCode)).on(
+          'error',
+          reject,
+        );
+      });
+    expect(await status('//')).toBe(400);
+    expect(await status('/api/greet/ann', 'a b')).toBe(400);
+    expect(await status('/api/greet/%ff')).toBe(400);
+    expect(await status('/api/greet/%41nn')).not.toBe(400);
   });
 
   it('answers 500 without the reason when a function throws', async () => {
