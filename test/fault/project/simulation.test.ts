@@ -8,7 +8,7 @@ import { findWrong } from './invariant.ts';
 import { ProjectSimulation } from './project-simulation.ts';
 
 const FIRST = Number(process.env.FIRST_SEED ?? 1);
-const COUNT = runs(50, 600);
+const COUNT = runs(50, 1_200);
 
 describe('T3 T4: text projects on stores that fail', () => {
   it(

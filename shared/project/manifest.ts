@@ -1,0 +1,50 @@
+// What stands in the file of a spoken document: one line of JSON, its manifest, then its sound, a WAV file.
+import { z } from 'zod';
+
+const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
+
+const manifestSegment = z.object({
+  /** In the document, from 0: what a change of it names. */
+  index: z.number().int().nonnegative(),
+  text: z.string(),
+  /** Where its sound begins and how long it is, in samples of the file. */
+  start_sample: z.number().int().nonnegative(),
+  samples: z.number().int().nonnegative(),
+  /** The same in seconds. */
+  start: z.number().nonnegative(),
+  end: z.number().nonnegative(),
+  /** How often the document had been changed when the segment was given this text; 0 for the first one. */
+  edition: z.number().int().nonnegative(),
+  /** Of its samples. */
+  digest,
+  /** There was something in it to say. */
+  spoken: z.boolean(),
+});
+
+export const manifest = z.object({
+  v: z.literal(1),
+  project: z.string(),
+  document: z.number().int().nonnegative(),
+  edition: z.number().int().nonnegative(),
+  model: z.string(),
+  /** Builds of the model that spoke; more than one where it was replaced meanwhile. */
+  revisions: z.array(z.string()),
+  voice: z.string().optional(),
+  rate: z.number(),
+  language: z.string().optional(),
+  audio: z.object({
+    content_type: z.literal('audio/wav'),
+    sample_rate: z.number().int(),
+    bits: z.literal(16),
+    channels: z.literal(1),
+    samples: z.number().int().nonnegative(),
+    seconds: z.number().nonnegative(),
+    bytes: z.number().int().positive(),
+    /** Of the WAV file. */
+    digest,
+  }),
+  gaps: z.object({ segment_ms: z.number().int(), block_ms: z.number().int() }),
+  blocks: z.array(z.object({ index: z.number().int().nonnegative(), segments: z.array(manifestSegment).min(1) })),
+  warnings: z.array(z.string()),
+});
+export type Manifest = z.infer<typeof manifest>;
