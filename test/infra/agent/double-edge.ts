@@ -33,17 +33,33 @@ export async function sealTo(attestation: string): Promise<SealSetup> {
   return setupSender(key, 5, attestation);
 }
 
-export interface ShortRequest {
+/** A call to an agent, whatever it is about. */
+export interface Call {
   readonly url: string;
   readonly agent: string;
   readonly attestation: string;
   readonly edge: EdgeDouble;
-  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
-  readonly contentType: string;
-  readonly head?: Record<string, unknown>;
   readonly claims?: Record<string, unknown>;
   readonly ticket?: string;
   readonly setup?: SealSetup;
+}
+
+/** The headers of a call, and what seals it and opens the answer. */
+export async function sealCall(call: Call, asked: { readonly class: string; readonly model: string }) {
+  const setup = call.setup ?? (await sealTo(call.attestation));
+  const att = sha256(call.attestation);
+  const usual = { aud: call.agent, tenant: 'dev', ...asked, enc: sha256(setup.enc), att, suite: 5, deadlineMs: 60_000 };
+  const ticket = call.ticket ?? (await call.edge.ticket({ ...usual, ...call.claims }));
+  const keys = await setup.keysFor(ticket);
+  const [sealer, opener] = [await createSealer(keys.request, 5), await createOpener(keys.answer, 5)];
+  const enc = Buffer.from(setup.enc).toString('base64url');
+  return { headers: { 'auricle-ticket': ticket, 'auricle-enc': enc }, sealer, opener };
+}
+
+export interface ShortRequest extends Call {
+  readonly body: Uint8Array | AsyncIterable<Uint8Array>;
+  readonly contentType: string;
+  readonly head?: Record<string, unknown>;
   /** On a lane, with this number. Claims that are facts of the request are told there. */
   readonly lane?: number;
   /** Changes sealed records on their way; undefined drops one. */
@@ -77,29 +93,12 @@ const connections = new Agent({ keepAlive: true });
 
 /** One short request, sealed and answered as between edge and agent. */
 export async function askShort(request: ShortRequest): Promise<ShortAnswer> {
-  const setup = request.setup ?? (await sealTo(request.attestation));
-  const model = (request.head?.model as string | undefined) ?? 'test-en';
   const { lane } = request;
-  if (lane !== undefined) return askOnLane(request, setup, lane);
-  const ticket =
-    request.ticket ??
-    (await request.edge.ticket({
-      aud: request.agent,
-      tenant: 'dev',
-      class: 'default',
-      model,
-      enc: sha256(setup.enc),
-      att: sha256(request.attestation),
-      suite: 5,
-      deadlineMs: 60_000,
-      ...request.claims,
-    }));
-  const keys = await setup.keysFor(ticket);
-  const sealer = await createSealer(keys.request, 5);
-  const opener = await createOpener(keys.answer, 5);
-  const enc = Buffer.from(setup.enc).toString('base64url');
+  if (lane !== undefined) return askOnLane(request, request.setup ?? (await sealTo(request.attestation)), lane);
+  const model = (request.head?.model as string | undefined) ?? 'test-en';
+  const { headers, sealer, opener } = await sealCall(request, { class: 'default', model });
   const write = (plaintext: Uint8Array, final: boolean) => sealer.seal(plaintext, final);
-  return exchange(request, { 'auricle-ticket': ticket, 'auricle-enc': enc }, { seal: write }, opener);
+  return exchange(request, headers, { seal: write }, opener);
 }
 
 const FACTS: ReadonlySet<string> = new Set(['jti', 'tenant', 'class', 'model', 'iat', 'deadlineMs']);

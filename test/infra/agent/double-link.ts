@@ -1,21 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import WebSocket from 'ws';
-import { sha256 } from '../../../infra/pool/agent/keys.ts';
-import { createOpener, createSealer } from '../../../shared/seal/records.ts';
-import type { SealSetup } from '../../../shared/seal/setup.ts';
 import { type Checkpoint, type LinkControl, type LinkEvent, linkEvent } from '../../../shared/stream/link.ts';
 import { encodeAudio, encodeControl } from '../../../shared/stream/link-record.ts';
-import { type EdgeDouble, sealTo } from './double-edge.ts';
+import { type Call, sealCall } from './double-edge.ts';
 
-export interface LinkRequest {
-  readonly url: string;
-  readonly agent: string;
-  readonly attestation: string;
-  readonly edge: EdgeDouble;
+export interface LinkRequest extends Call {
   readonly model?: string;
-  readonly claims?: Record<string, unknown>;
-  readonly ticket?: string;
-  readonly setup?: SealSetup;
 }
 
 export type LinkDouble = Awaited<ReturnType<typeof dialLink>>;
@@ -50,25 +40,10 @@ async function refusalOf(incoming: IncomingMessage): Promise<PlainRefusal> {
 
 /** Dials an agent as a session of the edge does. Rejects with `PlainRefusal` when the agent answers in plain HTTP. */
 export async function dialLink(request: LinkRequest) {
-  const setup = request.setup ?? (await sealTo(request.attestation));
-  const ticket =
-    request.ticket ??
-    (await request.edge.ticket({
-      aud: request.agent,
-      tenant: 'dev',
-      class: 'realtime',
-      model: request.model ?? 'test-en',
-      enc: sha256(setup.enc),
-      att: sha256(request.attestation),
-      suite: 5,
-      deadlineMs: 60_000,
-      ...request.claims,
-    }));
-  const keys = await setup.keysFor(ticket);
-  const sealer = await createSealer(keys.request, 5);
-  const opener = await createOpener(keys.answer, 5);
+  const asked = { class: 'realtime', model: request.model ?? 'test-en' };
+  const { headers, sealer, opener } = await sealCall(request, asked);
   const socket = new WebSocket(`${request.url.replace(/^http/, 'ws')}/v1/stream`, {
-    headers: { 'auricle-ticket': ticket, 'auricle-enc': Buffer.from(setup.enc).toString('base64url') },
+    headers,
     perMessageDeflate: false,
   });
   const events: LinkEvent[] = [];

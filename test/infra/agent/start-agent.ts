@@ -5,6 +5,7 @@ import { exportJWK, generateKeyPair } from 'jose';
 import { type Agent, startAgent, type World } from '../../../infra/pool/agent/agent.ts';
 import { createDecoder } from '../../../infra/pool/agent/decode/decoder.ts';
 import { readSettings } from '../../../infra/pool/agent/settings.ts';
+import type { ModelDescription } from '../../../shared/pool/description.ts';
 import { createEdgeDouble, type EdgeDouble } from './double-edge.ts';
 import { type EngineDouble, startEngineDouble, tokens } from './double-engine.ts';
 
@@ -52,6 +53,17 @@ export async function makeEnvironment(folder: string, edge: EdgeDouble): Promise
   };
 }
 
+/** A model as the agent would describe it. */
+export const testDescription: ModelDescription = {
+  name: 'test-en',
+  task: 'transcribe',
+  languages: ['en'],
+  revision: `sha256:${'0'.repeat(64)}`,
+  precision: 'fp32',
+  stage: 'full',
+  loaded: 1,
+};
+
 export async function startBench(env: Record<string, string> = {}, world: World = {}): Promise<Bench> {
   const folder = mkdtempSync(path.join(tmpdir(), 'auricle-agent-'));
   const [engine, edge] = await Promise.all([startEngineDouble(), createEdgeDouble()]);
@@ -65,15 +77,7 @@ export async function startBench(env: Record<string, string> = {}, world: World 
     write: (line) => lines.push(line),
     models: [
       {
-        description: {
-          name: 'test-en',
-          task: 'transcribe',
-          languages: ['en'],
-          revision: `sha256:${'0'.repeat(64)}`,
-          precision: 'fp32',
-          stage: 'full',
-          loaded: 1,
-        },
+        description: testDescription,
         recogniser: {
           model: 'test-en',
           frameSeconds: 0.04,

@@ -4,18 +4,10 @@ import type { ServedModel } from '../../../infra/pool/agent/desk.ts';
 import { tokens } from './double-engine.ts';
 import { dialLink, type LinkRequest } from './double-link.ts';
 import { createSequenceEngine, FRAME_SECONDS, shape } from './double-sequences.ts';
-import { type Bench, startBench } from './start-agent.ts';
+import { type Bench, startBench, testDescription } from './start-agent.ts';
 
 export const liveModel = (name = 'test-en'): ServedModel => ({
-  description: {
-    name,
-    task: 'transcribe',
-    languages: ['en'],
-    revision: `sha256:${'0'.repeat(64)}`,
-    precision: 'fp32',
-    stage: 'full',
-    loaded: 1,
-  },
+  description: { ...testDescription, name },
   recogniser: {
     model: name,
     frameSeconds: FRAME_SECONDS,
@@ -28,19 +20,15 @@ export const liveModel = (name = 'test-en'): ServedModel => ({
 export async function startStreamBench(env: Record<string, string> = {}, world: World = {}) {
   const sequences = createSequenceEngine();
   const bench: Bench = await startBench(env, { engine: sequences.engine, models: [liveModel()], ...world });
-  const attestation = () => bench.agent.keys.current().token;
+  const request = (over: Partial<LinkRequest> = {}): LinkRequest => {
+    const attestation = bench.agent.keys.current().token;
+    return { url: bench.agent.url, agent: 'agent-1', attestation, edge: bench.edge, ...over };
+  };
   return {
     ...bench,
     sequences,
-    request: (over: Partial<LinkRequest> = {}): LinkRequest => ({
-      url: bench.agent.url,
-      agent: 'agent-1',
-      attestation: attestation(),
-      edge: bench.edge,
-      ...over,
-    }),
-    dial: (over: Partial<LinkRequest> = {}) =>
-      dialLink({ url: bench.agent.url, agent: 'agent-1', attestation: attestation(), edge: bench.edge, ...over }),
+    request,
+    dial: (over: Partial<LinkRequest> = {}) => dialLink(request(over)),
   };
 }
 
