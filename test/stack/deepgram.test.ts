@@ -205,10 +205,11 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
 });
 
 describe('§3-15 §3-20 what the unmodified Deepgram client is told of refusals', () => {
-  it('a model that nobody serves: an error, and it does not come back', async () => {
+  it('a model that nobody serves: its handshake is refused with 404, and it does not come back', async () => {
     const stream = await open({ encoding: 'linear16', sample_rate: 16_000, model: 'nobody-serves-this' });
-    expect(await stream.closed).toMatchObject({ code: 1000, reason: 'model_unknown' });
-    expect(stream.said).toMatchObject([{ type: 'Error', code: 'model_unknown' }]);
+    expect(await stream.closed).toMatchObject({ code: 1000 });
+    expect(stream.errors.join()).toMatch(/404|error/i);
+    expect(stream.said).toEqual([]);
   });
 
   it('a bad token: the handshake is refused once', async () => {
@@ -286,13 +287,14 @@ describe('§3-16 the unmodified Deepgram client after its network broke', () => 
       // The client sends nothing by itself: it hears that it is back, and speaks.
       const gap = await stream.heard(({ type }) => type === 'AuricleGap');
       expect(gap.duration).toBeGreaterThan(0.5);
-      const heard = stream.results().length;
       for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
       stream.socket.sendCloseStream({ type: 'CloseStream' });
       await stream.heard(({ type }) => type === 'Metadata');
-      expect(stream.text()).toBe(`${one.text} ${one.text}`);
+      // What was told while the client was silent may come again, with the same times: it could have been lost.
+      const texts = new Map(stream.finals().map(({ start, channel }) => [start, channel.alternatives[0]?.transcript]));
+      expect([...texts.values()].filter(Boolean)).toEqual([one.text, one.text]);
       expect(before.start).toBeLessThan(1);
-      const after = stream.results()[heard];
+      const after = stream.finals().findLast(({ channel }) => channel.alternatives[0]?.transcript);
       expect(after?.start).toBeGreaterThan(Number(gap.start) + Number(gap.duration) - 0.5);
     } finally {
       proxy.close();
