@@ -122,7 +122,7 @@ describe('T3 a new project', () => {
     expect((await readRefusal(await make({ model: unique(), documents }))).code).toBe('model_unknown');
     const hears = unique();
     await startAgent(hears);
-    expect((await readRefusal(await make({ model: hears, documents }))).code).toBe('model_unknown');
+    expect((await readRefusal(await make({ model: hears, documents }))).code).toBe('model_unfit');
   });
 
   it('whose text could not be stored is deleted', async () => {
