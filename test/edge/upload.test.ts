@@ -173,7 +173,7 @@ describe('C2 T4 a new upload', () => {
     expect(await readRefusal(await create({ model }, claims))).toMatchObject({ code: 'uploads_closed' });
   });
 
-  it('T5 may not unpack to more sound than the token allows in a day', async () => {
+  it('C11 may not unpack to more sound than the token allows in a day', async () => {
     const model = unique();
     await startAgent(model);
     expect((await create({ model }, { allowance: { audioSecondsPerDay: 60 } })).status).toBe(201);
@@ -317,7 +317,7 @@ describe('C2 C11 an upload', () => {
     expect((await ask('/v1/uploads/x/events', { headers })).status).toBe(404);
   });
 
-  it('S7 is followed by so many of a tenant, and one who goes makes place', async () => {
+  it('C11 is followed by so many of a tenant, and one who goes makes place', async () => {
     const row = eu.row({ status: 'working', seq: 3, tenant: `t-${unique()}` });
     const headers = await bearer({ tenant: row.tenant });
     const follow = () => ask(`/v1/uploads/${row.id}/events`, { headers });
@@ -333,7 +333,7 @@ describe('C2 C11 an upload', () => {
     for (const one of open) await one.body?.cancel();
   });
 
-  it('S7 asks nothing any more once its follower is gone', async () => {
+  it('C11 asks nothing any more once its follower is gone', async () => {
     const aborted = Promise.withResolvers<void>();
     const answer = await follow(new Request('https://edge.test/'), {
       tenant: `t-${unique()}`,

@@ -122,7 +122,7 @@ describe('notices', () => {
 describe('questions for news', () => {
   const query = (wait: number) => ({ query: new URLSearchParams({ after: '1000', wait: String(wait) }) });
 
-  it('S7 of many about one upload are one look at its row, and a tenant has so many open', async () => {
+  it('C11 of many about one upload are one look at its row, and a tenant has so many open', async () => {
     const upload = await quiet.uploaded();
     let looks = 0;
     const ask = (wait: number, tenant = 'acme') =>

@@ -66,7 +66,7 @@ describe('an upload that is cancelled while it is cut (C11)', () => {
   });
 });
 
-describe('sound of one file (T5)', () => {
+describe('sound of one file (C11)', () => {
   it('is not unpacked beyond what its tenant may use in a day', async () => {
     const double = await makeShop();
     await double.upload(wavFile(voice(5)));

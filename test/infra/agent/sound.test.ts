@@ -125,7 +125,7 @@ describe('decoding in the pool (issue 3: WAV, FLAC, MP3 and Ogg Opus)', () => {
     expect((await decode(Buffer.concat([bytes, tag, bytes.subarray(0, 20)]))).refusal).toBeUndefined();
   });
 
-  it('T5 an MP3 of which much is no frame is no shorter recording', async () => {
+  it('C11 an MP3 of which much is no frame is no shorter recording', async () => {
     const bytes = clip('mono-16k.mp3');
     const replaced = Buffer.concat([...Array.from({ length: 10 }, () => bytes), clip('mono-8k.flac')]);
     const padded = (fill: number, size: number) => Buffer.concat([bytes.subarray(0, 2_000), Buffer.alloc(size, fill)]);

@@ -206,7 +206,7 @@ describe('Opus of a stream: a phone', () => {
     expect((await open(ogg)).push(0, wide)).toMatchObject({ ok: false, refusal: { reason: 'audio_invalid' } });
   });
 
-  it('S5 refuses pages that are damaged, of another version, or begin without an Opus header', async () => {
+  it('refuses pages that are damaged, of another version, or begin without an Opus header', async () => {
     const push = async (bytes: Uint8Array) => (await open(ogg)).push(0, bytes);
     const invalid = { ok: false, refusal: { reason: 'audio_invalid' } };
     const changed = (at: number, byte: number) => {
