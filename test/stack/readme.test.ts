@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { announce } from '../../infra/local/announce.ts';
@@ -38,15 +39,18 @@ const elsewhere: [RegExp, string][] = [
 const isElsewhere = (command: string) => elsewhere.find(([pattern]) => pattern.test(command));
 
 let running: Running;
+const scratch = mkdtempSync(path.join(tmpdir(), 'auricle-readme-'));
 beforeAll(async () => {
   running = await run();
 }, 60_000);
 afterAll(() => running?.end(), 20_000);
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 function runShell(command: string): string {
   const local = command
     .replaceAll('http://127.0.0.1:8787', running.stack.url)
     .replaceAll('.auricle/token', running.stack.tokenFile)
+    .replaceAll('/tmp/', `${scratch}/`)
     .replaceAll('npx auricle', `node infra/cli/auricle.cjs --edge ${running.stack.url} --token "$TOKEN"`);
   return execFileSync('bash', ['-ec', local], {
     cwd: root,

@@ -97,7 +97,7 @@ describe('C6 what cannot be served', () => {
     expect(await refusalOf(await ask({ token, fields: { model: 'whisper-9' } }))).toEqual({
       status: 404,
       code: 'model_unknown',
-      message: 'The model "whisper-9" does not exist here.',
+      message: 'The model "whisper-9" does not exist here. There are: reference-en, reference-en-fp16.',
     });
   });
 
