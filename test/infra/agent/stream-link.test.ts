@@ -1,12 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { nodeAead } from '../../../infra/pool/agent/aead.ts';
+import type { Metrics } from '../../../infra/pool/agent/metrics.ts';
 import { openLink } from '../../../infra/pool/agent/stream/link.ts';
+import { serveStream } from '../../../infra/pool/agent/stream/stream.ts';
+import type { Ticket } from '../../../infra/pool/agent/ticket.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { Refusal } from '../../../shared/refusal.ts';
 import { createOpener, createSealer } from '../../../shared/seal/records.ts';
 import { type LinkEvent, linkEvent } from '../../../shared/stream/link.ts';
+import { encodeControl } from '../../../shared/stream/link-record.ts';
+import { openControl } from './double-link.ts';
+import { createSequenceEngine } from './double-sequences.ts';
 import { createFakeClock, settle } from './fake-clock.ts';
+import { makeLiveParts } from './session-double.ts';
 import { SocketDouble } from './socket-double.ts';
+import { liveModel } from './start-stream.ts';
 
 const key = new Uint8Array(64).fill(3);
 const interim = (text: string): LinkEvent => ({
@@ -156,5 +164,54 @@ describe('the link of a stream', () => {
     link.send(interim('b'));
     expect(await events()).toEqual(['interim', 'refusal']);
     expect(socket.closedWith).toBe(1000);
+  });
+});
+
+describe('a stream of an agent in production', () => {
+  it('MUST 61: hears at least every 2 s that its agent is there, though answers of short requests need that seldom', async () => {
+    const socket = new SocketDouble();
+    const time = createFakeClock();
+    const [sealer, opener, sender, reader] = await Promise.all([
+      createSealer(key, 5, nodeAead),
+      createOpener(key, 5, nodeAead),
+      createSealer(key, 5, nodeAead),
+      createOpener(key, 5, nodeAead),
+    ]);
+    const { live } = makeLiveParts(createSequenceEngine(), time.clock);
+    const outcome = serveStream({
+      desk: {
+        agent: 'agent-1',
+        draining: () => false,
+        keepaliveMs: limits.keepaliveMs.value,
+        live,
+        log: () => {},
+        metrics: { utterance: () => {} } as unknown as Metrics,
+      },
+      ticket: { class: 'default', model: 'test-en', deadlineMs: 60_000 } as Ticket,
+      model: liveModel(),
+      sealer,
+      opener,
+      socket: socket.asWebSocket(),
+      stopped: new AbortController().signal,
+      onDrain: () => {},
+    });
+    socket.emit('message', Buffer.from(await sender.seal(encodeControl(openControl()), false)), true);
+    const news = async () => {
+      const types: LinkEvent['type'][] = [];
+      for (const sent of socket.sent.splice(0)) {
+        const opened = await reader.openWhole(sent);
+        if (!opened.ok) throw new Error(opened.refusal.detail);
+        for (const { plaintext } of opened.value) types.push(JSON.parse(new TextDecoder().decode(plaintext)).type);
+      }
+      return types;
+    };
+    await expect.poll(news).toContain('ready');
+    for (let i = 0; i < 5; i++) {
+      await time.advance(2_000);
+      await expect.poll(news).toContain('keepalive');
+      socket.emit('pong');
+    }
+    socket.gone();
+    await outcome;
   });
 });

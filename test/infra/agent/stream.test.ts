@@ -3,6 +3,7 @@ import { generateKeyPair } from 'jose';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import WebSocket from 'ws';
 import { sha256 } from '../../../infra/pool/agent/keys.ts';
+import { KiB } from '../../../shared/limits/limit.ts';
 import { limits } from '../../../shared/limits.ts';
 import { encodeAudio, encodeControl } from '../../../shared/stream/link-record.ts';
 import { sealTo } from './double-edge.ts';
@@ -47,11 +48,15 @@ describe('a live stream (R1)', () => {
     expect(bench.sequences.open.size).toBe(0);
   });
 
-  it('says how far it has heard, up to the last byte', async () => {
+  it('MUST 62: says how far it has heard, at least after each 64 KiB and up to the last byte', async () => {
     const link = await bench.dial();
     await link.open();
-    await link.audio(linear16(sound));
+    await link.audio(linear16(sound), 4 * KiB);
     await link.until(() => link.all('heard').at(-1)?.position === link.position());
+    const told = link.all('heard').map(({ position }) => position);
+    for (const [place, position] of told.entries()) {
+      expect(position - (told[place - 1] ?? 0)).toBeLessThanOrEqual(64 * KiB);
+    }
     expect(link.all('heard').at(-1)?.time).toBeCloseTo(4.7, 6);
     await link.end();
     await link.event('final');
@@ -197,7 +202,11 @@ describe('interims (A6)', () => {
     expect(interims.length).toBeGreaterThan(3);
     expect(interims.length).toBeLessThanOrEqual(bench.sequences.asked.length - from);
     const [segment] = link.all('segment');
-    for (const interim of interims) {
+    for (const [place, interim] of interims.entries()) {
+      const before = interims[place - 1];
+      const grew = interim.stable > (before?.stable ?? 0);
+      expect(interim.confidence > 0.8 || grew).toBe(true);
+      expect(grew || interim.text !== before?.text).toBe(true);
       expect(interim.index).toBe(0);
       expect(interim.text).toBe(interim.words.map(({ word }) => word).join(' '));
       expect(interim.words.slice(0, interim.stable).map(({ word }) => word)).toEqual(
