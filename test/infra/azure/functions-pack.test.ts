@@ -39,6 +39,11 @@ afterAll(async () => {
   folder.remove();
 });
 
+it('says which extensions its blob and queue triggers are found with', () => {
+  const { extensionBundle } = JSON.parse(readFileSync(path.join(app, 'host.json'), 'utf8'));
+  expect(extensionBundle).toEqual({ id: 'Microsoft.Azure.Functions.ExtensionBundle', version: '[4.*, 5.0.0)' });
+});
+
 it('registers every trigger', () => {
   expect([...host.functions].sort()).toEqual([
     'audit-events',
