@@ -34,8 +34,8 @@ async function refusalOf(token: string, session?: string): Promise<string | unde
 }
 
 describe('a token that expires under a stream (speech.md §3-23)', () => {
-  /** It has expired, but for the difference that clocks may have: of that two seconds are left. */
-  const shortLived = () => running.mint({}, 2 - limits.clockSkewSeconds.value);
+  /** It has expired, but for the difference that clocks may have: of that five seconds are left. */
+  const shortLived = () => running.mint({}, 5 - limits.clockSkewSeconds.value);
   const expired = (token: string) => expect.poll(() => refusalOf(token), patience).toContain('401');
 
   it('before the first audio: it is heard to its end', async () => {

@@ -57,6 +57,7 @@ describe('nothing is lost before the first audio, in the middle of an utterance,
     // The engine stands still, so that nothing can be finished before the fault.
     engines('SIGSTOP');
     late.send(part(from));
+    // No metric or event says that an agent has heard the end: where it is slow, this stream is broken just before.
     const finished = finish(late);
     await Promise.all(pools.map(happen));
     engines('SIGCONT');
