@@ -1,4 +1,5 @@
-// `npm run bench -- NAME [options]`: runs one benchmark, prints its table and writes a dated result.
+// `npm run bench -- NAME [options]`: runs one benchmark, prints its table and writes a dated result; with options, which
+// are for trying things out, only when `--save` is one of them.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -14,12 +15,14 @@ export interface Bench {
 }
 
 const here = import.meta.dirname;
-const [name, ...options] = process.argv.slice(2);
+const [name, ...given] = process.argv.slice(2);
+const options = given.filter((option) => option !== '--save');
+const saved = given.length === 0 || given.includes('--save');
 const known = readdirSync(here)
   .filter((file) => file.endsWith('.bench.ts'))
   .map((file) => file.replace('.bench.ts', ''));
 if (name === undefined || !existsSync(path.join(here, `${name}.bench.ts`))) {
-  console.error(`usage: npm run bench -- NAME\nbenchmarks: ${known.join(', ')}`);
+  console.error(`usage: npm run bench -- NAME [options] [--save]\nbenchmarks: ${known.join(', ')}`);
   process.exit(2);
 }
 
@@ -28,11 +31,13 @@ const { table, figures, how } = await measure(options);
 console.table(table);
 const commit = execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: here, encoding: 'utf8' }).trim();
 const machine = `${os.cpus().length} × ${os.cpus()[0]?.model ?? 'unknown'}, ${Math.round(os.totalmem() / 2 ** 30)} GiB, Node ${process.version}`;
-mkdirSync(path.join(here, 'results'), { recursive: true });
-const file = path.join(here, 'results', `${name}.json`);
-writeFileSync(
-  file,
-  `${JSON.stringify({ date: new Date().toISOString(), commit, machine, figures, how, table }, undefined, 2)}\n`,
-);
 console.log(JSON.stringify(figures));
-console.log(`written: test/bench/results/${name}.json`);
+if (saved) {
+  mkdirSync(path.join(here, 'results'), { recursive: true });
+  const file = path.join(here, 'results', `${name}.json`);
+  writeFileSync(
+    file,
+    `${JSON.stringify({ date: new Date().toISOString(), commit, machine, figures, how, table }, undefined, 2)}\n`,
+  );
+  console.log(`written: test/bench/results/${name}.json`);
+} else console.log('not written: options were given without --save');

@@ -113,6 +113,11 @@ export const sequenceModels: Readonly<Record<string, TestModel>> = {
     1,
     `sequence_batching { oldest { max_candidate_sequences: 1 } max_sequence_idle_microseconds: 1000000 ${state(1)} }`,
   ),
+  /** One at a time, and no hurry. */
+  sequence_alone: folding(
+    1,
+    `sequence_batching { oldest { max_candidate_sequences: 1 } max_sequence_idle_microseconds: 60000000 ${state(1)} }`,
+  ),
   /** Many at a time; what a sequence begins with is written down. */
   sequence_many: folding(
     1,

@@ -216,18 +216,18 @@ export const sequencesContract: Contract = (implementation, engine) =>
 
     it('what comes beyond the slots waits until one is free, in the order of arrival', async () => {
       const [a, b, c] = [fresh(), fresh(), fresh()];
-      await tell(engine(), 'sequence_single', a, 1, START);
+      await tell(engine(), 'sequence_alone', a, 1, START);
       const order: Id[] = [];
       const waiting = [b, c].map((id) =>
-        tell(engine(), 'sequence_single', id, 5, ONLY).then((value) => {
+        tell(engine(), 'sequence_alone', id, 5, ONLY).then((value) => {
           order.push(id);
           return value;
         }),
       );
-      await untilPending(engine(), 'sequence_single', 2);
-      expect(await tell(engine(), 'sequence_single', a, 2)).toBe(folded(1, 2));
+      await untilPending(engine(), 'sequence_alone', 2);
+      expect(await tell(engine(), 'sequence_alone', a, 2)).toBe(folded(1, 2));
       expect(order).toEqual([]);
-      expect(await tell(engine(), 'sequence_single', a, 3, END)).toBe(folded(1, 2, 3));
+      expect(await tell(engine(), 'sequence_alone', a, 3, END)).toBe(folded(1, 2, 3));
       expect(await Promise.all(waiting)).toEqual([folded(5), folded(5)]);
       expect(order).toEqual([b, c]);
     });
