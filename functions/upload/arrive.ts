@@ -24,9 +24,12 @@ export async function admit(office: Office, place: UploadPlace): Promise<void> {
   if (isOver(status)) return settle(office, place);
   if (status === 'granted' || status === 'uploaded') {
     const found = await office.blobs.find(UPLOADS, uploadBlob(place));
-    const start = found && (await office.blobs.start(UPLOADS, found, limits.uploadHeadBytes.value));
+    if (!found) return;
+    // Of a plain file functions read nothing.
+    const { sealed } = record.asked;
+    const start = sealed ? await office.blobs.start(UPLOADS, found, limits.uploadHeadBytes.value) : undefined;
     // Replaced or deleted between two looks: the event of the newer version comes, or the timer looks again.
-    if (!found || !start) return;
+    if (sealed && !start) return;
     const keys = office.settings.ZONE_KEYS[record.asked.zone] ?? [];
     const stepped = await step(office, place, (now) => decideAdmission(now, { ...found, start }, keys));
     const refusal = stepped?.record.state.refusal;

@@ -80,6 +80,8 @@ export async function rerun(office: Office, place: UploadPlace): Promise<Result<
   );
   // It may have been ours: a write whose answer was lost is tried again, and finds that it has happened.
   const begun = stepped?.record.state.run === record.state.run + 1;
+  if (stepped && !stepped.moved && !planned && isOver(stepped.record.state.status) && stepped.record.audio !== 'held')
+    return no(refuse('upload_audio_gone'));
   if (!stepped || !(stepped.moved || begun))
     return no(refuse('upload_status_wrong', { status: stepped?.record.state.status ?? status }));
   await release(office, place.tenant, record.asked.zone);

@@ -9,8 +9,8 @@ import { largest, type UploadRecord } from './record.ts';
 export interface Arrival {
   readonly bytes: number;
   readonly etag: string;
-  /** The first bytes: all that functions ever see, and only of a sealed file is it looked at. */
-  readonly start: Uint8Array;
+  /** The first bytes, of a sealed file only: all that functions ever see. */
+  readonly start?: Uint8Array | undefined;
 }
 
 /** What becomes of it, as events in turn. */
@@ -34,12 +34,12 @@ function checkSize({ asked }: UploadRecord, bytes: number): Refusal | undefined 
 
 function checkHead(
   { asked, tenant, id }: UploadRecord,
-  start: Uint8Array,
+  start: Uint8Array | undefined,
   zoneKeys: readonly ZoneKey[],
 ): Refusal | undefined {
   if (!asked.sealed) return undefined;
   const invalid = (rule: string, detail?: string) => refuse('envelope_invalid', { rule }, detail);
-  const read = readHead(start.subarray(0, limits.uploadHeadBytes.value));
+  const read = readHead((start ?? new Uint8Array()).subarray(0, limits.uploadHeadBytes.value));
   if (!read.ok) return invalid('its head cannot be read', read.refusal.detail);
   const { head } = read.value;
   if (head.tenant !== tenant || head.upload !== id) return invalid('its head names another upload');

@@ -4,6 +4,7 @@ import { jobKey } from '../../shared/upload/job.ts';
 import { follow, isOver, type UploadEvent } from '../../shared/upload/state.ts';
 import type { Change, Row } from '../store/rows.ts';
 import {
+  audioUntil,
   dueKey,
   dueOf,
   type JobRecord,
@@ -40,8 +41,11 @@ export function decideStep(
     ...(over && record.asked.callback !== undefined && { notice: 'pending', noticeTries: 0, noticeDue: now }),
     ...(begun && { notice: 'none', noticeTries: 0 }),
   };
-  // Looked after at once when it is over: there is something to delete and to tell.
-  return { ...after, due: over ? now : dueOf(after, now) };
+  if (!over) return { ...after, due: dueOf(after, now) };
+  // Looked after at once when it is over: there is something to delete and to tell. Audio that is not kept is gone from
+  // here on, though its blob goes a moment later: nobody may begin a run of it between the two.
+  const goes = now >= (audioUntil(after) ?? Number.POSITIVE_INFINITY);
+  return { ...after, ...(goes && { audio: 'deleted' }), due: now };
 }
 
 /** The transaction from one record to the next: the record, its marks, and its jobs as they are wanted now. */

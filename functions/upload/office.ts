@@ -28,4 +28,9 @@ export interface Line {
   readonly zone?: string | undefined;
   readonly detail?: string | undefined;
   readonly count?: number | undefined;
+  /** Of a zone's queues: jobs that nobody has taken, that are worked on, that nobody could finish, and the oldest's age. */
+  readonly waiting?: number | undefined;
+  readonly taken?: number | undefined;
+  readonly dead?: number | undefined;
+  readonly oldestSeconds?: number | undefined;
 }

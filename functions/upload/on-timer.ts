@@ -26,10 +26,9 @@ export async function onStalled(office: Office): Promise<void> {
   for (const zone of office.settings.ZONES) {
     const depth = await office.jobs.depth(zone).catch(() => undefined);
     if (!depth) continue;
-    const { waiting, taken, dead } = depth;
     const now = office.now();
-    const age = Math.round((now - (oldest.get(zone) ?? now)) / 1_000);
-    office.log({ what: 'queue', zone, count: waiting, detail: `taken ${taken}, dead ${dead}, oldest ${age} s` });
+    const oldestSeconds = Math.round((now - (oldest.get(zone) ?? now)) / 1_000);
+    office.log({ what: 'queue', zone, ...depth, oldestSeconds });
   }
   if (failures.length > 0) throw failures[0];
 }

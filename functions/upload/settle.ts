@@ -6,6 +6,7 @@ import {
   OUTCOMES,
   outcomeBlob,
   outcomePrefix,
+  readOutcomeBlob,
   UPLOADS,
   type UploadPlace,
   uploadBlob,
@@ -33,30 +34,45 @@ import { bookUsage } from './usage.ts';
 const NOTICE_AGAIN_MS = 2 * MINUTE;
 
 export async function settle(office: Office, place: UploadPlace): Promise<void> {
-  const record = await readUpload(office, place);
-  if (!record || !isOver(record.state.status)) return;
+  const read = await readUpload(office, place);
+  if (!read || !isOver(read.state.status)) return;
   const now = office.now();
-  if (now >= forgetAt(record)) return forget(office, record);
-  await sweep(office, record);
-  await bookUsage(office, { tenant: record.tenant, upload: record.id, run: record.state.run });
-  const until = audioUntil(record);
-  const away = record.audio !== 'held' || (until !== undefined && now >= until);
+  if (now >= forgetAt(read)) return forget(office, place, now);
+  await sweep(office, read);
+  await bookUsage(office, { tenant: read.tenant, upload: read.id, run: read.state.run });
+  const record = await closeAudio(office, read, now);
+  if (!record) return;
   // Also when there was none: an address that is still good may have been used again.
-  if (away) await office.blobs.remove(UPLOADS, uploadBlob(place));
+  if (record.audio !== 'held') await office.blobs.remove(UPLOADS, uploadBlob(place));
   await settleProject(office, record);
   const tell = record.notice === 'pending' && (record.noticeDue ?? 0) <= now;
   if (tell) await office.notices.send({ ...place, run: record.state.run, tries: record.noticeTries });
   await amend(office, place, (seen) => {
-    // Run again meanwhile: then nothing of this is true any more.
-    if (seen.state.run !== record.state.run || !isOver(seen.state.status)) return undefined;
+    if (!isSameEnd(seen, record)) return undefined;
     const after: UploadRecord = {
       ...seen,
-      ...(away && seen.audio === 'held' && { audio: 'deleted' }),
       ...(tell && seen.noticeDue === record.noticeDue && { noticeDue: now + NOTICE_AGAIN_MS }),
     };
     const due = dueOf(after, now);
-    return due === seen.due && after.audio === seen.audio ? undefined : { ...after, due };
+    return due === seen.due ? undefined : { ...after, due };
   });
+}
+
+/** Run again meanwhile: then nothing that was read is true any more. */
+const isSameEnd = (seen: UploadRecord, read: UploadRecord): boolean =>
+  seen.state.run === read.state.run && isOver(seen.state.status);
+
+/**
+ * Says that the audio is deleted before it is, so that nobody begins a run of what is going; the row stays due until it
+ * has gone. @returns the record; `undefined` when a run has begun.
+ */
+async function closeAudio(office: Office, read: UploadRecord, now: number): Promise<UploadRecord | undefined> {
+  const goes = (record: UploadRecord) => now >= (audioUntil(record) ?? Number.POSITIVE_INFINITY);
+  if (!goes(read)) return read;
+  const seen = await amend(office, read, (record) =>
+    isSameEnd(record, read) && goes(record) ? { ...record, audio: 'deleted' } : undefined,
+  );
+  return seen && isSameEnd(seen, read) ? seen : undefined;
 }
 
 /** A document that is over may be the last of its project; a project that was deleted takes its documents along. */
@@ -73,24 +89,33 @@ async function sweep(office: Office, record: UploadRecord): Promise<void> {
   const place = { tenant, id };
   const kept = transcript === 'held' ? outcomeBlob({ ...place, run: state.run, name: 'transcript' }) : undefined;
   for (const { name } of await office.blobs.list(OUTCOMES, outcomePrefix(place))) {
+    // Of a run that has begun since the record was read: that one's end sweeps it.
+    const later = (readOutcomeBlob(name)?.run ?? 0) > state.run;
     const stays = state.of === 'document' ? isKept(record, name) : name === kept;
-    if (!stays) await office.blobs.remove(OUTCOMES, name);
+    if (!later && !stays) await office.blobs.remove(OUTCOMES, name);
   }
 }
 
-/** Nothing of it stays. The row goes last: without it nobody would know what to delete. */
-async function forget(office: Office, record: UploadRecord): Promise<void> {
-  const { tenant, id } = record;
+/** Nothing of it stays. First the row says so, that nobody begins a run; it goes last, since it says what to delete. */
+async function forget(office: Office, place: UploadPlace, now: number): Promise<void> {
+  const { tenant, id } = place;
+  const isDue = (seen: UploadRecord) => isOver(seen.state.status) && now >= forgetAt(seen);
+  const record = await amend(office, place, (seen) => (isDue(seen) ? erasedOf(seen, now) : undefined));
+  if (!record || !isDue(record)) return;
   await sweep(office, { ...record, transcript: 'deleted' });
-  await office.blobs.remove(UPLOADS, uploadBlob({ tenant, id }));
+  await office.blobs.remove(UPLOADS, uploadBlob(place));
   const prefix = deliveriesPrefix(id);
-  const deliveries = await office.rows.scan(tenant, prefix, endOf(prefix), CHANGES_MAX - 2);
-  const changes: Change[] = deliveries.map(({ key }) => ({ type: 'remove', key }));
-  await office.rows.commit(tenant, [
+  const own: Change[] = [
     { type: 'remove', key: recordKey(id) },
     { type: 'remove', key: dueKey(record) },
-    ...changes,
-  ]);
+  ];
+  for (;;) {
+    const rows = await office.rows.scan(tenant, prefix, endOf(prefix), CHANGES_MAX);
+    const deliveries: Change[] = rows.map(({ key }) => ({ type: 'remove', key }));
+    const last = deliveries.length + own.length <= CHANGES_MAX;
+    // Others were faster: they go on, or the timer does.
+    if (!(await office.rows.commit(tenant, last ? [...deliveries, ...own] : deliveries)) || last) return;
+  }
 }
 
 /** Its owner wants nothing of it left, now. Only of an upload that is over. */

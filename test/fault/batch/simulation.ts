@@ -214,7 +214,7 @@ export class Simulation {
         sealed,
         formats: ['json'],
         zone: world.pick(ZONES),
-        keepDays: world.random() < 0.2 ? 1 : 0,
+        keepDays: world.random() < 0.4 ? 1 : 0,
         ...(world.random() < 0.3 && { callback: 'http://receiver.test/' }),
       };
       const pieces = world.random() < 0.05 ? 'bad' : world.pick([1, 1, 2, 3, 5]);
@@ -245,8 +245,9 @@ export class Simulation {
         await world.sleep(world.between(0, HOUR));
         await cancel(this.office(), upload).catch(() => {});
       }
-      if (world.random() < 0.15) {
-        await world.sleep(world.between(HOUR, 3 * HOUR));
+      // Also right after an end, and right when the audio is to go.
+      for (let more = 0; more < 2 && world.random() < 0.35; more += 1) {
+        await world.sleep(world.random() < 0.2 ? world.between(22 * HOUR, 26 * HOUR) : world.between(0, 3 * HOUR));
         await rerun(this.office(), upload).catch(() => {});
       }
     });

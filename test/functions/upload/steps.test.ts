@@ -7,8 +7,9 @@ import { lookAfter } from '../../../functions/upload/look-after.ts';
 import type { Office } from '../../../functions/upload/office.ts';
 import { onStalled } from '../../../functions/upload/on-timer.ts';
 import { openTakenJob } from '../../../functions/upload/open-job.ts';
-import { DAY, MINUTE } from '../../../functions/upload/record.ts';
+import { DAY, deliveryKey, MINUTE } from '../../../functions/upload/record.ts';
 import { replay } from '../../../functions/upload/replay.ts';
+import { settle } from '../../../functions/upload/settle.ts';
 import { takeOutcome } from '../../../functions/upload/take-outcome.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -195,6 +196,25 @@ describe('M8: what an upload has used is booked once', () => {
   });
 });
 
+it('C2: a plain file is never read, not even its beginning', async () => {
+  const start: string[] = [];
+  office = {
+    ...office,
+    blobs: {
+      ...office.blobs,
+      start: (container, found, length) => {
+        start.push(found.name);
+        return quiet.instant().blobs.start(container, found, length);
+      },
+    },
+  };
+  for (const sealed of [false, true]) {
+    const upload = await quiet.uploaded({ sealed }, false);
+    await arrive(office, `acme/${upload.id}`);
+    expect([(await quiet.row(upload)).status, start]).toEqual(['admitted', sealed ? [`acme/${upload.id}`] : []]);
+  }
+});
+
 describe('T4: what got lost is found by the timer', () => {
   it('a file whose event was lost, within a minute or a quarter of its age', async () => {
     const upload = await quiet.uploaded({}, false);
@@ -277,6 +297,16 @@ describe('audio and transcripts are deleted by policy', () => {
     expect((await quiet.row(kept)).audio).toBe('deleted');
   });
 
+  it('and every record of its deliveries, however many there were', async () => {
+    const upload = await quiet.uploaded();
+    await quiet.outcome(upload, 'transcript', { pieces: 1 });
+    const rows = quiet.table.of('acme');
+    for (let run = 1; run <= 250; run += 1) rows.set(deliveryKey(upload.id, run, 1), { value: {}, version: '1' });
+    quiet.wait((limits.uploadOutcomeDays.value + 1) * DAY);
+    await onStalled(office);
+    expect([...quiet.table.of('acme').keys()]).toEqual([]);
+  });
+
   it('what lay on the way is swept, the transcript stays', async () => {
     const upload = await quiet.uploaded();
     await quiet.outcome(upload, 'pieces/0', {});
@@ -338,6 +368,64 @@ describe('a run again', () => {
     expect(quiet.blobNames('outcomes')).toEqual([]);
     await quiet.outcome(upload, 'transcript', { pieces: 1 }, true, 2);
     expect((await quiet.row(upload)).status).toBe('done');
+  });
+});
+
+describe('T4: a run again while the end of the one before is being settled', () => {
+  /** Goes on with `meanwhile` right before this call of the blobs, once. */
+  const before = (call: 'list' | 'remove' | 'find', meanwhile: () => Promise<unknown>): Office => {
+    let due = true;
+    const blobs = {
+      ...office.blobs,
+      [call]: async (...told: [never, never]) => {
+        if (due) {
+          due = false;
+          await meanwhile();
+        }
+        return office.blobs[call](...told);
+      },
+    };
+    return { ...office, blobs };
+  };
+
+  it('what the new run has made is not swept by the record of the old one', async () => {
+    const upload = await quiet.uploaded({ keepDays: 1 });
+    await quiet.outcome(upload, 'refusal', { refusal: { reason: 'audio_unsupported' } });
+    const racing = before('list', async () => {
+      expect((await rerun(office, upload)).ok).toBe(true);
+      await quiet.outcome(upload, 'transcript', { pieces: 1 }, true, 2);
+    });
+    await settle(racing, upload);
+    expect(await quiet.row(upload)).toMatchObject({ status: 'done', run: 2, transcript: 'held' });
+    expect((await openTranscript(office, upload)).ok).toBe(true);
+  });
+
+  it.each([0, 1])('a run is refused once its audio is going, kept for %d days', async (keepDays) => {
+    const upload = await quiet.uploaded({ keepDays });
+    await quiet.outcome(upload, 'transcript', { pieces: 1 }, false);
+    let refused: unknown;
+    const racing = before('remove', async () => {
+      // Of one that is kept nothing goes but what lay on the way.
+      refused = await rerun(office, upload);
+    });
+    if (keepDays > 0) {
+      await takeOutcome(office, `acme/${upload.id}/1/transcript`);
+      quiet.wait(keepDays * DAY + MINUTE);
+      await settle(racing, upload);
+    } else await takeOutcome(racing, `acme/${upload.id}/1/transcript`);
+    expect(refused).toMatchObject({ refusal: { reason: 'upload_audio_gone' } });
+    expect(await quiet.row(upload)).toMatchObject({ status: 'done', run: 1, audio: 'deleted' });
+    expect(quiet.blobNames('uploads')).toEqual([]);
+  });
+
+  it('a run that began first keeps its audio', async () => {
+    const upload = await quiet.uploaded({ keepDays: 1 });
+    await quiet.outcome(upload, 'transcript', { pieces: 1 });
+    quiet.wait(DAY + MINUTE);
+    const racing = before('list', () => rerun(office, upload));
+    await settle(racing, upload);
+    expect(await quiet.row(upload)).toMatchObject({ status: 'admitted', run: 2, audio: 'held' });
+    expect(quiet.blobNames('uploads')).toHaveLength(1);
   });
 });
 
