@@ -39,8 +39,11 @@ export interface ShopDouble {
   /** By name: `upload`, `1/plan`, `1/results/0`. */
   readonly blobs: Map<string, Stored>;
   readonly troubles: { name: string; trouble: Trouble }[];
-  /** Bytes at the most held by a write that was asked for. */
   readonly written: string[];
+  /** How often each blob was asked for. */
+  readonly reads: string[];
+  /** Blobs that are being read: neither read to their end nor let go. */
+  readonly reading: Set<object>;
   /** What each utterance says, by its length in samples and by its number. */
   say: (samples: number, number: number) => string;
   /** Why the engine answers otherwise, once each. */
@@ -81,6 +84,8 @@ export async function makeShop(options: { pieceSeconds?: number } = {}): Promise
   const blobs = new Map<string, Stored>();
   const troubles: ShopDouble['troubles'] = [];
   const written: string[] = [];
+  const reads: string[] = [];
+  const reading = new Set<object>();
   const refusals: Refusal[] = [];
   const row: OpenedJob['upload'] = {
     tenant: 'acme',
@@ -116,13 +121,19 @@ export async function makeShop(options: { pieceSeconds?: number } = {}): Promise
       const body = new ReadableStream<Uint8Array>(
         {
           async pull(controller) {
+            if (bytes === 0) {
+              reads.push(name);
+              reading.add(source);
+            }
             if (what === 'cut' && bytes > 0) failure = gone;
+            const { done, value } = failure ? { done: true, value: undefined } : await source.read();
+            if (done) reading.delete(source);
             if (failure) return controller.error(new Error('double'));
-            const { done, value } = await source.read();
-            if (done) return controller.close();
+            if (!value) return controller.close();
             bytes += value.length;
             controller.enqueue(value);
           },
+          cancel: () => void reading.delete(source),
         },
         { highWaterMark: 0 },
       );
@@ -212,6 +223,8 @@ export async function makeShop(options: { pieceSeconds?: number } = {}): Promise
     blobs,
     troubles,
     written,
+    reads,
+    reading,
     refusals,
     row,
     unwanted: false,

@@ -28,15 +28,22 @@ const soundOf = (text: string): Int16Array =>
 
 interface Bench extends ShopDouble {
   readonly said: string[];
+  /** How many samples a text becomes, where it is not what `soundOf` says. */
+  readonly lengths: Map<string, number>;
   readonly troubled: Refusal[];
   run(kind: UploadJob['kind'], more?: Partial<UploadJob>): ReturnType<typeof doJob>;
   finish(): ReturnType<typeof doJob>;
   edit(piece: number, edition: number, text: string): Promise<void>;
 }
 
-async function bench(blocks: readonly (readonly string[])[], contentType = 'application/json'): Promise<Bench> {
-  const double = await makeShop();
+async function bench(
+  blocks: readonly (readonly string[])[],
+  contentType = 'application/json',
+  options: Parameters<typeof makeShop>[0] = {},
+): Promise<Bench> {
+  const double = await makeShop(options);
   const said: string[] = [];
+  const lengths = new Map<string, number>();
   const troubled: Refusal[] = [];
   const speaker: Speaker = {
     model: 'voice-en',
@@ -45,6 +52,8 @@ async function bench(blocks: readonly (readonly string[])[], contentType = 'appl
       said.push(text);
       const trouble = troubled.shift();
       if (trouble) return no(trouble);
+      const length = lengths.get(text);
+      if (length !== undefined) return ok(new Int16Array(length));
       return /\p{L}/u.test(text) ? ok(soundOf(text)) : no(refuse('text_unspeakable'));
     },
   };
@@ -69,6 +78,7 @@ async function bench(blocks: readonly (readonly string[])[], contentType = 'appl
   return {
     ...double,
     said,
+    lengths,
     troubled,
     run,
     async finish() {
@@ -231,6 +241,47 @@ describe('T3 a document is spoken', () => {
     double.blobs.delete('1/results/4');
     expect(await double.run('merge')).toMatchObject({ type: 'failed' });
     expect(double.blobs.has('1/transcript')).toBe(false);
+  });
+
+  it('lets go of every result, and reads again only what is too long to be kept', async () => {
+    const sentence = (at: number) => `Sentence number ${at}.`;
+    const many = Array.from({ length: 60 }, (_, at) => sentence(at));
+    const double = await bench([many], undefined, { pieceSeconds: 30 });
+    // Six segments of five seconds and a half: there is room for five of them and the short ones.
+    for (let at = 10; at < 16; at += 1) double.lengths.set(sentence(at), 5.5 * RATE);
+    await double.finish();
+    double.reads.length = 0;
+    double.blobs.delete('1/transcript');
+    expect(await double.run('merge')).toMatchObject({ type: 'done' });
+    expect(double.reading.size).toBe(0);
+    const again = double.reads.filter((name, at) => double.reads.indexOf(name) < at);
+    // Its first line, then for the digest, then for the copy.
+    expect(again).toEqual(['1/results/15', '1/results/15']);
+    expect(double.reads).toHaveLength(1 + 60 + 2);
+    const { body } = await hear(double, 'manifest');
+    expect(JSON.parse(body.toString()).blocks[0].segments).toHaveLength(60);
+    expect(double.reading.size).toBe(0);
+    double.blobs.set('1/results/59', double.blobs.get('1/results/58') ?? { bytes: new Uint8Array(), metadata: {} });
+    double.blobs.delete('1/transcript');
+    expect(await double.run('merge')).toMatchObject({ type: 'failed' });
+    expect(double.reading.size).toBe(0);
+  });
+
+  it('segments of one cut and a plan of another are never put together', async () => {
+    const double = await bench([['One. Two.', 'Three.']]);
+    await double.run('plan');
+    const kept = new Map(double.blobs);
+    for (const name of ['1/pieces/1', '1/plan']) double.blobs.delete(name);
+    await double.upload(encodeDocument({ blocks: [['One.', 'Two. Three.']] }));
+    expect(await double.run('plan')).toMatchObject({ type: 'done' });
+    double.row.pieces = 2;
+    for (const piece of [0, 1]) await double.run('work', { piece });
+    expect(await double.run('merge')).toMatchObject({ type: 'failed', refusal: { reason: 'internal' } });
+    expect(double.blobs.has('1/transcript')).toBe(false);
+    for (const name of ['1/results/0', '1/results/1']) double.blobs.delete(name);
+    for (const [name, blob] of kept) double.blobs.set(name, blob);
+    for (const piece of [0, 1]) await double.run('work', { piece });
+    expect(await double.run('merge')).toMatchObject({ type: 'done' });
   });
 
   it('a chapter in one block', async () => {

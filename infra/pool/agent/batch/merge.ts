@@ -1,22 +1,23 @@
 import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
-import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Final } from '../../../../shared/speech/transcript.ts';
 import { MODEL_RATE } from '../sound/mono.ts';
-import { readWhole } from './files.ts';
 import type { Recognised } from './recognise-piece.ts';
 import {
   type AboutLine,
   encodeLine,
   type HeardLine,
   moveSegment,
-  type PlanSheet,
   planSheet,
   readLines,
   resultLine,
   SheetError,
 } from './sheets.ts';
-import { failed, readOutcomeFile, type Task, type Verdict, writeOutcomeFile } from './workshop.ts';
+import { Unreadable, unreadable } from './unreadable.ts';
+import { failed, readOutcomeFile, readPlan, type Task, type Verdict, writeOutcomeFile } from './workshop.ts';
+
+/** Less than the shortest step from one cut to another, more than what rounding does. */
+const CUT_SECONDS = 0.01;
 
 const round = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
 
@@ -80,31 +81,9 @@ export async function writeTranscript(task: Task, merged: Merged): Promise<Verdi
   return written.ok ? { type: 'done', seconds } : failed(written.refusal);
 }
 
-/** Why an outcome of ours could not be read; thrown through the loop above. */
-class ReadError extends Error {
-  readonly refusal: ReturnType<typeof refuse>;
-  constructor(refusal: ReturnType<typeof refuse>) {
-    super(refusal.reason);
-    this.name = 'ReadError';
-    this.refusal = refusal;
-  }
-}
-
-async function readPlan(task: Task): Promise<Result<PlanSheet>> {
-  const file = readOutcomeFile(task, 'plan');
-  if (!file.ok) return file;
-  const bytes = await readWhole(file.value, limits.planBytes.value);
-  if (!bytes.ok) return bytes;
-  try {
-    return ok(planSheet.parse(JSON.parse(new TextDecoder().decode(bytes.value))));
-  } catch {
-    return no(refuse('internal', undefined, 'the plan is not understood'));
-  }
-}
-
 async function readResult(task: Task, piece: number): Promise<Recognised> {
   const file = readOutcomeFile(task, `results/${piece}`);
-  if (!file.ok) throw new ReadError(file.refusal);
+  if (!file.ok) throw new Unreadable(file.refusal);
   const segments: Recognised['segments'][number][] = [];
   let heard: HeardLine | undefined;
   try {
@@ -114,21 +93,27 @@ async function readResult(task: Task, piece: number): Promise<Recognised> {
     }
   } catch (error) {
     if (!(error instanceof SheetError)) throw error;
-    throw new ReadError(file.value.wrong() ?? refuse('internal', undefined, `result ${piece}: ${error.message}`));
+    throw new Unreadable(file.value.wrong() ?? unreadable(`result ${piece}: ${error.message}`).refusal);
   }
   const wrong = file.value.wrong();
-  if (wrong) throw new ReadError(wrong);
-  if (!heard) throw new ReadError(refuse('internal', undefined, `result ${piece} has no end`));
+  if (wrong) throw new Unreadable(wrong);
+  if (!heard) throw unreadable(`result ${piece} has no end`);
   return { segments, heard };
 }
 
 /** Puts the results of all pieces together: one of them is held at a time. */
 export async function mergeResults(task: Task): Promise<Verdict> {
-  const plan = await readPlan(task);
+  const plan = await readPlan(task, planSheet);
   if (!plan.ok) return failed(plan.refusal);
   const { pieces, seconds, warnings } = plan.value;
   async function* results() {
-    for (const piece of pieces.keys()) yield await readResult(task, piece);
+    for (const [piece, { samples }] of pieces.entries()) {
+      const result = await readResult(task, piece);
+      // Agents of two versions may cut in other places: then pieces of one must not stand at the times of the other.
+      if (Math.abs(result.heard.seconds - samples / MODEL_RATE) > CUT_SECONDS)
+        throw unreadable(`result ${piece} is of another cut than the plan`);
+      yield result;
+    }
   }
   try {
     return await writeTranscript(task, {
@@ -139,7 +124,7 @@ export async function mergeResults(task: Task): Promise<Verdict> {
       results: results(),
     });
   } catch (error) {
-    if (error instanceof ReadError) return failed(error.refusal);
+    if (error instanceof Unreadable) return failed(error.refusal);
     throw error;
   }
 }

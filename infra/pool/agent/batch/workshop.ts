@@ -1,3 +1,5 @@
+import type { z } from 'zod';
+import { limits } from '../../../../shared/limits.ts';
 import type { Refusal } from '../../../../shared/refusal.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
@@ -12,7 +14,7 @@ import type { Dispatcher } from '../dispatch.ts';
 import type { Metrics } from '../metrics.ts';
 import type { ZoneKeyring } from '../zone-key.ts';
 import type { BackOffice } from './back-office.ts';
-import { emptyContent, type Opened, openPlain, openSealed, sealContent } from './files.ts';
+import { emptyContent, type Opened, openPlain, openSealed, readWhole, sealContent } from './files.ts';
 import type { BlobContent, BlobReader, Storage } from './storage.ts';
 
 /** What every job needs of the agent. */
@@ -82,6 +84,19 @@ export function readOutcomeFile(task: Task, name: OutcomeName): Result<Opened> {
   if (!at) return no(nowhere(name));
   const source = task.shop.storage.read(at, task.signal);
   return ok(openSealed(source, factsOf(task, `${task.opened.upload.run}/${name}`), task.shop.keyring));
+}
+
+/** The plan of this run, as `schema` knows it. */
+export async function readPlan<T extends z.ZodType>(task: Task, schema: T): Promise<Result<z.infer<T>>> {
+  const file = readOutcomeFile(task, 'plan');
+  if (!file.ok) return file;
+  const bytes = await readWhole(file.value, limits.planBytes.value);
+  if (!bytes.ok) return bytes;
+  try {
+    return ok(schema.parse(JSON.parse(new TextDecoder().decode(bytes.value))));
+  } catch {
+    return no(refuse('internal', undefined, 'the plan is not understood'));
+  }
 }
 
 /** Seals and writes an outcome of this run. One that is there already is as good as written. */

@@ -2,35 +2,44 @@ import { createHash } from 'node:crypto';
 import { limits } from '../../../../shared/limits.ts';
 import { projectOf } from '../../../../shared/project/id.ts';
 import type { Manifest } from '../../../../shared/project/manifest.ts';
-import { type Refusal, refuse } from '../../../../shared/refusal.ts';
-import { no, ok, type Result } from '../../../../shared/result.ts';
 import { createEnvelope, sealedBytes } from '../../../../shared/seal/envelope.ts';
 import { sealInto } from '../../../../shared/seal/envelope-stream.ts';
 import { inEdition } from '../../../../shared/upload/paths.ts';
 import { nodeAead } from '../aead.ts';
-import { readWhole } from '../batch/files.ts';
 import { wavHeader } from '../batch/piece-wav.ts';
 import type { BlobContent } from '../batch/storage.ts';
-import { factsOf, failed, readOutcomeFile, type Task, type Verdict, writeContent } from '../batch/workshop.ts';
-import { type DocumentPlan, documentPlan, encodeLine, type SpokenLine, splitLine, spokenLine } from './sheets.ts';
+import { Unreadable, unreadable } from '../batch/unreadable.ts';
+import {
+  factsOf,
+  failed,
+  readOutcomeFile,
+  readPlan,
+  type Task,
+  type Verdict,
+  writeContent,
+} from '../batch/workshop.ts';
+import { MODEL_RATE } from '../sound/mono.ts';
+import {
+  type DocumentPlan,
+  documentPlan,
+  encodeLine,
+  fingerprint,
+  type SpokenLine,
+  splitLine,
+  spokenLine,
+} from './sheets.ts';
 
 const HEADER_LINE_BYTES = limits.resultLineBytes.value;
 
-/** Why a part could not be read; thrown through the streams below. */
-class PartError extends Error {
-  readonly refusal: Refusal;
-  constructor(refusal: Refusal) {
-    super(refusal.reason);
-    this.name = 'PartError';
-    this.refusal = refusal;
-  }
-}
+/** Samples that are kept from counting to copying: as many as of one piece of a recording. */
+const KEPT_SAMPLES = MODEL_RATE * limits.uploadPieceSeconds.value;
 
-const broken = (detail: string) => new PartError(refuse('internal', undefined, detail));
-
-/** Makes one sound of all segments, in their order: each is read twice, to count and to copy, and one is held. */
+/**
+ * Makes one sound of all segments, in their order. The manifest, with the length and the digest of the sound, stands
+ * before it: what is too long to be kept meanwhile is read again.
+ */
 export async function assembleDocument(task: Task): Promise<Verdict> {
-  const plan = await readPlan(task);
+  const plan = await readPlan(task, documentPlan);
   if (!plan.ok) return failed(plan.refusal);
   try {
     const { manifest, parts } = await count(task, plan.value);
@@ -46,51 +55,70 @@ export async function assembleDocument(task: Task): Promise<Verdict> {
     const written = await writeContent(task, name, content, { seconds, bytes, warnings });
     return written.ok ? { type: 'done', seconds } : failed(written.refusal);
   } catch (error) {
-    if (error instanceof PartError) return failed(error.refusal);
+    if (error instanceof Unreadable) return failed(error.refusal);
     throw error;
   }
 }
 
-async function readPlan(task: Task): Promise<Result<DocumentPlan>> {
-  const file = readOutcomeFile(task, 'plan');
-  if (!file.ok) return file;
-  const bytes = await readWhole(file.value, limits.planBytes.value);
-  if (!bytes.ok) return bytes;
-  try {
-    return ok(documentPlan.parse(JSON.parse(new TextDecoder().decode(bytes.value))));
-  } catch {
-    return no(refuse('internal', undefined, 'the plan is not understood'));
-  }
+/** Either silence of so many samples, or a segment. */
+type Part = { readonly silence: number } | SegmentPart;
+
+interface SegmentPart {
+  readonly piece: number;
+  readonly line: SpokenLine;
+  /** Its samples, while there is room for them. */
+  readonly kept?: Uint8Array;
 }
 
-/** Either silence of so many samples, or a segment. */
-type Part = { readonly silence: number } | { readonly piece: number; readonly line: SpokenLine };
+/** Reads what each segment is, and keeps the samples of as many as there is room for. */
+async function lookAt(task: Task, { blocks, texts }: DocumentPlan): Promise<SegmentPart[]> {
+  const parts: SegmentPart[] = [];
+  const total = blocks.reduce((sum, one) => sum + one);
+  let room = task.shop.pieceSamples ?? KEPT_SAMPLES;
+  for (let piece = 0; piece < total; piece += 1) {
+    const { line, pcm, close } = await readSegment(task, piece);
+    if (line.samples > room) {
+      await close();
+      parts.push({ piece, line });
+    } else {
+      room -= line.samples;
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of pcm) chunks.push(chunk);
+      parts.push({ piece, line, kept: Buffer.concat(chunks) });
+    }
+    const edition = task.opened.upload.edits?.[piece] ?? 0;
+    // Agents of two versions may cut a text in other places: their segments are not put together.
+    if (edition === 0 && texts && texts[piece] !== fingerprint(line.text))
+      throw unreadable(`result ${piece} is of another cut than the plan`);
+  }
+  return parts;
+}
 
-async function count(task: Task, { blocks }: DocumentPlan): Promise<{ manifest: Manifest; parts: Part[] }> {
+async function count(task: Task, plan: DocumentPlan): Promise<{ manifest: Manifest; parts: Part[] }> {
   const { upload } = task.opened;
   const { gaps = { segment: 0, block: 0 }, rate = 1, voice, document = 0 } = upload.speech ?? {};
-  const total = blocks.reduce((sum, one) => sum + one);
-  const first = await readSegment(task, 0);
-  const { sampleRate, model } = first.line;
+  const segmentsOf = await lookAt(task, plan);
+  const lines = segmentsOf.map(({ line }) => line);
+  const [first] = lines;
+  if (!first) throw unreadable('segments are missing');
+  const { sampleRate, model } = first;
   const parts: Part[] = [];
   const spoken: Manifest['blocks'] = [];
-  const lines: SpokenLine[] = [];
   let at = 0;
-  for (const [index, size] of blocks.entries()) {
+  let begun = 0;
+  for (const [index, size] of plan.blocks.entries()) {
     const segments: Manifest['blocks'][number]['segments'] = [];
-    for (let within = 0; within < size; within += 1) {
-      const piece = lines.length;
-      const { line } = piece === 0 ? first : await readSegment(task, piece);
-      if (line.sampleRate !== sampleRate) throw broken('segments of several sample rates');
+    for (const [within, part] of segmentsOf.slice(begun, begun + size).entries()) {
+      const { piece, line } = part;
+      if (line.sampleRate !== sampleRate) throw unreadable('segments of several sample rates');
       if (piece > 0) at += silence(parts, within === 0 ? gaps.block : gaps.segment, sampleRate);
       segments.push(entryOf(piece, line, at, upload.edits?.[piece] ?? 0));
-      parts.push({ piece, line });
-      lines.push(line);
+      parts.push(part);
       at += line.samples;
     }
+    begun += size;
     spoken.push({ index, segments });
   }
-  if (lines.length !== total) throw broken('segments are missing');
   const hash = createHash('sha256').update(wavHeader(2 * at, sampleRate));
   for await (const chunk of sound(task, parts)) hash.update(chunk);
   const revisions = [...new Set(lines.map(({ revision }) => revision))];
@@ -148,15 +176,20 @@ interface Segment {
   readonly line: SpokenLine;
   /** Its samples; throws when there are not as many as the line says. */
   readonly pcm: AsyncGenerator<Uint8Array>;
+  /** For who does not read them. */
+  close(): Promise<void>;
 }
 
 async function readSegment(task: Task, piece: number): Promise<Segment> {
   const name = inEdition(`results/${piece}` as const, task.opened.upload.edits?.[piece] ?? 0);
   const file = readOutcomeFile(task, name);
-  if (!file.ok) throw new PartError(file.refusal);
-  const { line, rest } = await splitLine(file.value.bytes, HEADER_LINE_BYTES);
+  if (!file.ok) throw new Unreadable(file.refusal);
+  const { line, rest, close } = await splitLine(file.value.bytes, HEADER_LINE_BYTES);
   const parsed = spokenLine.safeParse(line);
-  if (!parsed.success) throw new PartError(file.value.wrong() ?? refuse('internal', undefined, `result ${piece}`));
+  if (!parsed.success) {
+    await close();
+    throw new Unreadable(file.value.wrong() ?? unreadable(`result ${piece}`).refusal);
+  }
   async function* pcm() {
     let left = 2 * (parsed.data?.samples ?? 0);
     for await (const chunk of rest) {
@@ -165,19 +198,26 @@ async function readSegment(task: Task, piece: number): Promise<Segment> {
       yield chunk;
     }
     const wrong = file.ok ? file.value.wrong() : undefined;
-    if (wrong) throw new PartError(wrong);
-    if (left !== 0) throw broken(`result ${piece} has another length than it says`);
+    if (wrong) throw new Unreadable(wrong);
+    if (left !== 0) throw unreadable(`result ${piece} has another length than it says`);
   }
-  return { line: parsed.data, pcm: pcm() };
+  return { line: parsed.data, pcm: pcm(), close };
 }
 
 /** Samples of everything, as they follow each other. */
 async function* sound(task: Task, parts: readonly Part[]): AsyncGenerator<Uint8Array> {
   const most = limits.sealSegmentBytes.value;
   for (const part of parts) {
+    if ('kept' in part) {
+      for (let from = 0; from < part.kept.length; from += most) yield part.kept.subarray(from, from + most);
+      continue;
+    }
     if ('piece' in part) {
       const segment = await readSegment(task, part.piece);
-      if (segment.line.digest !== part.line.digest) throw broken(`result ${part.piece} is not what it was`);
+      if (segment.line.digest !== part.line.digest) {
+        await segment.close();
+        throw unreadable(`result ${part.piece} is not what it was`);
+      }
       yield* segment.pcm;
       continue;
     }

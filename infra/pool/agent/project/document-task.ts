@@ -37,12 +37,15 @@ export async function answerDocument({ desk, ticket, answer, head, signal }: Ask
     if (!wrong) return no(refuse('internal', undefined, 'a document that is not understood'));
     return no(wrong.reason === 'upload_audio_gone' ? refuse('speech_gone') : wrong);
   };
-  const { line, rest } = await splitLine(file.bytes, limits.projectManifestBytes.value);
+  const { line, rest, close } = await splitLine(file.bytes, limits.projectManifestBytes.value);
   const { data } = manifest.safeParse(line);
-  if (!data) return gone();
+  if (!data) {
+    await close();
+    return gone();
+  }
   const final = { type: 'final', model: data.model, revision: data.revisions[0] ?? '', durationSeconds: 0 } as const;
   if (part === 'manifest') {
-    await rest.return(undefined);
+    await close();
     const body = new TextEncoder().encode(`${JSON.stringify(data)}\n`);
     await answer.send({ type: 'answer', headers: { 'content-type': DOCUMENT_JSON }, bytes: body.length });
     const sent = await sendPieces(answer, body);

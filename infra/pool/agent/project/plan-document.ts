@@ -1,11 +1,11 @@
 import { limits } from '../../../../shared/limits.ts';
-import { readDocumentFile } from '../../../../shared/project/document.ts';
+import { readDocumentFile, readSegment } from '../../../../shared/project/document.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { readWhole } from '../batch/files.ts';
 import { failed, readUpload, type Task, type Verdict, writeOutcomeFile } from '../batch/workshop.ts';
 import { chooseSpeaker } from './choose-speaker.ts';
-import { type DocumentPlan, encodeLine } from './sheets.ts';
+import { type DocumentPlan, encodeLine, fingerprint } from './sheets.ts';
 
 /** What lies in the text or the wishes, and is the same for whoever tries. */
 const senders: ReadonlySet<Refusal['reason']> = new Set<Refusal['reason']>([
@@ -38,13 +38,23 @@ export async function planDocument(task: Task): Promise<Verdict> {
   const segments = blocks.flat();
   const written = await writeSegments(task, segments);
   if (!written.ok) return failed(written.refusal);
-  const plan: DocumentPlan = { v: 1, blocks: blocks.map(({ length }) => length) };
+  const plan: DocumentPlan = {
+    v: 1,
+    blocks: blocks.map(({ length }) => length),
+    texts: segments.map((text) => fingerprint(spokenText(text))),
+  };
   const planned = await writeOutcomeFile(task, 'plan', [encodeLine(plan)], {
     pieces: segments.length,
     blocks: plan.blocks,
     bytes: bytes.value.length,
   });
   return planned.ok ? { type: 'done' } : failed(planned.refusal);
+}
+
+/** As it is read again by whoever speaks it. */
+function spokenText(text: string): string {
+  const read = readSegment(text);
+  return read.ok ? read.value : '';
 }
 
 async function writeSegments(task: Task, segments: readonly string[]): Promise<Result<undefined>> {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { limits } from '../../../../shared/limits.ts';
 import { encodeLine } from '../batch/sheets.ts';
@@ -8,6 +9,8 @@ export const documentPlan = z.object({
   v: z.literal(1),
   /** How many segments each block has. */
   blocks: z.array(z.number().int().positive()).min(1).max(limits.projectSegments.value),
+  /** What each segment says, by `fingerprint`: segments of another version's cut are not put together with this plan. */
+  texts: z.array(z.string()).max(limits.projectSegments.value).optional(),
 });
 export type DocumentPlan = z.infer<typeof documentPlan>;
 
@@ -28,6 +31,9 @@ export const spokenLine = z.object({
 });
 export type SpokenLine = z.infer<typeof spokenLine>;
 
+/** Enough to tell one text of a document from another. It lies where the text lies: inside the seal. */
+export const fingerprint = (text: string): string => createHash('sha256').update(text).digest('base64url').slice(0, 12);
+
 export { encodeLine };
 
 const NEWLINE = 0x0a;
@@ -37,30 +43,37 @@ export interface LineAndRest {
   /** JSON of any shape; `undefined` when there is none. */
   readonly line: unknown;
   readonly rest: AsyncGenerator<Uint8Array>;
+  /** For who reads no further: lets go of the file, which a `rest` that was never begun cannot do. */
+  close(): Promise<void>;
 }
 
 /** Reads the first line, at most `most` bytes; what follows is read when it is asked for. */
 export async function splitLine(bytes: AsyncGenerator<Uint8Array>, most: number): Promise<LineAndRest> {
   const head: Uint8Array[] = [];
   let size = 0;
+  const close = async () => void (await bytes.return(undefined));
   for (;;) {
     const { done, value } = await bytes.next();
-    if (done) return { line: undefined, rest: bytes };
+    if (done) return { line: undefined, rest: bytes, close };
     const at = value.indexOf(NEWLINE);
     size += at < 0 ? value.length : at;
-    if (size > most) return { line: undefined, rest: bytes };
+    if (size > most) return { line: undefined, rest: bytes, close };
     if (at < 0) {
       head.push(value);
       continue;
     }
     const text = Buffer.concat([...head, value.subarray(0, at)]).toString('utf8');
-    return { line: readJson(text), rest: after(value.subarray(at + 1), bytes) };
+    return { line: readJson(text), rest: after(value.subarray(at + 1), bytes), close };
   }
 }
 
 async function* after(first: Uint8Array, bytes: AsyncGenerator<Uint8Array>): AsyncGenerator<Uint8Array> {
-  if (first.length > 0) yield first;
-  yield* bytes;
+  try {
+    if (first.length > 0) yield first;
+    yield* bytes;
+  } finally {
+    await bytes.return(undefined);
+  }
 }
 
 function readJson(text: string): unknown {
