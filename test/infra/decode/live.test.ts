@@ -10,6 +10,7 @@ import {
 } from '../../../infra/pool/agent/decode/decoder.ts';
 import { createLanguageModel } from '../../../infra/pool/agent/decode/language-model.ts';
 import { createLexicon } from '../../../infra/pool/agent/decode/lexicon.ts';
+import { runs } from '../../seeds.ts';
 import { decodeExhaustively } from './exhaustive.ts';
 import { arpa, mumble, plain, randomOf, rows, spoken, sure, type Table, tokens } from './tables.ts';
 
@@ -67,10 +68,10 @@ describe('A6 prefix beam search hears an utterance live', () => {
         expect(final).toEqual(listen(given, table, [table.frames]).final);
         settled += looks.at(-1)?.stable ?? 0;
       }),
-      { numRuns: 800, seed: 6 },
+      { numRuns: runs(200, 800), seed: 6 },
     );
-    expect(settled).toBeGreaterThan(500);
-  });
+    expect(settled).toBeGreaterThan(runs(200, 800) / 2);
+  }, 60_000);
 
   it('finds the text that is likeliest over all paths, or next to it, and when it was said', () => {
     const behind: number[] = [];
@@ -84,12 +85,12 @@ describe('A6 prefix beam search hears an utterance live', () => {
         const close = (confidence: number) => expect.closeTo(confidence, 12) as number;
         expect(final.words).toEqual(found?.words().map((word) => ({ ...word, confidence: close(word.confidence) })));
       }),
-      { numRuns: 400, seed: 24 },
+      { numRuns: runs(150, 400), seed: 24 },
     );
     // Hypotheses that differ in what no longer matters compete before all of their paths are in.
     expect(Math.max(...behind)).toBeLessThan(1);
     expect(behind.filter((gap) => gap > 1e-6).length).toBeLessThan(behind.length / 25);
-  });
+  }, 60_000);
 
   it('a word is stable once it has ended and nothing else is likely, not before; whole once it has ended', () => {
     const decoding = createDecoder(spoken).begin();
