@@ -85,7 +85,7 @@ describe('A6 prefix beam search hears an utterance live', () => {
         const close = (confidence: number) => expect.closeTo(confidence, 12) as number;
         expect(final.words).toEqual(found?.words().map((word) => ({ ...word, confidence: close(word.confidence) })));
       }),
-      { numRuns: runs(150, 400), seed: 24 },
+      { numRuns: runs(60, 400), seed: 24 },
     );
     // Hypotheses that differ in what no longer matters compete before all of their paths are in.
     expect(Math.max(...behind)).toBeLessThan(1);
