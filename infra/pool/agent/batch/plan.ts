@@ -31,6 +31,10 @@ async function* inChunks(parts: readonly Uint8Array[]): AsyncGenerator<Uint8Arra
   for (const part of parts) for (let at = 0; at < part.length; at += most) yield part.subarray(at, at + most);
 }
 
+/** Seconds of a recording beyond which it is refused: what the grant allows, and never more than anybody's may have. */
+export const longest = ({ secondsMax }: { readonly secondsMax?: number | undefined }): number =>
+  Math.min(limits.uploadSeconds.value, secondsMax ?? Number.POSITIVE_INFINITY);
+
 /**
  * Looks at a file and cuts it into pieces; one that is a single piece is recognised at once. Everything passes through:
  * what is held is one piece.
@@ -66,8 +70,7 @@ export async function planUpload(task: Task): Promise<Verdict> {
     return undefined;
   }
 
-  const most = Math.min(limits.uploadSeconds.value, task.opened.upload.secondsMax ?? Number.POSITIVE_INFINITY);
-  for await (const block of decodeSound(sniffer.pass(bytes), task.signal, most)) {
+  for await (const block of decodeSound(sniffer.pass(bytes), task.signal, longest(task.opened.upload))) {
     const refusal = wrong() ?? (block.ok ? undefined : block.refusal);
     if (refusal) return isSenders(refusal) ? { type: 'refused', refusal } : failed(refusal);
     if (!block.ok) continue;

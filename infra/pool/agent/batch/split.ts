@@ -10,8 +10,8 @@ export interface Piece {
   readonly samples: Int16Array;
 }
 
-/** Units of the macro window (A13): 500 ms, longer than the closure of any consonant. */
-export const MACRO_UNITS = 10;
+/** Units of the pause that is looked for: 500 ms, longer than the closure of any consonant. */
+export const PAUSE_UNITS = 10;
 
 /** Samples the buffer starts with: a minute. Short recordings take no room for long ones. */
 const FIRST_SAMPLES = 60 * MODEL_RATE;
@@ -20,7 +20,7 @@ const FIRST_SAMPLES = 60 * MODEL_RATE;
 export const SHORTEST_SHARE = 0.8;
 
 /**
- * Where to cut: in the middle of the quietest macro window of the last fifth, the last one of equals. `energies` has one number for each unit of 50 ms.
+ * Where to cut: in the middle of the quietest such pause of the last fifth, the last one of equals. `energies` has one number for each unit of 50 ms.
  * @returns how many units stay.
  */
 export function findCut(energies: ArrayLike<number>, units: number): number {
@@ -30,10 +30,10 @@ export function findCut(energies: ArrayLike<number>, units: number): number {
   let least = Number.POSITIVE_INFINITY;
   for (let unit = first; unit < units; unit++) {
     window += energies[unit] ?? 0;
-    if (unit >= first + MACRO_UNITS) window -= energies[unit - MACRO_UNITS] ?? 0;
-    if (unit < first + MACRO_UNITS - 1 || window > least) continue;
+    if (unit >= first + PAUSE_UNITS) window -= energies[unit - PAUSE_UNITS] ?? 0;
+    if (unit < first + PAUSE_UNITS - 1 || window > least) continue;
     least = window;
-    best = unit + 1 - MACRO_UNITS / 2;
+    best = unit + 1 - PAUSE_UNITS / 2;
   }
   return best;
 }
