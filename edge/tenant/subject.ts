@@ -2,19 +2,14 @@ import { createHmac } from 'node:crypto';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 
-/**
- * The event with a commitment in place of its subject: the record can tell that two requests were of the same caller,
- * and show a caller's own to whoever knows the name and the salt, but nobody can read a name out of it.
- */
-export function hideSubject(event: AuditEvent, salt: Uint8Array): AuditEvent {
-  if (!('subject' in event) || event.subject === undefined) return event;
-  return { ...event, subject: commitTo(event.subject, salt) };
-}
-
 const commitTo = (subject: string, salt: Uint8Array): string =>
   `c1:${createHmac('sha256', salt).update(subject).digest('hex')}`;
 
-/** The same for many events of few callers; the salt never leaves it. */
+/**
+ * Events with a commitment in place of their subject: the record can tell that two requests were of the same caller,
+ * and show a caller's own to whoever knows the name and the salt, but nobody can read a name out of it. Made for many
+ * events of few callers; the salt never leaves it.
+ */
 export class Commitments {
   readonly #salt: Uint8Array;
   readonly #known = new Map<string, string>();

@@ -93,16 +93,4 @@ export const auditLimits = {
     why: 'How long a sequencer that vanished keeps others from writing: the shortest lease that storage gives.',
   },
   auditRenewMs: { value: 5_000, unit: 'ms', by: 'functions', why: 'Age at which a sequencer renews its lease.' },
-  auditCheckpointBytes: {
-    value: 16 * KiB,
-    unit: 'byte',
-    by: 'client',
-    why: 'A checkpoint with a hundred signatures; more is not read.',
-  },
-  auditBundleBytes: {
-    value: 16 * MiB + KiB,
-    unit: 'byte',
-    by: 'client',
-    why: 'An entry bundle: 256 entries of at most 65,535 bytes.',
-  },
 } as const satisfies Record<string, Limit>;

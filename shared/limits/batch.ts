@@ -87,7 +87,6 @@ export const batchLimits = {
     by: 'agent',
     why: 'Storage that sends or takes nothing for so long is as good as gone.',
   },
-  blobErrorBytes: { value: 4 * KiB, unit: 'byte', by: 'agent', why: "Read of storage's words for a failure." },
   planBytes: {
     value: 64 * KiB,
     unit: 'byte',

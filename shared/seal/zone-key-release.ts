@@ -1,4 +1,4 @@
-import { base64url, CompactSign, compactVerify, importJWK, type JWK } from 'jose';
+import { base64url, compactVerify, importJWK, type JWK } from 'jose';
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
@@ -38,12 +38,6 @@ export async function describeRelease(zone: string, attestation: string, now: nu
   const nonce = base64url.encode(crypto.getRandomValues(new Uint8Array(16)));
   const digest = base64url.encode(await sha256(ascii(attestation)));
   return { v: 1, zone, iat: Math.floor(now / 1_000), nonce, attestation: digest };
-}
-
-/** The same with a key at hand, for whoever is no agent. */
-export async function signRelease(proof: ReleaseProof, key: CryptoKey): Promise<string> {
-  const header = { alg: 'ES256', typ: RELEASE_TYPE };
-  return new CompactSign(ascii(JSON.stringify(proof))).setProtectedHeader(header).sign(key);
 }
 
 /** The private keys of a zone, HPKE-sealed to the `enc` key of the attestation. */

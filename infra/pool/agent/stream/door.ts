@@ -102,5 +102,3 @@ export function createStreamDoor(desk: Desk) {
     },
   };
 }
-
-export type StreamDoor = ReturnType<typeof createStreamDoor>;

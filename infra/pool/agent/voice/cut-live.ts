@@ -131,5 +131,3 @@ export function createLiveCutter(endpointingMs: number | false, from?: CutterSta
     state: (): CutterState => ({ speaking, run, voiced: held.map(({ voiced }) => voiced) }),
   };
 }
-
-export type LiveCutter = ReturnType<typeof createLiveCutter>;
