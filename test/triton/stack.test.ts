@@ -7,6 +7,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
 import { clipBytes, clipLike } from '../stack/clips.ts';
+import { describeLive } from './live.ts';
 import { processesOf, sharedBy } from './processes.ts';
 
 /** Two Tritons that start at once on a busy machine take a while; `expect.poll` ends as soon as it is true. */
@@ -100,6 +101,8 @@ describe('T2: the stack on Triton', { timeout: 100_000 }, () => {
     // What the dead ones had is gone, too.
     for (const pid of before) await expect.poll(() => sharedBy(pid ?? 0), patience).toEqual([]);
   });
+
+  describeLive(() => ({ stack, state }));
 
   it('leaves no process and no shared memory when it stops', async () => {
     const parts = pools.map((pool) => stack.pid(`engine-${pool}`) ?? 0);
