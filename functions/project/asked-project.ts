@@ -47,7 +47,7 @@ export async function deleteProject(office: Office, place: UploadPlace): Promise
   if (!stepped) return unknown();
   // Also of one that was deleted before: whoever asks again may do so because something was left.
   await settle(office, place);
-  await release(office, place.tenant, stepped.record.asked.zone);
+  await release(office, place.tenant, stepped.record.asked);
   return seeProject(office, place);
 }
 

@@ -45,7 +45,7 @@ export async function editSegment(
   // It counts already when this is the second try of one that was not heard to succeed.
   const counts = state?.edits?.[segment] === edition && ours;
   if (!counts) return no(refuse('edition_passed', { edition: (state?.edition ?? 0) + 1 }));
-  await release(office, at.tenant, record.asked.zone);
+  await release(office, at.tenant, record.asked);
   return seeProject(office, place);
 }
 

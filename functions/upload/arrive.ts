@@ -38,5 +38,5 @@ export async function admit(office: Office, place: UploadPlace): Promise<void> {
     }
     if (stepped && isOver(stepped.record.state.status)) return settle(office, place);
   }
-  await release(office, place.tenant, record.asked.zone);
+  await release(office, place.tenant, record.asked);
 }

@@ -56,7 +56,7 @@ export async function cancel(office: Office, place: UploadPlace): Promise<Result
   if (!stepped) return unknown();
   if (stepped.moved) {
     await settle(office, place);
-    await release(office, place.tenant, stepped.record.asked.zone);
+    await release(office, place.tenant, stepped.record.asked);
   } else {
     await erase(office, place);
   }
@@ -84,7 +84,7 @@ export async function rerun(office: Office, place: UploadPlace): Promise<Result<
     return no(refuse('upload_audio_gone'));
   if (!stepped || !(stepped.moved || begun))
     return no(refuse('upload_status_wrong', { status: stepped?.record.state.status ?? status }));
-  await release(office, place.tenant, record.asked.zone);
+  await release(office, place.tenant, record.asked);
   return ok(rowOf(stepped.record));
 }
 

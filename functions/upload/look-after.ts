@@ -2,7 +2,6 @@
 // begins them differs.
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
-import { classes } from '../../shared/tenant/claims.ts';
 import type { UploadJob } from '../../shared/upload/job.ts';
 import { UPLOADS, type UploadPlace, uploadBlob } from '../../shared/upload/paths.ts';
 import { isOver } from '../../shared/upload/state.ts';
@@ -10,7 +9,7 @@ import { gather } from '../project/gather.ts';
 import { endOf, type Row } from '../store/rows.ts';
 import { admit } from './arrive.ts';
 import type { Office } from './office.ts';
-import { dueOf, type JobRecord, jobsPrefix, MINUTE, readJobRecord } from './record.ts';
+import { dueOf, type JobRecord, jobsPrefix, MINUTE, rankPrefix, readJobRecord, zoneJobsPrefix } from './record.ts';
 import { note, release, send } from './release.ts';
 import { settle } from './settle.ts';
 import { amend, readUpload, step } from './step.ts';
@@ -20,6 +19,7 @@ import { bookAll } from './usage.ts';
 /** Uploads that one look takes; the next look goes on. */
 const DUE_MAX = 200;
 const QUEUED_MAX = 1_000;
+const UNTAKEN_MS = limits.uploadUntakenHours.value * 60 * MINUTE;
 
 /** @returns by zone, since when the oldest of its jobs that is not done has been wanted. */
 export async function lookAfter(office: Office, tenant: string): Promise<Map<string, number>> {
@@ -35,25 +35,25 @@ export async function lookAfter(office: Office, tenant: string): Promise<Map<str
   if ((await office.rows.scan(tenant, 'o!', endOf('o!'), 1)).length === 0) return oldest;
   for (const zone of office.settings.ZONES) {
     const queued = await lookAtQueued(office, tenant, zone);
-    const prefix = jobsPrefix('w', zone);
-    const waiting = await office.rows.scan(tenant, prefix, endOf(prefix), 1);
-    if (queued.length + waiting.length === 0) continue;
-    const first = waiting.length > 0 ? await firstOfEach(office, tenant, zone) : [];
-    oldest.set(zone, Math.min(now, ...[...queued, ...first].map((row) => readJobRecord(row).since)));
-    await release(office, tenant, zone);
+    const jobs = [...queued, ...(await firstOfEach(office, tenant, zone))].map(readJobRecord);
+    if (jobs.length === 0) continue;
+    oldest.set(zone, Math.min(now, ...jobs.map(({ since }) => since)));
+    const lanes = new Map(jobs.map(({ job }) => [jobsPrefix('w', job), job]));
+    for (const lane of lanes.values()) await release(office, tenant, lane);
   }
   return oldest;
 }
 
-/** Of the jobs that wait the first of each class: an urgent one that is new must not hide an old one. */
+/** Of the jobs that wait the first of each model and class: an urgent one that is new must not hide an old one. */
 async function firstOfEach(office: Office, tenant: string, zone: string): Promise<Row[]> {
-  const rows = await Promise.all(
-    classes.map((_, rank) => {
-      const prefix = `${jobsPrefix('w', zone)}${rank}.`;
-      return office.rows.scan(tenant, prefix, endOf(prefix), 1);
-    }),
-  );
-  return rows.flat();
+  const prefix = zoneJobsPrefix('w', zone);
+  const found: Row[] = [];
+  for (let from = prefix; ; ) {
+    const [row] = await office.rows.scan(tenant, from, endOf(prefix), 1);
+    if (!row) return found;
+    found.push(row);
+    from = endOf(rankPrefix('w', readJobRecord(row).job));
+  }
 }
 
 /** An upload whose time has come. */
@@ -84,7 +84,7 @@ async function lookAt(office: Office, place: UploadPlace, key: string): Promise<
 
 /** Jobs in the queue that have shown nothing for a while. @returns all that are there. */
 async function lookAtQueued(office: Office, tenant: string, zone: string): Promise<readonly Row[]> {
-  const prefix = jobsPrefix('q', zone);
+  const prefix = zoneJobsPrefix('q', zone);
   const rows = await office.rows.scan(tenant, prefix, endOf(prefix), QUEUED_MAX);
   const quiet = rows.filter((row) => lastSign(readJobRecord(row)) + MINUTE <= office.now());
   for (const [id, [first]] of Map.groupBy(quiet, (row) => readJobRecord(row).job.upload)) {
@@ -103,7 +103,7 @@ const lastSign = ({ since, queued, sent, opened }: JobRecord): number => opened 
 /** Sends a job again that was never sent, or was taken and left, or that the queue may have lost. */
 async function push(office: Office, tenant: string, row: Row): Promise<void> {
   const record = readJobRecord(row);
-  const { job, sent, opened } = record;
+  const { job, since, queued = since, sent, opened } = record;
   const place = { tenant, id: job.upload };
   const now = office.now();
   const upload = await readUpload(office, place);
@@ -111,6 +111,7 @@ async function push(office: Office, tenant: string, row: Row): Promise<void> {
     await office.rows.commit(tenant, [{ type: 'remove', key: row.key }]);
     return;
   }
+  if (opened === undefined && queued + UNTAKEN_MS <= now) return giveUp(office, tenant, job);
   if (sent === undefined) return send(office, tenant, [record]);
   if (opened === undefined) {
     if (job.light && sent + limits.projectLightMs.value <= now) return again(office, tenant, record, heavy(job));
@@ -121,8 +122,13 @@ async function push(office: Office, tenant: string, row: Row): Promise<void> {
   if (job.attempt < limits.uploadJobTries.value) {
     return again(office, tenant, record, heavy({ ...job, attempt: job.attempt + 1 }));
   }
-  const tries = limits.uploadJobTries.value;
-  const refusal = refuse('upload_abandoned', { tries }, `${job.kind} ${job.piece ?? ''}`.trim());
+  return giveUp(office, tenant, job);
+}
+
+/** Agents have tried often enough, or nobody is there who does. Its owner hears of it, and can have it run again. */
+async function giveUp(office: Office, tenant: string, job: UploadJob): Promise<void> {
+  const place = { tenant, id: job.upload };
+  const refusal = refuse('upload_abandoned', { tries: job.attempt }, `${job.kind} ${job.piece ?? ''}`.trim());
   const stepped = await step(office, place, () => [{ type: 'refused', run: job.run, refusal }]);
   office.log({ what: 'lost', tenant, upload: job.upload, detail: job.kind });
   if (stepped && isOver(stepped.record.state.status)) await settle(office, place);
@@ -134,7 +140,9 @@ const heavy = ({ light: _, ...job }: UploadJob): UploadJob => job;
 async function again(office: Office, tenant: string, record: JobRecord, job: UploadJob): Promise<void> {
   const { opened: _, agent: __, sent: ___, ...kept } = record;
   const { attempt } = job;
+  // Each try has its own time to be taken.
+  const queued = attempt === record.job.attempt ? record.queued : office.now();
   office.log({ what: 'resent', tenant, upload: job.upload, detail: job.kind, count: attempt });
-  await note(office, tenant, record, { job, opened: undefined, agent: undefined, sent: undefined });
+  await note(office, tenant, record, { job, queued, opened: undefined, agent: undefined, sent: undefined });
   await send(office, tenant, [{ ...kept, job }]);
 }

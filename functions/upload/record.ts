@@ -2,8 +2,8 @@
 //   u!<id, complemented>            the record; newest first. Of a text project `p!`, of its documents `x!`
 //   o!<id>                          it is not over: what the tenant has on its way
 //   d!<due>!<id>                    when to look after it
-//   w!<zone>!<rank>.<job>           a job that waits for a place in the queue
-//   q!<zone>!<rank>.<job>           a job that is in the queue, or on its way to it
+//   w!<zone>!<model>!<rank>.<job>   a job that waits for a place in the queue of its model
+//   q!<zone>!<model>!<rank>.<job>   a job that is in that queue, or on its way to it
 //   n!<id>!<run>.<try>              a delivery of its notice
 //   b!<id>.<run>                    what a run that is over has used, until the edge has booked it
 import { limits } from '../../shared/limits.ts';
@@ -132,12 +132,22 @@ export const deliveriesPrefix = (id: string): string => `n!${id}!`;
 export const deliveryKey = (id: string, run: number, tries: number): string =>
   `${deliveriesPrefix(id)}${String(run).padStart(6, '0')}.${String(tries).padStart(3, '0')}`;
 
-/** `w` waits, `q` is queued. The more urgent class first, then the older upload. */
-export const jobsPrefix = (place: 'w' | 'q', zone: string): string => `${place}!${zone}!`;
+/** Which queue a job belongs to. */
+export type Lane = Pick<UploadJob, 'zone' | 'model'>;
+
+/** `w` waits, `q` is queued. */
+export const zoneJobsPrefix = (place: 'w' | 'q', zone: string): string => `${place}!${zone}!`;
+/** Of one lane. The more urgent class first, then the older upload. */
+export const jobsPrefix = (place: 'w' | 'q', { zone, model = '' }: Lane): string =>
+  `${zoneJobsPrefix(place, zone)}${modelWord(model)}!`;
+export const rankPrefix = (place: 'w' | 'q', job: Lane & Pick<UploadJob, 'class'>): string =>
+  `${jobsPrefix(place, job)}${classes.indexOf(job.class)}.`;
+/** Keys of tables have few kinds of characters. */
+const modelWord = (model: string): string =>
+  model.replace(/[^A-Za-z0-9_-]/gu, (other) => `=${other.codePointAt(0)?.toString(16)}.`);
 export const uploadJobsPrefix = (place: 'w' | 'q', { asked, id }: UploadRecord): string =>
-  `${jobsPrefix(place, asked.zone)}${classes.indexOf(asked.class)}.${id}.`;
-export const jobRowKey = (place: 'w' | 'q', job: UploadJob): string =>
-  `${jobsPrefix(place, job.zone)}${classes.indexOf(job.class)}.${jobKey(job)}`;
+  `${rankPrefix(place, asked)}${id}.`;
+export const jobRowKey = (place: 'w' | 'q', job: UploadJob): string => `${rankPrefix(place, job)}${jobKey(job)}`;
 
 /** Rows are ours alone, so what is read is what was written. */
 export const readRecord = (row: Row): UploadRecord => row.value as unknown as UploadRecord;

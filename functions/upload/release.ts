@@ -1,9 +1,10 @@
-// Fairness: a tenant has at most a window of jobs in the queue of a zone, the rest wait in its partition. So 10,000 files
-// of one tenant are never in front of the one file of another by more than a window.
+// Fairness: a tenant has at most a window of jobs in the queue of a model in a zone, the rest wait in its partition. So
+// 10,000 files of one tenant are never in front of the one file of another by more than a window, and a model that nobody
+// serves holds up no other.
 import { limits } from '../../shared/limits.ts';
 import { endOf, type Row } from '../store/rows.ts';
 import type { Office } from './office.ts';
-import { type JobRecord, jobRowKey, jobsPrefix, readJobRecord } from './record.ts';
+import { type JobRecord, jobRowKey, jobsPrefix, type Lane, readJobRecord } from './record.ts';
 
 /** A job that is not noted as sent after this long, in milliseconds, is not being sent by somebody else. */
 const SENDING_MS = 1_000;
@@ -12,9 +13,9 @@ const SENDING_MS = 1_000;
  * Moves waiting jobs into the queue while there is room. Two at once may take different jobs and overshoot the window by
  * what one of them moves; a job is moved by one of them only.
  */
-export async function release(office: Office, tenant: string, zone: string): Promise<void> {
+export async function release(office: Office, tenant: string, lane: Lane): Promise<void> {
   const window = limits.uploadWindow.value;
-  const [queuedPrefix, waitingPrefix] = [jobsPrefix('q', zone), jobsPrefix('w', zone)];
+  const [queuedPrefix, waitingPrefix] = [jobsPrefix('q', lane), jobsPrefix('w', lane)];
   for (let tries = 0; tries < limits.jobRaceTries.value; tries += 1) {
     const queued = await office.rows.scan(tenant, queuedPrefix, endOf(queuedPrefix), window);
     await sendAgain(office, tenant, queued);

@@ -47,9 +47,10 @@ async function replayJob(office: Office, job: UploadJob): Promise<keyof Replayed
     if (await office.rows.read(job.tenant, jobRowKey('q', wanted))) {
       const again = { ...wanted, attempt: Math.min(job.attempt, limits.uploadJobTries.value - 1) };
       await office.jobs.send([again]);
-      await note(office, job.tenant, { job: wanted }, { job: again, sent: office.now(), opened: undefined });
+      const now = office.now();
+      await note(office, job.tenant, { job: wanted }, { job: again, queued: now, sent: now, opened: undefined });
     }
-    await release(office, job.tenant, job.zone);
+    await release(office, job.tenant, wanted);
     return 'replayed';
   }
   const given = isOver(record.state.status) && record.state.refusal?.reason === 'upload_abandoned';

@@ -76,5 +76,5 @@ async function happen(office: Office, place: { tenant: string; id: string }, eve
   if (!stepped) return;
   const { record } = stepped;
   if (isOver(record.state.status)) await settle(office, place);
-  await release(office, place.tenant, record.asked.zone);
+  await release(office, place.tenant, record.asked);
 }

@@ -48,7 +48,7 @@ export const uploadLimits = {
     value: 16,
     unit: 'count',
     by: 'functions',
-    why: 'Jobs of one tenant in the queue of a zone; the rest wait in a table, so nobody queues behind 10,000 files of another.',
+    why: 'Jobs of one tenant in the queue of a model; the rest wait in a table, so nobody queues behind 10,000 files of another.',
   },
   uploadJobTries: {
     value: 3,
@@ -79,6 +79,12 @@ export const uploadLimits = {
     unit: 'ms',
     by: 'functions',
     why: 'A job that nobody has taken for so long may not be in the queue any more: it is sent again. Twice is harmless.',
+  },
+  uploadUntakenHours: {
+    value: 24,
+    unit: 'count',
+    by: 'functions',
+    why: 'Hours after which a job that no agent has taken is given up: nobody serves its model. Its upload ends and can be run again.',
   },
   jobReceives: {
     value: 5,

@@ -373,7 +373,7 @@ describe('a run again', () => {
 
 describe('T4: a run again while the end of the one before is being settled', () => {
   /** Goes on with `meanwhile` right before this call of the blobs, once. */
-  const before = (call: 'list' | 'remove' | 'find', meanwhile: () => Promise<unknown>): Office => {
+  const atCall = (call: 'list' | 'remove' | 'find', meanwhile: () => Promise<unknown>): Office => {
     let due = true;
     const blobs = {
       ...office.blobs,
@@ -391,7 +391,7 @@ describe('T4: a run again while the end of the one before is being settled', () 
   it('what the new run has made is not swept by the record of the old one', async () => {
     const upload = await quiet.uploaded({ keepDays: 1 });
     await quiet.outcome(upload, 'refusal', { refusal: { reason: 'audio_unsupported' } });
-    const racing = before('list', async () => {
+    const racing = atCall('list', async () => {
       expect((await rerun(office, upload)).ok).toBe(true);
       await quiet.outcome(upload, 'transcript', { pieces: 1 }, true, 2);
     });
@@ -404,7 +404,7 @@ describe('T4: a run again while the end of the one before is being settled', () 
     const upload = await quiet.uploaded({ keepDays });
     await quiet.outcome(upload, 'transcript', { pieces: 1 }, false);
     let refused: unknown;
-    const racing = before('remove', async () => {
+    const racing = atCall('remove', async () => {
       // Of one that is kept nothing goes but what lay on the way.
       refused = await rerun(office, upload);
     });
@@ -422,7 +422,7 @@ describe('T4: a run again while the end of the one before is being settled', () 
     const upload = await quiet.uploaded({ keepDays: 1 });
     await quiet.outcome(upload, 'transcript', { pieces: 1 });
     quiet.wait(DAY + MINUTE);
-    const racing = before('list', () => rerun(office, upload));
+    const racing = atCall('list', () => rerun(office, upload));
     await settle(racing, upload);
     expect(await quiet.row(upload)).toMatchObject({ status: 'admitted', run: 2, audio: 'held' });
     expect(quiet.blobNames('uploads')).toHaveLength(1);

@@ -1,8 +1,10 @@
 // Queues that nobody reads: what is said of them, and how uploads end there.
 import { beforeEach, describe, expect, it } from 'vitest';
+import { rerun } from '../../../functions/upload/asked.ts';
 import type { Line, Office } from '../../../functions/upload/office.ts';
 import { onStalled } from '../../../functions/upload/on-timer.ts';
-import { MINUTE } from '../../../functions/upload/record.ts';
+import { DAY, MINUTE } from '../../../functions/upload/record.ts';
+import { limits } from '../../../shared/limits.ts';
 import { Quiet } from './quiet.ts';
 
 let quiet: Quiet;
@@ -25,5 +27,57 @@ describe('C11: depth and age of the queues', () => {
       { what: 'queue', zone: 'eu', ...depth, oldestSeconds: 300 },
       { what: 'queue', zone: 'us', ...depth, oldestSeconds: 0 },
     ]);
+  });
+});
+
+const HOUR = 60 * MINUTE;
+const hours = async (count: number) => {
+  for (let hour = 0; hour < count; hour += 1) {
+    quiet.wait(HOUR);
+    await onStalled(office);
+  }
+};
+
+describe('T4: with no agents at all', () => {
+  it('an accepted upload is sent each hour, ends after a day, and can be run again as long as its audio is held', async () => {
+    const upload = await quiet.uploaded();
+    await hours(limits.uploadUntakenHours.value - 1);
+    expect((await quiet.row(upload)).status).toBe('admitted');
+    await hours(1);
+    expect(await quiet.row(upload)).toMatchObject({
+      status: 'refused',
+      refusal: { reason: 'upload_abandoned', params: { tries: 1 } },
+      audio: 'held',
+    });
+    const sent = quiet.jobs().length;
+    expect(sent).toBeLessThanOrEqual(limits.uploadUntakenHours.value);
+    await hours(3);
+    expect(quiet.jobs()).toHaveLength(sent);
+    expect((await rerun(office, upload)).ok).toBe(true);
+    await hours(limits.uploadUntakenHours.value);
+    expect(await quiet.row(upload)).toMatchObject({ status: 'refused', run: 2, audio: 'held' });
+    quiet.wait(limits.uploadRetryDays.value * DAY + MINUTE);
+    await onStalled(office);
+    expect((await quiet.row(upload)).audio).toBe('deleted');
+    expect(quiet.blobNames('uploads')).toEqual([]);
+  });
+
+  it('more than fit into the queue end, too, one window after the other', async () => {
+    const count = limits.uploadWindow.value + 2;
+    for (let file = 0; file < count; file += 1) await quiet.uploaded();
+    await hours(2 * limits.uploadUntakenHours.value + 2);
+    expect(quiet.ledger.booked.size).toBe(count);
+    for (const mark of ['o!', 'q!', 'w!']) expect(quiet.table.scan('acme', mark, `${mark}~`, 9)).toEqual([]);
+  });
+
+  it('C11: of one model, the files for another model go on', async () => {
+    for (let file = 0; file < limits.uploadWindow.value + 4; file += 1) await quiet.uploaded({ model: 'dead' });
+    const live = await quiet.uploaded({ model: 'dead-or/alive?' });
+    expect(quiet.jobs().at(-1)).toMatchObject({ upload: live.id, model: 'dead-or/alive?' });
+    // And when its first sending was lost, by the timer.
+    quiet.queues.get('eu')?.messages.splice(0);
+    await hours(1);
+    expect(quiet.jobs().filter(({ upload }) => upload === live.id)).toHaveLength(1);
+    expect([...quiet.table.of('acme').keys()].filter((key) => /[\\/#?]/.test(key))).toEqual([]);
   });
 });
