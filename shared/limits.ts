@@ -1,12 +1,14 @@
 import { auditLimits } from './limits/audit.ts';
 import { batchLimits } from './limits/batch.ts';
 import { callLimits } from './limits/call.ts';
+import { cliLimits } from './limits/cli.ts';
 import { engineLimits } from './limits/engine.ts';
 import { poolLimits } from './limits/pool.ts';
 import { projectLimits } from './limits/project.ts';
 import { requestLimits } from './limits/request.ts';
 import { sealLimits } from './limits/seal.ts';
 import { streamLimits } from './limits/stream.ts';
+import { streamAgentLimits } from './limits/stream-agent.ts';
 import { streamClientLimits } from './limits/stream-client.ts';
 import { tenantLimits } from './limits/tenant.ts';
 import { uploadLimits } from './limits/upload.ts';
@@ -22,7 +24,9 @@ export const limits = {
   ...tenantLimits,
   ...engineLimits,
   ...streamLimits,
+  ...streamAgentLimits,
   ...streamClientLimits,
+  ...cliLimits,
   ...callLimits,
   ...uploadLimits,
   ...uploadFrontLimits,

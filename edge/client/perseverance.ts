@@ -7,8 +7,6 @@ const passing: ReadonlySet<string> = new Set([
   ...['identity_unavailable', 'audit_unavailable', 'allowance_concurrent'],
 ]);
 
-const FIRST_PAUSE_MS = 100;
-
 /** Whether a client tries again, and when. Times are handed in. */
 export class Perseverance {
   readonly #patienceMs: number;
@@ -61,7 +59,7 @@ export class Perseverance {
   next(now: number, random: number): { readonly attempt: number; readonly pauseMs: number } | undefined {
     if (now - this.#since > this.#patienceMs) return undefined;
     this.#attempt += 1;
-    const pause = Math.min(FIRST_PAUSE_MS * 2 ** (this.#attempt - 1), limits.clientPauseMs.value);
+    const pause = Math.min(limits.clientFirstPauseMs.value * 2 ** (this.#attempt - 1), limits.clientPauseMs.value);
     return { attempt: this.#attempt, pauseMs: pause * (0.5 + random / 2) };
   }
 }

@@ -6,9 +6,6 @@ import { decodeLinkEvent } from '../../shared/stream/link-event.ts';
 import { encodeAudio, encodeControl } from '../../shared/stream/link-record.ts';
 import type { StreamCallAnswer } from '../pool/dial-stream.ts';
 
-/** Longest record that a line keeps a place for; larger ones are of a replay. */
-const KEPT_BYTES = 8 * 1024;
-
 /** Where plaintexts lie while they are sealed, one after the other: a sealer has read one when its call returns. */
 const plain = new Uint8Array(limits.sealSegmentBytes.value);
 const plainRoom = (bytes: number): Uint8Array => plain.subarray(0, bytes);
@@ -96,7 +93,7 @@ export class Line {
   }
 
   #roomFor(bytes: number): Uint8Array {
-    if (bytes > KEPT_BYTES) return new Uint8Array(bytes);
+    if (bytes > limits.streamKeptRecordBytes.value) return new Uint8Array(bytes);
     if (this.#place.length < bytes) this.#place = new Uint8Array(bytes);
     return this.#place.subarray(0, bytes);
   }

@@ -2,20 +2,16 @@
 import { WebSocket } from 'ws';
 import { StreamError } from '../../edge/client/events.ts';
 import { openStream } from '../../edge/client/stream.ts';
+import { limits } from '../../shared/limits.ts';
 import type { Dialect, LiveStream } from './live.ts';
-
-/** What the edge takes. */
-const RATE_MIN = 8_000;
-const RATE_MAX = 48_000;
-/** How long a stream may look for an edge before it has failed. */
-const PATIENCE_MS = 30_000;
 
 /** Nothing is lost by these, but they should not happen while nobody breaks anything. */
 const notable = new Set(['moved', 'reconnecting', 'ending']);
 
 export const auricle: Dialect = {
   // Tenths of a second have whole samples.
-  rateFor: ({ rate }) => (rate % 10 === 0 && rate >= RATE_MIN && rate <= RATE_MAX ? rate : 16_000),
+  rateFor: ({ rate }) =>
+    rate % 10 === 0 && rate >= limits.audioRateMin.value && rate <= limits.audioRateMax.value ? rate : 16_000,
   open({ edge, token, model, language, rate, onNews }) {
     const count = { sent: 0, received: 0 };
     /** The platform's own one says nothing about bytes. */
@@ -37,7 +33,7 @@ export const auricle: Dialect = {
       model,
       ...(language !== undefined && { language }),
       format: { encoding: 'linear16', rate, channels: 1 },
-      patienceMs: PATIENCE_MS,
+      patienceMs: limits.liveOpenMs.value,
       WebSocket: Counted as never,
     });
     const { promise, resolve } = Promise.withResolvers<Awaited<ReturnType<Dialect['open']>>>();

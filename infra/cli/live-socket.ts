@@ -1,5 +1,6 @@
 // What the dialects that speak JSON over a WebSocket share: opening, counting, and knowing how it ended.
 import { WebSocket } from 'ws';
+import { limits } from '../../shared/limits.ts';
 import type { LiveStream } from './live.ts';
 
 /** What one text message means for the stream. */
@@ -18,11 +19,6 @@ export interface Conversation {
   readonly begunWhenOpen: boolean;
 }
 
-const OPEN_MS_MAX = 30_000;
-const FINISH_MS_MAX = 60_000;
-/** More than this on its way: the sender waits. */
-const BUFFERED_BYTES_MAX = 256 * 1_024;
-
 export const socketUrl = (edge: string, path: string): URL => new URL(path, edge.replace(/^http/, 'ws'));
 
 export function openSocket(conversation: Conversation): Promise<LiveStream | { readonly code: string }> {
@@ -31,7 +27,7 @@ export function openSocket(conversation: Conversation): Promise<LiveStream | { r
   const socket = new WebSocket(conversation.url, {
     headers: conversation.headers,
     perMessageDeflate: false,
-    handshakeTimeout: OPEN_MS_MAX,
+    handshakeTimeout: limits.liveOpenMs.value,
   });
   const count = { sent: 0, received: 0 };
   let over = false;
@@ -40,7 +36,7 @@ export function openSocket(conversation: Conversation): Promise<LiveStream | { r
     new Promise<void>((done) => {
       count.sent += message.length;
       socket.send(message, () => done());
-      if (socket.bufferedAmount < BUFFERED_BYTES_MAX) done();
+      if (socket.bufferedAmount < limits.liveBufferedBytes.value) done();
     });
   const stream: LiveStream = {
     send: (frame) => (socket.readyState === socket.OPEN ? say(conversation.frame(frame)) : Promise.resolve()),
@@ -49,7 +45,7 @@ export function openSocket(conversation: Conversation): Promise<LiveStream | { r
       const late = setTimeout(() => {
         refused ??= 'no_end';
         socket.terminate();
-      }, FINISH_MS_MAX);
+      }, limits.liveFinishMs.value);
       const end = await ended.promise;
       clearTimeout(late);
       return end;
@@ -60,7 +56,7 @@ export function openSocket(conversation: Conversation): Promise<LiveStream | { r
   const late = setTimeout(() => {
     refused ??= 'not_begun';
     socket.terminate();
-  }, OPEN_MS_MAX);
+  }, limits.liveOpenMs.value);
   const begin = () => {
     clearTimeout(late);
     resolve(stream);

@@ -1,5 +1,6 @@
 // Many live streams at once, each the same recording again and again, and how long their words take.
 import { setTimeout as wait } from 'node:timers/promises';
+import { limits } from '../../shared/limits.ts';
 import type { Dialect, LiveNews, LiveStream, LiveTarget } from './live.ts';
 import { createFrames, FRAME_SECONDS, type LiveAudio, passSeconds, toRate } from './live-audio.ts';
 import { createWordClock, type Measured } from './live-latency.ts';
@@ -32,9 +33,6 @@ export interface StreamOutcome {
   readonly bytes: { readonly sent: number; readonly received: number };
 }
 
-/** At most so many handshakes at once: a load client must not look like an attack. */
-const OPENING_MAX = 25;
-
 /** The outcome of every stream, and the milliseconds from the first frame to the last word. Never rejects. */
 export async function loadStreams(load: StreamLoad): Promise<{ outcomes: StreamOutcome[]; milliseconds: number }> {
   const audio = toRate(load.audio, load.dialect.rateFor(load.audio));
@@ -42,8 +40,10 @@ export async function loadStreams(load: StreamLoad): Promise<{ outcomes: StreamO
   const warmSeconds = load.warmUp * passSeconds(audio);
   const frames = Math.ceil((warmSeconds + load.seconds) / FRAME_SECONDS);
   const streams: Prepared[] = [];
-  for (let at = 0; at < load.parallel; at += OPENING_MAX) {
-    const some = Array.from({ length: Math.min(OPENING_MAX, load.parallel - at) }, () => prepare(load, audio.rate));
+  for (let at = 0; at < load.parallel; at += limits.liveOpening.value) {
+    const some = Array.from({ length: Math.min(limits.liveOpening.value, load.parallel - at) }, () =>
+      prepare(load, audio.rate),
+    );
     streams.push(...(await Promise.all(some)));
   }
   const began = performance.now();

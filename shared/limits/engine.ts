@@ -1,4 +1,4 @@
-import { type Limit, MiB } from './limit.ts';
+import { KiB, type Limit, MiB } from './limit.ts';
 
 /** The embedded engine. */
 export const engineLimits = {
@@ -74,5 +74,47 @@ export const engineLimits = {
     unit: 'ms',
     by: 'engine',
     why: 'The last answers reach their clients in this after that.',
+  },
+  engineWholeBytes: {
+    value: 256 * KiB,
+    unit: 'byte',
+    by: 'agent',
+    why: 'Bodies up to this long leave for the engine in one piece, as that costs least; longer ones are not held twice.',
+  },
+  tritonReadyMs: {
+    value: 120_000,
+    unit: 'ms',
+    by: 'local',
+    why: 'For a Triton without a container to load its models: every instance is a process that imports ONNX Runtime.',
+  },
+  tritonDrainSeconds: {
+    value: 3,
+    unit: 's',
+    by: 'local',
+    why: 'How long inferences in flight, and clients that keep connections open, may hold up its stop.',
+  },
+  tritonStopSeconds: {
+    value: 12,
+    unit: 's',
+    by: 'local',
+    why: 'From SIGTERM to SIGKILL: unloading a model takes Triton up to a second.',
+  },
+  tritonStopMs: {
+    value: 15_000,
+    unit: 'ms',
+    by: 'local',
+    why: 'After that its whole group is killed from outside: over tritonStopSeconds.',
+  },
+  tritonPortTries: {
+    value: 3,
+    unit: 'count',
+    by: 'local',
+    why: 'How often other ports are tried when somebody took the chosen ones in between.',
+  },
+  tritonLogCharacters: {
+    value: 32 * KiB,
+    unit: 'character',
+    by: 'local',
+    why: 'What is kept of its log for the message of a failure.',
   },
 } as const satisfies Record<string, Limit>;

@@ -45,4 +45,10 @@ export const streamClientLimits = {
     by: 'client',
     why: 'Sessions in a row that were refused under way, or tokens that had expired: more would be so for ever.',
   },
+  clientFirstPauseMs: {
+    value: 100,
+    unit: 'ms',
+    by: 'client',
+    why: 'First pause before a client of /v1/stream connects again; it doubles.',
+  },
 } as const satisfies Record<string, Limit>;

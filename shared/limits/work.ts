@@ -103,4 +103,10 @@ export const workLimits = {
     why: 'An answer that comes with its length is read at once; a longer one is read as it comes.',
   },
   answerEventBytes: { value: 60 * KiB, unit: 'byte', by: 'agent', why: 'An event fits one sealed segment.' },
+  oggPacketBytes: {
+    value: MiB,
+    unit: 'byte',
+    by: 'agent',
+    why: 'Longest packet of an Ogg recording that is kept, longer ones are covers and other tags: 65,535 stereo samples of 32 bits, stored as they are, take a little over half of it.',
+  },
 } as const satisfies Record<string, Limit>;

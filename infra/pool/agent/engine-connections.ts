@@ -17,13 +17,10 @@ export interface Call {
   readonly signal: AbortSignal;
 }
 
-/** Bodies up to this long leave in one piece, as that costs least; longer ones are not held twice. */
-const WHOLE_BYTES = 256 * 1_024;
-
 const aborted = () => Object.assign(new Error('aborted'), { code: 'ABORT_ERR' });
 
 function optionsOf({ byteLength, chunks, headers }: Body) {
-  const body = byteLength <= WHOLE_BYTES ? concat(...chunks) : Readable.from(chunks);
+  const body = byteLength <= limits.engineWholeBytes.value ? concat(...chunks) : Readable.from(chunks);
   return { body, headers: { ...headers, 'content-length': String(byteLength) } };
 }
 

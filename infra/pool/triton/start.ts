@@ -3,23 +3,12 @@ import { get } from 'node:http';
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../../../shared/limits.ts';
 import type { Installed } from './install.ts';
 
 const HOST = '127.0.0.1';
-/** How long the models may take to load, in milliseconds: every instance is a process that imports ONNX Runtime. */
-const READY_MS_MAX = 120_000;
-/** How long inferences in flight, and clients that keep connections open, may hold up a stop, in seconds. */
-const DRAIN_SECONDS = 3;
-/** From SIGTERM to SIGKILL, in seconds; unloading a model takes Triton up to one. */
-const STOP_SECONDS = 12;
-/** After that the whole group is killed from here, in milliseconds. */
-const STOP_MS_MAX = 15_000;
 /** Distance of two looks, in milliseconds. */
 const LOOK_MS = 50;
-/** How often other ports are tried when somebody took the chosen ones in between. */
-const TRIES = 3;
-/** What is kept of the server's log for a failure message, in characters. */
-const KEPT = 32_768;
 
 export interface StartOptions {
   readonly installed: Installed;
@@ -84,7 +73,7 @@ function describeArguments(
     `--metrics-address=${HOST}`,
     `--metrics-port=${metrics}`,
     '--allow-gpu-metrics=false',
-    `--exit-timeout-secs=${DRAIN_SECONDS}`,
+    `--exit-timeout-secs=${limits.tritonDrainSeconds.value}`,
   ];
 }
 
@@ -100,7 +89,7 @@ export async function startTriton(options: StartOptions): Promise<Triton> {
       return await launch(options, await freePorts(given));
     } catch (error) {
       const taken = /already in use|Unavailable - Socket|failed to start \w+ server/i.test(String(error));
-      if (!taken || attempt === TRIES || given.every(Boolean)) throw error;
+      if (!taken || attempt === limits.tritonPortTries.value || given.every(Boolean)) throw error;
     }
   }
 }
@@ -109,7 +98,12 @@ async function launch(options: StartOptions, ports: number[]): Promise<Triton> {
   const { installed, onLog = () => {} } = options;
   const region = `auricle_${process.pid}_${ports[0]}_`;
   const python = path.join(installed.environment, 'bin/python');
-  const leash = [path.join(import.meta.dirname, 'leash.py'), String(process.pid), String(STOP_SECONDS), region];
+  const leash = [
+    path.join(import.meta.dirname, 'leash.py'),
+    String(process.pid),
+    String(limits.tritonStopSeconds.value),
+    region,
+  ];
   const child = spawn(python, [...leash, installed.server, ...describeArguments(options, ports, region)], {
     // A group of its own, so that Triton and the models' processes can be ended with it.
     detached: true,
@@ -126,7 +120,7 @@ async function launch(options: StartOptions, ports: number[]): Promise<Triton> {
   let said = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
-      said = (said + text).slice(-KEPT);
+      said = (said + text).slice(-limits.tritonLogCharacters.value);
       onLog(text);
     });
   }
@@ -161,12 +155,12 @@ const look = (url: string) =>
   });
 
 async function untilReady(url: string): Promise<true | string> {
-  const until = performance.now() + READY_MS_MAX;
+  const until = performance.now() + limits.tritonReadyMs.value;
   while (performance.now() < until) {
     if ((await look(`${url}/v2/health/ready`)) === 200) return true;
     await sleep(LOOK_MS);
   }
-  return `not ready within ${READY_MS_MAX} ms`;
+  return `not ready within ${limits.tritonReadyMs.value} ms`;
 }
 
 /** What Triton's log says went wrong, without time and place. That there is no GPU is no error here. */
@@ -183,7 +177,7 @@ async function end(child: ChildProcess, ended: Promise<unknown>): Promise<void> 
   );
   child.kill('SIGTERM');
   const waiting = new AbortController();
-  const late = sleep(STOP_MS_MAX, false, { signal: waiting.signal }).catch(() => false);
+  const late = sleep(limits.tritonStopMs.value, false, { signal: waiting.signal }).catch(() => false);
   if (!(await Promise.race([gone, late]))) killGroup(child.pid);
   waiting.abort();
   await gone;

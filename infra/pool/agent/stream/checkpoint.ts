@@ -13,10 +13,8 @@ import type { Origin } from './source.ts';
 /** Of the state's text; another version is not read, and the stream goes on without what was known. */
 const VERSION = 1;
 
-/** Two days of frames at 48 kHz, twice as long as any session: products of them with a rate stay exact. */
-const MOST_FRAMES = 2 ** 33;
 const upTo = (most: number) => z.number().int().nonnegative().max(most);
-const frames = upTo(MOST_FRAMES);
+const frames = upTo(limits.checkpointFrames.value);
 
 const state = z.object({
   v: z.literal(VERSION),
@@ -24,7 +22,7 @@ const state = z.object({
   format: z.string(),
   missing: frames,
   runFrame: frames,
-  unit: upTo(MOST_FRAMES / UNIT_SAMPLES),
+  unit: upTo(limits.checkpointFrames.value / UNIT_SAMPLES),
   skip: frames,
   speaking: z.boolean(),
   run: z.number().int().nonnegative().max(MOST_UNITS),

@@ -20,9 +20,6 @@ export interface EarParts {
   readonly heard: (position: number) => void;
 }
 
-/** A day, which no session outlives. */
-const MOST_MISSING_SECONDS = 86_400;
-
 const wrong = (detail: string) => no(refuse('seal_broken', undefined, `stream: ${detail}`));
 
 type Later = Exclude<LinkControl, { type: 'open' | 'end' }>;
@@ -64,7 +61,7 @@ export function createEar({ hearing, scribe, clock, position: start, heard: say 
     },
     gap({ position, seconds }) {
       if (position !== next) return wrong('gap at another position');
-      if (seconds > MOST_MISSING_SECONDS) return wrong('gap longer than any session');
+      if (seconds > limits.streamGapMaxSeconds.value) return wrong('gap longer than any session');
       hearing.gap(position, seconds);
       scribe.heard(hearing.time() / MODEL_RATE);
       return ok(undefined);

@@ -11,8 +11,6 @@ export interface SequenceEnd {
   readonly inputs: readonly Tensor[];
 }
 
-/** Ends being told at once. */
-const AT_ONCE = 16;
 const never = new AbortController().signal;
 
 /**
@@ -49,7 +47,7 @@ export function createEnds(engine: Pick<Engine, 'infer'>, clock: Clock) {
   }
 
   function pump() {
-    while (busy < AT_ONCE) {
+    while (busy < limits.sequenceEndsAtOnce.value) {
       const next = waiting.shift();
       if (!next) break;
       busy++;

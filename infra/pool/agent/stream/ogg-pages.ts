@@ -1,10 +1,10 @@
+import { limits } from '../../../../shared/limits.ts';
+
 const HEADER_BYTES = 27;
 /** Where a page says its checksum, which counts as zeros in it. */
 const CHECKSUM = 22;
 const CONTINUED = 1;
 const FIRST = 2;
-/** Longest packet that is kept; longer ones are covers and other tags. An Opus packet has at most a few KiB. */
-const PACKET_BYTES = 2 ** 16;
 
 export type OggItem =
   /** A page begins with which a reader may begin, too: no packet goes on from the page before. */
@@ -69,7 +69,7 @@ export function createPageReader(start: number) {
       if (size === 255) continue;
       const whole = Buffer.concat(packet);
       packet = [];
-      const keep = !ignoring && packetBytes <= PACKET_BYTES;
+      const keep = !ignoring && packetBytes <= limits.streamPacketBytes.value;
       packetBytes = 0;
       ignoring = false;
       const item = keep ? itemOf(whole) : undefined;
@@ -121,7 +121,7 @@ export function createPageReader(start: number) {
           const part = bytes.slice(at, at + left);
           crc = oggCrc(part, crc);
           packetBytes += part.length;
-          if (packetBytes <= PACKET_BYTES) packet.push(part);
+          if (packetBytes <= limits.streamPacketBytes.value) packet.push(part);
           else packet = [];
           left -= part.length;
           at += part.length;

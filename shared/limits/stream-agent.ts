@@ -1,0 +1,173 @@
+import { KiB, type Limit, MiB } from './limit.ts';
+
+/** Live streams, at agents and their engines. */
+export const streamAgentLimits = {
+  streamKeepaliveMs: {
+    value: 2_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'An agent that has nothing to tell of a stream says so at least this often.',
+  },
+  streamStallMs: {
+    value: 200,
+    unit: 'ms',
+    by: 'agent',
+    why: 'A8: an engine that does not answer one step for this long has its sequence started again from the ring.',
+  },
+  streamsPerAgent: {
+    value: 512,
+    unit: 'count',
+    by: 'agent',
+    why: 'Live streams open at one agent unless AURICLE_STREAMS says otherwise; each holds up to 4 MiB of sound.',
+  },
+  streamLinkBytes: {
+    value: 2 * MiB,
+    unit: 'byte',
+    by: 'agent',
+    why: 'One message between edge and agent: the largest of a client, sealed, with room for what goes before it.',
+  },
+  streamQueueBytes: {
+    value: 256 * KiB,
+    unit: 'byte',
+    by: 'agent',
+    why: 'Messages of a stream that wait to be opened; with more the agent stops reading its socket.',
+  },
+  streamBacklogSeconds: {
+    value: 30,
+    unit: 's',
+    by: 'agent',
+    why: 'Sound of a stream cut and not yet recognised, over the longest utterance; with more the agent stops reading.',
+  },
+  streamUnsentBytes: {
+    value: 128 * KiB,
+    unit: 'byte',
+    by: 'agent',
+    why: 'Events an edge has not read: from here on it gets no interims, and its audio is not read either.',
+  },
+  streamMarks: {
+    value: 256,
+    unit: 'count',
+    by: 'agent',
+    why: 'Answers of a stream that wait for the utterance before them; with more the agent stops reading.',
+  },
+  streamOpenMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'For the first record of a link; an edge sends it at once.',
+  },
+  streamHeardMs: {
+    value: 1_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'At most this often an agent says how far it has heard, unless the edge would have to wait for it: a message costs the edge as much as a tenth of a second of audio.',
+  },
+  streamHeardBytes: {
+    value: 64 * KiB,
+    unit: 'byte',
+    by: 'agent',
+    why: 'After so much audio it says so at once: an eighth of the window, so that a replay never stops.',
+  },
+  streamCheckpointSeconds: {
+    value: 1,
+    unit: 's',
+    by: 'agent',
+    why: 'In silence a checkpoint this often: what the edge holds and would send again stays small.',
+  },
+  streamStallMaxMs: {
+    value: 3_200,
+    unit: 'ms',
+    by: 'agent',
+    why: 'The time a step may take doubles with each stall of its stream up to this: a slow engine is not asked ever more.',
+  },
+  streamRebuildShare: {
+    value: 0.25,
+    unit: 'ratio',
+    by: 'agent',
+    why: 'Of the steps at the engine, those that send sequences again: more, and a short pause of it would become a long one.',
+  },
+  streamPatienceMs: {
+    value: 5_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'An engine that has not taken one step of a stream for this long is given up, so that the edge finds another.',
+  },
+  streamPauseMs: {
+    value: 100,
+    unit: 'ms',
+    by: 'agent',
+    why: 'First pause before an engine that failed is asked again; it doubles up to a second.',
+  },
+  stepsPerSlot: {
+    value: 8,
+    unit: 'count',
+    by: 'agent',
+    why: 'Steps of streams at the engine for each slot: a step is a third of a second, an utterance up to twenty.',
+  },
+  sequenceParkMs: {
+    value: 700,
+    unit: 'ms',
+    by: 'agent',
+    why: 'A sequence that waits for sound this long is ended before its engine throws it away, and sent again later.',
+  },
+  sequenceHoldMs: {
+    value: 500,
+    unit: 'ms',
+    by: 'agent',
+    why: 'Of a client that sends much sound at once one window is kept back so long, to keep its sequence until the next.',
+  },
+  sequenceEnds: {
+    value: 4_096,
+    unit: 'count',
+    by: 'agent',
+    why: 'Ends of sequences that wait to be told to the engine; more than that, and it is gone anyway.',
+  },
+  sequenceEndTries: {
+    value: 3,
+    unit: 'count',
+    by: 'agent',
+    why: 'How often the end of a sequence is told to an engine that does not answer; then its idle time ends it.',
+  },
+  sequenceIdleMs: {
+    value: 1_000,
+    unit: 'ms',
+    by: 'engine',
+    why: 'A5: the state of a sequence that nobody continues is thrown away.',
+  },
+  streamSkipSeconds: {
+    value: 60,
+    unit: 's',
+    by: 'agent',
+    why: 'Sound that is decoded again and thrown away when a stream goes on at another agent: a page of Ogg may hold half a minute.',
+  },
+  streamUnpackSeconds: {
+    value: 120,
+    unit: 's',
+    by: 'agent',
+    why: 'Sound in one message of Ogg Opus: 64 KiB of the thinnest speech codecs make. Packets of silence unpack to an hour, in one turn of the event loop.',
+  },
+  streamGapMaxSeconds: {
+    value: 86_400,
+    unit: 's',
+    by: 'agent',
+    why: 'Sound that one gap may stand for: a day, which no session outlives.',
+  },
+  checkpointFrames: {
+    value: 2 ** 33,
+    unit: 'count',
+    by: 'agent',
+    why: 'Places in a checkpoint: two days of frames at 48 kHz, twice as long as any session; products of them with a rate stay exact.',
+  },
+  streamPacketBytes: {
+    value: 64 * KiB,
+    unit: 'byte',
+    by: 'agent',
+    why: 'Longest packet of live Ogg that is kept; longer ones are covers and other tags. An Opus packet has at most a few KiB.',
+  },
+  sequenceEndsAtOnce: {
+    value: 16,
+    unit: 'count',
+    by: 'agent',
+    why: 'Ends of sequences that are being told to the engine; they must not take its connections from steps.',
+  },
+} as const satisfies Record<string, Limit>;
