@@ -123,6 +123,8 @@ const INHERITED = [
   'SystemRoot',
   'USERPROFILE',
   'NODE_EXTRA_CA_CERTS',
+  // No setting of the app: how the local functions host is to misbehave (DIFFERENCES.md).
+  'AURICLE_BLOB_EVENTS',
 ];
 
 export function inherited(environment: NodeJS.ProcessEnv): Record<string, string> {

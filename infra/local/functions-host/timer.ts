@@ -1,10 +1,11 @@
-// Timer trigger: six-field NCRONTAB expressions in UTC, never two runs of one timer at a time.
+// Timer trigger: six-field NCRONTAB expressions in UTC, never two runs of one timer at a time, and each run in one host.
 import { Cron } from 'croner';
 import { describe, type HostContext } from './context.ts';
 import { invoke, json, newRequest } from './invoke.ts';
 import { writeOutputs } from './outputs.ts';
 import { fillSettings } from './patterns.ts';
 import type { Binding, RegisteredFunction } from './registry.ts';
+import { claimRun } from './timer-claim.ts';
 
 /** Runs the timer now and says whether it succeeded; also what POST /admin/functions/{name} does. */
 export type RunNow = () => Promise<boolean>;
@@ -16,9 +17,9 @@ export function listenToTimer(
   binding: Binding,
 ): RunNow {
   const schedule = fillSettings(binding.schedule ?? '', context.settings);
-  const run = async (): Promise<boolean> => {
+  const run = async (scheduled?: Date | null): Promise<boolean> => {
     const status = {
-      last: (cron.currentRun() ?? new Date()).toISOString(),
+      last: (scheduled ?? new Date()).toISOString(),
       next: (cron.nextRun() ?? new Date()).toISOString(),
       lastUpdated: new Date().toISOString(),
     };
@@ -33,9 +34,19 @@ export function listenToTimer(
       return false;
     }
   };
+  const runOnce = async (scheduled: Date | null): Promise<void> => {
+    try {
+      if (scheduled && (await claimRun(context, target.metadata.name, scheduled))) await run(scheduled);
+    } catch (error) {
+      context.log('error', `${target.metadata.name}: cannot say whose run it is: ${describe(error)}`);
+    }
+  };
   const cron = new Cron(schedule, { timezone: 'UTC', protect: true, mode: '6-part' }, async () => {
-    await context.track(run());
+    const scheduled = due;
+    due = cron.nextRun();
+    await context.track(runOnce(scheduled));
   });
+  let due = cron.nextRun();
   context.stopping.addEventListener('abort', () => cron.stop(), { once: true });
   if (binding.runOnStartup) void context.track(run());
   return () => context.track(run());

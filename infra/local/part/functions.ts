@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
+import { deliveriesOf } from '../functions-host/deliveries.ts';
 import { startHost } from '../functions-host/host.ts';
 import { ROOT } from '../root.ts';
 
@@ -16,6 +17,7 @@ const host = await startHost({
   entry: 'triggers.ts',
   port: Number(process.env.PORT),
   settings: process.env,
+  deliveries: deliveriesOf(process.env.AURICLE_BLOB_EVENTS),
   log: (level, text) => console.error(`${level}: ${text}`),
 });
 process.on('SIGTERM', () => {

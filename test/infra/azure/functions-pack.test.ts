@@ -88,7 +88,7 @@ it('looks at new blobs by name', async () => {
   const blobs = BlobServiceClient.fromConnectionString(storageConnection(stack.ports));
   const forged = blobs.getContainerClient('uploads').getBlockBlobClient('forged');
   await forged.upload('x', 1);
-  await expect.poll(() => forged.exists(), { timeout: 8_000 }).toBe(false);
+  await expect.poll(() => forged.exists(), { timeout: 30_000 }).toBe(false);
 });
 
 it('needs no module from outside', () => {

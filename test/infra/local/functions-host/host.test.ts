@@ -1,15 +1,20 @@
 // A tiny app on the local functions host, against the storage emulator that the stack uses.
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
 import { get } from 'node:http';
 import path from 'node:path';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { QueueServiceClient } from '@azure/storage-queue';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { deliveriesOf } from '../../../../infra/local/functions-host/deliveries.ts';
 import { type Host, startHost } from '../../../../infra/local/functions-host/host.ts';
+import { openAccounts } from '../../../../infra/local/functions-host/storage.ts';
+import { claimRun } from '../../../../infra/local/functions-host/timer-claim.ts';
 import { storageConnection } from '../../../../infra/local/plan.ts';
 import { type Stack, startStack } from '../../../../infra/local/stack.ts';
 import { temporaryFolder } from '../folder.ts';
 
-const PATIENCE = { timeout: 8_000, interval: 50 };
+const PATIENCE = { timeout: 30_000, interval: 50 };
 const folder = temporaryFolder();
 const log: string[] = [];
 let stack: Stack;
@@ -29,6 +34,7 @@ beforeAll(async () => {
     settings: { AzureWebJobsStorage: connection, STORE: connection, IN: 'inbox' },
     log: (level, text) => log.push(`${level}: ${text}`),
     pollMs: 20,
+    deliveries: ({ name }) => ({ lost: 0, twice: 2 })[name] ?? 1,
   });
 });
 
@@ -49,7 +55,16 @@ const send = (queue: string, message: string) =>
 const exists = (container: string, name: string) => blobs.getContainerClient(container).getBlobClient(name).exists();
 
 it('registers every function of the app', () => {
-  expect(host.functions.sort()).toEqual(['fails', 'greet', 'on-arrived', 'on-upload', 'tick']);
+  expect(host.functions.sort()).toEqual([
+    'each-second',
+    'fails',
+    'greet',
+    'on-arrived',
+    'on-noticed',
+    'on-shared',
+    'on-upload',
+    'tick',
+  ]);
 });
 
 describe('HTTP', () => {
@@ -117,6 +132,77 @@ describe('blobs and queues', () => {
     await expect.poll(() => messages('arrived-poison').catch(() => []), PATIENCE).toEqual(['poison']);
     await expect.poll(() => exists('outbox', 'once'), PATIENCE).toBe(true);
     await expect.poll(() => messages('arrived'), PATIENCE).toEqual([]);
+  });
+});
+
+describe('events of blobs', () => {
+  const put = (name: string) => blobs.getContainerClient('notices').getBlockBlobClient(name).upload('x', 1);
+
+  it('are lost and come twice as it was asked for', async () => {
+    for (const name of ['lost', 'twice', 'once']) await put(name);
+    await expect
+      .poll(async () => (await messages('noticed').catch(() => [])).sort(), PATIENCE)
+      .toEqual(['once', 'twice', 'twice']);
+    // Looked at, and never delivered.
+    const looked = async () => {
+      const names: string[] = [];
+      for await (const { name } of blobs.getContainerClient('azure-webjobs-hosts').listBlobsFlat()) names.push(name);
+      return names.filter((name) => name.endsWith('/notices/lost'));
+    };
+    await expect.poll(looked, PATIENCE).toHaveLength(1);
+    expect(await messages('noticed')).not.toContain('lost');
+  });
+
+  it('go round by a setting, which is told when it makes no sense', () => {
+    const event = { function: 'f', container: 'c', name: 'n', etag: 'e' };
+    expect(deliveriesOf(undefined)(event)).toBe(1);
+    const round = deliveriesOf('1,0,2');
+    expect([1, 2, 3, 4].map(() => round(event))).toEqual([1, 0, 2, 1]);
+    for (const wrong of ['twice', '1,', '-1', '1;2']) expect(() => deliveriesOf(wrong)).toThrow('AURICLE_BLOB_EVENTS');
+  });
+});
+
+describe('two hosts on one storage account', () => {
+  let second: ChildProcess;
+  let port: number;
+
+  beforeAll(async () => {
+    const connection = storageConnection(stack.ports);
+    const env = { PATH: process.env.PATH, AzureWebJobsStorage: connection, STORE: connection, IN: 'inbox' };
+    const runner = path.join(import.meta.dirname, '../../azure/packed-host.ts');
+    second = fork(runner, [path.join(import.meta.dirname, 'app'), 'triggers.ts'], {
+      env,
+      execArgv: [],
+      stdio: 'ignore',
+    });
+    [{ port }] = await once(second, 'message');
+  });
+  afterAll(() => void second?.kill());
+
+  it('work on each message once', async () => {
+    expect((await fetch(`http://127.0.0.1:${port}/admin/host/status`)).status).toBe(200);
+    const names = Array.from({ length: 30 }, (_, at) => `message-${at}`);
+    await Promise.all(names.map((name) => send('shared', name)));
+    await expect.poll(() => messages('shared'), PATIENCE).toEqual([]);
+    await expect.poll(async () => (await messages('shares')).sort(), PATIENCE).toEqual(names.sort());
+  });
+
+  it('run a timer once each time', async () => {
+    const seconds = () => messages('seconds').catch(() => []);
+    const before = (await seconds()).length;
+    await expect.poll(async () => (await seconds()).length, PATIENCE).toBeGreaterThanOrEqual(Math.min(32, before + 3));
+    const runs = await seconds();
+    expect(new Set(runs).size).toBe(runs.length);
+  });
+
+  it('that ask for the same run at once: one has it, and nobody an earlier one', async () => {
+    const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second));
+    const context = { accounts: openAccounts({ AzureWebJobsStorage: storageConnection(stack.ports) }), hostId: 'two' };
+    const claim = (second: number) => claimRun(context, 'timer', at(second));
+    expect((await Promise.all([claim(1), claim(1), claim(1), claim(1)])).filter(Boolean)).toHaveLength(1);
+    expect(await claim(1)).toBe(false);
+    expect(await claim(3)).toBe(true);
+    expect(await claim(2)).toBe(false);
   });
 });
 

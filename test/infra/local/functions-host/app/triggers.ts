@@ -49,3 +49,26 @@ app.timer('tick', {
   return: output.storageQueue({ queueName: 'ticks', connection: 'STORE' }),
   handler: (timer) => ({ pastDue: timer.isPastDue }),
 });
+
+// An event of a blob, of which the host loses some and doubles others.
+app.storageBlob('on-noticed', {
+  path: 'notices/{name}',
+  connection: 'STORE',
+  source: 'EventGrid',
+  return: output.storageQueue({ queueName: 'noticed', connection: 'STORE' }),
+  handler: (_, context: InvocationContext) => String(context.triggerMetadata?.name),
+});
+
+// What several hosts do at once.
+app.storageQueue('on-shared', {
+  queueName: 'shared',
+  connection: 'STORE',
+  return: output.storageQueue({ queueName: 'shares', connection: 'STORE' }),
+  handler: (message: unknown) => String(message),
+});
+
+app.timer('each-second', {
+  schedule: '* * * * * *',
+  return: output.storageQueue({ queueName: 'seconds', connection: 'STORE' }),
+  handler: (timer) => timer.scheduleStatus.last,
+});
