@@ -44,10 +44,10 @@ export async function takeForm(request: Request, context: RequestContext): Promi
   const { tenant, id, zone } = granted.value.asked;
   const question = { zone, method: 'GET', path: `/uploads/${tenant}/${id}` } as const;
   const row = await askBackOffice(question, uploadRow, tenant, context);
-  if (!row.ok) return refuseWith(row.refusal);
-  if (!row.value) return refuseWith(refuse('uploads_unavailable'));
   const location = `${new URL(request.url).origin}/v1/uploads/${id}`;
-  return Response.json(tellUpload(row.value), { status: 202, headers: { 'cache-control': 'no-store', location } });
+  // The file is taken, whether its row can be read now or not: who was told otherwise would send it again.
+  const body = row.ok && row.value ? tellUpload(row.value) : { object: 'upload', id };
+  return Response.json(body, { status: 202, headers: { 'cache-control': 'no-store', location } });
 }
 
 async function openForm(

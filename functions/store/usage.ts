@@ -6,9 +6,25 @@ import { EDGE_AUDIENCE, FUNCTIONS_ISSUER, type UploadUsage } from '../../shared/
 import type { Settings } from '../settings.ts';
 
 export interface Usage {
-  /** Resolves once it is booked, by this call or one before, or when there is nobody who books. */
+  /**
+   * Resolves once it is booked, by this call or one before, or when there is nobody who books. Throws `UsageRefused` when
+   * this row will not be booked, anything else when no row would be now.
+   */
   tell(usage: UploadUsage): Promise<void>;
 }
+
+/** The edge has looked at it and does not want it. */
+export class UsageRefused extends Error {
+  readonly status: number;
+  constructor(status: number) {
+    super(`the edge answered ${status}`);
+    this.status = status;
+  }
+}
+
+/** What says nothing of the row: who asks, and how often. */
+const OF_THE_CALLER = [401, 403, 408, 429];
+const isOfRow = (status: number) => status >= 400 && status < 500 && !OF_THE_CALLER.includes(status);
 
 export function openUsage({ EDGE_URL, SERVICE_KEY }: Pick<Settings, 'EDGE_URL' | 'SERVICE_KEY'>): Usage {
   if (EDGE_URL === undefined || SERVICE_KEY === undefined) return { tell: async () => {} };
@@ -33,6 +49,7 @@ export function openUsage({ EDGE_URL, SERVICE_KEY }: Pick<Settings, 'EDGE_URL' |
         signal: AbortSignal.timeout(limits.usageTellMs.value),
       });
       await response.body?.cancel();
+      if (isOfRow(response.status)) throw new UsageRefused(response.status);
       if (response.status !== 200) throw new Error(`the edge answered ${response.status}`);
     },
   };

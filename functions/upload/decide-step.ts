@@ -84,7 +84,7 @@ export function moveMarks(from: UploadRecord, to: UploadRecord): Change[] {
   if (!wasOver && over) {
     changes.push({ type: 'remove', key: openKey(to.id) });
     const usage = usageOf(to);
-    if (usage) changes.push({ type: 'put', key: usageRowKey(usage), value: { ...usage } });
+    if (usage) changes.push({ type: 'put', key: usageRowKey(usage), value: { ...usage, since: to.updated } });
   }
   if (wasOver && !over) changes.push({ type: 'insert', key: openKey(to.id), value: sizeOf(to) });
   // Until then it counted as large as it may be.

@@ -27,6 +27,7 @@ export async function listTenants(office: Office, limit: number): Promise<string
 export async function forgetTenant(office: Office, tenant: string): Promise<void> {
   const row = await office.rows.read(PARTITION, tenant);
   if (!row || Number(row.value.touched) + DAY > office.now()) return;
-  if ((await office.rows.scan(tenant, 'd!', endOf('d!'), 1)).length > 0) return;
+  // What is to be looked after, and what the edge has not booked yet.
+  for (const kind of ['d!', 'b!']) if ((await office.rows.scan(tenant, kind, endOf(kind), 1)).length > 0) return;
   await office.rows.commit(PARTITION, [{ type: 'remove', key: tenant }]);
 }

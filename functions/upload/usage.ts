@@ -1,11 +1,13 @@
 // What an upload has used is told to the edge, which keeps the tenant's allowance and the record of who did what. The row
 // is made in the transaction that ends the run and goes when the edge has answered; the edge books a run once.
+import { limits } from '../../shared/limits.ts';
 import { refusals } from '../../shared/refusal.ts';
 import { isUploadId } from '../../shared/upload/paths.ts';
 import type { UploadUsage } from '../../shared/upload/usage.ts';
 import { endOf } from '../store/rows.ts';
+import { UsageRefused } from '../store/usage.ts';
 import type { Office } from './office.ts';
-import { type UploadRecord, usageRowKey } from './record.ts';
+import { DAY, type UploadRecord, usageRowKey } from './record.ts';
 
 /** Rows of one look; the next look goes on. */
 const BOOKED_MAX = 200;
@@ -38,29 +40,55 @@ export function usageOf({ tenant, id, asked, state, created, updated }: UploadRe
 /** Cancelled: as a caller that went away. */
 const GONE = { status: 499, reason: 'client_gone' };
 
+/** The row: what is told, and since when. */
+type UsageRow = UploadUsage & { readonly since: number };
+
 /** Tells of one run; when that fails, the timer tries again. */
 export async function bookUsage(office: Office, run: Pick<UploadUsage, 'tenant' | 'upload' | 'run'>): Promise<void> {
   const row = await office.rows.read(run.tenant, usageRowKey(run));
-  if (row) await book(office, row.value as UploadUsage).catch(() => office.log({ ...line(run), detail: 'later' }));
+  if (row) await book(office, row.value as UsageRow).catch(() => office.log({ ...line(run), detail: 'later' }));
 }
 
-/** Tells of all that was not heard yet. @returns when the edge is away: the rest would fail, too. */
+/**
+ * Tells of what was not heard yet, the next look goes on. One that the edge refuses holds up no other and is given up
+ * when it is old; when the edge is away, the rest would fail, too.
+ */
 export async function bookAll(office: Office, tenant: string): Promise<void> {
-  for (const { value } of await office.rows.scan(tenant, 'b!', endOf('b!'), BOOKED_MAX)) {
-    const usage = value as UploadUsage;
-    try {
-      await book(office, usage);
-    } catch {
-      office.log({ ...line(usage), detail: 'the edge does not answer' });
-      return;
+  let booked = 0;
+  for (let from = 'b!'; booked < BOOKED_MAX; ) {
+    const rows = await office.rows.scan(tenant, from, endOf('b!'), BOOKED_MAX);
+    for (const { value } of rows) {
+      const usage = value as UsageRow;
+      try {
+        await book(office, usage);
+        booked += 1;
+      } catch (error) {
+        if (!(error instanceof UsageRefused)) {
+          office.log({ ...line(usage), detail: 'the edge does not answer' });
+          return;
+        }
+        await keepOrGiveUp(office, usage, error);
+      }
     }
+    const last = rows.at(-1);
+    if (!last || rows.length < BOOKED_MAX) return;
+    from = `${last.key}!`;
   }
 }
 
-async function book(office: Office, usage: UploadUsage): Promise<void> {
-  await office.usage.tell(usage);
-  await office.rows.commit(usage.tenant, [{ type: 'remove', key: usageRowKey(usage) }]);
+async function keepOrGiveUp(office: Office, usage: UsageRow, { status }: UsageRefused): Promise<void> {
+  const old = usage.since + limits.usageToldDays.value * DAY <= office.now();
+  if (old) await forgetUsage(office, usage);
+  office.log({ ...line(usage), detail: old ? 'given up' : 'refused', count: status });
 }
+
+async function book(office: Office, { since: _, ...usage }: UsageRow): Promise<void> {
+  await office.usage.tell(usage);
+  await forgetUsage(office, usage);
+}
+
+const forgetUsage = (office: Office, usage: UploadUsage) =>
+  office.rows.commit(usage.tenant, [{ type: 'remove', key: usageRowKey(usage) }]);
 
 const line = ({ tenant, upload }: Pick<UploadUsage, 'tenant' | 'upload'>) =>
   ({ what: 'unbooked', tenant, upload }) as const;

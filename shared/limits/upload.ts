@@ -190,6 +190,12 @@ export const uploadLimits = {
     by: 'functions',
     why: 'The edge writes one row; what it does not answer by then is told again a minute later.',
   },
+  usageToldDays: {
+    value: 31,
+    unit: 'count',
+    by: 'functions',
+    why: 'Days after which what the edge did not want to book is given up: a month of accounts, and half of usageKnownDays.',
+  },
   usageKnownDays: {
     value: 62,
     unit: 'count',

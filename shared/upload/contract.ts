@@ -67,7 +67,7 @@ export const uploadGrant = z.object({
   /** Milliseconds since 1970. */
   expires: z.number().int(),
   maxBytes: z.number().int(),
-  /** To seal to; absent when the zone has none, and then only plain files can be taken. */
+  /** To seal to. Functions of a zone that has none take no uploads, since what comes out is sealed to it, too. */
   zoneKey: zoneKey.optional(),
   /** With it receivers check the notices to `callback`: `whsec_` and base64 (standard-webhooks). */
   webhookSecret: z.string().optional(),

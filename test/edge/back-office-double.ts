@@ -33,6 +33,8 @@ export class BackOffice {
   refusal: { reason: Reason; params?: Record<string, string | number> } | undefined;
   /** Answers this, whatever is asked. */
   plain: (() => Response | Promise<Response>) | undefined;
+  /** Answers this to a question for one row. */
+  ofRow: (() => Response) | undefined;
   withKey = true;
   key: ZoneKey = zoneKey;
   maxBytes = 1_000;
@@ -110,7 +112,7 @@ export class BackOffice {
     }
     if (below === 'rerun') return Response.json(this.row({ ...row, status: 'admitted', run: row.run + 1 }));
     if (request.method === 'DELETE') return Response.json(this.row({ ...row, status: 'cancelled' }));
-    return Response.json(row);
+    return this.ofRow?.() ?? Response.json(row);
   }
 
   #grant(body: unknown): Response {

@@ -161,6 +161,20 @@ describe('C1 C2 T4 POST /v1/audio/transcriptions with x-auricle-upload', () => {
     }
   });
 
+  it('says which upload it is also when nobody can say how far it is', async () => {
+    const kept = store();
+    eu.maxBytes = sound.length;
+    const model = unique();
+    await startAgent(model);
+    eu.ofRow = () => new Response('', { status: 503 });
+    const answer = await send([['model', model]]);
+    const body = (await answer.json()) as { id: string };
+    expect([answer.status, body]).toEqual([202, { object: 'upload', id: expect.any(String) }]);
+    expect(answer.headers.get('location')).toBe(`http://edge.test/v1/uploads/${body.id}`);
+    expect(kept.file).toBeDefined();
+    expect(eu.asked.filter(({ line }) => line.startsWith('DELETE'))).toEqual([]);
+  });
+
   it('needs to know the model before the file, and a whole form', async () => {
     store();
     const model = unique();

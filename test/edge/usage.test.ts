@@ -42,7 +42,7 @@ async function tell(body: unknown, token: string): Promise<Response> {
 const booked = async (tenant: string, home = 'eu') =>
   (await env.GATE.getByName(`${tenant}/${home}`).outbox(0, 50)).rows.map(({ event }) => event);
 
-describe('M8: what an upload has used', () => {
+describe('C11: what an upload has used', () => {
   it('is on record where that of requests and streams is, once however often it is told', async () => {
     const tenant = unique();
     const told = usage(tenant);

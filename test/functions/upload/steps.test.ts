@@ -136,7 +136,7 @@ describe('C11: one tenant does not starve another', () => {
   });
 });
 
-describe('M8: what an upload has used is booked once', () => {
+describe('C11: what an upload has used is booked once', () => {
   const booked = () => [...quiet.ledger.booked.values()];
 
   it('with its seconds, its bytes and for whom, at the end', async () => {
@@ -284,7 +284,7 @@ describe('T4: what got lost is found by the timer', () => {
   });
 });
 
-describe('audio and transcripts are deleted by policy', () => {
+describe('T6: hot storage holds what is used, audio and transcripts are deleted by policy', () => {
   it('audio at once, unless its owner keeps it; plain audio always at once', async () => {
     const gone = await quiet.uploaded();
     const kept = await quiet.uploaded({ keepDays: 2 });
