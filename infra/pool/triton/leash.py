@@ -2,7 +2,8 @@
 
 Arguments: the starter's process id, seconds from SIGTERM to SIGKILL, the name that shared memory begins with, the
 command. Leads a process group of its own. A model's process that Triton was just starting outlives it otherwise, and
-so does shared memory when Triton is killed. Linux only, like Triton.
+so does shared memory when Triton is killed. A model's process that dies ends Triton, too: Triton would go on to say that
+it is ready, and fail every request of that model. Linux only, like Triton.
 """
 
 import ctypes
@@ -13,6 +14,8 @@ import sys
 
 PR_SET_PDEATHSIG = 1
 SHARED = "/dev/shm"
+# Distance of two looks at the models' processes.
+LOOK_SECONDS = 1
 
 starter, seconds, region, *command = sys.argv[1:]
 
@@ -23,16 +26,26 @@ def bind(to):
         sys.exit("prctl: the server would outlive its starter")
 
 
-def others():
-    """The other living processes of this group."""
+def processes():
+    """Number and the fields of its `stat` behind the name, of every process."""
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{name}/stat") as file:
-                fields = file.read().rpartition(")")[2].split()
+                yield int(name), file.read().rpartition(")")[2].split()
         except OSError:
             continue
-        if int(fields[2]) == os.getpgrp() and fields[0] != "Z" and int(name) != os.getpid():
-            yield int(name)
+
+
+def others():
+    """The other living processes of this group."""
+    for pid, fields in processes():
+        if int(fields[2]) == os.getpgrp() and fields[0] != "Z" and pid != os.getpid():
+            yield pid
+
+
+def dead():
+    """Children of the server that did not end in order; it collects the others, and never these."""
+    return {pid for pid, fields in processes() if int(fields[1]) == server.pid and fields[0] == "Z" and fields[-1] != "0"}
 
 
 bind(signal.SIGTERM)
@@ -49,7 +62,20 @@ def stop(*_):
 
 signal.signal(signal.SIGALRM, lambda *_: server.kill())
 signal.signal(signal.SIGTERM, stop)
-code = server.wait()
+before = set()
+broken = False
+while True:
+    try:
+        code = server.wait(LOOK_SECONDS)
+        break
+    except subprocess.TimeoutExpired:
+        now = dead()
+        # One look may fall between the end of a process and its collection.
+        if now & before and not broken:
+            broken = True
+            print("a model's process died: Triton is ended", file=sys.stderr, flush=True)
+            stop()
+        before = now
 for process in others():
     try:
         os.kill(process, signal.SIGKILL)
@@ -58,4 +84,4 @@ for process in others():
 for name in os.listdir(SHARED) if os.path.isdir(SHARED) else []:
     if name.startswith(region):
         os.unlink(os.path.join(SHARED, name))
-sys.exit(code if code >= 0 else 128 - code)
+sys.exit(1 if broken else code if code >= 0 else 128 - code)
