@@ -6,11 +6,13 @@ import { createServer, type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { GetQueueUrlCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storageConnection } from '../../infra/local/plan.ts';
 import { ROOT } from '../../infra/local/root.ts';
 import { readHead } from '../../shared/seal/envelope.ts';
+import { deadQueue } from '../../shared/upload/job.ts';
 import { wav } from '../wav.ts';
 import { readRecord } from './audit-record.ts';
 import { clipBytes, clipLike, clipPath, clips } from './clips.ts';
@@ -155,9 +157,29 @@ describe('C2 C11 T4 auricle upload', () => {
     UPLOAD_MS,
   );
 
-  it('replays what nobody could finish, which here is nothing', async () => {
-    const { code, out } = await auricle('replay', '--json');
-    expect([code, JSON.parse(out)]).toMatchObject([0, { zones: expect.any(Array) }]);
+  it('replays what nobody could finish, and drops what nobody wants', async () => {
+    const none = { replayed: 0, rerun: 0, dropped: 0 };
+    const client = new SQSClient({
+      region: 'us-east-1',
+      endpoint: `http://127.0.0.1:${running.stack.ports.sqs}`,
+      credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+    });
+    try {
+      const { QueueUrl } = await client.send(new GetQueueUrlCommand({ QueueName: deadQueue('jobs', 'eu') }));
+      await client.send(new SendMessageCommand({ QueueUrl, MessageBody: 'no job' }));
+    } finally {
+      client.destroy();
+    }
+    for (const dropped of [1, 0]) {
+      const { code, out, err } = await auricle('replay', '--json');
+      expect([code, JSON.parse(out).zones], err).toEqual([
+        0,
+        [
+          { ...none, zone: 'eu', dropped },
+          { ...none, zone: 'us' },
+        ],
+      ]);
+    }
   });
 });
 
