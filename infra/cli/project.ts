@@ -1,5 +1,6 @@
 // auricle project: text becomes sound. The text is sealed here, unless it may be sent as it is and somebody wants that.
-import { readFile } from 'node:fs/promises';
+import { isUtf8 } from 'node:buffer';
+import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { documentBlocks, encodeDocument, readDocument } from '../../shared/project/document.ts';
@@ -52,8 +53,12 @@ const made = projectState.extend({
 });
 
 async function make(file: string, given: Arguments, headers: Headers, world: UploadWorld): Promise<Answer> {
-  const content = await readFile(file, 'utf8').catch(() => undefined);
-  if (content === undefined) return wrong(`${file} cannot be read`);
+  const bytes = await readFile(file).catch(() => undefined);
+  if (!bytes) return wrong(`${file} cannot be read`);
+  if (!isUtf8(bytes)) return wrong(`${file} is not UTF-8 text`);
+  if (given.out !== undefined && !(await makeFolder(given.out)))
+    return wrong(`${given.out} is no folder, and cannot be made one`);
+  const content = bytes.toString('utf8');
   const described = describe(file, content, given);
   if (typeof described === 'string') return wrong(`${file}: ${described}`);
   const response = await world.fetch(`${given.edge}/v1/projects`, {
@@ -72,6 +77,13 @@ async function make(file: string, given: Arguments, headers: Headers, world: Upl
     return tell(`${given.edge}/v1/projects/${begun.id}`, given, headers, world);
   return { exit: 0, text: projectLine(begun), value: shown };
 }
+
+/** Before anything is sent: what is spoken would have nowhere to go. */
+const makeFolder = (folder: string): Promise<boolean> =>
+  mkdir(folder, { recursive: true }).then(
+    () => true,
+    () => false,
+  );
 
 /** What is asked for, and the plaintext of each document that is sealed; a text when it cannot be. */
 function describe(file: string, content: string, given: Arguments): { body: object; files: Uint8Array[] } | string {

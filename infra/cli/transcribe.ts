@@ -1,5 +1,5 @@
 // auricle transcribe FILE
-import { openAsBlob } from 'node:fs';
+import { openAsBlob, statSync } from 'node:fs';
 import path from 'node:path';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
@@ -15,6 +15,7 @@ export async function transcribe(given: Arguments, headers: Record<string, strin
   if (given.language) form.set('language', given.language);
   form.set('response_format', given.format ?? 'json');
   try {
+    if (!statSync(file).isFile()) return wrong(`${file} is not a file`);
     // Read from the disk while it is sent; a long recording is never held whole.
     form.set('file', await openAsBlob(file), path.basename(file));
   } catch {

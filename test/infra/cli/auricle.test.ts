@@ -87,6 +87,7 @@ describe('auricle transcribe', () => {
   it('says what is wrong with the command', async () => {
     expect(await at('transcribe')).toMatchObject({ code: 2, err: expect.stringContaining('transcribe FILE') });
     expect(await at('transcribe', 'none.wav')).toMatchObject({ code: 2, err: 'none.wav cannot be read\n' });
+    expect(await at('transcribe', 'test')).toMatchObject({ code: 2, err: 'test is not a file\n' });
     expect(await at('sing')).toMatchObject({ code: 2, err: expect.stringContaining('no verb "sing"') });
     expect(await at('--loud')).toMatchObject({ code: 2, err: expect.stringContaining('--loud') });
   });

@@ -126,7 +126,7 @@ async function auricle(...given: string[]) {
   return project(read as Arguments, { authorization: 'Bearer t' }, world);
 }
 
-const file = (name: string, content: string): string => {
+const file = (name: string, content: string | Uint8Array): string => {
   const at = path.join(folder, name);
   writeFileSync(at, content);
   return at;
@@ -165,6 +165,15 @@ describe('T3 auricle project', () => {
     expect(cloud.asked[0]?.body).toMatchObject({ sealed: false, documents: [{ title: 'a', text: 'Hello.' }] });
     expect(readdirSync(out).sort()).toEqual(['1.json', '1.wav']);
     expect(new Uint8Array(readFileSync(path.join(out, '1.wav')))).toEqual(sound);
+  });
+
+  it('sends nothing when the text is in another encoding, or the sound would have nowhere to go', async () => {
+    const latin = file('latin.txt', Uint8Array.from([0x63, 0x61, 0x66, 0xe9]));
+    expect(await auricle(latin, '--plain')).toMatchObject({ exit: 2, text: `${latin} is not UTF-8 text` });
+    const taken = file('taken', '');
+    const done = await auricle(file('a.txt', 'Hello.'), '--plain', '--out', taken);
+    expect(done).toMatchObject({ exit: 2, text: `${taken} is no folder, and cannot be made one` });
+    expect(cloud.asked).toEqual([]);
   });
 
   it('keeps no sound that is not the one that was made', async () => {
