@@ -4,6 +4,12 @@ import { projectPaths } from './project-paths.ts';
 import { errors, identified, transcriptionRefusals } from './refusals.ts';
 import { uploadPaths } from './upload-paths.ts';
 
+const takenUpload = {
+  type: 'object',
+  properties: { object: { const: 'upload' }, id: { type: 'string' } },
+  required: ['object', 'id'],
+};
+
 /** Every address with what it takes and answers. */
 export function paths() {
   return {
@@ -57,7 +63,13 @@ export function paths() {
               },
             },
           }),
-          '202': { description: 'The upload, where it was wished for', headers: requestId, content: json('Upload') },
+          '202': {
+            description: 'The upload, where it was wished for; of one that cannot be looked at now its id alone',
+            headers: requestId,
+            content: {
+              'application/json': { schema: { anyOf: [{ $ref: '#/components/schemas/Upload' }, takenUpload] } },
+            },
+          },
           ...errors([...transcriptionRefusals, 'uploads_closed', 'uploads_unavailable', 'upload_too_large']),
         },
       },
