@@ -35,12 +35,12 @@ interface Plan {
 const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 const round = (value: number, digits = 2) => Number(value.toPrecision(Math.max(digits, 1)));
 
-/** Options: `--repeats=3 --seconds=2 --only=auricle;hono proxy`. */
+/** Options: `--repeats=2 --seconds=6 --only=auricle;hono proxy`. */
 export async function measure(options: string[]): Promise<Bench> {
   const option = (name: string) => options.find((one) => one.startsWith(`--${name}=`))?.split('=')[1];
   const plan = {
-    repeats: Number(option('repeats') ?? 3),
-    seconds: Number(option('seconds') ?? 2),
+    repeats: Number(option('repeats') ?? 2),
+    seconds: Number(option('seconds') ?? 6),
     only: option('only')?.split(';') ?? [],
   };
   for (const program of ['wrk', 'taskset']) {
