@@ -48,9 +48,9 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 function runShell(command: string): string {
   const local = command
+    .replaceAll('/tmp/', `${scratch}/`)
     .replaceAll('http://127.0.0.1:8787', running.stack.url)
     .replaceAll('.auricle/token', running.stack.tokenFile)
-    .replaceAll('/tmp/', `${scratch}/`)
     .replaceAll('npx auricle', `node infra/cli/auricle.cjs --edge ${running.stack.url} --token "$TOKEN"`);
   return execFileSync('bash', ['-ec', local], {
     cwd: root,

@@ -11,14 +11,18 @@ import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storageConnection } from '../../infra/local/plan.ts';
 import { ROOT } from '../../infra/local/root.ts';
+import { wordErrors } from '../../infra/pool/models/reference/word-errors.ts';
 import { readHead } from '../../shared/seal/envelope.ts';
 import { deadQueue } from '../../shared/upload/job.ts';
+import { seeds } from '../seeds.ts';
 import { wav } from '../wav.ts';
 import { readRecord } from './audit-record.ts';
 import { clipBytes, clipLike, clipPath, clips } from './clips.ts';
 import { type Running, run } from './running.ts';
 
 const UPLOAD_MS = 60_000;
+/** Of an hour, with the time of each word. */
+const OUTPUT_BYTES = 32 * 1024 * 1024;
 
 let running: Running;
 let folder: string;
@@ -38,7 +42,7 @@ function auricle(...given: string[]): Promise<{ code: number; out: string; err: 
   const command = [path.join(ROOT, 'infra/cli/auricle.cjs'), '--edge', url, '--token', token, ...given];
   const env = { ...process.env, XDG_STATE_HOME: folder };
   return new Promise((settle) => {
-    execFile('node', command, { env }, (error, out, err) => {
+    execFile('node', command, { env, maxBuffer: OUTPUT_BYTES }, (error, out, err) => {
       settle({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
     });
   });
@@ -270,6 +274,41 @@ describe('C11 T4 the end of an upload', () => {
       expect(err).toMatch(/: (planned|working|merging) \d\/\d/);
     },
     3 * UPLOAD_MS,
+  );
+
+  // An hour of speech keeps two cores busy for about a minute: where there is time for it.
+  it.runIf(seeds >= 10_000)(
+    'T4 of a call of an hour is the whole of it in order, and its progress is seen',
+    async () => {
+      const rate = 16_000;
+      const said = ['balance.wav', 'weather.wav', 'number.wav'].map(clipLike);
+      const turns = said.map((one) => {
+        const sound = new Int16Array(clipBytes(one).buffer.slice(44));
+        const pause = new Int16Array(rate * 2);
+        return [sound, pause].flatMap((part) => [...part]);
+      });
+      const samples = new Int16Array(rate * 3_600);
+      const spoken: string[] = [];
+      for (let at = 0, turn = 0; at + (turns[turn % 3]?.length ?? 0) <= samples.length; turn += 1) {
+        samples.set(turns[turn % 3] ?? [], at);
+        at += turns[turn % 3]?.length ?? 0;
+        spoken.push(...(said[turn % 3]?.text ?? '').split(' '));
+      }
+      const file = path.join(folder, 'hour.wav');
+      writeFileSync(file, wav(samples, rate));
+      const { code, out, err } = await auricle('upload', file, '--wait', '--json');
+      const value = JSON.parse(out);
+      expect([code, value.status], err).toEqual([0, 'done']);
+      expect(value.pieces.total).toBeGreaterThanOrEqual(6);
+      // Every turn is there, in its order; a letter may be heard otherwise beside another pause.
+      expect(wordErrors(value.text.split(' '), spoken) / spoken.length).toBeLessThan(0.02);
+      const starts = value.outcome.words.map(({ start }: { start: number }) => start);
+      expect(starts).toEqual([...starts].sort((one: number, other: number) => one - other));
+      expect(starts.at(-1)).toBeGreaterThan(3_580);
+      const steps = [...err.matchAll(/: working (\d+)\/\d+/g)].map(([, done]) => Number(done));
+      expect(new Set(steps).size).toBeGreaterThan(3);
+    },
+    5 * UPLOAD_MS,
   );
 });
 
