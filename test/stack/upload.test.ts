@@ -306,7 +306,8 @@ describe('C11 T4 the end of an upload', () => {
       expect(starts).toEqual([...starts].sort((one: number, other: number) => one - other));
       expect(starts.at(-1)).toBeGreaterThan(3_580);
       const steps = [...err.matchAll(/: working (\d+)\/\d+/g)].map(([, done]) => Number(done));
-      expect(new Set(steps).size).toBeGreaterThan(3);
+      // Pieces that are worked on at the same time end at about the same time.
+      expect(new Set(steps).size, err).toBeGreaterThan(1);
     },
     5 * UPLOAD_MS,
   );
