@@ -100,6 +100,4 @@ def realtime_refused(what):
         "an unknown model": lambda: client.realtime.connect(extra_query={"intent": "transcription", "model": "nobody"}),
     }[what]
     with connect() as connection:
-        if what == "an unknown model":
-            connection.input_audio_buffer.append(audio=base64.b64encode(bytes(4800)).decode())
         return listen(connection, 1)
