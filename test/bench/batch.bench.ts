@@ -28,14 +28,14 @@ export async function measure(options: string[]): Promise<Bench> {
   const { rows, sum } = costOf(counts);
   const round = (value: number) => Number(value.toPrecision(3));
   const figures = {
-    'files/s': round(files / many.seconds),
-    'audio hours/h': round((hours * 3_600) / long.seconds),
-    'agent CPU ms a file': round(many.agent),
-    'functions CPU ms a file': round(many.functions),
-    'agent CPU s for an hour': round(long.agent / 1_000),
-    'agent MB for an hour': round(memory.agent),
-    'functions MB for an hour': round(memory.functions),
-    'dollars per 1000': round(sum),
+    files_per_s: round(files / many.seconds),
+    audio_hours_per_hour: round((hours * 3_600) / long.seconds),
+    agent_cpu_ms_per_file: round(many.agent),
+    functions_cpu_ms_per_file: round(many.functions),
+    agent_cpu_s_for_an_hour: round(long.agent / 1_000),
+    agent_mb_for_an_hour: round(memory.agent),
+    functions_mb_for_an_hour: round(memory.functions),
+    dollars_per_1000: round(sum),
   };
   const met = (is: boolean) => (is ? 'yes' : 'no');
   return {
@@ -44,8 +44,8 @@ export async function measure(options: string[]): Promise<Bench> {
       ...Object.entries(figures).map(([what, value]) => ({
         what,
         value,
-        target: what.includes('MB') ? '<= 150' : '',
-        met: what.includes('MB') ? met(value <= 150) : '',
+        target: what.includes('_mb_') ? '<= 150' : '',
+        met: what.includes('_mb_') ? met(value <= 150) : '',
       })),
       ...rows.map(([of, cost]) => ({
         what: `of it ${of}: ${prices.find((price) => price.of === of)?.what ?? ''}`,
