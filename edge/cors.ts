@@ -1,3 +1,5 @@
+import { limits } from '../shared/limits.ts';
+
 /**
  * Browsers call from anywhere: the token is in a header, never in a cookie, so another site gains nothing by a
  * cross-origin request. The lists are what official browser clients send and read.
@@ -24,9 +26,6 @@ const ALLOW_HEADERS = [
 const EXPOSE_HEADERS =
   'x-request-id, retry-after, retry-after-ms, x-should-retry, www-authenticate, allow, inference-header-content-length, dg-request-id, dg-error';
 
-/** Seconds a browser may remember the answer to a preflight; browsers cap it themselves (Chromium at two hours). */
-const PREFLIGHT_SECONDS = 7_200;
-
 /** Answer to a preflight. Headers a future client adds are echoed when they look like header names. */
 export function answerPreflight(request: Request, allow: readonly string[]): Response {
   const asked = request.headers.get('access-control-request-headers') ?? '';
@@ -39,7 +38,7 @@ export function answerPreflight(request: Request, allow: readonly string[]): Res
     headers: {
       'access-control-allow-methods': allow.join(', '),
       'access-control-allow-headers': [ALLOW_HEADERS, ...extra].join(', '),
-      'access-control-max-age': String(PREFLIGHT_SECONDS),
+      'access-control-max-age': String(limits.preflightSeconds.value),
     },
   });
 }

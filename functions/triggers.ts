@@ -1,5 +1,7 @@
 // Every trigger of the back office, on one page. The only file that knows the functions library's `app`.
+
 import { app, type InvocationContext } from '@azure/functions';
+import { limits } from '../shared/limits.ts';
 import { openLogDesk } from './audit/log-desk.ts';
 import * as audit from './audit/on-audit.ts';
 import { openTicking } from './audit/on-tick.ts';
@@ -31,9 +33,6 @@ const post = createPost(settings.MODE === 'development');
 registerReferences();
 // A fresh account is ready before its first question. If it cannot be reached now, the health check says so.
 app.hook.appStart(async () => void (await onHealth(stores, (line) => console.error(line))));
-
-/** How long the containers of the logs may take to be made. */
-const AUDIT_START_MS = 5_000;
 
 const http = { authLevel: 'anonymous' } as const;
 /** Names of blobs, never their bytes; events, never a scan: the plan that scales to zero has no other source. */
@@ -154,7 +153,7 @@ app.http('audit-log', {
 // By the clock.
 app.timer('on-stalled', { schedule: '0 * * * * *', handler: () => onStalled(desk) });
 if (logDesk && ticking) {
-  app.hook.appStart(() => logDesk.store.ensure(AbortSignal.timeout(AUDIT_START_MS)).catch(() => {}));
+  app.hook.appStart(() => logDesk.store.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {}));
   app.hook.appTerminate(() => ticking.release());
   app.timer('on-audit', { schedule: '* * * * * *', handler: () => ticking.tick() });
 }

@@ -1,4 +1,5 @@
 import { auditLimits } from './limits/audit.ts';
+import { backOfficeLimits } from './limits/back-office.ts';
 import { batchLimits } from './limits/batch.ts';
 import { callLimits } from './limits/call.ts';
 import { cliLimits } from './limits/cli.ts';
@@ -32,5 +33,6 @@ export const limits = {
   ...uploadFrontLimits,
   ...batchLimits,
   ...auditLimits,
+  ...backOfficeLimits,
   ...projectLimits,
 } as const;

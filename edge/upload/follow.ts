@@ -44,7 +44,7 @@ export async function follow<T extends { readonly seq: number }>(
       place.touch();
       const news = await look(seq, limits.uploadWaitSeconds.value, gone.signal);
       // The functions may be starting anew; a client that hears nothing but this comes back by itself.
-      if (!news.ok) return { text: ': unavailable\n\n', over: ++failures >= FAILURES_MAX };
+      if (!news.ok) return { text: ': unavailable\n\n', over: ++failures >= limits.followFailures.value };
       failures = 0;
       pending = news.value.value;
     }
@@ -60,9 +60,6 @@ export async function follow<T extends { readonly seq: number }>(
   };
   return new Response(stream(next, end), { headers: { 'content-type': EVENT_STREAM, 'cache-control': 'no-store' } });
 }
-
-/** Looks in a row that fail; each has its own deadline. */
-const FAILURES_MAX = 3;
 
 function readSeq(text: string | null): number {
   const seq = Number(text ?? 0);

@@ -15,8 +15,6 @@ import { late, type Surroundings, within } from '../clock.ts';
 
 type Address = Pick<UploadGrant, 'url' | 'headers'>;
 
-const TRIES = 3;
-
 /**
  * Writes a stream to the address of a grant, block by block; one block is held. The file is there only when all of it
  * was: a stream that breaks leaves nothing. Refuses with `uploads_unavailable`; an error of the stream is thrown.
@@ -65,7 +63,7 @@ async function put(
   surroundings: Surroundings,
 ): Promise<Result<undefined>> {
   let detail = '';
-  for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+  for (let attempt = 1; attempt <= limits.blockTries.value; attempt += 1) {
     const own = query === blockListQuery ? listHeaders(headers) : blockHeaders(headers);
     const sending = fetch(`${url}&${query}`, { method: 'PUT', headers: own, body });
     try {

@@ -1,9 +1,7 @@
 import type { HttpResponseInit } from '@azure/functions';
+import { limits } from '../../shared/limits.ts';
 import type { Stores } from '../stores.ts';
 import { decideHealth, type Trial } from './decide-health.ts';
-
-/** A store that has not answered after this long counts as unreachable, in milliseconds. */
-const ANSWER_MS_MAX = 2_000;
 
 interface Ensured {
   ensure(signal: AbortSignal): Promise<void>;
@@ -27,7 +25,7 @@ export async function onHealth(
     const startedAt = now();
     const took = () => Math.round(now() - startedAt);
     try {
-      await ensure(AbortSignal.timeout(ANSWER_MS_MAX));
+      await ensure(AbortSignal.timeout(limits.healthAnswerMs.value));
       return { store, reached: true, tookMs: took() };
     } catch (error) {
       log(`${store} cannot be reached: ${error instanceof Error ? error.message : 'unknown reason'}`);

@@ -1,6 +1,8 @@
 // Blobs, as the functions may use them: names, sizes and versions, the first bytes of an envelope, and addresses that
 // others read and write with. No function reads what is sealed, and none could open it.
+
 import { BlobSASPermissions, BlobServiceClient, RestError } from '@azure/storage-blob';
+import { limits } from '../../shared/limits.ts';
 import { OUTCOMES, UPLOADS } from '../../shared/upload/paths.ts';
 
 /** Containers that the functions own. */
@@ -33,18 +35,11 @@ export interface Blobs {
   address(container: ContainerName, name: string, right: Right, expires: number): Promise<string>;
 }
 
-/** Tries of one call, the first included. Callers bring their own deadline. */
-const TRIES = 3;
-/** First pause between two tries, in milliseconds; the library's own default is four seconds. */
-const PAUSE_MS = 200;
-/** Clocks differ: an address is good from a little before now. */
-const SKEW_MS = 60_000;
-
 const permissions: Record<Right, string> = { read: 'r', create: 'c', write: 'cw' };
 
 export function openBlobs(connection: string): Blobs {
   const account = BlobServiceClient.fromConnectionString(connection, {
-    retryOptions: { maxTries: TRIES, retryDelayInMs: PAUSE_MS },
+    retryOptions: { maxTries: limits.blobTries.value, retryDelayInMs: limits.blobPauseMs.value },
   });
   const blob = (container: ContainerName, name: string) => account.getContainerClient(container).getBlobClient(name);
   return {
@@ -96,7 +91,7 @@ export function openBlobs(connection: string): Blobs {
     async address(container, name, right, expires) {
       return blob(container, name).generateSasUrl({
         permissions: BlobSASPermissions.parse(permissions[right]),
-        startsOn: new Date(Date.now() - SKEW_MS),
+        startsOn: new Date(Date.now() - limits.blobSkewMs.value),
         expiresOn: new Date(expires),
       });
     },

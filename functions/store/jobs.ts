@@ -45,15 +45,14 @@ export interface JobsPlace {
   readonly zones: readonly string[];
 }
 
-const TRIES = 3;
-/** Messages of one call: what the service takes. */
-const BATCH = 10;
-const DEAD_INVISIBLE_S = 60;
-
 export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
   // `endpoint` is passed as an option, never left to the environment: the client would then follow the host name inside
   // queue URLs, which no resolver knows.
-  const client = new SQSClient({ region, maxAttempts: TRIES, ...(endpoint !== undefined && { endpoint }) });
+  const client = new SQSClient({
+    region,
+    maxAttempts: limits.queueTries.value,
+    ...(endpoint !== undefined && { endpoint }),
+  });
   const addresses = new Map<string, string>();
   const find = async (name: string, abortSignal?: AbortSignal): Promise<string | undefined> => {
     try {
@@ -120,8 +119,8 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
       const queueOf = ({ zone, light, model }: UploadJob) => (light ? lightQueue : jobQueue)(prefix, zone, model);
       for (const [queue, ours] of Map.groupBy(jobs, queueOf)) {
         const QueueUrl = await addressOf(queue, ours[0]?.zone ?? '');
-        for (let from = 0; from < ours.length; from += BATCH) {
-          const some = ours.slice(from, from + BATCH);
+        for (let from = 0; from < ours.length; from += limits.queueBatch.value) {
+          const some = ours.slice(from, from + limits.queueBatch.value);
           const Entries = some.map((job, index) => ({ Id: String(index), MessageBody: JSON.stringify(job) }));
           const sent = client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
           // Deleted by somebody: made anew at the next try.
@@ -143,7 +142,11 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
     },
     async takeDead(zone) {
       const QueueUrl = await deadOf(zone);
-      const receive = { QueueUrl, MaxNumberOfMessages: BATCH, VisibilityTimeout: DEAD_INVISIBLE_S };
+      const receive = {
+        QueueUrl,
+        MaxNumberOfMessages: limits.queueBatch.value,
+        VisibilityTimeout: limits.deadInvisibleSeconds.value,
+      };
       const { Messages = [] } = await client.send(new ReceiveMessageCommand(receive));
       return Messages.map(({ Body = '', ReceiptHandle = '' }) => ({ body: Body, receipt: ReceiptHandle }));
     },

@@ -21,9 +21,6 @@ export type Change =
   /** Of a row that is there. */
   | { readonly type: 'remove'; readonly key: string };
 
-/** Changes of one transaction, and rows of one scan: what the service takes. */
-export const CHANGES_MAX = 100;
-
 export interface Rows {
   /** Makes the table if it is not there. */
   ensure(signal: AbortSignal): Promise<void>;

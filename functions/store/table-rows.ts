@@ -1,12 +1,11 @@
 // Rows in Azure Tables.
+
 import { odata, RestError, TableClient, TableServiceClient, type TransactionAction } from '@azure/data-tables';
+import { limits } from '../../shared/limits.ts';
 import type { Change, Row, Rows, Value } from './rows.ts';
 
 /** Tries of one call, the first included. */
 const RETRIES = { maxRetries: 2, retryDelayInMs: 200 };
-/** A property holds at most 64 KiB of UTF-16, so a value is spread over as many as it needs. */
-const PART = 30_000;
-const PARTS_MAX = 4;
 
 type Entity = { partitionKey: string; rowKey: string; etag?: string } & Record<string, unknown>;
 
@@ -54,7 +53,7 @@ export function openTable(connection: string, name: string): Rows {
 const statusOf = (error: unknown): number | undefined => (error instanceof RestError ? error.statusCode : undefined);
 
 function rowOf(entity: Entity): Row {
-  const text = Array.from({ length: PARTS_MAX }, (_, part) => entity[`json${part}`] ?? '').join('');
+  const text = Array.from({ length: limits.rowParts.value }, (_, part) => entity[`json${part}`] ?? '').join('');
   return { key: entity.rowKey, value: JSON.parse(text) as Value, version: entity.etag ?? '' };
 }
 
@@ -62,9 +61,13 @@ function actionOf(partition: string, change: Change): TransactionAction {
   const entity: Entity = { partitionKey: partition, rowKey: change.key };
   if (change.type === 'remove') return ['delete', entity];
   const text = JSON.stringify(change.value);
-  if (text.length > PART * PARTS_MAX) throw new Error(`the row is too long: ${text.length} characters`);
-  for (let part = 0; part * PART < text.length; part += 1) {
-    entity[`json${part}`] = text.slice(part * PART, (part + 1) * PART);
+  if (text.length > limits.rowPartCharacters.value * limits.rowParts.value)
+    throw new Error(`the row is too long: ${text.length} characters`);
+  for (let part = 0; part * limits.rowPartCharacters.value < text.length; part += 1) {
+    entity[`json${part}`] = text.slice(
+      part * limits.rowPartCharacters.value,
+      (part + 1) * limits.rowPartCharacters.value,
+    );
   }
   if (change.type === 'insert') return ['create', entity];
   if (change.type === 'put') return ['upsert', entity, 'Replace'];

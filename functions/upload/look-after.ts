@@ -16,16 +16,13 @@ import { amend, readUpload, step } from './step.ts';
 import { takeOutcomes } from './take-outcome.ts';
 import { bookAll } from './usage.ts';
 
-/** Uploads that one look takes; the next look goes on. */
-const DUE_MAX = 200;
-const QUEUED_MAX = 1_000;
 const UNTAKEN_MS = limits.uploadUntakenHours.value * 60 * MINUTE;
 
 /** @returns by zone, since when the oldest of its jobs that is not done has been wanted. */
 export async function lookAfter(office: Office, tenant: string): Promise<Map<string, number>> {
   const now = office.now();
   const until = `d!${String(Math.floor(now) + 1).padStart(15, '0')}`;
-  for (const { key } of await office.rows.scan(tenant, 'd!', until, DUE_MAX)) {
+  for (const { key } of await office.rows.scan(tenant, 'd!', until, limits.lookDueUploads.value)) {
     const [, , id = ''] = key.split('!');
     await lookAt(office, { tenant, id }, key);
   }
@@ -85,7 +82,7 @@ async function lookAt(office: Office, place: UploadPlace, key: string): Promise<
 /** Jobs in the queue that have shown nothing for a while. @returns all that are there. */
 async function lookAtQueued(office: Office, tenant: string, zone: string): Promise<readonly Row[]> {
   const prefix = zoneJobsPrefix('q', zone);
-  const rows = await office.rows.scan(tenant, prefix, endOf(prefix), QUEUED_MAX);
+  const rows = await office.rows.scan(tenant, prefix, endOf(prefix), limits.lookQueuedUploads.value);
   const quiet = rows.filter((row) => lastSign(readJobRecord(row)) + MINUTE <= office.now());
   for (const [id, [first]] of Map.groupBy(quiet, (row) => readJobRecord(row).job.upload)) {
     // Its outcome may be there, and only the event was lost.

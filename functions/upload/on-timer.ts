@@ -1,16 +1,13 @@
 // Every minute: look after all tenants that have uploads, and say how deep the queues are and how
 // old the oldest work is.
 
+import { limits } from '../../shared/limits.ts';
 import { lookAfter } from './look-after.ts';
 import type { Office } from './office.ts';
 import { forgetTenant, listTenants } from './tenants.ts';
 
-/** Tenants of one look, and how many of them at a time. */
-const TENANTS_MAX = 100_000;
-const AT_ONCE = 4;
-
 export async function onStalled(office: Office): Promise<void> {
-  const tenants = await listTenants(office, TENANTS_MAX);
+  const tenants = await listTenants(office, limits.lookTenants.value);
   const failures: unknown[] = [];
   const oldest = new Map<string, number>();
   const work = tenants.values();
@@ -22,7 +19,7 @@ export async function onStalled(office: Office): Promise<void> {
       await forgetTenant(office, tenant).catch((error) => failures.push(error));
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, walk));
+  await Promise.all(Array.from({ length: limits.lookTenantsAtOnce.value }, walk));
   for (const zone of office.settings.ZONES) {
     const depth = await office.jobs.depth(zone).catch(() => undefined);
     if (!depth) continue;

@@ -20,9 +20,6 @@ interface Silence {
   readonly until: number;
 }
 
-/** Names are made up by tenants: the oldest are forgotten beyond so many. */
-const NAMES_MAX = 10_000;
-
 export function createPostPlaces(now: () => number): PostPlaces {
   const inFlight = new Map<string, number>();
   const silent = new Map<string, Silence>();
@@ -35,7 +32,7 @@ export function createPostPlaces(now: () => number): PostPlaces {
     const closed = count >= limits.webhookSilences.value;
     silent.set(name, { count, until: closed ? now() + limits.webhookSilenceMs.value : 0 });
     const [oldest] = silent.keys();
-    if (silent.size > NAMES_MAX && oldest !== undefined) silent.delete(oldest);
+    if (silent.size > limits.placeNames.value && oldest !== undefined) silent.delete(oldest);
   }
 
   return {

@@ -6,9 +6,6 @@ import { endOf, type Row } from '../store/rows.ts';
 import type { Office } from './office.ts';
 import { type JobRecord, jobRowKey, jobsPrefix, type Lane, readJobRecord } from './record.ts';
 
-/** A job that is not noted as sent after this long, in milliseconds, is not being sent by somebody else. */
-const SENDING_MS = 1_000;
-
 /**
  * Moves waiting jobs into the queue while there is room. Two at once may take different jobs and overshoot the window by
  * what one of them moves; a job is moved by one of them only.
@@ -37,7 +34,7 @@ export async function release(office: Office, tenant: string, lane: Lane): Promi
 
 /** Jobs whose sending has failed: whoever comes by next sends them, and that is often the platform's own next try. */
 async function sendAgain(office: Office, tenant: string, queued: readonly Row[]): Promise<void> {
-  const before = office.now() - SENDING_MS;
+  const before = office.now() - limits.jobSendingMs.value;
   const unsent = queued.map(readJobRecord).filter(({ sent, queued: at }) => sent === undefined && (at ?? 0) <= before);
   if (unsent.length > 0) await send(office, tenant, unsent);
 }

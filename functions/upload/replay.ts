@@ -18,12 +18,9 @@ export interface Replayed {
   dropped: number;
 }
 
-/** Calls of one replay that find something: an operator's request has an end. */
-const CALLS_MAX = 100;
-
 export async function replay(office: Office, zone: string): Promise<Replayed> {
   const counts: Replayed = { replayed: 0, rerun: 0, dropped: 0 };
-  for (let calls = 0; calls < CALLS_MAX; calls += 1) {
+  for (let calls = 0; calls < limits.replayCalls.value; calls += 1) {
     const dead = await office.jobs.takeDead(zone);
     if (dead.length === 0) break;
     for (const one of dead) {

@@ -1,6 +1,7 @@
 // An upload is over: delete what is not kept, tell who asked to be told, and once its time has come, forget it. Each part
 // may be done twice; what is not done stays due.
 
+import { limits } from '../../shared/limits.ts';
 import { isDocumentId, projectOf } from '../../shared/project/id.ts';
 import {
   OUTCOMES,
@@ -14,24 +15,12 @@ import {
 import { isOver } from '../../shared/upload/state.ts';
 import { dropDocuments, gather } from '../project/gather.ts';
 import { isKept } from '../project/kept.ts';
-import { CHANGES_MAX, type Change, endOf } from '../store/rows.ts';
+import { type Change, endOf } from '../store/rows.ts';
 import { erasedOf } from './erased.ts';
 import type { Office } from './office.ts';
-import {
-  audioUntil,
-  deliveriesPrefix,
-  dueKey,
-  dueOf,
-  forgetAt,
-  MINUTE,
-  recordKey,
-  type UploadRecord,
-} from './record.ts';
+import { audioUntil, deliveriesPrefix, dueKey, dueOf, forgetAt, recordKey, type UploadRecord } from './record.ts';
 import { amend, readUpload } from './step.ts';
 import { bookUsage } from './usage.ts';
-
-/** A notice that was queued and of which nothing was heard for so long is queued again. */
-const NOTICE_AGAIN_MS = 2 * MINUTE;
 
 export async function settle(office: Office, place: UploadPlace): Promise<void> {
   const read = await readUpload(office, place);
@@ -51,7 +40,7 @@ export async function settle(office: Office, place: UploadPlace): Promise<void> 
     if (!isSameEnd(seen, record)) return undefined;
     const after: UploadRecord = {
       ...seen,
-      ...(tell && seen.noticeDue === record.noticeDue && { noticeDue: now + NOTICE_AGAIN_MS }),
+      ...(tell && seen.noticeDue === record.noticeDue && { noticeDue: now + limits.noticeAgainMs.value }),
     };
     const due = dueOf(after, now);
     return due === seen.due ? undefined : { ...after, due };
@@ -110,9 +99,9 @@ async function forget(office: Office, place: UploadPlace, now: number): Promise<
     { type: 'remove', key: dueKey(record) },
   ];
   for (;;) {
-    const rows = await office.rows.scan(tenant, prefix, endOf(prefix), CHANGES_MAX);
+    const rows = await office.rows.scan(tenant, prefix, endOf(prefix), limits.rowChanges.value);
     const deliveries: Change[] = rows.map(({ key }) => ({ type: 'remove', key }));
-    const last = deliveries.length + own.length <= CHANGES_MAX;
+    const last = deliveries.length + own.length <= limits.rowChanges.value;
     // Others were faster: they go on, or the timer does.
     if (!(await office.rows.commit(tenant, last ? [...deliveries, ...own] : deliveries)) || last) return;
   }

@@ -9,9 +9,6 @@ import { UsageRefused } from '../store/usage.ts';
 import type { Office } from './office.ts';
 import { DAY, type UploadRecord, usageRowKey } from './record.ts';
 
-/** Rows of one look; the next look goes on. */
-const BOOKED_MAX = 200;
-
 /** `undefined` when no file had arrived: then nothing was used. */
 export function usageOf({ tenant, id, asked, state, created, updated }: UploadRecord): UploadUsage | undefined {
   const { bytes, status, seconds = 0, refusal } = state;
@@ -55,8 +52,8 @@ export async function bookUsage(office: Office, run: Pick<UploadUsage, 'tenant' 
  */
 export async function bookAll(office: Office, tenant: string): Promise<void> {
   let booked = 0;
-  for (let from = 'b!'; booked < BOOKED_MAX; ) {
-    const rows = await office.rows.scan(tenant, from, endOf('b!'), BOOKED_MAX);
+  for (let from = 'b!'; booked < limits.lookBookings.value; ) {
+    const rows = await office.rows.scan(tenant, from, endOf('b!'), limits.lookBookings.value);
     for (const { value } of rows) {
       const usage = value as UsageRow;
       try {
@@ -71,7 +68,7 @@ export async function bookAll(office: Office, tenant: string): Promise<void> {
       }
     }
     const last = rows.at(-1);
-    if (!last || rows.length < BOOKED_MAX) return;
+    if (!last || rows.length < limits.lookBookings.value) return;
     from = `${last.key}!`;
   }
 }

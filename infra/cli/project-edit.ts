@@ -1,4 +1,5 @@
 // Another text for one segment, sealed here for the next edition of its document.
+import { limits } from '../../shared/limits.ts';
 import { readSegment } from '../../shared/project/document.ts';
 import { publicText } from '../../shared/refusal.ts';
 import { sealSmall } from '../../shared/seal/envelope-stream.ts';
@@ -12,9 +13,6 @@ interface Change {
   readonly text: string;
   readonly plain: boolean;
 }
-
-/** How often somebody else may be faster. */
-const TRIES = 4;
 
 export async function editProject(
   url: string,
@@ -34,7 +32,7 @@ export async function editProject(
     });
     if (response.ok) return { edited: projectState.parse(await response.json()) };
     const answer = await refused(response);
-    if (attempt >= TRIES || !answer.text.includes('edition_passed')) return answer;
+    if (attempt >= limits.projectEditTries.value || !answer.text.includes('edition_passed')) return answer;
   }
 }
 

@@ -1,8 +1,10 @@
 // auricle project: text becomes sound. The text is sealed here, unless it may be sent as it is and somebody wants that.
+
 import { isUtf8 } from 'node:buffer';
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
 import { documentBlocks, encodeDocument, readDocument } from '../../shared/project/document.ts';
 import { publicText } from '../../shared/refusal.ts';
 import { sealSmall } from '../../shared/seal/envelope-stream.ts';
@@ -125,8 +127,6 @@ const readJson = (content: string): unknown => {
   }
 };
 
-const TRIES = 6;
-
 /** Seals one document and puts it where it is expected; says what went wrong. */
 async function put(
   bytes: Uint8Array,
@@ -139,7 +139,7 @@ async function put(
   if (!grant || !parsed.success) return 'the edge named no place or no key for a document';
   const body = await sealSmall({ tenant, upload: grant.id, name: 'upload' }, parsed.data, bytes);
   let why = '';
-  for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+  for (let attempt = 1; attempt <= limits.projectTries.value; attempt += 1) {
     if (attempt > 1) await pause(attempt);
     try {
       const response = await send(grant.url, { method: 'PUT', headers: grant.headers, body });

@@ -40,7 +40,6 @@ export class SendProblem extends Error {
   }
 }
 
-const TRIES = 6;
 const segment = limits.sealSegmentBytes.value;
 /** Whole segments, so that a block is a run of records. */
 const BLOCK = Math.floor(limits.uploadBlockBytes.value / segment) * segment;
@@ -111,7 +110,7 @@ async function put(
   { target, fetch: send, pause }: Sending,
 ): Promise<void> {
   let why = 'nothing was tried';
-  for (let attempt = 1; attempt <= TRIES; attempt += 1) {
+  for (let attempt = 1; attempt <= limits.uploadTries.value; attempt += 1) {
     if (attempt > 1) await pause(attempt);
     try {
       const response = await send(`${target.url}&${query}`, {

@@ -1,5 +1,7 @@
 // Follows an upload to its end, by its events, through drops of the connection.
+
 import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
 
 /** What of an upload the command line looks at. */
 export const uploadState = z.looseObject({
@@ -17,9 +19,6 @@ export interface Following<T> {
   readonly changed: (now: T) => void;
 }
 
-/** Connections in a row that tell nothing. */
-const SILENT_MAX = 20;
-
 /** The upload when it is over, or the refusal of whoever was asked. */
 export const followUpload = (
   url: string,
@@ -35,7 +34,7 @@ export async function follow<T>(
   schema: z.ZodType<T>,
 ): Promise<T | Response> {
   let last: string | undefined;
-  for (let silent = 0; silent < SILENT_MAX; silent += 1) {
+  for (let silent = 0; silent < limits.followSilences.value; silent += 1) {
     if (silent > 0) await pause(silent);
     try {
       const response = await send(`${url}/events`, {

@@ -1,10 +1,12 @@
 // What has been sent of a file, one line for each step, so that a run that was interrupted is gone on with. It holds the
 // key of that one file and an address that can be written to: readable by its owner only, and gone when all is sent.
+
 import { createHash } from 'node:crypto';
 import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
 
 /** What makes two runs the same one. */
 export interface JournalName {
@@ -39,9 +41,6 @@ export interface Journal {
   remove(): void;
 }
 
-/** Margin before the address expires in which nothing is begun, in milliseconds. */
-const MARGIN_MS = 60_000;
-
 const placeOf = (folder: string, name: JournalName): string =>
   path.join(folder, `${createHash('sha256').update(JSON.stringify(name)).digest('hex')}.jsonl`);
 
@@ -58,7 +57,7 @@ export function findJournal(folder: string, name: JournalName, now: number): Jou
     return undefined;
   }
   const first = begun.safeParse(parse(lines[0]));
-  if (!first.success || first.data.expires - MARGIN_MS < now) return undefined;
+  if (!first.success || first.data.expires - limits.uploadMarginMs.value < now) return undefined;
   const digests = new Map<number, string>();
   const sent = new Set<number>();
   for (const line of lines.slice(1)) {

@@ -1,8 +1,10 @@
 // auricle upload FILE, auricle uploads, auricle replay
+
 import { constants, type Stats } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
 import { createEnvelope } from '../../shared/seal/envelope.ts';
 import { zoneKey } from '../../shared/seal/zone-key.ts';
 import { transcriptFormats } from '../../shared/upload/contract.ts';
@@ -31,14 +33,13 @@ export interface UploadWorld {
   readonly say: (line: string) => void;
 }
 
-/** Longest pause between two tries, in milliseconds. */
-const PAUSE_MS_MAX = 15_000;
-
 export const realWorld = (): UploadWorld => ({
   fetch,
   now: Date.now,
   pause: (attempt) =>
-    new Promise((settle) => setTimeout(settle, Math.min(PAUSE_MS_MAX, 250 * 2 ** attempt) * (0.5 + Math.random() / 2))),
+    new Promise((settle) =>
+      setTimeout(settle, Math.min(limits.uploadPauseMs.value, 250 * 2 ** attempt) * (0.5 + Math.random() / 2)),
+    ),
   folder: journalFolder(process.env),
   say: (line) => void process.stderr.write(`${line}\n`),
 });

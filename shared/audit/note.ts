@@ -1,5 +1,5 @@
-// Signed notes (C2SP signed-note): a text, and below an empty line who signed it. Ed25519 (type 1) is made and checked here;
-// signatures of other types and by unknown keys are carried along and count for nothing.
+// Signed notes (C2SP signed-note): a text, and below an empty line who signed it. Ed25519 keys (type 1) are here, those of
+// other types in note-key.ts; signatures by unknown keys are carried along and count for nothing.
 import { ascii, concat } from '../seal/bytes.ts';
 import { fromBase64, toBase64 } from './base64.ts';
 import { sha256 } from './sha256.ts';
@@ -23,10 +23,19 @@ export interface Verifier {
   verify(text: Uint8Array, signature: Uint8Array): Promise<boolean>;
 }
 
+/** One line below a note. */
+export interface NoteSignature {
+  readonly name: string;
+  readonly keyId: Uint8Array;
+  readonly signature: Uint8Array;
+}
+
 export interface OpenedNote {
   readonly text: string;
   /** Names of those whose signatures are good. */
   readonly signers: readonly string[];
+  /** The good signatures themselves, one of each key. */
+  readonly good: readonly NoteSignature[];
 }
 
 const isName = (name: string): boolean => name !== '' && !/[\s+\p{C}]/u.test(name);
@@ -73,15 +82,22 @@ export async function openSigningKey(
   return { publicKey, signer: (name) => ({ name, keyId: keyIdOf(name, publicKey), sign }) };
 }
 
+/** A signature as a line of a note. */
+export const formatSignature = ({ name, keyId, signature }: NoteSignature): string =>
+  `— ${name} ${toBase64(concat(keyId, signature))}\n`;
+
 /** `text` ends with a line break. */
 export async function signNote(text: string, signers: readonly Signer[]): Promise<string> {
+  const bytes = new TextEncoder().encode(text);
   const lines = await Promise.all(
-    signers.map(async ({ name, keyId, sign }) => {
-      return `— ${name} ${toBase64(concat(keyId, await sign(new TextEncoder().encode(text))))}\n`;
-    }),
+    signers.map(async ({ name, keyId, sign }) => formatSignature({ name, keyId, signature: await sign(bytes) })),
   );
   return `${text}\n${lines.join('')}`;
 }
+
+/** Whether a signature says that it is of that key. */
+export const isOfKey = (signature: Pick<NoteSignature, 'name' | 'keyId'>, key: Pick<Verifier, 'name' | 'keyId'>) =>
+  signature.name === key.name && hex(signature.keyId) === hex(key.keyId);
 
 /**
  * The text of a note that at least one of `verifiers` signed; `undefined` when nobody did, when a signature of one of
@@ -91,23 +107,26 @@ export async function openNote(note: Uint8Array, verifiers: readonly Verifier[])
   const parts = splitNote(note);
   if (!parts) return undefined;
   const bytes = new TextEncoder().encode(parts.text);
-  const signers = new Set<string>();
-  for (const { name, keyId, signature } of parts.signatures) {
-    const known = verifiers.find((one) => one.name === name && hex(one.keyId) === hex(keyId));
+  const good: NoteSignature[] = [];
+  for (const signature of parts.signatures) {
+    const known = verifiers.find((one) => isOfKey(signature, one));
     // Once is enough: that a key signed twice says nothing more.
-    if (!known || signers.has(name)) continue;
-    if (!(await known.verify(bytes, signature))) return undefined;
-    signers.add(name);
+    if (!known || good.some((one) => isOfKey(one, known))) continue;
+    if (!(await known.verify(bytes, signature.signature))) return undefined;
+    good.push(signature);
   }
-  return signers.size > 0 ? { text: parts.text, signers: [...signers] } : undefined;
+  const signers = [...new Set(good.map(({ name }) => name))];
+  return good.length > 0 ? { text: parts.text, signers, good } : undefined;
 }
 
-interface NoteParts {
+export interface NoteParts {
   readonly text: string;
-  readonly signatures: readonly { name: string; keyId: Uint8Array; signature: Uint8Array }[];
+  /** Nobody has checked them. */
+  readonly signatures: readonly NoteSignature[];
 }
 
-function splitNote(note: Uint8Array): NoteParts | undefined {
+/** A note taken apart, and not believed; `undefined` when it is none. */
+export function splitNote(note: Uint8Array): NoteParts | undefined {
   let whole: string;
   try {
     whole = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(note);

@@ -20,4 +20,22 @@ export const uploadFrontLimits = {
     by: 'edge',
     why: 'Twelve hours of fast speech; a transcript is held whole for formats that need it.',
   },
+  blockTries: {
+    value: 3,
+    unit: 'count',
+    by: 'edge',
+    why: 'Tries of one block that the edge writes for a caller who waits.',
+  },
+  followFailures: {
+    value: 3,
+    unit: 'count',
+    by: 'edge',
+    why: 'Looks in a row that fail, each with its own deadline, before a follower is told.',
+  },
+  preflightSeconds: {
+    value: 7_200,
+    unit: 's',
+    by: 'edge',
+    why: 'A browser may remember the answer to a preflight so long; Chromium caps it at as much.',
+  },
 } as const satisfies Record<string, Limit>;
