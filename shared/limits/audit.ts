@@ -92,5 +92,17 @@ export const auditLimits = {
     by: 'functions',
     why: 'How long a sequencer that vanished keeps others from writing: the shortest lease that storage gives.',
   },
+  auditPolicyBytes: {
+    value: 256 * KiB,
+    unit: 'byte',
+    by: 'reader',
+    why: 'A policy of a log: 32 logs, witnesses and groups have to be possible, and each takes a few hundred bytes.',
+  },
+  auditProofHashes: {
+    value: 63,
+    unit: 'count',
+    by: 'reader',
+    why: 'Hashes of a proof: tlog-witness allows no more, and a log would need 2^63 entries for one more.',
+  },
   auditRenewMs: { value: 5_000, unit: 'ms', by: 'functions', why: 'Age at which a sequencer renews its lease.' },
 } as const satisfies Record<string, Limit>;

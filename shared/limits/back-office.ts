@@ -18,7 +18,7 @@ export const backOfficeLimits = {
     value: 10_000,
     unit: 'count',
     by: 'functions',
-    why: 'Names that tenants made up, kept for their queues: the oldest are forgotten beyond so many.',
+    why: 'Hosts that did not answer notices: tenants make them up, so the oldest are forgotten beyond so many.',
   },
   replayCalls: {
     value: 100,
