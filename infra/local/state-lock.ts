@@ -1,8 +1,19 @@
 // One stack per state folder. The lock is a file that names its holder; a holder that died is noticed, and what its
 // hard death may have left behind (the runtime below the edge, in the edge's process group) is ended.
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
+import { StartProblem } from './start-problem.ts';
 
 const holder = z.object({
   pid: z.number().int().positive(),
@@ -19,7 +30,7 @@ export type StateLock = { note(groups: number[]): void; release(): void };
 
 /** Takes the folder, or says who has it. */
 export function lockState(state: string, url: string): StateLock | { heldBy: Holder } {
-  mkdirSync(state, { recursive: true, mode: 0o700 });
+  makeFolder(state);
   const file = path.join(state, 'stack.json');
   const own: Holder = { pid: process.pid, mark: markOf(process.pid), url, groups: [] };
   for (let attempt = 0; attempt < 3; attempt += 1) {
@@ -36,7 +47,11 @@ export function lockState(state: string, url: string): StateLock | { heldBy: Hol
         release: () => rmSync(file, { force: true }),
       };
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'EACCES' || code === 'EROFS' || code === 'ENOSPC') {
+        throw new StartProblem(`cannot write to the folder ${state} (${code}): name another one with --state`);
+      }
+      if (code !== 'EEXIST') throw error;
     }
     const other = readHolder(file);
     if (other && isAlive(other)) return { heldBy: other };
@@ -44,6 +59,24 @@ export function lockState(state: string, url: string): StateLock | { heldBy: Hol
     rmSync(file, { force: true });
   }
   throw new Error(`cannot take ${file}: another stack keeps starting there`);
+}
+
+/**
+ * Level by level: asked for all levels at once, Node never comes back where the file system answers "not found" to
+ * every try, as below /proc.
+ */
+function makeFolder(folder: string): void {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
+  try {
+    if (path.dirname(folder) !== folder) makeFolder(path.dirname(folder));
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    // Somebody else made it in this moment; when it is a file, the next use says so.
+    if (code === 'EEXIST' && statSync(folder).isDirectory()) return;
+    if (code === undefined) throw error;
+    throw new StartProblem(`cannot make the folder ${folder} (${code}): name another one with --state`);
+  }
 }
 
 function readHolder(file: string): Holder | undefined {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { StartProblem } from '../../../infra/local/start-problem.ts';
 import { lockState } from '../../../infra/local/state-lock.ts';
 import { folderForTest } from './folder.ts';
 import { isRunning } from './process.ts';
@@ -17,6 +18,23 @@ describe('one stack per state folder', () => {
     expect(second).toMatchObject({ heldBy: { pid: process.pid, url: 'http://127.0.0.1:1' } });
     if ('release' in first) first.release();
     expect(taken(lockState(state, 'http://127.0.0.1:2'))).toBe(false);
+  });
+
+  it('makes the folder with all above it, and says in one line where it cannot', () => {
+    const state = folderForTest();
+    const lock = lockState(path.join(state, 'a', 'b'), 'x');
+    expect(taken(lock)).toBe(false);
+    const file = path.join(state, 'file');
+    writeFileSync(file, '');
+    for (const wrong of [file, path.join(file, 'below')]) {
+      expect(() => lockState(wrong, 'x')).toThrow(
+        new StartProblem(`cannot make the folder ${file} (EEXIST): name another one with --state`),
+      );
+    }
+  });
+
+  it.runIf(process.platform === 'linux')('comes back from where no folder can ever be', () => {
+    expect(() => lockState('/proc/auricle/below', 'x')).toThrow(StartProblem);
   });
 
   it('is not held by the dead, nor by a later process of the same number, nor by half a file', async () => {
