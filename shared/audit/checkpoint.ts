@@ -24,9 +24,9 @@ export function readCheckpoint(text: string): Checkpoint | undefined {
   return { origin, size, root };
 }
 
-/** The same checkpoint is the same bytes, whoever signs it and whenever: nothing in it is a time or random. */
-export const signCheckpoint = (checkpoint: Checkpoint, signer: Signer): Promise<string> =>
-  signNote(formatCheckpoint(checkpoint), [signer]);
+/** Nothing that is signed is a time or random, so nobody signs two texts of one size. */
+export const signCheckpoint = (checkpoint: Checkpoint, ...signers: readonly Signer[]): Promise<string> =>
+  signNote(formatCheckpoint(checkpoint), signers);
 
 /** A checkpoint of the log whose key that is. */
 export async function openCheckpoint(note: Uint8Array, verifier: Verifier): Promise<Checkpoint | undefined> {

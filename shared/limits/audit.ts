@@ -95,14 +95,32 @@ export const auditLimits = {
   auditPolicyBytes: {
     value: 256 * KiB,
     unit: 'byte',
-    by: 'reader',
+    by: 'client',
     why: 'A policy of a log: 32 logs, witnesses and groups have to be possible, and each takes a few hundred bytes.',
   },
   auditProofHashes: {
     value: 63,
     unit: 'count',
-    by: 'reader',
+    by: 'client',
     why: 'Hashes of a proof: tlog-witness allows no more, and a log would need 2^63 entries for one more.',
+  },
+  auditReportMs: {
+    value: 2_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How long a function waits until what it does is on record; then it does not do it. Storage needs 5 to 50 ms.',
+  },
+  auditReportEvents: {
+    value: 1_024,
+    unit: 'count',
+    by: 'functions',
+    why: 'Reports of one process and zone that wait at once: what storage takes in auditReportMs at four writes of a batch.',
+  },
+  auditReportBatch: {
+    value: 256,
+    unit: 'count',
+    by: 'functions',
+    why: 'Reports in one write: as many as rows of a delivery.',
   },
   auditRenewMs: { value: 5_000, unit: 'ms', by: 'functions', why: 'Age at which a sequencer renews its lease.' },
 } as const satisfies Record<string, Limit>;

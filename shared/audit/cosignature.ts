@@ -1,0 +1,57 @@
+// What witnesses sign (C2SP tlog-cosignature, cosignature/v1, notes' type 4): that at some time this checkpoint was the
+// newest they had seen of the log, and grown from all that they had seen before.
+import { bigEndian, concat } from '../seal/bytes.ts';
+import type { Signer, Verifier } from './note.ts';
+import { sha256 } from './sha256.ts';
+
+const COSIGNATURE = 4;
+const KEY_ID_BYTES = 4;
+const TIME_BYTES = 8;
+const SIGNATURE_BYTES = TIME_BYTES + 64;
+
+const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+export const cosignatureKeyId = (name: string, publicKey: Uint8Array): Uint8Array =>
+  sha256(encode(`${name}\n`), Uint8Array.of(COSIGNATURE), publicKey).subarray(0, KEY_ID_BYTES);
+
+const messageOf = (time: bigint, text: Uint8Array): Uint8Array =>
+  concat(encode(`cosignature/v1\ntime ${time}\n`), text);
+
+/** An Ed25519 key that signs as a witness. `seconds` since 1970. Whoever signs has made sure that the text is a checkpoint. */
+export function cosigner(
+  name: string,
+  key: { readonly publicKey: Uint8Array; sign(message: Uint8Array): Promise<Uint8Array> },
+  seconds: () => number,
+): Signer {
+  return {
+    name,
+    keyId: cosignatureKeyId(name, key.publicKey),
+    async sign(text) {
+      const time = BigInt(seconds());
+      return concat(bigEndian(time, TIME_BYTES), await key.sign(messageOf(time, text)));
+    },
+  };
+}
+
+export async function openCosignatureVerifier(name: string, publicKey: Uint8Array): Promise<Verifier> {
+  const key = await crypto.subtle.importKey('raw', publicKey as BufferSource, 'Ed25519', false, ['verify']);
+  return {
+    name,
+    keyId: cosignatureKeyId(name, publicKey),
+    async verify(text, signature) {
+      const time = timeIn(signature);
+      // A cosignature of a checkpoint has a time; one of zero is that of a part of a log.
+      if (time === undefined || time <= 0n || time >= 2n ** 63n) return false;
+      const message = messageOf(time, text) as BufferSource;
+      return crypto.subtle.verify('Ed25519', key, signature.slice(TIME_BYTES), message);
+    },
+  };
+}
+
+function timeIn(signature: Uint8Array): bigint | undefined {
+  if (signature.length !== SIGNATURE_BYTES) return undefined;
+  return new DataView(signature.buffer, signature.byteOffset).getBigUint64(0);
+}
+
+/** When a good cosignature was made, in seconds since 1970. */
+export const timeOfCosignature = (signature: Uint8Array): number => Number(timeIn(signature) ?? 0n);

@@ -1,0 +1,46 @@
+// A checkpoint under a policy: is it of a log that we know, and have those seen it whom we want to have seen it?
+import { type Checkpoint, readCheckpoint } from './checkpoint.ts';
+import { timeOfCosignature } from './cosignature.ts';
+import { isOfKey, openNote, type Verifier } from './note.ts';
+import { type NoteKey, openNoteKey } from './note-key.ts';
+import { isQuorum, type Policy } from './policy.ts';
+
+export interface Judged {
+  readonly checkpoint: Checkpoint;
+  /** Keys of the log that signed it: at least one. */
+  readonly logKeys: readonly NoteKey[];
+  /** Who has witnessed it, by the names of the policy, and when, in seconds since 1970. */
+  readonly witnesses: readonly { readonly name: string; readonly time: number }[];
+  /** The witnesses are enough. One that no witness need have seen is witnessed by nobody, and enough. */
+  readonly quorum: boolean;
+}
+
+/**
+ * `undefined` when it is no checkpoint, when no log of the policy signed it under its own name, or when a signature of a
+ * key of the policy is wrong. Cosignatures from after `latest`, in seconds since 1970, count for nothing.
+ */
+export type Judge = (note: Uint8Array, latest?: number) => Promise<Judged | undefined>;
+
+/** Throws when a key of the policy is none. */
+export async function openJudge(policy: Policy): Promise<Judge> {
+  const logs = await Promise.all(policy.logs.map(async (log) => ({ ...log, verifier: await openNoteKey(log.key) })));
+  const witnesses = await Promise.all(
+    policy.witnesses.map(async (witness) => ({ ...witness, verifier: await openNoteKey(witness.key) })),
+  );
+  const verifiers: Verifier[] = [...logs, ...witnesses].map(({ verifier }) => verifier);
+  return async (note, latest = Number.POSITIVE_INFINITY) => {
+    const opened = await openNote(note, verifiers);
+    const checkpoint = opened && readCheckpoint(opened.text);
+    if (!checkpoint) return undefined;
+    const signatureOf = (verifier: Verifier) => opened.good.find((one) => isOfKey(one, verifier));
+    const logKeys = logs.filter(({ key, verifier }) => key.name === checkpoint.origin && signatureOf(verifier));
+    if (logKeys.length === 0) return undefined;
+    const seen = witnesses.flatMap(({ name, verifier }) => {
+      const found = signatureOf(verifier);
+      const time = found && timeOfCosignature(found.signature);
+      return time === undefined || time > latest ? [] : [{ name, time }];
+    });
+    const quorum = isQuorum(policy, new Set(seen.map(({ name }) => name)));
+    return { checkpoint, logKeys: logKeys.map(({ key }) => key), witnesses: seen, quorum };
+  };
+}

@@ -1,0 +1,55 @@
+// Public keys of every type that is checked here, as signed notes write them: `name+keyid+key`.
+import { concat } from '../seal/bytes.ts';
+import { fromBase64, toBase64 } from './base64.ts';
+import { cosignatureKeyId, openCosignatureVerifier } from './cosignature.ts';
+import { isP256, openP256Verifier, p256KeyId } from './ecdsa.ts';
+import { keyIdOf, openVerifier, type Verifier } from './note.ts';
+
+const ED25519_BYTES = 32;
+
+interface KeyKind {
+  /** The byte before the key. */
+  readonly byte: number;
+  fits(publicKey: Uint8Array): boolean;
+  keyId(name: string, publicKey: Uint8Array): Uint8Array;
+  open(name: string, publicKey: Uint8Array): Promise<Verifier>;
+}
+
+const isEd25519 = (publicKey: Uint8Array): boolean => publicKey.length === ED25519_BYTES;
+
+const kinds = {
+  ed25519: { byte: 1, fits: isEd25519, keyId: keyIdOf, open: openVerifier },
+  p256: { byte: 2, fits: isP256, keyId: (_: string, key: Uint8Array) => p256KeyId(key), open: openP256Verifier },
+  cosignature: { byte: 4, fits: isEd25519, keyId: cosignatureKeyId, open: openCosignatureVerifier },
+} as const satisfies Record<string, KeyKind>;
+
+/** Logs sign with the first two, witnesses with the last. */
+export type NoteKeyType = keyof typeof kinds;
+
+export interface NoteKey {
+  readonly type: NoteKeyType;
+  readonly name: string;
+  /** 32 bytes of Ed25519, or the SPKI of P-256. */
+  readonly publicKey: Uint8Array;
+}
+
+const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+export function formatNoteKey({ type, name, publicKey }: NoteKey): string {
+  const { byte, keyId } = kinds[type];
+  return `${name}+${hex(keyId(name, publicKey))}+${toBase64(concat(Uint8Array.of(byte), publicKey))}`;
+}
+
+/** `undefined` for anything that `formatNoteKey` would not have written, keys of other types among it. */
+export function readNoteKey(text: string): NoteKey | undefined {
+  const [name = '', , ...rest] = text.split('+');
+  const bytes = fromBase64(rest.join('+'));
+  const [type, kind] = Object.entries(kinds).find(([, { byte }]) => byte === bytes?.[0]) ?? [];
+  const publicKey = bytes?.slice(1);
+  if (!kind || !publicKey || name === '' || /[\s+\p{C}]/u.test(name) || !kind.fits(publicKey)) return undefined;
+  const key = { type: type as NoteKeyType, name, publicKey };
+  return formatNoteKey(key) === text ? key : undefined;
+}
+
+/** Throws when the bytes are no key of that type: a point that is not on the curve. */
+export const openNoteKey = ({ type, name, publicKey }: NoteKey): Promise<Verifier> => kinds[type].open(name, publicKey);
