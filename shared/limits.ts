@@ -4,6 +4,8 @@ import { batchLimits } from './limits/batch.ts';
 import { callLimits } from './limits/call.ts';
 import { cliLimits } from './limits/cli.ts';
 import { engineLimits } from './limits/engine.ts';
+import { modelLimits } from './limits/model.ts';
+import { modelBuildLimits } from './limits/model-build.ts';
 import { poolLimits } from './limits/pool.ts';
 import { projectLimits } from './limits/project.ts';
 import { requestLimits } from './limits/request.ts';
@@ -35,4 +37,6 @@ export const limits = {
   ...auditLimits,
   ...backOfficeLimits,
   ...projectLimits,
+  ...modelBuildLimits,
+  ...modelLimits,
 } as const;

@@ -1,5 +1,5 @@
 /** Who stops what goes over a bound. */
-type Enforcer = 'edge' | 'gate' | 'roster' | 'agent' | 'engine' | 'functions' | 'local' | 'client';
+type Enforcer = 'edge' | 'gate' | 'roster' | 'agent' | 'engine' | 'functions' | 'local' | 'client' | 'builder';
 
 export interface Limit {
   readonly value: number;

@@ -1,0 +1,53 @@
+import { readFile, stat } from 'node:fs/promises';
+import { limits } from '../../../../shared/limits.ts';
+import { ok } from '../../../../shared/result.ts';
+import { type Made, problem } from '../problem.ts';
+
+/** `path:key`, as every file on these commands may be written. */
+export interface Named {
+  readonly path: string;
+  /** A key, or where it is kept; see `readKey`. */
+  readonly key?: string;
+}
+
+/** Splits at the first colon, but not at that of a Windows drive. A key may hold colons: `env:NAME` has one. */
+export function splitNamed(text: string): Named {
+  const from = /^[A-Za-z]:[\\/]/.test(text) ? 2 : 0;
+  const at = text.indexOf(':', from);
+  return at < 0 ? { path: text } : { path: text.slice(0, at), key: text.slice(at + 1) };
+}
+
+/**
+ * The secret that a key or its reference stands for: `env:NAME`, `file:PATH` (one line end is cut off), else the text
+ * itself. A reference is better: what stands on a command line can be read by every process of the machine.
+ */
+export async function readKey(
+  given: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<Made<Uint8Array>> {
+  const [, scheme, rest = ''] = /^(env|file|kv):(.*)$/s.exec(given) ?? [];
+  if (scheme === 'kv') {
+    return problem(
+      'unsupported',
+      'kv:// keys are not fetched here: mount the secret (Key Vault CSI driver) and write file:PATH, or write env:NAME',
+    );
+  }
+  if (scheme === 'env') {
+    const value = environment[rest];
+    return value ? ok(new TextEncoder().encode(value)) : problem('keyless', `no key: ${rest} is not set`);
+  }
+  if (scheme === 'file') return readKeyFile(rest);
+  return given === '' ? problem('keyless', 'no key stands behind the colon') : ok(new TextEncoder().encode(given));
+}
+
+async function readKeyFile(file: string): Promise<Made<Uint8Array>> {
+  try {
+    if ((await stat(file)).size > limits.modelKeyBytes.value) {
+      return problem('bound', `${file} is longer than a key may be`);
+    }
+    const text = (await readFile(file, 'utf8')).replace(/\r?\n$/, '');
+    return text === '' ? problem('keyless', `no key: ${file} is empty`) : ok(new TextEncoder().encode(text));
+  } catch {
+    return problem('keyless', `no key: ${file} cannot be read`);
+  }
+}

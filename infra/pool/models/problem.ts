@@ -1,0 +1,26 @@
+import { no, type Result } from '../../../shared/result.ts';
+
+/** Why a model was not imported, built or deployed. Each has an exit code of its own, so that scripts can tell them apart. */
+export const problems = {
+  written: { exit: 2, means: 'the command is written wrongly' },
+  unreadable: { exit: 3, means: 'a file is missing, or is not what it should be' },
+  key: { exit: 4, means: 'the key is not the one that the archive was sealed with' },
+  keyless: { exit: 5, means: 'the archive is sealed and no key was given, or the key reference leads nowhere' },
+  damaged: { exit: 6, means: 'the bytes are not those that were written' },
+  exists: { exit: 7, means: 'something is there already: -f overwrites what the same tool wrote' },
+  unsafe: { exit: 8, means: 'the security scan found something that is not on its list' },
+  artifact: { exit: 9, means: 'an artifact is missing, or is not one of this pipeline' },
+  timing: { exit: 10, means: 'a chunk or padding is not a multiple of ms_per_timestep' },
+  unsupported: { exit: 11, means: 'an option or a format that this tool does not have' },
+  bound: { exit: 12, means: 'larger than a bound allows' },
+} as const satisfies Record<string, { exit: number; means: string }>;
+
+export interface Problem {
+  readonly kind: keyof typeof problems;
+  /** Names files, options and tensors, never what is in them; never a key. */
+  readonly text: string;
+}
+
+export type Made<T> = Result<T, Problem>;
+
+export const problem = (kind: Problem['kind'], text: string): { ok: false; refusal: Problem } => no({ kind, text });

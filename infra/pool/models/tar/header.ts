@@ -1,0 +1,32 @@
+/** Blocks of a tar. */
+export const BLOCK = 512;
+
+export const padding = (bytes: number): number => (BLOCK - (bytes % BLOCK)) % BLOCK;
+
+const octal = (value: number, width: number): string => `${value.toString(8).padStart(width - 1, '0')}\0`;
+
+/**
+ * The header of a plain file (POSIX ustar), the same bytes for the same name and size: no owner, no time. The name must
+ * fit its field of 100 bytes and the size eleven octal digits; `limits` sees to that.
+ */
+export function writeHeader(name: string, size: number): Uint8Array {
+  const header = Buffer.alloc(BLOCK);
+  header.write(name, 0, 100, 'utf8');
+  header.write(octal(0o644, 8), 100, 'latin1');
+  header.write(octal(0, 8), 108, 'latin1');
+  header.write(octal(0, 8), 116, 'latin1');
+  header.write(octal(size, 12), 124, 'latin1');
+  header.write(octal(0, 12), 136, 'latin1');
+  header.write('        ', 148, 'latin1');
+  header.write('0', 156, 'latin1');
+  header.write('ustar\x0000', 257, 'latin1');
+  header.write(octal(checksum(header), 7), 148, 'latin1');
+  return header;
+}
+
+/** The sum of all bytes, those of the sum itself taken as spaces. */
+export function checksum(header: Uint8Array): number {
+  let sum = 0;
+  for (const [at, byte] of header.entries()) sum += at >= 148 && at < 156 ? 32 : byte;
+  return sum;
+}
