@@ -1,10 +1,7 @@
-import type { AuditEvent } from '../../shared/audit/event.ts';
+import type { AuditEvent, EventDraft } from '../../shared/audit/event.ts';
 import { eventId } from '../../shared/audit/event-id.ts';
 
-type Origin = 'v' | 'id' | 'at' | 'producer';
-type Without<T, Keys extends PropertyKey> = T extends unknown ? Omit<T, Keys> : never;
-
-export type AnyDraft = Without<AuditEvent, Origin>;
+export type AnyDraft = EventDraft;
 export type DraftOf<Type> = Extract<AnyDraft, { type: Type }>;
 /** Anything that names a type of event. */
 export type Typed = { readonly type: AuditEvent['type'] };

@@ -37,7 +37,7 @@ export const onEvents = (desk: LogDesk | undefined): Question =>
     return answer(200, { note: await signAck(ack, signer(ackName(origin))) });
   });
 
-/** Gates are their tenants', rosters are those of the fleet. */
+/** Gates and their spares are their tenants', rosters are those of the fleet. */
 function isOf(producer: string, { tenant, operate }: EdgeCaller): boolean {
   const [kind, owner] = producer.split('/');
   return kind === 'roster' ? operate : owner === tenant;

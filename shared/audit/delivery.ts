@@ -9,10 +9,13 @@ import { limits } from '../limits.ts';
 import { zoneName } from '../upload/job.ts';
 import { openNote, type Signer, signNote, type Verifier } from './note.ts';
 
-/** Which outbox: `gate/<tenant>/<zone>` or `roster/<zone>`. */
+/** Which outbox: `gate/<tenant>/<zone>`, or where the gate could not be reached `spare/<tenant>/<zone>`; `roster/<zone>`. */
 export const producerName = z
   .string()
-  .regex(/^(gate\/(@anonymous|[^\s/+]{1,128})|roster)\/[a-z0-9][a-z0-9_.-]{0,62}$/u);
+  .regex(/^((gate|spare)\/(@anonymous|[^\s/+]{1,128})|roster)\/[a-z0-9][a-z0-9_.-]{0,62}$/u);
+
+/** The functions themselves, who deliver without a call: each process is a life of this producer. */
+export const ownProducer = (zone: string): string => `functions/${zone}`;
 
 export const delivery = z.object({
   v: z.literal(1),

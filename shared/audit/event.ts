@@ -1,22 +1,9 @@
 import { z } from 'zod';
+import { complianceEvents } from './compliance-event.ts';
+import { caller, origin, request } from './event-parts.ts';
+import { producerEvents } from './producer-event.ts';
 
-/**
- * What happened, for the audit log. Content-free by construction: there is no field that could hold audio, a
- * transcript or a token. `subject` is a commitment by the time it is written: `c1:` and, in hex, the HMAC-SHA-256 of
- * who held the token, under a random salt of its tenant that stays in the tenant's gate.
- */
-const origin = {
-  v: z.literal(1),
-  /** Time-ordered unique id (UUID version 7, RFC 9562). */
-  id: z.uuid(),
-  /** Milliseconds since 1970 at the producer. */
-  at: z.number().int(),
-  /** Who reports: `edge`, or the agent's name. */
-  producer: z.string(),
-};
-const request = { tenant: z.string(), request: z.string() };
-const caller = { subject: z.string().optional(), action: z.string(), class: z.string().optional() };
-
+/** What happened, for the audit log. What of it is in the clear: `plain-members.ts`. */
 export const auditEvent = z.discriminatedUnion('type', [
   z.object({
     ...origin,
@@ -104,7 +91,14 @@ export const auditEvent = z.discriminatedUnion('type', [
     model: z.string(),
     revision: z.string(),
   }),
-  z.object({ ...origin, type: z.literal('gap'), lost: z.number().int(), from: z.number().int(), to: z.number().int() }),
+  ...producerEvents,
+  ...complianceEvents,
 ]);
 
 export type AuditEvent = z.infer<typeof auditEvent>;
+
+type Origin = 'v' | 'id' | 'at' | 'producer';
+type Without<T, Keys extends PropertyKey> = T extends unknown ? Omit<T, Keys> : never;
+
+/** An event before it has an id, a time and a producer. */
+export type EventDraft = Without<AuditEvent, Origin>;

@@ -3,24 +3,7 @@
 import { z } from 'zod';
 import { canonicalJson } from './canonical-json.ts';
 import { commit, disclose } from './commitment.ts';
-
-/** Members of events that stay in the clear, besides those that every event has. */
-const PLAIN = new Set([
-  ...[
-    'action',
-    'class',
-    'model',
-    'language',
-    'status',
-    'reason',
-    'revision',
-    'agent',
-    'suppressed',
-    'scope',
-    'expires',
-  ],
-  ...['attempt', 'pool', 'zone', 'why', 'outcome', 'from', 'to', 'time', 'suite', 'lost', 'oversize'],
-]);
+import { isPlain } from './plain-members.ts';
 
 /** What a producer reports: a member of `event.ts`, or of a version of it that is newer or older than ours. */
 export const reportedEvent = z.looseObject({
@@ -77,7 +60,7 @@ export async function draftLeaf(
 ): Promise<{ draft: LeafDraft; disclosures: Record<string, string> | undefined }> {
   const { v, id, type, at, producer, tenant, request, ...rest } = event;
   const told = Object.entries(rest).filter(([, value]) => value !== undefined);
-  const plain = Object.fromEntries(told.filter(([name, value]) => PLAIN.has(name) && isShort(value)));
+  const plain = Object.fromEntries(told.filter(([name, value]) => isPlain(type, name) && isShort(value)));
   const hidden = Object.fromEntries(told.filter(([name]) => !Object.hasOwn(plain, name)));
   const disclosures = Object.keys(hidden).length > 0 ? await disclose(newRecordKey(), hidden) : undefined;
   const sd = disclosures && Object.fromEntries(Object.entries(disclosures).map(([name, text]) => [name, commit(text)]));

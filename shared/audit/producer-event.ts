@@ -1,0 +1,45 @@
+// What producers of events say about themselves and about what they know to be missing.
+import { z } from 'zod';
+import { caller, origin, request } from './event-parts.ts';
+
+export const producerEvents = [
+  /**
+   * The first event of a life of an outbox. `previous`: the life before, if it ended without a word, and the number of its
+   * last event that is known to be safe.
+   */
+  z.object({
+    ...origin,
+    type: z.literal('producer.open'),
+    previous: z.string().optional(),
+    previousLast: z.number().int().optional(),
+  }),
+  /** The last one: nothing comes after it in this life. `last` is its own number. */
+  z.object({ ...origin, type: z.literal('producer.close'), last: z.number().int() }),
+  /** Events that were dropped before the log had them. */
+  z.object({ ...origin, type: z.literal('gap'), lost: z.number().int(), from: z.number().int(), to: z.number().int() }),
+  /**
+   * An attempt whose end nobody has told in time, by the id of the request. Should it end all the same, that end is
+   * written, and truer.
+   */
+  z.object({
+    ...origin,
+    ...request,
+    ...caller,
+    type: z.literal('inference.unknown'),
+    /** When whoever works on it was last heard of, ms since 1970. */
+    heard: z.number().int().optional(),
+  }),
+  /** Served although it could not be recorded as its tenant demands, because the tenant wants it so in an emergency. */
+  z.object({
+    ...origin,
+    ...request,
+    ...caller,
+    type: z.literal('breakglass'),
+    /** Which rule was not kept: that of the attempt, or that of the end. */
+    stage: z.enum(['attempt', 'complete']),
+    /** Why it could not be. */
+    reason: z.string(),
+    /** When it happened, ms since 1970. */
+    since: z.number().int(),
+  }),
+] as const;

@@ -1,0 +1,27 @@
+// Reports as whoever makes them sees it: kept, or refused.
+import type { Reporter } from '../../../functions/audit/report.ts';
+import type { EventDraft } from '../../../shared/audit/event.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { no, ok } from '../../../shared/result.ts';
+
+export interface ReporterDouble extends Reporter {
+  readonly reports: { readonly zone: string; readonly draft: EventDraft }[];
+  /** Says no to what comes, as when storage is away. */
+  refuses: boolean;
+}
+
+export function reporterDouble(): ReporterDouble {
+  const double: ReporterDouble = {
+    reports: [],
+    refuses: false,
+    async report(zone, draft) {
+      if (double.refuses) return no(refuse('audit_unavailable'));
+      double.reports.push({ zone, draft });
+      const pseq = double.reports.length;
+      const id = `00000000-0000-7000-8000-${String(pseq).padStart(12, '0')}`;
+      return ok({ id, producer: `functions/${zone}`, epoch: '00000000-0000-4000-8000-000000000000', pseq });
+    },
+    async close() {},
+  };
+  return double;
+}
