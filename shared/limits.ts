@@ -1,4 +1,5 @@
 import { auditLimits } from './limits/audit.ts';
+import { auditPrivacyLimits } from './limits/audit-privacy.ts';
 import { backOfficeLimits } from './limits/back-office.ts';
 import { batchLimits } from './limits/batch.ts';
 import { callLimits } from './limits/call.ts';
@@ -35,6 +36,7 @@ export const limits = {
   ...uploadFrontLimits,
   ...batchLimits,
   ...auditLimits,
+  ...auditPrivacyLimits,
   ...backOfficeLimits,
   ...projectLimits,
   ...modelBuildLimits,

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { RECORD_KEY_BYTES, toBase64Url } from '../../shared/audit/commitment.ts';
 import type { Delivery } from '../../shared/audit/delivery.ts';
 import { draftLeaf, type LeafDraft, leafDraft, reportedEvent } from '../../shared/audit/leaf.ts';
+import type { RetentionName } from '../../shared/audit/retention.ts';
 import { limits } from '../../shared/limits.ts';
 
 const received = z.object({
@@ -24,14 +25,26 @@ export type Received = z.infer<typeof received>;
 export const readReceived = (bytes: Uint8Array): Received =>
   received.parse(JSON.parse(new TextDecoder().decode(bytes)));
 
-/** Encrypts what a leaf of that tenant hides. */
-export type Hide = (tenant: string | undefined, disclosures: Readonly<Record<string, string>>) => Promise<string>;
+/** Encrypts what a leaf hides. */
+export type Hide = (
+  leaf: Pick<LeafDraft, 'tn' | 'ret'>,
+  disclosures: Readonly<Record<string, string>>,
+) => Promise<string>;
+
+/** How long what a tenant's leaves hide is kept. */
+export type RetentionOf = (tenant: string | undefined) => RetentionName;
+const always: RetentionOf = () => 'standard';
 
 /**
  * A delivery as it waits for the log; `undefined` when nothing is in it or its rows are not in their order. An event that
  * cannot be read still has its place: a record that gets stuck would hold up all behind it.
  */
-export async function receive(delivery: Delivery, now: number, hide: Hide): Promise<Received | undefined> {
+export async function receive(
+  delivery: Delivery,
+  now: number,
+  hide: Hide,
+  retention: RetentionOf = always,
+): Promise<Received | undefined> {
   const { v, producer, epoch, oldest, rows } = delivery;
   const events: { pseq: number; t: number; event: unknown }[] = [];
   for (const { to, t, events: some } of rows) {
@@ -42,7 +55,7 @@ export async function receive(delivery: Delivery, now: number, hide: Hide): Prom
   }
   const [start] = events;
   if (!start) return undefined;
-  const drafted = await Promise.all(events.map(({ t, event }) => draft(event, t, hide)));
+  const drafted = await Promise.all(events.map(({ t, event }) => draft(event, t, hide, retention)));
   return {
     ...{ v, producer, epoch, oldest, from: start.pseq, at: now },
     drafts: drafted.map((one) => one.draft),
@@ -52,7 +65,12 @@ export async function receive(delivery: Delivery, now: number, hide: Hide): Prom
 
 const newRecordKey = (): Uint8Array => crypto.getRandomValues(new Uint8Array(RECORD_KEY_BYTES));
 
-async function draft(event: unknown, t: number, hide: Hide): Promise<{ draft: LeafDraft; hidden: string | null }> {
+async function draft(
+  event: unknown,
+  t: number,
+  hide: Hide,
+  retention: RetentionOf,
+): Promise<{ draft: LeafDraft; hidden: string | null }> {
   const parsed = reportedEvent.safeParse(event);
   const made = parsed.success ? await draftLeaf(parsed.data, t, newRecordKey) : undefined;
   if (!made || JSON.stringify(made.draft).length > limits.auditLeafCharacters.value) {
@@ -63,8 +81,11 @@ async function draft(event: unknown, t: number, hide: Hide): Promise<{ draft: Le
     const draft = { v: 1 as const, id, type: 'event.unreadable', by: 'edge', t: { origin: t, edge: t }, digest };
     return { draft, hidden: null };
   }
-  const { draft, disclosures } = made;
-  return { draft, hidden: disclosures ? await hide(draft.tn, disclosures) : null };
+  const { disclosures } = made;
+  if (!disclosures) return { draft: made.draft, hidden: null };
+  // Only what hides something has something to keep.
+  const draft = { ...made.draft, ret: retention(made.draft.tn) };
+  return { draft, hidden: await hide(draft, disclosures) };
 }
 
 /** The same events have the same name, so that sending them again changes nothing. */

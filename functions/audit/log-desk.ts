@@ -6,6 +6,8 @@ import { type BlobLogStore, openBlobLogStore } from './blob-log-store.ts';
 import { openHide } from './hide.ts';
 import type { Hide } from './intake.ts';
 import type { Leases, LogStore } from './log-store.ts';
+import { wrapWith } from './sidecar-box.ts';
+import { SidecarKeys } from './sidecar-keys.ts';
 
 export interface LogDesk {
   readonly store: LogStore & Leases;
@@ -15,6 +17,8 @@ export interface LogDesk {
   readonly settings: Pick<Settings, 'EDGE_KEYS'>;
   signer(name: string): Signer;
   hide(zone: string): Hide;
+  /** The keys of what the leaves of a zone hide. */
+  keys(zone: string): SidecarKeys;
   /** Milliseconds since 1970. */
   now(): number;
   log(line: LogLine): void;
@@ -38,15 +42,19 @@ export async function openLogDesk(
   if (!seed || AUDIT_SIDECAR_KEY === undefined) return undefined;
   const key = await openSigningKey(seed);
   const store = openBlobLogStore(STORAGE_CONNECTION);
-  const hides = new Map(ZONES.map((zone) => [zone, openHide(store, zone, AUDIT_SIDECAR_KEY)]));
+  const now = () => Date.now();
+  const wrap = wrapWith(AUDIT_SIDECAR_KEY);
+  const keys = new Map(ZONES.map((zone) => [zone, new SidecarKeys({ store, zone, wrap, now })]));
+  const keysOf = (zone: string) => keys.get(zone) ?? new SidecarKeys({ store, zone, wrap, now });
   return {
     store,
     zones: ZONES,
     base: AUDIT_ORIGIN,
     settings,
     signer: (name) => key.signer(name),
-    hide: (zone) => hides.get(zone) ?? openHide(store, zone, AUDIT_SIDECAR_KEY),
-    now: () => Date.now(),
+    hide: (zone) => openHide(keysOf(zone)),
+    keys: keysOf,
+    now,
     log: (line) => console.log(JSON.stringify(line)),
   };
 }

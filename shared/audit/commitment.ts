@@ -26,6 +26,9 @@ async function saltOf(recordKey: CryptoKey, field: string): Promise<string> {
   return toBase64Url(new Uint8Array(mac).subarray(0, SALT_BYTES));
 }
 
+/** Names that mean something else where SD-JWT is read (RFC 9901 §4.2.1): nobody may hide a field under one. */
+export const isForbiddenName = (name: string): boolean => name === '_sd' || name === '...';
+
 export interface Disclosure {
   readonly name: string;
   readonly value: unknown;
@@ -40,6 +43,7 @@ export async function disclose(
   const key = await crypto.subtle.importKey('raw', recordKey as BufferSource, hmac, false, ['sign']);
   const disclosures: Record<string, string> = {};
   for (const [name, value] of Object.entries(fields)) {
+    if (isForbiddenName(name)) throw new TypeError(`no field can be named ${name}`);
     const text = JSON.stringify([await saltOf(key, name), name, value]);
     disclosures[name] = toBase64Url(new TextEncoder().encode(text));
   }
@@ -49,18 +53,27 @@ export async function disclose(
 /** Over the text as it is written, so that nobody has to agree on how JSON is written. */
 export const commit = (disclosure: string): string => toBase64Url(sha256(ascii(disclosure)));
 
+/** What a disclosure says, whether or not a leaf says so; `undefined` when it is none. */
+export function readDisclosure(disclosure: string): Disclosure | undefined {
+  const bytes = fromBase64Url(disclosure);
+  if (!bytes) return undefined;
+  try {
+    const said: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    if (!Array.isArray(said) || said.length !== 3) return undefined;
+    const [salt, name, value] = said as unknown[];
+    if (typeof salt !== 'string' || typeof name !== 'string' || isForbiddenName(name)) return undefined;
+    return { name, value };
+  } catch {
+    return undefined;
+  }
+}
+
 /** What a disclosure says, if a leaf with these commitments says so, too. */
 export function checkDisclosure(
   disclosure: string,
   commitments: Readonly<Record<string, string>>,
 ): Disclosure | undefined {
-  const bytes = fromBase64Url(disclosure);
-  if (!bytes) return undefined;
-  try {
-    const [salt, name, value] = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown[];
-    if (typeof salt !== 'string' || typeof name !== 'string') return undefined;
-    return Object.hasOwn(commitments, name) && commitments[name] === commit(disclosure) ? { name, value } : undefined;
-  } catch {
-    return undefined;
-  }
+  const said = readDisclosure(disclosure);
+  if (!said || !Object.hasOwn(commitments, said.name)) return undefined;
+  return commitments[said.name] === commit(disclosure) ? said : undefined;
 }

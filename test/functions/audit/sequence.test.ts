@@ -1,13 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { openHidden, openHide } from '../../../functions/audit/hide.ts';
 import { nameOfReceived, type Received, receive } from '../../../functions/audit/intake.ts';
 import { encodeState, freshState, type LogState, readState } from '../../../functions/audit/log-state.ts';
 import { sequence } from '../../../functions/audit/sequence.ts';
-import { checkDisclosure } from '../../../shared/audit/commitment.ts';
 import type { Delivery } from '../../../shared/audit/delivery.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';
 import { limits } from '../../../shared/limits.ts';
-import { MemoryStore } from './stored-log.ts';
 
 const EPOCH = '2f7c9a30-7c3f-4f1e-8f0e-5a5f0f5b0f11';
 const ID = '017f22e2-79b0-7cc3-98c4-dc0c0c07398f';
@@ -110,30 +107,5 @@ describe('C9 deliveries', () => {
     const [first, second, third, fourth] = names.map((one) => nameOfReceived('eu', one));
     expect(second).toBe(first);
     expect(new Set([first, third, fourth]).size).toBe(3);
-  });
-});
-
-describe('C12 what leaves hide', () => {
-  const wrapping = Buffer.alloc(32, 7).toString('base64');
-
-  it('is opened with the key of the tenant, and by nobody once that is deleted', async () => {
-    const store = new MemoryStore();
-    const hide = openHide(store, 'eu', wrapping);
-    const one = await receive(
-      { ...deliveryOf(1, 0), rows: [{ to: 1, t: 2, events: [event({ subject: 'c1:ann' })] }] },
-      0,
-      hide,
-    );
-    const [draft] = one?.drafts ?? [];
-    const [hidden] = one?.hidden ?? [];
-    expect(JSON.stringify(one)).not.toContain('ann');
-    const shown = await openHidden(store, 'eu', wrapping, 'dev', hidden ?? '');
-    expect(checkDisclosure(shown?.subject ?? '', draft?.sd ?? {})).toEqual({ name: 'subject', value: 'c1:ann' });
-    // Under another tenant's name, or with another key of ours, it opens nothing.
-    await hide('other', {});
-    await expect(openHidden(store, 'eu', wrapping, 'other', hidden ?? '')).rejects.toThrow();
-    await expect(openHidden(store, 'eu', Buffer.alloc(32).toString('base64'), 'dev', hidden ?? '')).rejects.toThrow();
-    await store.remove('sidecar', 'eu/keys/dev');
-    expect(await openHidden(store, 'eu', wrapping, 'dev', hidden ?? '')).toBeUndefined();
   });
 });

@@ -1,0 +1,68 @@
+// How long what leaves hide may be shown, by class. Leaves themselves are never deleted: they hold no personal data.
+
+export interface RetentionClass {
+  /** How long records are kept: after it nobody can open them any more. */
+  readonly days: number;
+  /** For how long a law wants them kept, so that not even their subject's wish erases them; 0 when none does. */
+  readonly atLeastDays: number;
+  /** The rule, and where it stands. */
+  readonly source: string;
+}
+
+/**
+ * Lawyers of whoever runs this confirm what applies to them. A class is never taken out of this table: its name stands in
+ * leaves and in the names of keys.
+ */
+export const retentionClasses = {
+  standard: {
+    days: 2_557,
+    atLeastDays: 0,
+    source: 'no rule: seven years, as long as the log itself is locked, or until the subject wants it erased',
+  },
+  hipaa: {
+    days: 2_557,
+    atLeastDays: 2_192,
+    source:
+      '45 CFR 164.316(b)(2)(i): six years from creation or last effect; seven cover the longer ones of most states',
+  },
+  'ai-act': {
+    days: 183,
+    atLeastDays: 183,
+    source: 'Regulation (EU) 2024/1689 Art. 19(1) and 26(6): logs of high-risk systems, at least six months',
+  },
+  csl: {
+    days: 183,
+    atLeastDays: 183,
+    source: 'Cybersecurity Law of the PRC Art. 21(3) as amended 2026: network logs, at least six months',
+  },
+  pci: {
+    days: 366,
+    atLeastDays: 366,
+    source: 'PCI DSS 4.0.1 requirement 10.5.1: audit log history of twelve months',
+  },
+} as const satisfies Record<string, RetentionClass>;
+
+export type RetentionName = keyof typeof retentionClasses;
+export const retentionNames = Object.keys(retentionClasses) as [RetentionName, ...RetentionName[]];
+export const isRetention = (name: unknown): name is RetentionName =>
+  typeof name === 'string' && Object.hasOwn(retentionClasses, name);
+
+/** A calendar month of UTC, as `202611`: what ends together is destroyed together. */
+export type Month = string;
+export const monthOf = (at: number): Month => new Date(at).toISOString().slice(0, 7).replace('-', '');
+export const isMonth = (text: string): boolean => /^[1-9]\d{3}(0[1-9]|1[0-2])$/.test(text);
+
+const DAY_MS = 86_400_000;
+
+/** The first moment after a month, ms since 1970. */
+const endOfMonth = (month: Month): number => Date.UTC(Number(month.slice(0, 4)), Number(month.slice(4)), 1);
+
+/** When the last record of a class and month has been kept long enough: no record less than its days, none a month more. */
+export const keptUntil = (name: RetentionName, month: Month): number =>
+  endOfMonth(month) + retentionClasses[name].days * DAY_MS;
+
+/** Until when a law wants the records of a class and month kept; 0 when none does. */
+export function lawfulUntil(name: RetentionName, month: Month): number {
+  const { atLeastDays } = retentionClasses[name];
+  return atLeastDays === 0 ? 0 : endOfMonth(month) + atLeastDays * DAY_MS;
+}

@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest';
+import { openHidden, readBox } from '../../../functions/audit/hide.ts';
+import { sidecarName } from '../../../functions/audit/log-names.ts';
+import { readSidecar, SidecarReader } from '../../../functions/audit/sidecar.ts';
+import { encrypt, importKey, wrapWith } from '../../../functions/audit/sidecar-box.ts';
+import { SidecarKeys } from '../../../functions/audit/sidecar-keys.ts';
+import { toBase64 } from '../../../shared/audit/base64.ts';
+import { checkDisclosure, readDisclosure } from '../../../shared/audit/commitment.ts';
+import { HiddenLog, ZONE } from './hidden-log.ts';
+
+const ann = { subject: 'c1:ann', audioSeconds: 1.875 };
+const ben = { subject: 'c1:ben', audioSeconds: 2 };
+const valuesOf = (hidden: unknown) =>
+  typeof hidden === 'object' && hidden
+    ? Object.fromEntries(Object.values(hidden).map((one) => Object.values(readDisclosure(one) ?? {})))
+    : hidden;
+const names = (log: HiddenLog, prefix: string) =>
+  [...log.store.area('sidecar').keys()].filter((name) => name.startsWith(`${ZONE}/${prefix}`));
+
+describe('C12 what entries hide', () => {
+  it('is read for any range, entry by entry, and fits what the leaves commit to', async () => {
+    const log = new HiddenLog();
+    for (let commit = 0; commit < 6; commit += 1) {
+      await log.write(log.event(ann), log.event({ type: 'route', attempt: commit }), log.event(ben));
+    }
+    const { entries, leaves } = log.read();
+    const reader = new SidecarReader(log.place(), log.newKeys());
+    const whole = await reader.read(0, entries);
+    expect(whole).toHaveLength(19);
+    for (const [at, leaf] of leaves.entries()) {
+      const hidden = whole[at];
+      expect(hidden === undefined, leaf.type).toBe(leaf.sd === undefined);
+      if (typeof hidden !== 'object') continue;
+      expect(Object.keys(hidden).sort()).toEqual(Object.keys(leaf.sd ?? {}).sort());
+      for (const [name, text] of Object.entries(hidden)) {
+        expect(checkDisclosure(text, leaf.sd ?? {})?.name).toBe(name);
+      }
+      expect(valuesOf(hidden)).toMatchObject(at % 3 === 1 ? ann : ben);
+    }
+    for (let from = 0; from < entries.length; from += 1) {
+      for (const to of [from + 1, Math.min(entries.length, from + 5)]) {
+        expect(await reader.read(from, entries.slice(from, to))).toEqual(whole.slice(from, to));
+      }
+    }
+  });
+
+  it('is of the commit that came to be, however many others left files', async () => {
+    const log = new HiddenLog();
+    await log.write(log.event(ann));
+    const { entries } = log.read();
+    const before = await readSidecar(log.place(), log.keys, 0, entries);
+    const [name = ''] = names(log, '2026/');
+    const lost = new TextEncoder().encode(JSON.stringify({ v: 1, from: 0, hidden: ['AAAA', 'AAAA', 'AAAA', 'AAAA'] }));
+    for (const size of [1, 2, 3]) {
+      const other = sidecarName(ZONE, 2026, 0, size, new Uint8Array(32).fill(size));
+      await log.store.create('sidecar', other, lost);
+    }
+    expect(names(log, '2026/').length).toBe(4);
+    expect(await readSidecar(log.place(), log.keys, 0, entries)).toEqual(before);
+    await log.store.remove('sidecar', name);
+    expect(await readSidecar(log.place(), log.keys, 0, entries)).toEqual(entries.map(() => undefined));
+  });
+
+  it('is nothing where it is forged: another leaf’s, another tenant’s, or not decipherable', async () => {
+    const log = new HiddenLog();
+    await log.write(log.event(ann), log.event(ben), log.event({ ...ann, tenant: 'other' }));
+    const { entries } = log.read();
+    const [name = ''] = names(log, '2026/');
+    const kept = await log.store.read('sidecar', name);
+    const file = JSON.parse(new TextDecoder().decode(kept?.bytes));
+    const [a, b, c] = file.hidden.slice(1) as [string, string, string];
+    const put = (hidden: unknown[]) =>
+      log.store.area('sidecar').set(name, {
+        bytes: new TextEncoder().encode(JSON.stringify({ ...file, hidden: [null, ...hidden] })),
+        version: 'x',
+      });
+    put([b, a, a]);
+    expect(await readSidecar(log.place(), log.newKeys(), 0, entries)).toEqual([
+      undefined,
+      undefined,
+      undefined,
+      'erased',
+    ]);
+    put([`${a.slice(0, -8)}AAAAAAAA`, '2.x.y', c]);
+    const read = await readSidecar(log.place(), log.newKeys(), 0, entries);
+    expect(read.slice(0, 3)).toEqual([undefined, undefined, undefined]);
+    expect(valuesOf(read[3])).toMatchObject(ann);
+  });
+
+  it('opens with the secret of the subject and that of the month, and is erased without either', async () => {
+    for (const gone of ['subjects/', 'periods/', 'keys/']) {
+      const log = new HiddenLog();
+      await log.write(log.event(ann));
+      const { entries } = log.read();
+      for (const name of names(log, gone)) await log.store.remove('sidecar', name);
+      expect(await readSidecar(log.place(), log.newKeys(), 1, entries.slice(1)), gone).toEqual(['erased']);
+    }
+    const log = new HiddenLog();
+    await log.write(log.event(ann), log.event(ben));
+    const [, first = ''] = await new SidecarReader(log.place(), log.keys).boxes(0, 2);
+    await log.store.remove('sidecar', `${ZONE}/subjects/dev/${readBox(first)?.sid}`);
+    const read = await readSidecar(log.place(), log.newKeys(), 0, log.read().entries);
+    expect([read[1], valuesOf(read[2])]).toEqual(['erased', expect.objectContaining(ben)]);
+  });
+
+  it('what the first version wrote, under one key for all of a tenant, opens as ever', async () => {
+    const log = new HiddenLog();
+    const keyName = `${ZONE}/keys/dev`;
+    const secret = new Uint8Array(32).fill(9);
+    const wrapping = Buffer.alloc(32, 7);
+    await log.store.create('sidecar', keyName, await encrypt(await importKey(wrapping), secret, keyName));
+    const disclosures = { subject: 'eyJ4IjoxfQ' };
+    const text = new TextEncoder().encode(JSON.stringify(disclosures));
+    const box = toBase64(await encrypt(await importKey(secret), text, keyName));
+    expect(await openHidden(log.keys, 'dev', box)).toEqual(disclosures);
+    expect(await openHidden(log.keys, 'other', box)).toBe('erased');
+    await log.store.remove('sidecar', keyName);
+    expect(await openHidden(log.newKeys(), 'dev', box)).toBe('erased');
+  });
+
+  it('a wrong setting is a fault, and not an erasure', async () => {
+    const log = new HiddenLog();
+    await log.write(log.event(ann));
+    const wrap = wrapWith(Buffer.alloc(32).toString('base64'));
+    const keys = new SidecarKeys({ store: log.store, zone: ZONE, wrap, now: () => log.now });
+    await expect(readSidecar(log.place(), keys, 0, log.read().entries)).rejects.toThrow();
+    expect(() => wrapWith('short')).toThrow();
+  });
+
+  it('no name and no box tells whose it is, and subjects of two tenants have nothing in common', async () => {
+    const log = new HiddenLog();
+    await log.write(log.event(ann), log.event({ ...ann, tenant: 'other' }), log.event(ann));
+    const all = [...log.store.area('sidecar')].map(([name, { bytes }]) => name + new TextDecoder().decode(bytes));
+    expect(all.join()).not.toContain('ann');
+    const tags = names(log, 'names/').map((name) => name.split('/').at(-1));
+    expect(new Set(tags).size).toBe(2);
+    const sids = (await new SidecarReader(log.place(), log.keys).boxes(1, 4)).map((box) => readBox(box ?? '')?.sid);
+    expect([sids[0] === sids[2], sids[0] === sids[1]]).toEqual([true, false]);
+  });
+
+  it('many at once make one secret of a subject, and it knows the months of its records', async () => {
+    const log = new HiddenLog();
+    const other = new HiddenLog(log.store);
+    await Promise.all([log, other, log].map((one) => one.keys.toHide('dev', 'c1:ann', 'hipaa')));
+    expect(names(log, 'subjects/')).toHaveLength(1);
+    log.now += 40 * 86_400_000;
+    await log.keys.toHide('dev', 'c1:ann', 'hipaa');
+    expect(names(log, 'subjects/')).toHaveLength(1);
+    expect(names(log, 'periods/')).toEqual([`${ZONE}/periods/hipaa/202606/dev`, `${ZONE}/periods/hipaa/202607/dev`]);
+  });
+});
