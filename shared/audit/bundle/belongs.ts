@@ -1,0 +1,17 @@
+// Whose leaf it is. A tenant's are those about it, all that its own outboxes report, and what the log says about those:
+// so that a tenant can see for itself whether any of its outboxes lost something.
+
+export interface Belonging {
+  readonly type: string;
+  readonly p: string;
+  readonly tn?: string | undefined;
+  readonly outbox?: unknown;
+}
+
+export const isOwnOutbox = (producer: string, tenant: string): boolean => producer.startsWith(`gate/${tenant}/`);
+
+export function belongsTo(tenant: string, { type, p, tn, outbox }: Belonging): boolean {
+  if (tn !== undefined) return tn === tenant;
+  if (type === 'producer.gap') return typeof outbox === 'string' && isOwnOutbox(outbox, tenant);
+  return isOwnOutbox(p, tenant);
+}

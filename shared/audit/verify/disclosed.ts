@@ -1,0 +1,132 @@
+// What a bundle shows of what its leaves hide, and whether that is what was committed to, all of it, and no more.
+import { linesOf } from '../bundle/entry-line.ts';
+import type { Manifest } from '../bundle/manifest.ts';
+import { checkDisclosure } from '../commitment.ts';
+import type { LeafFacts } from './leaf-facts.ts';
+import { isObject } from './read-manifest.ts';
+import type { Findings } from './verdict.ts';
+
+export interface DisclosureLine {
+  readonly index: number;
+  /** Disclosures by the name of the member. */
+  readonly sd: Readonly<Record<string, string>>;
+  /** What the leaf hides can be read by nobody any more. */
+  readonly erased: boolean;
+}
+
+export const formatDisclosureLine = ({ index, sd, erased }: DisclosureLine): string =>
+  `${JSON.stringify(erased ? { index, erased } : { index, sd })}\n`;
+
+export function readDisclosureLine(line: string): DisclosureLine | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    if (!isObject(value) || !Number.isSafeInteger(value.index)) return undefined;
+    const { index, sd = {}, erased = false } = value;
+    if (typeof erased !== 'boolean' || !isObject(sd)) return undefined;
+    if (!Object.values(sd).every((one) => typeof one === 'string')) return undefined;
+    return { index: index as number, sd: sd as Record<string, string>, erased };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Which members a profile shows of those that a leaf hides. */
+export function shownBy(redaction: string, names: readonly string[]): readonly string[] {
+  if (redaction === 'full') return names;
+  const chosen = redaction.startsWith('fields:') ? redaction.slice('fields:'.length).split(',') : [];
+  return names.filter((name) => chosen.includes(name));
+}
+
+/** Whether an entry is in what was asked for, and not only in what proves that it is whole. */
+export function isAsked({ query }: Pick<Manifest, 'query'>, { time, tseq }: Pick<LeafFacts, 'time' | 'tseq'>): boolean {
+  const { from = 0, to = Number.POSITIVE_INFINITY, tseq_from: first = 0, tseq_to: last } = query;
+  if (time < from || time >= to) return false;
+  if (tseq === undefined) return true;
+  return tseq >= first && (last === undefined || tseq <= last);
+}
+
+const nothing: Readonly<Record<string, unknown>> = {};
+
+/** The disclosures of one part, in the order of its entries. */
+export class Disclosed {
+  readonly #findings: Findings;
+  readonly #manifest: Manifest;
+  #disclosed = 0;
+  #erased = 0;
+
+  constructor(manifest: Manifest, findings: Findings) {
+    this.#manifest = manifest;
+    this.#findings = findings;
+  }
+
+  readPart(bytes: Uint8Array | undefined): Map<number, DisclosureLine> {
+    const found = new Map<number, DisclosureLine>();
+    for (const [at, line] of (linesOf(bytes ?? new Uint8Array(0)) ?? ['']).entries()) {
+      const read = readDisclosureLine(line);
+      if (!read || found.has(read.index)) this.#wrong(`line ${at + 1} is no disclosure, or a second one`);
+      else found.set(read.index, read);
+    }
+    return found;
+  }
+
+  /** Values by name, of an entry that has been shown to be in the log. */
+  of(index: number, facts: LeafFacts, lines: Map<number, DisclosureLine>): Readonly<Record<string, unknown>> {
+    const line = lines.get(index);
+    lines.delete(index);
+    const { sd } = facts;
+    const promised = sd && isAsked(this.#manifest, facts) ? shownBy(this.#manifest.redaction, Object.keys(sd)) : [];
+    if (!line) {
+      if (promised.length > 0) this.#lacking(index, promised);
+      return nothing;
+    }
+    if (line.erased) {
+      this.#erased += 1;
+      if (promised.length === 0) this.#wrong(`entry ${index} is called erased and would not be shown`);
+      return nothing;
+    }
+    this.#disclosed += 1;
+    return this.#check(index, sd ?? {}, line.sd, promised);
+  }
+
+  #check(
+    index: number,
+    sd: Readonly<Record<string, string>>,
+    given: Readonly<Record<string, string>>,
+    promised: readonly string[],
+  ): Readonly<Record<string, unknown>> {
+    const shown: Record<string, unknown> = {};
+    for (const [name, text] of Object.entries(given)) {
+      const disclosure = checkDisclosure(text, sd);
+      if (disclosure?.name !== name) this.#wrong(`entry ${index}: what is disclosed as "${name}" is not what it hides`);
+      else if (!promised.includes(name)) this.#wrong(`entry ${index}: "${name}" is disclosed against the profile`);
+      else shown[name] = disclosure.value;
+    }
+    const lacking = promised.filter((name) => !Object.hasOwn(given, name));
+    if (lacking.length > 0) this.#lacking(index, lacking);
+    return shown;
+  }
+
+  endPart(lines: Map<number, DisclosureLine>): void {
+    for (const index of lines.keys()) this.#wrong(`there are disclosures of ${index}, which is not in this part`);
+  }
+
+  end(): void {
+    const { disclosed, erased } = this.#manifest.counts;
+    if (disclosed !== this.#disclosed || erased !== this.#erased) {
+      const text = `${this.#disclosed} entries are disclosed and ${this.#erased} erased; the manifest says ${disclosed} and ${erased}`;
+      this.#wrong(text);
+    }
+  }
+
+  #lacking(index: number, names: readonly string[]): void {
+    this.#findings.add(
+      'disclosures',
+      'incomplete',
+      `entry ${index}: ${names.join(', ')} should be disclosed and are not`,
+    );
+  }
+
+  #wrong(text: string): void {
+    this.#findings.add('disclosures', 'invalid', text);
+  }
+}

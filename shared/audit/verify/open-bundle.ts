@@ -1,0 +1,70 @@
+// The beginning of a bundle: whom to believe, the manifest's signature, and from then on every file by its digest.
+import { exportName, MANIFEST, MANIFEST_NOTE, type Manifest, manifestNoteText, POLICY } from '../bundle/manifest.ts';
+import { openNote } from '../note.ts';
+import { type NoteKey, openNoteKey } from '../note-key.ts';
+import { type Policy, readPolicy } from '../policy.ts';
+import { type BundleFiles, digestOf } from './bundle-files.ts';
+import { readManifest } from './read-manifest.ts';
+import type { Findings } from './verdict.ts';
+
+export interface OpenBundle {
+  readonly manifest: Manifest;
+  readonly policy: Policy;
+  /** The bytes of a file that the manifest lists and that is as it says; anything else is found out here. */
+  read(path: string): Promise<Uint8Array | undefined>;
+  /** Looks at all that was not read yet, and for what nobody listed. */
+  readRest(): Promise<void>;
+}
+
+/** `undefined` when the manifest is not the log's: then nothing in the bundle says anything. */
+export async function openBundle(
+  files: BundleFiles,
+  givenPolicy: Uint8Array | undefined,
+  findings: Findings,
+): Promise<OpenBundle | undefined> {
+  const wrong = (text: string) => void findings.add('manifest', 'invalid', text);
+  const policyBytes = givenPolicy ?? (await files.read(POLICY));
+  if (!policyBytes) return wrong(`there is no ${POLICY}`);
+  const policy = readPolicy(policyBytes);
+  if (!policy.ok) return wrong(`the policy cannot be read: ${policy.refusal}`);
+  const [bytes, note] = [await files.read(MANIFEST), await files.read(MANIFEST_NOTE)];
+  if (!bytes || !note) return wrong(`there is no ${bytes ? MANIFEST_NOTE : MANIFEST}`);
+  const manifest = readManifest(bytes);
+  if ('wrong' in manifest) return wrong(`the manifest: ${manifest.wrong}`);
+  const { origin } = manifest.log;
+  const keys = policy.value.logs.map(({ key }) => key).filter(({ name }) => name === origin);
+  if (keys.length === 0) return wrong(`the policy has no key of ${origin}`);
+  const text = manifestNoteText(origin, await digestOf(bytes));
+  const opened = await openNote(note, await Promise.all(keys.map((key) => openNoteKey(exportKey(key)))));
+  if (!opened) return wrong(`${MANIFEST_NOTE} is not signed by ${exportName(origin)}`);
+  if (opened.text !== text) return wrong(`${MANIFEST} is not the one that ${MANIFEST_NOTE} was signed for`);
+  return { manifest, policy: policy.value, ...openFiles(files, manifest, findings) };
+}
+
+/** The key of a log as the one that signs its manifests. */
+const exportKey = (key: NoteKey): NoteKey => ({ ...key, name: exportName(key.name) });
+
+function openFiles(files: BundleFiles, manifest: Manifest, findings: Findings): Pick<OpenBundle, 'read' | 'readRest'> {
+  const listed = new Map(manifest.files.map((file) => [file.path, file]));
+  const unread = new Set(listed.keys());
+  const wrong = (text: string) => void findings.add('files', 'invalid', text);
+  const read = async (path: string): Promise<Uint8Array | undefined> => {
+    unread.delete(path);
+    const file = listed.get(path);
+    if (!file) return wrong(`${path} is not in the manifest`);
+    const bytes = await files.read(path);
+    if (!bytes) return wrong(`${path} is missing`);
+    const same = bytes.length === file.bytes && (await digestOf(bytes)) === file.sha256;
+    return same ? bytes : wrong(`${path} is not the file that the manifest lists`);
+  };
+  return {
+    read,
+    async readRest() {
+      for (const path of [...unread]) await read(path);
+      for (const path of await files.list()) {
+        const ours = /^(entries|disclosures)\b|^(proofs|checkpoints|derived)\//.test(path);
+        if (ours && !listed.has(path)) wrong(`${path} is here, and the manifest does not list it`);
+      }
+    },
+  };
+}

@@ -1,0 +1,64 @@
+// A manifest as the verifier takes it: every member that it relies on, checked. Written by hand and without a library, so
+// that the file that auditors are given stays one that can be read.
+import { type BundlePart, type FileDigest, type Manifest, POLICY } from '../bundle/manifest.ts';
+import { isFormat } from '../derived/formats.ts';
+
+type Json = Readonly<Record<string, unknown>>;
+
+export const isObject = (value: unknown): value is Json =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isPair = (value: unknown): boolean => Array.isArray(value) && value.length === 2 && value.every(isCount);
+const isTime = (value: unknown): boolean => value === undefined || isCount(value);
+
+/** Below the bundle, and written in one way only. */
+export const isPath = (value: unknown): value is string =>
+  isText(value) && /^[A-Za-z0-9_-][A-Za-z0-9._-]*(\/[A-Za-z0-9_-][A-Za-z0-9._-]*)*$/.test(value);
+
+const isFile = (value: unknown): value is FileDigest =>
+  isObject(value) && isPath(value.path) && /^[0-9a-f]{64}$/.test(String(value.sha256)) && isCount(value.bytes);
+
+const isPart = (value: unknown): value is BundlePart =>
+  isObject(value) &&
+  isPath(value.entries) &&
+  isPath(value.proofs) &&
+  (value.disclosures === undefined || isPath(value.disclosures)) &&
+  isObject(value.derived) &&
+  Object.entries(value.derived).every(([format, path]) => isFormat(format) && isPath(path));
+
+const isHead = (value: unknown): boolean => isObject(value) && isPath(value.path) && isCount(value.size);
+
+const rules: Readonly<Record<string, (value: unknown) => boolean>> = {
+  v: (value) => value === 1,
+  export_id: isText,
+  log: (value) => isObject(value) && isText(value.origin),
+  tenant: (value) => isText(value) && value !== '',
+  range: (value) => isObject(value) && isPair(value.tseq) && isPair(value.index),
+  checkpoints: (value) => Array.isArray(value) && value.length > 0 && value.every(isHead),
+  policy: (value) => value === POLICY,
+  query: (value) => isObject(value) && [value.from, value.to, value.tseq_from, value.tseq_to].every(isTime),
+  redaction: (value) => value === 'full' || value === 'auditor-min' || /^fields:[^,]+(,[^,]+)*$/.test(String(value)),
+  counts: (value) => isObject(value) && [value.entries, value.disclosed, value.erased].every(isCount),
+  parts: (value) => Array.isArray(value) && value.length > 0 && value.every(isPart),
+  files: (value) => Array.isArray(value) && value.every(isFile) && isUnique(value.map(({ path }) => path)),
+  purpose: isText,
+  created: isText,
+  anchor: (value) => isObject(value) && isCount(value.index) && isText(value.id) && value.type === 'export.create',
+};
+
+const isUnique = (values: readonly string[]): boolean => new Set(values).size === values.length;
+
+/** A manifest, or which of its members is not as agreed. */
+export function readManifest(bytes: Uint8Array): Manifest | { readonly wrong: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  } catch {
+    return { wrong: 'it is not JSON' };
+  }
+  if (!isObject(value)) return { wrong: 'it is no object' };
+  const manifest = value;
+  const wrong = Object.keys(rules).find((name) => !rules[name]?.(manifest[name]));
+  return wrong === undefined ? (manifest as unknown as Manifest) : { wrong: `its member "${wrong}" is not as agreed` };
+}

@@ -1,0 +1,62 @@
+// What is said in the end.
+import { toBase64 } from '../base64.ts';
+import type { Manifest } from '../bundle/manifest.ts';
+import type { Judged } from '../judge.ts';
+import { type Facts, type Findings, type Report, stages, type Verdict, verdicts } from './verdict.ts';
+
+const sentences: Readonly<Record<Verdict, string>> = {
+  witnessed: 'Valid and complete, and witnessed as the policy asks.',
+  unwitnessed: 'Valid and complete. Not witnessed: that the log showed everybody the same is its own word.',
+  incomplete: 'What is here is valid, but something is missing.',
+  diverged: 'This is not the log that is known from elsewhere.',
+  invalid: 'Not valid: do not rely on anything in this bundle.',
+};
+
+export function reportOf(
+  findings: Findings,
+  manifest: Manifest | undefined,
+  end: Judged | undefined,
+  policyGiven: boolean,
+): Report {
+  const verdict = findings.worst;
+  const facts: Facts = {
+    ...(manifest && factsOf(manifest)),
+    ...(end && { size: end.checkpoint.size, root: toBase64(end.checkpoint.root), witnesses: end.witnesses }),
+    trust: policyGiven ? 'policy given' : 'policy of the bundle',
+  };
+  const list = findings.list.toSorted((a, b) => stages.indexOf(a.stage) - stages.indexOf(b.stage));
+  return {
+    ...{ verdict, exit: verdicts[verdict], summary: sentences[verdict], facts },
+    ...{ findings: list, findingCounts: findings.counts },
+  };
+}
+
+function factsOf({ export_id, log, tenant, range, counts, redaction, purpose, created }: Manifest): Facts {
+  const { entries, disclosed, erased } = counts;
+  const { tseq, index } = range;
+  const { origin } = log;
+  return { exportId: export_id, origin, tenant, tseq, index, entries, disclosed, erased, redaction, purpose, created };
+}
+
+/** The report as people read it. */
+export function reportText({ verdict, exit, summary, findings, findingCounts, facts }: Report): string {
+  const { origin, tenant, tseq, entries, disclosed, erased, size, witnesses = [], trust, redaction, purpose } = facts;
+  const about = [
+    `${verdict} (${exit}): ${summary}`,
+    ...(origin === undefined ? [] : [`  log        ${origin}${size === undefined ? '' : `, ${size} entries`}`]),
+    ...(tenant === undefined ? [] : [`  tenant     ${tenant}, numbers ${tseq?.join(' to ')}, ${entries} entries`]),
+    ...(redaction === undefined ? [] : [`  disclosed  ${disclosed} entries, ${erased} erased, profile ${redaction}`]),
+    ...(purpose === undefined ? [] : [`  purpose    ${purpose}`]),
+    ...witnesses.map(({ name, time }) => `  witness    ${name}, ${new Date(time * 1_000).toISOString()}`),
+    trust === 'policy given'
+      ? '  believed   whom the policy names that you gave'
+      : "  believed   whom the bundle's own policy names; give yours with --policy",
+  ];
+  const found = findings.map(({ stage, verdict: one, text }) => `  ${stage}: ${text} [${one}]`);
+  const kept = new Map<string, number>();
+  for (const { stage } of findings) kept.set(stage, (kept.get(stage) ?? 0) + 1);
+  const more = Object.entries(findingCounts)
+    .filter(([stage, count]) => count > (kept.get(stage) ?? 0))
+    .map(([stage, count]) => `  ${stage}: and ${count - (kept.get(stage) ?? 0)} more`);
+  return [...about, ...found, ...more].join('\n');
+}

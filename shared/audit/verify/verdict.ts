@@ -1,0 +1,81 @@
+// What is found out about a bundle or a log, and how programs are told.
+
+/** Exit codes. `witnessed`: valid, complete, and enough witnesses have seen it. */
+export const verdicts = { witnessed: 0, unwitnessed: 10, incomplete: 20, diverged: 30, invalid: 40 } as const;
+export type Verdict = keyof typeof verdicts;
+
+/** In the order in which they are looked at. */
+export const stages = [
+  'manifest',
+  'files',
+  'checkpoints',
+  'consistency',
+  'inclusion',
+  'numbers',
+  'outboxes',
+  'disclosures',
+  'derived',
+] as const;
+export type Stage = (typeof stages)[number];
+
+/** Something that is not as it should be. */
+export interface Finding {
+  readonly stage: Stage;
+  readonly verdict: Verdict;
+  readonly text: string;
+}
+
+/** Findings that are kept of a stage: what is wrong everywhere need not be said of every entry. */
+const PER_STAGE = 50;
+
+export class Findings {
+  readonly list: Finding[] = [];
+  readonly #counts = new Map<Stage, number>();
+  #worst: Verdict = 'witnessed';
+
+  add(stage: Stage, verdict: Verdict, text: string): void {
+    const count = (this.#counts.get(stage) ?? 0) + 1;
+    this.#counts.set(stage, count);
+    if (verdicts[verdict] > verdicts[this.#worst]) this.#worst = verdict;
+    if (count <= PER_STAGE) this.list.push({ stage, verdict, text });
+  }
+
+  get worst(): Verdict {
+    return this.#worst;
+  }
+
+  /** How many were found of each stage, those that are not kept included. */
+  get counts(): Readonly<Partial<Record<Stage, number>>> {
+    return Object.fromEntries(this.#counts);
+  }
+}
+
+export interface Report {
+  readonly verdict: Verdict;
+  readonly exit: number;
+  /** One sentence. */
+  readonly summary: string;
+  readonly findings: readonly Finding[];
+  readonly findingCounts: Readonly<Partial<Record<Stage, number>>>;
+  readonly facts: Facts;
+}
+
+/** What the bundle is about, as far as it could be read. */
+export interface Facts {
+  readonly exportId?: string;
+  readonly origin?: string;
+  readonly tenant?: string;
+  readonly tseq?: readonly [number, number];
+  readonly index?: readonly [number, number];
+  readonly entries?: number;
+  readonly disclosed?: number;
+  readonly erased?: number;
+  readonly redaction?: string;
+  readonly purpose?: string;
+  readonly created?: string;
+  readonly size?: number;
+  readonly root?: string;
+  readonly witnesses?: readonly { readonly name: string; readonly time: number }[];
+  /** Whether whom to believe was said by the reader or by the bundle itself. */
+  readonly trust?: 'policy given' | 'policy of the bundle';
+}

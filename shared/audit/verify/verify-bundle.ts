@@ -1,0 +1,173 @@
+// Whether a bundle is what it says, decided from its files and from whom the reader believes. Nothing else is asked.
+import { belongsTo } from '../bundle/belongs.ts';
+import { blocksBetween } from '../bundle/cover.ts';
+import { linesOf, readEntryLine } from '../bundle/entry-line.ts';
+import type { BundlePart } from '../bundle/manifest.ts';
+import { derivedFormats, isFormat } from '../derived/formats.ts';
+import type { DerivedEntry } from '../derived/row.ts';
+import { equalBytes, HASH_BYTES, hashLeaf } from '../tree.ts';
+import type { BundleFiles } from './bundle-files.ts';
+import { checkWitnesses, Growth, type Heads, readHeads, readKnownHead } from './check-heads.ts';
+import { Disclosed, isAsked } from './disclosed.ts';
+import { readLeafFacts } from './leaf-facts.ts';
+import { Numbers } from './numbers.ts';
+import { type OpenBundle, openBundle } from './open-bundle.ts';
+import { reportOf } from './report.ts';
+import { Findings, type Report } from './verdict.ts';
+
+export interface Asked {
+  /** Whom to believe; without it the bundle's own word is taken for that, and the report says so. */
+  readonly policy?: Uint8Array;
+  /** A checkpoint of the log that the reader has from elsewhere. */
+  readonly head?: Uint8Array;
+  /** Whose bundle it has to be. */
+  readonly tenant?: string;
+  /** Milliseconds since 1970: what is signed later than this cannot be. */
+  readonly now: number;
+}
+
+export async function verifyBundle(files: BundleFiles, asked: Asked): Promise<Report> {
+  const findings = new Findings();
+  const bundle = await openBundle(files, asked.policy, findings);
+  const heads = bundle && (await readHeads(bundle, asked.now, findings));
+  if (bundle && heads) {
+    checkWitnesses(heads, bundle.policy.quorum, findings);
+    await checkEntries(bundle, heads, asked, findings);
+    await bundle.readRest();
+  }
+  return reportOf(findings, bundle?.manifest, heads?.end, asked.policy !== undefined);
+}
+
+async function checkEntries(bundle: OpenBundle, heads: Heads, asked: Asked, findings: Findings): Promise<void> {
+  const { manifest } = bundle;
+  if (asked.tenant !== undefined && asked.tenant !== manifest.tenant)
+    findings.add('manifest', 'invalid', `the bundle is of the tenant ${manifest.tenant}`);
+  const known = asked.head && readKnownHead(asked.head);
+  if (asked.head && !known) findings.add('consistency', 'incomplete', 'the known head is no checkpoint');
+  const walk = new Walk(bundle, heads, new Growth(heads, known, findings), findings);
+  for (const part of manifest.parts) if (!(await walk.part(part))) return;
+  walk.end();
+}
+
+/** Goes through the entries in their order, and hashes them and what lies between them. */
+class Walk {
+  readonly #bundle: OpenBundle;
+  readonly #heads: Heads;
+  readonly #growth: Growth;
+  readonly #findings: Findings;
+  readonly #numbers: Numbers;
+  readonly #disclosed: Disclosed;
+  readonly #cuts: readonly number[];
+  #count = 0;
+  #proofs: { readonly bytes: Uint8Array; at: number } = { bytes: new Uint8Array(0), at: 0 };
+  readonly #encoder = new TextEncoder();
+
+  constructor(bundle: OpenBundle, heads: Heads, growth: Growth, findings: Findings) {
+    this.#bundle = bundle;
+    this.#heads = heads;
+    this.#growth = growth;
+    this.#findings = findings;
+    this.#numbers = new Numbers(bundle.manifest, findings);
+    this.#disclosed = new Disclosed(bundle.manifest, findings);
+    this.#cuts = heads.checkpoints.map(({ size }) => size);
+  }
+
+  /** `false` when it makes no sense to go on. */
+  async part(part: BundlePart): Promise<boolean> {
+    const { read } = this.#bundle;
+    const [entries, proofs] = [await read(part.entries), await read(part.proofs)];
+    const disclosures = part.disclosures === undefined ? undefined : await read(part.disclosures);
+    if (!entries || !proofs || (part.disclosures !== undefined && !disclosures)) return false;
+    const lines = linesOf(entries);
+    if (!lines) return this.#stop(`${part.entries} is not lines of text`);
+    if (this.#proofs.at !== this.#proofs.bytes.length) return this.#stop('a part has proofs that nothing needs');
+    this.#proofs = { bytes: proofs, at: 0 };
+    const shown = this.#disclosed.readPart(disclosures);
+    const derivable: DerivedEntry[] = [];
+    for (const line of lines) {
+      const entry = this.#entry(line);
+      if (!entry) return false;
+      const values = this.#disclosed.of(entry.index, entry.facts, shown);
+      if (!isAsked(this.#bundle.manifest, entry.facts)) continue;
+      derivable.push({ index: entry.index, leafHash: entry.leafHash, leaf: entry.facts.leaf, shown: values });
+    }
+    this.#disclosed.endPart(shown);
+    await this.#derived(part, derivable);
+    return true;
+  }
+
+  #entry(line: string) {
+    const read = readEntryLine(line);
+    const facts = read && readLeafFacts(read.text);
+    if (!read || !facts) return this.#nothing('an entry cannot be read');
+    const { index, text } = read;
+    const { size } = this.#growth.left;
+    if (index < size) return this.#nothing(`entry ${index} comes after entry ${size - 1}`);
+    if (index >= this.#heads.end.checkpoint.size) return this.#nothing(`entry ${index} is not in the log`);
+    const { tenant } = this.#bundle.manifest;
+    if (!belongsTo(tenant, { ...facts, outbox: facts.leaf.outbox }))
+      this.#findings.add('numbers', 'invalid', `entry ${index} is not one of the tenant ${tenant}`);
+    if (!this.#fill(index)) return undefined;
+    const hash = hashLeaf(this.#encoder.encode(text));
+    this.#push(0, hash);
+    this.#numbers.see(facts, index);
+    this.#count += 1;
+    return { index, facts, leafHash: hexOf(hash) };
+  }
+
+  /** Takes the hashes of what lies before the entry `to`. */
+  #fill(to: number): boolean {
+    for (const { height } of blocksBetween(this.#growth.left.size, to, this.#cuts)) {
+      const { bytes, at } = this.#proofs;
+      if (at + HASH_BYTES > bytes.length) return this.#stop(`the proofs do not reach to entry ${to}`);
+      this.#push(height, bytes.subarray(at, at + HASH_BYTES));
+      this.#proofs.at += HASH_BYTES;
+    }
+    return true;
+  }
+
+  #push(height: number, hash: Uint8Array): void {
+    this.#growth.left.push(height, hash);
+    // Only where it may be compared: making a root of what is on the left costs more than the hash.
+    this.#growth.look();
+  }
+
+  async #derived({ derived }: BundlePart, entries: readonly DerivedEntry[]): Promise<void> {
+    const { manifest, read } = this.#bundle;
+    for (const [format, path] of Object.entries(derived)) {
+      const found = await read(path);
+      if (!found || !isFormat(format)) continue;
+      const made = derivedFormats[format].derive(entries, { origin: manifest.log.origin, note: this.#heads.note });
+      if (!equalBytes(found, made)) this.#findings.add('derived', 'invalid', `${path} is not what the entries give`);
+    }
+  }
+
+  end(): void {
+    if (!this.#fill(this.#heads.end.checkpoint.size)) return;
+    if (this.#proofs.at !== this.#proofs.bytes.length) this.#stop('there are proofs that nothing needs');
+    this.#growth.end();
+    this.#numbers.end();
+    this.#disclosed.end();
+    const { entries } = this.#bundle.manifest.counts;
+    if (entries !== this.#count)
+      this.#findings.add('numbers', 'invalid', `there are ${this.#count} entries, the manifest says ${entries}`);
+  }
+
+  #nothing(text: string): undefined {
+    this.#stop(text);
+    return undefined;
+  }
+
+  #stop(text: string): false {
+    this.#findings.add('inclusion', 'invalid', text);
+    return false;
+  }
+}
+
+const digits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+
+function hexOf(hash: Uint8Array): string {
+  let text = '';
+  for (const byte of hash) text += digits[byte];
+  return text;
+}
