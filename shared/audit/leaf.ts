@@ -2,19 +2,22 @@
 // this version does not know is committed to, and shown by whoever knows it.
 import { z } from 'zod';
 import { canonicalJson } from './canonical-json.ts';
-import { commit, disclose } from './commitment.ts';
+import { commit, disclose, isForbiddenName } from './commitment.ts';
+import { withDecoys } from './decoy.ts';
 import { isPlain } from './plain-members.ts';
 
 /** What a producer reports: a member of `event.ts`, or of a version of it that is newer or older than ours. */
-export const reportedEvent = z.looseObject({
-  v: z.literal(1),
-  id: z.uuid(),
-  type: z.string().min(1).max(64),
-  at: z.number().int(),
-  producer: z.string().min(1).max(128),
-  tenant: z.string().max(128).optional(),
-  request: z.string().max(128).optional(),
-});
+export const reportedEvent = z
+  .looseObject({
+    v: z.literal(1),
+    id: z.uuid(),
+    type: z.string().min(1).max(64),
+    at: z.number().int(),
+    producer: z.string().min(1).max(128),
+    tenant: z.string().max(128).optional(),
+    request: z.string().max(128).optional(),
+  })
+  .refine((event) => !Object.keys(event).some(isForbiddenName), 'a member has a name that nothing can be hidden under');
 export type ReportedEvent = z.infer<typeof reportedEvent>;
 
 /** A leaf before it has a place: all of it that the producer knows. */
@@ -31,6 +34,8 @@ export const leafDraft = z.looseObject({
   t: z.object({ origin: z.number(), edge: z.number() }),
   /** Commitments by the name of the member. */
   sd: z.record(z.string(), z.string()).optional(),
+  /** How long what it hides is kept: a class of `retention.ts`. */
+  ret: z.string().optional(),
 });
 export type LeafDraft = z.infer<typeof leafDraft>;
 
@@ -61,7 +66,7 @@ export async function draftLeaf(
   const { v, id, type, at, producer, tenant, request, ...rest } = event;
   const told = Object.entries(rest).filter(([, value]) => value !== undefined);
   const plain = Object.fromEntries(told.filter(([name, value]) => isPlain(type, name) && isShort(value)));
-  const hidden = Object.fromEntries(told.filter(([name]) => !Object.hasOwn(plain, name)));
+  const hidden = withDecoys(type, Object.fromEntries(told.filter(([name]) => !Object.hasOwn(plain, name))));
   const disclosures = Object.keys(hidden).length > 0 ? await disclose(newRecordKey(), hidden) : undefined;
   const sd = disclosures && Object.fromEntries(Object.entries(disclosures).map(([name, text]) => [name, commit(text)]));
   const draft: LeafDraft = {

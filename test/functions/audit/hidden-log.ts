@@ -58,7 +58,8 @@ export class HiddenLog {
       this.now += 10;
       const parts = { store: this.store, zone: ZONE, base: BASE, now: () => this.now };
       const newId = () => eventId(this.now, crypto.getRandomValues(new Uint8Array(10)));
-      const { kind } = await new Sequencer({ ...parts, signer: (name) => signingKey.signer(name), newId }).round();
+      const signers = (name: string) => [signingKey.signer(name)];
+      const { kind } = await new Sequencer({ ...parts, signers, newId }).round();
       if (kind === 'idle') return;
     }
     throw new Error('it is never done');
