@@ -1,6 +1,7 @@
 import type { JSONWebKeySet, JWK } from 'jose';
 import { z } from 'zod';
 import { jsonText } from '../shared/json-text.ts';
+import { limits } from '../shared/limits.ts';
 import { attestationPolicy } from '../shared/seal/attestation-policy.ts';
 import { zoneKeys } from '../shared/seal/zone-key.ts';
 import { zoneName } from '../shared/upload/job.ts';
@@ -59,6 +60,10 @@ const settings = z.object({
     .optional(),
   /** 32 bytes in base64, the private Ed25519 key of the audit logs. A secret; without it there are none. */
   AUDIT_KEY: z.base64().length(44).optional(),
+  /** A second key that signs checkpoints: private P-256 key, PKCS #8 in base64 or JWK. A secret. */
+  AUDIT_P256_KEY: z.string().min(1).optional(),
+  /** Who is asked to witness the logs: the `witness`, `group` and `quorum` lines of a C2SP tlog-policy. */
+  AUDIT_WITNESSES: z.string().max(limits.auditPolicyBytes.value).optional(),
   /** 32 bytes in base64, encrypts the keys of what leaves hide. A secret; without it there are no logs. */
   AUDIT_SIDECAR_KEY: z.base64().length(44).optional(),
   /** `development` also trusts self-issued attestations, and sends notices to this machine and over plain HTTP. */

@@ -1,21 +1,19 @@
 // What everything around the logs needs: storage, keys, a clock, and where to say what happened.
-import { fromBase64 } from '../../shared/audit/base64.ts';
-import { openSigningKey, type Signer } from '../../shared/audit/note.ts';
 import type { Settings } from '../settings.ts';
 import { type BlobLogStore, openBlobLogStore } from './blob-log-store.ts';
 import { openHide } from './hide.ts';
 import type { Hide } from './intake.ts';
+import { type LogKeys, openLogKeys } from './log-keys.ts';
 import type { Leases, LogStore } from './log-store.ts';
 import { wrapWith } from './sidecar-box.ts';
 import { SidecarKeys } from './sidecar-keys.ts';
 
-export interface LogDesk {
+export interface LogDesk extends LogKeys {
   readonly store: LogStore & Leases;
   readonly zones: readonly string[];
   /** What the names of logs begin with. */
   readonly base: string;
   readonly settings: Pick<Settings, 'EDGE_KEYS'>;
-  signer(name: string): Signer;
   hide(zone: string): Hide;
   /** The keys of what the leaves of a zone hide. */
   keys(zone: string): SidecarKeys;
@@ -37,21 +35,20 @@ export interface LogLine {
 export async function openLogDesk(
   settings: Settings,
 ): Promise<(LogDesk & { readonly store: BlobLogStore }) | undefined> {
-  const { AUDIT_KEY, AUDIT_SIDECAR_KEY, AUDIT_ORIGIN = 'auricle', STORAGE_CONNECTION, ZONES } = settings;
-  const seed = AUDIT_KEY === undefined ? undefined : fromBase64(AUDIT_KEY);
-  if (!seed || AUDIT_SIDECAR_KEY === undefined) return undefined;
-  const key = await openSigningKey(seed);
+  const { AUDIT_SIDECAR_KEY, AUDIT_ORIGIN = 'auricle', STORAGE_CONNECTION, ZONES } = settings;
+  const logKeys = await openLogKeys(settings);
+  if (!logKeys || AUDIT_SIDECAR_KEY === undefined) return undefined;
   const store = openBlobLogStore(STORAGE_CONNECTION);
   const now = () => Date.now();
   const wrap = wrapWith(AUDIT_SIDECAR_KEY);
   const keys = new Map(ZONES.map((zone) => [zone, new SidecarKeys({ store, zone, wrap, now })]));
   const keysOf = (zone: string) => keys.get(zone) ?? new SidecarKeys({ store, zone, wrap, now });
   return {
+    ...logKeys,
     store,
     zones: ZONES,
     base: AUDIT_ORIGIN,
     settings,
-    signer: (name) => key.signer(name),
     hide: (zone) => openHide(keysOf(zone)),
     keys: keysOf,
     now,

@@ -19,8 +19,8 @@ class Writer {
     this.#desk = desk;
     this.#zone = zone;
     const newId = () => eventId(desk.now(), crypto.getRandomValues(new Uint8Array(10)));
-    const { store, base, signer, now } = desk;
-    this.#sequencer = new Sequencer({ store, base, signer, now, zone, newId });
+    const { store, base, signers, now } = desk;
+    this.#sequencer = new Sequencer({ store, base, signers, now, zone, newId });
   }
 
   async tick(): Promise<void> {

@@ -1,38 +1,13 @@
 // From a commit to what outsiders see: tiles, then a signed checkpoint. All of it can be done again at any time and by
 // several at once; whatever is there already must be the same.
-import { readCheckpoint, signCheckpoint } from '../../shared/audit/checkpoint.ts';
-import type { Signer } from '../../shared/audit/note.ts';
 import { type LogFile, RightEdge } from '../../shared/audit/right-edge.ts';
 import { equalBytes } from '../../shared/audit/tree.ts';
 import { loadEdge } from './load-edge.ts';
-import { checkpointName, fileArea, fileName, recordName, signedName } from './log-names.ts';
+import { checkpointName, fileArea, fileName, recordName } from './log-names.ts';
 import type { LogState } from './log-state.ts';
 import type { Area, LogStore } from './log-store.ts';
+import { type Place, putForward, signOnce } from './publish-checkpoint.ts';
 import { unpackRecord } from './write-record.ts';
-
-export interface Place {
-  readonly store: LogStore;
-  readonly signer: Signer;
-  readonly zone: string;
-  readonly year: number;
-}
-
-/** Tries to put a newer checkpoint before the older ones; each failure means that somebody else did. */
-const TRIES = 8;
-
-/** The size of the published checkpoint; 0 when there is none. */
-export async function publishedSize({ store, zone, year }: Place): Promise<number> {
-  const kept = await store.read('state', checkpointName(zone, year));
-  return kept ? sizeIn(kept.bytes) : 0;
-}
-
-/** The head of a checkpoint; who signed it is for readers to ask. */
-const sizeIn = (note: Uint8Array): number => {
-  const text = new TextDecoder().decode(note);
-  const checkpoint = readCheckpoint(text.slice(0, text.lastIndexOf('\n\n') + 1));
-  if (!checkpoint) throw new Error('what is published is no checkpoint');
-  return checkpoint.size;
-};
 
 /** The files of the last commit, made again from its record; `undefined` when somebody else has gone on meanwhile. */
 export async function redoCommit(
@@ -62,26 +37,12 @@ export async function publish(
   { origin, size, root }: LogState,
   files: readonly LogFile[],
 ): Promise<RightEdge | undefined> {
-  const { store, signer, zone, year } = place;
+  const { store, zone, year } = place;
   await Promise.all(files.map((file) => putOnce(store, fileArea(file), fileName(zone, year, file.path), file.bytes)));
   const edge = await loadEdge(store, zone, year, size, root);
   if (!edge) return undefined;
-  const note = new TextEncoder().encode(await signCheckpoint({ origin, size, root }, signer));
-  await putOnce(store, 'log', signedName(zone, year, size), note);
-  await putForward(place, size, note);
+  await putForward(store, checkpointName(zone, year), await signOnce(place, { origin, size, root }));
   return edge;
-}
-
-/** A longer log's checkpoint replaces a shorter one's, never the other way round, however late its writer is. */
-async function putForward({ store, zone, year }: Place, size: number, note: Uint8Array): Promise<void> {
-  const name = checkpointName(zone, year);
-  for (let tries = 0; tries < TRIES; tries += 1) {
-    const kept = await store.read('state', name);
-    if (kept && sizeIn(kept.bytes) >= size) return;
-    const done = kept ? store.replace('state', name, note, kept.version) : store.create('state', name, note);
-    if (await done) return;
-  }
-  throw new Error(`${zone}/${year}: the checkpoint of ${size} could not be published`);
 }
 
 async function putOnce(store: LogStore, area: Area, name: string, bytes: Uint8Array): Promise<void> {

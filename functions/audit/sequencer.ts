@@ -11,14 +11,15 @@ import { loadEdge } from './load-edge.ts';
 import { recordName, sidecarName, stateName, yearOf } from './log-names.ts';
 import { encodeState, freshState, type LogState, readState } from './log-state.ts';
 import type { LogStore } from './log-store.ts';
-import { dropPartials, type Place, publish, publishedSize, redoCommit } from './publish.ts';
+import { dropPartials, publish, redoCommit } from './publish.ts';
+import { type Place, publishedSize } from './publish-checkpoint.ts';
 import { closing, type Sequenced, sequence, type Waiting } from './sequence.ts';
 import { packRecord } from './write-record.ts';
 
 export interface SequencerParts {
   readonly store: LogStore;
-  /** Signs as the log of that name. */
-  signer(origin: string): Signer;
+  /** Who sign as the log of that name. */
+  signers(origin: string): readonly Signer[];
   readonly zone: string;
   /** What the names of logs begin with. */
   readonly base: string;
@@ -104,8 +105,8 @@ export class Sequencer {
   }
 
   #placeOf({ origin, year }: LogState): Place {
-    const { store, signer, zone } = this.#parts;
-    return { store, zone, year, signer: signer(origin) };
+    const { store, signers, zone } = this.#parts;
+    return { store, zone, year, signers: signers(origin) };
   }
 
   async #close(opened: Opened): Promise<void> {

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -7,6 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { nameOfReceived, receive } from '../../functions/audit/intake.ts';
 import { Sequencer } from '../../functions/audit/sequencer.ts';
 import { signCheckpoint } from '../../shared/audit/checkpoint.ts';
+import { openP256Key, type P256Key, p256Signer } from '../../shared/audit/ecdsa.ts';
 import { formatVerifierKey, openNote, openSigningKey, openVerifier, readVerifierKey } from '../../shared/audit/note.ts';
 import { RightEdge } from '../../shared/audit/right-edge.ts';
 import { MemoryStore } from '../functions/audit/stored-log.ts';
@@ -18,6 +20,12 @@ afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 const ORIGIN = 'audit.example/eu/2026';
 const { publicKey, signer } = await openSigningKey(new Uint8Array(32).fill(5));
+// Unknown to Go's package, which has to verify the log all the same.
+const second = (await openP256Key(
+  generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    .privateKey.export({ format: 'der', type: 'pkcs8' })
+    .toString('base64'),
+)) as P256Key;
 
 function write(folder: string, name: string, bytes: Uint8Array | string): void {
   const file = path.join(folder, name);
@@ -105,7 +113,8 @@ describe('C9 golang.org/x/mod/sumdb verifies what the sequencer publishes', () =
     let now = Date.UTC(2026, 11, 31, 23, 0, 0);
     const newId = () => crypto.randomUUID();
     const base = 'audit.example';
-    const parts = { store, zone: 'eu', base, signer: (name: string) => signer(name), now: () => ++now, newId };
+    const signers = (name: string) => [signer(name), p256Signer(second, name)];
+    const parts = { store, zone: 'eu', base, signers, now: () => ++now, newId };
     const sequencer = new Sequencer(parts);
     const epoch = crypto.randomUUID();
     let next = 1;

@@ -18,6 +18,13 @@ const signer = (name: string): Signer => ({
   sign: async (text) => new Uint8Array(createHash('sha256').update(name).update(text).digest()),
 });
 
+/** Signs otherwise each time, as ECDSA does. */
+const vague = (name: string, random: () => number): Signer => ({
+  name,
+  keyId: new Uint8Array(4).fill(2),
+  sign: async () => new Uint8Array(8).map(() => Math.floor(random() * 256)),
+});
+
 /** Rows of one delivery that is not of all. */
 const SOME = 24;
 
@@ -98,7 +105,7 @@ export class World {
   sequencer(actor: object, skew = 0): Sequencer {
     return new Sequencer({
       store: storeOf(actor, this.store, this.scheduler),
-      signer,
+      signers: (name) => [signer(name), vague(name, this.random)],
       zone: ZONE,
       base: BASE,
       now: () => this.now + skew,
