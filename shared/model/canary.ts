@@ -1,0 +1,91 @@
+// The run of a canary through its shares: what has been seen of it, and what to do next. Plain data, so that it can be put
+// away, signed as evidence and judged again by whoever reads it.
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { countBad, judgeRates, logHarm, logSafe, shareCounts } from './rates.ts';
+import { canaryShare, canaryShares } from './stage.ts';
+import { type Verdict, verdict } from './verdict.ts';
+
+export const canaryRun = z.object({
+  share: canaryShare,
+  /** When this share began, ms since 1970. */
+  since: z.number().int().nonnegative(),
+  /** Streams that the canary has served at this share. */
+  streams: z.number().int().nonnegative(),
+  /** Streams slower than the 95th percentile of the revision before, or failed, or empty. */
+  bad: z.array(shareCounts).max(canaryShares.length),
+  /** Those of them that failed: too few to show among the slow ones, and worse. */
+  failed: z.array(shareCounts).max(canaryShares.length),
+  /** The worst that was found at any time. It failed once, it has failed. */
+  worst: verdict,
+});
+export type CanaryRun = z.infer<typeof canaryRun>;
+
+export interface HeardStream {
+  readonly cohort: 'canary' | 'stable';
+  readonly bad: boolean;
+  readonly failed: boolean;
+}
+
+/** The metrics share what false alarms there may be. */
+const ALPHA = limits.canaryAlpha.value / 2;
+
+export const beginCanary = (now: number): CanaryRun => ({
+  share: canaryShares[0],
+  since: now,
+  streams: 0,
+  bad: [],
+  failed: [],
+  worst: 'INCONCLUSIVE',
+});
+
+/** After a stream of either cohort has ended. Each stream once. */
+export function hearStream(run: CanaryRun, { cohort, bad, failed }: HeardStream): CanaryRun {
+  const streams = run.streams + (cohort === 'canary' ? 1 : 0);
+  if (!bad && !failed) return { ...run, streams };
+  const next = {
+    ...run,
+    streams,
+    bad: countBad(run.bad, run.share, cohort),
+    failed: failed ? countBad(run.failed, run.share, cohort) : run.failed,
+  };
+  return isHarmful(next) ? { ...next, worst: 'FAIL' } : next;
+}
+
+const isHarmful = ({ bad, failed }: CanaryRun): boolean =>
+  logHarm(bad) >= -Math.log(ALPHA) || logHarm(failed) >= -Math.log(ALPHA);
+
+/** Of what has been seen at all shares. */
+export function judgeCanary(run: CanaryRun): Verdict {
+  if (run.worst === 'FAIL' || isHarmful(run)) return 'FAIL';
+  return judgeRates(run.bad, ALPHA, limits.canaryBeta.value);
+}
+
+export type CanaryMove = 'roll-back' | 'step-up' | 'promote' | 'hold' | 'ask';
+
+/**
+ * What to do now. A higher share is no promotion: it needs enough streams and no harm. Everybody's traffic needs a PASS;
+ * without one the last share goes on, and after a day a person is asked.
+ */
+export function decideCanary(run: CanaryRun, now: number): { readonly move: CanaryMove; readonly verdict: Verdict } {
+  const found = judgeCanary(run);
+  if (found === 'FAIL') return { move: 'roll-back', verdict: found };
+  const seen = run.streams >= limits.canaryStreams.value;
+  const last = run.share === canaryShares.at(-1);
+  if (seen && !last) return { move: 'step-up', verdict: found };
+  if (seen && found === 'PASS') return { move: 'promote', verdict: found };
+  const late = now - run.since > limits.canaryStepSeconds.value * 1_000;
+  return { move: late ? 'ask' : 'hold', verdict: found };
+}
+
+/** At the next share, with all that was seen before. */
+export function stepUp(run: CanaryRun, now: number): CanaryRun {
+  const next = canaryShares[canaryShares.indexOf(run.share) + 1];
+  return next === undefined ? run : { ...run, share: next, since: now, streams: 0 };
+}
+
+/** In numbers, for people. */
+export const canaryFigures = ({ bad, failed }: CanaryRun) => ({
+  harm: Math.exp(Math.max(logHarm(bad), logHarm(failed))),
+  safe: Math.exp(logSafe(bad)),
+});

@@ -1,0 +1,95 @@
+// Does a revision make more word errors than the one before? Both hear the same recordings, and what is resampled are
+// speakers: utterances of one speaker are good or bad together, and a bound that takes them for independent is far too
+// narrow.
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { seeded } from './seeded.ts';
+import type { Verdict } from './verdict.ts';
+
+/** What one speaker's recordings came to, in words of the reference and in errors of the two revisions. */
+export const speakerErrors = z.object({
+  utterances: z.number().int().positive(),
+  words: z.number().int().positive(),
+  before: z.number().int().nonnegative(),
+  after: z.number().int().nonnegative(),
+});
+export type SpeakerErrors = z.infer<typeof speakerErrors>;
+
+export interface QualityVerdict {
+  readonly verdict: Verdict;
+  /** Word error rates of the two revisions. */
+  readonly before: number;
+  readonly after: number;
+  /** Bounds of how far the new one is over the margin, as a rate of words: wholly below 0 passes, wholly above fails. */
+  readonly low: number;
+  readonly high: number;
+}
+
+export interface QualityRule {
+  readonly margin: number;
+  readonly tail: number;
+  readonly speakers: number;
+  readonly utterances: number;
+}
+
+export const qualityRule: QualityRule = {
+  margin: limits.qualityMargin.value,
+  tail: limits.qualityTail.value,
+  speakers: limits.qualitySpeakers.value,
+  utterances: limits.qualityUtterances.value,
+};
+
+interface Sums {
+  readonly words: number;
+  readonly before: number;
+  readonly after: number;
+}
+
+/** How far over the margin, as a rate of words. */
+const excess = ({ words, before, after }: Sums, margin: number): number =>
+  (after - before - Math.max(margin * before, limits.qualityMarginFloor.value * words)) / words;
+
+export function judgeQuality(
+  speakers: readonly SpeakerErrors[],
+  seed: number,
+  rule: QualityRule = qualityRule,
+): QualityVerdict {
+  const all = speakers.reduce(
+    (sum, one) => ({
+      words: sum.words + one.words,
+      before: sum.before + one.before,
+      after: sum.after + one.after,
+    }),
+    { words: 0, before: 0, after: 0 },
+  );
+  if (all.words === 0) return { verdict: 'INCONCLUSIVE', before: 0, after: 0, low: 0, high: 0 };
+  const found = resample(speakers, seed, rule.margin);
+  const tail = Math.floor(rule.tail * found.length);
+  const [low, high] = [found[tail] as number, found[found.length - 1 - tail] as number];
+  const rates = { before: all.before / all.words, after: all.after / all.words, low, high };
+  // Too few speakers say little of those who are not among them, however sure the numbers look.
+  const enough = speakers.length >= rule.speakers && speakers.every(({ utterances }) => utterances >= rule.utterances);
+  if (!enough) return { verdict: 'INCONCLUSIVE', ...rates };
+  if (high < 0) return { verdict: 'PASS', ...rates };
+  return { verdict: low > 0 ? 'FAIL' : 'INCONCLUSIVE', ...rates };
+}
+
+/** Excesses of as many draws of speakers, by size. */
+function resample(speakers: readonly SpeakerErrors[], seed: number, margin: number): Float64Array {
+  const random = seeded(seed);
+  const words = Float64Array.from(speakers, (one) => one.words);
+  const before = Float64Array.from(speakers, (one) => one.before);
+  const after = Float64Array.from(speakers, (one) => one.after);
+  const found = new Float64Array(limits.qualityResamples.value);
+  for (let draw = 0; draw < found.length; draw += 1) {
+    const sums = { words: 0, before: 0, after: 0 };
+    for (let place = 0; place < words.length; place += 1) {
+      const at = Math.floor(random() * words.length);
+      sums.words += words[at] as number;
+      sums.before += before[at] as number;
+      sums.after += after[at] as number;
+    }
+    found[draw] = excess(sums, margin);
+  }
+  return found.sort();
+}

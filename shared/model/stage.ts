@@ -1,0 +1,56 @@
+// Where a revision stands between being made and being gone, and which moves there are.
+import { z } from 'zod';
+
+/**
+ * `develop-verify`: known, and judged on recordings only. `grey`: gets a copy of traffic, its answers are thrown away.
+ * `canary`: answers a share of the sessions. `full`: may be what an alias names. `retired`: answers nobody any more.
+ */
+export const stages = ['develop-verify', 'grey', 'canary', 'full', 'retired'] as const;
+export const stage = z.enum(stages);
+export type Stage = z.infer<typeof stage>;
+
+/** Shares of the sessions that a canary answers, one after the other. */
+export const canaryShares = [0.01, 0.05, 0.1, 0.25, 0.5] as const;
+export type CanaryShare = (typeof canaryShares)[number];
+export const canaryShare = z.literal([...canaryShares]);
+
+/** A stage, and in the stage `canary` the share that goes with it. */
+export const standing = z
+  .object({ stage, share: canaryShare.optional() })
+  .refine((value) => (value.stage === 'canary') === (value.share !== undefined), 'a share goes with canary');
+export type Standing = z.infer<typeof standing>;
+
+export const FIRST: Standing = { stage: 'develop-verify' };
+
+/**
+ * `advance`: to the next stage, through its gate. `step-up`: to the next share. `withdraw`: back, which needs no evidence.
+ * `retire`: out. `restore`: from the archive to the beginning.
+ */
+export type Move = 'advance' | 'step-up' | 'withdraw' | 'retire' | 'restore';
+
+/** What kind of move that is; `undefined` when there is no such move. */
+export function moveOf(from: Standing, to: Standing): Move | undefined {
+  if (to.stage === 'retired') return from.stage === 'retired' ? undefined : 'retire';
+  if (from.stage === 'retired') return to.stage === 'develop-verify' ? 'restore' : undefined;
+  if (from.stage === 'canary' && to.stage === 'canary') {
+    const step = shareAt(to) - shareAt(from);
+    if (step === 1) return 'step-up';
+    return step < 0 ? 'withdraw' : undefined;
+  }
+  if (from.stage === 'develop-verify' && to.stage === 'grey') return 'advance';
+  if (from.stage === 'grey' && to.stage === 'canary') return shareAt(to) === 0 ? 'advance' : undefined;
+  if (from.stage === 'canary' && to.stage === 'full') {
+    return shareAt(from) === canaryShares.length - 1 ? 'advance' : undefined;
+  }
+  const back = stages.indexOf(to.stage) < stages.indexOf(from.stage);
+  // What was everybody's goes back to the beginning or not at all: its evidence was for another fleet.
+  return back && (from.stage === 'grey' || from.stage === 'canary' || to.stage === 'develop-verify')
+    ? 'withdraw'
+    : undefined;
+}
+
+const shareAt = ({ share }: Standing): number => canaryShares.indexOf(share as CanaryShare);
+
+/** As people read it: `canary 5 %`. */
+export const showStanding = ({ stage: name, share }: Standing): string =>
+  share === undefined ? name : `${name} ${share * 100} %`;

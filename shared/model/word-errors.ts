@@ -1,0 +1,17 @@
+/**
+ * Least number of words to insert, delete or replace to make `heard` of `said`. Which texts are compared, and what counts as
+ * a word, is the caller's: characters where words are not written apart.
+ */
+export function countWordErrors(said: readonly string[], heard: readonly string[]): number {
+  let row = Uint32Array.from({ length: heard.length + 1 }, (_, at) => at);
+  for (const [line, word] of said.entries()) {
+    const next = new Uint32Array(row.length);
+    next[0] = line + 1;
+    for (let at = 1; at < row.length; at += 1) {
+      const replaced = (row[at - 1] as number) + (heard[at - 1] === word ? 0 : 1);
+      next[at] = Math.min(replaced, (row[at] as number) + 1, (next[at - 1] as number) + 1);
+    }
+    row = next;
+  }
+  return row[heard.length] as number;
+}

@@ -1,0 +1,88 @@
+// The judge of words: error rates over generated sets of 100 speakers with 20 utterances each.
+import { describe, expect, it } from 'vitest';
+import { judgeQuality, qualityRule, type SpeakerErrors } from '../../../shared/model/quality.ts';
+import { seeded } from '../../../shared/model/seeded.ts';
+import { countWordErrors } from '../../../shared/model/word-errors.ts';
+import { runs } from '../../seeds.ts';
+import { generateSet } from './generated-set.ts';
+
+const SEED = 3_141;
+const N = runs(100, 1_000);
+const TABLE = runs(100, 400);
+
+function shares(speakers: number, utterances: number, worse: number, tail: number, n = N) {
+  const rule = { ...qualityRule, tail, speakers, utterances };
+  const all = Array.from({ length: n }, (_, at) => {
+    const set = generateSet(seeded(SEED + at), { speakers, utterances, rate: 0.08, worse });
+    return judgeQuality(set, SEED + at, rule).verdict;
+  });
+  return (verdict: string) => all.filter((one) => one === verdict).length / n;
+}
+
+describe('M3, A31: word errors, 100 speakers of 20 utterances, margin 10 % (seeds from 3141)', () => {
+  const slack = 4.9 * Math.sqrt((0.05 * 0.95) / N);
+
+  it.each([
+    // How much worse; what the published simulation of this gate passes at a tail of 5 %.
+    [0, 0.91],
+    [0.05, 0.45],
+    [0.1, 0.1],
+  ])('the table: %f worse passes in %f', (worse, passes) => {
+    const near = 4.9 * Math.sqrt((passes * (1 - passes)) / TABLE) + 0.08;
+    expect(Math.abs(shares(100, 20, worse, 0.05, TABLE)('PASS') - passes)).toBeLessThan(near);
+  });
+
+  it('with the tail of 2.5 % that decides: what is a tenth worse passes in at most 5 %', () => {
+    expect(shares(100, 20, 0.1, qualityRule.tail)('PASS')).toBeLessThanOrEqual(0.05 + slack);
+  });
+
+  it('an equal one fails in at most 1 %, and passes in more than 7 of 10', () => {
+    const of = shares(100, 20, 0, qualityRule.tail);
+    expect(of('FAIL')).toBeLessThanOrEqual(0.01 + slack);
+    expect(of('PASS')).toBeGreaterThan(0.7);
+  });
+
+  it('one that is a quarter worse fails in more than 8 of 10, and never passes', () => {
+    const of = shares(100, 20, 0.25, qualityRule.tail);
+    expect(of('FAIL')).toBeGreaterThan(0.8);
+    expect(of('PASS')).toBe(0);
+  });
+});
+
+describe('M3: what a set must be', () => {
+  const good = (speakers: number, utterances: number): SpeakerErrors[] =>
+    Array.from({ length: speakers }, () => ({ utterances, words: 300, before: 24, after: 20 }));
+
+  it.each([
+    [100, 20, 'PASS'],
+    [99, 20, 'INCONCLUSIVE'],
+    [100, 19, 'INCONCLUSIVE'],
+    [0, 20, 'INCONCLUSIVE'],
+  ])('%i speakers of %i utterances: %s', (speakers, utterances, verdict) => {
+    expect(judgeQuality(good(speakers, utterances), 1).verdict).toBe(verdict);
+  });
+
+  it('one without errors may make a few', () => {
+    const few = good(100, 20).map((one, at) => ({ ...one, before: 0, after: at % 10 === 0 ? 1 : 0 }));
+    expect(judgeQuality(few, 1).verdict).toBe('PASS');
+    const many = few.map((one) => ({ ...one, after: 6 }));
+    expect(judgeQuality(many, 1).verdict).toBe('FAIL');
+  });
+
+  it('anybody with the seed finds the same', () => {
+    const set = generateSet(seeded(5), { speakers: 100, utterances: 20, rate: 0.08, worse: 0.05 });
+    expect(judgeQuality(set, 7)).toEqual(judgeQuality(set, 7));
+    expect(judgeQuality(set, 7).high).not.toBe(judgeQuality(set, 8).high);
+  });
+});
+
+it.each([
+  ['a b c', 'a b c', 0],
+  ['a b c', 'a x c', 1],
+  ['a b c', 'b c', 1],
+  ['', 'a b', 2],
+  ['a b c d', 'x a c', 3],
+])('M3: %j heard as %j: %i errors', (said, heard, errors) => {
+  const words = (text: string) => text.split(' ').filter(Boolean);
+  expect(countWordErrors(words(said), words(heard))).toBe(errors);
+});

@@ -1,0 +1,70 @@
+// Rollouts that never were: streams of two revisions whose rates of bad streams are known.
+import { limits } from '../../../shared/limits.ts';
+import { beginCanary, type CanaryRun, decideCanary, hearStream, stepUp } from '../../../shared/model/canary.ts';
+import { judgeRates, type ShareCounts } from '../../../shared/model/rates.ts';
+import type { Verdict } from '../../../shared/model/verdict.ts';
+
+export interface Ended {
+  readonly verdict: Verdict;
+  /** Streams that the canary had served by then. */
+  readonly streams: number;
+}
+
+/** Shares and how many streams pass at each, as in the tables that these simulations reproduce. */
+export const PLAN = [
+  [0.05, 4_000],
+  [0.25, 6_000],
+  [0.5, 10_000],
+] as const;
+
+/** One judge alone, looked at after every bad stream: `rate` of bad streams without the canary, `ratio` times that with it. */
+export function judgeOne(random: () => number, rate: number, ratio: number, times: number): Ended {
+  const counts: { share: ShareCounts['share']; canary: number; stable: number }[] = [];
+  let streams = 0;
+  for (const [share, many] of PLAN) {
+    const here = { share, canary: 0, stable: 0 };
+    counts.push(here);
+    for (let at = 0; at < many * times; at += 1) {
+      const cohort = random() < share ? 'canary' : 'stable';
+      if (cohort === 'canary') streams += 1;
+      if (random() >= (cohort === 'canary' ? rate * ratio : rate)) continue;
+      here[cohort] += 1;
+      const verdict = judgeRates(counts, 0.02, 0.05);
+      if (verdict !== 'INCONCLUSIVE') return { verdict, streams };
+    }
+  }
+  return { verdict: 'INCONCLUSIVE', streams };
+}
+
+export type RolledOut = 'full' | 'rolled back' | 'asked';
+
+interface World {
+  readonly bad: number;
+  readonly failed: number;
+  /** Ratios of the canary. */
+  readonly slower: number;
+  readonly breaks: number;
+}
+
+/** Milliseconds between two streams: with these, a day at one share is 86,400 of them. */
+const APART_MS = 1_000;
+const DAY_MS = 86_400_000;
+
+/** A whole canary: 1, 5, 10, 25 and 50 %, both metrics, as long as a day at each share. */
+export function rollOut(random: () => number, { bad, failed, slower, breaks }: World): RolledOut {
+  let run: CanaryRun = beginCanary(0);
+  for (let now = 0; ; now += APART_MS) {
+    const cohort = random() < run.share ? 'canary' : 'stable';
+    const isFailed = random() < (cohort === 'canary' ? failed * breaks : failed);
+    const isBad = isFailed || random() < (cohort === 'canary' ? bad * slower : bad);
+    run = hearStream(run, { cohort, bad: isBad, failed: isFailed });
+    // What is to be done changes with harm, with streams enough, and with time; then again with each bad stream.
+    const enough = run.streams >= limits.canaryStreams.value && (isBad || cohort === 'canary');
+    if (run.worst !== 'FAIL' && !(enough && (isBad || run.share !== 0.5)) && now - run.since <= DAY_MS) continue;
+    const { move } = decideCanary(run, now);
+    if (move === 'roll-back') return 'rolled back';
+    if (move === 'promote') return 'full';
+    if (move === 'ask') return 'asked';
+    if (move === 'step-up') run = stepUp(run, now);
+  }
+}
