@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { fromBase64 } from '../../shared/audit/base64.ts';
 import { originOfLog } from '../../shared/audit/delivery.ts';
+import { holdsEntries, readLogPath } from '../../shared/audit/log-path.ts';
 import { formatVerifierKey } from '../../shared/audit/note.ts';
-import { readTilePath } from '../../shared/audit/tile.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { late, within } from '../clock.ts';
@@ -40,19 +40,19 @@ export async function listLogs(request: Request, context: RequestContext): Promi
 }
 
 /**
- * `GET /v1/audit/log/{zone}/{year}/…`: a log as C2SP tlog-tiles lays it out, to be read and never written. Checkpoint and
- * hashes are for everybody with the scope `audit`: they tell nothing but that nothing was changed. Entries are of all
- * tenants and for those who run the fleet.
+ * `GET /v1/audit/log/{zone}/{year}/…`: a log as C2SP tlog-tiles lays it out, with receipts and the policy beside it, to be
+ * read and never written. Checkpoint and hashes are for everybody with the scope `audit`: they tell nothing but that
+ * nothing was changed. Entries are of all tenants and for those who run the fleet.
  */
 export async function readLog(request: Request, context: RequestContext, name: string): Promise<Response> {
   const [, zone = '', year = '', path = ''] = PATH.exec(name) ?? [];
-  const tile = readTilePath(path);
-  const scopes = tile?.level === 'entries' ? ('operate' as const) : (['audit', 'operate'] as const);
+  const asked = readLogPath(path);
+  const scopes = holdsEntries(asked) ? ('operate' as const) : (['audit', 'operate'] as const);
   const claims = await admit(request, scopes, context);
   if (!claims.ok) return refuseWith(claims.refusal);
   const { settings, surroundings } = context;
   const office = settings.backOffices.get(zone);
-  if (!tile && path !== 'checkpoint') return refuseWith(refuse('route_unknown'));
+  if (!asked) return refuseWith(refuse('route_unknown'));
   if (office === undefined || !settings.auditLogs.has(zone)) return refuseWith(refuse('audit_closed'));
   const asking = new AbortController();
   const ask = async () =>

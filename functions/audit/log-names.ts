@@ -10,7 +10,12 @@ export const lockName = (zone: string): string => `${zone}/lock`;
 /** One for all years, so that one swap ends a year and begins the next. */
 export const stateName = (zone: string): string => `${zone}/state`;
 export const checkpointName = (zone: string, year: number): string => `${zone}/${year}/checkpoint`;
+/** The newest checkpoint that witnesses have signed. */
+export const witnessedName = (zone: string, year: number): string => `${zone}/${year}/witnessed`;
 export const signedName = (zone: string, year: number, size: number): string => `${zone}/${year}/checkpoints/${size}`;
+
+/** A checkpoint of that size that enough witnesses have signed: the first of its size. */
+export const cosignedName = (zone: string, year: number, size: number): string => `${zone}/${year}/witness/${size}`;
 
 const digits = (value: number): string => String(value).padStart(16, '0');
 
