@@ -1,4 +1,6 @@
-import { type BeamParts, createTree, NONE, type Prefix, type Trail } from './prefix.ts';
+import { Candidates } from './candidates.ts';
+import { createMeanings } from './meanings.ts';
+import { type BeamParts, NOBODY, NONE, Prefixes, type Trail } from './prefix.ts';
 
 function logAdd(a: number, b: number): number {
   if (a === NONE) return b;
@@ -12,6 +14,9 @@ export interface Heard {
   readonly trail: Trail;
 }
 
+/** Shared by all decodings: a frame is heard from beginning to end before another one is. */
+let shared = new Candidates(0);
+
 /**
  * CTC prefix beam search (Hannun et al. 2014) with the language model applied at word ends and promised inside words.
  * Beside the sum over all paths, which ranks, every hypothesis carries its likeliest path, which says when its tokens
@@ -22,116 +27,154 @@ export interface Heard {
  */
 export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]) => void) {
   const { width, blank, wordBoundary, settings } = parts;
-  const tree = createTree(parts);
-  const root = tree.root();
-  root.blank = 0;
-  root.blankPath = 0;
-  root.kept = true;
-  let kept: Prefix[] = [root];
+  const tree = new Prefixes();
+  const meanings = createMeanings(parts, tree);
+  const root = meanings.begin(blank);
+  tree.blank[root] = 0;
+  tree.sounding[root] = NONE;
+  tree.blankPath[root] = 0;
+  tree.soundingPath[root] = NONE;
+  tree.kept[root] = 1;
+  let kept: number[] = [root];
   let frame = 0;
   /** The last prefix that all hypotheses share, and the last one of those that ends a word. */
   let fork = root;
   let trunk = root;
+  const room = settings.beam * (width + 1) + 1;
+  if (shared.room < room) shared = new Candidates(room);
 
-  function touch(prefix: Prefix, seen: Prefix[]): void {
-    const { next } = prefix;
-    if (next.frame === frame) return;
-    next.frame = frame;
-    next.blank = NONE;
-    next.sounding = NONE;
-    next.blankPath = NONE;
-    next.soundingPath = NONE;
-    next.blankTrail = undefined;
-    next.before = undefined;
-    next.held = false;
-    seen.push(prefix);
+  /** A candidate of which only is known which prefix it is. */
+  function enter(prefix: number, token: number): number {
+    const slot = shared.size++;
+    shared.prefix[slot] = prefix;
+    shared.token[slot] = token;
+    shared.blank[slot] = NONE;
+    shared.sounding[slot] = NONE;
+    shared.blankPath[slot] = NONE;
+    shared.soundingPath[slot] = NONE;
+    shared.held[slot] = 0;
+    return slot;
   }
 
-  function stay(prefix: Prefix, chance: number): void {
-    const { next } = prefix;
-    next.blank = logAdd(next.blank, logAdd(prefix.blank, prefix.sounding) + chance);
-    const fromSound = prefix.soundingPath > prefix.blankPath;
-    const path = (fromSound ? prefix.soundingPath : prefix.blankPath) + chance;
-    if (path <= next.blankPath) return;
-    next.blankPath = path;
-    next.blankTrail = fromSound ? prefix.soundingTrail : prefix.blankTrail;
+  /** The candidate that a prefix of the tree is. */
+  function touch(prefix: number): number {
+    if (tree.frame[prefix] === frame) return tree.candidate[prefix] as number;
+    const slot = enter(prefix, tree.token[prefix] as number);
+    tree.frame[prefix] = frame;
+    tree.candidate[prefix] = slot;
+    shared.node[slot] = tree.node[prefix] as number;
+    shared.state[slot] = tree.state[prefix] as number;
+    shared.bias[slot] = tree.bias[prefix] as number;
+    return slot;
   }
 
-  function hold(prefix: Prefix, chance: number): void {
-    const { next } = prefix;
-    next.sounding = logAdd(next.sounding, prefix.sounding + chance);
-    const path = prefix.soundingPath + chance;
-    if (path < next.soundingPath || path === NONE) return;
-    next.soundingPath = path;
-    next.held = true;
+  /** The candidate that a prefix is with one token more. */
+  function extend(prefix: number, token: number): number {
+    const child = tree.childOf(prefix, token);
+    if (child !== NOBODY) return touch(child);
+    const slot = enter(NOBODY, token);
+    shared.parent[slot] = prefix;
+    meanings.extend(prefix, token, shared, slot);
+    return slot;
   }
 
-  function grow(prefix: Prefix, token: number, chance: number, seen: Prefix[]): void {
+  /** `both`: what the prefix came to, in blank or sounding. */
+  function stay(prefix: number, slot: number, both: number, chance: number): void {
+    shared.blank[slot] = logAdd(shared.blank[slot] as number, both + chance);
+    const fromSound = (tree.soundingPath[prefix] as number) > (tree.blankPath[prefix] as number);
+    const path = ((fromSound ? tree.soundingPath[prefix] : tree.blankPath[prefix]) as number) + chance;
+    if (path <= (shared.blankPath[slot] as number)) return;
+    shared.blankPath[slot] = path;
+    shared.blankTrail[slot] = fromSound ? tree.soundingTrail[prefix] : tree.blankTrail[prefix];
+  }
+
+  function hold(prefix: number, slot: number, chance: number): void {
+    shared.sounding[slot] = logAdd(shared.sounding[slot] as number, (tree.sounding[prefix] as number) + chance);
+    const path = (tree.soundingPath[prefix] as number) + chance;
+    if (path < (shared.soundingPath[slot] as number) || path === NONE) return;
+    shared.soundingPath[slot] = path;
+    shared.held[slot] = 1;
+  }
+
+  function grow(prefix: number, token: number, both: number, chance: number): void {
     // The same token twice is two letters only when blank parts them.
-    const parted = token === prefix.token;
-    const reach = parted ? prefix.blank : logAdd(prefix.blank, prefix.sounding);
+    const parted = token === tree.token[prefix];
+    const reach = parted ? (tree.blank[prefix] as number) : both;
     if (reach === NONE) return;
-    const child = tree.extend(prefix, token);
-    touch(child, seen);
-    const { next } = child;
-    next.sounding = logAdd(next.sounding, reach + chance);
-    const fromSound = !parted && prefix.soundingPath > prefix.blankPath;
-    const path = (fromSound ? prefix.soundingPath : prefix.blankPath) + chance;
-    if (path <= next.soundingPath) return;
-    next.soundingPath = path;
-    next.before = fromSound ? prefix.soundingTrail : prefix.blankTrail;
-    next.held = false;
+    const slot = extend(prefix, token);
+    shared.sounding[slot] = logAdd(shared.sounding[slot] as number, reach + chance);
+    const fromSound = !parted && (tree.soundingPath[prefix] as number) > (tree.blankPath[prefix] as number);
+    const path = ((fromSound ? tree.soundingPath[prefix] : tree.blankPath[prefix]) as number) + chance;
+    if (path <= (shared.soundingPath[slot] as number)) return;
+    shared.soundingPath[slot] = path;
+    shared.before[slot] = fromSound ? tree.soundingTrail[prefix] : tree.blankTrail[prefix];
+    shared.held[slot] = 0;
   }
 
-  /** The frame has been heard: what came next is what is. */
-  function settleFrame(prefix: Prefix, row: Float32Array): void {
-    const { next } = prefix;
-    prefix.blank = next.blank;
-    prefix.sounding = next.sounding;
-    prefix.blankPath = next.blankPath;
-    prefix.blankTrail = next.blankTrail;
-    prefix.soundingPath = next.soundingPath;
-    if (next.soundingPath === NONE) {
-      prefix.soundingTrail = undefined;
-      return;
+  /** The candidates that go on as hypotheses, the best first. */
+  function choose(): number[] {
+    for (let slot = 0; slot < shared.size; slot++) {
+      const [silent, loud] = [shared.blank[slot] as number, shared.sounding[slot] as number];
+      shared.score[slot] = logAdd(silent, loud) + (shared.bias[slot] as number);
     }
-    const logProb = row[prefix.token] as number;
-    const held = next.held ? prefix.soundingTrail : undefined;
-    prefix.soundingTrail = {
-      firstFrame: held?.firstFrame ?? frame,
-      lastFrame: frame,
-      logProb: held ? Math.max(held.logProb, logProb) : logProb,
-      before: held ? held.before : next.before,
-    };
-  }
-
-  /** The hypotheses among what the frame has left, the best first. */
-  function choose(seen: Prefix[]): Prefix[] {
-    for (const { next, bias } of seen) next.score = logAdd(next.blank, next.sounding) + bias;
-    seen.sort((a, b) => b.next.score - a.next.score);
-    const floor = (seen[0]?.next.score ?? 0) - settings.giveUp;
-    const chosen: Prefix[] = [];
-    for (const prefix of seen) {
-      if (chosen.length === settings.beam || prefix.next.score < floor) break;
-      if (!isOutdone(prefix, chosen)) chosen.push(prefix);
+    const likely = shared.rank(settings.giveUp);
+    const chosen: number[] = [];
+    for (let at = 0; at < likely && chosen.length < settings.beam; at++) {
+      const slot = shared.order[at] as number;
+      let outdone = false;
+      for (let i = 0; i < chosen.length && !outdone; i++) outdone = shared.isOutdone(slot, chosen[i] as number);
+      if (!outdone) chosen.push(slot);
     }
     return chosen;
   }
 
-  function isOutdone(prefix: Prefix, chosen: readonly Prefix[]): boolean {
-    for (const better of chosen) if (tree.isOutdone(prefix, better)) return true;
-    return false;
+  /** The prefix of a candidate that was chosen. */
+  function plant(slot: number): number {
+    const known = shared.prefix[slot] as number;
+    if (known !== NOBODY) return known;
+    const prefix = tree.add(shared.parent[slot] as number, shared.token[slot] as number);
+    tree.node[prefix] = shared.node[slot] as number;
+    tree.letters[prefix] = shared.letters[slot] as number;
+    tree.state[prefix] = shared.state[slot] as number;
+    tree.finished[prefix] = shared.finished[slot] as number;
+    tree.bias[prefix] = shared.bias[slot] as number;
+    return prefix;
   }
 
-  const bestTrail = (prefix: Prefix) =>
-    prefix.soundingPath > prefix.blankPath ? prefix.soundingTrail : prefix.blankTrail;
+  /** The frame has been heard: what the candidate came to is what the prefix is. */
+  function settleFrame(prefix: number, slot: number, row: Float32Array): void {
+    const path = shared.soundingPath[slot] as number;
+    tree.blank[prefix] = shared.blank[slot] as number;
+    tree.sounding[prefix] = shared.sounding[slot] as number;
+    tree.blankPath[prefix] = shared.blankPath[slot] as number;
+    tree.blankTrail[prefix] = shared.blankTrail[slot];
+    tree.soundingPath[prefix] = path;
+    if (path === NONE) {
+      tree.soundingTrail[prefix] = undefined;
+      return;
+    }
+    const logProb = row[tree.token[prefix] as number] as number;
+    const held = shared.held[slot] ? tree.soundingTrail[prefix] : undefined;
+    tree.soundingTrail[prefix] = {
+      firstFrame: held?.firstFrame ?? frame,
+      lastFrame: frame,
+      logProb: held ? Math.max(held.logProb, logProb) : logProb,
+      before: held ? held.before : shared.before[slot],
+    };
+  }
+
+  const bestTrail = (prefix: number) =>
+    (tree.soundingPath[prefix] as number) > (tree.blankPath[prefix] as number)
+      ? tree.soundingTrail[prefix]
+      : tree.blankTrail[prefix];
 
   /** Tokens of the prefix behind `after`, which leads to it. */
-  function listHeard(prefix: Prefix, after: Prefix): Heard[] {
+  function listHeard(prefix: number, after: number): Heard[] {
     const heard: Heard[] = [];
     let trail = bestTrail(prefix);
-    for (let at = prefix; at !== after && at.parent && trail; at = at.parent, trail = trail.before) {
-      heard.push({ token: at.token, trail });
+    for (let at = prefix; at !== after && tree.parent[at] !== NOBODY && trail; trail = trail.before) {
+      heard.push({ token: tree.token[at] as number, trail });
+      at = tree.parent[at] as number;
     }
     return heard.reverse();
   }
@@ -139,21 +182,39 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]
   /** Moves the trunk up to where hypotheses part, tells what is settled by that, and cuts off what led there. */
   function settle(): void {
     let word = trunk;
-    while (!fork.kept && fork.children?.size === 1) {
-      for (const only of fork.children.values()) fork = only;
-      if (fork.token === wordBoundary) word = fork;
+    while (!tree.kept[fork]) {
+      const only = tree.child[fork] as number;
+      if (only === NOBODY || tree.sibling[only] !== NOBODY) break;
+      fork = only;
+      if (tree.token[fork] === wordBoundary) word = fork;
     }
     const best = kept[0];
-    if (word === trunk || !best) return;
-    onSettled(listHeard(best, trunk).slice(0, word.depth - trunk.depth));
+    if (word === trunk || best === undefined) return;
+    onSettled(listHeard(best, trunk).slice(0, (tree.depth[word] as number) - (tree.depth[trunk] as number)));
     trunk = word;
-    trunk.parent = undefined;
-    for (const { depth, blankTrail, soundingTrail } of kept) {
-      for (const end of [blankTrail, soundingTrail]) {
+    tree.cut(trunk);
+    for (const prefix of kept) {
+      for (const end of [tree.blankTrail[prefix], tree.soundingTrail[prefix]]) {
         let trail = end;
-        for (let steps = depth - trunk.depth; steps > 0; steps--) trail = trail?.before;
+        const steps = (tree.depth[prefix] as number) - (tree.depth[trunk] as number);
+        for (let step = 0; step < steps; step++) trail = trail?.before;
         if (trail) trail.before = undefined;
       }
+    }
+  }
+
+  function hear(prefix: number, row: Float32Array, tried: readonly number[]): void {
+    const slot = touch(prefix);
+    const token = tree.token[prefix] as number;
+    const both = logAdd(tree.blank[prefix] as number, tree.sounding[prefix] as number);
+    const silent = tree.letters[prefix] === 0;
+    stay(prefix, slot, both, row[blank] as number);
+    if (token !== blank) hold(prefix, slot, row[token] as number);
+    for (let at = 0; at < tried.length; at++) {
+      const next = tried[at] as number;
+      // A boundary with no word before it says nothing: it counts as silence.
+      if (next !== wordBoundary || !silent) grow(prefix, next, both, row[next] as number);
+      else if (next !== token) stay(prefix, slot, both, row[next] as number);
     }
   }
 
@@ -162,22 +223,19 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]
     for (let token = 0; token < width; token++) {
       if (token !== blank && (row[token] as number) > settings.tokenFloor) tried.push(token);
     }
-    const seen: Prefix[] = [];
-    for (const prefix of kept) {
-      touch(prefix, seen);
-      stay(prefix, row[blank] as number);
-      if (prefix.token !== blank) hold(prefix, row[prefix.token] as number);
-      for (const token of tried) {
-        // A boundary with no word before it says nothing: it counts as silence.
-        if (token !== wordBoundary || prefix.letters > 0) grow(prefix, token, row[token] as number, seen);
-        else if (token !== prefix.token) stay(prefix, row[token] as number);
-      }
+    for (let at = 0; at < kept.length; at++) hear(kept[at] as number, row, tried);
+    const chosen = choose();
+    for (let at = 0; at < kept.length; at++) tree.kept[kept[at] as number] = 0;
+    // All of them before anything is dropped: a number is not given to another one while somebody may still mean it.
+    kept = chosen.map(plant);
+    for (let at = 0; at < kept.length; at++) {
+      tree.kept[kept[at] as number] = 1;
+      settleFrame(kept[at] as number, chosen[at] as number, row);
     }
-    for (const prefix of kept) prefix.kept = false;
-    kept = choose(seen);
-    for (const prefix of kept) prefix.kept = true;
-    for (const prefix of kept) settleFrame(prefix, row);
-    for (const prefix of seen) tree.drop(prefix);
+    for (let slot = 0; slot < shared.size; slot++) {
+      if (shared.prefix[slot] !== NOBODY) tree.drop(shared.prefix[slot] as number);
+    }
+    shared.clear();
     settle();
     frame++;
   }
@@ -192,20 +250,13 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]
       let winner = trunk;
       let top = NONE;
       for (const prefix of kept) {
-        const score = logAdd(prefix.blank, prefix.sounding) + (ended ? tree.endScore(prefix) : prefix.bias);
+        const heard = logAdd(tree.blank[prefix] as number, tree.sounding[prefix] as number);
+        const score = heard + (ended ? meanings.endScore(prefix) : (tree.bias[prefix] as number));
         if (score > top) [winner, top] = [prefix, score];
       }
       return listHeard(winner, trunk);
     },
     /** Prefixes held in memory: those of the hypotheses behind what is settled. */
-    held(): number {
-      const waiting = [trunk];
-      let count = 0;
-      for (let at = waiting.pop(); at; at = waiting.pop()) {
-        count++;
-        waiting.push(...(at.children?.values() ?? []));
-      }
-      return count;
-    },
+    held: () => tree.size(),
   };
 }

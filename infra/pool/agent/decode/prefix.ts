@@ -36,169 +36,138 @@ export interface Trail {
   before: Trail | undefined;
 }
 
-/** Letters so far. Everything but the acoustic scores follows from the prefix, so prefixes are what merges. */
-export interface Prefix {
-  /** Cut off where nothing can change any more. */
-  parent: Prefix | undefined;
-  readonly token: number;
-  /** Tokens from the beginning of the utterance. */
-  readonly depth: number;
-  /** Those that are hypotheses, or lead to some; most prefixes never have any. */
-  children: Map<number, Prefix> | undefined;
-  /** Whether it is one of the hypotheses. */
-  kept: boolean;
-  /** Place in the lexicon, or -1 when the word is being spelled letter by letter. */
-  readonly node: number;
-  /** Letters of the current word; 0 right after a boundary. */
-  readonly letters: number;
-  readonly state: number;
-  /** Weighted scores of finished words. */
-  readonly finished: number;
-  /** `finished` plus what the current word promises; ranks hypotheses. */
-  readonly bias: number;
-  /** Log probability of the frames so far, over all paths, ending in blank or in the last token. */
-  blank: number;
-  sounding: number;
-  /** The same of the likeliest path alone, and where its tokens sound. */
-  blankPath: number;
-  soundingPath: number;
-  blankTrail: Trail | undefined;
-  soundingTrail: Trail | undefined;
-  /** The same after the frame being heard. */
-  readonly next: {
-    frame: number;
-    blank: number;
-    sounding: number;
-    /** Ranks it among what the frame has left. */
-    score: number;
-    blankPath: number;
-    soundingPath: number;
-    blankTrail: Trail | undefined;
-    /** What the likeliest path has before the last token; `held` when that token was sounding already. */
-    before: Trail | undefined;
-    held: boolean;
-  };
-}
-
 export const NONE = Number.NEGATIVE_INFINITY;
 
-type Meaning = Pick<Prefix, 'parent' | 'token' | 'depth' | 'node' | 'letters' | 'state' | 'finished' | 'bias'>;
+/** No prefix, no candidate. */
+export const NOBODY = -1;
 
-/** Written out, as copying the meaning costs more than all the rest of a new prefix. */
-const fresh = ({ parent, token, depth, node, letters, state, finished, bias }: Meaning): Prefix => ({
-  parent,
-  token,
-  depth,
-  children: undefined,
-  kept: false,
-  node,
-  letters,
-  state,
-  finished,
-  bias,
-  blank: NONE,
-  sounding: NONE,
-  blankPath: NONE,
-  soundingPath: NONE,
-  blankTrail: undefined,
-  soundingTrail: undefined,
-  next: {
-    frame: -1,
-    blank: NONE,
-    sounding: NONE,
-    score: NONE,
-    blankPath: NONE,
-    soundingPath: NONE,
-    blankTrail: undefined,
-    before: undefined,
-    held: false,
-  },
-});
+/** Prefixes a tree has room for at first: few utterances ever need more. */
+const ROOM = 64;
 
-/** The tree of prefixes: what is worth saying next, by lexicon and language model. */
-export function createTree(parts: BeamParts) {
-  const { blank, wordBoundary, lexicon, model, settings } = parts;
+function longer<T extends Int32Array | Uint8Array | Float64Array>(column: T, length: number): T {
+  const grown = new (column.constructor as new (length: number) => T)(length);
+  grown.set(column);
+  return grown;
+}
 
-  const scoreWord = (prefix: Prefix): { score: number; state: number } => {
-    const known = lexicon ? lexicon.wordAt(prefix.node) : -1;
-    const word = known >= 0 ? (lexicon?.words[known] ?? '') : '<unk>';
-    const state = model ? model.after(prefix.state, word) : 0;
-    const language = model ? settings.modelWeight * model.score(prefix.state, word) : 0;
-    // A word that stops in the middle of the lexicon was not penalised on the way.
-    const stopped = lexicon && known < 0 && prefix.node >= 0 ? settings.unknownWord : 0;
-    return { score: language + settings.wordBonus + stopped, state };
-  };
-  const promise = (node: number) => (lexicon && model && node >= 0 ? settings.modelWeight * lexicon.promise(node) : 0);
-  const spelled = (prefix: Prefix) => prefix.bias - prefix.finished;
-  /** Penalty carried by a word that has left the lexicon: it grows with every letter. */
-  const spelledBias = (prefix: Prefix) =>
-    prefix.node >= 0
-      ? settings.unknownWord + settings.unknownLetter
-      : prefix.bias - prefix.finished + settings.unknownLetter;
+/**
+ * The letters that hypotheses say, as a tree: prefixes that are hypotheses or lead to some. Everything but the acoustic
+ * scores follows from the prefix, so prefixes are what merges. A prefix is a number, and what is known of it stands in
+ * columns: every stream makes and drops hundreds of them each second, and objects would have to be cleaned up.
+ */
+export class Prefixes {
+  /** `NOBODY` where nothing can change any more. */
+  parent = new Int32Array(ROOM);
+  child = new Int32Array(ROOM);
+  sibling = new Int32Array(ROOM);
+  token = new Int32Array(ROOM);
+  /** Tokens from the beginning of the utterance. */
+  depth = new Int32Array(ROOM);
+  /** Place in the lexicon, or -1 when the word is being spelled letter by letter. */
+  node = new Int32Array(ROOM);
+  /** Letters of the current word; 0 right after a boundary. */
+  letters = new Int32Array(ROOM);
+  /** Of the language model. */
+  state = new Float64Array(ROOM);
+  /** Weighted scores of finished words. */
+  finished = new Float64Array(ROOM);
+  /** `finished` plus what the current word promises; ranks hypotheses. */
+  bias = new Float64Array(ROOM);
+  /** The same with the current word ended, once somebody has asked (`closed`). */
+  closed = new Uint8Array(ROOM);
+  closedFinished = new Float64Array(ROOM);
+  closedState = new Float64Array(ROOM);
+  /** Whether it is one of the hypotheses. */
+  kept = new Uint8Array(ROOM);
+  /** Log probability of the frames so far, over all paths, ending in blank or in the last token. */
+  blank = new Float64Array(ROOM);
+  sounding = new Float64Array(ROOM);
+  /** The same of the likeliest path alone, and where its tokens sound. */
+  blankPath = new Float64Array(ROOM);
+  soundingPath = new Float64Array(ROOM);
+  readonly blankTrail: (Trail | undefined)[] = [];
+  readonly soundingTrail: (Trail | undefined)[] = [];
+  /** Which candidate it is in the frame being heard. */
+  frame = new Int32Array(ROOM);
+  candidate = new Int32Array(ROOM);
 
-  /** What the prefix means with its current word ended. */
-  const close = (prefix: Prefix): { finished: number; state: number } => {
-    const { score, state } = scoreWord(prefix);
-    return { finished: prefix.finished + score + (prefix.node < 0 && lexicon ? spelled(prefix) : 0), state };
-  };
+  readonly #free: number[] = [];
+  #used = 0;
 
-  return {
-    root: (): Prefix =>
-      fresh({
-        parent: undefined,
-        token: blank,
-        depth: 0,
-        node: 0,
-        letters: 0,
-        state: model?.start ?? 0,
-        finished: 0,
-        bias: 0,
-      }),
+  /** A prefix that nothing is known of but where it stands; `parent` may be `NOBODY`. */
+  add(parent: number, token: number): number {
+    const id = this.#free.pop() ?? this.#used++;
+    if (id === this.parent.length) this.#grow();
+    this.parent[id] = parent;
+    this.child[id] = NOBODY;
+    this.sibling[id] = NOBODY;
+    this.token[id] = token;
+    this.depth[id] = 0;
+    this.closed[id] = 0;
+    this.kept[id] = 0;
+    this.frame[id] = -1;
+    if (parent !== NOBODY) {
+      this.sibling[id] = this.child[parent] as number;
+      this.child[parent] = id;
+      this.depth[id] = (this.depth[parent] as number) + 1;
+    }
+    return id;
+  }
 
-    /** The prefix with one token more; it stays in the tree until `drop`. */
-    extend(prefix: Prefix, token: number): Prefix {
-      const existing = prefix.children?.get(token);
-      if (existing) return existing;
-      let child: Prefix;
-      const depth = prefix.depth + 1;
-      if (token === wordBoundary) {
-        const { finished, state } = close(prefix);
-        child = fresh({ parent: prefix, token, depth, node: 0, letters: 0, state, finished, bias: finished });
-      } else {
-        const node = lexicon && prefix.node >= 0 ? lexicon.step(prefix.node, token) : lexicon ? -1 : 0;
-        const letters = prefix.letters + 1;
-        const { state, finished } = prefix;
-        const left = lexicon && node < 0 ? spelledBias(prefix) : promise(node);
-        child = fresh({ parent: prefix, token, depth, node, letters, state, finished, bias: finished + left });
+  /** The prefix with one token more, if the tree has it. */
+  childOf(id: number, token: number): number {
+    let at = this.child[id] as number;
+    while (at !== NOBODY && this.token[at] !== token) at = this.sibling[at] as number;
+    return at;
+  }
+
+  /** Takes a prefix that leads to no hypothesis out of the tree, and all before it that led only to it. */
+  drop(prefix: number): void {
+    for (let at = prefix; at !== NOBODY && this.child[at] === NOBODY && !this.kept[at]; ) {
+      const parent = this.parent[at] as number;
+      if (parent === NOBODY) return;
+      if (this.child[parent] === at) this.child[parent] = this.sibling[at] as number;
+      else {
+        let before = this.child[parent] as number;
+        while (before !== NOBODY && this.sibling[before] !== at) before = this.sibling[before] as number;
+        // It was dropped before.
+        if (before === NOBODY) return;
+        this.sibling[before] = this.sibling[at] as number;
       }
-      prefix.children ??= new Map();
-      prefix.children.set(token, child);
-      return child;
-    },
+      this.#forget(at);
+      at = parent;
+    }
+  }
 
-    /** Natural-log score of the words when the speaker has stopped here. */
-    endScore(prefix: Prefix): number {
-      const { finished, state } = prefix.letters > 0 ? close(prefix) : prefix;
-      return finished + (model ? settings.modelWeight * model.end(state) : 0);
-    },
+  /** Makes it the first of the tree; each prefix before it leads to no other. */
+  cut(prefix: number): void {
+    for (let at = this.parent[prefix] as number; at !== NOBODY; ) {
+      const parent = this.parent[at] as number;
+      this.#forget(at);
+      at = parent;
+    }
+    this.parent[prefix] = NOBODY;
+  }
 
-    /**
-     * Whether the worse of two prefixes will not win again, as the better one goes on in the same ways at no higher
-     * price: only words before the last two differ, or letters of a word that the lexicon does not have. Paths that might
-     * still come in from shorter prefixes are not waited for. Asked while a frame is being heard.
-     */
-    isOutdone: (worse: Prefix, better: Prefix): boolean =>
-      worse.state === better.state &&
-      worse.node === better.node &&
-      worse.token === better.token &&
-      worse.next.blank + worse.bias <= better.next.blank + better.bias &&
-      worse.next.sounding + worse.bias <= better.next.sounding + better.bias,
+  size(): number {
+    return this.#used - this.#free.length;
+  }
 
-    /** Takes a prefix that leads to no hypothesis out of the tree, and all before it that led only to it. */
-    drop(prefix: Prefix): void {
-      for (let at: Prefix | undefined = prefix; at && !at.kept && !at.children?.size; at = at.parent) {
-        at.parent?.children?.delete(at.token);
-      }
-    },
-  };
+  #forget(id: number): void {
+    this.blankTrail[id] = undefined;
+    this.soundingTrail[id] = undefined;
+    this.#free.push(id);
+  }
+
+  #grow(): void {
+    const length = this.parent.length * 2;
+    const ints = ['parent', 'child', 'sibling', 'token', 'depth', 'node', 'letters', 'frame', 'candidate'] as const;
+    for (const name of ints) this[name] = longer(this[name], length);
+    const floats = ['state', 'finished', 'bias', 'closedFinished', 'closedState'] as const;
+    for (const name of floats) this[name] = longer(this[name], length);
+    const paths = ['blank', 'sounding', 'blankPath', 'soundingPath'] as const;
+    for (const name of paths) this[name] = longer(this[name], length);
+    this.closed = longer(this.closed, length);
+    this.kept = longer(this.kept, length);
+  }
 }

@@ -1,0 +1,75 @@
+import type { Candidates } from './candidates.ts';
+import { type BeamParts, NOBODY, type Prefixes } from './prefix.ts';
+
+/** What prefixes are worth, by lexicon and language model: words at their ends, and what half a word promises. */
+export function createMeanings({ wordBoundary, lexicon, model, settings }: BeamParts, tree: Prefixes) {
+  /** What the prefix means with its current word ended; asked once of each. */
+  function close(prefix: number): void {
+    if (tree.closed[prefix]) return;
+    const node = tree.node[prefix] as number;
+    const state = tree.state[prefix] as number;
+    const known = lexicon ? lexicon.wordAt(node) : -1;
+    const word = known >= 0 ? (lexicon?.words[known] ?? '') : '<unk>';
+    const language = model ? settings.modelWeight * model.score(state, word) : 0;
+    // A word that stops in the middle of the lexicon was not penalised on the way.
+    const stopped = lexicon && known < 0 && node >= 0 ? settings.unknownWord : 0;
+    const score = language + settings.wordBonus + stopped;
+    const finished = tree.finished[prefix] as number;
+    const spelled = node < 0 && lexicon ? (tree.bias[prefix] as number) - finished : 0;
+    tree.closed[prefix] = 1;
+    tree.closedFinished[prefix] = finished + score + spelled;
+    tree.closedState[prefix] = model ? model.after(state, word) : 0;
+  }
+
+  /** What letters promise: a word that has left the lexicon is penalised, more with every letter. */
+  function promise(prefix: number, node: number): number {
+    if (!lexicon) return 0;
+    if (node >= 0) return model ? settings.modelWeight * lexicon.promise(node) : 0;
+    if ((tree.node[prefix] as number) >= 0) return settings.unknownWord + settings.unknownLetter;
+    return (tree.bias[prefix] as number) - (tree.finished[prefix] as number) + settings.unknownLetter;
+  }
+
+  return {
+    /** The prefix that says nothing yet. */
+    begin(token: number): number {
+      const root = tree.add(NOBODY, token);
+      tree.node[root] = 0;
+      tree.letters[root] = 0;
+      tree.state[root] = model?.start ?? 0;
+      tree.finished[root] = 0;
+      tree.bias[root] = 0;
+      return root;
+    },
+
+    /** Writes down at `slot` what the prefix means with one token more. */
+    extend(prefix: number, token: number, into: Candidates, slot: number): void {
+      if (token === wordBoundary) {
+        close(prefix);
+        const finished = tree.closedFinished[prefix] as number;
+        into.node[slot] = 0;
+        into.letters[slot] = 0;
+        into.state[slot] = tree.closedState[prefix] as number;
+        into.finished[slot] = finished;
+        into.bias[slot] = finished;
+        return;
+      }
+      const before = tree.node[prefix] as number;
+      const node = !lexicon ? 0 : before >= 0 ? lexicon.step(before, token) : -1;
+      const finished = tree.finished[prefix] as number;
+      into.node[slot] = node;
+      into.letters[slot] = (tree.letters[prefix] as number) + 1;
+      into.state[slot] = tree.state[prefix] as number;
+      into.finished[slot] = finished;
+      into.bias[slot] = finished + promise(prefix, node);
+    },
+
+    /** Natural-log score of the words when the speaker has stopped here. */
+    endScore(prefix: number): number {
+      const open = (tree.letters[prefix] as number) > 0;
+      if (open) close(prefix);
+      const finished = (open ? tree.closedFinished[prefix] : tree.finished[prefix]) as number;
+      const state = (open ? tree.closedState[prefix] : tree.state[prefix]) as number;
+      return finished + (model ? settings.modelWeight * model.end(state) : 0);
+    },
+  };
+}
