@@ -19,8 +19,11 @@ export interface Reported {
 }
 
 export interface Reporter {
-  /** Into the log of that zone. A refusal is `audit_unavailable`: perhaps it is written all the same. */
-  report(zone: string, draft: EventDraft): Promise<Result<Reported>>;
+  /**
+   * Into the log of that zone. A refusal is `audit_unavailable`: perhaps it is written all the same. `id`: of an event that
+   * may be reported again, so that it is the same one.
+   */
+  report(zone: string, draft: EventDraft, id?: string): Promise<Result<Reported>>;
   /** Ends the lives of what has been quiet for `quietMs`: from time to time, and with 0 when the process ends. */
   close(quietMs: number): Promise<void>;
 }
@@ -42,7 +45,7 @@ export function openReporter(parts: ReportParts): Reporter {
     return voice;
   };
   return {
-    report: (zone, draft) => voiceOf(zone).report(draft),
+    report: (zone, draft, id) => voiceOf(zone).report(draft, id),
     async close(quietMs) {
       await Promise.all([...voices.values()].map((voice) => voice.close(quietMs)));
     },
@@ -80,10 +83,10 @@ class Voice {
     this.#zone = zone;
   }
 
-  report(draft: EventDraft): Promise<Result<Reported>> {
+  report(draft: EventDraft, id?: string): Promise<Result<Reported>> {
     const full = this.#waiting.length >= limits.auditReportEvents.value;
     if (full) return Promise.resolve(no(refuse('audit_unavailable', undefined, 'too many reports wait')));
-    const event = this.#mint(draft);
+    const event = this.#mint(draft, id);
     const bell = this.#parts.after(limits.auditReportMs.value);
     return new Promise((settle) => {
       const answer = (result: Result<Reported>) => {
@@ -116,9 +119,9 @@ class Voice {
     this.#failed = (await this.#put(life, [last])) ? undefined : life;
   }
 
-  #mint(draft: EventDraft): AuditEvent {
+  #mint(draft: EventDraft, id?: string): AuditEvent {
     const at = this.#parts.now();
-    return { ...draft, v: 1, id: eventId(at, randomBytes(10)), at, producer: 'functions' };
+    return { ...draft, v: 1, id: id ?? eventId(at, randomBytes(10)), at, producer: 'functions' };
   }
 
   #write(): Promise<void> {

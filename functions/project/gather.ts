@@ -8,6 +8,7 @@ import { endOf } from '../store/rows.ts';
 import { erasedOf } from '../upload/erased.ts';
 import type { Office } from '../upload/office.ts';
 import { readRecord, recordKey, type UploadRecord } from '../upload/record.ts';
+import { reportErased } from '../upload/report-work.ts';
 import { amend, step } from '../upload/step.ts';
 
 /** Documents of a project, in their order. */
@@ -47,9 +48,12 @@ export async function gather(office: Office, project: UploadPlace): Promise<bool
 /** A project was deleted: its documents are stopped, and what there is of them is to go. Those that changed. */
 export async function dropDocuments(office: Office, project: UploadPlace): Promise<UploadPlace[]> {
   const dropped: UploadPlace[] = [];
-  for (const { tenant, id, state } of await readDocuments(office, project)) {
+  for (const document of await readDocuments(office, project)) {
+    const { tenant, id, state } = document;
     const place = { tenant, id };
     const stepped = isOver(state.status) ? undefined : await step(office, place, () => [{ type: 'cancelled' }]);
+    const left = stepped?.record ?? document;
+    if (erasedOf(left, office.now())) await reportErased(office, left, 'all', 'owner');
     let erased = false;
     await amend(office, place, (seen) => {
       const after = erasedOf(seen, office.now());

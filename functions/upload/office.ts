@@ -1,9 +1,12 @@
 // What every step of an upload needs: the stores, a clock, and where to say what happened.
+import type { Reporter } from '../audit/report.ts';
 import type { Settings } from '../settings.ts';
 import type { Stores } from '../stores.ts';
 
 export interface Office extends Stores {
   readonly settings: Pick<Settings, 'ZONES' | 'ZONE_KEYS' | 'MODE' | 'WEBHOOK_KEY'>;
+  /** Where logs are kept. */
+  readonly audit?: Pick<Reporter, 'report'> | undefined;
   /** Milliseconds since 1970. */
   now(): number;
   /** Names and numbers only: lines have no content by construction. */

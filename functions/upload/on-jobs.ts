@@ -30,6 +30,15 @@ export async function onReplay(desk: Desk, request: HttpRequest): Promise<HttpRe
   const asked = request.query.get('zone');
   if (asked !== null && !desk.settings.ZONES.includes(asked)) return answerNo(refuse('zone_unserved', { zone: asked }));
   const zones = asked === null ? desk.settings.ZONES : [asked];
+  for (const zone of zones) {
+    const told = await desk.audit?.report(zone, {
+      type: 'operator.act',
+      action: 'jobs.replay',
+      zone,
+      tenant: caller.value.tenant,
+    });
+    if (told && !told.ok) return answerNo(told.refusal);
+  }
   const answers = await Promise.all(zones.map(async (zone) => ({ zone, ...(await replay(desk, zone)) })));
   return answer(200, { zones: answers });
 }

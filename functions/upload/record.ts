@@ -35,6 +35,8 @@ export interface UploadRecord {
   /** Until when the file may be uploaded. */
   readonly expires: number;
   readonly ended?: number | undefined;
+  /** Which end of it the log was told of. */
+  readonly recorded?: string | undefined;
   readonly audio: UploadRow['audio'];
   readonly transcript: UploadRow['transcript'];
   readonly notice: UploadRow['notice'];

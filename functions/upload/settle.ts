@@ -19,6 +19,7 @@ import { type Change, endOf } from '../store/rows.ts';
 import { erasedOf } from './erased.ts';
 import type { Office } from './office.ts';
 import { audioUntil, deliveriesPrefix, dueKey, dueOf, forgetAt, recordKey, type UploadRecord } from './record.ts';
+import { reportEnd, reportErased } from './report-work.ts';
 import { amend, readUpload } from './step.ts';
 import { bookUsage } from './usage.ts';
 
@@ -26,6 +27,7 @@ export async function settle(office: Office, place: UploadPlace): Promise<void> 
   const read = await readUpload(office, place);
   if (!read || !isOver(read.state.status)) return;
   const now = office.now();
+  await reportEnd(office, read);
   if (now >= forgetAt(read)) return forget(office, place, now);
   await sweep(office, read);
   await bookUsage(office, { tenant: read.tenant, upload: read.id, run: read.state.run });
@@ -58,6 +60,8 @@ const isSameEnd = (seen: UploadRecord, read: UploadRecord): boolean =>
 async function closeAudio(office: Office, read: UploadRecord, now: number): Promise<UploadRecord | undefined> {
   const goes = (record: UploadRecord) => now >= (audioUntil(record) ?? Number.POSITIVE_INFINITY);
   if (!goes(read)) return read;
+  const kept = (audioUntil(read) ?? 0) > (read.ended ?? 0);
+  await reportErased(office, read, 'audio', kept ? 'expired' : 'ended');
   const seen = await amend(office, read, (record) =>
     isSameEnd(record, read) && goes(record) ? { ...record, audio: 'deleted' } : undefined,
   );
@@ -88,6 +92,8 @@ async function sweep(office: Office, record: UploadRecord): Promise<void> {
 /** Nothing of it stays. First the row says so, that nobody begins a run; it goes last, since it says what to delete. */
 async function forget(office: Office, place: UploadPlace, now: number): Promise<void> {
   const { tenant, id } = place;
+  const read = await readUpload(office, place);
+  if (read && erasedOf(read, now)) await reportErased(office, read, 'all', 'expired');
   const isDue = (seen: UploadRecord) => isOver(seen.state.status) && now >= forgetAt(seen);
   const record = await amend(office, place, (seen) => (isDue(seen) ? erasedOf(seen, now) : undefined));
   if (!record || !isDue(record)) return;
@@ -109,6 +115,8 @@ async function forget(office: Office, place: UploadPlace, now: number): Promise<
 
 /** Its owner wants nothing of it left, now. Only of an upload that is over. */
 export async function erase(office: Office, place: UploadPlace): Promise<UploadRecord | undefined> {
+  const read = await readUpload(office, place);
+  if (read && erasedOf(read, office.now())) await reportErased(office, read, 'all', 'owner');
   const record = await amend(office, place, (seen) => {
     return erasedOf(seen, office.now());
   });

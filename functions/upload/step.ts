@@ -6,6 +6,7 @@ import { endOf, type Row } from '../store/rows.ts';
 import { changesOf, decideStep, moveMarks, replaceRecord } from './decide-step.ts';
 import type { Office } from './office.ts';
 import { jobsOf, readRecord, recordKey, type UploadRecord, uploadJobsPrefix } from './record.ts';
+import { reportBegin } from './report-work.ts';
 
 export interface Stepped {
   readonly record: UploadRecord;
@@ -26,6 +27,7 @@ export async function step(
     const now = office.now();
     const after = decideStep(record, eventsOf(record), now);
     if (!after) return { record, moved: false };
+    await reportBegin(office, record, after);
     const jobs = sameJobs(record, after) ? [] : await readJobs(office, record);
     const changes = sameJobs(record, after)
       ? [replaceRecord(row, after), ...moveMarks(record, after)]

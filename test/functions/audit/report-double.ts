@@ -5,7 +5,7 @@ import { refuse } from '../../../shared/refusal.ts';
 import { no, ok } from '../../../shared/result.ts';
 
 export interface ReporterDouble extends Reporter {
-  readonly reports: { readonly zone: string; readonly draft: EventDraft }[];
+  readonly reports: { readonly zone: string; readonly draft: EventDraft; readonly id?: string }[];
   /** Says no to what comes, as when storage is away. */
   refuses: boolean;
 }
@@ -14,11 +14,11 @@ export function reporterDouble(): ReporterDouble {
   const double: ReporterDouble = {
     reports: [],
     refuses: false,
-    async report(zone, draft) {
+    async report(zone, draft, given) {
       if (double.refuses) return no(refuse('audit_unavailable'));
-      double.reports.push({ zone, draft });
+      double.reports.push({ zone, draft, ...(given !== undefined && { id: given }) });
       const pseq = double.reports.length;
-      const id = `00000000-0000-7000-8000-${String(pseq).padStart(12, '0')}`;
+      const id = given ?? `00000000-0000-7000-8000-${String(pseq).padStart(12, '0')}`;
       return ok({ id, producer: `functions/${zone}`, epoch: '00000000-0000-4000-8000-000000000000', pseq });
     },
     async close() {},

@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest';
+import { reportPolicy } from '../../../functions/audit/report-policy.ts';
+import { Reads } from '../../../functions/audit/report-reads.ts';
+import { readSettings } from '../../../functions/settings.ts';
+import { reporterDouble } from './report-double.ts';
+import { MemoryStore } from './stored-log.ts';
+
+const tail = { zone: 'eu', tenant: 'ops', action: 'entries' };
+
+describe('C9 reads of the record are on record', () => {
+  it('the first before it is answered, those of the same minute as one', async () => {
+    const audit = reporterDouble();
+    let now = 1_000;
+    const reads = new Reads(audit, () => now);
+    expect((await reads.note(tail)).ok).toBe(true);
+    expect(audit.reports).toMatchObject([{ zone: 'eu', draft: { type: 'access.audit', tenant: 'ops', count: 1 } }]);
+    for (let n = 0; n < 500; n += 1) await reads.note(tail);
+    await reads.note({ ...tail, tenant: 'auditor', action: 'checkpoint' });
+    expect(audit.reports).toHaveLength(2);
+    now = 61_000;
+    await reads.flush();
+    expect(audit.reports.slice(2).map(({ draft }) => draft)).toEqual([
+      { type: 'access.audit', ...tail, count: 500, since: 1_000 },
+    ]);
+    await reads.note(tail);
+    expect(audit.reports).toHaveLength(4);
+  });
+
+  it('nobody reads unrecorded, and what was counted is told later when it cannot be now', async () => {
+    const audit = reporterDouble();
+    const reads = new Reads(audit, () => 5);
+    audit.refuses = true;
+    expect(await reads.note(tail)).toMatchObject({ ok: false, refusal: { reason: 'audit_unavailable' } });
+    audit.refuses = false;
+    await reads.note(tail);
+    await reads.note(tail);
+    audit.refuses = true;
+    await reads.flush();
+    audit.refuses = false;
+    await reads.note(tail);
+    await reads.flush();
+    expect(audit.reports.map(({ draft }) => 'count' in draft && draft.count)).toEqual([1, 2]);
+  });
+});
+
+describe('C9 C12 rules that change are on record', () => {
+  const zones = { STORAGE_CONNECTION: 'x', SQS_REGION: 'r' };
+  const settings = readSettings(zones);
+
+  it('each once, with digests of before and after and nothing else; again while the log did not take it', async () => {
+    const [audit, store] = [reporterDouble(), new MemoryStore()];
+    audit.refuses = true;
+    expect(await reportPolicy(store, 'eu', settings, audit)).toBe(false);
+    audit.refuses = false;
+    expect(await reportPolicy(store, 'eu', settings, audit)).toBe(true);
+    const first = audit.reports.length;
+    expect(audit.reports.map(({ draft }) => draft)).toContainEqual(
+      expect.objectContaining({
+        type: 'policy.change',
+        policy: 'MODE',
+        after: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+      }),
+    );
+    await reportPolicy(store, 'eu', settings, audit);
+    expect(audit.reports).toHaveLength(first);
+    await reportPolicy(store, 'eu', readSettings({ ...zones, MODE: 'development' }), audit);
+    const before = audit.reports.find(({ draft }) => draft.type === 'policy.change' && draft.policy === 'MODE')?.draft;
+    expect(audit.reports.slice(first).map(({ draft }) => draft)).toMatchObject([
+      { policy: 'MODE', before: before?.type === 'policy.change' ? before.after : '', after: expect.any(String) },
+    ]);
+  });
+});
