@@ -1,5 +1,8 @@
 import { askedRefusals } from './refusal/asked.ts';
 import { callerRefusals } from './refusal/caller.ts';
+import { exportRefusals } from './refusal/export.ts';
+import { modelRefusals } from './refusal/model.ts';
+import { privacyRefusals } from './refusal/privacy.ts';
 import { projectRefusals } from './refusal/project.ts';
 import type { Row } from './refusal/row.ts';
 import { sentRefusals } from './refusal/sent.ts';
@@ -19,6 +22,9 @@ export const refusals = {
   ...sentRefusals,
   ...uploadRefusals,
   ...projectRefusals,
+  ...privacyRefusals,
+  ...modelRefusals,
+  ...exportRefusals,
   ...workRefusals,
 } as const satisfies Record<string, Row>;
 

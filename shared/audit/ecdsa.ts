@@ -86,13 +86,13 @@ function toInteger(number: Uint8Array): Uint8Array {
   return concat(Uint8Array.of(2, padded.length), padded);
 }
 
-function toDer(numbers: Uint8Array): Uint8Array {
+export function toDer(numbers: Uint8Array): Uint8Array {
   const [r, s] = [toInteger(numbers.subarray(0, NUMBER_BYTES)), toInteger(numbers.subarray(NUMBER_BYTES))];
   return concat(Uint8Array.of(0x30, r.length + s.length), r, s);
 }
 
 /** `undefined` for anything that `toDer` would not have written. */
-function fromDer(der: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
+export function fromDer(der: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
   const numbers = new Uint8Array(2 * NUMBER_BYTES);
   let at = 2;
   for (const end of [NUMBER_BYTES, 2 * NUMBER_BYTES]) {

@@ -7,8 +7,8 @@ import { runs } from '../../seeds.ts';
 import { generateSet } from './generated-set.ts';
 
 const SEED = 3_141;
-const N = runs(100, 1_000);
-const TABLE = runs(100, 400);
+const N = runs(60, 1_000);
+const TABLE = runs(60, 200);
 
 function shares(speakers: number, utterances: number, worse: number, tail: number, n = N) {
   const rule = { ...qualityRule, tail, speakers, utterances };

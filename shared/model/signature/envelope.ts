@@ -1,0 +1,77 @@
+// DSSE envelopes (secure-systems-lab/dsse 1.0) around in-toto statements: what is signed are the bytes that are sent, and
+// what they are said to be.
+import { z } from 'zod';
+import { fromBase64, toBase64 } from '../../audit/base64.ts';
+import { ascii, concat } from '../../seal/bytes.ts';
+import { hintOf, type SignerKey, type SigningKey, verifyBy } from './key.ts';
+
+export const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
+export const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
+
+/** Signatures of one envelope that are checked. */
+const SIGNATURES_MAX = 8;
+
+const signature = z.object({ keyid: z.string().max(128).default(''), sig: z.base64().min(1).max(256) });
+
+export const envelope = z.object({
+  payload: z.base64().min(1),
+  payloadType: z.literal(PAYLOAD_TYPE),
+  signatures: z.array(signature).min(1).max(SIGNATURES_MAX),
+});
+export type Envelope = z.infer<typeof envelope>;
+
+/** Pre-authentication encoding. */
+export const pae = (payload: Uint8Array): Uint8Array =>
+  concat(ascii(`DSSEv1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} ${payload.length} `), payload);
+
+export async function signPayload(payload: Uint8Array, key: SigningKey): Promise<Envelope> {
+  const sig = toBase64(await key.sign(pae(payload)));
+  const keyid = hintOf(key.publicKey);
+  return { payload: toBase64(payload), payloadType: PAYLOAD_TYPE, signatures: [{ keyid, sig }] };
+}
+
+export interface OpenedEnvelope {
+  readonly payload: Uint8Array;
+  /** Who of the known signed it, each once. */
+  readonly signers: readonly string[];
+}
+
+/**
+ * `undefined` when a signature is by a key that is not known, or is wrong: an envelope says nothing then, whatever else is
+ * good about it.
+ */
+export async function openEnvelope(
+  { payload: text, signatures }: Envelope,
+  keys: readonly SignerKey[],
+): Promise<OpenedEnvelope | undefined> {
+  const payload = fromBase64(text);
+  if (!payload) return undefined;
+  const signed = pae(payload);
+  const signers = await Promise.all(signatures.map((one) => signerOf(signed, one, keys)));
+  return signers.every((name) => name !== undefined) ? { payload, signers: [...new Set(signers)] } : undefined;
+}
+
+async function signerOf(
+  signed: Uint8Array,
+  { keyid, sig }: Envelope['signatures'][number],
+  keys: readonly SignerKey[],
+): Promise<string | undefined> {
+  const bytes = fromBase64(sig);
+  if (!bytes) return undefined;
+  for (const { name, key } of keys) {
+    const spki = fromBase64(key);
+    // An id is a hint: without one every key is tried.
+    if (!spki || (keyid !== '' && keyid !== hintOf(spki))) continue;
+    if (await verifyBy(spki, signed, bytes)) return name;
+  }
+  return undefined;
+}
+
+/** The payload as JSON; `undefined` when it is none. */
+export function readPayload(payload: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,78 @@
+// Whose signatures on models are believed, and the two algorithms they are made with.
+import { z } from 'zod';
+import { fromBase64, toBase64 } from '../../audit/base64.ts';
+import { fromDer, isP256, openP256Verifier, toDer } from '../../audit/ecdsa.ts';
+import { sha256 } from '../../audit/sha256.ts';
+import { ascii, concat } from '../../seal/bytes.ts';
+import type { Point } from '../../seal/sm2-curve.ts';
+import { readSm2Point, signSm2, sm2PublicKey, verifySm2, writeSm2Point } from '../../seal/sm2-signature.ts';
+
+/** The digest that goes with the algorithm: both are of one family, so that whoever needs the one can check all of it. */
+export const digestOf = { 'ecdsa-p256': 'sha256', sm2: 'sm3' } as const;
+export type Algorithm = keyof typeof digestOf;
+export type HashName = (typeof digestOf)[Algorithm];
+
+/** SPKI around a point of the curve of SM2 (GM/T 0010). */
+const SM2_SPKI = Uint8Array.of(
+  ...[0x30, 0x59, 0x30, 0x13, 6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1],
+  ...[6, 8, 0x2a, 0x81, 0x1c, 0xcf, 0x55, 1, 0x82, 0x2d, 3, 0x42, 0],
+);
+
+/** Somebody who may sign, as settings name them. Two keys of one name are one person. */
+export const signerKey = z.object({
+  name: z.string().regex(/^[a-z0-9][a-z0-9@._-]{0,62}$/),
+  /** SPKI in base64: what stands in a PEM file between the lines. */
+  key: z
+    .base64()
+    .max(256)
+    .refine((text) => algorithmOf(fromBase64(text)) !== undefined, 'is no key of P-256 or SM2'),
+});
+export type SignerKey = z.infer<typeof signerKey>;
+
+/** `undefined` when it is of neither kind. */
+export function algorithmOf(spki: Uint8Array | undefined): Algorithm | undefined {
+  if (!spki) return undefined;
+  if (isP256(spki)) return 'ecdsa-p256';
+  return sm2PointOf(spki) ? 'sm2' : undefined;
+}
+
+const sm2PointOf = (spki: Uint8Array): Point | undefined =>
+  SM2_SPKI.every((byte, at) => spki[at] === byte) ? readSm2Point(spki.subarray(SM2_SPKI.length)) : undefined;
+
+const toHex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/** How bundles say which key: the SHA-256 of its PEM file, in hex. */
+export function hintOf(spki: Uint8Array): string {
+  const lines = toBase64(spki).match(/.{1,64}/g) ?? [];
+  const pem = `-----BEGIN PUBLIC KEY-----\n${lines.join('\n')}\n-----END PUBLIC KEY-----\n`;
+  return toHex(sha256(ascii(pem)));
+}
+
+/** `signature` is in DER. */
+export async function verifyBy(spki: Uint8Array, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
+  if (algorithmOf(spki) === 'ecdsa-p256') {
+    try {
+      return await (await openP256Verifier('', spki)).verify(message, signature);
+    } catch {
+      // No point of the curve.
+      return false;
+    }
+  }
+  const [point, numbers] = [sm2PointOf(spki), fromDer(signature)];
+  return point !== undefined && numbers !== undefined && verifySm2(message, numbers, point);
+}
+
+/** A private key, wherever it is. */
+export interface SigningKey {
+  /** SPKI of its public half. */
+  readonly publicKey: Uint8Array;
+  /** In DER. */
+  sign(message: Uint8Array): Promise<Uint8Array>;
+}
+
+/** A key of SM2: 32 bytes. */
+export function openSm2Key(privateKey: Uint8Array): SigningKey {
+  const publicKey = concat(SM2_SPKI, writeSm2Point(sm2PublicKey(privateKey)));
+  const random = () => crypto.getRandomValues(new Uint8Array(32));
+  return { publicKey, sign: async (message) => toDer(signSm2(message, privateKey, random)) };
+}

@@ -1,0 +1,150 @@
+// What the signature of a model says: which files it is made of, as OpenSSF model signing 1.0 writes it, so that its own
+// tools verify what is signed with P-256. The variant with SM3 differs in nothing but the algorithm's name.
+import { z } from 'zod';
+import { sha256 } from '../../audit/sha256.ts';
+import { limits } from '../../limits.ts';
+import { ascii } from '../../seal/bytes.ts';
+import { sm3 } from '../../seal/sm3.ts';
+import { revisionDigest } from '../revision.ts';
+import { STATEMENT_TYPE } from './envelope.ts';
+import type { HashName } from './key.ts';
+
+export const SIGNATURE_TYPE = 'https://model_signing/signature/v1.0';
+
+/** Below the folder of the model, with slashes; never out of it. */
+const filePath = z
+  .string()
+  .min(1)
+  .max(512)
+  .refine((name) => !/[\\\n]/.test(name) && name.split('/').every((part) => !['', '.', '..'].includes(part)), 'leaves');
+
+const hashName = z.enum(['sha256', 'sm3']);
+const hex = z.string().regex(/^[0-9a-f]{64}$/);
+
+const serialization = z.discriminatedUnion('method', [
+  z.looseObject({
+    method: z.literal('files'),
+    hash_type: hashName,
+    allow_symlinks: z.boolean().default(false),
+    ignore_paths: z.array(z.string()).default([]),
+  }),
+  z.looseObject({
+    method: z.literal('shards'),
+    hash_type: hashName,
+    shard_size: z.number().int().positive(),
+    allow_symlinks: z.boolean().default(false),
+    ignore_paths: z.array(z.string()).default([]),
+  }),
+]);
+
+const resource = z.object({ name: filePath, algorithm: hashName, digest: hex });
+
+const signatureStatement = z.looseObject({
+  _type: z.literal(STATEMENT_TYPE),
+  subject: z.array(z.looseObject({ name: z.string(), digest: z.record(z.string(), hex) })).length(1),
+  predicateType: z.literal(SIGNATURE_TYPE),
+  predicate: z.looseObject({
+    serialization,
+    resources: z.array(resource).min(1).max(limits.modelFiles.value),
+    /** Ours: the revision that these files make. Verifiers of the format leave out what they do not know. */
+    revision: revisionDigest.optional(),
+  }),
+});
+
+/** A piece of a file, or all of it. */
+export interface Piece {
+  readonly file: string;
+  /** Bytes from and to which; all of the file when it is signed whole. */
+  readonly from: number;
+  readonly to: number | undefined;
+  readonly digest: string;
+}
+
+export interface Manifest {
+  readonly name: string;
+  readonly hash: HashName;
+  readonly method: 'files' | 'shards';
+  readonly ignored: readonly string[];
+  /** By file, and within it by place. */
+  readonly pieces: readonly Piece[];
+  readonly revision: string | undefined;
+}
+
+const fromHex = (text: string): Uint8Array =>
+  Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+const toHex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+const hashes = { sha256, sm3 } as const;
+
+const rootOf = (hash: HashName, digests: readonly string[]): string => toHex(hashes[hash](...digests.map(fromHex)));
+
+/** `undefined` when it is no such statement, or does not agree with itself. */
+export function readManifest(statement: unknown): Manifest | undefined {
+  const parsed = signatureStatement.safeParse(statement);
+  if (!parsed.success) return undefined;
+  const [subject] = parsed.data.subject;
+  const { serialization: how, resources, revision } = parsed.data.predicate;
+  const { hash_type: hash, method, ignore_paths: ignored } = how;
+  const digests = resources.map(({ digest }) => digest);
+  if (!subject || subject.digest[hash] !== rootOf(hash, digests)) return undefined;
+  if (resources.some(({ algorithm }) => algorithm !== hash)) return undefined;
+  const pieces = resources.map(({ name, digest }) => readPiece(name, digest, method));
+  if (!pieces.every((one) => one !== undefined) || !areWhole(pieces)) return undefined;
+  return { name: subject.name, hash, method, ignored, pieces, revision };
+}
+
+function readPiece(name: string, digest: string, method: Manifest['method']): Piece | undefined {
+  if (method === 'files') return { file: name, from: 0, to: undefined, digest };
+  const [, file, from, to] = /^(.+):(\d{1,15}):(\d{1,15})$/.exec(name) ?? [];
+  if (file === undefined || Number(from) > Number(to)) return undefined;
+  return { file, from: Number(from), to: Number(to), digest };
+}
+
+/** No file twice, and shards one behind the other from the first byte: a hole would be signed by nobody. */
+function areWhole(pieces: readonly Piece[]): boolean {
+  const ends = new Map<string, number | undefined>();
+  return pieces.every(({ file, from, to }) => {
+    const whole = ends.has(file) ? to !== undefined && ends.get(file) === from : from === 0;
+    ends.set(file, to);
+    return whole;
+  });
+}
+
+export interface FileDigest {
+  readonly name: string;
+  readonly digest: string;
+}
+
+/** The statement about whole files, as bytes to be signed. */
+export function writeManifest(
+  name: string,
+  hash: HashName,
+  files: readonly FileDigest[],
+  revision: string,
+): Uint8Array {
+  const sorted = [...files].sort((one, other) => (one.name < other.name ? -1 : 1));
+  const statement = {
+    _type: STATEMENT_TYPE,
+    subject: [
+      {
+        name,
+        digest: {
+          [hash]: rootOf(
+            hash,
+            sorted.map(({ digest }) => digest),
+          ),
+        },
+      },
+    ],
+    predicateType: SIGNATURE_TYPE,
+    predicate: {
+      serialization: { method: 'files', hash_type: hash, allow_symlinks: false, ignore_paths: SIGNATURE_FILES },
+      resources: sorted.map(({ name: file, digest }) => ({ name: file, algorithm: hash, digest })),
+      revision,
+    },
+  };
+  return ascii(JSON.stringify(statement));
+}
+
+/** Where signatures lie in the folder of a model: they cannot sign themselves. */
+export const SIGNATURE_FILES = ['model.sig', 'model.sm2.sig'];
