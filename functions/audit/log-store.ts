@@ -2,9 +2,9 @@
 
 /**
  * `log`: what is written once and never again, under a lock of years. `state`: what changes. `intake`: deliveries that are
- * not in a log yet. `sidecar`: what leaves hide, encrypted.
+ * not in a log yet. `sidecar`: what leaves hide, encrypted. `exports`: bundles, for a week.
  */
-export const areas = ['log', 'state', 'intake', 'sidecar'] as const;
+export const areas = ['log', 'state', 'intake', 'sidecar', 'exports'] as const;
 export type Area = (typeof areas)[number];
 
 export interface Kept {

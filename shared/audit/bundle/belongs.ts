@@ -1,5 +1,5 @@
 // Whose leaf it is. A tenant's are those about it, all that its own outboxes report, and what the log says about those:
-// so that a tenant can see for itself whether any of its outboxes lost something.
+// so that a tenant can see for itself whether any of its outboxes lost something. Where a log begins and ends is everybody's.
 
 export interface Belonging {
   readonly type: string;
@@ -12,6 +12,7 @@ export const isOwnOutbox = (producer: string, tenant: string): boolean => produc
 
 export function belongsTo(tenant: string, { type, p, tn, outbox }: Belonging): boolean {
   if (tn !== undefined) return tn === tenant;
+  if (type === 'shard.open' || type === 'shard.close') return true;
   if (type === 'producer.gap') return typeof outbox === 'string' && isOwnOutbox(outbox, tenant);
   return isOwnOutbox(p, tenant);
 }

@@ -41,10 +41,10 @@ export interface Manifest {
   /** What was asked for. Disclosures and derived files are of this part of the range, entries are of all of it. */
   readonly query: {
     /** Times in the log, ms since 1970: not before, and before. */
-    readonly from?: number;
-    readonly to?: number;
-    readonly tseq_from?: number;
-    readonly tseq_to?: number;
+    readonly from?: number | undefined;
+    readonly to?: number | undefined;
+    readonly tseq_from?: number | undefined;
+    readonly tseq_to?: number | undefined;
   };
   /** `full`, `auditor-min` (nothing), or `fields:a,b`. */
   readonly redaction: string;

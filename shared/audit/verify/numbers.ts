@@ -14,6 +14,8 @@ export class Numbers {
   readonly #next = new Map<string, number>();
   readonly #outboxes = new Set<string>();
   #time = 0;
+  /** Whether the log's first leaf is here, and goes on from another log. */
+  #opening: 'first' | 'later' | undefined;
 
   constructor(manifest: Manifest, findings: Findings) {
     this.#manifest = manifest;
@@ -23,6 +25,7 @@ export class Numbers {
   see(leaf: LeafFacts, index: number): void {
     this.#first ??= index;
     const { tn, tseq, time } = leaf;
+    if (index === 0 && leaf.type === 'shard.open') this.#opening = 'previous' in leaf.leaf ? 'later' : 'first';
     if (time < this.#time) this.#findings.add('numbers', 'invalid', `entry ${index} is older than the one before it`);
     this.#time = time;
     this.#last = { index, leaf };
@@ -59,8 +62,19 @@ export class Numbers {
     }
   }
 
+  /** Nothing may be missing before the first number, as far as it was asked for. */
+  #begin(): void {
+    const { range, query } = this.#manifest;
+    const [first] = range.tseq;
+    const wanted = query.tseq_from ?? (query.from === undefined && this.#opening !== 'later' ? 1 : first);
+    if (first > wanted) this.#findings.add('numbers', 'incomplete', missing(wanted, first - 1));
+    if (query.tseq_from === undefined && query.from === undefined && this.#opening === undefined)
+      this.#findings.add('numbers', 'incomplete', 'the first entry of the log is missing');
+  }
+
   /** The last one must be the leaf of this very export: it is what all others are counted up to. */
   end(): void {
+    this.#begin();
     const { range, anchor, export_id } = this.#manifest;
     const [first, last] = range.tseq;
     if (this.#tseq === undefined || this.#tseq < last)

@@ -1,0 +1,65 @@
+// What comes next of an export, one step at a time. A step does what can be done again, and then swaps the row: whoever
+// dies in between, or is beaten by another, has changed nothing.
+import { limits } from '../../../shared/limits.ts';
+import { anchorExport } from './anchor-export.ts';
+import { collectPart } from './collect-part.ts';
+import type { ExportDesk } from './export-desk.ts';
+import { removeFiles } from './export-files.ts';
+import { type ExportRow, findExport, listDue, replaceExport } from './export-row.ts';
+import { sealExport } from './seal-export.ts';
+
+type Step = (desk: ExportDesk, row: ExportRow) => Promise<ExportRow>;
+
+const steps: Readonly<Partial<Record<ExportRow['state'], Step>>> = {
+  /** Whoever asked died before it was known whether the log was told. */
+  asked: async ({ now }, row) => ({ ...row, state: 'failed', reason: 'not_recorded', ended: now() }),
+  anchoring: anchorExport,
+  collecting: (desk, row) => (row.covered === row.size ? sealExport(desk, row) : collectPart(desk, row)),
+  done: expire,
+};
+
+async function expire({ store, now }: ExportDesk, row: ExportRow): Promise<ExportRow> {
+  const until = (row.ended ?? row.created) + limits.auditExportKeepMs.value;
+  if (now() < until) return { ...row, due: until };
+  await removeFiles(store, row);
+  return { ...row, state: 'expired' };
+}
+
+const PAUSE_MS = 1_000;
+
+/** After a failure: later each time, and not for ever. */
+async function failed(desk: ExportDesk, row: ExportRow, error: unknown): Promise<ExportRow> {
+  const detail = error instanceof Error ? error.message.slice(0, 300) : 'no reason given';
+  desk.log({ what: 'failed', zone: row.zone, detail: `export ${row.id}: ${detail}` });
+  const tries = row.tries + 1;
+  if (tries < limits.auditExportTries.value) return { ...row, tries, due: desk.now() + PAUSE_MS * 2 ** tries };
+  await removeFiles(desk.store, row).catch(() => {});
+  return { ...row, tries, state: 'failed', reason: 'step_failed', ended: desk.now() };
+}
+
+/** One step. `false` when there is nothing to do now. */
+export async function advanceExport(desk: ExportDesk, zone: string, tenant: string, id: string): Promise<boolean> {
+  const kept = await findExport(desk.rows, zone, tenant, id);
+  const step = kept && steps[kept.row.state];
+  if (!kept || !step || kept.row.due > desk.now()) return false;
+  let next: ExportRow;
+  try {
+    next = { ...(await step(desk, kept.row)), tries: 0 };
+  } catch (error) {
+    next = await failed(desk, kept.row, error);
+  }
+  return (await replaceExport(desk.rows, next, kept.version)) && next.due <= desk.now();
+}
+
+/** All that is due in all zones, in turns, as long as one tick lasts. */
+export async function advanceExports(desk: ExportDesk): Promise<void> {
+  const until = desk.now() + limits.auditExportStepMs.value;
+  for (const zone of desk.zones) {
+    const due = await listDue(desk.rows, zone, desk.now());
+    for (let more = due; more.length > 0 && desk.now() < until; ) {
+      const going: typeof due = [];
+      for (const one of more) if (await advanceExport(desk, zone, one.tenant, one.id)) going.push(one);
+      more = going;
+    }
+  }
+}

@@ -1,0 +1,162 @@
+// One part of an export: reads on in the log until the part is full, the step has read enough, or the anchor is reached.
+// Done again it makes the same files, unless somebody was erased meanwhile.
+import { blocksBetween } from '../../../shared/audit/bundle/cover.ts';
+import { formatEntryLine } from '../../../shared/audit/bundle/entry-line.ts';
+import { type BundlePart, type FileDigest, numbered } from '../../../shared/audit/bundle/manifest.ts';
+import { derivedFormats } from '../../../shared/audit/derived/formats.ts';
+import type { DerivedEntry } from '../../../shared/audit/derived/row.ts';
+import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
+import { type Hash, hashLeaf } from '../../../shared/audit/tree.ts';
+import { isAsked } from '../../../shared/audit/verify/disclosed.ts';
+import { limits } from '../../../shared/limits.ts';
+import { concat } from '../../../shared/seal/bytes.ts';
+import { SidecarReader } from '../sidecar.ts';
+import { END } from './anchor-export.ts';
+import { discloseLeaf } from './disclose-leaf.ts';
+import type { ExportDesk } from './export-desk.ts';
+import { putFile, putPart, readFile } from './export-files.ts';
+import type { ExportRow } from './export-row.ts';
+import { LogFiles } from './log-files.ts';
+import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
+
+/** A part in the making. */
+class Draft {
+  readonly entries: string[] = [];
+  readonly proofs: Hash[] = [];
+  readonly disclosures: string[] = [];
+  readonly derivable: DerivedEntry[] = [];
+  bytes = 0;
+  last: OwnLeaf | undefined;
+}
+
+export async function collectPart(desk: ExportDesk, row: ExportRow): Promise<ExportRow> {
+  const { zone, year, size = 0, anchor } = row;
+  if (!anchor) throw new Error('an export without an anchor');
+  const log = new LogFiles(desk.store, zone, year, size);
+  const sidecar = new SidecarReader({ store: desk.store, zone, year }, desk.keys(zone));
+  const draft = new Draft();
+  let next = row;
+  let bundle = Math.floor(row.at / TILE_WIDTH);
+  const until = Math.min(log.bundles, bundle + limits.auditExportScanBundles.value);
+  for (; bundle < until && draft.bytes < limits.auditExportPartBytes.value; bundle += 1) {
+    if (bundle * TILE_WIDTH > anchor.index) break;
+    next = await takeBundle(next, draft, { log, sidecar, bundle, anchor });
+  }
+  const finished = bundle * TILE_WIDTH > anchor.index || bundle >= log.bundles;
+  next = { ...next, at: Math.min(bundle * TILE_WIDTH, size) };
+  if (finished) {
+    await cover(next, draft, log, size);
+    next = { ...next, covered: size };
+  }
+  if (draft.entries.length === 0 && !finished) return { ...next, due: desk.now() };
+  await writePart(desk, next, draft);
+  return { ...next, parts: next.parts + 1, due: desk.now() };
+}
+
+interface Bundle {
+  readonly log: LogFiles;
+  readonly sidecar: SidecarReader;
+  readonly bundle: number;
+  readonly anchor: { readonly index: number };
+}
+
+async function takeBundle(row: ExportRow, draft: Draft, { log, sidecar, bundle, anchor }: Bundle): Promise<ExportRow> {
+  const from = bundle * TILE_WIDTH;
+  const entries = await log.entries(bundle);
+  const own = ownLeaves(row.tenant, from, entries).filter(({ index }) => index <= anchor.index);
+  const begin = row.first === undefined ? own.findIndex((leaf) => isReached(row, leaf)) : 0;
+  const leaves = begin < 0 ? [] : own.slice(begin);
+  if (leaves.length === 0) return row;
+  const shown = await discloseBundle(row, from, entries, leaves, sidecar);
+  let next = row;
+  for (const leaf of leaves) {
+    await cover(next, draft, log, leaf.index);
+    draft.entries.push(formatEntryLine(leaf.index, leaf.text));
+    draft.bytes += leaf.text.length;
+    draft.last = leaf;
+    const { line, values, counted } = shown.get(leaf.index) ?? { line: undefined, values: {}, counted: undefined };
+    if (line !== undefined) draft.disclosures.push(line);
+    if (isAsked(row, leaf.facts)) draft.derivable.push(derivableOf(leaf, values));
+    next = countedRow(next, leaf, counted);
+  }
+  return next;
+}
+
+function countedRow(row: ExportRow, { index, facts }: OwnLeaf, counted: 'disclosed' | 'erased' | undefined): ExportRow {
+  const { tseq } = facts;
+  return {
+    ...row,
+    covered: index + 1,
+    entries: row.entries + 1,
+    ...(counted && { [counted]: row[counted] + 1 }),
+    first: row.first ?? { index, ...(tseq !== undefined && { tseq }) },
+    ...(row.firstTseq === undefined && tseq !== undefined && { firstTseq: tseq }),
+  };
+}
+
+/** Whether the export has begun with this leaf. */
+const isReached = ({ query }: ExportRow, { facts }: OwnLeaf): boolean =>
+  facts.time >= (query.from ?? 0) && (query.tseq_from === undefined || (facts.tseq ?? 0) >= query.tseq_from);
+
+async function discloseBundle(
+  row: ExportRow,
+  from: number,
+  entries: readonly Uint8Array[],
+  leaves: readonly OwnLeaf[],
+  sidecar: SidecarReader,
+): Promise<Map<number, ReturnType<typeof discloseLeaf>>> {
+  const asked = leaves.filter(({ facts }) => facts.sd && row.redaction !== 'auditor-min' && isAsked(row, facts));
+  const found = new Map<number, ReturnType<typeof discloseLeaf>>();
+  if (asked.length === 0) return found;
+  // What others hide is not even opened.
+  const own = new Set(asked.map(({ index }) => index - from));
+  const only = entries.map((entry, at) => (own.has(at) ? entry : new Uint8Array(0)));
+  const hidden = await sidecar.read(from, only);
+  for (const { index, facts } of asked)
+    found.set(index, discloseLeaf(index, facts.sd ?? {}, hidden[index - from], row.redaction));
+  return found;
+}
+
+const hex = (hash: Hash): string => Buffer.from(hash).toString('hex');
+
+const derivableOf = ({ index, text, facts }: OwnLeaf, shown: DerivedEntry['shown']): DerivedEntry => ({
+  ...{ index, leaf: facts.leaf, shown },
+  leafHash: hex(hashLeaf(new TextEncoder().encode(text))),
+});
+
+/** Hashes of what lies between the last entry and the one at `to`. */
+async function cover({ covered, start, size = 0 }: ExportRow, draft: Draft, log: LogFiles, to: number): Promise<void> {
+  const cuts = start === undefined ? [size] : [start, size];
+  for (const { height, at } of blocksBetween(covered, to, cuts)) draft.proofs.push(await log.subtree(height, at));
+}
+
+async function writePart({ store }: ExportDesk, row: ExportRow, draft: Draft): Promise<void> {
+  const [at, files]: [number, FileDigest[]] = [row.parts, []];
+  const put = async (name: string, bytes: Uint8Array): Promise<string> => {
+    const path = numbered(name, at);
+    files.push(await putFile(store, row, path, bytes));
+    return path;
+  };
+  const encode = (lines: readonly string[]) => new TextEncoder().encode(lines.join(''));
+  const note = await readFile(store, row, END);
+  if (!note) throw new Error('the checkpoint of an export is gone');
+  const context = { origin: row.origin, note: new TextDecoder().decode(note) };
+  const derived: Record<string, string> = {};
+  const [entries, proofs] = [
+    await put('entries.ndjson', encode(draft.entries)),
+    await put('proofs/subtrees.bin', concat(...draft.proofs)),
+  ];
+  const shows = row.redaction !== 'auditor-min';
+  const disclosures = shows ? await put('disclosures.ndjson', encode(draft.disclosures)) : undefined;
+  for (const format of row.formats) {
+    const { file, derive } = derivedFormats[format];
+    derived[format] = await put(file, derive(draft.derivable, context));
+  }
+  const part: BundlePart = { entries, proofs, ...(disclosures !== undefined && { disclosures }), derived };
+  const { last } = draft;
+  const tseq = last?.facts.tseq;
+  await putPart(store, row, at, {
+    ...{ part, files },
+    ...(last && { last: { index: last.index, ...(tseq !== undefined && { tseq }) } }),
+  });
+}

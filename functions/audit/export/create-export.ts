@@ -1,0 +1,59 @@
+// An export begins as an entry of the log: what it holds ends with the leaf that says that it was made.
+import type { NewExport } from '../../../shared/audit/bundle/contract.ts';
+import type { EventDraft } from '../../../shared/audit/event.ts';
+import { eventId } from '../../../shared/audit/event-id.ts';
+import { limits } from '../../../shared/limits.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../shared/result.ts';
+import { newestState } from '../acknowledge.ts';
+import { publishedSize } from '../publish-checkpoint.ts';
+import type { ExportDesk } from './export-desk.ts';
+import { countWork, type ExportRow, findExport, insertExport, replaceExport } from './export-row.ts';
+
+export async function createExport(desk: ExportDesk, zone: string, asked: NewExport): Promise<Result<ExportRow>> {
+  const { rows, now, store } = desk;
+  const { tenant, query, known_size: known } = asked;
+  const problem = problemOf(query);
+  if (problem) return no(refuse('field_invalid', problem));
+  if ((await countWork(rows, zone, tenant)) >= limits.auditExportsOpen.value) return no(refuse('exports_open'));
+  const state = await newestState(store, zone);
+  if (!state) return no(refuse('audit_closed', undefined, 'nothing was ever logged'));
+  const { year, origin } = state;
+  const published = await publishedSize({ store, zone, year });
+  if (known !== undefined && known > published)
+    return no(refuse('field_invalid', { field: 'known_size', rule: `the log has ${published} entries` }));
+  const start = known ?? (published > 0 ? published : undefined);
+  const at = now();
+  const fresh: ExportRow = {
+    ...{ v: 1, id: eventId(at, desk.random(10)), tenant, zone, year, origin, state: 'asked', created: at, query },
+    ...{ request: asked.request, purpose: asked.purpose, redaction: asked.redaction },
+    formats: [...new Set(asked.formats)],
+    ...(start !== undefined && { start }),
+    // The leaf is not in the log yet: it comes after all that is published now.
+    ...{ at: published, covered: 0, parts: 0, entries: 0, disclosed: 0, erased: 0, tries: 0 },
+    due: at + limits.auditExportAnchorMs.value,
+  };
+  if (!(await insertExport(rows, fresh))) throw new Error('two exports of one id');
+  const reported = await desk.report(zone, eventOf(fresh));
+  const kept = await findExport(rows, zone, tenant, fresh.id);
+  if (!kept) throw new Error('an export is gone');
+  const next: ExportRow = reported.ok
+    ? { ...kept.row, state: 'anchoring', event: reported.value.id, due: at }
+    : { ...kept.row, state: 'failed', reason: 'not_recorded', ended: at };
+  if (!(await replaceExport(rows, next, kept.version))) throw new Error('an export is being made before it was begun');
+  return reported.ok ? ok(next) : no(reported.refusal);
+}
+
+function problemOf({ from, to, tseq_from, tseq_to }: NewExport['query']): { field: string; rule: string } | undefined {
+  if (from !== undefined && to !== undefined && from >= to) return { field: 'to', rule: 'must be after from' };
+  if (tseq_from !== undefined && tseq_to !== undefined && tseq_from > tseq_to)
+    return { field: 'tseq_to', rule: 'must not be before tseq_from' };
+  return undefined;
+}
+
+const eventOf = ({ id, tenant, request, formats, redaction, purpose, query }: ExportRow): EventDraft => ({
+  type: 'export.create',
+  ...{ tenant, request, export: id, format: formats.join(',') || 'none', redaction, purpose },
+  ...(Object.keys(query).length > 0 && { query: JSON.stringify(query) }),
+  ...(query.tseq_from !== undefined && { from: query.tseq_from }),
+});

@@ -1,0 +1,17 @@
+// What exports need of the world.
+import type { Policy } from '../../../shared/audit/policy.ts';
+import type { Rows } from '../../store/rows.ts';
+import type { LogDesk } from '../log-desk.ts';
+import type { Reporter } from '../report.ts';
+
+export interface ExportDesk
+  extends Pick<LogDesk, 'store' | 'zones' | 'base' | 'settings' | 'signer' | 'keys' | 'now' | 'log'> {
+  readonly rows: Rows;
+  readonly report: Reporter['report'];
+  /** Whom the readers of a log are advised to believe. */
+  policy(origin: string): Policy;
+  /** Random bytes of an id. */
+  random(count: number): Uint8Array;
+  /** What auditors verify with, as files of every bundle: `VERIFY.md`, `verify.mjs`, `verify.html`. */
+  readonly verifier: ReadonlyMap<string, Uint8Array>;
+}

@@ -1,0 +1,65 @@
+// The end of an export: checkpoints, policy, the verifier, and the manifest over all of it, signed.
+import {
+  encodeManifest,
+  exportName,
+  MANIFEST,
+  MANIFEST_NOTE,
+  type Manifest,
+  manifestNoteText,
+  POLICY,
+} from '../../../shared/audit/bundle/manifest.ts';
+import { signNote } from '../../../shared/audit/note.ts';
+import { digestOf } from '../../../shared/audit/verify/bundle-files.ts';
+import { writePolicy } from '../log-keys.ts';
+import { signedName } from '../log-names.ts';
+import { END } from './anchor-export.ts';
+import type { ExportDesk } from './export-desk.ts';
+import { putFile, readFile, readParts } from './export-files.ts';
+import type { ExportRow } from './export-row.ts';
+
+const START = 'checkpoints/start.txt';
+const TOOL = 'auricle-audit-export@1';
+
+export async function sealExport(desk: ExportDesk, row: ExportRow): Promise<ExportRow> {
+  const { store, now } = desk;
+  const { zone, year, origin, start, size, anchor } = row;
+  if (!anchor || size === undefined) throw new Error('an export without an end');
+  const records = await readParts(store, row, row.parts);
+  const note = await readFile(store, row, END);
+  if (!note) throw new Error('the checkpoint of an export is gone');
+  const files = records.flatMap((record) => record.files);
+  const put = async (path: string, bytes: Uint8Array) => void files.push(await putFile(store, row, path, bytes));
+  // Of one size the two are the same.
+  const begins = start !== undefined && start < size;
+  if (begins) {
+    const signed = await store.read('log', signedName(zone, year, start));
+    if (!signed) return { ...row, state: 'failed', reason: 'known_size_unknown', ended: now() };
+    await put(START, signed.bytes);
+  }
+  await put(END, note);
+  await put(POLICY, writePolicy(desk.policy(origin)));
+  for (const [path, bytes] of desk.verifier) await put(path, bytes);
+  const checkpoints = [...(begins ? [{ path: START, size: start }] : []), { path: END, size }];
+  const manifest = manifestOf(row, { ...{ checkpoints, files, anchor }, parts: records.map(({ part }) => part) });
+  const bytes = encodeManifest(manifest);
+  await putFile(store, row, MANIFEST, bytes);
+  const text = manifestNoteText(origin, await digestOf(bytes));
+  const signed = await signNote(text, [desk.signer(exportName(origin))]);
+  await putFile(store, row, MANIFEST_NOTE, new TextEncoder().encode(signed));
+  return { ...row, state: 'done', ended: now(), due: now() };
+}
+
+type Made = Pick<Manifest, 'checkpoints' | 'files' | 'parts'> & { readonly anchor: { index: number; tseq: number } };
+
+function manifestOf(row: ExportRow, { checkpoints, files, parts, anchor }: Made): Manifest {
+  const { id, origin, zone, year, tenant, query, redaction, entries, disclosed, erased, purpose, request } = row;
+  const { event = '', first, firstTseq } = row;
+  return {
+    ...{ v: 1, export_id: id, log: { origin, zone, year }, tenant, checkpoints, policy: POLICY },
+    range: { tseq: [firstTseq ?? anchor.tseq, anchor.tseq], index: [first?.index ?? anchor.index, anchor.index] },
+    ...{ query: { ...query }, redaction, counts: { entries, disclosed, erased }, parts, files, purpose },
+    ...{ requested_by: request, created: new Date(row.created).toISOString() },
+    anchor: { index: anchor.index, id: event, type: 'export.create' },
+    ...{ tool: TOOL, schema: { leaf: 1, ocsf: '1.8.0', fhir: 'R4, patterns of BALP 1.1', parquet: 1 } },
+  };
+}

@@ -1,0 +1,85 @@
+// What the edge asks the functions of exports.
+//
+//   POST /api/audit/exports/{zone}                             newExport → 202 exportStatus
+//   GET  /api/audit/exports/{zone}/{tenant}                    → {data: exportStatus[]}
+//   GET  /api/audit/exports/{zone}/{tenant}/{id}               → exportStatus
+//   GET  /api/audit/exports/{zone}/{tenant}/{id}/files/{path}  → the file
+//   GET  /api/audit/stream/{zone}/{tenant}?from=INDEX          → streamPage
+import { z } from 'zod';
+import { limits } from '../../limits.ts';
+import { formatNames } from '../derived/formats.ts';
+
+/** Who is shown what leaves hide: everything, nothing, or these members. */
+export const redactionProfile = z
+  .string()
+  .max(512)
+  .regex(/^(full|auditor-min|fields:[A-Za-z][A-Za-z0-9_.-]*(,[A-Za-z][A-Za-z0-9_.-]*)*)$/);
+
+const time = z.number().int().min(0);
+const tseq = z.number().int().min(1);
+
+/** Times are those of the log, in ms since 1970, numbers those of the tenant. */
+export const exportQuery = z.object({
+  from: time.optional(),
+  to: time.optional(),
+  tseq_from: tseq.optional(),
+  tseq_to: tseq.optional(),
+});
+export type ExportQuery = z.infer<typeof exportQuery>;
+
+export const newExport = z.object({
+  tenant: z.string(),
+  /** Id of the request at the edge. */
+  request: z.string().max(128),
+  purpose: z.string().min(1).max(limits.auditPurposeCharacters.value),
+  formats: z.array(z.enum(formatNames)).max(formatNames.length),
+  redaction: redactionProfile,
+  query: exportQuery,
+  /** Size of a checkpoint that the reader has: the bundle shows that its log has grown from that one. */
+  known_size: z.number().int().min(1).optional(),
+});
+export type NewExport = z.infer<typeof newExport>;
+
+export const exportStates = ['accepted', 'running', 'done', 'failed', 'expired'] as const;
+
+export const exportStatus = z.object({
+  id: z.string(),
+  tenant: z.string(),
+  zone: z.string(),
+  state: z.enum(exportStates),
+  created: z.string(),
+  purpose: z.string(),
+  redaction: z.string(),
+  formats: z.array(z.string()),
+  /** Entries of the tenant in it so far, and entries of the log looked through. */
+  entries: z.number().int(),
+  scanned: z.number().int(),
+  /** Of the log, once it is known what the export ends with. */
+  size: z.number().int().optional(),
+  reason: z.string().optional(),
+  /** Until when its files are there. */
+  expires: z.string().optional(),
+  files: z.array(z.object({ path: z.string(), bytes: z.number().int(), sha256: z.string() })).optional(),
+});
+export type ExportStatus = z.infer<typeof exportStatus>;
+
+/** One of the tenant's leaves as it is streamed: CloudEvents 1.0, with the leaf and its place as data. */
+export const streamedLeaf = z.object({
+  specversion: z.literal('1.0'),
+  id: z.string(),
+  source: z.string(),
+  type: z.string(),
+  subject: z.string().optional(),
+  time: z.string(),
+  datacontenttype: z.literal('application/json'),
+  data: z.object({ log: z.string(), index: z.number().int(), leaf_hash: z.string(), leaf: z.unknown() }),
+});
+
+export const streamPage = z.object({
+  data: z.array(streamedLeaf),
+  /** Where the next page begins. */
+  next: z.number().int(),
+  /** Of the log: everything before it was looked at when `next` is the same. */
+  size: z.number().int(),
+});
+export type StreamPage = z.infer<typeof streamPage>;

@@ -1,0 +1,19 @@
+import type { Row } from './row.ts';
+
+/** Exports of the audit log. */
+export const exportRefusals = {
+  exports_open: {
+    status: 429,
+    close: 4429,
+    type: 'rate_limit_error',
+    retry: 'later',
+    text: 'As many exports as may be made at a time are being made already.',
+  },
+  export_unknown: {
+    status: 404,
+    close: 4404,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'There is no such export, or its files are not there.',
+  },
+} as const satisfies Record<string, Row>;
