@@ -25,7 +25,7 @@ const runLoad: Run = (given, headers, token) =>
 const verbs = new Map<string, Verb>([
   ['transcribe', { usage: `${transcribe.usage}\n  ${transcribeLive.usage}`, run: runTranscribe }],
   ['upload', { usage: upload.usage, run: (given, headers) => upload.upload(given, headers) }],
-  ['uploads', { usage: uploads.listUsage, run: uploads.uploads }],
+  ['uploads', { usage: uploads.listUsage, run: (given, headers) => uploads.uploads(given, headers) }],
   ['replay', { usage: uploads.replayUsage, run: uploads.replay }],
   ['project', { usage: project.usage, run: (given, headers) => project.project(given, headers) }],
   ['load', { usage: `${load.usage}\n  ${loadStream.usage}`, run: runLoad }],

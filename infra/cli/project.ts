@@ -15,12 +15,13 @@ import type { Arguments } from './arguments.ts';
 import { editProject } from './project-edit.ts';
 import { saveDocuments } from './project-save.ts';
 import { type ProjectState, projectLine, projectState } from './project-state.ts';
-import { realWorld, type UploadWorld } from './upload.ts';
 import { follow } from './upload-follow.ts';
+import { realWorld, type UploadWorld } from './upload-world.ts';
 
 export const usage = [
   'project FILE.txt|FILE.json [--model V] [--voice V] [--rate R] [--language L] [--zone Z] [--callback URL] [--plain]',
   '          [--wait] [--out DIR]',
+  'project list',
   'project status|delete|rerun ID',
   'project save ID --out DIR',
   'project edit ID DOCUMENT SEGMENT TEXT [--plain] [--wait] [--out DIR]',
@@ -38,9 +39,21 @@ export async function project(given: Arguments, headers: Headers, world: UploadW
     save: () => tell(url, { ...given, wait: true }, headers, world),
     edit: () => edit(url, given, more, headers, world),
   };
+  if (what === 'list' && given.operands.length === 1) return list(given, headers, world);
   const verb = Object.hasOwn(verbs, what) ? verbs[what] : undefined;
   if (verb && id !== '' && (what === 'edit' || more.length === 0)) return verb();
   return what !== '' && id === '' && !verb ? make(what, given, headers, world) : wrong(`usage: auricle ${usage}`);
+}
+
+const page = z.object({ data: z.array(projectState.extend({ created: z.string() })) });
+
+/** The newest ones. */
+async function list(given: Arguments, headers: Headers, world: UploadWorld): Promise<Answer> {
+  const response = await world.fetch(`${given.edge}/v1/projects`, { headers });
+  if (!response.ok) return refused(response);
+  const value = await response.json();
+  const lines = page.parse(value).data.map((one) => `${one.created}  ${projectLine(one)}`);
+  return { exit: 0, text: lines.length > 0 ? lines.join('\n') : 'no projects', value };
 }
 
 const text = z.string().optional();

@@ -1,48 +1,21 @@
-// auricle upload FILE, auricle uploads, auricle replay
+// auricle upload FILE
 
 import { constants, type Stats } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
-import { limits } from '../../shared/limits.ts';
 import { createEnvelope } from '../../shared/seal/envelope.ts';
 import { zoneKey } from '../../shared/seal/zone-key.ts';
-import { transcriptFormats } from '../../shared/upload/contract.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 import { SendProblem, sendFile, type Target } from './upload-file.ts';
-import { followUpload, type UploadState, uploadState } from './upload-follow.ts';
-import {
-  type Begun,
-  beginJournal,
-  findJournal,
-  type Journal,
-  type JournalName,
-  journalFolder,
-} from './upload-journal.ts';
+import { uploadState } from './upload-follow.ts';
+import { type Begun, beginJournal, findJournal, type Journal, type JournalName } from './upload-journal.ts';
+import { formatProblem, tellEnd, tellUpload } from './upload-tell.ts';
+import { realWorld, type UploadWorld } from './upload-world.ts';
 
 export const usage =
   'upload FILE [--model NAME] [--language TAG] [--zone Z] [--callback URL] [--plain] [--wait] [--format json|text|srt|vtt]';
-
-/** What of the world a test may replace. */
-export interface UploadWorld {
-  readonly fetch: typeof fetch;
-  readonly now: () => number;
-  readonly pause: (attempt: number) => Promise<void>;
-  readonly folder: string;
-  readonly say: (line: string) => void;
-}
-
-export const realWorld = (): UploadWorld => ({
-  fetch,
-  now: Date.now,
-  pause: (attempt) =>
-    new Promise((settle) =>
-      setTimeout(settle, Math.min(limits.uploadPauseMs.value, 250 * 2 ** attempt) * (0.5 + Math.random() / 2)),
-    ),
-  folder: journalFolder(process.env),
-  say: (line) => void process.stderr.write(`${line}\n`),
-});
 
 const granted = z.object({
   id: z.string(),
@@ -62,8 +35,8 @@ export async function upload(
   const [file, ...more] = given.operands;
   if (file === undefined || more.length > 0) return wrong(`usage: auricle ${usage}`);
   if (given.format !== undefined) {
-    const known: readonly string[] = transcriptFormats;
-    if (!known.includes(given.format)) return wrong(`--format ${given.format} is not one of ${known.join(', ')}`);
+    const problem = formatProblem(given.format);
+    if (problem !== undefined) return wrong(problem);
     if (!given.wait) return wrong('--format says how the transcript is printed, which is waited for with --wait only');
   }
   const facts = await look(file);
@@ -78,7 +51,7 @@ export async function upload(
   if ('exit' in journal) return journal;
   const { id } = journal.begun;
   const url = `${given.edge}/v1/uploads/${id}`;
-  const tell = () => (given.wait ? awaitEnd(url, given, headers, world) : show(url, headers, world));
+  const tell = () => (given.wait ? tellEnd(url, given, headers, world) : tellUpload(url, 'GET', headers, world));
   if (waits === 'taken') {
     journal.remove();
     return tell();
@@ -177,41 +150,4 @@ function targetOf({ url, headers, envelope }: Begun): Target {
   const { head, baseKey, suite } = envelope ?? {};
   if (head === undefined || baseKey === undefined || suite === undefined) return { url, headers, envelope: undefined };
   return { url, headers, envelope: { head: bytesOf(head), baseKey: bytesOf(baseKey), suite } };
-}
-
-async function show(url: string, headers: Record<string, string>, world: UploadWorld): Promise<Answer> {
-  const response = await world.fetch(url, { headers });
-  if (!response.ok) return refused(response);
-  const value = uploadState.parse(await response.json());
-  return { exit: 0, text: line(value), value };
-}
-
-async function awaitEnd(
-  url: string,
-  given: Arguments,
-  headers: Record<string, string>,
-  world: UploadWorld,
-): Promise<Answer> {
-  const { fetch: send, pause } = world;
-  const changed = (upload: UploadState) => world.say(line(upload));
-  const end = await followUpload(url, headers, { fetch: send, pause, changed });
-  if (end instanceof Response) return refused(end);
-  if (end.status !== 'done') return { exit: 1, text: line(end), value: end };
-  const format = given.format ?? 'json';
-  const response = await send(`${url}/transcript?format=${encodeURIComponent(format)}`, { headers });
-  if (!response.ok) return refused(response);
-  const body = await response.text();
-  if (format !== 'json') return { exit: 0, text: body.trimEnd(), value: { ...end, text: body } };
-  const transcript = z.looseObject({ text: z.string() }).parse(JSON.parse(body));
-  // People get the words and programs everything.
-  return {
-    exit: 0,
-    text: given.format ? body : transcript.text,
-    value: { ...end, text: transcript.text, outcome: transcript },
-  };
-}
-
-function line({ id, status, pieces, error }: UploadState): string {
-  const done = pieces.total > 1 ? ` ${pieces.done}/${pieces.total}` : '';
-  return `${id}: ${status}${done}${error ? `, ${error.message} (${error.code})` : ''}`;
 }

@@ -3,14 +3,35 @@ import { z } from 'zod';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 import { uploadState } from './upload-follow.ts';
+import { formatProblem, tellEnd, tellUpload } from './upload-tell.ts';
+import { realWorld, type UploadWorld } from './upload-world.ts';
 
-export const listUsage = 'uploads';
+export const listUsage = ['uploads', 'uploads status|wait|cancel|rerun ID [--format json|text|srt|vtt]'].join('\n  ');
 export const replayUsage = 'replay [--zone Z]';
 
 const list = z.object({ data: z.array(uploadState.extend({ created: z.string(), filename: z.string().optional() })) });
 
-export async function uploads(given: Arguments, headers: Record<string, string>): Promise<Answer> {
-  if (given.operands.length > 0) return wrong(`usage: auricle ${listUsage}`);
+export async function uploads(
+  given: Arguments,
+  headers: Record<string, string>,
+  world: UploadWorld = realWorld(),
+): Promise<Answer> {
+  const [what, id = '', ...more] = given.operands;
+  if (what === undefined) return listAll(given, headers, world);
+  const url = `${given.edge}/v1/uploads/${encodeURIComponent(id)}`;
+  const verbs: Readonly<Record<string, () => Promise<Answer>>> = {
+    status: () => tellUpload(url, 'GET', headers, world),
+    wait: () => tellEnd(url, given, headers, world),
+    cancel: () => tellUpload(url, 'DELETE', headers, world),
+    rerun: () => tellUpload(`${url}/rerun`, 'POST', headers, world),
+  };
+  const verb = Object.hasOwn(verbs, what) ? verbs[what] : undefined;
+  if (!verb || id === '' || more.length > 0) return wrong(`usage: auricle ${listUsage}`);
+  const problem = formatProblem(given.format);
+  return problem === undefined ? verb() : wrong(problem);
+}
+
+async function listAll(given: Arguments, headers: Record<string, string>, { fetch }: UploadWorld): Promise<Answer> {
   const response = await fetch(`${given.edge}/v1/uploads`, { headers });
   if (!response.ok) return refused(response);
   const value = await response.json();

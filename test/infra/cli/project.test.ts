@@ -6,7 +6,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Arguments, readArguments } from '../../../infra/cli/arguments.ts';
 import { project } from '../../../infra/cli/project.ts';
-import type { UploadWorld } from '../../../infra/cli/upload.ts';
+import type { UploadWorld } from '../../../infra/cli/upload-world.ts';
 import { documentId } from '../../../shared/project/id.ts';
 import type { Manifest } from '../../../shared/project/manifest.ts';
 import { readHead } from '../../../shared/seal/envelope.ts';
@@ -41,6 +41,9 @@ class Cloud {
     const line = `${method} ${url.pathname}`;
     this.asked.push({ line, body: body ? JSON.parse(String(body)) : undefined });
     if (line === 'POST /v1/projects') return Response.json(this.#made(this.asked.at(-1)?.body), { status: 201 });
+    if (line === 'GET /v1/projects') {
+      return Response.json({ data: [{ ...this.state(), created: '2026-01-01T00:00:00Z' }] });
+    }
     if (url.pathname.endsWith('/events')) return new Response(this.#frame());
     if (url.pathname.endsWith('/manifest')) return Response.json(this.#manifest());
     if (url.pathname.endsWith('/audio')) return new Response(sound);
@@ -200,6 +203,12 @@ describe('T3 auricle project', () => {
   ])('%s', async (verb, method) => {
     expect(await auricle(verb, ID)).toMatchObject({ exit: 0, text: `${ID}: done 2/2 (2/2 blocks)` });
     expect(cloud.asked[0]?.line).toBe(`${method} /v1/projects/${ID}`);
+  });
+
+  it('lists them', async () => {
+    const done = await auricle('list');
+    expect(done).toMatchObject({ exit: 0, text: `2026-01-01T00:00:00Z  ${ID}: done 2/2 (2/2 blocks)` });
+    expect(cloud.asked).toEqual([{ line: 'GET /v1/projects', body: undefined }]);
   });
 
   it('says why it was refused', async () => {
