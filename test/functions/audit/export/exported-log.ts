@@ -1,0 +1,198 @@
+// A log of several tenants, and exports of it, both made by the code that makes them, on storage in memory.
+
+import { advanceExport } from '../../../../functions/audit/export/advance-export.ts';
+import { createExport } from '../../../../functions/audit/export/create-export.ts';
+import type { ExportDesk } from '../../../../functions/audit/export/export-desk.ts';
+import { type ExportRow, findExport } from '../../../../functions/audit/export/export-row.ts';
+import { openHide } from '../../../../functions/audit/hide.ts';
+import { nameOfReceived, receive } from '../../../../functions/audit/intake.ts';
+import { openReporter } from '../../../../functions/audit/report.ts';
+import { Sequencer } from '../../../../functions/audit/sequencer.ts';
+import { wrapWith } from '../../../../functions/audit/sidecar-box.ts';
+import { SidecarKeys } from '../../../../functions/audit/sidecar-keys.ts';
+import type { NewExport } from '../../../../shared/audit/bundle/contract.ts';
+import { signCheckpoint } from '../../../../shared/audit/checkpoint.ts';
+import { cosigner } from '../../../../shared/audit/cosignature.ts';
+import { formatNames } from '../../../../shared/audit/derived/formats.ts';
+import { eventId } from '../../../../shared/audit/event-id.ts';
+import { openSigningKey, splitNote } from '../../../../shared/audit/note.ts';
+import { type Policy, readPolicy } from '../../../../shared/audit/policy.ts';
+import type { BundleFiles } from '../../../../shared/audit/verify/bundle-files.ts';
+import { MemoryStore } from '../stored-log.ts';
+import { MemoryRows } from './memory-rows.ts';
+
+export const ZONE = 'eu';
+export const BASE = 'audit.example';
+export const ORIGIN = `${BASE}/${ZONE}/2026`;
+const SUMMER = Date.UTC(2026, 5, 1);
+
+export const logKey = await openSigningKey(new Uint8Array(32).fill(5));
+export const witnessKey = await openSigningKey(new Uint8Array(32).fill(6));
+const WITNESS = 'witness.example/w1';
+
+const never = new Promise<never>(() => {});
+
+export class ExportedLog {
+  readonly store = new MemoryStore();
+  readonly rows = new MemoryRows();
+  now = SUMMER;
+  readonly keys = new SidecarKeys({
+    store: this.store,
+    zone: ZONE,
+    wrap: wrapWith(Buffer.alloc(32, 7).toString('base64')),
+    now: () => this.now,
+  });
+  readonly #delivered = new Map<string, number>();
+  readonly desk: ExportDesk;
+  /** Lines that the desk logged. */
+  readonly lines: unknown[] = [];
+
+  constructor({ witnessed = false } = {}) {
+    const hide = () => openHide(this.keys);
+    const after = () => ({ rings: never, cancel: () => {} });
+    const reporter = openReporter({ store: this.store, hide, now: () => this.now, after });
+    const leases = { hold: async () => 'held', release: async () => {} };
+    this.desk = {
+      store: Object.assign(this.store, leases),
+      zones: [ZONE],
+      base: BASE,
+      settings: {},
+      signer: (name) => logKey.signer(name),
+      policy: (origin) => policyOf(origin, witnessed),
+      keys: () => this.keys,
+      now: () => this.now,
+      log: (line) => void this.lines.push(line),
+      rows: this.rows,
+      report: (zone, draft) => reporter.report(zone, draft),
+      random: (count) => crypto.getRandomValues(new Uint8Array(count)),
+      verifier: new Map([['VERIFY.md', new TextEncoder().encode('# How to verify\n')]]),
+    };
+  }
+
+  event(tenant: string, more: Record<string, unknown> = {}): Record<string, unknown> {
+    const id = eventId(this.now, crypto.getRandomValues(new Uint8Array(10)));
+    const base = { v: 1, id, type: 'inference.complete', at: this.now, producer: 'edge', request: `r-${tenant}` };
+    return { ...base, tenant, subject: `c1:${tenant}-ann`, action: 'transcribe', status: 200, bytes: 1_000, ...more };
+  }
+
+  /** Events of the outbox of a tenant into the intake. `skip` of them before these are lost. */
+  async deliver(tenant: string, events: readonly Record<string, unknown>[], skip = 0): Promise<void> {
+    const from = (this.#delivered.get(tenant) ?? 0) + skip + 1;
+    const to = from + events.length - 1;
+    this.#delivered.set(tenant, to);
+    const rows = [{ to, t: this.now, events: [...events] }];
+    const epoch = '2f7c9a30-7c3f-4f1e-8f0e-5a5f0f5b0f11';
+    const delivery = { v: 1 as const, producer: `gate/${tenant}/${ZONE}`, epoch, oldest: from, rows };
+    const received = await receive(delivery, this.now, openHide(this.keys));
+    if (!received) throw new Error('not taken');
+    const name = nameOfReceived(ZONE, received);
+    await this.store.create('intake', name, new TextEncoder().encode(JSON.stringify(received)));
+  }
+
+  async write(
+    tenant: string,
+    count: number,
+    more: (at: number) => Record<string, unknown> = () => ({}),
+  ): Promise<void> {
+    await this.deliver(
+      tenant,
+      Array.from({ length: count }, (_, at) => this.event(tenant, more(at))),
+    );
+    await this.commit();
+  }
+
+  async commit(): Promise<void> {
+    for (let rounds = 0; rounds < 8; rounds += 1) {
+      this.now += 1_000;
+      const newId = () => eventId(this.now, crypto.getRandomValues(new Uint8Array(10)));
+      const signers = (name: string) => [logKey.signer(name)];
+      const parts = { store: this.store, zone: ZONE, base: BASE, now: () => this.now, newId, signers };
+      if ((await new Sequencer(parts).round()).kind === 'idle') return;
+    }
+    throw new Error('it is never done');
+  }
+
+  /** Puts the witness's signature below the published checkpoint. */
+  async witness(): Promise<void> {
+    const kept = await this.store.read('state', `${ZONE}/2026/checkpoint`);
+    const text = kept && splitNote(kept.bytes)?.text;
+    if (!kept || text === undefined) throw new Error('nothing is published');
+    const note = await cosigned(text, Math.floor(this.now / 1_000));
+    await this.store.replace('state', `${ZONE}/2026/checkpoint`, new TextEncoder().encode(note), kept.version);
+  }
+
+  async ask(tenant: string, more: Partial<NewExport> = {}): Promise<ExportRow> {
+    const asked = { tenant, request: 'req-1', purpose: 'yearly audit', formats: [...formatNames], redaction: 'full' };
+    const made = await createExport(this.desk, ZONE, { ...asked, query: {}, ...more });
+    if (!made.ok) throw new Error(made.refusal.reason);
+    return made.value;
+  }
+
+  async row({ tenant, id }: ExportRow): Promise<ExportRow> {
+    const kept = await findExport(this.rows, ZONE, tenant, id);
+    if (!kept) throw new Error('no such export');
+    return kept.row;
+  }
+
+  /** All steps of an export that was asked for. */
+  async finish(asked: ExportRow, desk: ExportDesk = this.desk): Promise<ExportRow> {
+    await this.commit();
+    for (let steps = 0; steps < 1_000; steps += 1) {
+      await advanceExport(desk, ZONE, asked.tenant, asked.id);
+      const row = await this.row(asked);
+      if (['done', 'failed', 'expired'].includes(row.state)) return row;
+      this.now = Math.max(this.now, row.due);
+    }
+    throw new Error('it is never done');
+  }
+
+  async export(tenant: string, more: Partial<NewExport> = {}): Promise<Map<string, Uint8Array>> {
+    const row = await this.finish(await this.ask(tenant, more));
+    if (row.state !== 'done') throw new Error(`${row.state}: ${row.reason}: ${JSON.stringify(this.lines)}`);
+    return this.files(row);
+  }
+
+  /** What lies there of an export, as it is downloaded. */
+  files({ tenant, id }: ExportRow): Map<string, Uint8Array> {
+    const prefix = `${ZONE}/${tenant}/${id}/`;
+    const names = [...this.store.area('exports')].filter(([name]) => name.startsWith(prefix));
+    return new Map(
+      names
+        .map(([name, { bytes }]) => [name.slice(prefix.length), bytes] as const)
+        .filter(([name]) => !name.startsWith('.')),
+    );
+  }
+}
+
+function policyOf(origin: string, witnessed: boolean): Policy {
+  const logs = [{ key: { type: 'ed25519' as const, name: origin, publicKey: logKey.publicKey } }];
+  const key = { type: 'cosignature' as const, name: WITNESS, publicKey: witnessKey.publicKey };
+  return witnessed
+    ? { logs, witnesses: [{ name: 'w1', key }], groups: [], quorum: 'w1' }
+    : { logs, witnesses: [], groups: [], quorum: 'none' };
+}
+
+/** A checkpoint's text signed by the log and by the witness. */
+export async function cosigned(text: string, seconds: number): Promise<string> {
+  const signer = cosigner(
+    WITNESS,
+    {
+      publicKey: witnessKey.publicKey,
+      sign: async (message) => {
+        // The witness's key, for any text: what it signs has a first line of its own.
+        return witnessKey.signer(WITNESS).sign(message);
+      },
+    },
+    () => seconds,
+  );
+  const [origin = '', size = '', root = ''] = text.split('\n');
+  const checkpoint = { origin, size: Number(size), root: new Uint8Array(Buffer.from(root, 'base64')) };
+  return signCheckpoint(checkpoint, logKey.signer(origin), signer);
+}
+
+export const readerOf = (files: ReadonlyMap<string, Uint8Array>): BundleFiles => ({
+  list: async () => [...files.keys()],
+  read: async (path) => files.get(path),
+});
+
+export { readPolicy };
