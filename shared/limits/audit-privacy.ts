@@ -26,4 +26,34 @@ export const auditPrivacyLimits = {
     by: 'functions',
     why: 'Files of what leaves hide that begin within a thousand entries: one for each commit, and a few of commits that never were.',
   },
+  auditHolds: {
+    value: 256,
+    unit: 'count',
+    by: 'functions',
+    why: 'Holds of one tenant in a zone at a time; each is of a case that somebody has on a desk.',
+  },
+  auditHoldCharacters: {
+    value: 1_024,
+    unit: 'character',
+    by: 'functions',
+    why: 'Why something is held, or no more, or erased, in words.',
+  },
+  auditErasures: {
+    value: 4_096,
+    unit: 'count',
+    by: 'functions',
+    why: 'Erasures of a zone that wait for a hold or a law; all of them are looked at in each round.',
+  },
+  auditPeriodsPerRound: {
+    value: 64,
+    unit: 'count',
+    by: 'functions',
+    why: 'Months of a tenant and class that one round of retention ends: a write and a removal each.',
+  },
+  auditPeriodsListed: {
+    value: 4_096,
+    unit: 'count',
+    by: 'functions',
+    why: 'Months that one round looks at for each class, oldest first: 48 a tenant and class for 85 tenants, more than end in years.',
+  },
 } as const satisfies Record<string, Limit>;

@@ -1,0 +1,125 @@
+// Setting and releasing holds. A hold is there before the log is told of it, and gone only after: whatever breaks off, too
+// much is held and never too little. Whoever comes next, the timer at the latest, tells what was not told.
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { type Asker, askerOf, type EraseDesk } from './erase-desk.ts';
+import { nameInLog } from './erase-name.ts';
+import { type HoldState, holdName, holdsPrefix, type KeptHold, readHold, tenantOfHold } from './hold-state.ts';
+import type { SubjectPlace } from './sidecar-subject.ts';
+
+export interface HoldAsked extends Asker {
+  /** Chosen by whoever asks: asking again sets nothing twice. */
+  readonly id: string;
+  readonly tenant: string;
+  readonly subject?: string | undefined;
+  readonly reason: string;
+  readonly basis?: string | undefined;
+}
+
+/** Tries to change one hold; each failure means that somebody else has. */
+const TRIES = 8;
+
+/** Sets a hold. A refusal says that the log could not be told, and not that nothing is held: ask again. */
+export async function setHold(desk: EraseDesk, { tenant, ...asked }: HoldAsked): Promise<Result<HoldState>> {
+  const { store, zone, keys, now } = desk;
+  const place = (await keys.subjects(tenant, true)) as SubjectPlace;
+  const limit = limits.auditHolds.value;
+  const there = await store.list('sidecar', holdsPrefix(zone, tenant), limit + 1);
+  const before = there.find((name) => name.endsWith(`/${asked.id}`));
+  if (before === undefined && there.length >= limit) return no(refuse('holds_most', { limit }));
+  const tag = asked.subject === undefined ? undefined : await place.key.tag(asked.subject);
+  const name = before ?? holdName(zone, tenant, tag, asked.id);
+  const fresh: HoldState = { v: 1, tenant, ...withoutMissing(asked), at: now(), told: false };
+  await store.create('sidecar', name, await place.key.seal(fresh, name));
+  const kept = await readHold(store, place.key, name);
+  // Released by somebody in this moment.
+  return kept ? settle(desk, place, kept) : no(refuse('hold_unknown'));
+}
+
+/** Ends a hold, once the log says so. Answers as `setHold` does. */
+export async function releaseHold(
+  desk: EraseDesk,
+  tenant: string,
+  id: string,
+  asked: Asker & { readonly reason: string },
+): Promise<Result<HoldState>> {
+  const { store, zone, keys, now } = desk;
+  const place = await keys.subjects(tenant);
+  const there = place ? await store.list('sidecar', holdsPrefix(zone, tenant), limits.auditHolds.value + 1) : [];
+  const name = there.find((one) => one.endsWith(`/${id}`));
+  if (!place || name === undefined) return no(refuse('hold_unknown'));
+  const changed = await change(desk, place, name, (hold) => ({
+    ...hold,
+    release: hold.release ?? { ...withoutMissing(asked), at: now() },
+  }));
+  return changed ? settle(desk, place, changed) : no(refuse('hold_unknown'));
+}
+
+/** All holds of a tenant. */
+export async function listHolds({ store, zone, keys }: EraseDesk, tenant: string): Promise<HoldState[]> {
+  const place = await keys.subjects(tenant);
+  if (!place) return [];
+  const names = await store.list('sidecar', holdsPrefix(zone, tenant), limits.auditHolds.value + 1);
+  const read = await Promise.all(names.map((name) => readHold(store, place.key, name)));
+  return read.flatMap((kept) => (kept ? [kept.hold] : [])).sort((a, b) => a.at - b.at);
+}
+
+/** Tells the log of what it was not told, and ends what was to end. For the timer. */
+export async function settleHolds(desk: EraseDesk): Promise<void> {
+  const names = await desk.store.list('sidecar', holdsPrefix(desk.zone), limits.auditErasures.value);
+  for (const name of names) {
+    const place = await desk.keys.subjects(tenantOfHold(name));
+    const kept = place && (await readHold(desk.store, place.key, name));
+    if (place && kept && (!kept.hold.told || kept.hold.release)) await settle(desk, place, kept);
+  }
+}
+
+async function settle(desk: EraseDesk, place: SubjectPlace, kept: KeptHold): Promise<Result<HoldState>> {
+  let { hold } = kept;
+  if (!hold.told) {
+    const told = await tell(desk, place, 'hold.set', hold, hold);
+    if (!told.ok) return told;
+    const changed = await change(desk, place, kept.name, (one) => ({ ...one, told: true }));
+    if (!changed) return ok(hold);
+    hold = changed.hold;
+  }
+  if (!hold.release) return ok(hold);
+  const told = await tell(desk, place, 'hold.release', hold, hold.release);
+  if (!told.ok) return told;
+  await desk.store.remove('sidecar', kept.name);
+  return ok(hold);
+}
+
+async function tell(
+  { zone, report }: EraseDesk,
+  place: SubjectPlace,
+  type: 'hold.set' | 'hold.release',
+  { id, tenant, subject, basis }: HoldState,
+  { reason, ...asker }: Asker & { readonly reason: string },
+): Promise<Result<unknown>> {
+  const held = subject === undefined ? undefined : await nameInLog(place, subject);
+  const scope = subject === undefined ? ('tenant' as const) : ('subject' as const);
+  const more = { ...(held !== undefined && { held }), ...(basis !== undefined && { basis }) };
+  return report({ type, tenant, hold: id, scope, zone, reason, ...more, ...askerOf(asker) });
+}
+
+/** `undefined` when it is gone. */
+async function change(
+  { store }: EraseDesk,
+  { key }: SubjectPlace,
+  name: string,
+  next: (hold: HoldState) => HoldState,
+): Promise<KeptHold | undefined> {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const kept = await readHold(store, key, name);
+    if (!kept) return undefined;
+    const changed = next(kept.hold);
+    if (JSON.stringify(changed) === JSON.stringify(kept.hold)) return kept;
+    await store.replace('sidecar', name, await key.seal(changed, name), kept.version);
+  }
+  throw new Error('a hold changes all the time');
+}
+
+const withoutMissing = <T extends object>(value: T): T =>
+  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as T;

@@ -1,0 +1,26 @@
+import type { Row } from './row.ts';
+
+/** Erasing what the record hides, and holding it. */
+export const privacyRefusals = {
+  hold_unknown: {
+    status: 404,
+    close: 4404,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'There is no such hold.',
+  },
+  holds_most: {
+    status: 409,
+    close: 4409,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'There are as many holds as there may be: {limit}.',
+  },
+  erasures_waiting: {
+    status: 429,
+    close: 4429,
+    type: 'rate_limit_error',
+    retry: 'later',
+    text: 'Too many erasures wait for their time: {limit} are allowed.',
+  },
+} as const satisfies Record<string, Row>;

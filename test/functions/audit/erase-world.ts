@@ -1,0 +1,28 @@
+// What erasing works with, around a log that can be read.
+import type { EraseDesk } from '../../../functions/audit/erase-desk.ts';
+import { openHide } from '../../../functions/audit/hide.ts';
+import type { LogStore } from '../../../functions/audit/log-store.ts';
+import { openReporter } from '../../../functions/audit/report.ts';
+import type { Leaf } from '../../../shared/audit/leaf.ts';
+import { type HiddenLog, ZONE } from './hidden-log.ts';
+
+/** Never rings: storage answers at once here, or fails. */
+const silent = () => ({ rings: new Promise<never>(() => {}), cancel() {} });
+
+/** The desk of one process, which begins with nothing in memory. */
+export function deskOf(log: HiddenLog, store: LogStore = log.store): EraseDesk {
+  const keys = log.newKeys(store);
+  const now = () => log.now;
+  const reporter = openReporter({ store, hide: () => openHide(keys), now, after: silent });
+  return {
+    ...{ zone: ZONE, store, keys, now },
+    index: { count: async () => 2, forget: async () => {} },
+    report: (draft) => reporter.report(ZONE, draft),
+  };
+}
+
+/** What the log was told of a kind, once all that waits is in it. */
+export async function toldOf(log: HiddenLog, type: string): Promise<Leaf[]> {
+  await log.commit();
+  return log.read().leaves.filter((leaf) => leaf.type === type);
+}

@@ -1,0 +1,200 @@
+import { describe, expect, it } from 'vitest';
+import { listHolds, releaseHold, setHold, settleHolds } from '../../../functions/audit/hold.ts';
+import { readSidecar } from '../../../functions/audit/sidecar.ts';
+import { endPeriods } from '../../../functions/retention/end-periods.ts';
+import { readDisclosure } from '../../../shared/audit/commitment.ts';
+import {
+  isMonth,
+  keptUntil,
+  lawfulUntil,
+  monthOf,
+  retentionClasses,
+  retentionNames,
+} from '../../../shared/audit/retention.ts';
+import { limits } from '../../../shared/limits.ts';
+import { deskOf, toldOf } from './erase-world.ts';
+import { faults, faultyStore } from './faulty-store.ts';
+import { HiddenLog, SUMMER, ZONE } from './hidden-log.ts';
+
+const DAY = 86_400_000;
+const ann = { subject: 'c1:ann', audioSeconds: 1.875 };
+const hold = (more: object = {}) => ({
+  id: '017f22e2-79b0-4cc3-98c4-dc0c0c07398f',
+  tenant: 'dev',
+  subject: 'c1:ann',
+  reason: 'case 7',
+  by: 'c1:officer',
+  request: 'r9',
+  ...more,
+});
+const id = hold().id;
+const release = { reason: 'over', by: 'c1:officer' };
+const names = (log: HiddenLog, prefix: string) =>
+  [...log.store.area('sidecar').keys()].filter((name) => name.startsWith(`${ZONE}/${prefix}`));
+
+describe('C12 holds', () => {
+  it('are set, listed and released, each with who and why in the log, and whom it is about in no name', async () => {
+    const log = new HiddenLog();
+    await log.write(log.event(ann));
+    expect(await setHold(deskOf(log), hold({ basis: 'frcp-37e' }))).toMatchObject({ ok: true, value: { told: true } });
+    expect(await listHolds(deskOf(log), 'dev')).toMatchObject([{ id, subject: 'c1:ann', reason: 'case 7' }]);
+    expect(await listHolds(deskOf(log), 'other')).toEqual([]);
+    expect(names(log, 'holds/').join()).not.toContain('ann');
+    const [set] = await toldOf(log, 'hold.set');
+    expect(set).toMatchObject({ hold: id, scope: 'subject', basis: 'frcp-37e', req: 'r9', tn: 'dev' });
+    expect(Object.keys(set?.sd ?? {}).sort()).toEqual(['held', 'reason', 'subject']);
+    expect(await releaseHold(deskOf(log), 'dev', id, release)).toMatchObject({ ok: true });
+    expect(await listHolds(deskOf(log), 'dev')).toEqual([]);
+    expect(await toldOf(log, 'hold.release')).toMatchObject([{ hold: id }]);
+    expect(await releaseHold(deskOf(log), 'dev', id, release)).toMatchObject({ refusal: { reason: 'hold_unknown' } });
+    const { entries, leaves } = log.read();
+    const hidden = await readSidecar(log.place(), log.newKeys(), 0, entries);
+    const said = hidden[leaves.findIndex((leaf) => leaf.type === 'hold.release')];
+    const values = Object.values(said as Record<string, string>).map((one) => readDisclosure(one)?.value);
+    expect(values).toEqual(expect.arrayContaining(['over', 'c1:officer']));
+    // How the log names the subject is not how anybody else does.
+    expect(values.join()).not.toContain('c1:ann');
+  });
+
+  it('asked for twice is set once; another tenant’s is nobody’s to release; there are not too many', async () => {
+    const log = new HiddenLog();
+    await setHold(deskOf(log), hold());
+    await setHold(deskOf(log), hold({ reason: 'another' }));
+    expect(await listHolds(deskOf(log), 'dev')).toMatchObject([{ reason: 'case 7' }]);
+    expect(await toldOf(log, 'hold.set')).toHaveLength(1);
+    expect((await releaseHold(deskOf(log), 'other', id, release)).ok).toBe(false);
+    const bytes = new Uint8Array();
+    for (let at = 1; at < limits.auditHolds.value; at += 1) {
+      await log.store.create('sidecar', `${ZONE}/holds/dev/@tenant/${at}`, bytes);
+    }
+    const more = await setHold(deskOf(log), hold({ id: crypto.randomUUID() }));
+    expect(more).toMatchObject({ refusal: { reason: 'holds_most' } });
+    expect(await setHold(deskOf(log), hold())).toMatchObject({ ok: true });
+  });
+
+  it.each(faults)('%s, at each call: it is held before the log knows, and until the log knows better', async (fate) => {
+    let calls = 2;
+    for (let broken = 0; broken < calls; broken += 1) {
+      const log = new HiddenLog();
+      await log.write(log.event(ann));
+      const store = faultyStore(log.store, broken, fate);
+      const set = await setHold(deskOf(log, store), hold()).catch(() => undefined);
+      if (broken === 0) calls = await callsOf();
+      const what = `call ${broken}: ${store.calls[broken]}`;
+      if (set?.ok) expect(names(log, 'holds/'), what).toHaveLength(1);
+      await settleHolds(deskOf(log));
+      expect((await toldOf(log, 'hold.set')).length > 0, what).toBe(names(log, 'holds/').length > 0);
+      if (!set?.ok) expect(await setHold(deskOf(log), hold()), what).toMatchObject({ ok: true });
+      expect(names(log, 'holds/'), what).toHaveLength(1);
+    }
+    calls = 12;
+    for (let broken = 0; broken < calls; broken += 1) {
+      const log = new HiddenLog();
+      await setHold(deskOf(log), hold());
+      await log.commit();
+      const store = faultyStore(log.store, broken, fate);
+      await releaseHold(deskOf(log, store), 'dev', id, release).catch(() => undefined);
+      calls = Math.max(store.calls.length, 1);
+      const what = `call ${broken}: ${store.calls[broken]}`;
+      const gone = names(log, 'holds/').length === 0;
+      if (gone) expect((await toldOf(log, 'hold.release')).length, what).toBeGreaterThan(0);
+      await settleHolds(deskOf(log));
+      await releaseHold(deskOf(log), 'dev', id, release);
+      expect(names(log, 'holds/'), what).toEqual([]);
+      expect((await toldOf(log, 'hold.release')).length, what).toBeGreaterThan(0);
+    }
+  });
+});
+
+async function callsOf(): Promise<number> {
+  const log = new HiddenLog();
+  await log.write(log.event(ann));
+  const store = faultyStore(log.store, -1, 'failed');
+  await setHold(deskOf(log, store), hold());
+  return store.calls.length;
+}
+
+describe('C12 classes of retention', () => {
+  it('say how long and why, and end with a month', () => {
+    expect(retentionClasses).toMatchObject({
+      hipaa: { days: 2_557 },
+      'ai-act': { days: 183 },
+      csl: { days: 183 },
+      pci: { days: 366 },
+    });
+    for (const name of retentionNames) {
+      const { days, atLeastDays, source } = retentionClasses[name];
+      expect(atLeastDays).toBeLessThanOrEqual(days);
+      expect(source.length).toBeGreaterThan(20);
+      const last = Date.UTC(2026, 6, 1) - 1;
+      expect(monthOf(last)).toBe('202606');
+      expect(keptUntil(name, '202606') - last).toBe(days * DAY + 1);
+      expect(keptUntil(name, '202606') - SUMMER).toBeLessThanOrEqual((days + 31) * DAY);
+      expect(lawfulUntil(name, '202612')).toBe(atLeastDays === 0 ? 0 : Date.UTC(2027, 0, 1) + atLeastDays * DAY);
+    }
+    expect(['202600', '202613', '26', '2026x1'].filter(isMonth)).toEqual([]);
+  });
+
+  it('one that ended is destroyed in its month and not before; others, other tenants and leaves stay', async () => {
+    const log = new HiddenLog();
+    log.retention = (tenant) => (tenant === 'dev' ? 'ai-act' : 'pci');
+    await log.write(log.event(ann), log.event({ ...ann, tenant: 'other' }), log.event({ subject: undefined }));
+    const { entries } = log.read();
+    const place = log.place();
+    const hidden = () => readSidecar(place, log.newKeys(), 1, entries.slice(1));
+    expect(JSON.parse(new TextDecoder().decode(entries[1]))).toMatchObject({ ret: 'ai-act' });
+    log.now = keptUntil('ai-act', '202606') - 1;
+    expect(await endPeriods(deskOf(log))).toEqual({ destroyed: 0, held: 0 });
+    expect(await hidden()).not.toContain('erased');
+    log.now += 1;
+    expect(await endPeriods(deskOf(log))).toEqual({ destroyed: 1, held: 0 });
+    const [first, second, third] = await hidden();
+    expect([first, typeof second, third]).toEqual(['erased', 'object', 'erased']);
+    expect(await endPeriods(deskOf(log))).toEqual({ destroyed: 0, held: 0 });
+    const told = await toldOf(log, 'erasure.exec');
+    expect(told).toMatchObject([{ tn: 'dev', outcome: 'done', basis: 'ai-act 202606' }]);
+  });
+
+  it('a hold on any subject of the tenant keeps the month, until it is released', async () => {
+    const log = new HiddenLog();
+    log.retention = () => 'csl';
+    await log.write(log.event(ann), log.event({ ...ann, tenant: 'other' }));
+    await setHold(deskOf(log), hold({ subject: 'c1:ben' }));
+    log.now = keptUntil('csl', '202606');
+    expect(await endPeriods(deskOf(log))).toEqual({ destroyed: 1, held: 1 });
+    expect(names(log, 'periods/csl/202606')).toEqual([`${ZONE}/periods/csl/202606/dev`]);
+    await releaseHold(deskOf(log), 'dev', id, release);
+    expect(await endPeriods(deskOf(log))).toEqual({ destroyed: 1, held: 0 });
+  });
+
+  it('a round ends a bounded number, the next one goes on', async () => {
+    const log = new HiddenLog();
+    const most = limits.auditPeriodsPerRound.value;
+    for (let at = 0; at < most + 3; at += 1) {
+      await log.store.create('sidecar', `${ZONE}/periods/csl/202001/t${at}`, new Uint8Array());
+    }
+    expect(await endPeriods(deskOf(log))).toEqual({ destroyed: most, held: 0 });
+    expect(await endPeriods(deskOf(log))).toEqual({ destroyed: 3, held: 0 });
+  });
+
+  it.each(faults)('%s, at each call: nothing is destroyed of which the log does not know', async (fate) => {
+    for (let broken = 0, calls = 1; broken < calls; broken += 1) {
+      const log = new HiddenLog();
+      log.retention = () => 'csl';
+      await log.write(log.event(ann), log.event({ ...ann, tenant: 'other' }));
+      log.now = keptUntil('csl', '202606');
+      const store = faultyStore(log.store, broken, fate);
+      await endPeriods(deskOf(log, store)).catch(() => undefined);
+      calls = Math.max(calls, store.calls.length);
+      const check = async () => {
+        const told = new Set((await toldOf(log, 'erasure.exec')).map((leaf) => leaf.tn));
+        const left = names(log, 'periods/csl/202606').length;
+        expect(left + told.size, `call ${broken}: ${store.calls[broken]}`).toBeGreaterThanOrEqual(2);
+        return left;
+      };
+      await check();
+      await endPeriods(deskOf(log));
+      expect(await check()).toBe(0);
+    }
+  });
+});
