@@ -24,10 +24,14 @@ export interface LogDesk extends LogKeys {
 
 /** Names and numbers only. */
 export interface LogLine {
-  readonly what: 'committed' | 'held' | 'failed';
+  readonly what: 'committed' | 'held' | 'gap' | 'silent' | 'failed' | 'unwitnessed';
   readonly zone: string;
   readonly entries?: number;
   readonly held?: number;
+  /** Entries that say that events of a producer are missing, or may come late. */
+  readonly gaps?: number;
+  /** Producers that have begun, have not ended, and say nothing. */
+  readonly silent?: number;
   readonly detail?: string;
 }
 

@@ -26,6 +26,12 @@ const logState = z.object({
   upTo: z.record(z.string(), z.number().int()),
   /** By tenant: how many of its leaves are in the logs of this region. */
   tseq: z.record(z.string(), z.number().int()),
+  /** Which lives of outboxes have begun or ended: `lives.ts`. */
+  lives: z.record(z.string(), z.number().int()).optional(),
+  /** By outbox and its life: after which number a hole was found, while it still may be filled. */
+  late: z.record(z.string(), z.number().int()).optional(),
+  /** Ids of events that came by a gate's spare, and when: the gate may bring them, too. */
+  spared: z.record(z.string(), z.number().int()).optional(),
   /** The log that this one goes on from. */
   previous: head.extend({ origin: z.string() }).optional(),
   /** Its year is over: nothing is added any more. */
@@ -55,6 +61,9 @@ export function freshState(origin: string, year: number, before: LogState | unde
     last: before?.last ?? 0,
     upTo: before?.upTo ?? {},
     tseq: before?.tseq ?? {},
+    ...(before?.lives && { lives: before.lives }),
+    ...(before?.late && { late: before.late }),
+    ...(before?.spared && { spared: before.spared }),
     ...(before && { previous: { origin: before.origin, size: before.size, root: before.root } }),
   };
 }

@@ -1,8 +1,10 @@
 // Every second: take what is waiting into the logs of all regions.
 import { eventId } from '../../shared/audit/event-id.ts';
 import { limits } from '../../shared/limits.ts';
+import { LifeWatch } from './lives.ts';
 import type { LogDesk } from './log-desk.ts';
 import { lockName } from './log-names.ts';
+import type { LogState } from './log-state.ts';
 import { Sequencer } from './sequencer.ts';
 
 /** Rounds of one tick while there is always more: then others get a turn. */
@@ -13,6 +15,8 @@ class Writer {
   readonly #desk: LogDesk;
   readonly #zone: string;
   readonly #sequencer: Sequencer;
+  readonly #watch = new LifeWatch();
+  #toldAt = 0;
   #lease: { readonly id: string; readonly at: number } | undefined;
 
   constructor(desk: LogDesk, zone: string) {
@@ -27,11 +31,22 @@ class Writer {
     const zone = this.#zone;
     if (!(await this.#hold())) return;
     for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
-      const { kind, entries, held } = await this.#sequencer.round();
+      const { kind, entries, held, gaps, state } = await this.#sequencer.round();
       if (held > 0) this.#desk.log({ what: 'held', zone, held });
+      if (gaps > 0) this.#desk.log({ what: 'gap', zone, gaps });
+      this.#tellSilent(state);
       if (entries > 0) this.#desk.log({ what: 'committed', zone, entries });
       if (kind === 'idle' || kind === 'clock') return;
     }
+  }
+
+  /** Once a minute: an alarm is a rule on this line. */
+  #tellSilent(state: LogState | undefined): void {
+    const now = this.#desk.now();
+    if (!state || now - this.#toldAt < limits.auditTickMs.value) return;
+    this.#toldAt = now;
+    const silent = this.#watch.silent(state, now);
+    if (silent > 0) this.#desk.log({ what: 'silent', zone: this.#zone, silent });
   }
 
   /** Holds the lease on, or takes it when nobody has it. */

@@ -4,7 +4,12 @@ import { toBase64 } from '../../shared/audit/base64.ts';
 import { encodeLeaf, type Leaf, type LeafDraft } from '../../shared/audit/leaf.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Received } from './intake.ts';
+import { forgetLives, noteLife } from './lives.ts';
 import { counterOf, type LogState } from './log-state.ts';
+import { mayRepeat } from './repeats.ts';
+
+/** Whether an event of that id is among the last of the log. */
+export type IsKnown = (id: string) => boolean;
 
 export interface Waiting {
   readonly name: string;
@@ -17,13 +22,21 @@ export interface Sequenced {
   readonly hidden: readonly (string | null)[];
   readonly upTo: LogState['upTo'];
   readonly tseq: LogState['tseq'];
+  readonly lives: NonNullable<LogState['lives']>;
+  readonly late: NonNullable<LogState['late']>;
+  readonly spared: NonNullable<LogState['spared']>;
+  /** Leaves that say that events are missing: some may still come. */
+  readonly gaps: number;
   /** Deliveries of which nothing is left once these entries are in the log. */
   readonly used: readonly string[];
   /** Deliveries that wait for what is before them, or for room. */
   readonly held: number;
 }
 
-type LogsOwn = { readonly type: 'shard.open' | 'shard.close' | 'producer.gap'; readonly [member: string]: unknown };
+type LogsOwn = {
+  readonly type: 'shard.open' | 'shard.close' | 'log.tick' | 'producer.gap' | 'producer.late' | 'event.repeated';
+  readonly [member: string]: unknown;
+};
 
 /** Leaves of one commit in the making. */
 class Leaves {
@@ -31,6 +44,12 @@ class Leaves {
   readonly hidden: (string | null)[] = [];
   readonly upTo: Record<string, number>;
   readonly tseq: Record<string, number>;
+  readonly lives: Record<string, number>;
+  readonly late: Record<string, number>;
+  readonly spared: Record<string, number>;
+  gaps = 0;
+  /** Of the events of this commit. */
+  readonly #ids = new Set<string>();
   readonly #now: number;
   readonly #origin: string;
   readonly #newId: () => string;
@@ -38,6 +57,9 @@ class Leaves {
   constructor(state: LogState, now: number, newId: () => string) {
     this.upTo = { ...state.upTo };
     this.tseq = { ...state.tseq };
+    this.lives = { ...state.lives };
+    this.late = { ...state.late };
+    this.spared = { ...state.spared };
     this.#now = now;
     this.#origin = state.origin;
     this.#newId = newId;
@@ -51,6 +73,25 @@ class Leaves {
     const t = { ...draft.t, seq: this.#now };
     this.entries.push(encodeLeaf({ ...draft, ...from, ...(tseq !== undefined && { tseq }), t }));
     this.hidden.push(hidden);
+  }
+
+  /** The next event of an outbox, or that it is here already. */
+  take(draft: LeafDraft, from: Pick<Leaf, 'p' | 'ep' | 'pseq'>, hidden: string | null, isKnown: IsKnown): void {
+    if (Object.hasOwn(this.spared, draft.id) || (mayRepeat(from.p) && (this.#ids.has(draft.id) || isKnown(draft.id)))) {
+      const t = { origin: this.#now, edge: this.#now };
+      this.add({ v: 1, id: this.#newId(), type: 'event.repeated', by: 'log', t, of: draft.id }, from, null);
+      return;
+    }
+    const broken = noteLife(this.lives, this.upTo, from, draft, this.#now);
+    if (broken) this.addGap({ type: 'producer.gap', outbox: from.p, ...broken });
+    this.#ids.add(draft.id);
+    if (from.p.startsWith('spare/')) this.spared[draft.id] = this.#now;
+    this.add(draft, from, hidden);
+  }
+
+  addGap(said: LogsOwn): void {
+    this.gaps += 1;
+    this.addOwn(said);
   }
 
   /** What the log itself has to say: an outbox of its own, in a sense. */
@@ -72,11 +113,13 @@ export function sequence(
   now: number,
   newId: () => string,
   full = false,
+  isKnown: IsKnown = () => false,
 ): Sequenced {
   const leaves = new Leaves(state, now, newId);
   const used: string[] = [];
   let held = 0;
   if (state.size === 0) leaves.addOwn(opening(state));
+  else if (waiting.length === 0 && now - state.last >= limits.auditTickMs.value) leaves.addOwn({ type: 'log.tick' });
   const room = limits.auditEntriesPerCommit.value;
   for (const { name, received } of [...waiting].sort(byTurn)) {
     const { producer, epoch, from, drafts, hidden } = received;
@@ -85,19 +128,22 @@ export function sequence(
     const missing = missingBefore(received, known ?? 0, now);
     if (missing === 'wait' || leaves.entries.length >= room || (full && known === undefined)) {
       held += 1;
+      if (missing === 'wait') noteLate(leaves, received, known ?? 0, now);
       continue;
     }
-    if (missing) leaves.addOwn({ type: 'producer.gap', outbox: producer, epoch, ...missing });
+    if (missing) leaves.addGap({ type: 'producer.gap', outbox: producer, epoch, ...missing });
+    delete leaves.late[counter];
     const start = Math.max(0, (missing?.to ?? known ?? 0) + 1 - from);
     for (let at = start; at < drafts.length; at += 1) {
       const draft = drafts[at] as LeafDraft;
-      leaves.add(draft, { p: producer, ep: epoch, pseq: from + at }, hidden[at] ?? null);
+      leaves.take(draft, { p: producer, ep: epoch, pseq: from + at }, hidden[at] ?? null, isKnown);
     }
     used.push(name);
   }
-  // A log that is opened has something to say at once; otherwise nothing happens while nothing comes.
-  const { entries, hidden, upTo, tseq } = leaves;
-  return { entries, hidden, upTo, tseq, used, held };
+  // Nothing is forgotten while nothing is written.
+  if (leaves.entries.length > 0) forget(leaves, now);
+  const { entries, upTo, tseq, lives, late, spared, gaps } = leaves;
+  return { entries, hidden: leaves.hidden, upTo, tseq, lives, late, spared, gaps, used, held };
 }
 
 /** The last leaf of a log. */
@@ -106,6 +152,23 @@ export function closing(state: LogState, now: number, newId: () => string): Sequ
   if (state.size === 0) leaves.addOwn(opening(state));
   leaves.addOwn({ type: 'shard.close' });
   return { ...leaves, used: [], held: 0 };
+}
+
+/** Says once that something is missing that may still come. */
+function noteLate(leaves: Leaves, { producer, epoch, from, at }: Received, known: number, now: number): void {
+  const counter = counterOf(producer, epoch);
+  if (now - at < limits.auditLateMs.value || leaves.late[counter] === known) return;
+  leaves.late[counter] = known;
+  leaves.addGap({ type: 'producer.late', outbox: producer, epoch, from: known + 1, to: from - 1 });
+}
+
+function forget({ lives, upTo, spared }: Leaves, now: number): void {
+  forgetLives(lives, upTo, now);
+  const ids = Object.keys(spared);
+  for (const [at, id] of ids.entries()) {
+    const old = now - (spared[id] ?? 0) >= limits.auditSparedMs.value;
+    if (old || ids.length - at > limits.auditRecentIds.value) delete spared[id];
+  }
 }
 
 function opening({ previous }: LogState): LogsOwn {

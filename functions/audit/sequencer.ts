@@ -13,6 +13,7 @@ import { encodeState, freshState, type LogState, readState } from './log-state.t
 import type { LogStore } from './log-store.ts';
 import { dropPartials, publish, redoCommit } from './publish.ts';
 import { type Place, publishedSize } from './publish-checkpoint.ts';
+import { mayRepeat, RecentIds } from './repeats.ts';
 import { closing, type Sequenced, sequence, type Waiting } from './sequence.ts';
 import { packRecord } from './write-record.ts';
 
@@ -36,9 +37,13 @@ export interface Round {
   readonly kind: 'idle' | 'committed' | 'beaten' | 'clock';
   readonly entries: number;
   readonly held: number;
+  /** Entries that say that others are missing. */
+  readonly gaps: number;
+  /** The log as it was found. */
+  readonly state?: LogState;
 }
 
-const nothing = (kind: Round['kind']): Round => ({ kind, entries: 0, held: 0 });
+const nothing = (kind: Round['kind']): Round => ({ kind, entries: 0, held: 0, gaps: 0 });
 
 interface Opened {
   readonly place: Place;
@@ -53,6 +58,8 @@ export class Sequencer {
   /** What is known to be published, so that nobody asks again. */
   #published: { readonly origin: string; readonly size: number } | undefined;
 
+  readonly #recent = new RecentIds();
+
   constructor(parts: SequencerParts) {
     this.#parts = parts;
   }
@@ -65,7 +72,8 @@ export class Sequencer {
     const { state } = opened;
     if (!(await this.#finish(opened))) return nothing('beaten');
     const names = await store.list('intake', `${zone}/`, limits.auditIntakeList.value);
-    if (names.length === 0 && state.size > 0) return nothing('idle');
+    const quiet = now() - state.last < limits.auditTickMs.value;
+    if (names.length === 0 && state.size > 0 && quiet) return { ...nothing('idle'), state };
     const read = await Promise.all(names.map((name) => store.read('intake', name)));
     const waiting = names.flatMap((name, at): Waiting[] => {
       const kept = read[at];
@@ -74,11 +82,13 @@ export class Sequencer {
     const at = now();
     if (at <= state.last) return nothing('clock');
     const full = encodeState(state).length > limits.auditStateBytes.value;
-    const next = sequence(state, waiting, at, newId, full);
+    if (waiting.some(({ received }) => mayRepeat(received.producer))) await this.#recent.load(store, zone, state);
+    const next = sequence(state, waiting, at, newId, full, (id) => this.#recent.has(id));
     const done = next.entries.length === 0 || (await this.#commit(opened, next, at));
     if (!done) return nothing('beaten');
     await Promise.all(next.used.map((name) => store.remove('intake', name)));
-    return { kind: next.entries.length > 0 ? 'committed' : 'idle', entries: next.entries.length, held: next.held };
+    const { entries, held, gaps } = next;
+    return { kind: entries.length > 0 ? 'committed' : 'idle', entries: entries.length, held, gaps, state };
   }
 
   /** The log to write to; `undefined` when it was ended or begun just now, here or elsewhere. */
@@ -133,9 +143,21 @@ export class Sequencer {
     if (!edge) return false;
     for (const entry of next.entries) edge.append(entry);
     const [size, root] = [edge.size, edge.root()];
-    const { upTo, tseq } = next;
+    const { upTo, tseq, lives, late, spared } = next;
     const before = { size: state.size, root: state.root };
-    const changed: LogState = { ...state, size, root, before, last: now, upTo, tseq, ...(closed && { closed }) };
+    const changed: LogState = {
+      ...state,
+      size,
+      root,
+      before,
+      last: now,
+      upTo,
+      tseq,
+      lives,
+      late,
+      spared,
+      ...(closed && { closed }),
+    };
     // A record of that name leads to that root, whoever wrote it.
     await store.create('log', recordName(zone, year, size, root), packRecord(state.size, next.entries));
     if (next.hidden.some((one) => one !== null)) {

@@ -116,6 +116,42 @@ export const auditLimits = {
     by: 'functions',
     why: 'Reports of one process and zone that wait at once: what storage takes in auditReportMs at four writes of a batch.',
   },
+  auditLateMs: {
+    value: 45_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How long a hole in the numbers of an outbox may be there before the log says so: three times auditResendMs, and within a minute with the commit.',
+  },
+  auditEndedMs: {
+    value: 3_600_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How long the count of a life of an outbox that has ended is remembered: longer than a delivery of it can be on its way.',
+  },
+  auditSilentMs: {
+    value: 1_800_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'A producer that has begun, has not ended, and was silent for so long is in trouble: three times auditProducerIdleMs.',
+  },
+  auditTickMs: {
+    value: 60_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'A log to which nothing happens says so each minute: nothing happened is told from nobody was there.',
+  },
+  auditRecentIds: {
+    value: 4_096,
+    unit: 'count',
+    by: 'functions',
+    why: 'Entries among which the log looks for an event that came by two ways: one commit of the largest size. Beyond it both are there, with one id.',
+  },
+  auditSparedMs: {
+    value: 86_400_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How long the log remembers what came by a spare: a gate that was unreachable for a day is not expected back.',
+  },
   auditReadsMs: {
     value: 60_000,
     unit: 'ms',
@@ -139,6 +175,18 @@ export const auditLimits = {
     unit: 'count',
     by: 'functions',
     why: 'Reports in one write: as many as rows of a delivery.',
+  },
+  auditWitnessBytes: {
+    value: 64 * KiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'What a log may send a witness: 63 hashes, and a checkpoint with dozens of signatures.',
+  },
+  auditWitnessMs: {
+    value: 5_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How long one witness may take; a log waits for none, but a question must end before the next ones pile up.',
   },
   auditRenewMs: { value: 5_000, unit: 'ms', by: 'functions', why: 'Age at which a sequencer renews its lease.' },
   auditPurposeCharacters: {

@@ -1,0 +1,187 @@
+import { describe, expect, it } from 'vitest';
+import { type Received, receive } from '../../../functions/audit/intake.ts';
+import { LifeWatch } from '../../../functions/audit/lives.ts';
+import { encodeState, freshState, type LogState, readState } from '../../../functions/audit/log-state.ts';
+import { sequence } from '../../../functions/audit/sequence.ts';
+import { Sequencer } from '../../../functions/audit/sequencer.ts';
+import { eventId } from '../../../shared/audit/event-id.ts';
+import { readLeaf } from '../../../shared/audit/leaf.ts';
+import { limits } from '../../../shared/limits.ts';
+import { MemoryStore, readStoredLog } from './stored-log.ts';
+
+const epochOf = (n: number) => `2f7c9a30-7c3f-4f1e-8f0e-${String(n).padStart(12, '0')}`;
+const idOf = (n: number) => eventId(n, new Uint8Array(10));
+const GATE = 'gate/dev/eu';
+
+interface Said {
+  readonly type: string;
+  readonly id?: string;
+  readonly [member: string]: unknown;
+}
+let numbers = 1_000;
+const nextId = () => {
+  numbers += 1;
+  return idOf(numbers);
+};
+async function from(producer: string, epoch: string, first: number, said: readonly Said[], at = 0): Promise<Received> {
+  const events = said.map((one) => ({ v: 1, id: nextId(), at: 1, producer: 'edge', ...one }));
+  const rows = [{ to: first + events.length - 1, t: 2, events }];
+  const one = await receive({ v: 1, producer, epoch, oldest: 1, rows }, at, async () => 'x');
+  if (!one) throw new Error('nothing received');
+  return one;
+}
+
+/** A log in memory of which only the state counts. */
+class Log {
+  state: LogState = { ...freshState('audit.example/eu/2026', 2026, undefined), size: 1 };
+  now = 10;
+  take(some: readonly Received[], isKnown: (id: string) => boolean = () => false): Record<string, unknown>[] {
+    this.now += 1;
+    const waiting = some.map((received, at) => ({ name: String(at), received }));
+    const next = sequence(this.state, waiting, this.now, nextId, false, isKnown);
+    const { upTo, tseq, lives, late, spared, entries } = next;
+    const size = this.state.size + entries.length;
+    const changed = entries.length > 0 && { size, last: this.now, upTo, tseq, lives, late, spared };
+    this.state = readState(encodeState({ ...this.state, ...changed }));
+    return entries.map((entry) => readLeaf(entry) as unknown as Record<string, unknown>);
+  }
+  get outboxes(): string[] {
+    return Object.keys(this.state.upTo).filter((one) => !one.startsWith('log '));
+  }
+}
+
+describe('C9 lives of producers', () => {
+  it('one that has ended is forgotten once the next has begun and nothing can be on its way any more', async () => {
+    const log = new Log();
+    log.take([await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }, { type: 'producer.close', last: 2 }])]);
+    log.now += limits.auditEndedMs.value;
+    log.take([await from('roster/eu', epochOf(9), 1, [{ type: 'producer.open' }])]);
+    // Its outbox may not have heard that the log has all of it.
+    expect(log.outboxes).toContain(`${GATE} ${epochOf(1)}`);
+    log.take([await from(GATE, epochOf(2), 1, [{ type: 'producer.open' }])]);
+    expect(log.outboxes).not.toContain(`${GATE} ${epochOf(1)}`);
+    expect(log.outboxes).toEqual([`roster/eu ${epochOf(9)}`, `${GATE} ${epochOf(2)}`]);
+  });
+
+  it('one that was broken off leaves a leaf when the next begins: nobody knows what it still had', async () => {
+    const log = new Log();
+    log.take([await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }, { type: 'route' }])]);
+    const leaves = log.take([await from(GATE, epochOf(2), 1, [{ type: 'producer.open' }])]);
+    expect(leaves).toMatchObject([
+      { type: 'producer.gap', outbox: GATE, epoch: epochOf(1), from: 3 },
+      { type: 'producer.open', ep: epochOf(2) },
+    ]);
+    // Processes of the functions live side by side, and tell of each other.
+    log.take([await from('functions/eu', epochOf(3), 1, [{ type: 'producer.open' }])]);
+    const more = log.take([
+      await from('functions/eu', epochOf(4), 1, [{ type: 'producer.open', previous: epochOf(3), previousLast: 1 }]),
+    ]);
+    expect(more.map(({ type }) => type)).toEqual(['producer.open']);
+    expect(log.state.lives?.[`functions/eu ${epochOf(3)}`]).toBeLessThan(0);
+  });
+
+  it('one that is open and silent is told of; one that has ended, or speaks, is not', async () => {
+    const log = new Log();
+    const watch = new LifeWatch();
+    log.take([
+      await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }]),
+      await from('gate/other/eu', epochOf(2), 1, [{ type: 'producer.open' }]),
+      await from('gate/old/eu', epochOf(3), 1, [{ type: 'route' }]),
+    ]);
+    expect(watch.silent(log.state, 0)).toBe(0);
+    log.take([await from('gate/other/eu', epochOf(2), 2, [{ type: 'producer.close', last: 2 }])]);
+    expect(watch.silent(log.state, limits.auditSilentMs.value)).toBe(1);
+    log.take([await from(GATE, epochOf(1), 2, [{ type: 'route' }])]);
+    expect(watch.silent(log.state, limits.auditSilentMs.value + 1)).toBe(0);
+    expect(watch.silent(log.state, 2 * limits.auditSilentMs.value)).toBe(0);
+    expect(watch.silent(log.state, 2 * limits.auditSilentMs.value + 1)).toBe(1);
+  });
+});
+
+describe('C9 what is missing is told within a minute', () => {
+  it('a hole that is not filled leaves one leaf that says that it is late, and is filled all the same when it can be', async () => {
+    const log = new Log();
+    log.take([await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }])]);
+    const ahead = await from(GATE, epochOf(1), 3, [{ type: 'route' }], log.now);
+    expect(log.take([ahead])).toEqual([]);
+    expect(limits.auditLateMs.value).toBeLessThan(60_000);
+    log.now += limits.auditLateMs.value;
+    expect(log.take([ahead])).toMatchObject([
+      { type: 'producer.late', outbox: GATE, epoch: epochOf(1), from: 2, to: 2 },
+    ]);
+    expect(log.take([ahead])).toEqual([]);
+    const filled = log.take([ahead, await from(GATE, epochOf(1), 2, [{ type: 'keys' }])]);
+    expect(filled.map(({ type, pseq }) => [type, pseq])).toEqual([
+      ['keys', 2],
+      ['route', 3],
+    ]);
+    expect(log.state.late).toEqual({});
+  });
+
+  it('a log to which nothing happens says so each minute, and one to which something happens does not', async () => {
+    const log = new Log();
+    log.take([await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }])]);
+    log.now += limits.auditTickMs.value - 2;
+    expect(log.take([])).toEqual([]);
+    expect(log.take([])).toMatchObject([{ type: 'log.tick', by: 'log' }]);
+    expect(log.take([])).toEqual([]);
+  });
+});
+
+describe('C9 an event that came by two ways is counted once', () => {
+  const event = { type: 'inference.attempt', tenant: 'dev', id: idOf(7) };
+  const open = { type: 'producer.open' };
+
+  it.each(['gate first', 'spare first', 'at once'])('%s', async (order) => {
+    const log = new Log();
+    const [gate, spare] = [
+      await from(GATE, epochOf(1), 1, [open, event]),
+      await from('spare/dev/eu', epochOf(2), 1, [open, event]),
+    ];
+    const rounds =
+      order === 'at once' ? [[spare, gate]] : order === 'gate first' ? [[gate], [spare]] : [[spare], [gate]];
+    const seen = new Set<unknown>();
+    const leaves = rounds.flatMap((some) => {
+      const added = log.take(some, (id) => seen.has(id));
+      for (const { id } of added) seen.add(id);
+      return added;
+    });
+    const ids = leaves.filter(({ id }) => id === idOf(7));
+    expect(ids).toHaveLength(1);
+    expect(leaves.filter(({ type }) => type === 'event.repeated')).toMatchObject([{ of: idOf(7), pseq: 2 }]);
+    expect(log.state.tseq).toEqual({ dev: 1 });
+    // No number of either is missing.
+    expect([log.state.upTo[`${GATE} ${epochOf(1)}`], log.state.upTo[`spare/dev/eu ${epochOf(2)}`]]).toEqual([2, 2]);
+  });
+
+  it('also when another process has written the first, which is found in the log', async () => {
+    const store = new MemoryStore();
+    let time = Date.UTC(2026, 5, 1);
+    const now = () => {
+      time += 5;
+      return time;
+    };
+    const signer = { name: 'n', keyId: new Uint8Array(4), sign: async () => new Uint8Array(64) };
+    const writer = () =>
+      new Sequencer({
+        ...{ store, zone: 'eu', base: 'audit.example', signers: () => [signer] },
+        now,
+        newId: nextId,
+      });
+    const put = async (received: Received) =>
+      store.create('intake', `eu/${received.producer.slice(0, 5)}`, new TextEncoder().encode(JSON.stringify(received)));
+    const settle = async () => {
+      const one = writer();
+      while ((await one.round()).kind !== 'idle');
+    };
+    await put(
+      await from(GATE, epochOf(1), 1, [open, ...Array.from({ length: 300 }, () => ({ type: 'route' })), event]),
+    );
+    await settle();
+    await put(await from('spare/dev/eu', epochOf(2), 1, [open, event]));
+    await settle();
+    const { leaves } = readStoredLog(store, 'eu', 2026);
+    expect(leaves.filter(({ id }) => id === idOf(7))).toHaveLength(1);
+    expect(leaves.at(-1)).toMatchObject({ type: 'event.repeated', of: idOf(7) });
+  });
+});
