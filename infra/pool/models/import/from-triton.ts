@@ -1,0 +1,184 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { ok } from '../../../../shared/result.ts';
+import type { Flow, Graph, TensorFacts } from '../archive/manifest.ts';
+import { parseText } from '../config/parse-text.ts';
+import type { Message, ModelConfig } from '../config/schema.ts';
+import { type Made, problem } from '../problem.ts';
+import { openBlob } from '../scan/blob.ts';
+import { scanFile } from '../scan/scan.ts';
+import { type Draft, emptyDraft, join } from './draft.ts';
+import { precisionOf, readNetwork } from './from-onnx.ts';
+import { partParameters, settingsFrom } from './parameters.ts';
+
+/**
+ * A model of a Triton repository: an ensemble of ONNX networks with the files it names, and the ensemble for live streams
+ * if it has one; or a single network. What a configuration says about instances, queues and accelerators is left behind:
+ * that belongs to where a model runs, and `deploy` writes it anew.
+ */
+export async function importTriton(folder: string): Promise<Made<Draft>> {
+  const config = await readConfig(folder);
+  if (!config.ok) return config;
+  const given = textsOf(config.value);
+  const repository = path.dirname(path.resolve(folder));
+  let draft: Draft = { ...emptyDraft, settings: settingsFrom(given) };
+  const own = await importFlow(folder, repository, config.value, '', draft);
+  if (!own.ok) return own;
+  draft = own.value;
+  const live = given.stream_model;
+  if (live !== undefined) {
+    const liveFolder = path.join(repository, live);
+    const liveConfig = await readConfig(liveFolder);
+    if (!liveConfig.ok) return liveConfig;
+    const flow = await importFlow(liveFolder, repository, liveConfig.value, 'stream', draft);
+    if (!flow.ok) return flow;
+    draft = {
+      ...flow.value,
+      settings: { ...flow.value.settings, ...settingsFrom(textsOf(liveConfig.value), 'stream') },
+    };
+  }
+  return importParts(folder, given, draft);
+}
+
+const textsOf = (config: ModelConfig): Record<string, string> =>
+  Object.fromEntries(Object.entries(config.parameters).map(([key, { string_value }]) => [key, string_value]));
+
+async function readConfig(folder: string): Promise<Made<ModelConfig>> {
+  const file = path.join(folder, 'config.pbtxt');
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  if (text === undefined) return problem('unreadable', `${file} cannot be read`);
+  const parsed = parseText(text);
+  return parsed.ok ? ok(parsed.value) : problem('unreadable', `${file}: ${parsed.refusal.reason}`);
+}
+
+async function importFlow(
+  folder: string,
+  repository: string,
+  config: ModelConfig,
+  suffix: Flow['suffix'],
+  before: Draft,
+): Promise<Made<Draft>> {
+  const steps = config.ensemble_scheduling?.step;
+  let draft = before;
+  for (const model of steps ? steps.map((step) => step.model_name) : [path.basename(path.resolve(folder))]) {
+    if (draft.graphs.some(({ role }) => role === model)) continue;
+    const graph = await importGraph(path.join(repository, model), model);
+    if (!graph.ok) return graph;
+    draft = join(draft, graph.value);
+  }
+  const input = tensorsOf(config.input);
+  const output = tensorsOf(config.output);
+  if (!input.ok) return input;
+  if (!output.ok) return output;
+  const same = (tensors: readonly { name: string }[]) => Object.fromEntries(tensors.map(({ name }) => [name, name]));
+  const step = steps
+    ? steps.map(({ model_name, input_map, output_map }) => ({ role: model_name, input_map, output_map }))
+    : [{ role: path.basename(path.resolve(folder)), input_map: same(config.input), output_map: same(config.output) }];
+  const flow: Flow = { suffix, input: input.value.map(plain), output: output.value.map(plain), step };
+  return ok(join(draft, { ...emptyDraft, flows: [flow] }));
+}
+
+/** Whether requests share a batch end to end is a matter of the network, not of the ensemble. */
+const plain = ({ ragged: _, ...tensor }: TensorFacts): TensorFacts => tensor;
+
+type Io = Message<'Input'> | Message<'Output'>;
+
+function tensorsOf(list: readonly Io[]): Made<TensorFacts[]> {
+  const tensors: TensorFacts[] = [];
+  for (const one of list) {
+    if (one.reshape && (one.reshape.shape.length > 0 || one.dims.some((dim) => dim !== 1))) {
+      return problem('unsupported', `the tensor ${one.name} is reshaped`);
+    }
+    tensors.push({
+      name: one.name,
+      data_type: one.data_type,
+      dims: one.reshape ? [] : one.dims,
+      ...('allow_ragged_batch' in one && one.allow_ragged_batch && { ragged: true as const }),
+    });
+  }
+  return ok(tensors);
+}
+
+async function importGraph(folder: string, role: string): Promise<Made<Draft>> {
+  const config = await readConfig(folder);
+  if (!config.ok) return config;
+  const { platform, backend, default_model_filename: named, max_batch_size, batch_input } = config.value;
+  if (platform !== 'onnxruntime_onnx' && backend !== 'onnxruntime') {
+    return problem('unsupported', `${folder} is no ONNX network: backend "${backend || platform}"`);
+  }
+  const version = await newestVersion(folder);
+  if (version === undefined) return problem('unreadable', `${folder} has no version`);
+  const network = await readNetwork(path.join(folder, version, named || 'model.onnx'), role);
+  if (!network.ok) return network;
+  const { facts, artifact, external, sources } = network.value;
+  const [input, output, memory] = [
+    tensorsOf(config.value.input),
+    tensorsOf(config.value.output),
+    memoryOf(config.value),
+  ];
+  if (!input.ok) return input;
+  if (!output.ok) return output;
+  if (!memory.ok) return memory;
+  const graph: Graph = {
+    role,
+    artifact,
+    external: [...external],
+    batched: max_batch_size > 0,
+    precision: precisionOf(facts),
+    input: input.value,
+    output: output.value,
+    batch_input: batch_input.map(({ kind, target_name, data_type, source_input }) => ({
+      kind,
+      data_type,
+      target_name: target_name[0] ?? '',
+      source_input: source_input[0] ?? '',
+    })),
+    ...memory.value,
+  };
+  return ok({ ...emptyDraft, graphs: [graph], sources });
+}
+
+async function newestVersion(folder: string): Promise<string | undefined> {
+  const entries = await readdir(folder).catch(() => []);
+  return entries.filter((name) => /^[1-9]\d*$/.test(name)).sort((a, b) => Number(b) - Number(a))[0];
+}
+
+function memoryOf({ sequence_batching: batching }: ModelConfig): Made<Pick<Graph, 'state' | 'control'>> {
+  if (!batching) return ok({ state: [], control: [] });
+  const state: Graph['state'] = [];
+  for (const { input_name, output_name, data_type, dims, initial_state } of batching.state) {
+    if (initial_state.some(({ zero_data }) => !zero_data)) {
+      return problem('unsupported', `the state ${input_name} does not begin with zeroes`);
+    }
+    state.push({ input_name, output_name, data_type, dims });
+  }
+  const control: Graph['control'] = [];
+  for (const { name, control: kinds } of batching.control_input) {
+    const [kind] = kinds;
+    if (!kind || kinds.length > 1) return problem('unsupported', `the control tensor ${name} means several things`);
+    const flag =
+      kind.int32_false_true.length > 0 ? 'TYPE_INT32' : kind.fp32_false_true.length > 0 ? 'TYPE_FP32' : 'TYPE_BOOL';
+    control.push({ name, kind: kind.kind, data_type: kind.kind === 'CONTROL_SEQUENCE_CORRID' ? kind.data_type : flag });
+  }
+  return ok({ state, control });
+}
+
+/** The files that the parameters name: vocabulary, lexicon, language model. */
+async function importParts(folder: string, given: Record<string, string>, draft: Draft): Promise<Made<Draft>> {
+  const parts: Record<string, string> = {};
+  const sources: Draft['sources'][number][] = [];
+  for (const part of partParameters) {
+    const written = given[part];
+    if (written === undefined) continue;
+    const file = path.resolve(folder, written);
+    const name = path.basename(file);
+    const opened = await openBlob(file, name).catch(() => undefined);
+    if (!opened) return problem('unreadable', `${file}, the ${part}, cannot be read`);
+    const scanned = await scanFile(opened.blob);
+    await opened.close();
+    if (!scanned.ok) return scanned;
+    parts[part] = name;
+    sources.push({ name, file });
+  }
+  return ok(join(draft, { ...emptyDraft, parts, sources }));
+}

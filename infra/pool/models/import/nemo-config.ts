@@ -1,0 +1,64 @@
+import { limits } from '../../../../shared/limits.ts';
+import { ok } from '../../../../shared/result.ts';
+import { type Made, problem } from '../problem.ts';
+import { at, type Yaml } from './yaml.ts';
+
+export interface NemoFacts {
+  /** The last part of its class's dotted name. */
+  readonly model: string;
+  readonly settings: Readonly<Record<string, string>>;
+  /** Tokens in the order of the network's rows, blank last, where it spells letter by letter. */
+  readonly vocabulary: readonly string[] | undefined;
+  readonly advice: readonly string[];
+}
+
+const numberAt = (config: Yaml, ...keys: string[]): number | undefined => {
+  const value = at(config, ...keys);
+  return typeof value === 'number' ? value : undefined;
+};
+
+/** What a model_config.yaml says that a build needs. */
+export function factsOf(config: Yaml, name: string): Made<NemoFacts> {
+  const target = at(config, 'target') ?? at(config, '_target_');
+  if (typeof target !== 'string' || !/^nemo\.collections(\.\w+)+$/.test(target)) {
+    return problem('unreadable', `${name} does not say which model it is (target)`);
+  }
+  const model = target.split('.').at(-1) as string;
+  const rate = numberAt(config, 'preprocessor', 'sample_rate') ?? numberAt(config, 'sample_rate');
+  if (rate !== undefined && rate < limits.modelSampleRateHz.value) {
+    return problem(
+      'artifact',
+      `${name}: trained on ${rate} Hz, under the ${limits.modelSampleRateHz.value} Hz that speech needs (M6)`,
+    );
+  }
+  const stride = numberAt(config, 'preprocessor', 'window_stride');
+  const factor = numberAt(config, 'encoder', 'subsampling_factor');
+  const step = stride !== undefined && factor !== undefined ? Math.round(stride * factor * 1000) : undefined;
+  const labels = at(config, 'labels') ?? at(config, 'decoder', 'vocabulary');
+  const letters = lettersOf(labels);
+  const settings: Record<string, string> = {};
+  if (rate !== undefined) settings.sample_rate = String(rate);
+  if (step !== undefined) settings.ms_per_timestep = String(step);
+  if (letters) {
+    settings.blank = String(letters.length);
+    settings.word_boundary = String(letters.indexOf('<space>'));
+  }
+  const pieces = Array.isArray(labels) && !letters && at(config, 'tokenizer') !== undefined;
+  const advice = pieces
+    ? [
+        `${name}: words are made of pieces, which the agent's decoder does not join: it is deployed for callers of tensors`,
+      ]
+    : [];
+  return ok({ model, settings, vocabulary: letters && [...letters, '<blank>'], advice });
+}
+
+/** Letters, when every label is one and the space is among them; the space gets the name that the agent knows. */
+function lettersOf(labels: Yaml | undefined): string[] | undefined {
+  if (!Array.isArray(labels) || labels.length === 0 || !labels.includes(' ')) return undefined;
+  const letters: string[] = [];
+  for (const label of labels) {
+    if (typeof label !== 'string' || [...label].length !== 1) return undefined;
+    letters.push(label === ' ' ? '<space>' : label);
+  }
+  return letters;
+}

@@ -1,0 +1,84 @@
+import { lstat } from 'node:fs/promises';
+import path from 'node:path';
+import { limits } from '../../../../shared/limits.ts';
+import { ok } from '../../../../shared/result.ts';
+import { type OnnxFacts, readOnnx } from '../onnx/read-onnx.ts';
+import { WireError } from '../onnx/wire.ts';
+import { type Made, problem } from '../problem.ts';
+import { plainPath } from '../tar/read-tar.ts';
+import type { Blob } from './blob.ts';
+
+/** Operators that the ONNX standard defines: none of them opens files or runs code from elsewhere. */
+const standard = new Set(['', 'ai.onnx', 'ai.onnx.ml']);
+
+/** Of ONNX Runtime's own operators those that compute. The domain also has some that load engines or call Python. */
+const runtime = new Set(
+  `Attention BeamSearch BiasAdd BiasDropout BiasGelu BiasSoftmax BiasSplitGelu ConvTransposeWithDynamicPads
+  CropAndResize DecoderAttention DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention DequantizeBFP DequantizeLinear
+  DynamicQuantizeLSTM DynamicQuantizeMatMul EmbedLayerNormalization FastGelu FusedConv FusedGemm FusedMatMul GatedRelativePositionBias
+  GatherBlockQuantized GatherND Gelu GemmFastGelu GreedySearch GridSample GroupNorm GroupQueryAttention Inverse Irfft LongformerAttention
+  MatMulBnb4 MatMulFpQ4 MatMulInteger16 MatMulIntegerToFloat MatMulNBits MaxpoolWithMask MultiHeadAttention MurmurHash3 NGramRepeatBlock
+  NhwcConv NhwcMaxPool PackedAttention PackedMultiHeadAttention Pad QAttention QEmbedLayerNormalization QGemm QLinearAdd
+  QLinearAveragePool QLinearConcat QLinearConv QLinearGlobalAveragePool QLinearLeakyRelu QLinearMul QLinearReduceMean
+  QLinearSigmoid QLinearSoftmax QLinearWhere QMoE QOrderedAttention QOrderedGelu QOrderedLayerNormalization
+  QOrderedLongformerAttention QOrderedMatMul QuantizeBFP QuantizeLinear QuickGelu Range ReduceSumInteger RelativePositionBias
+  RemovePadding RestorePadding Rfft RotaryEmbedding SampleOp Sampling SkipGroupNorm SkipLayerNormalization
+  SkipSimplifiedLayerNormalization SparseToDenseMatMul Tokenizer TorchEmbedding TransposeMatMul Trilu UnfoldTensor Unique
+  WhisperBeamSearch WordConvEmbedding SimplifiedLayerNormalization`.split(/\s+/),
+);
+
+function checkOperators({ operators, functions }: OnnxFacts, name: string): Made<undefined> {
+  for (const operator of operators) {
+    const at = operator.lastIndexOf(':');
+    const [domain, kind] = [operator.slice(0, at), operator.slice(at + 1)];
+    const known = standard.has(domain) || (domain === 'com.microsoft' && runtime.has(kind)) || functions.has(operator);
+    if (!known) return problem('unsafe', `${name} uses the operator ${kind} of "${domain}", which is on no list`);
+  }
+  return ok(undefined);
+}
+
+/** An ONNX file: every operator on a list, every weight in it or in a file beside it. Its numbers say nothing else. */
+export async function scanOnnx(blob: Blob): Promise<Made<OnnxFacts>> {
+  if (blob.size > limits.modelGraphBytes.value) return problem('bound', `${blob.name} has ${blob.size} bytes`);
+  let facts: OnnxFacts;
+  try {
+    facts = readOnnx(await blob.read(0, blob.size));
+  } catch (error) {
+    if (error instanceof WireError) return problem('unreadable', `${blob.name} is no ONNX file: ${error.message}`);
+    throw error;
+  }
+  const operators = checkOperators(facts, blob.name);
+  if (!operators.ok) return operators;
+  for (const { location } of facts.external) {
+    // What only looks like a plain path is refused, too: `a/./b` has no honest reason.
+    if (plainPath(location) !== location) {
+      return problem('unsafe', `${blob.name} keeps weights at ${JSON.stringify(location)}, which leads elsewhere`);
+    }
+  }
+  return ok(facts);
+}
+
+/** The files that an ONNX file on disk keeps its weights in: plain files below its own folder, long enough. */
+export async function findExternal(file: string, facts: OnnxFacts): Promise<Made<string[]>> {
+  const folder = path.dirname(file);
+  const locations = [...new Set(facts.external.map(({ location }) => location))].sort();
+  for (const location of locations) {
+    // A link on the way would lead out after all.
+    const parts = location.split('/');
+    for (let n = 1; n <= parts.length; n++) {
+      const found = await lstat(path.join(folder, ...parts.slice(0, n))).catch(() => undefined);
+      if (!found) return problem('unreadable', `${file} keeps weights in ${location}, which is not there`);
+      if (n < parts.length ? !found.isDirectory() : !found.isFile()) {
+        return problem('unsafe', `${file} keeps weights in ${location}, which is no plain file below it`);
+      }
+      if (n < parts.length) continue;
+      const ends = facts.external
+        .filter((one) => one.location === location)
+        .map(({ offset, length = 0 }) => offset + length);
+      if (ends.some((end) => !(end >= 0 && end <= found.size))) {
+        return problem('damaged', `${file} keeps weights behind the end of ${location}`);
+      }
+    }
+  }
+  return ok(locations);
+}

@@ -1,0 +1,44 @@
+import { ok } from '../../../../shared/result.ts';
+import type { OnnxFacts } from '../onnx/read-onnx.ts';
+import { type Made, problem } from '../problem.ts';
+import type { Blob } from './blob.ts';
+import { scanCheckpoint } from './checkpoint.ts';
+import { scanNumpy, scanSafetensors, scanSentencePiece, scanText } from './data-file.ts';
+import { scanOnnx } from './onnx-file.ts';
+
+export const kinds = ['checkpoint', 'onnx', 'text', 'sentencepiece', 'safetensors', 'numpy'] as const;
+export type Kind = (typeof kinds)[number];
+
+export interface Scanned {
+  readonly kind: Kind;
+  readonly onnx?: OnnxFacts;
+}
+
+/** What a file of a name must be. Its content is held against that: a name alone says nothing. */
+const endings: readonly (readonly [RegExp, Kind])[] = [
+  [/\.(ckpt|pt|pth|bin|pkl)$/i, 'checkpoint'],
+  [/\.onnx$/i, 'onnx'],
+  [/\.safetensors$/i, 'safetensors'],
+  [/\.npy$/i, 'numpy'],
+  [/\.model$/i, 'sentencepiece'],
+  [/\.(ya?ml|json|txt|vocab|csv|tsv|arpa|lm|dict|list|labels|md)(\.gz)?$/i, 'text'],
+  [/(^|\/)(LICENSE|README|vocab|tokens|heteronyms-[\w.]+|cmudict-[\w.]+)$/, 'text'],
+];
+
+const scanners: Record<Kind, (blob: Blob) => Promise<Made<OnnxFacts | undefined>>> = {
+  checkpoint: scanCheckpoint,
+  onnx: scanOnnx,
+  text: scanText,
+  sentencepiece: scanSentencePiece,
+  safetensors: scanSafetensors,
+  numpy: scanNumpy,
+};
+
+/** One file of something that comes from elsewhere. What is of no kind known here is refused: nothing passes unseen. */
+export async function scanFile(blob: Blob): Promise<Made<Scanned>> {
+  const kind = endings.find(([pattern]) => pattern.test(blob.name))?.[1];
+  if (kind === undefined) return problem('unsafe', `${blob.name} is of no kind this tool can look into`);
+  const found = await scanners[kind](blob);
+  if (!found.ok) return found;
+  return ok({ kind, ...(found.value && { onnx: found.value }) });
+}

@@ -1,0 +1,107 @@
+import { limits } from '../../../../shared/limits.ts';
+import { ok } from '../../../../shared/result.ts';
+import { type Made, problem } from '../problem.ts';
+import { type Blob, sliceOf } from '../scan/blob.ts';
+import { BLOCK, checksum, padding } from './header.ts';
+
+const latin = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1').replace(/\0.*$/s, '');
+
+/** A number of a header: octal digits, or GNU's binary form for what they cannot say. */
+function numberAt(bytes: Uint8Array): number {
+  if (((bytes[0] ?? 0) & 0x80) === 0) {
+    const digits = latin(bytes).trim();
+    return /^[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : digits === '' ? 0 : Number.NaN;
+  }
+  let value = 0n;
+  for (const [at, byte] of bytes.entries()) value = (value << 8n) | BigInt(at === 0 ? byte & 0x7f : byte);
+  return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : Number.NaN;
+}
+
+/** `./a/b` is `a/b`; undefined when it leads elsewhere, or is no name at all. */
+export function plainPath(written: string): string | undefined {
+  if (written.startsWith('/') || written.includes('\\') || /[\p{Cc}:]/u.test(written)) return undefined;
+  const parts = written.split('/').filter((part) => part !== '' && part !== '.');
+  return parts.length === 0 || parts.includes('..') ? undefined : parts.join('/');
+}
+
+interface Pending {
+  path?: string;
+  size?: number;
+}
+
+/**
+ * The files of a tar, without reading them. Links, devices and whatever else is no plain file or folder are refused, and so
+ * are names that lead out of it, names given twice, and totals over the bounds.
+ */
+export async function listTar(tar: Blob): Promise<Made<Blob[]>> {
+  const files = new Map<string, Blob>();
+  let pending: Pending = {};
+  let total = 0;
+  for (let at = 0, count = 0; ; count++) {
+    if (count > 2 * limits.modelSourceEntries.value) return problem('bound', `${tar.name} has too many entries`);
+    const header = await tar.read(at, BLOCK);
+    // Two empty blocks end it; a file that ends without them is taken, as by every tar.
+    if (header.length === 0 || header.every((byte) => byte === 0)) return ok([...files.values()]);
+    if (header.length < BLOCK || numberAt(header.subarray(148, 156)) !== checksum(header)) {
+      return problem('damaged', `${tar.name} is no tar, or is damaged at ${at}`);
+    }
+    const type = String.fromCharCode(header[156] ?? 0);
+    const size = pending.size ?? numberAt(header.subarray(124, 136));
+    if (!Number.isSafeInteger(size) || at + BLOCK + size > tar.size)
+      return problem('damaged', `${tar.name} is cut off`);
+    const next = at + BLOCK + size + padding(size);
+    if (type === 'L' || type === 'x' || type === 'g') {
+      const read = await readExtension(tar, type, at + BLOCK, size, pending);
+      if (!read.ok) return read;
+      pending = read.value;
+      at = next;
+      continue;
+    }
+    const prefix = latin(header.subarray(345, 500));
+    const short = latin(header.subarray(0, 100));
+    const isPosix = latin(header.subarray(257, 263)) === 'ustar';
+    const written = pending.path ?? (isPosix && prefix ? `${prefix}/${short}` : short);
+    pending = {};
+    at = next;
+    if (type === '5') continue;
+    if (type !== '0' && type !== '\0')
+      return problem('unsafe', `${tar.name}: ${written} is no plain file (type ${type})`);
+    const name = plainPath(written);
+    if (name === undefined)
+      return problem('unsafe', `${tar.name}: the name ${JSON.stringify(written)} leads elsewhere`);
+    if (files.has(name)) return problem('unsafe', `${tar.name}: ${name} is there twice`);
+    total += size;
+    if (files.size >= limits.modelSourceEntries.value || total > limits.modelUnpackedBytes.value) {
+      return problem('bound', `${tar.name} holds too much`);
+    }
+    files.set(name, sliceOf(tar, name, next - size - padding(size), size));
+  }
+}
+
+/** GNU's long names, and the path and size of POSIX extended headers; other records say nothing that matters here. */
+async function readExtension(
+  tar: Blob,
+  type: string,
+  at: number,
+  size: number,
+  pending: Pending,
+): Promise<Made<Pending>> {
+  if (size > 64 * BLOCK) return problem('bound', `${tar.name}: an extended header of ${size} bytes`);
+  const text = Buffer.from(await tar.read(at, size)).toString('utf8');
+  if (type === 'L') return ok({ ...pending, path: text.replace(/\0.*$/s, '') });
+  // A global header would rename everything that follows.
+  if (type === 'g')
+    return /(^|\n)\d+ (path|size|linkpath)=/.test(text)
+      ? problem('unsafe', `${tar.name}: a global header renames its files`)
+      : ok(pending);
+  const found: Pending = { ...pending };
+  for (let from = 0; from < text.length; ) {
+    const [whole = '', length, key, value = ''] = /^(\d+) ([^=]+)=([^\n]*)\n/.exec(text.slice(from)) ?? [];
+    if (whole === '' || Buffer.byteLength(whole) !== Number(length))
+      return problem('damaged', `${tar.name}: an extended header is damaged`);
+    if (key === 'path') found.path = value;
+    if (key === 'size') found.size = Number(value);
+    from += whole.length;
+  }
+  return ok(found);
+}
