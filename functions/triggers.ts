@@ -4,7 +4,10 @@ import { app, type InvocationContext } from '@azure/functions';
 import { limits } from '../shared/limits.ts';
 import { openLogDesk } from './audit/log-desk.ts';
 import * as audit from './audit/on-audit.ts';
+import { onLog } from './audit/on-log.ts';
 import { openTicking } from './audit/on-tick.ts';
+import { Witnessing } from './audit/on-witness.ts';
+import { openReports } from './audit/reports.ts';
 import { onHealth } from './health/on-health.ts';
 import * as projects from './project/on-projects.ts';
 import { currentSettings } from './settings.ts';
@@ -21,13 +24,15 @@ import { takeOutcome } from './upload/take-outcome.ts';
 
 const settings = currentSettings();
 const stores = openStores(settings);
+const logDesk = await openLogDesk(settings);
+const reports = logDesk && openReports(logDesk, settings);
 const desk: uploads.Desk = {
   ...stores,
+  audit: reports?.reporter,
   settings,
   now: () => Date.now(),
   log: (line) => console.log(JSON.stringify(line)),
 };
-const logDesk = await openLogDesk(settings);
 const ticking = logDesk && openTicking(logDesk);
 const post = createPost(settings.MODE === 'development');
 registerReferences();
@@ -147,13 +152,21 @@ app.http('audit-log', {
   ...http,
   route: 'audit/log/{zone}/{year}/{*path}',
   methods: ['GET'],
-  handler: audit.onLog(logDesk),
+  handler: onLog(logDesk, reports?.reads),
 });
 
 // By the clock.
 app.timer('on-stalled', { schedule: '0 * * * * *', handler: () => onStalled(desk) });
-if (logDesk && ticking) {
-  app.hook.appStart(() => logDesk.store.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {}));
-  app.hook.appTerminate(() => ticking.release());
+if (logDesk && ticking && reports) {
+  app.hook.appStart(async () => {
+    await logDesk.store.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {});
+    await reports.start();
+  });
+  app.hook.appTerminate(async () => {
+    await reports.stop();
+    await ticking.release();
+  });
   app.timer('on-audit', { schedule: '* * * * * *', handler: () => ticking.tick() });
+  const witnessing = new Witnessing(logDesk);
+  app.timer('on-witness', { schedule: '*/2 * * * * *', handler: () => witnessing.tick() });
 }

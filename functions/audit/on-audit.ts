@@ -1,7 +1,6 @@
 // What the edge asks about logs over HTTP.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { type Ack, ackName, delivery, originOfLog, signAck, zoneOfProducer } from '../../shared/audit/delivery.ts';
-import { readTilePath } from '../../shared/audit/tile.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { answer, answerNo } from '../answer.ts';
@@ -9,7 +8,7 @@ import { type EdgeCaller, verifyEdge } from '../caller/edge-caller.ts';
 import { newestState, upToOf } from './acknowledge.ts';
 import { nameOfReceived, receive } from './intake.ts';
 import type { LogDesk } from './log-desk.ts';
-import { checkpointName, fileArea, fileName, yearOf } from './log-names.ts';
+import { yearOf } from './log-names.ts';
 
 type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
 
@@ -43,26 +42,8 @@ function isOf(producer: string, { tenant, operate }: EdgeCaller): boolean {
   return kind === 'roster' ? operate : owner === tenant;
 }
 
-/** Immutable ones may be kept for as long as anybody likes. */
-const FOREVER = 'public, max-age=31536000, immutable';
-
-/** GET /api/audit/log/{zone}/{year}/{path}: what lies there of a log, as C2SP tlog-tiles names it. */
-export const onLog = (desk: LogDesk | undefined): Question =>
-  verified(desk, async (request, _caller, { store, zones }) => {
-    const { zone = '', year = '', path = '' } = request.params;
-    if (!zones.includes(zone) || !/^\d{4}$/.test(year)) return answerNo(refuse('route_unknown'));
-    const tile = readTilePath(path);
-    if (!tile && path !== 'checkpoint') return answerNo(refuse('route_unknown'));
-    const kept = tile
-      ? await store.read(fileArea({ partial: tile.width < 256 }), fileName(zone, Number(year), path))
-      : await store.read('state', checkpointName(zone, Number(year)));
-    if (!kept) return answerNo(refuse('route_unknown'));
-    const type = tile ? 'application/octet-stream' : 'text/plain; charset=utf-8';
-    const headers = { 'content-type': type, 'cache-control': tile ? FOREVER : 'no-store' };
-    return { status: 200, body: kept.bytes as Uint8Array<ArrayBuffer>, headers };
-  });
-
-function verified(
+/** Questions of the edge only. */
+export function verified(
   desk: LogDesk | undefined,
   then: (request: HttpRequest, caller: EdgeCaller, desk: LogDesk) => Promise<HttpResponseInit>,
 ): Question {

@@ -1,7 +1,7 @@
 // The local stack on one page: its parts, their ports, what each is told. Pure; nothing is started here.
 import path from 'node:path';
 import type { Installed } from '../pool/triton/install.ts';
-import { AUDIT_ORIGIN } from './identity/audit-keys.ts';
+import { AUDIT_ORIGIN, WITNESS_NAME } from './identity/audit-keys.ts';
 import { ATTESTATION_ISSUER, type Identity } from './identity/make.ts';
 import { AUDIENCE, ISSUER } from './identity/tokens.ts';
 import type { Part } from './part.ts';
@@ -24,6 +24,7 @@ export const portNames = [
   'sqs',
   'functions',
   'release',
+  'witness',
   ...pools.flatMap((pool) => [`engine-${pool.name}`, `metrics-${pool.name}`, `agent-${pool.name}`]),
 ] as const;
 
@@ -114,6 +115,8 @@ export function planParts(
         WEBHOOK_KEY_FILE: identity.webhookKeyFile,
         AUDIT_ORIGIN,
         AUDIT_KEY_FILE: identity.audit.keyFile,
+        AUDIT_P256_KEY_FILE: identity.audit.p256KeyFile,
+        AUDIT_WITNESSES: `witness local ${identity.audit.witnessKey} http://${HOST}:${ports.witness}\nquorum local\n`,
         AUDIT_SIDECAR_KEY_FILE: identity.audit.sidecarKeyFile,
         EDGE_URL: edgeUrl,
         SERVICE_KEY_FILE: identity.service.privateFile,
@@ -124,6 +127,7 @@ export function planParts(
       stopTurn: 3,
     },
     planRelease(ports, identity),
+    planWitness(state, ports, identity),
     ...pools.flatMap((pool) => {
       const agent = planAgent(state, pool, ports, edgeUrl, identity, sqs);
       return triton
@@ -160,6 +164,29 @@ function planRelease(ports: Ports, identity: Identity): Part {
     after: [],
     ready: 'message',
     stopTurn: 3,
+  };
+}
+
+/** A Worker of its own, as it would be: nobody waits for it. */
+function planWitness(state: string, ports: Ports, { audit }: Identity): Part {
+  const logs = zonesOf().map((zone) => {
+    const origin = `${AUDIT_ORIGIN}/${zone}`;
+    return { origin, yearly: true, keys: audit.logKeys(origin) };
+  });
+  return {
+    name: 'witness',
+    entry: 'infra/local/part/edge.ts',
+    needs: ['edge/witness/worker.ts'],
+    env: {
+      PORT: String(ports.witness),
+      DATA: path.join(state, 'witness'),
+      ENTRY: 'edge/witness/worker.ts',
+      BINDINGS: JSON.stringify({ WITNESS_NAME, LOGS: JSON.stringify(logs) }),
+      SECRET_FILES: JSON.stringify({ WITNESS_KEY: audit.witnessKeyFile }),
+    },
+    after: [],
+    ready: 'message',
+    stopTurn: 4,
   };
 }
 

@@ -33,6 +33,7 @@ export function findLongFiles(tree: Tree): string[] {
 /** Files whose reader insists on a default export. */
 const DEFAULT_EXPORTS = new Set([
   'edge/worker.ts',
+  'edge/witness/worker.ts',
   'test/vitest.config.ts',
   'test/triton/vitest.config.ts',
   'test/clients/vitest.config.ts',

@@ -7,7 +7,7 @@ import { startHost } from '../functions-host/host.ts';
 import { ROOT } from '../root.ts';
 
 // In the cloud the platform fills settings from a vault; here from a file, because an environment can be read by others.
-for (const name of ['WEBHOOK_KEY', 'SERVICE_KEY', 'AUDIT_KEY', 'AUDIT_SIDECAR_KEY']) {
+for (const name of ['WEBHOOK_KEY', 'SERVICE_KEY', 'AUDIT_KEY', 'AUDIT_P256_KEY', 'AUDIT_SIDECAR_KEY']) {
   const file = process.env[`${name}_FILE`];
   if (file) process.env[name] = readFileSync(file, 'utf8').trim();
 }

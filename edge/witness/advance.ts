@@ -1,0 +1,27 @@
+// May a witness go on from what it has seen of a log to this checkpoint? C2SP tlog-witness, add-checkpoint.
+import { verifyConsistency } from '../../shared/audit/proof.ts';
+import { emptyRoot, equalBytes, type Hash } from '../../shared/audit/tree.ts';
+
+export interface Head {
+  readonly size: number;
+  readonly root: Hash;
+}
+
+export type Advance =
+  | { readonly status: 200 }
+  /** More was said to be there before than there is now. */
+  | { readonly status: 400 }
+  /** Not from where the witness stands, which is at `size`. */
+  | { readonly status: 409; readonly size: number }
+  /** The log has not only grown. */
+  | { readonly status: 422 };
+
+/** `seen`: what was cosigned last. The signature of the log is checked before. */
+export function advance(seen: Head | undefined, old: number, proof: readonly Hash[], next: Head): Advance {
+  const { size, root } = seen ?? { size: 0, root: emptyRoot };
+  if (old > next.size) return { status: 400 };
+  if (old !== size) return { status: 409, size };
+  if (next.size === 0 && !equalBytes(next.root, emptyRoot)) return { status: 422 };
+  if (old === 0) return { status: proof.length === 0 ? 200 : 422 };
+  return { status: verifyConsistency(old, next.size, root, next.root, proof) ? 200 : 422 };
+}

@@ -1,0 +1,69 @@
+// What a witness is told when it is deployed: who it is, and which logs it looks at.
+import { z } from 'zod';
+import { fromBase64 } from '../../shared/audit/base64.ts';
+import { cosigner } from '../../shared/audit/cosignature.ts';
+import { openSigningKey, type Signer, type Verifier } from '../../shared/audit/note.ts';
+import { openNoteKey, readNoteKey } from '../../shared/audit/note-key.ts';
+import { jsonText } from '../../shared/json-text.ts';
+import type { Seen } from './seen.ts';
+
+export interface WitnessBindings {
+  readonly SEEN: ObjectNamespace<Pick<Seen, 'advance' | 'publish' | 'newest'>>;
+  /** Name of the witness's key, an address without scheme. */
+  readonly WITNESS_NAME: string;
+  /** 32 bytes in base64: its private Ed25519 key, which signs nothing else. */
+  readonly WITNESS_KEY: string;
+  /** JSON, `watchedLogs`. */
+  readonly LOGS: string;
+}
+
+const watchedLogs = z.array(
+  z.object({
+    /** Name of the log, also that of its keys. */
+    origin: z.string().min(1).max(256),
+    /** There is one for each year, named after this with `/` and the year; the keys are the same. */
+    yearly: z.boolean().default(false),
+    keys: z.array(z.string()).min(1).max(8),
+  }),
+);
+export type WatchedLog = z.input<typeof watchedLogs>[number];
+
+export interface WitnessSettings {
+  /** Who cosigns. */
+  signer(seconds: () => number): Signer;
+  /** The keys of a log of that name; `undefined` for one that nobody told us to look at. */
+  verifiersOf(origin: string): Promise<readonly Verifier[]> | undefined;
+}
+
+const settings = z.object({
+  WITNESS_NAME: z.string().regex(/^[^\s+]{1,256}$/u),
+  WITNESS_KEY: z.base64().length(44),
+  LOGS: jsonText(watchedLogs),
+});
+
+/** Throws when a setting is not what it should be, with its name and never its value. */
+export async function readWitnessSettings(given: WitnessBindings): Promise<WitnessSettings> {
+  const parsed = settings.safeParse(given);
+  const seed = parsed.success ? fromBase64(parsed.data.WITNESS_KEY) : undefined;
+  if (!parsed.success || !seed) throw new Error('missing or unusable settings of the witness');
+  const { WITNESS_NAME, LOGS } = parsed.data;
+  const key = await openSigningKey(seed);
+  const keysOf = (log: z.output<typeof watchedLogs>[number]) => {
+    const keys = log.keys.map(readNoteKey);
+    const fit = keys.every((one) => one !== undefined && one.name === log.origin && one.type !== 'cosignature');
+    if (!fit) throw new Error(`LOGS: a key of ${log.origin} is none`);
+    return keys.filter((one) => one !== undefined);
+  };
+  const logs = LOGS.map((log) => ({ ...log, keys: keysOf(log) }));
+  return {
+    signer: (seconds) =>
+      cosigner(WITNESS_NAME, { publicKey: key.publicKey, sign: key.signer(WITNESS_NAME).sign }, seconds),
+    verifiersOf(origin) {
+      const log = logs.find((one) => (one.yearly ? isYearOf(one.origin, origin) : one.origin === origin));
+      return log && Promise.all(log.keys.map((one) => openNoteKey({ ...one, name: origin })));
+    },
+  };
+}
+
+const isYearOf = (base: string, origin: string): boolean =>
+  origin.startsWith(`${base}/`) && /^\d{4}$/.test(origin.slice(base.length + 1));

@@ -1,0 +1,77 @@
+// A witness of logs (C2SP tlog-witness): signs that a checkpoint has grown out of all that it has seen of its log before.
+// Whoever believes the witness knows that everybody is shown the same log. It is worth as much as it is independent: run it
+// in another account, and better in other hands, than the log.
+import { readCheckpoint } from '../../shared/audit/checkpoint.ts';
+import { formatSignature, openNote, splitNote } from '../../shared/audit/note.ts';
+import { readWitnessRequest, SIZE_TYPE } from '../../shared/audit/witness-request.ts';
+import { limits } from '../../shared/limits.ts';
+import { readWitnessSettings, type WitnessBindings, type WitnessSettings } from './settings.ts';
+
+export { Seen } from './seen.ts';
+
+const say = (status: number, text = '', type = 'text/plain; charset=utf-8'): Response =>
+  new Response(text, { status, headers: { 'content-type': type, 'cache-control': 'no-store' } });
+
+const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/** The address of what was seen of a log. */
+async function nameOf(origin: string): Promise<string> {
+  return hex(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(origin))));
+}
+
+async function addCheckpoint(request: Request, env: WitnessBindings, settings: WitnessSettings): Promise<Response> {
+  const body = await readBody(request);
+  const asked = body && readWitnessRequest(body);
+  const parts = asked && splitNote(asked.checkpoint);
+  const checkpoint = parts && readCheckpoint(parts.text);
+  if (!asked || !checkpoint) return say(400, 'not as tlog-witness says\n');
+  const { origin, size, root } = checkpoint;
+  const verifiers = await settings.verifiersOf(origin);
+  if (!verifiers) return say(404, 'not a log that this witness looks at\n');
+  const opened = await openNote(asked.checkpoint, verifiers);
+  if (!opened) return say(403, 'not signed by the log\n');
+  const seen = env.SEEN.getByName(await nameOf(origin));
+  const answer = await seen.advance(asked.old, asked.proof, { size, root });
+  if (answer.status === 409) return say(409, `${answer.size}\n`, SIZE_TYPE);
+  if (answer.status !== 200) return say(answer.status, 'not what the log was, grown\n');
+  const line = await cosign(settings, opened.text);
+  // Only signatures that were checked go out again.
+  await seen.publish(size, `${opened.text}\n${opened.good.map(formatSignature).join('')}${line}`);
+  return say(200, line);
+}
+
+async function cosign(settings: WitnessSettings, text: string): Promise<string> {
+  const { name, keyId, sign } = settings.signer(() => Math.floor(Date.now() / 1_000));
+  return formatSignature({ name, keyId, signature: await sign(new TextEncoder().encode(text)) });
+}
+
+/** `undefined` when it is longer than anything that a log has to say. */
+async function readBody(request: Request): Promise<Uint8Array | undefined> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of request.body ?? []) {
+    length += piece.length;
+    if (length > limits.auditWitnessBytes.value) return undefined;
+    pieces.push(piece);
+  }
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}
+
+async function answer(request: Request, env: WitnessBindings): Promise<Response> {
+  const { pathname } = new URL(request.url);
+  const settings = await readWitnessSettings(env);
+  if (request.method === 'POST' && pathname === '/add-checkpoint') return addCheckpoint(request, env, settings);
+  if (request.method !== 'GET') return say(405);
+  if (pathname === '/healthz') return say(200, 'ok\n');
+  const [, origin] = /^\/([0-9a-f]{64})\/checkpoint$/.exec(pathname) ?? [];
+  const note = origin === undefined ? undefined : await env.SEEN.getByName(origin).newest();
+  return note === undefined ? say(404) : say(200, note);
+}
+
+export default { fetch: answer };

@@ -1,0 +1,100 @@
+// Every two seconds: what was published and nobody has witnessed is shown to the witnesses. The log never waits for them;
+// it is published first, and its signatures grow.
+import { openJudge } from '../../shared/audit/judge.ts';
+import { isOfKey, splitNote } from '../../shared/audit/note.ts';
+import { openNoteKey } from '../../shared/audit/note-key.ts';
+import { subtreesOf } from '../../shared/audit/subtree.ts';
+import { newestState } from './acknowledge.ts';
+import { type Asked, askWitness, type Post, type Signed, type Witness } from './ask-witness.ts';
+import type { LogDesk } from './log-desk.ts';
+import { checkpointName, cosignedName, signedName, witnessedName } from './log-names.ts';
+import type { LogState } from './log-state.ts';
+import { headOf, putForward } from './publish-checkpoint.ts';
+import { readTileOf } from './read-tile.ts';
+
+type Desk = Pick<LogDesk, 'store' | 'zones' | 'policy' | 'log'>;
+
+const post: Post = (url, body, signal) => fetch(url, { method: 'POST', body, signal, redirect: 'error' });
+
+/** Shows the logs of all zones. What a witness has seen is remembered, as long as the process lives. */
+export class Witnessing {
+  readonly #desk: Desk;
+  readonly #post: Post;
+  /** By witness and log: where it stands. */
+  readonly #stands = new Map<string, number>();
+  /** By log: sizes that need no more signatures, or will not get any. */
+  readonly #settled = new Map<string, number>();
+
+  constructor(desk: Desk, send: Post = post) {
+    this.#desk = desk;
+    this.#post = send;
+  }
+
+  async tick(): Promise<void> {
+    await Promise.all(
+      this.#desk.zones.map((zone) =>
+        this.#show(zone).catch((error: unknown) => {
+          const detail = error instanceof Error ? error.message.slice(0, 300) : 'no reason given';
+          this.#desk.log({ what: 'unwitnessed', zone, detail });
+        }),
+      ),
+    );
+  }
+
+  async #show(zone: string): Promise<void> {
+    const state = await newestState(this.#desk.store, zone);
+    if (!state) return;
+    // The end of a year is shown as well, however soon the next one begins.
+    const { previous } = state;
+    if (previous) await this.#showLog(zone, previous.origin, yearIn(previous.origin));
+    await this.#showLog(zone, state.origin, state.year);
+  }
+
+  async #showLog(zone: string, origin: string, year: number): Promise<void> {
+    const { store, policy } = this.#desk;
+    const asked = policy(origin);
+    const witnesses = asked.witnesses.filter(({ url }) => url !== undefined);
+    if (witnesses.length === 0) return;
+    const published = await store.read('state', checkpointName(zone, year));
+    if (!published) return;
+    const { size } = headOf(published.bytes);
+    if ((this.#settled.get(origin) ?? -1) >= size) return;
+    const signed = await store.read('log', signedName(zone, year, size));
+    if (!signed) throw new Error(`${zone}/${year} of ${size}: it is published and not kept`);
+    const seen = await this.#newestSeen(zone, year, size, signed.bytes);
+    const about = { note: signed.bytes, size, read: subtreesOf(size, readTileOf(store, zone, year)) };
+    const answers = await Promise.all(
+      witnesses.map(async ({ name, key, url = '' }): Promise<Partial<Asked>> => {
+        const witness = { verifier: await openNoteKey(key), url };
+        const known = splitNote(seen)?.signatures.some((one) => isOfKey(one, witness.verifier));
+        return known ? {} : this.#ask(zone, name, witness, origin, about);
+      }),
+    );
+    const lines = answers.flatMap(({ line }) => line ?? []);
+    if (answers.every((one) => one.why === undefined)) this.#settled.set(origin, size);
+    if (lines.length === 0) return;
+    const note = new TextEncoder().encode(`${new TextDecoder().decode(seen)}${lines.join('')}`);
+    if ((await (await openJudge(asked))(note))?.quorum) await store.create('log', cosignedName(zone, year, size), note);
+    await putForward(store, witnessedName(zone, year), note);
+    await putForward(store, checkpointName(zone, year), note);
+  }
+
+  /** The checkpoint with the cosignatures that it has already. */
+  async #newestSeen(zone: string, year: number, size: number, signed: Uint8Array): Promise<Uint8Array> {
+    const kept = await this.#desk.store.read('state', witnessedName(zone, year));
+    return kept && headOf(kept.bytes).size === size ? kept.bytes : signed;
+  }
+
+  async #ask(zone: string, name: string, witness: Witness, origin: string, signed: Signed): Promise<Partial<Asked>> {
+    const place = `${name} ${origin}`;
+    const answer = await askWitness(witness, signed, this.#stands.get(place) ?? 0, this.#post).catch(
+      (error: unknown): Partial<Asked> => ({ why: error instanceof Error ? error.name : 'no reason given' }),
+    );
+    if (answer.size !== undefined) this.#stands.set(place, answer.size);
+    // One that is ahead was asked by another process a moment ago, or this log is not what it was.
+    if (answer.why !== undefined) this.#desk.log({ what: 'unwitnessed', zone, detail: `${name}: ${answer.why}` });
+    return answer;
+  }
+}
+
+const yearIn = (origin: LogState['origin']): number => Number(origin.split('/').at(-1));

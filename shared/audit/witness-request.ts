@@ -1,0 +1,46 @@
+// What a log sends a witness (C2SP tlog-witness, add-checkpoint): how long it was when the witness last saw it, the proof
+// that it has only grown since, and its checkpoint.
+//
+//   POST {witness}/add-checkpoint   this → 200 signature lines, or 409 and the size that the witness has seen
+import { limits } from '../limits.ts';
+import { fromBase64, toBase64 } from './base64.ts';
+import { HASH_BYTES, type Hash } from './tree.ts';
+
+export interface WitnessRequest {
+  /** Entries of the checkpoint that the witness cosigned last; 0 for none. */
+  readonly old: number;
+  /** Consistency from there to the checkpoint. */
+  readonly proof: readonly Hash[];
+  /** The signed note. */
+  readonly checkpoint: Uint8Array;
+}
+
+/** Type of the answer 409, which is a size and a line break. */
+export const SIZE_TYPE = 'text/x.tlog.size';
+
+export function formatWitnessRequest({ old, proof, checkpoint }: WitnessRequest): Uint8Array<ArrayBuffer> {
+  const head = new TextEncoder().encode([`old ${old}`, ...proof.map(toBase64), '', ''].join('\n'));
+  const whole = new Uint8Array(head.length + checkpoint.length);
+  whole.set(head);
+  whole.set(checkpoint, head.length);
+  return whole;
+}
+
+/** `undefined` for anything that `formatWitnessRequest` would not have written. Nothing in it is believed yet. */
+export function readWitnessRequest(body: Uint8Array): WitnessRequest | undefined {
+  const end = body.findIndex((byte, at) => byte === 0x0a && body[at + 1] === 0x0a);
+  if (end < 0) return undefined;
+  // Anything but ASCII becomes characters that no line below may have.
+  const [first = '', ...lines] = new TextDecoder().decode(body.subarray(0, end)).split('\n');
+  const old = readSize(/^old (\d+)$/.exec(first)?.[1]);
+  if (old === undefined || lines.length > limits.auditProofHashes.value) return undefined;
+  const proof = lines.map(fromBase64);
+  if (!proof.every((hash): hash is Uint8Array<ArrayBuffer> => hash?.length === HASH_BYTES)) return undefined;
+  return { old, proof, checkpoint: body.slice(end + 2) };
+}
+
+/** A number of entries as decimal digits, in the one way to write it. */
+export function readSize(digits: string | undefined): number | undefined {
+  const size = Number(digits);
+  return digits !== undefined && Number.isSafeInteger(size) && size >= 0 && String(size) === digits ? size : undefined;
+}

@@ -1,0 +1,266 @@
+import { createHash } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { advance } from '../../../edge/witness/advance.ts';
+import { nameOfReceived, receive } from '../../../functions/audit/intake.ts';
+import type { LogLine } from '../../../functions/audit/log-desk.ts';
+import { checkpointName, witnessedName } from '../../../functions/audit/log-names.ts';
+import { makeReceipt } from '../../../functions/audit/make-receipt.ts';
+import { Witnessing } from '../../../functions/audit/on-witness.ts';
+import { Sequencer } from '../../../functions/audit/sequencer.ts';
+import { readCheckpoint, signCheckpoint } from '../../../shared/audit/checkpoint.ts';
+import { openJudge } from '../../../shared/audit/judge.ts';
+import { openNote, openSigningKey, splitNote } from '../../../shared/audit/note.ts';
+import { formatNoteKey, openNoteKey, readNoteKey } from '../../../shared/audit/note-key.ts';
+import { type Policy, readPolicy } from '../../../shared/audit/policy.ts';
+import { proveConsistency } from '../../../shared/audit/proof.ts';
+import { readReceipt, verifyReceipt } from '../../../shared/audit/receipt.ts';
+import { emptyRoot, type Hash, hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
+import { formatWitnessRequest, readWitnessRequest } from '../../../shared/audit/witness-request.ts';
+import notes from '../../vectors/audit/notes.json' with { type: 'json' };
+import { MemoryStore, readStoredLog } from './stored-log.ts';
+import { startWitness, type WitnessWorker, witnessKey } from './witness-worker.ts';
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const log = await openSigningKey(new Uint8Array(32).fill(4));
+const keyOf = (name: string) => formatNoteKey({ type: 'ed25519', name, publicKey: log.publicKey });
+const hashes = Array.from({ length: 700 }, (_, at) => hashLeaf(bytes(`entry ${at}`)));
+const headAt = (size: number, from: readonly Hash[] = hashes) => ({ size, root: rootOf(from, 0, size) });
+const read = async (height: number, at: number) => rootOf(hashes, at * 2 ** height, (at + 1) * 2 ** height);
+
+const folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-witness-'));
+let witness: WitnessWorker;
+beforeAll(async () => {
+  witness = await startWitness(folder, [
+    { origin: 'one.example/log', keys: [keyOf('one.example/log')] },
+    { origin: 'audit.example/eu', yearly: true, keys: [keyOf('audit.example/eu')] },
+  ]);
+});
+afterAll(async () => {
+  await witness?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** A question about a log of these sizes; the last `more` replaces parts of it. */
+async function ask(origin: string, old: number, size: number, more: { proof?: Hash[]; root?: Hash } = {}) {
+  const proof = more.proof ?? (old <= size ? await proveConsistency(old, size, read) : []);
+  const note = await signCheckpoint({ origin, size, root: more.root ?? headAt(size).root }, log.signer(origin));
+  const response = await witness.ask('/add-checkpoint', formatWitnessRequest({ old, proof, checkpoint: bytes(note) }));
+  return { note, status: response.status, type: response.headers.get('content-type'), text: await response.text() };
+}
+const checkpointPath = (origin: string) => `/${createHash('sha256').update(origin).digest('hex')}/checkpoint`;
+const verifier = await openNoteKey(readNoteKey(witnessKey) as NonNullable<ReturnType<typeof readNoteKey>>);
+
+describe('C9 what a witness decides', () => {
+  it('goes on in the example of transparency-dev’s witness, and not from elsewhere', () => {
+    const [old, now] = [notes.growth.before, notes.growth.after].map((note) =>
+      readCheckpoint(splitNote(bytes(note))?.text ?? ''),
+    );
+    const proof = notes.growth.proof.map((hash) => Uint8Array.from(Buffer.from(hash, 'hex')));
+    if (!old || !now) throw new Error('no checkpoints');
+    expect(advance(old, 5, proof, now)).toEqual({ status: 200 });
+    expect(advance(old, 4, proof, now)).toEqual({ status: 409, size: 5 });
+    expect(advance(old, 5, proof.slice(1), now)).toEqual({ status: 422 });
+    expect(advance(undefined, 0, [], now)).toEqual({ status: 200 });
+    expect(advance(undefined, 0, proof, now)).toEqual({ status: 422 });
+    expect(advance(undefined, 5, proof, now)).toEqual({ status: 409, size: 0 });
+    expect(advance(now, 8, [], now)).toEqual({ status: 200 });
+    expect(advance(now, 8, [], { ...now, root: old.root })).toEqual({ status: 422 });
+    expect(advance(now, 8, [], old)).toEqual({ status: 400 });
+    expect(advance(undefined, 0, [], { size: 0, root: emptyRoot })).toEqual({ status: 200 });
+    expect(advance(undefined, 0, [], { size: 0, root: now.root })).toEqual({ status: 422 });
+  });
+});
+
+describe('C9 C2SP tlog-witness: add-checkpoint', () => {
+  it('cosigns what has only grown, and shows it to whoever asks', async () => {
+    const origin = 'one.example/log';
+    expect((await witness.ask(checkpointPath(origin))).status).toBe(404);
+    for (const [old, size] of [
+      [0, 3],
+      [3, 3],
+      [3, 300],
+      [300, 700],
+    ] as const) {
+      const { status, text, note } = await ask(origin, old, size);
+      expect(status, text).toBe(200);
+      const opened = await openNote(bytes(note + text), [verifier]);
+      expect(opened?.signers).toEqual(['witness.example/w1']);
+      expect(await (await witness.ask(checkpointPath(origin))).text()).toBe(note + text);
+    }
+  });
+
+  it('409 with the size it has, 422, 400, 404 and 403 as the specification says', async () => {
+    const origin = 'audit.example/eu/2030';
+    expect((await ask(origin, 0, 5)).status).toBe(200);
+    expect(await ask(origin, 0, 9)).toMatchObject({ status: 409, type: 'text/x.tlog.size', text: '5\n' });
+    expect(await ask(origin, 4, 9)).toMatchObject({ status: 409, text: '5\n' });
+    expect((await ask(origin, 9, 5)).status).toBe(400);
+    expect((await ask(origin, 5, 9, { proof: [] })).status).toBe(422);
+    expect((await ask(origin, 5, 9, { root: headAt(8).root })).status).toBe(422);
+    expect((await ask(origin, 5, 5, { root: headAt(4).root })).status).toBe(422);
+    expect((await ask('two.example/log', 0, 5)).status).toBe(404);
+    for (const other of ['audit.example/eu', 'audit.example/eu/20300', 'audit.example/eu/203x']) {
+      expect((await ask(other, 0, 5)).status, other).toBe(404);
+    }
+    // After all of that it stands where it stood.
+    expect((await ask(origin, 5, 9)).status).toBe(200);
+    const stranger = (await openSigningKey(new Uint8Array(32).fill(5))).signer(origin);
+    const forged = bytes(await signCheckpoint({ origin, ...headAt(10) }, stranger));
+    const body = formatWitnessRequest({ old: 9, proof: await proveConsistency(9, 10, read), checkpoint: forged });
+    expect((await witness.ask('/add-checkpoint', body)).status).toBe(403);
+  });
+
+  it('what is no question is a 400, and what is no address a 404', async () => {
+    const note = bytes(
+      await signCheckpoint({ origin: 'one.example/log', ...headAt(3) }, log.signer('one.example/log')),
+    );
+    const whole = new TextDecoder().decode(formatWitnessRequest({ old: 0, proof: [], checkpoint: note }));
+    const hash = Buffer.alloc(32).toString('base64');
+    const wrong = {
+      nothing: '',
+      'no old size': whole.replace('old 0\n', '\n'),
+      'a zero before the size': whole.replace('old 0', 'old 00'),
+      'a sign': whole.replace('old 0', 'old -1'),
+      'more than counts exactly': whole.replace('old 0', 'old 9007199254740992'),
+      'no empty line': whole.replace('old 0\n\n', 'old 0\n'),
+      'a hash that is cut off': whole.replace('old 0\n', `old 0\n${hash.slice(4)}\n`),
+      'more hashes than 63': whole.replace('old 0\n', `old 0\n${`${hash}\n`.repeat(64)}`),
+      'no checkpoint': 'old 0\n\n',
+      'a note that is no checkpoint': whole.replace('\n3\n', '\nthree\n'),
+      'more than a log has to say': whole + '— x AAAAAAAA\n'.repeat(10_000),
+    };
+    for (const [name, body] of Object.entries(wrong)) {
+      expect((await witness.ask('/add-checkpoint', body)).status, name).toBe(400);
+    }
+    expect((await witness.ask('/add-checkpoint')).status).toBe(404);
+    expect((await witness.ask(`/${'0'.repeat(64)}/checkpoint`)).status).toBe(404);
+    expect((await witness.ask('/other', 'x')).status).toBe(405);
+    expect(readWitnessRequest(bytes(whole))?.old).toBe(0);
+  });
+
+  it('of many who ask at the same time from the same place, one goes on', async () => {
+    const origin = 'audit.example/eu/2031';
+    expect((await ask(origin, 0, 10)).status).toBe(200);
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, at) => ask(origin, 10, 11 + at * 7)));
+    const taken = answers.filter(({ status }) => status === 200);
+    expect(taken).toHaveLength(1);
+    const size = splitNote(bytes(taken[0]?.note ?? ''))?.text.split('\n')[1];
+    expect(answers.filter(({ status, text }) => status === 409 && text === `${size}\n`)).toHaveLength(11);
+  });
+});
+
+/** A log of a sequencer, and those who witness it. */
+class Kept {
+  readonly store = new MemoryStore();
+  readonly lines: LogLine[] = [];
+  readonly policy: (origin: string) => Policy;
+  now = Date.UTC(2026, 5, 1);
+  #next = 1;
+  readonly #sequencer: Sequencer;
+
+  constructor(witnesses: string) {
+    const told = readPolicy(bytes(witnesses));
+    if (!told.ok) throw new Error(told.refusal);
+    const own = (name: string) => ({ key: { type: 'ed25519' as const, name, publicKey: log.publicKey } });
+    this.policy = (origin) => ({ ...told.value, logs: [own(origin)] });
+    const signers = (name: string) => [log.signer(name)];
+    const parts = { store: this.store, zone: 'eu', base: 'audit.example', signers, newId: () => crypto.randomUUID() };
+    this.#sequencer = new Sequencer({ ...parts, now: () => ++this.now });
+  }
+
+  async grow(count: number): Promise<void> {
+    const rows = Array.from({ length: count }, (_, at) => ({
+      to: this.#next + at,
+      t: this.now,
+      events: [{ v: 1, id: crypto.randomUUID(), type: 'route', at: this.now, producer: 'edge', tenant: 'dev' }],
+    }));
+    const delivery = {
+      v: 1 as const,
+      producer: 'gate/dev/eu',
+      epoch: '2f7c9a30-7c3f-4f1e-8f0e-5a5f0f5b0f11',
+      oldest: 1,
+      rows,
+    };
+    const received = await receive(delivery, this.now, async () => '');
+    if (!received) throw new Error('nothing received');
+    await this.store.create('intake', nameOfReceived('eu', received), bytes(JSON.stringify(received)));
+    this.#next += count;
+    for (let rounds = 0; rounds < 3; rounds += 1) await this.#sequencer.round();
+  }
+
+  witnessing(post: ConstructorParameters<typeof Witnessing>[1]): Witnessing {
+    const desk = { store: this.store as never, zones: ['eu'], policy: this.policy };
+    return new Witnessing({ ...desk, log: (line: LogLine) => void this.lines.push(line) }, post);
+  }
+
+  kept(name: string): Uint8Array {
+    return this.store.area('state').get(name)?.bytes ?? new Uint8Array();
+  }
+}
+
+const LINE = `witness w1 ${witnessKey} http://witness.example/\nquorum w1\n`;
+const toWorker = async (url: string, body: Uint8Array<ArrayBuffer>) => witness.ask(new URL(url).pathname, body);
+
+describe('C9 a log and its witnesses', () => {
+  it('what was published is cosigned, kept, and in every receipt', async () => {
+    const kept = new Kept(LINE);
+    const judge = await openJudge(kept.policy('audit.example/eu/2026'));
+    const witnessing = kept.witnessing(toWorker);
+    for (const count of [1, 5, 300]) {
+      await kept.grow(count);
+      expect(await judge(kept.kept(checkpointName('eu', 2026)))).toMatchObject({ quorum: false });
+      await witnessing.tick();
+      for (const name of [checkpointName('eu', 2026), witnessedName('eu', 2026)]) {
+        expect(await judge(kept.kept(name)), name).toMatchObject({ quorum: true });
+      }
+    }
+    // Another process, which knows nothing of the first, goes on where the witness stands.
+    await kept.grow(4);
+    await kept.witnessing(toWorker).tick();
+    expect(await judge(kept.kept(checkpointName('eu', 2026)))).toMatchObject({ quorum: true });
+    expect(kept.lines).toEqual([]);
+    const { entries } = readStoredLog(kept.store, 'eu', 2026);
+    for (const index of [0, 255, 256, entries.length - 1]) {
+      const receipt = readReceipt(bytes((await makeReceipt(kept.store, 'eu', 2026, index)) ?? ''));
+      if (!receipt) throw new Error('no receipt');
+      expect(await verifyReceipt(receipt, entries[index] as Uint8Array, judge)).toMatchObject({ quorum: true });
+    }
+    expect(await makeReceipt(kept.store, 'eu', 2026, entries.length)).toBeUndefined();
+    // What nobody has witnessed yet has a receipt of the log alone.
+    await kept.grow(1);
+    const newest = readReceipt(bytes((await makeReceipt(kept.store, 'eu', 2026, entries.length)) ?? ''));
+    expect(await judge(bytes(newest?.checkpoint ?? ''))).toMatchObject({ quorum: false });
+  });
+
+  it('witnesses that are silent, lie, or sign something else hold up nothing', async () => {
+    const two = LINE.replace('quorum w1', 'quorum none');
+    const kept = new Kept(two);
+    await kept.grow(3);
+    const answers: [string, () => Promise<Response>][] = [
+      ['TypeError', () => Promise.reject(new TypeError('no way there'))],
+      ['answered 500', async () => new Response('', { status: 500 })],
+      [
+        'answered 409',
+        async () => new Response('x\n', { status: 409, headers: { 'content-type': 'text/x.tlog.size' } }),
+      ],
+      ['is ahead', async () => new Response('99\n', { status: 409, headers: { 'content-type': 'text/x.tlog.size' } })],
+      [
+        'stands nowhere',
+        async () => new Response('2\n', { status: 409, headers: { 'content-type': 'text/x.tlog.size' } }),
+      ],
+      ['signed with another key', async () => new Response('— other AAAAAAAA\n')],
+      ['signed with another key', async () => new Response('x'.repeat(100_000))],
+    ];
+    const before = kept.kept(checkpointName('eu', 2026));
+    for (const [why, answer] of answers) {
+      kept.lines.length = 0;
+      await kept.witnessing(answer).tick();
+      expect(kept.lines, why).toEqual([{ what: 'unwitnessed', zone: 'eu', detail: `w1: ${why}` }]);
+    }
+    expect(kept.kept(checkpointName('eu', 2026))).toEqual(before);
+    expect(kept.kept(witnessedName('eu', 2026))).toHaveLength(0);
+  });
+});
