@@ -5,6 +5,7 @@ import { linesOf, readEntryLine } from '../bundle/entry-line.ts';
 import type { BundlePart } from '../bundle/manifest.ts';
 import { derivedFormats, isFormat } from '../derived/formats.ts';
 import type { DerivedEntry } from '../derived/row.ts';
+import { ENTRY_BYTES_MAX } from '../tile.ts';
 import { equalBytes, HASH_BYTES, hashLeaf } from '../tree.ts';
 import type { BundleFiles } from './bundle-files.ts';
 import { checkWitnesses, Growth, type Heads, readHeads, readKnownHead } from './check-heads.ts';
@@ -108,7 +109,9 @@ class Walk {
     if (!belongsTo(tenant, { ...facts, outbox: facts.leaf.outbox }))
       this.#findings.add('numbers', 'invalid', `entry ${index} is not one of the tenant ${tenant}`);
     if (!this.#fill(index)) return undefined;
-    const hash = hashLeaf(this.#encoder.encode(text));
+    const bytes = this.#encoder.encode(text);
+    if (bytes.length > ENTRY_BYTES_MAX) return this.#nothing(`entry ${index} is longer than an entry can be`);
+    const hash = hashLeaf(bytes);
     this.#push(0, hash);
     this.#numbers.see(facts, index);
     this.#count += 1;

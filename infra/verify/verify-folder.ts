@@ -1,0 +1,54 @@
+// verify.mjs: says whether a bundle is what it claims, with nothing but Node and its own files.
+//
+//   node verify.mjs [FOLDER] [--policy FILE] [--head NOTE] [--tenant NAME] [--json]
+import { readFileSync } from 'node:fs';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { reportText } from '../../shared/audit/verify/report.ts';
+import { verifyBundle } from '../../shared/audit/verify/verify-bundle.ts';
+import { openFolder } from '../cli/bundle-folder.ts';
+
+const USAGE = `node verify.mjs [FOLDER] [--policy FILE] [--head NOTE] [--tenant NAME] [--json]
+
+  FOLDER         the bundle, default: where this file is
+  --policy FILE  whom to believe (C2SP tlog-policy); without it the bundle's own policy.txt
+  --head NOTE    a checkpoint of the log that you have from elsewhere: has the log grown from it?
+  --tenant NAME  whose bundle it has to be
+
+Exit codes: 0 valid, complete and witnessed; 10 not witnessed; 20 something is missing; 30 not the log of --head;
+40 not valid; 2 this could not be run.
+`;
+
+const options = {
+  policy: { type: 'string' },
+  head: { type: 'string' },
+  tenant: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
+
+async function run(): Promise<number> {
+  const { values, positionals } = parseArgs({ allowPositionals: true, options });
+  const { policy, head, tenant } = values;
+  if (values.help || positionals.length > 1) {
+    process.stdout.write(USAGE);
+    return values.help ? 0 : 2;
+  }
+  const folder = positionals[0] ?? fileURLToPath(new URL('.', import.meta.url));
+  const report = await verifyBundle(openFolder(folder), {
+    now: Date.now(),
+    ...(policy !== undefined && { policy: readFileSync(policy) }),
+    ...(head !== undefined && { head: readFileSync(head) }),
+    ...(tenant !== undefined && { tenant }),
+  });
+  process.stdout.write(`${values.json ? JSON.stringify(report, undefined, 2) : reportText(report)}\n`);
+  return report.exit;
+}
+
+try {
+  process.exitCode = await run();
+} catch (error) {
+  process.stderr.write(`verify.mjs could not be run: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 2;
+}

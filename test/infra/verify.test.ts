@@ -1,0 +1,108 @@
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildVerifier, writeVerifier } from '../../infra/verify/build.ts';
+import { readTar } from '../../infra/verify/read-tar.ts';
+import { ExportedLog } from '../functions/audit/export/exported-log.ts';
+
+const run = promisify(execFile);
+const scratch = mkdtempSync(path.join(os.tmpdir(), 'auricle-verify-'));
+const folder = path.join(scratch, 'bundle');
+const hasTar = ['/usr/bin/tar', '/bin/tar'].some((file) => existsSync(file));
+const log = new ExportedLog({ witnessed: true });
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+const write = (name: string, bytes: Uint8Array | string): void => {
+  mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+  writeFileSync(path.join(folder, name), bytes);
+};
+
+beforeAll(async () => {
+  const verifier = [...(await buildVerifier())].map(([name, text]) => [name, new TextEncoder().encode(text)] as const);
+  await log.write('ann', 20);
+  const row = await log.ask('ann');
+  await log.commit();
+  await log.witness();
+  const done = await log.finish(row, { ...log.desk, verifier: new Map(verifier) });
+  for (const [name, bytes] of log.files(done)) write(name, bytes);
+});
+
+const verify = (...given: string[]) =>
+  run(process.execPath, [path.join(folder, 'verify.mjs'), ...given], { cwd: scratch }).then(
+    ({ stdout }) => ({ code: 0, stdout }),
+    (error: { code: number; stdout: string }) => ({ code: error.code, stdout: error.stdout }),
+  );
+
+describe('C9 verify.mjs, the file in a bundle', () => {
+  it('is what the source makes, needs nothing, and is the same each time', async () => {
+    const built = await buildVerifier();
+    await writeVerifier(path.join(scratch, 'again'));
+    for (const [name, text] of built) {
+      expect(readFileSync(path.join(scratch, 'again', name), 'utf8'), name).toBe(text);
+      expect(readFileSync(path.join(folder, name), 'utf8'), name).toBe(text);
+    }
+    const imports = [...(built.get('verify.mjs') ?? '').matchAll(/^import .* from "(.*)";$/gm)].map(([, from]) => from);
+    expect(imports.length).toBeGreaterThan(0);
+    expect(imports.every((from) => from?.startsWith('node:') || from === 'process')).toBe(true);
+  });
+
+  it('says yes in words and as JSON, with the code of its verdict', async () => {
+    const told = await verify();
+    expect(told.stdout).toMatch(/^witnessed \(0\): .*\n {2}log {8}audit\.example\/eu\/2026/);
+    expect(told.code).toBe(0);
+    const { code, stdout } = await verify(folder, '--json', '--tenant', 'ann');
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ verdict: 'witnessed', facts: { entries: 22, tseq: [1, 21] } });
+  });
+
+  it('says no: another tenant, a head that is not known, a changed file, a folder that is no bundle', async () => {
+    expect((await verify('--tenant', 'bob')).code).toBe(40);
+    const head = path.join(scratch, 'head.txt');
+    const end = readFileSync(path.join(folder, 'checkpoints/end.txt'), 'utf8');
+    writeFileSync(head, end.replace(/\n[^\n]+=\n/, `\n${Buffer.alloc(32, 1).toString('base64')}\n`));
+    expect((await verify('--head', head)).code).toBe(30);
+    const policy = path.join(scratch, 'mine.txt');
+    writeFileSync(policy, readFileSync(path.join(folder, 'policy.txt'), 'utf8').replace(/^quorum .*$/m, 'quorum none'));
+    expect((await verify('--policy', policy)).code).toBe(0);
+    expect((await verify(scratch)).code).toBe(40);
+    expect((await verify('--policy', path.join(scratch, 'nothing'))).code).toBe(2);
+    const entries = readFileSync(path.join(folder, 'entries.ndjson'), 'utf8');
+    write('entries.ndjson', entries.replace('"status":200', '"status":201'));
+    const changed = await verify();
+    expect(changed.code).toBe(40);
+    expect(changed.stdout).toContain('files: entries.ndjson is not the file that the manifest lists [invalid]');
+    write('entries.ndjson', entries);
+  });
+});
+
+describe('C9 verify.html', () => {
+  it('is one page that may ask nobody anything', async () => {
+    const page = (await buildVerifier()).get('verify.html') ?? '';
+    expect(page).toContain("default-src 'none'");
+    expect(page).not.toMatch(
+      /<(link|img|iframe)\b|\bsrc=|https?:\/\/(?!terminology\.hl7|dicom|profiles\.ihe|hl7\.org)/,
+    );
+    expect(page.match(/<\/script>/g)).toHaveLength(1);
+  });
+
+  // Without tar on the machine there is nothing that writes one.
+  it.skipIf(!hasTar)('reads an archive as tar writes it, long names included', async () => {
+    const long = `${'a'.repeat(60)}/${'b'.repeat(80)}/file.txt`;
+    write(long, 'far away');
+    const archive = path.join(scratch, 'bundle.tar');
+    for (const format of ['ustar', 'gnu', 'pax']) {
+      await run('tar', ['-cf', archive, `--format=${format}`, '-C', scratch, 'bundle']);
+      const bytes = readFileSync(archive);
+      const slice = async (from: number, to: number) => new Uint8Array(bytes.subarray(from, to));
+      const found = await readTar({ size: bytes.length, slice });
+      const at = found.get(`bundle/${long}`);
+      expect(at && bytes.subarray(at.from, at.to).toString(), format).toBe('far away');
+      expect(found.has('bundle/manifest.json')).toBe(true);
+    }
+    rmSync(path.join(folder, 'a'.repeat(60)), { recursive: true });
+  });
+});
