@@ -5,6 +5,7 @@ import { type Leaf, readLeaf } from '../../shared/audit/leaf.ts';
 import { openVerifier, readVerifierKey, type Verifier } from '../../shared/audit/note.ts';
 import { TILE_WIDTH, type Tile, tilePath, tileWith, unpackEntries, unpackHashes } from '../../shared/audit/tile.ts';
 import { equalBytes, type Hash, hashLeaf, rootOf } from '../../shared/audit/tree.ts';
+import { limits } from '../../shared/limits.ts';
 
 /** The log is not what it promises to be; says where. */
 export class Invalid extends Error {}
@@ -36,11 +37,24 @@ export async function openReader(
   return {
     verifier: await openVerifier(key.name, key.publicKey),
     async fetch(path) {
-      const response = await fetch(`${base}/${path}`, { headers });
+      const signal = AbortSignal.timeout(limits.auditFetchMs.value);
+      const response = await fetch(`${base}/${path}`, { headers, signal });
       if (!response.ok) throw new Refused(response);
-      return new Uint8Array(await response.arrayBuffer());
+      return readBounded(response, path);
     },
   };
+}
+
+/** Nothing of a log is longer than a bundle of the longest entries: whoever sends more must not fill our memory. */
+async function readBounded(response: Response, path: string): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of response.body ?? []) {
+    length += piece.length;
+    if (length > limits.auditFetchBytes.value) throw new Invalid(`${path} is longer than it can be`);
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces);
 }
 
 export async function fetchCheckpoint(reader: LogReader): Promise<{ note: Uint8Array; checkpoint: Checkpoint }> {

@@ -1,14 +1,27 @@
 // auricle audit tail|show|verify
+
+import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
 import type { Leaf } from '../../shared/audit/leaf.ts';
+import { readReceipt } from '../../shared/audit/receipt.ts';
 import { TILE_WIDTH } from '../../shared/audit/tile.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
-import { fetchCheckpoint, fetchEntries, type LogReader, leafOf, listedLogs, openReader, Refused } from './audit-log.ts';
+import {
+  fetchCheckpoint,
+  fetchEntries,
+  Invalid,
+  type LogReader,
+  leafOf,
+  listedLogs,
+  openReader,
+  Refused,
+} from './audit-log.ts';
 import { recall } from './audit-memory.ts';
 import { verifyLog } from './audit-verify.ts';
 
 export const auditUsage = `audit tail [--zone Z]           the last entries of the log
   audit show INDEX [--zone Z]     one entry; or all of a request: audit show REQUEST
+  audit receipt INDEX [--zone Z]  proof that the entry is in the log (.tlog-proof); of a request: audit receipt REQUEST
   audit verify [--zone Z] [--key VKEY]
                                   is the log whole? exit codes: 0 and 10 yes, with and without witnesses, 20 holes,
                                   30 not the log that was seen before, 40 not what it says`;
@@ -40,12 +53,16 @@ export async function findLog(
 
 export async function audit(given: Arguments, headers: Record<string, string>): Promise<Answer> {
   const [verb, what, ...rest] = given.operands;
-  const known = verb === 'tail' || verb === 'verify' ? what === undefined : verb === 'show' && what !== undefined;
+  const known =
+    verb === 'tail' || verb === 'verify'
+      ? what === undefined
+      : (verb === 'show' || verb === 'receipt') && what !== undefined;
   if (!known || rest.length > 0) return wrong(`usage: auricle ${auditUsage}`);
   const found = await findLog(given, headers);
   if ('exit' in found) return found;
   try {
     if (verb === 'verify') return await verifyLog(found);
+    if (verb === 'receipt') return await receipts(found, what as string);
     return verb === 'tail' ? await tail(found) : await show(found, what as string);
   } catch (error) {
     if (error instanceof Refused) return refused(error.response);
@@ -93,4 +110,22 @@ async function show(found: Found, what: string): Promise<Answer> {
   const text = entries.map((entry) => JSON.stringify(entry, undefined, 2)).join('\n');
   if (entries.length > 0) return { exit: 0, text, value: { size, entries } };
   return { exit: 1, text: `nothing of the request ${what} is in the log`, value: { size, entries } };
+}
+
+async function receipts(found: Found, what: string): Promise<Answer> {
+  const { size } = (await fetchCheckpoint(found.reader)).checkpoint;
+  const isIndex = /^\d+$/.test(what);
+  if (isIndex && Number(what) >= size) return wrong(`the log has ${size} entries`);
+  const all = isIndex ? [] : (await entriesFrom(found, 0, size)).filter(({ leaf }) => leaf?.req === what);
+  const indexes = isIndex ? [Number(what)] : all.map(({ index }) => index);
+  if (indexes.length === 0) return { exit: 1, text: `nothing of the request ${what} is in the log`, value: [] };
+  const made: { index: number; receipt: string }[] = [];
+  for (const index of indexes) {
+    const bytes = await found.reader.fetch(`receipt/${index}`);
+    const receipt = readReceipt(bytes);
+    const note = receipt?.index === index ? new TextEncoder().encode(receipt.checkpoint) : new Uint8Array();
+    if (!(await openCheckpoint(note, found.reader.verifier))) throw new Invalid(`the receipt of ${index} is none`);
+    made.push({ index, receipt: new TextDecoder().decode(bytes) });
+  }
+  return { exit: 0, text: made.map(({ receipt }) => receipt.trimEnd()).join('\n\n'), value: made };
 }

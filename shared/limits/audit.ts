@@ -188,6 +188,18 @@ export const auditLimits = {
     by: 'functions',
     why: 'How long one witness may take; a log waits for none, but a question must end before the next ones pile up.',
   },
+  auditFetchBytes: {
+    value: 256 * 65_537,
+    unit: 'byte',
+    by: 'client',
+    why: 'The longest file of a log: a bundle of 256 entries of 65,535 bytes, each after its length.',
+  },
+  auditFetchMs: {
+    value: 60_000,
+    unit: 'ms',
+    by: 'client',
+    why: 'How long one file of a log may take to a reader: the longest one at two megabits a second.',
+  },
   auditRenewMs: { value: 5_000, unit: 'ms', by: 'functions', why: 'Age at which a sequencer renews its lease.' },
   auditPurposeCharacters: {
     value: 500,

@@ -5,6 +5,9 @@ import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storageConnection } from '../../infra/local/plan.ts';
 import { ROOT } from '../../infra/local/root.ts';
+import { openJudge } from '../../shared/audit/judge.ts';
+import { readPolicy } from '../../shared/audit/policy.ts';
+import { readReceipt, verifyReceipt } from '../../shared/audit/receipt.ts';
 import { readEntries } from './audit-record.ts';
 import { type Running, run } from './running.ts';
 
@@ -100,9 +103,27 @@ describe('C9 C12 A21 the record of what was done', () => {
     expect(await statusOf('audit', 'checkpoint')).toBe(200);
     expect(await statusOf('audit', 'tile/entries/000')).toBe(403);
     expect(await statusOf('transcribe', 'checkpoint')).toBe(403);
-    for (const file of ['state', 'wal/1', 'tile/0/..%2f000', 'tile/0/999']) {
+    for (const file of ['state', 'wal/1', 'receipt/01', 'receipt/999999', 'tile/0/..%2f000', 'tile/0/999']) {
       expect(await statusOf('operate', file), file).toBe(404);
     }
+  });
+
+  it('every entry has a receipt that the log and its witness have signed', async () => {
+    const { url, token } = running.stack;
+    const base = `${url}/v1/audit/log/eu/${new Date().getUTCFullYear()}`;
+    const headers = { authorization: `Bearer ${token}` };
+    const policy = readPolicy(new Uint8Array(await (await fetch(`${base}/policy`, { headers })).arrayBuffer()));
+    if (!policy.ok) throw new Error(policy.refusal);
+    const judge = await openJudge(policy.value);
+    const entry = new TextEncoder().encode((await readEntries(url, token, 'eu'))[0]);
+    const ask = async () => {
+      const receipt = readReceipt(new Uint8Array(await (await fetch(`${base}/receipt/0`, { headers })).arrayBuffer()));
+      return receipt && verifyReceipt(receipt, entry, judge);
+    };
+    await expect.poll(ask, { timeout: PUBLISHED_MS_MAX, interval: 200 }).toMatchObject({
+      quorum: true,
+      logKeys: [{ type: 'ed25519' }, { type: 'p256' }],
+    });
   });
 
   it('one flipped bit of a tile in storage is found', { timeout: 2 * PUBLISHED_MS_MAX }, async () => {

@@ -9,7 +9,11 @@ import { audit } from '../../../infra/cli/audit.ts';
 import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { encodeLeaf, type Leaf } from '../../../shared/audit/leaf.ts';
 import { formatVerifierKey, openSigningKey } from '../../../shared/audit/note.ts';
+import { proveInclusion } from '../../../shared/audit/proof.ts';
+import { formatReceipt } from '../../../shared/audit/receipt.ts';
 import { RightEdge } from '../../../shared/audit/right-edge.ts';
+import { hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
+import { limits } from '../../../shared/limits.ts';
 
 const ORIGIN = 'audit.example/eu/2026';
 const PREFIX = '/v1/audit/log/eu/2026';
@@ -181,5 +185,29 @@ describe('C9 auricle audit show and tail', () => {
     expect((await call(['show', '300'])).exit).toBe(2);
     expect((await call(['show'])).exit).toBe(2);
     expect((await call(['tail'], { zone: 'us' })).exit).toBe(2);
+  });
+});
+
+describe('C9 auricle audit receipt', () => {
+  it('of an entry and of a request: the files as the log gives them, if they are signed by it', async () => {
+    const leaves = leavesOf(5);
+    await publish(leaves);
+    const hashes = leaves.map((one) => hashLeaf(encodeLeaf(one)));
+    const read = async (height: number, at: number) => rootOf(hashes, at * 2 ** height, (at + 1) * 2 ** height);
+    const checkpoint = new TextDecoder().decode(files.get('checkpoint'));
+    const receipt = formatReceipt({ index: 3, proof: await proveInclusion(3, 5, read), checkpoint });
+    files.set('receipt/3', new TextEncoder().encode(receipt));
+    expect(await call(['receipt', '3'])).toMatchObject({ exit: 0, value: [{ index: 3, receipt }] });
+    expect(await call(['receipt', 'r3'])).toMatchObject({ exit: 0, value: [{ index: 3, receipt }] });
+    expect((await call(['receipt', 'nobody'])).exit).toBe(1);
+    expect((await call(['receipt', '5'])).exit).toBe(2);
+    files.set('receipt/2', new TextEncoder().encode(receipt));
+    await expect(call(['receipt', '2'])).rejects.toThrow('the receipt of 2 is none');
+  });
+
+  it('a file that is longer than any of a log is not read to its end', async () => {
+    await publish(leavesOf(5));
+    files.set('tile/entries/000.p/5', new Uint8Array(limits.auditFetchBytes.value + 1));
+    await expect(call(['tail'])).rejects.toThrow('longer than it can be');
   });
 });
