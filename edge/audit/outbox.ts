@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { eventId } from '../../shared/audit/event-id.ts';
 import { limits } from '../../shared/limits.ts';
+import { type DraftOf, mintDraft } from './mint.ts';
 import { readPacked } from './packed.ts';
 
 const outboxRow = z.object({
@@ -44,9 +45,12 @@ export class Outbox {
   readonly #bound: number;
   #count: number;
   #next: number;
+  /** Whether the log was told that something is being reported; undefined where there is no log. */
+  #open: boolean | undefined;
   readonly epoch: string;
 
-  constructor(sql: SqlStorage, bound: number = limits.auditOutboxEvents.value) {
+  /** `rests`: says when it begins and when it has nothing more to say, which somebody listens to. */
+  constructor(sql: SqlStorage, bound: number = limits.auditOutboxEvents.value, rests = false) {
     this.#sql = sql;
     this.#bound = bound;
     sql.exec('CREATE TABLE IF NOT EXISTS meta (id INTEGER PRIMARY KEY CHECK (id = 0), epoch TEXT, next INTEGER)');
@@ -56,6 +60,10 @@ export class Outbox {
     this.epoch = meta.epoch;
     this.#next = meta.next;
     this.#count = this.#countAll();
+    if (!rests) return;
+    sql.exec('CREATE TABLE IF NOT EXISTS life (id INTEGER PRIMARY KEY CHECK (id = 0), open INTEGER NOT NULL)');
+    sql.exec('INSERT OR IGNORE INTO life VALUES (0, 0)');
+    this.#open = this.#readOpen();
   }
 
   /** Whether so many events fit without losing an old one. A strict tenant is refused when they do not. */
@@ -65,6 +73,8 @@ export class Outbox {
 
   /** Adds events, inside the caller's transaction. At the bound the oldest go, and a gap event says so. */
   add(entries: readonly Entry[], now: number): void {
+    if (entries.length === 0) return;
+    if (this.#open === false) this.#say({ type: 'producer.open' }, now);
     let row: string[] = [];
     const flush = () => {
       if (row.length > 0) this.#insert(row.length, row.join(','), now);
@@ -78,6 +88,28 @@ export class Outbox {
     }
     flush();
     this.#sql.exec('UPDATE meta SET next = ?', this.#next);
+  }
+
+  /** Whether it has said that it begins, and not yet that it rests. */
+  get isOpen(): boolean {
+    return this.#open === true;
+  }
+
+  /** Says that nothing more is to be expected, inside the caller's transaction. Only while nothing waits for the log. */
+  rest(now: number): void {
+    if (!this.#open || !this.isEmpty) return;
+    this.#say({ type: 'producer.close', last: this.#next }, now);
+    this.#sql.exec('UPDATE meta SET next = ?', this.#next);
+  }
+
+  #say(draft: DraftOf<'producer.open'> | DraftOf<'producer.close'>, now: number): void {
+    this.#insert(1, JSON.stringify(mintDraft(draft, now)), now);
+    this.#open = draft.type === 'producer.open';
+    this.#sql.exec('UPDATE life SET open = ?', Number(this.#open));
+  }
+
+  #readOpen(): boolean {
+    return this.#sql.exec<{ open: number }>('SELECT open FROM life').one().open === 1;
   }
 
   page(after: number, limit: number): OutboxPage {
@@ -168,6 +200,7 @@ export class Outbox {
   reload(): void {
     this.#next = this.#sql.exec<{ next: number }>('SELECT next FROM meta').one().next;
     this.#count = this.#countAll();
+    if (this.#open !== undefined) this.#open = this.#readOpen();
   }
 
   /** Numbers have no holes, so the oldest one tells. */

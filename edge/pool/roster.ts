@@ -6,6 +6,7 @@ import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
 import { mint } from '../audit/mint.ts';
 import { Outbox, type OutboxPage } from '../audit/outbox.ts';
+import { Rest } from '../audit/rest.ts';
 import { Shipper } from '../audit/ship.ts';
 import { logBug } from '../bug.ts';
 import { refuseWith } from '../refuse.ts';
@@ -39,12 +40,14 @@ export class Roster extends DurableObject<Bindings> {
   readonly #gone = new GoneAgents();
   readonly #outbox: Outbox;
   readonly #shipper: Shipper;
+  readonly #rest: Rest;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
-    this.#outbox = new Outbox(ctx.storage.sql);
+    this.#outbox = new Outbox(ctx.storage.sql, undefined, env.AUDIT_LOGS !== undefined);
     const { name } = ctx.id;
     this.#shipper = new Shipper(this.#outbox, ctx.storage.sql, env, name === undefined ? undefined : `roster/${name}`);
+    this.#rest = new Rest(ctx.storage, this.#outbox, this.#shipper);
   }
 
   /** A WebSocket of an agent; the Worker has verified its token and says in headers whose it is. */
@@ -102,10 +105,15 @@ export class Roster extends DurableObject<Bindings> {
     try {
       this.ctx.storage.transactionSync(() => this.#outbox.add(events, Date.now()));
       this.#shipper.nudge();
+      this.#rest.wrote(Date.now());
     } catch (error) {
       this.#outbox.reload();
       throw error;
     }
+  }
+
+  alarm(): void {
+    this.#rest.ring(Date.now());
   }
 
   /** Looked for when somebody comes or asks: nobody minds the others meanwhile. */

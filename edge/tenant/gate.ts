@@ -56,8 +56,8 @@ export type GateAnswer = Result<Grant>;
  * Callers are edge isolates only. If this object is lost, so are its counters (they start at zero) and the events
  * not yet taken over by the log. A crash loses what a buffered tenant did in the last `limits.gateWriteMs`.
  *
- * An attempt has an end: when its lease runs out, since the isolate that held it died, the gate says `lost` in the same
- * write that gives the place back. Should the isolate turn up later, what it tells is written, too.
+ * An attempt has an end: when its lease runs out, since the isolate that held it died, the gate says that it is unknown, in
+ * the same write that gives the place back. Should the isolate turn up later, what it tells is written, too.
  */
 export class Gate extends DurableObject<Bindings> {
   #allowance: AllowanceState;
@@ -68,6 +68,10 @@ export class Gate extends DurableObject<Bindings> {
   #writing: ReturnType<typeof setTimeout> | undefined;
   /** When the alarm rings that looks for lost places, as far as this life of the object knows. */
   #alarm: number | undefined;
+  /** It rings only to let the outbox rest. */
+  #resting = false;
+  /** When events were last written in this life of the object, ms since 1970. */
+  #eventsAt = 0;
   readonly #commitments: Commitments;
   readonly #outbox: Outbox;
   readonly #shipper: Shipper;
@@ -76,7 +80,7 @@ export class Gate extends DurableObject<Bindings> {
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
     const { sql } = ctx.storage;
-    this.#outbox = new Outbox(sql);
+    this.#outbox = new Outbox(sql, undefined, env.AUDIT_LOGS !== undefined);
     const { name } = ctx.id;
     this.#shipper = new Shipper(this.#outbox, sql, env, name === undefined ? undefined : `gate/${name}`);
     this.#booked = new Booked(sql);
@@ -157,9 +161,11 @@ export class Gate extends DurableObject<Bindings> {
   /** Looks for lost places where no call does. */
   alarm(): void {
     this.#alarm = undefined;
+    this.#resting = false;
     const now = Date.now();
     const { state, events } = this.#expire(now);
     if (events.length > 0) this.#write(state, [...this.#unwritten, ...events], now);
+    else if (now - this.#eventsAt >= limits.auditProducerIdleMs.value) this.#rest(now);
     this.#setAlarm();
   }
 
@@ -167,18 +173,31 @@ export class Gate extends DurableObject<Bindings> {
   #expire(now: number): Decided {
     const { state, lost } = expire(this.#allowance, now);
     const events = lost.map(({ id, tenant, action }) =>
-      mint({ type: 'inference.complete', tenant, request: id, action, status: 0, reason: 'lost' }, now),
+      mint({ type: 'inference.unknown', tenant, request: id, action }, now),
     );
     return { state, events };
   }
 
+  #rest(now: number): void {
+    if (this.#unwritten.length > 0) return;
+    try {
+      this.ctx.storage.transactionSync(() => this.#outbox.rest(now));
+    } catch (error) {
+      this.#outbox.reload();
+      throw error;
+    }
+    this.#shipper.nudge();
+  }
+
   /** Places expire in the order of their last renewal, so one alarm at a time is enough. */
   #setAlarm(): void {
-    if (this.#alarm !== undefined) return;
+    if (this.#alarm !== undefined && !this.#resting) return;
     // An object that was put away with something to deliver is called for it, too.
     const retry = this.#shipper.hasWork ? Date.now() + limits.auditRetryMs.value : undefined;
-    this.#alarm = nextExpiry(this.#allowance) ?? retry;
-    if (this.#alarm === undefined) return;
+    const next = nextExpiry(this.#allowance) ?? retry;
+    if (next === undefined && (this.#resting || !this.#outbox.isOpen)) return;
+    this.#resting = next === undefined;
+    this.#alarm = next ?? Date.now() + limits.auditProducerIdleMs.value;
     this.ctx.storage.setAlarm(this.#alarm).catch(() => {
       // The next write tries again.
       this.#alarm = undefined;
@@ -222,6 +241,7 @@ export class Gate extends DurableObject<Bindings> {
     this.#allowance = next;
     this.#written = next;
     this.#unwritten = [];
+    if (events.length > 0) this.#eventsAt = now;
     this.#shipper.nudge();
     this.#setAlarm();
   }

@@ -4,8 +4,8 @@ import { caller, origin, request } from './event-parts.ts';
 
 export const producerEvents = [
   /**
-   * The first event of a life of an outbox. `previous`: the life before, if it ended without a word, and the number of its
-   * last event that is known to be safe.
+   * Something is being reported again: the first event of a life, and the first after a rest. `previous`: the life before, if
+   * that ended without a word, and the number of its last event that is known to be safe.
    */
   z.object({
     ...origin,
@@ -13,7 +13,7 @@ export const producerEvents = [
     previous: z.string().optional(),
     previousLast: z.number().int().optional(),
   }),
-  /** The last one: nothing comes after it in this life. `last` is its own number. */
+  /** Nothing is being reported any more: whatever has a number up to `last`, its own, is all there is, until the next `producer.open`. */
   z.object({ ...origin, type: z.literal('producer.close'), last: z.number().int() }),
   /** Events that were dropped before the log had them. */
   z.object({ ...origin, type: z.literal('gap'), lost: z.number().int(), from: z.number().int(), to: z.number().int() }),

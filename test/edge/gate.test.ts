@@ -122,8 +122,8 @@ describe('A1 A2 an attempt whose isolate died', () => {
   const lostOf = async (gate: ReturnType<typeof freshGate>) =>
     (await gate.outbox(0, 100)).rows
       .map(({ event }) => event as AuditEvent)
-      .filter((event) => event.type === 'inference.complete');
-  const lost = (request: string) => ({ ...work, request, status: 0, reason: 'lost' });
+      .filter((event) => event.type === 'inference.unknown');
+  const lost = (request: string) => ({ ...work, request });
 
   it.each(['strict', 'buffered'] as const)('has an end with the next call, once (%s)', async (mode) => {
     const gate = freshGate();

@@ -1,0 +1,51 @@
+import { limits } from '../../shared/limits.ts';
+import type { Outbox } from './outbox.ts';
+import type { Shipper } from './ship.ts';
+
+/**
+ * Lets an outbox say that it rests once it was quiet for `limits.auditProducerIdleMs`, and brings an object back that was put
+ * away with something to deliver. For objects that have no other use for their alarm.
+ */
+export class Rest {
+  readonly #storage: DurableObjectState['storage'];
+  readonly #outbox: Outbox;
+  readonly #shipper: Shipper;
+  /** In this life of the object, ms since 1970. */
+  #written = 0;
+  #isSet = false;
+
+  constructor(storage: DurableObjectState['storage'], outbox: Outbox, shipper: Shipper) {
+    this.#storage = storage;
+    this.#outbox = outbox;
+    this.#shipper = shipper;
+  }
+
+  wrote(now: number): void {
+    this.#written = now;
+    this.#set(now);
+  }
+
+  /** The object's alarm. */
+  ring(now: number): void {
+    this.#isSet = false;
+    if (now - this.#written >= limits.auditProducerIdleMs.value) {
+      try {
+        this.#storage.transactionSync(() => this.#outbox.rest(now));
+      } catch (error) {
+        this.#outbox.reload();
+        throw error;
+      }
+    }
+    this.#shipper.nudge();
+    this.#set(now);
+  }
+
+  #set(now: number): void {
+    if (this.#isSet || (!this.#shipper.hasWork && !this.#outbox.isOpen)) return;
+    this.#isSet = true;
+    const pause = this.#shipper.hasWork ? limits.auditRetryMs : limits.auditProducerIdleMs;
+    this.#storage.setAlarm(now + pause.value).catch(() => {
+      this.#isSet = false;
+    });
+  }
+}
