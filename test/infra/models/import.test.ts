@@ -178,7 +178,7 @@ describe('YAML of a configuration', () => {
     ['a:\n  - b: 1\n    c:\n      d: 2\n  - b: 3\n', { a: [{ b: 1, c: { d: 2 } }, { b: 3 }] }],
     ["a: 'it''s'\nb: \"\\u0041\\n\"\n", { a: "it's", b: 'A\n' }],
     ['a: [x,\n  y]\nb: \u0024{c.d}/e:f\n', { a: ['x', 'y'], b: '\u0024{c.d}/e:f' }],
-    ['a: |\n  one\n  two\nb: >-\n  three\n', { a: 'one\ntwo\n', b: 'three\n' }],
+    ['a: |\n  one\n  two\nb: >-\n  three\n', { a: 'one\ntwo\n', b: 'three' }],
     ['- 1\n- - 2\n  - 3\n', [1, [2, 3]]],
     ['', null],
   ])('%j', (text, value) => expect(read(text)).toEqual(value));
