@@ -56,4 +56,34 @@ export const auditPrivacyLimits = {
     by: 'functions',
     why: 'Months that one round looks at for each class, oldest first: 48 a tenant and class for 85 tenants, more than end in years.',
   },
+  auditIndexBundles: {
+    value: 8,
+    unit: 'count',
+    by: 'functions',
+    why: 'Bundles of 256 entries that one round adds to the index: a few seconds of writing.',
+  },
+  auditIndexAtOnce: {
+    value: 16,
+    unit: 'count',
+    by: 'functions',
+    why: 'Transactions of the index under way at a time; each is of another partition.',
+  },
+  auditIndexCounted: {
+    value: 50_000,
+    unit: 'count',
+    by: 'functions',
+    why: 'Records of a subject that are counted before they are erased: what is beyond it is erased as well, and not counted.',
+  },
+  auditSearchHits: {
+    value: 50,
+    unit: 'count',
+    by: 'functions',
+    why: 'Hits of one page of a search, each with its proof: about 150 KiB.',
+  },
+  auditSearchYears: {
+    value: 8,
+    unit: 'count',
+    by: 'functions',
+    why: 'Years of logs that an index is built of: one more than anything is kept.',
+  },
 } as const satisfies Record<string, Limit>;

@@ -1,0 +1,269 @@
+import { describe, expect, it } from 'vitest';
+import { eraseSubject } from '../../../functions/audit/erase.ts';
+import { setHold } from '../../../functions/audit/hold.ts';
+import { followLog, indexedUpTo, rebuildIndex } from '../../../functions/audit/index-follow.ts';
+import { dayOf, keyOf, partitionOf, readKey } from '../../../functions/audit/index-rows.ts';
+import { subjectIndex } from '../../../functions/audit/index-subject.ts';
+import { type SearchAsked, searchLog } from '../../../functions/audit/search.ts';
+import type { Change } from '../../../functions/store/rows.ts';
+import { checkDisclosure } from '../../../shared/audit/commitment.ts';
+import { openJudge } from '../../../shared/audit/judge.ts';
+import { readLeaf } from '../../../shared/audit/leaf.ts';
+import { formatVerifierKey } from '../../../shared/audit/note.ts';
+import { readPolicy } from '../../../shared/audit/policy.ts';
+import { readReceipt, verifyReceipt } from '../../../shared/audit/receipt.ts';
+import { limits } from '../../../shared/limits.ts';
+import { deskOf } from './erase-world.ts';
+import { MemoryRows } from './export/memory-rows.ts';
+import { BASE, HiddenLog, SUMMER, signingKey, ZONE } from './hidden-log.ts';
+import { Failed } from './scheduler.ts';
+
+const DAY = 86_400_000;
+const ann = { subject: 'c1:ann', model: 'reference-en' };
+const ben = { subject: 'c1:ben', model: 'reference-de' };
+
+/** Rows whose writes are known, and of which one may fail. */
+class SeenRows extends MemoryRows {
+  readonly written = new Set<string>();
+  commits = 0;
+  broken = -1;
+
+  override async commit(partition: string, changes: readonly Change[]): Promise<boolean> {
+    this.commits += 1;
+    if (this.commits - 1 === this.broken) throw new Failed('commit');
+    const done = await super.commit(partition, changes);
+    for (const { type, key } of done ? changes : []) {
+      if (type === 'remove') this.written.delete(`${partition} ${key}`);
+      else this.written.add(`${partition} ${key}`);
+    }
+    if (this.commits - 1 === this.broken + 0.5) throw new Failed('commit');
+    return done;
+  }
+}
+
+async function searched() {
+  const log = new HiddenLog();
+  const rows = new SeenRows();
+  const desk = () => ({ zone: ZONE, store: log.store, rows, keys: log.newKeys() });
+  const find = async (asked: Partial<SearchAsked>) => searchLog(desk(), { tenant: 'dev', ...asked });
+  const requests = async (asked: Partial<SearchAsked>) =>
+    (await find(asked)).hits.map(({ entry }) => readLeaf(new TextEncoder().encode(entry))?.req);
+  await log.write(
+    log.event({ ...ann, request: 'r1' }),
+    log.event({ ...ben, request: 'r2' }),
+    log.event({ ...ann, request: 'r3', tenant: 'other' }),
+  );
+  log.now += DAY;
+  await log.write(log.event({ ...ann, request: 'r4', model: 'reference-de' }), log.event({ ...ben, request: 'r1' }));
+  return { log, rows, desk, find, requests };
+}
+
+describe('C12 search', () => {
+  it('finds entries by request, subject, model and day, each or together, and of one tenant only', async () => {
+    const { desk, requests } = await searched();
+    expect(await requests({})).toEqual([]);
+    expect(await followLog(desk())).toBe(6);
+    expect(await requests({})).toEqual(['r1', 'r2', 'r4', 'r1']);
+    expect(await requests({ request: 'r1' })).toEqual(['r1', 'r1']);
+    expect(await requests({ subject: 'c1:ann' })).toEqual(['r1', 'r4']);
+    expect(await requests({ model: 'reference-de' })).toEqual(['r2', 'r4', 'r1']);
+    expect(await requests({ day: '20260602' })).toEqual(['r4', 'r1']);
+    expect(await requests({ subject: 'c1:ann', model: 'reference-de', day: '20260602' })).toEqual(['r4']);
+    expect(await requests({ subject: 'c1:ann', request: 'r2' })).toEqual([]);
+    expect(await requests({ tenant: 'other' })).toEqual(['r3']);
+    expect(await requests({ tenant: 'other', request: 'r1' })).toEqual([]);
+    expect(await requests({ subject: 'c1:nobody' })).toEqual([]);
+    // What does not fit a question is no reason to forget it.
+    expect(await requests({ model: 'reference-de' })).toHaveLength(3);
+  });
+
+  it('each hit shows that it is in the log, and one of a subject that it is of that subject', async () => {
+    const { desk, find } = await searched();
+    await followLog(desk());
+    const origin = `${BASE}/${ZONE}/2026`;
+    const text = `log ${formatVerifierKey(origin, signingKey.publicKey)}\nquorum none\n`;
+    const policy = readPolicy(new TextEncoder().encode(text));
+    if (!policy.ok) throw new Error(policy.refusal);
+    const judge = await openJudge(policy.value);
+    const { hits } = await find({ subject: 'c1:ann' });
+    expect(hits).toHaveLength(2);
+    for (const { entry, receipt, index, disclosure } of hits) {
+      const bytes = new TextEncoder().encode(entry);
+      const read = readReceipt(new TextEncoder().encode(receipt));
+      expect(read?.index).toBe(index);
+      expect(read && (await verifyReceipt(read, bytes, judge))).toBeDefined();
+      const sd = readLeaf(bytes)?.sd ?? {};
+      expect(checkDisclosure(disclosure ?? '', sd)).toEqual({ name: 'subject', value: 'c1:ann' });
+    }
+    expect((await find({ request: 'r1' })).hits.every(({ disclosure }) => disclosure === undefined)).toBe(true);
+  });
+
+  it('goes on page by page, over as many years as there are, and says up to where it knows', async () => {
+    const { log, desk, requests, find } = await searched();
+    for (const year of [2027, 2029]) {
+      log.now = Date.UTC(year, 2, 1);
+      await log.write(log.event({ ...ann, request: `r${year}` }));
+    }
+    expect((await find({})).indexed).toBeUndefined();
+    for (let rounds = 0; rounds < 8; rounds += 1) await followLog(desk());
+    const size = log.read().entries.length;
+    expect((await find({})).indexed).toEqual({ year: 2029, index: size });
+    expect(await requests({ subject: 'c1:ann' })).toEqual(['r1', 'r4', 'r2027', 'r2029']);
+    for (const asked of [{}, { subject: 'c1:ann' }, { day: '20260602' }]) {
+      const whole = await find(asked);
+      const pages = [];
+      for (let after: string | undefined; ; ) {
+        const page = await find({ ...asked, limit: 1, after });
+        pages.push(...page.hits);
+        after = page.next;
+        if (after === undefined) break;
+      }
+      expect(pages).toEqual(whole.hits);
+    }
+  });
+
+  it('is built a bounded part at a time, and again from zero with the same result', async () => {
+    const { log, rows, desk } = await searched();
+    const events = Array.from({ length: 600 }, (_, at) => log.event({ ...ann, request: `many${at}` }));
+    await log.write(...events);
+    expect(await followLog(desk(), 1)).toBe(256);
+    expect(await indexedUpTo(desk())).toEqual({ year: 2026, index: 256 });
+    while ((await followLog(desk())) > 0);
+    const before = [...rows.written].sort();
+    for (const row of before) {
+      const [partition = '', key = ''] = row.split(' ');
+      if (!partition.startsWith('cursor')) await rows.commit(partition, [{ type: 'remove', key }]);
+    }
+    expect(await rebuildIndex(desk())).toEqual({ year: 2026, index: 0 });
+    while ((await followLog(desk())) > 0);
+    expect([...rows.written].sort()).toEqual(before);
+  });
+
+  it('a write that fails, at any place: the next round does it', async () => {
+    const whole = await searched();
+    await followLog(whole.desk());
+    for (let half = 0; half < whole.rows.commits * 2; half += 1) {
+      const { rows, desk } = await searched();
+      // Whole numbers: not written. Halves: written all the same.
+      rows.broken = half / 2 - (half % 2 ? 1 : 0);
+      await followLog(desk()).catch(() => {});
+      rows.broken = -1;
+      while ((await followLog(desk())) > 0);
+      const kinds = (written: Set<string>) => [...written].map((row) => row.replace(/!\S+/, '')).sort();
+      expect(kinds(rows.written), `${half}`).toEqual(kinds(whole.rows.written));
+    }
+  });
+
+  it('no row names anybody, and nothing of it is a claim', async () => {
+    const { rows, desk } = await searched();
+    await followLog(desk());
+    const all = [...rows.written].join('\n');
+    for (const told of ['ann', 'c1:', 'r1', 'reference']) expect(all).not.toContain(told);
+  });
+});
+
+describe('C12 an index that is wrong', () => {
+  it('makes no wrong claim: a row that lies is answered to nobody, and goes', async () => {
+    const { rows, desk, requests } = await searched();
+    await followLog(desk());
+    const lies: [string, string][] = [
+      [partitionOf('request', ZONE, 'dev', 'r9'), keyOf({ year: 2026, index: 1 })],
+      // Another tenant's entry.
+      [partitionOf('request', ZONE, 'dev', 'r3'), keyOf({ year: 2026, index: 3 })],
+      [partitionOf('model', ZONE, 'dev', 'reference-fr'), keyOf({ year: 2026, index: 1 })],
+      [partitionOf('day', ZONE, 'dev', ''), keyOf({ year: 2026, index: 1 }, '20250101')],
+      // Where the log has nothing.
+      [partitionOf('request', ZONE, 'dev', 'r9'), keyOf({ year: 2026, index: 4_000 })],
+    ];
+    for (const [partition, key] of lies) await rows.commit(partition, [{ type: 'put', key, value: {} }]);
+    expect(await requests({ request: 'r9' })).toEqual([]);
+    expect(await requests({ request: 'r3' })).toEqual([]);
+    expect(await requests({ model: 'reference-fr' })).toEqual([]);
+    expect(await requests({ day: '20250101' })).toEqual([]);
+    for (const [partition, key] of lies) expect(rows.written).not.toContain(`${partition} ${key}`);
+    expect(await requests({})).toHaveLength(4);
+  });
+
+  it('of whom an entry is, only what it hides says', async () => {
+    const { rows, desk, requests } = await searched();
+    await followLog(desk());
+    const [row = ''] = [...rows.written].filter((one) => one.startsWith('subject!eu!dev'));
+    for (const index of [1, 2, 4, 5]) {
+      await rows.commit(row.split(' ')[0] ?? '', [{ type: 'put', key: keyOf({ year: 2026, index }), value: {} }]);
+    }
+    expect(await requests({ subject: 'c1:ann' })).toEqual(['r1', 'r4']);
+    expect(await requests({ subject: 'c1:ben' })).toEqual(['r2', 'r1']);
+  });
+
+  it('an entry without its row is not found, until the index is built again', async () => {
+    const { rows, desk, requests } = await searched();
+    await followLog(desk());
+    await rows.commit(partitionOf('request', ZONE, 'dev', 'r2'), [
+      { type: 'remove', key: keyOf({ year: 2026, index: 2 }) },
+    ]);
+    expect(await requests({ request: 'r2' })).toEqual([]);
+    await rebuildIndex(desk());
+    await followLog(desk());
+    expect(await requests({ request: 'r2' })).toEqual(['r2']);
+  });
+});
+
+describe('C12 C9 erasing and finding', () => {
+  it('forgets the rows of a subject, and never makes them again', async () => {
+    const { log, rows, desk, requests } = await searched();
+    await followLog(desk());
+    const of = (kind: string) => [...rows.written].filter((row) => row.startsWith(`${kind}!eu!dev`)).length;
+    expect([of('subject'), of('request')]).toEqual([4, 4]);
+    const erasing = { ...deskOf(log), index: subjectIndex(rows, ZONE) };
+    const done = await eraseSubject(erasing, { tenant: 'dev', subject: 'c1:ann', basis: 'gdpr-17' });
+    expect(done).toMatchObject({ value: { outcome: 'done', count: 2 } });
+    expect(of('subject')).toBe(2);
+    expect(await requests({ subject: 'c1:ann' })).toEqual([]);
+    await rebuildIndex(desk());
+    while ((await followLog(desk())) > 0);
+    expect(of('subject')).toBe(2);
+    // That there was a request is no secret of the subject.
+    expect(await requests({ request: 'r4' })).toEqual(['r4']);
+  });
+
+  it('what is held can still be found by who it is about', async () => {
+    const { log, rows, desk, requests } = await searched();
+    await followLog(desk());
+    const erasing = { ...deskOf(log), index: subjectIndex(rows, ZONE) };
+    await setHold(erasing, { id: crypto.randomUUID(), tenant: 'dev', subject: 'c1:ann', reason: 'case 7' });
+    await eraseSubject(erasing, { tenant: 'dev', subject: 'c1:ann', basis: 'gdpr-17' });
+    expect(await requests({ subject: 'c1:ann' })).toEqual(['r1', 'r4']);
+  });
+
+  it('many rows are forgotten, too', async () => {
+    const rows = new SeenRows();
+    const partition = partitionOf('subject', ZONE, 'dev', 'sid');
+    const most = limits.rowChanges.value;
+    for (let index = 0; index < 3 * most; index += most) {
+      const keys = Array.from({ length: most }, (_, at) => keyOf({ year: 2026, index: index + at }));
+      await rows.commit(
+        partition,
+        keys.map((key) => ({ type: 'put', key, value: {} })),
+      );
+    }
+    const index = subjectIndex(rows, ZONE);
+    expect(await index.count('dev', 'sid')).toBe(3 * most);
+    await index.forget('dev', 'sid');
+    expect(rows.written.size).toBe(0);
+  });
+});
+
+describe('C12 keys of the index', () => {
+  it('are in the order of the log, and safe for whatever a leaf says', () => {
+    expect(keyOf({ year: 2026, index: 9 }) < keyOf({ year: 2026, index: 10 })).toBe(true);
+    expect(readKey(keyOf({ year: 2026, index: 9 }, '20260601'))).toEqual({ year: 2026, index: 9 });
+    expect(readKey('x')).toBeUndefined();
+    for (const tenant of ['@anonymous', 'a/b', 'a#b', 'Ä?', 'x'.repeat(100)]) {
+      expect(partitionOf('day', ZONE, tenant, '')).toMatch(/^day!eu!@[\w-]{22}$/);
+    }
+    expect(dayOf({ t: { origin: SUMMER, edge: 0, seq: 0 } })).toBe('20260601');
+    for (const origin of [Number.NaN, 1e20, -1e15]) {
+      expect(dayOf({ t: { origin, edge: 0, seq: 0 } }) ?? '').toMatch(/^$/);
+    }
+  });
+});
