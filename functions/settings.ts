@@ -66,6 +66,8 @@ const settings = z.object({
   AUDIT_WITNESSES: z.string().max(limits.auditPolicyBytes.value).optional(),
   /** 32 bytes in base64, encrypts the keys of what leaves hide. A secret; without it there are no logs. */
   AUDIT_SIDECAR_KEY: z.base64().length(44).optional(),
+  /** Folder with `VERIFY.md`, `verify.mjs` and `verify.html`, which go into every export; without it there are none. */
+  AUDIT_VERIFIER: z.string().min(1).optional(),
   /** `development` also trusts self-issued attestations, and sends notices to this machine and over plain HTTP. */
   MODE: z.enum(['development', 'production']).default('production'),
 });

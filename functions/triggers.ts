@@ -2,6 +2,10 @@
 
 import { app, type InvocationContext } from '@azure/functions';
 import { limits } from '../shared/limits.ts';
+import { advanceExports } from './audit/export/advance-export.ts';
+import * as exports from './audit/export/on-exports.ts';
+import { onStream } from './audit/export/on-stream.ts';
+import { openExports } from './audit/export/open-exports.ts';
 import { openLogDesk } from './audit/log-desk.ts';
 import * as audit from './audit/on-audit.ts';
 import { onLog } from './audit/on-log.ts';
@@ -33,6 +37,7 @@ const desk: uploads.Desk = {
   now: () => Date.now(),
   log: (line) => console.log(JSON.stringify(line)),
 };
+const exportDesk = logDesk && reports && openExports(logDesk, settings, reports.reporter);
 const ticking = logDesk && openTicking(logDesk);
 const post = createPost(settings.MODE === 'development');
 registerReferences();
@@ -155,6 +160,33 @@ app.http('audit-log', {
   handler: onLog(logDesk, reports?.reads),
 });
 
+const ofExport = 'audit/exports/{zone}/{tenant}/{id}';
+app.http('export-make', {
+  ...http,
+  route: 'audit/exports/{zone}',
+  methods: ['POST'],
+  handler: exports.onCreate(exportDesk),
+});
+app.http('export-list', {
+  ...http,
+  route: 'audit/exports/{zone}/{tenant}',
+  methods: ['GET'],
+  handler: exports.onList(exportDesk),
+});
+app.http('export-see', { ...http, route: ofExport, methods: ['GET'], handler: exports.onSee(exportDesk) });
+app.http('export-file', {
+  ...http,
+  route: `${ofExport}/files/{*path}`,
+  methods: ['GET'],
+  handler: exports.onFile(exportDesk),
+});
+app.http('audit-stream', {
+  ...http,
+  route: 'audit/stream/{zone}/{tenant}',
+  methods: ['GET'],
+  handler: onStream(exportDesk, async (zone, tenant) => reports?.reads.note({ zone, tenant, action: 'stream' })),
+});
+
 // By the clock.
 app.timer('on-stalled', { schedule: '0 * * * * *', handler: () => onStalled(desk) });
 if (logDesk && ticking && reports) {
@@ -169,4 +201,10 @@ if (logDesk && ticking && reports) {
   app.timer('on-audit', { schedule: '* * * * * *', handler: () => ticking.tick() });
   const witnessing = new Witnessing(logDesk);
   app.timer('on-witness', { schedule: '*/2 * * * * *', handler: () => witnessing.tick() });
+}
+if (exportDesk) {
+  app.hook.appStart(async () => {
+    await exportDesk.rows.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {});
+  });
+  app.timer('on-export', { schedule: '*/2 * * * * *', handler: () => advanceExports(exportDesk) });
 }

@@ -9,7 +9,7 @@ import type { ExportRow } from './export-row.ts';
 import { findStart } from './find-start.ts';
 import { LogFiles } from './log-files.ts';
 import { ownLeaves } from './own-leaves.ts';
-import { readBest } from './read-best.ts';
+import { type Published, readPublished } from './read-published.ts';
 
 export const END = 'checkpoints/end.txt';
 
@@ -19,22 +19,38 @@ const SOON_MS = 500;
 export async function anchorExport(desk: ExportDesk, row: ExportRow): Promise<ExportRow> {
   const { store, now } = desk;
   const { zone, year, created } = row;
-  const best = await readBest(store, zone, year);
-  const found = row.anchor ?? (best && (await findAnchor(desk, row, best.size)));
-  if (!best || !found || best.size <= found.index) {
+  const published = await readPublished(store, zone, year);
+  const longest = Math.max(0, ...published.map(({ size }) => size));
+  const anchor = row.anchor ?? (await findAnchor(desk, row, longest));
+  if (!anchor) {
     if (now() - created <= limits.auditExportAnchorMs.value) return { ...row, due: now() + SOON_MS };
     return { ...row, state: 'failed', reason: 'not_logged', ended: now() };
   }
-  const anchored = { ...row, anchor: found };
-  const judge = await openJudge(desk.policy(row.origin));
-  const judged = await judge(best.note);
-  if (!judged) throw new Error(`${row.origin}: the published checkpoint is not signed by the log`);
-  const enough = judged.quorum || now() - created > limits.auditExportWitnessMs.value;
-  if (!enough) return { ...anchored, due: now() + SOON_MS };
-  await putFile(store, row, END, best.note);
-  const log = new LogFiles(store, zone, year, best.size);
+  const head = await chooseHead(desk, row, published, anchor.index);
+  if (!head) return { ...row, anchor, due: now() + SOON_MS };
+  await putFile(store, row, END, head.note);
+  const log = new LogFiles(store, zone, year, head.size);
   const at = row.query.from === undefined ? 0 : await findStart(log, row.query.from);
-  return { ...anchored, state: 'collecting', size: best.size, at: at * TILE_WIDTH, covered: 0, due: now() };
+  return { ...row, anchor, state: 'collecting', size: head.size, at: at * TILE_WIDTH, covered: 0, due: now() };
+}
+
+/** One that enough witnesses have signed; after a while, one that they have not. */
+async function chooseHead(
+  { policy, now }: ExportDesk,
+  { origin, created }: ExportRow,
+  published: readonly Published[],
+  anchor: number,
+): Promise<Published | undefined> {
+  const judge = await openJudge(policy(origin));
+  const late = now() - created > limits.auditExportWitnessMs.value;
+  let chosen: Published | undefined;
+  for (const head of published.filter(({ size }) => size > anchor)) {
+    const judged = await judge(head.note);
+    if (!judged) throw new Error(`${origin}: a published checkpoint is not signed by the log`);
+    if (judged.quorum) return head;
+    chosen = head;
+  }
+  return late ? chosen : undefined;
 }
 
 async function findAnchor(

@@ -9,6 +9,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
+import { writeVerifier } from '../../verify/build.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const ENTRY = 'triggers.mjs';
@@ -35,6 +36,7 @@ export async function packFunctions(folder: string): Promise<void> {
     logLevel: 'warning',
   });
   cpSync(path.join(ROOT, 'functions/host.json'), path.join(folder, 'host.json'));
+  await writeVerifier(path.join(folder, 'verify'));
   const dependencies: Record<string, string> = {};
   for (const name of SHIPPED) {
     const from = path.join(ROOT, 'node_modules', name);

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
+import { writeVerifier } from '../../verify/build.ts';
 import { deliveriesOf } from '../functions-host/deliveries.ts';
 import { startHost } from '../functions-host/host.ts';
 import { ROOT } from '../root.ts';
@@ -11,6 +12,9 @@ for (const name of ['WEBHOOK_KEY', 'SERVICE_KEY', 'AUDIT_KEY', 'AUDIT_P256_KEY',
   const file = process.env[`${name}_FILE`];
   if (file) process.env[name] = readFileSync(file, 'utf8').trim();
 }
+
+// In the cloud it is packed with the app (infra/azure/functions/pack.ts).
+if (process.env.AUDIT_VERIFIER) await writeVerifier(process.env.AUDIT_VERIFIER);
 
 const host = await startHost({
   folder: path.join(ROOT, 'functions'),

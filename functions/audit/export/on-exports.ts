@@ -1,0 +1,108 @@
+// What the edge asks of exports over HTTP: `shared/audit/bundle/contract.ts`.
+import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import { type ExportStatus, newExport } from '../../../shared/audit/bundle/contract.ts';
+import { MANIFEST, MANIFEST_NOTE } from '../../../shared/audit/bundle/manifest.ts';
+import { digestOf } from '../../../shared/audit/verify/bundle-files.ts';
+import { isPath, readManifest } from '../../../shared/audit/verify/read-manifest.ts';
+import { limits } from '../../../shared/limits.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../shared/result.ts';
+import { answer, answerNo } from '../../answer.ts';
+import { type EdgeCaller, verifyEdge } from '../../caller/edge-caller.ts';
+import { createExport } from './create-export.ts';
+import type { ExportDesk } from './export-desk.ts';
+import { readFile } from './export-files.ts';
+import { type ExportRow, findExport, listExports, statusOf } from './export-row.ts';
+
+export type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
+type Asked = (request: HttpRequest, caller: EdgeCaller, desk: ExportDesk, zone: string) => Promise<HttpResponseInit>;
+
+/** POST /api/audit/exports/{zone} */
+export const onCreate = (desk: ExportDesk | undefined): Question =>
+  asked(desk, async (request, caller, found, zone) => {
+    const body = newExport.safeParse(await request.json().catch(() => undefined));
+    if (!body.success || body.data.tenant !== caller.tenant)
+      return answerNo(refuse('field_invalid', { field: 'body', rule: 'it is not as agreed' }));
+    const made = await createExport(found, zone, body.data);
+    return made.ok ? answer(202, statusOf(made.value)) : answerNo(made.refusal);
+  });
+
+/** GET /api/audit/exports/{zone}/{tenant} */
+export const onList = (desk: ExportDesk | undefined): Question =>
+  asked(desk, async (_request, caller, { rows }, zone) => {
+    const found = await listExports(rows, zone, caller.tenant);
+    return answer(200, { data: found.toReversed().map((row) => statusOf(row)) });
+  });
+
+/** GET /api/audit/exports/{zone}/{tenant}/{id} */
+export const onSee = (desk: ExportDesk | undefined): Question =>
+  asked(desk, async (request, caller, found, zone) => {
+    const row = await findOne(found, request, caller, zone);
+    return row.ok ? answer(200, statusOf(row.value, await filesOf(found, row.value))) : answerNo(row.refusal);
+  });
+
+/** GET /api/audit/exports/{zone}/{tenant}/{id}/files/{path} */
+export const onFile = (desk: ExportDesk | undefined): Question =>
+  asked(desk, async (request, caller, found, zone) => {
+    const row = await findOne(found, request, caller, zone);
+    if (!row.ok) return answerNo(row.refusal);
+    const { path = '' } = request.params;
+    const bytes = row.value.state === 'done' && isPath(path) ? await readFile(found.store, row.value, path) : undefined;
+    if (!bytes) return answerNo(refuse('export_unknown'));
+    const told = await tellRead(found, row.value, request.headers.get('x-request-id') ?? undefined);
+    if (!told.ok) return answerNo(told.refusal);
+    const headers = { 'content-type': 'application/octet-stream', 'cache-control': 'no-store' };
+    return { status: 200, body: bytes as Uint8Array<ArrayBuffer>, headers };
+  });
+
+async function findOne(
+  { rows }: ExportDesk,
+  { params }: HttpRequest,
+  { tenant }: EdgeCaller,
+  zone: string,
+): Promise<Result<ExportRow>> {
+  const { id = '' } = params;
+  const kept = /^[a-z0-9_.-]{1,120}$/.test(id) ? await findExport(rows, zone, tenant, id) : undefined;
+  return kept ? ok(kept.row) : no(refuse('export_unknown'));
+}
+
+/** All files of an export that is done. */
+async function filesOf({ store }: ExportDesk, row: ExportRow): Promise<ExportStatus['files']> {
+  if (row.state !== 'done') return undefined;
+  const [bytes, note] = [await readFile(store, row, MANIFEST), await readFile(store, row, MANIFEST_NOTE)];
+  const manifest = bytes && readManifest(bytes);
+  if (!bytes || !note || !manifest || 'wrong' in manifest) throw new Error(`the manifest of ${row.id} is gone`);
+  const digest = async (path: string, of: Uint8Array) => ({ path, bytes: of.length, sha256: await digestOf(of) });
+  return [...manifest.files, await digest(MANIFEST, bytes), await digest(MANIFEST_NOTE, note)];
+}
+
+/** When each export was last said to be read, by this process. */
+const reads = new WeakMap<ExportDesk, Map<string, number>>();
+const READS_MAX = 1_000;
+
+/** That somebody fetches an export is on record before the first byte of it is. */
+async function tellRead(desk: ExportDesk, { zone, tenant, id }: ExportRow, request?: string): Promise<Result<unknown>> {
+  const known = reads.get(desk) ?? new Map<string, number>();
+  reads.set(desk, known);
+  const now = desk.now();
+  if (now - (known.get(id) ?? Number.NEGATIVE_INFINITY) < limits.auditExportReadMs.value) return ok(undefined);
+  const about = { tenant, export: id, action: 'files', ...(request !== undefined && { request }) };
+  const told = await desk.report(zone, { type: 'export.read', ...about });
+  if (!told.ok) return told;
+  if (known.size >= READS_MAX) known.clear();
+  known.set(id, now);
+  return told;
+}
+
+/** About the tenant of the question only, in a zone that is served. */
+export function asked(desk: ExportDesk | undefined, then: Asked): Question {
+  return async (request) => {
+    if (!desk) return answerNo(refuse('audit_closed', undefined, 'no exports'));
+    const caller = await verifyEdge(request.headers.get('authorization'), desk.settings, desk.now());
+    if (!caller.ok) return answerNo(caller.refusal);
+    const { zone = '', tenant = caller.value.tenant } = request.params;
+    if (!desk.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
+    if (tenant !== caller.value.tenant) return answerNo(refuse('export_unknown'));
+    return then(request, caller.value, desk, zone);
+  };
+}

@@ -1,0 +1,30 @@
+// Exports as the functions make them: their rows, and what auditors verify with, from a folder that was made when this was
+// packed or started.
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import type { Settings } from '../../settings.ts';
+import { openTable } from '../../store/table-rows.ts';
+import type { LogDesk } from '../log-desk.ts';
+import type { Reporter } from '../report.ts';
+import type { ExportDesk } from './export-desk.ts';
+
+/** What a bundle has besides what is of the log. */
+const FILES = ['VERIFY.md', 'verify.html', 'verify.mjs'] as const;
+
+/** `undefined` where nobody says where the verifier is: a bundle that cannot be verified would be worth nothing. */
+export function openExports(
+  desk: LogDesk,
+  { AUDIT_VERIFIER, STORAGE_CONNECTION }: Settings,
+  reporter: Reporter,
+): ExportDesk | undefined {
+  if (AUDIT_VERIFIER === undefined) return undefined;
+  const verifier = new Map(FILES.map((name) => [name, readFileSync(path.join(AUDIT_VERIFIER, name))] as const));
+  return {
+    ...desk,
+    rows: openTable(STORAGE_CONNECTION, 'exports'),
+    report: (zone, draft) => reporter.report(zone, draft),
+    random: (count) => randomBytes(count),
+    verifier,
+  };
+}

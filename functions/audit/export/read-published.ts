@@ -1,0 +1,21 @@
+// Checkpoints that may cover an export: the published one, and the newest that witnesses have signed.
+import { checkpointName, witnessedName } from '../log-names.ts';
+import type { LogStore } from '../log-store.ts';
+import { headOf } from '../publish-checkpoint.ts';
+
+export interface Published {
+  readonly size: number;
+  /** As it was signed, with the witnesses' signatures that there are. */
+  readonly note: Uint8Array;
+}
+
+/** The witnessed one first. */
+export async function readPublished(
+  store: Pick<LogStore, 'read'>,
+  zone: string,
+  year: number,
+): Promise<readonly Published[]> {
+  const names = [witnessedName(zone, year), checkpointName(zone, year)];
+  const kept = await Promise.all(names.map((name) => store.read('state', name)));
+  return kept.flatMap((one) => (one ? [{ size: headOf(one.bytes).size, note: one.bytes }] : []));
+}
