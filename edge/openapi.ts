@@ -1,4 +1,15 @@
 import { z } from 'zod';
+import {
+  aliasMove,
+  aliasRow,
+  keptTransition,
+  logPage,
+  modelState,
+  newRevision,
+  newTransition,
+  revisionRow,
+  transitionRow,
+} from '../shared/model/contract.ts';
 import { manifest } from '../shared/project/manifest.ts';
 import { recordingAnswer } from '../shared/speech/deepgram-answer.ts';
 import { transcription, verboseTranscription } from '../shared/speech/openai-answer.ts';
@@ -67,6 +78,16 @@ function describe() {
         VerboseTranscription: output(verboseTranscription),
         Model: output(listedModel),
         ModelList: list(listedModel),
+        ModelState: output(modelState),
+        RevisionRequest: input(newRevision),
+        Revision: output(revisionRow),
+        TransitionRequest: input(newTransition),
+        Transition: output(transitionRow),
+        KeptTransition: output(keptTransition),
+        ModelLog: output(logPage),
+        AliasRequest: input(aliasMove),
+        Alias: output(aliasRow),
+        AliasList: list(aliasRow),
         PoolList: list(listedPool),
         OutboxPage: output(outboxPage),
         AuditLogList: list(listedLog),

@@ -11,6 +11,15 @@ import { answerClientSecret, answerGrant, answerTranscriptionSession } from './d
 import { openListen, openRealtime } from './dialect/open-live.ts';
 import { answerKserve } from './kserve/answer-kserve.ts';
 import { linger } from './linger.ts';
+import {
+  createRevision,
+  createTransition,
+  listTransitions,
+  moveAlias,
+  showAliases,
+  showRevisions,
+  showTransition,
+} from './model/ask-model.ts';
 import { listModels, showModel } from './models.ts';
 import { describeApi } from './openapi.ts';
 import { joinRoster, listPools, readOutbox } from './operate.ts';
@@ -43,6 +52,11 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> 
   '/v1/realtime/transcription_sessions': { POST: answerTranscriptionSession },
   '/v1/models': { GET: listModels },
   '/v1/models/:name': { GET: showModel },
+  '/v1/models/:name/revisions': { GET: showRevisions, POST: createRevision },
+  '/v1/models/:name/transitions': { GET: listTransitions, POST: createTransition },
+  '/v1/models/:name/transitions/:id': { GET: showTransition },
+  '/v1/models/:name/aliases': { GET: showAliases },
+  '/v1/models/:name/aliases/:alias': { PUT: moveAlias },
   '/v1/openapi.json': { GET: () => describeApi() },
   '/v1/stream': { GET: serveStream },
   '/v1/jobs/replay': { POST: replayJobs },

@@ -2,6 +2,7 @@ import type { JSONWebKeySet, JWK } from 'jose';
 import { z } from 'zod';
 import { jsonText } from '../shared/json-text.ts';
 import { limits } from '../shared/limits.ts';
+import { signerKey } from '../shared/model/signature/key.ts';
 import { attestationPolicy } from '../shared/seal/attestation-policy.ts';
 import { zoneKeys } from '../shared/seal/zone-key.ts';
 import { zoneName } from '../shared/upload/job.ts';
@@ -66,6 +67,8 @@ const settings = z.object({
   AUDIT_WITNESSES: z.string().max(limits.auditPolicyBytes.value).optional(),
   /** 32 bytes in base64, encrypts the keys of what leaves hide. A secret; without it there are no logs. */
   AUDIT_SIDECAR_KEY: z.base64().length(44).optional(),
+  /** JSON, who may sign revisions of models and their transitions; without it no revisions are kept. */
+  MODEL_SIGNERS: jsonText(z.array(signerKey).min(1).max(100)).optional(),
   /** Folder with `VERIFY.md`, `verify.mjs` and `verify.html`, which go into every export; without it there are none. */
   AUDIT_VERIFIER: z.string().min(1).optional(),
   /** `development` also trusts self-issued attestations, and sends notices to this machine and over plain HTTP. */

@@ -13,6 +13,8 @@ import { openTicking } from './audit/on-tick.ts';
 import { Witnessing } from './audit/on-witness.ts';
 import { openReports } from './audit/reports.ts';
 import { onHealth } from './health/on-health.ts';
+import { openModelDesk } from './model/model-desk.ts';
+import * as models from './model/on-models.ts';
 import * as projects from './project/on-projects.ts';
 import { currentSettings } from './settings.ts';
 import { type BlobReference, registerReferences } from './store/blob-reference.ts';
@@ -39,6 +41,7 @@ const desk: uploads.Desk = {
 };
 const exportDesk = logDesk && reports && openExports(logDesk, settings, reports.reporter);
 const ticking = logDesk && openTicking(logDesk);
+const modelDesk = openModelDesk(settings, reports?.reporter);
 const post = createPost(settings.MODE === 'development');
 registerReferences();
 // A fresh account is ready before its first question. If it cannot be reached now, the health check says so.
@@ -112,6 +115,40 @@ app.http('segment-edit', {
   route: `${ofProject}/documents/{document}/segments/{segment}`,
   methods: ['PUT'],
   handler: projects.onEdit(desk),
+});
+
+// By operators through the edge.
+const ofModel = 'models/{model}';
+app.http('model-see', { ...http, route: ofModel, methods: ['GET'], handler: models.onModel(modelDesk) });
+app.http('model-register', {
+  ...http,
+  route: `${ofModel}/revisions`,
+  methods: ['POST'],
+  handler: models.onRevision(modelDesk),
+});
+app.http('model-move', {
+  ...http,
+  route: `${ofModel}/transitions`,
+  methods: ['POST'],
+  handler: models.onTransition(modelDesk),
+});
+app.http('model-log', {
+  ...http,
+  route: `${ofModel}/transitions`,
+  methods: ['GET'],
+  handler: models.onLog(modelDesk),
+});
+app.http('model-statement', {
+  ...http,
+  route: `${ofModel}/transitions/{id}`,
+  methods: ['GET'],
+  handler: models.onSeeTransition(modelDesk),
+});
+app.http('model-alias', {
+  ...http,
+  route: `${ofModel}/aliases/{alias}`,
+  methods: ['PUT'],
+  handler: models.onAlias(modelDesk),
 });
 
 // By agents, and by operators through the edge.
@@ -189,6 +226,9 @@ app.http('audit-stream', {
 
 // By the clock.
 app.timer('on-stalled', { schedule: '0 * * * * *', handler: () => onStalled(desk) });
+if (modelDesk) {
+  app.hook.appStart(() => modelDesk.rows.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {}));
+}
 if (logDesk && ticking && reports) {
   app.hook.appStart(async () => {
     await logDesk.store.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {});

@@ -1,4 +1,5 @@
 import { livePaths } from './live-paths.ts';
+import { modelPaths } from './model-paths.ts';
 import { hint, json, query, requestId, schema, success } from './parts.ts';
 import { projectPaths } from './project-paths.ts';
 import { errors, identified, transcriptionRefusals } from './refusals.ts';
@@ -76,6 +77,7 @@ export function paths() {
     },
     ...livePaths(),
     ...uploadPaths(),
+    ...modelPaths(),
     ...projectPaths(),
     '/v1/models': {
       get: {

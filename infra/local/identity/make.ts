@@ -5,6 +5,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type AuditKeys, keepAuditKeys } from './audit-keys.ts';
 import { type KeyFile, keepKey, writePrivate } from './keys.ts';
+import { keepSigners } from './signers.ts';
 import { developmentToken, poolToken } from './tokens.ts';
 import { keepZoneKeys, type ZoneKeyFiles } from './zone-keys.ts';
 
@@ -27,6 +28,8 @@ export type Identity = {
   webhookKeyFile: string;
   /** What the audit logs are signed and encrypted with. */
   audit: AuditKeys;
+  /** Who may sign revisions of models, by public key. */
+  signers: { name: string; key: string }[];
   /** The development token, and the file it is kept in. */
   token: string;
   tokenFile: string;
@@ -47,6 +50,7 @@ export async function makeIdentity(state: string, pools: { name: string; zone: s
   const webhookKeyFile = path.join(folder, 'webhook.key');
   if (!existsSync(webhookKeyFile)) writePrivate(webhookKeyFile, randomBytes(32).toString('base64'));
   const audit = await keepAuditKeys(folder);
+  const signers = keepSigners(folder);
   const nowS = Math.floor(Date.now() / 1_000);
   const tokenFile = path.join(state, 'token');
   writePrivate(tokenFile, `${await developmentToken(issuer.privateKey, nowS)}\n`);
@@ -66,6 +70,7 @@ export async function makeIdentity(state: string, pools: { name: string; zone: s
     zoneKeys,
     webhookKeyFile,
     audit,
+    signers,
     token,
     tokenFile,
     poolTokenFiles,

@@ -2,21 +2,19 @@
 // what they are said to be.
 import { z } from 'zod';
 import { fromBase64, toBase64 } from '../../audit/base64.ts';
+import { limits } from '../../limits.ts';
 import { ascii, concat } from '../../seal/bytes.ts';
 import { hintOf, type SignerKey, type SigningKey, verifyBy } from './key.ts';
 
 export const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 export const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
 
-/** Signatures of one envelope that are checked. */
-const SIGNATURES_MAX = 8;
-
 const signature = z.object({ keyid: z.string().max(128).default(''), sig: z.base64().min(1).max(256) });
 
 export const envelope = z.object({
   payload: z.base64().min(1),
   payloadType: z.literal(PAYLOAD_TYPE),
-  signatures: z.array(signature).min(1).max(SIGNATURES_MAX),
+  signatures: z.array(signature).min(1).max(limits.modelSignatures.value),
 });
 export type Envelope = z.infer<typeof envelope>;
 

@@ -1,0 +1,144 @@
+// Revisions of models, as operators ask for them: the functions keep them (shared/model/contract.ts), the edge says who asks.
+import type { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import {
+  aliasMove,
+  aliasRow,
+  keptTransition,
+  logPage,
+  modelState,
+  newRevision,
+  newTransition,
+  revisionRow,
+  transitionRow,
+} from '../../shared/model/contract.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, type Result } from '../../shared/result.ts';
+import type { RequestContext } from '../context.ts';
+import { readJson } from '../json-body.ts';
+import { refuseWith } from '../refuse.ts';
+import { admit } from '../tenant/admit.ts';
+import { askBackOffice, type Question } from '../upload/back-office.ts';
+
+/** `GET /v1/models/{model}/revisions?at=`: where each stands, and what the aliases name; now, or as it was. */
+export const showRevisions = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+  ask(request, context, modelState, { method: 'GET', path: `/${encodeURIComponent(model)}${at(request)}` });
+
+/** `GET /v1/models/{model}/aliases?at=` */
+export const showAliases = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+  ask(request, context, modelState, { method: 'GET', path: `/${encodeURIComponent(model)}${at(request)}` }, (state) =>
+    Response.json({ object: 'list', data: state.aliases }),
+  );
+
+/** `POST /v1/models/{model}/revisions`: a signature of files makes a revision known. */
+export const createRevision = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+  send(
+    request,
+    context,
+    newRevision,
+    revisionRow,
+    { method: 'POST', path: `/${encodeURIComponent(model)}/revisions` },
+    (row) => Response.json(row, { status: 201 }),
+  );
+
+/** `POST /v1/models/{model}/transitions`: 202 while somebody else must sign the same. */
+export const createTransition = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+  send(
+    request,
+    context,
+    newTransition,
+    transitionRow,
+    { method: 'POST', path: `/${encodeURIComponent(model)}/transitions` },
+    (row) => Response.json(row, { status: row.missing > 0 ? 202 : 200 }),
+  );
+
+/** `GET /v1/models/{model}/transitions?after=`: the log of the model, entry by entry. */
+export function listTransitions(request: Request, context: RequestContext, model: string): Promise<Response> {
+  const after = new URL(request.url).searchParams.get('after') ?? '0';
+  const path = `/${encodeURIComponent(model)}/transitions?after=${encodeURIComponent(after)}`;
+  return ask(request, context, logPage, { method: 'GET', path });
+}
+
+/** `GET /v1/models/{model}/transitions/{id}` */
+export const showTransition = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+  ask(request, context, keptTransition, {
+    method: 'GET',
+    path: `/${encodeURIComponent(model)}/transitions/${lastPart(request)}`,
+  });
+
+/** `PUT /v1/models/{model}/aliases/{alias}`, from what it names now. */
+export const moveAlias = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+  send(request, context, aliasMove, aliasRow, {
+    method: 'PUT',
+    path: `/${encodeURIComponent(model)}/aliases/${lastPart(request)}`,
+  });
+
+/** As it stands in the address, encoded. */
+const lastPart = (request: Request): string => new URL(request.url).pathname.split('/').at(-1) ?? '';
+
+function at(request: Request): string {
+  const asked = new URL(request.url).searchParams.get('at');
+  return asked === null ? '' : `?at=${encodeURIComponent(asked)}`;
+}
+
+type Asked = Pick<Question, 'method' | 'path' | 'body'>;
+
+async function send<Body extends z.ZodType, Row extends z.ZodType>(
+  request: Request,
+  context: RequestContext,
+  body: Body,
+  row: Row,
+  asked: Asked,
+  show?: (value: z.infer<Row>) => Response,
+): Promise<Response> {
+  const claims = await admit(request, 'operate', context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const json = await readJson(request, context, limits.modelBodyBytes.value);
+  if (!json.ok) return refuseWith(json.refusal);
+  const parsed = body.safeParse(json.value);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    return refuseWith(
+      refuse('field_invalid', { field: issue?.path.join('.') || 'body', rule: issue?.message ?? 'is not valid' }),
+    );
+  }
+  return answer(await askModels({ ...asked, body: parsed.data }, row, claims.value.tenant, context), show);
+}
+
+async function ask<Row extends z.ZodType>(
+  request: Request,
+  context: RequestContext,
+  row: Row,
+  asked: Asked,
+  show?: (value: z.infer<Row>) => Response,
+): Promise<Response> {
+  const claims = await admit(request, 'operate', context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  return answer(await askModels(asked, row, claims.value.tenant, context), show);
+}
+
+function answer<T>(
+  found: Result<T | undefined>,
+  show: (value: T) => Response = (value) => Response.json(value),
+): Response {
+  if (!found.ok) return refuseWith(found.refusal);
+  if (found.value === undefined) return refuseWith(refuse('models_unavailable', undefined, 'they answered nothing'));
+  const response = show(found.value);
+  response.headers.set('cache-control', 'no-store');
+  return response;
+}
+
+/** Models are of the whole fleet: the functions of the first zone that has any keep them for all. */
+async function askModels<Row extends z.ZodType>(
+  { path, ...asked }: Asked,
+  row: Row,
+  tenant: string,
+  context: RequestContext,
+): Promise<Result<z.infer<Row> | undefined>> {
+  const { zones, backOffices } = context.settings;
+  const zone = zones.find((one) => backOffices.has(one));
+  if (zone === undefined) return no(refuse('models_closed'));
+  const found = await askBackOffice({ ...asked, zone, path: `/models${path}`, operate: true }, row, tenant, context);
+  if (found.ok || found.refusal.reason !== 'uploads_unavailable') return found;
+  return no(refuse('models_unavailable', undefined, found.refusal.detail));
+}

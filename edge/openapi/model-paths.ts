@@ -1,0 +1,93 @@
+import { json, query, requestId, schema, success } from './parts.ts';
+import { errors, identified } from './refusals.ts';
+
+const always = [...identified, 'models_closed', 'models_unavailable', 'field_invalid'] as const;
+const body = ['json_invalid', 'body_too_large', 'client_slow', 'audit_unavailable'] as const;
+
+const inPath = (name: string, description: string) => ({
+  name,
+  in: 'path',
+  required: true,
+  description,
+  schema: { type: 'string' },
+});
+const model = inPath('name', 'Name of the model');
+const at = query('at', 'As it was then: ISO 8601, or milliseconds since 1970.');
+const sent = (name: string) => ({ required: true, content: { 'application/json': schema(name) } });
+
+/** Revisions of models, their five stages and what aliases name. For operators. */
+export function modelPaths() {
+  return {
+    '/v1/models/{name}/revisions': {
+      get: {
+        operationId: 'showRevisions',
+        summary: 'Revisions of a model, where each stands, and what the aliases name',
+        parameters: [model, at],
+        responses: { ...success('The model', json('ModelState')), ...errors(always) },
+      },
+      post: {
+        operationId: 'createRevision',
+        summary: 'Makes a revision known by the signature of its files',
+        description: 'A sigstore bundle as OpenSSF model signing writes it, by a signer of this fleet.',
+        parameters: [model],
+        requestBody: sent('RevisionRequest'),
+        responses: {
+          '201': { description: 'The revision', headers: requestId, content: json('Revision') },
+          ...errors([...always, ...body, 'signature_invalid', 'gate_closed']),
+        },
+      },
+    },
+    '/v1/models/{name}/transitions': {
+      get: {
+        operationId: 'listTransitions',
+        summary: 'The log of a model: every entry, the oldest first',
+        parameters: [model, query('after', 'Read on after this entry.')],
+        responses: { ...success('Entries', json('ModelLog')), ...errors(always) },
+      },
+      post: {
+        operationId: 'createTransition',
+        summary: 'A signed statement that moves a revision to another stage',
+        description:
+          'A DSSE envelope around an in-toto statement with the predicate `urn:auricle:gate:v1`. Evidence is judged again.',
+        parameters: [model],
+        requestBody: sent('TransitionRequest'),
+        responses: {
+          ...success('The revision has moved', json('Transition')),
+          '202': { description: 'Somebody else must sign the same', headers: requestId, content: json('Transition') },
+          ...errors([...always, ...body, 'signature_invalid', 'revision_unknown', 'stage_passed', 'gate_closed']),
+        },
+      },
+    },
+    '/v1/models/{name}/transitions/{id}': {
+      get: {
+        operationId: 'showTransition',
+        summary: 'One transition, with what was signed and by whom',
+        parameters: [model, inPath('id', 'SHA-256 of what is signed, in hex')],
+        responses: {
+          ...success('The transition', json('KeptTransition')),
+          ...errors([...always, 'transition_unknown']),
+        },
+      },
+    },
+    '/v1/models/{name}/aliases': {
+      get: {
+        operationId: 'listAliases',
+        summary: 'What the aliases of a model name',
+        parameters: [model, at],
+        responses: { ...success('Aliases', json('AliasList')), ...errors(always) },
+      },
+    },
+    '/v1/models/{name}/aliases/{alias}': {
+      put: {
+        operationId: 'moveAlias',
+        summary: 'Moves an alias from what it names now to another revision; rolling back is the same',
+        parameters: [model, inPath('alias', 'Its name; `stable` answers whoever names no other')],
+        requestBody: sent('AliasRequest'),
+        responses: {
+          ...success('What it names now', json('Alias')),
+          ...errors([...always, ...body, 'alias_moved', 'revision_unknown', 'gate_closed']),
+        },
+      },
+    },
+  };
+}

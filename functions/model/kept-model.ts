@@ -1,0 +1,96 @@
+// The log of a model in the table: a partition for each model, a row for each entry, and one row with what they come to.
+// An entry and what follows from it are written in one transaction, on what was read or not at all.
+import { limits } from '../../shared/limits.ts';
+import {
+  applyEntry,
+  type Entry,
+  type EntryDraft,
+  entry,
+  newRegistry,
+  placeEntry,
+  type Registry,
+  registry,
+} from '../../shared/model/registry.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { type Change, endOf } from '../store/rows.ts';
+import type { ModelDesk } from './model-desk.ts';
+
+const HEAD = 'head';
+const SEQ_DIGITS = 10;
+const entryKey = (seq: number): string => `e!${String(seq).padStart(SEQ_DIGITS, '0')}`;
+
+export interface KeptModel {
+  readonly registry: Registry;
+  /** The audit log has the entries up to this one. */
+  readonly told: number;
+  readonly version: string | undefined;
+}
+
+export async function readModel({ rows }: Pick<ModelDesk, 'rows'>, model: string): Promise<KeptModel> {
+  const row = await rows.read(model, HEAD);
+  if (!row) return { registry: newRegistry(model), told: 0, version: undefined };
+  return { registry: registry.parse(row.value.registry), told: Number(row.value.told), version: row.version };
+}
+
+/** Entries behind `after`, the oldest first. */
+export async function readEntries(
+  { rows }: Pick<ModelDesk, 'rows'>,
+  model: string,
+  after: number,
+  limit: number,
+): Promise<Entry[]> {
+  const found = await rows.scan(model, entryKey(after + 1), endOf('e!'), limit);
+  return found.map(({ value }) => entry.parse(value));
+}
+
+/** What to write: an entry, or nothing since it is there, or what else there is to say; and rows that go with it. */
+export interface Decided<Said> {
+  readonly draft: EntryDraft | undefined;
+  readonly said: Said;
+  readonly changes?: readonly Change[];
+}
+
+export interface Appended<Said> {
+  readonly registry: Registry;
+  /** The one that was written. */
+  readonly entry: Entry | undefined;
+  readonly said: Said;
+}
+
+/** Decides on what is known, and writes if that is still what is known; else once more. */
+export async function append<Said>(
+  desk: ModelDesk,
+  model: string,
+  decide: (known: Registry) => Promise<Result<Decided<Said>>> | Result<Decided<Said>>,
+): Promise<Result<Appended<Said>>> {
+  for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
+    const kept = await readModel(desk, model);
+    const decided = await decide(kept.registry);
+    if (!decided.ok) return decided;
+    const { draft, said, changes = [] } = decided.value;
+    if (!draft) {
+      const done = changes.length === 0 || (await desk.rows.commit(model, changes));
+      if (done) return ok({ registry: kept.registry, entry: undefined, said });
+      continue;
+    }
+    const next = placeEntry(kept.registry, draft, desk.now());
+    const known = applyEntry(kept.registry, next);
+    const written = await desk.rows.commit(model, [
+      headChange({ registry: known, told: kept.told, version: kept.version }),
+      { type: 'insert', key: entryKey(next.seq), value: next },
+      ...changes,
+    ]);
+    if (written) return ok({ registry: known, entry: next, said });
+  }
+  return no(refuse('models_unavailable', undefined, `${model} changes all the time`));
+}
+
+function headChange({ registry: known, told, version }: KeptModel): Change {
+  const value = { registry: known, told };
+  return version === undefined ? { type: 'insert', key: HEAD, value } : { type: 'replace', key: HEAD, value, version };
+}
+
+/** `false` when somebody wrote meanwhile. */
+export const keepTold = ({ rows }: ModelDesk, kept: KeptModel, told: number): Promise<boolean> =>
+  rows.commit(kept.registry.model, [headChange({ ...kept, told })]);

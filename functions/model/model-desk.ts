@@ -1,0 +1,39 @@
+// What everything about models needs: rows, whose signatures count, a clock, and where to say what happened.
+
+import type { SignerKey } from '../../shared/model/signature/key.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Reporter } from '../audit/report.ts';
+import type { Settings } from '../settings.ts';
+import type { Rows } from '../store/rows.ts';
+import { openTable } from '../store/table-rows.ts';
+
+export interface ModelDesk {
+  readonly rows: Rows;
+  readonly signers: readonly SignerKey[];
+  /** The log of which zone is told. */
+  readonly zone: string;
+  readonly audit: Pick<Reporter, 'report'> | undefined;
+  readonly settings: Pick<Settings, 'EDGE_KEYS'>;
+  /** Milliseconds since 1970. */
+  now(): number;
+}
+
+export const MODEL_TABLE = 'models';
+
+/** `undefined` where nobody may sign: then no revision could ever be known. */
+export function openModelDesk(settings: Settings, audit: ModelDesk['audit']): ModelDesk | undefined {
+  const { MODEL_SIGNERS, STORAGE_CONNECTION, ZONES } = settings;
+  if (!MODEL_SIGNERS) return undefined;
+  return {
+    rows: openTable(STORAGE_CONNECTION, MODEL_TABLE),
+    signers: MODEL_SIGNERS,
+    zone: ZONES[0] as string,
+    audit,
+    settings,
+    now: () => Date.now(),
+  };
+}
+
+export const needDesk = (desk: ModelDesk | undefined): Result<ModelDesk> =>
+  desk ? ok(desk) : no(refuse('models_closed', undefined, 'no MODEL_SIGNERS'));

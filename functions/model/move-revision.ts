@@ -1,0 +1,82 @@
+// A revision goes from one stage to another: by a statement that enough people have signed. Until then the statement waits
+// here for the others.
+import { fromBase64 } from '../../shared/audit/base64.ts';
+import { limits } from '../../shared/limits.ts';
+import { type KeptTransition, keptTransition, type TransitionRow } from '../../shared/model/contract.ts';
+import { decideTransition } from '../../shared/model/decide.ts';
+import type { Registry } from '../../shared/model/registry.ts';
+import { type Envelope, openEnvelope } from '../../shared/model/signature/envelope.ts';
+import { type GateStatement, readStatement } from '../../shared/model/statement.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Change, Row } from '../store/rows.ts';
+import { append, type Decided } from './kept-model.ts';
+import type { ModelDesk } from './model-desk.ts';
+import { tellLog } from './tell-log.ts';
+
+const statementKey = (id: string): string => `s!${id}`;
+const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
+
+/** Sent again, or with another signature, it is the same transition. */
+export async function moveRevision(desk: ModelDesk, model: string, sent: Envelope): Promise<Result<TransitionRow>> {
+  if (JSON.stringify(sent).length > limits.modelStatementBytes.value) return invalid('it is too long');
+  const payload = fromBase64(sent.payload);
+  const statement = payload && readStatement(payload);
+  if (!statement || statement.model !== model) return invalid('it is no statement about a revision of this model');
+  const done = await append(desk, model, async (known) => {
+    const row = await desk.rows.read(model, statementKey(statement.id));
+    return decide(desk, known, statement, sent, row);
+  });
+  if (!done.ok) return done;
+  const told = await tellLog(desk, model);
+  return told.ok ? ok(done.value.said) : told;
+}
+
+async function decide(
+  desk: ModelDesk,
+  known: Registry,
+  statement: GateStatement,
+  sent: Envelope,
+  row: Row | undefined,
+): Promise<Result<Decided<TransitionRow>>> {
+  const kept = row && keptTransition.parse(row.value);
+  // It has moved the revision already: whoever asks again did not hear the answer.
+  if (kept?.seq !== undefined) return ok({ draft: undefined, said: rowOf(kept) });
+  const envelope = kept ? join(kept.envelope, sent) : sent;
+  const opened = await openEnvelope(envelope, desk.signers);
+  if (!opened) return invalid('one of its signatures is not good, or of nobody who is known here');
+  const signers = [...opened.signers];
+  const decided = decideTransition(known, statement, signers, desk.now());
+  if (!decided.ok) return decided;
+  const waits = typeof decided.value === 'number';
+  const { id, revision, from, to } = statement;
+  const said: TransitionRow = {
+    id,
+    revision,
+    from,
+    to,
+    signers,
+    missing: typeof decided.value === 'number' ? decided.value : 0,
+    ...(!waits && { seq: known.seq + 1 }),
+  };
+  const change = putOn(row, statementKey(id), { ...said, envelope });
+  return ok({ draft: typeof decided.value === 'number' ? undefined : decided.value, said, changes: [change] });
+}
+
+const putOn = (row: Row | undefined, key: string, value: KeptTransition): Change =>
+  row ? { type: 'replace', key, value, version: row.version } : { type: 'insert', key, value };
+
+/** All signatures of both, each once. They are of the same bytes: their id is the same. */
+function join(kept: Envelope, sent: Envelope): Envelope {
+  const known = new Set(kept.signatures.map(({ sig }) => sig));
+  const more = sent.signatures.filter(({ sig }) => !known.has(sig));
+  return { ...kept, signatures: [...kept.signatures, ...more].slice(0, limits.modelSignatures.value) };
+}
+
+const rowOf = ({ envelope: _, ...row }: KeptTransition): TransitionRow => row;
+
+/** With what was signed: for whoever is to sign it, too. */
+export async function seeTransition(desk: ModelDesk, model: string, id: string): Promise<Result<KeptTransition>> {
+  const row = await desk.rows.read(model, statementKey(id));
+  return row ? ok(keptTransition.parse(row.value)) : no(refuse('transition_unknown'));
+}

@@ -1,0 +1,102 @@
+// What operators ask about models, through the edge (shared/model/contract.ts).
+import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import { limits } from '../../shared/limits.ts';
+import { aliasMove, newRevision, newTransition } from '../../shared/model/contract.ts';
+import { aliasName } from '../../shared/model/registry.ts';
+import { modelName } from '../../shared/model/revision.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { answer, answerNo, answerResult } from '../answer.ts';
+import { verifyEdge } from '../caller/edge-caller.ts';
+import { readCount } from '../upload/read-count.ts';
+import { readEntries } from './kept-model.ts';
+import { type ModelDesk, needDesk } from './model-desk.ts';
+import { moveAlias } from './move-alias.ts';
+import { moveRevision, seeTransition } from './move-revision.ts';
+import { registerRevision } from './register-revision.ts';
+import { seeModel } from './see-model.ts';
+
+type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
+
+const unlike = (field: string, rule = 'it is not as agreed') => answerNo(refuse('field_invalid', { field, rule }));
+
+/** POST /api/models/{model}/revisions */
+export const onRevision = (desk: ModelDesk | undefined): Question =>
+  ofModel(desk, async (known, model, request) => {
+    const asked = newRevision.safeParse(await readJson(request));
+    if (!asked.success) return unlike(asked.error.issues[0]?.path.join('.') || 'body');
+    return answerResult(await registerRevision(known, model, asked.data), 201);
+  });
+
+/** GET /api/models/{model}?at= */
+export const onModel = (desk: ModelDesk | undefined): Question =>
+  ofModel(desk, async (known, model, request) => {
+    const text = request.query.get('at');
+    const at = text === null ? undefined : readTime(text);
+    if (text !== null && at === undefined) return unlike('at', 'it is no time');
+    return answer(200, await seeModel(known, model, at));
+  });
+
+/** Milliseconds since 1970, or ISO 8601. */
+const readTime = (text: string): number | undefined => {
+  const at = /^\d{1,15}$/.test(text) ? Number(text) : Date.parse(text);
+  return Number.isNaN(at) ? undefined : at;
+};
+
+/** POST /api/models/{model}/transitions */
+export const onTransition = (desk: ModelDesk | undefined): Question =>
+  ofModel(desk, async (known, model, request) => {
+    const asked = newTransition.safeParse(await readJson(request));
+    if (!asked.success) return unlike(asked.error.issues[0]?.path.join('.') || 'body');
+    const moved = await moveRevision(known, model, asked.data.envelope);
+    return answerResult(moved, moved.ok && moved.value.missing > 0 ? 202 : 200);
+  });
+
+/** GET /api/models/{model}/transitions?after= */
+export const onLog = (desk: ModelDesk | undefined): Question =>
+  ofModel(desk, async (known, model, request) => {
+    const most = limits.modelLogRows.value;
+    const entries = await readEntries(known, model, readCount(request, 'after') ?? 0, most);
+    const next = entries.length === most && entries.at(-1)?.seq;
+    return answer(200, { entries, ...(next && { next }) });
+  });
+
+/** GET /api/models/{model}/transitions/{id} */
+export const onSeeTransition = (desk: ModelDesk | undefined): Question =>
+  ofModel(desk, async (known, model, request) => {
+    const { id = '' } = request.params;
+    if (!/^[0-9a-f]{64}$/.test(id)) return answerNo(refuse('transition_unknown'));
+    return answerResult(await seeTransition(known, model, id));
+  });
+
+/** PUT /api/models/{model}/aliases/{alias} */
+export const onAlias = (desk: ModelDesk | undefined): Question =>
+  ofModel(desk, async (known, model, request) => {
+    const alias = aliasName.safeParse(request.params.alias);
+    if (!alias.success) return unlike('alias');
+    const asked = aliasMove.safeParse(await readJson(request));
+    if (!asked.success) return unlike(asked.error.issues[0]?.path.join('.') || 'body');
+    return answerResult(await moveAlias(known, model, { alias: alias.data, ...asked.data }));
+  });
+
+function ofModel(
+  desk: ModelDesk | undefined,
+  then: (desk: ModelDesk, model: string, request: HttpRequest) => Promise<HttpResponseInit>,
+): Question {
+  return async (request) => {
+    const known = needDesk(desk);
+    if (!known.ok) return answerNo(known.refusal);
+    const caller = await verifyEdge(request.headers.get('authorization'), known.value.settings, known.value.now());
+    if (!caller.ok) return answerNo(caller.refusal);
+    if (!caller.value.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
+    const model = modelName.safeParse(request.params.model);
+    return model.success ? then(known.value, model.data, request) : unlike('model');
+  };
+}
+
+async function readJson(request: HttpRequest): Promise<unknown> {
+  try {
+    return await request.json();
+  } catch {
+    return undefined;
+  }
+}

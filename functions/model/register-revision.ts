@@ -1,0 +1,51 @@
+// A revision becomes known by the signature of its files. The files themselves are elsewhere; that they are these is checked
+// where they enter a tier.
+
+import type { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import type { newRevision, RevisionRow } from '../../shared/model/contract.ts';
+import { decideRevision } from '../../shared/model/decide.ts';
+import { digestOfFiles } from '../../shared/model/revision.ts';
+import { openBundle } from '../../shared/model/signature/bundle.ts';
+import type { Manifest } from '../../shared/model/signature/manifest.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { append } from './kept-model.ts';
+import type { ModelDesk } from './model-desk.ts';
+import { revisionRowOf } from './see-model.ts';
+import { tellLog } from './tell-log.ts';
+
+const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
+
+export const bundleKey = (revision: string): string => `b!${revision}`;
+
+export async function registerRevision(
+  desk: ModelDesk,
+  model: string,
+  { bundle, description }: z.infer<typeof newRevision>,
+): Promise<Result<RevisionRow>> {
+  if (JSON.stringify(bundle).length > limits.modelBundleBytes.value) return invalid('its bundle is too long');
+  const opened = await openBundle(bundle, desk.signers);
+  if (!opened.ok) return opened;
+  const { manifest, signer } = opened.value;
+  const revision = revisionOf(manifest);
+  if (revision === undefined) return invalid('it does not say which revision its files make');
+  if (manifest.revision !== undefined && manifest.revision !== revision) {
+    return invalid('its files make another revision than it says');
+  }
+  const done = await append(desk, model, (known) => {
+    const decided = decideRevision(known, revision, signer);
+    if (!decided.ok) return decided;
+    const kept = { type: 'put', key: bundleKey(revision), value: { bundle, description } } as const;
+    return ok({ draft: decided.value, said: undefined, changes: decided.value ? [kept] : [] });
+  });
+  if (!done.ok) return done;
+  const told = await tellLog(desk, model);
+  return told.ok ? ok(revisionRowOf(done.value.registry, revision)) : told;
+}
+
+/** Of SHA-256 of whole files it follows; other signatures have to say it, which is checked with the files. */
+function revisionOf({ hash, method, pieces, revision }: Manifest): string | undefined {
+  if (hash !== 'sha256' || method !== 'files') return revision;
+  return digestOfFiles(pieces.map(({ file: name, digest }) => ({ name, digest })));
+}

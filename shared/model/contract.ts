@@ -1,0 +1,74 @@
+// What the edge, and through it operators, ask the back office about models, below `/api`:
+//
+//   POST /models/{model}/revisions               newRevision → revisionRow
+//   GET  /models/{model}                         ?at= → modelState: as it is, or as it was
+//   POST /models/{model}/transitions             newTransition → transitionRow; 202 while somebody must still sign
+//   GET  /models/{model}/transitions             ?after= → logPage: every entry of the log, the oldest first
+//   GET  /models/{model}/transitions/{id}        → keptTransition, with what was signed
+//   PUT  /models/{model}/aliases/{alias}         aliasMove → aliasRow
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { entry } from './registry.ts';
+import { revisionDigest } from './revision.ts';
+import { bundle } from './signature/bundle.ts';
+import { envelope } from './signature/envelope.ts';
+import { canaryShare, stage, standing } from './stage.ts';
+
+/** What people want to know of a revision and nothing depends on. */
+export const description = z
+  .record(z.string().min(1).max(64), z.string().max(512))
+  .refine((all) => Object.keys(all).length <= limits.modelProperties.value, 'has too many members');
+
+export const newRevision = z.object({ bundle, description: description.default({}) });
+
+export const revisionRow = z.object({
+  revision: revisionDigest,
+  author: z.string().describe('Whose signature its files have'),
+  registered: z.number().int(),
+  stage,
+  share: canaryShare.optional().describe('Share of the sessions, in the stage canary'),
+  since: z.number().int().describe('When it came to where it stands'),
+  aliases: z.array(z.string()),
+});
+export type RevisionRow = z.infer<typeof revisionRow>;
+
+export const aliasRow = z.object({
+  alias: z.string(),
+  revision: revisionDigest.optional(),
+  since: z.number().int(),
+  before: revisionDigest.optional().describe('What it named before: where a roll back goes'),
+});
+export type AliasRow = z.infer<typeof aliasRow>;
+
+export const modelState = z.object({
+  model: z.string(),
+  seq: z.number().int().describe('Last entry of its log'),
+  at: z.number().int(),
+  revisions: z.array(revisionRow),
+  aliases: z.array(aliasRow),
+});
+export type ModelState = z.infer<typeof modelState>;
+
+export const newTransition = z.object({ envelope });
+
+export const transitionRow = z.object({
+  id: z.string().describe('SHA-256 of what is signed'),
+  revision: revisionDigest,
+  from: standing,
+  to: standing,
+  signers: z.array(z.string()),
+  missing: z.number().int().describe('People who must still sign; 0 when the revision has moved'),
+  seq: z.number().int().optional().describe('Its entry of the log'),
+});
+export type TransitionRow = z.infer<typeof transitionRow>;
+
+export const keptTransition = transitionRow.extend({ envelope });
+export type KeptTransition = z.infer<typeof keptTransition>;
+
+export const aliasMove = z.object({
+  revision: revisionDigest.optional().describe('Absent: the alias is taken away'),
+  from: revisionDigest.optional().describe('What it names now, as whoever moves it believes'),
+  reason: z.string().max(limits.modelReasonCharacters.value).optional(),
+});
+
+export const logPage = z.object({ entries: z.array(entry), next: z.number().int().optional() });

@@ -1,0 +1,73 @@
+// What speaks for a revision at a gate. Measurements are sent as they were counted and judged again by whoever reads them:
+// a signature says who measured, not that the verdict is right.
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { canaryRun, decideCanary } from './canary.ts';
+import { judgeQuality, speakerErrors } from './quality.ts';
+import { type Verdict, verdict } from './verdict.ts';
+
+const facts = z.record(z.string().max(64), z.union([z.string().max(512), z.number(), z.boolean()])).default({});
+const named = { tool: z.string().max(128).describe('What measured it, with its version') };
+const milliseconds = z.number().nonnegative();
+
+export const evidence = z.discriminatedUnion('kind', [
+  /** What only looking at it can tell, and whoever looked says: security, loading, differences of mirrored answers. */
+  z.object({ kind: z.literal('scan'), ...named, verdict, facts }),
+  z.object({ kind: z.literal('load'), ...named, verdict, facts }),
+  z.object({ kind: z.literal('disagreement'), ...named, verdict, streams: z.number().int().nonnegative(), facts }),
+  /** Streams that were mirrored, and how many of them broke it. */
+  z.object({
+    kind: z.literal('stability'),
+    ...named,
+    streams: z.number().int().nonnegative(),
+    crashes: z.number().int().nonnegative(),
+  }),
+  /** The 95th percentile in one window after the other, under the load that was promised. */
+  z.object({
+    kind: z.literal('latency'),
+    ...named,
+    sla: milliseconds.positive(),
+    windows: z.array(milliseconds).max(100),
+  }),
+  /** Word errors of one language; `set` names recordings and normalisation by a digest. */
+  z.object({
+    kind: z.literal('quality'),
+    ...named,
+    language: z.string().max(35),
+    set: z.string().max(128),
+    seed: z.number().int().nonnegative(),
+    speakers: z.array(speakerErrors).max(limits.modelSpeakers.value),
+  }),
+  z.object({ kind: z.literal('rates'), ...named, run: canaryRun }),
+]);
+export type Evidence = z.infer<typeof evidence>;
+export type EvidenceKind = Evidence['kind'];
+
+type Judges = { readonly [Kind in EvidenceKind]: (one: Extract<Evidence, { kind: Kind }>, now: number) => Verdict };
+
+const judges: Judges = {
+  scan: ({ verdict: told }) => told,
+  load: ({ verdict: told }) => told,
+  disagreement: ({ verdict: told, streams }) =>
+    told === 'PASS' && streams < limits.greyStreams.value ? 'INCONCLUSIVE' : told,
+  stability: ({ streams, crashes }) => {
+    if (crashes > 0) return 'FAIL';
+    return streams >= limits.greyStreams.value ? 'PASS' : 'INCONCLUSIVE';
+  },
+  latency: ({ sla, windows }) => judgeLatency(sla, windows),
+  quality: ({ speakers, seed }) => judgeQuality(speakers, seed).verdict,
+  rates: ({ run }, now) => decideCanary(run, now).verdict,
+};
+
+export const judgeEvidence = (one: Evidence, now: number): Verdict =>
+  (judges[one.kind] as (one: Evidence, now: number) => Verdict)(one, now);
+
+/** Windows at the end that must agree before they say anything, and within what. */
+const STEADY = 3;
+const WITHIN = 1.1;
+
+function judgeLatency(sla: number, windows: readonly number[]): Verdict {
+  const last = windows.slice(-STEADY);
+  if (last.length < STEADY || Math.max(...last) > WITHIN * Math.min(...last)) return 'INCONCLUSIVE';
+  return Math.max(...last) <= sla ? 'PASS' : 'FAIL';
+}

@@ -1,0 +1,82 @@
+// Which evidence and whose signatures open which gate.
+import { limits } from '../limits.ts';
+import { refuse } from '../refusal.ts';
+import { no, ok, type Result } from '../result.ts';
+import { decideCanary } from './canary.ts';
+import { type Evidence, type EvidenceKind, judgeEvidence } from './evidence.ts';
+import { type Move, moveOf, type Standing, showStanding } from './stage.ts';
+import type { GateStatement } from './statement.ts';
+
+interface Gate {
+  /** Each kind at least once, and all that is sent must be a PASS. */
+  readonly needs: readonly EvidenceKind[];
+  /** People who must sign. */
+  readonly signers: number;
+  /** Whether whoever made the revision counts among them. */
+  readonly author: boolean;
+}
+
+/** By the stage behind the gate. */
+const gates: Readonly<Record<'grey' | 'canary' | 'full', Gate>> = {
+  grey: { needs: ['scan', 'load', 'latency', 'quality'], signers: 1, author: true },
+  canary: { needs: ['stability', 'disagreement'], signers: 1, author: false },
+  full: { needs: ['rates'], signers: 2, author: false },
+};
+
+/** Back and out needs no evidence, only somebody who answers for it: the way out of trouble has no gate. */
+const free: Gate = { needs: [], signers: 1, author: true };
+
+/** A higher share is no promotion: it asks for enough streams and no harm, not for a PASS. */
+const stepGate: Gate = { needs: ['rates'], signers: 1, author: true };
+
+const closed = (rule: string) => no(refuse('gate_closed', { rule }));
+
+/** How many more people must sign; 0 when the gate is open. */
+export function openGate(
+  statement: GateStatement,
+  signers: readonly string[],
+  author: string,
+  now: number,
+): Result<number> {
+  const move = moveOf(statement.from, statement.to);
+  if (!move) return closed(`there is no way from ${showStanding(statement.from)} to ${showStanding(statement.to)}`);
+  if (now - statement.at > limits.modelStatementSeconds.value * 1_000) return closed('its evidence is too old');
+  if (statement.at - now > limits.clockSkewSeconds.value * 1_000) return closed('it is from the future');
+  const gate = gateOf(move, statement.to);
+  const missing = gate.needs.find((kind) => !statement.evidence.some((one) => one.kind === kind));
+  if (missing !== undefined) return closed(`evidence of the kind "${missing}" is missing`);
+  const problem = move === 'step-up' ? stepProblem(statement, now) : problemOf(move, statement, now);
+  if (problem !== undefined) return closed(problem);
+  const counting = new Set(signers.filter((name) => gate.author || name !== author));
+  return ok(Math.max(0, gate.signers - counting.size));
+}
+
+function gateOf(move: Move, to: Standing): Gate {
+  if (move === 'step-up') return stepGate;
+  return move === 'advance' ? gates[to.stage as keyof typeof gates] : free;
+}
+
+/** What is found of evidence that must be a PASS. INCONCLUSIVE asks for more of it, and opens nothing. */
+function problemOf(move: Move, { evidence, from }: GateStatement, now: number): string | undefined {
+  if (move !== 'advance') return undefined;
+  const runs = runsOf(evidence);
+  if (runs.some((run) => run.share !== from.share)) return 'the canary it tells of was at another share';
+  for (const one of evidence) {
+    const found = judgeEvidence(one, now);
+    if (found !== 'PASS') return `"${one.kind}" is ${found}`;
+  }
+  return runs.some((run) => decideCanary(run, now).move !== 'promote')
+    ? `fewer than ${limits.canaryStreams.value} streams at the last share`
+    : undefined;
+}
+
+function stepProblem({ evidence, from }: GateStatement, now: number): string | undefined {
+  const runs = runsOf(evidence);
+  if (runs.some((run) => run.share !== from.share)) return 'the canary it tells of was at another share';
+  if (evidence.some((one) => judgeEvidence(one, now) === 'FAIL')) return 'a FAIL is among its evidence';
+  return runs.some((run) => run.streams < limits.canaryStreams.value)
+    ? `fewer than ${limits.canaryStreams.value} streams at this share`
+    : undefined;
+}
+
+const runsOf = (evidence: readonly Evidence[]) => evidence.flatMap((one) => (one.kind === 'rates' ? [one.run] : []));

@@ -1,0 +1,114 @@
+// What is known of one model: its revisions, where each stands, and what its aliases name. Nothing but what its log says,
+// entry by entry; as it was at any time is what the entries until then say.
+import { z } from 'zod';
+import { canonicalJson } from '../audit/canonical-json.ts';
+import { sha256 } from '../audit/sha256.ts';
+import { ascii } from '../seal/bytes.ts';
+import { modelName, revisionDigest } from './revision.ts';
+import { FIRST, standing } from './stage.ts';
+
+/** The alias that answers whoever names the model and nothing else. */
+export const STABLE = 'stable';
+
+export const aliasName = z.string().regex(/^[a-z][a-z0-9-]{0,31}$/);
+
+const place = {
+  /** From 1, without a gap. */
+  seq: z.number().int().positive(),
+  /** Milliseconds since 1970; never before the entry before. */
+  at: z.number().int().nonnegative(),
+  model: modelName,
+  /** SHA-256 of the entry before (RFC 8785), in hex; absent in the first. */
+  before: z.string().optional(),
+};
+
+export const entry = z.discriminatedUnion('type', [
+  z.object({ ...place, type: z.literal('revision'), revision: revisionDigest, author: z.string() }),
+  z.object({
+    ...place,
+    type: z.literal('stage'),
+    revision: revisionDigest,
+    from: standing,
+    to: standing,
+    /** Id of the signed statement, and whose signatures it has. */
+    statement: z.string(),
+    signers: z.array(z.string()),
+  }),
+  z.object({
+    ...place,
+    type: z.literal('alias'),
+    alias: aliasName,
+    /** Absent: it named nothing, it names nothing. */
+    from: revisionDigest.optional(),
+    revision: revisionDigest.optional(),
+    reason: z.string().optional(),
+  }),
+]);
+export type Entry = z.infer<typeof entry>;
+/** What an entry says, before it has its place. */
+export type EntryDraft = Entry extends infer One
+  ? One extends Entry
+    ? Omit<One, 'seq' | 'at' | 'model' | 'before'>
+    : never
+  : never;
+
+export const registry = z.object({
+  model: modelName,
+  seq: z.number().int().nonnegative(),
+  at: z.number().int().nonnegative(),
+  /** Digest of the last entry. */
+  last: z.string().optional(),
+  revisions: z.record(
+    z.string(),
+    z.object({ author: z.string(), registered: z.number().int(), standing, since: z.number().int() }),
+  ),
+  aliases: z.record(
+    z.string(),
+    z.object({
+      revision: revisionDigest,
+      since: z.number().int(),
+      /** What it named before: what a roll back goes to. */
+      before: revisionDigest.optional(),
+    }),
+  ),
+});
+export type Registry = z.infer<typeof registry>;
+
+export const newRegistry = (model: string): Registry => ({ model, seq: 0, at: 0, revisions: {}, aliases: {} });
+
+export const digestOfEntry = (one: Entry): string =>
+  Array.from(sha256(ascii(canonicalJson(one))), (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+/** The entry with its place behind what is known. */
+export const placeEntry = (known: Registry, draft: EntryDraft, now: number): Entry =>
+  ({
+    ...draft,
+    model: known.model,
+    seq: known.seq + 1,
+    at: Math.max(now, known.at),
+    ...(known.last !== undefined && { before: known.last }),
+  }) as Entry;
+
+/** Throws for an entry that is not the next one: a log with a hole is no log. */
+export function applyEntry(known: Registry, one: Entry): Registry {
+  if (one.seq !== known.seq + 1 || one.before !== known.last) {
+    throw new Error(`the entry ${one.seq} of ${known.model} does not follow ${known.seq}`);
+  }
+  const next = { ...known, seq: one.seq, at: one.at, last: digestOfEntry(one) };
+  if (one.type === 'revision') {
+    const made = { author: one.author, registered: one.at, standing: FIRST, since: one.at };
+    return { ...next, revisions: { ...known.revisions, [one.revision]: made } };
+  }
+  if (one.type === 'stage') {
+    const moved = { ...known.revisions[one.revision], standing: one.to, since: one.at };
+    return { ...next, revisions: { ...known.revisions, [one.revision]: moved as Registry['revisions'][string] } };
+  }
+  const { [one.alias]: _, ...others } = known.aliases;
+  if (one.revision === undefined) return { ...next, aliases: others };
+  const named = { revision: one.revision, since: one.at, ...(one.from !== undefined && { before: one.from }) };
+  return { ...next, aliases: { ...others, [one.alias]: named } };
+}
+
+/** As it was at `asOf`. `entries` from the first. */
+export const registryAt = (model: string, entries: readonly Entry[], asOf: number): Registry =>
+  entries.filter(({ at }) => at <= asOf).reduce(applyEntry, newRegistry(model));

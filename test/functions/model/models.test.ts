@@ -1,0 +1,341 @@
+// Revisions over HTTP, from the first signature to everybody and back, as the edge asks for it.
+import { HttpRequest } from '@azure/functions';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ModelDesk } from '../../../functions/model/model-desk.ts';
+import * as models from '../../../functions/model/on-models.ts';
+import type { Change } from '../../../functions/store/rows.ts';
+import type { EventDraft } from '../../../shared/audit/event.ts';
+import type { Evidence } from '../../../shared/model/evidence.ts';
+import type { Entry } from '../../../shared/model/registry.ts';
+import type { Bundle } from '../../../shared/model/signature/bundle.ts';
+import type { Standing } from '../../../shared/model/stage.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { no, ok } from '../../../shared/result.ts';
+import {
+  type Asked,
+  forCanary,
+  forGrey,
+  makeP256,
+  makeRevision,
+  makeSm2,
+  type Person,
+  rates,
+  runAt,
+  signerOf,
+  signMove,
+} from '../../shared/model/people.ts';
+import { MemoryRows } from '../audit/export/memory-rows.ts';
+import { type Callers, makeCallers } from '../callers.ts';
+
+let callers: Callers;
+let ann: Person;
+let bob: Person;
+let cleo: Person;
+let first: { revision: string; bundle: Bundle };
+let second: { revision: string; bundle: Bundle };
+
+beforeAll(async () => {
+  callers = await makeCallers();
+  ann = { name: 'ann', key: await makeP256() };
+  bob = { name: 'bob', key: makeSm2() };
+  cleo = { name: 'cleo', key: await makeP256() };
+  first = await makeRevision('one', ann);
+  second = await makeRevision('two', bob, 'sm3');
+});
+
+/** The table, which fails when it is told to. */
+class Table extends MemoryRows {
+  before: ((changes: readonly Change[]) => Promise<void>) | undefined;
+  override async commit(partition: string, changes: readonly Change[]): Promise<boolean> {
+    const { before } = this;
+    this.before = undefined;
+    await before?.(changes);
+    return super.commit(partition, changes);
+  }
+}
+
+let rows: Table;
+let now: number;
+let told: { draft: EventDraft; id: string | undefined }[];
+let deaf: boolean;
+let desk: ModelDesk;
+
+beforeEach(() => {
+  rows = new Table();
+  now = Date.now();
+  told = [];
+  deaf = false;
+  desk = {
+    rows,
+    signers: [ann, bob, cleo].map(signerOf),
+    zone: 'eu',
+    audit: {
+      report: async (_zone, draft, id) => {
+        if (deaf) return no(refuse('audit_unavailable'));
+        told.push({ draft, id });
+        return ok({ id: id ?? '', producer: '', epoch: '', pseq: told.length });
+      },
+    },
+    settings: callers.settings,
+    now: () => now,
+  };
+});
+
+type Handler = (
+  desk: ModelDesk | undefined,
+) => (request: HttpRequest) => Promise<{ status?: number; jsonBody?: unknown }>;
+
+async function ask(handler: Handler, params: Record<string, string> = {}, body?: unknown, query = {}, operate = true) {
+  const request = new HttpRequest({
+    url: 'http://functions/api/models',
+    method: body === undefined ? 'GET' : 'POST',
+    params: { model: 'reference-en', ...params },
+    query,
+    headers: { authorization: `Bearer ${await callers.edgeToken('acme', { operate })}` },
+    ...(body !== undefined && { body: { string: JSON.stringify(body) } }),
+  });
+  const { status, jsonBody } = await handler(desk)(request);
+  // biome-ignore lint/suspicious/noExplicitAny: whatever was answered.
+  return { status, body: jsonBody as any };
+}
+
+const register = (one: { bundle: Bundle }) => ask(models.onRevision, {}, { bundle: one.bundle });
+const send = async (asked: Omit<Asked, 'at'>, ...people: Person[]) =>
+  ask(models.onTransition, {}, { envelope: await signMove({ ...asked, at: now }, ...people) });
+const state = (query = {}) => ask(models.onModel, {}, undefined, query);
+const setAlias = (revision: string, from?: string, alias = 'stable') =>
+  ask(models.onAlias, { alias }, { revision, ...(from !== undefined && { from }) });
+
+const shares = [0.01, 0.05, 0.1, 0.25, 0.5] as const;
+
+/** Through all gates. */
+async function promote(revision: string, two: readonly [Person, Person]) {
+  const steps: Standing[] = [
+    { stage: 'develop-verify' },
+    { stage: 'grey' },
+    ...shares.map((share) => ({ stage: 'canary' as const, share })),
+    { stage: 'full' },
+  ];
+  for (const [at, from] of steps.slice(0, -1).entries()) {
+    const to = steps[at + 1] as Standing;
+    const run = rates(runAt(at - 2, 300, at === 6 ? 5 : 0, at === 6 ? 60 : 0));
+    const evidence = at === 0 ? forGrey() : at === 1 ? forCanary() : [run];
+    now += 1_000;
+    expect(await send({ revision, from, to, evidence }, ...two), `${at}`).toMatchObject({
+      status: 200,
+      body: { missing: 0 },
+    });
+  }
+}
+
+describe('M2: registering', () => {
+  it('a revision is what its signed files make, and twice is once', async () => {
+    const answered = await register(first);
+    expect(answered).toMatchObject({
+      status: 201,
+      body: { revision: first.revision, author: 'ann', stage: 'develop-verify', aliases: [] },
+    });
+    expect((await register(first)).body).toEqual(answered.body);
+    expect((await state()).body.seq).toBe(1);
+  });
+
+  it('SM2 and SM3 do as well', async () => {
+    expect((await register(second)).body).toMatchObject({ revision: second.revision, author: 'bob' });
+  });
+
+  it('nobody who is not known signs anything, and nobody else registers anything', async () => {
+    const eve = { name: 'ann', key: await makeP256() };
+    expect(await register(await makeRevision('three', eve))).toMatchObject({ status: 422 });
+    const tenant = await ask(models.onRevision, {}, { bundle: first.bundle }, {}, false);
+    expect(tenant).toMatchObject({ status: 403, body: { error: { reason: 'scope_missing' } } });
+    expect(await models.onRevision(undefined)(new HttpRequest({ url: 'http://x/', method: 'POST' }))).toMatchObject({
+      status: 503,
+      jsonBody: { error: { reason: 'models_closed' } },
+    });
+    expect((await state()).body.revisions).toEqual([]);
+  });
+});
+
+describe('M3: five stages', () => {
+  beforeEach(async () => void (await register(first)));
+
+  it('develop-verify, grey, five shares of canary, full; then it may answer everybody', async () => {
+    expect(await setAlias(first.revision)).toMatchObject({ status: 422, body: { error: { reason: 'gate_closed' } } });
+    await promote(first.revision, [bob, cleo]);
+    expect(await setAlias(first.revision)).toMatchObject({
+      status: 200,
+      body: { alias: 'stable', revision: first.revision },
+    });
+    expect((await state()).body).toMatchObject({
+      seq: 9,
+      revisions: [{ stage: 'full', aliases: ['stable'] }],
+      aliases: [{ alias: 'stable', revision: first.revision }],
+    });
+  });
+
+  it('four eyes: the second person signs what the first has signed', async () => {
+    const revision = first.revision;
+    await promoteTo(revision, { stage: 'canary', share: 0.5 });
+    const evidence = [rates(runAt(4, 300, 5, 60))];
+    const asked = {
+      revision,
+      from: { stage: 'canary', share: 0.5 } as Standing,
+      to: { stage: 'full' } as Standing,
+      evidence,
+      at: now,
+    };
+    const post = async (...people: Person[]) =>
+      ask(models.onTransition, {}, { envelope: await signMove(asked, ...people) });
+    const waits = await post(bob);
+    expect(waits).toMatchObject({ status: 202, body: { missing: 1, signers: ['bob'] } });
+    expect(await post(bob)).toMatchObject({ status: 202, body: { missing: 1 } });
+    expect(await post(ann)).toMatchObject({ status: 202, body: { missing: 1 } });
+    const kept = await ask(models.onSeeTransition, { id: waits.body.id });
+    expect(kept.body.envelope.payload).toBe((await signMove(asked, cleo)).payload);
+    const done = await post(cleo);
+    expect(done).toMatchObject({ status: 200, body: { missing: 0, signers: ['bob', 'ann', 'cleo'] } });
+    // Whoever did not hear the answer asks again.
+    expect((await post(cleo)).body).toEqual(done.body);
+    expect((await state()).body.revisions[0].stage).toBe('full');
+  });
+
+  it('a signature that is not good opens nothing, whatever the others are', async () => {
+    const asked = {
+      revision: first.revision,
+      from: { stage: 'develop-verify' },
+      to: { stage: 'grey' },
+      at: now,
+    } as const;
+    const good = await signMove({ ...asked, evidence: forGrey() }, ann);
+    const other = await signMove(asked, bob);
+    const envelope = { ...good, signatures: [...good.signatures, ...other.signatures] };
+    expect(await ask(models.onTransition, {}, { envelope })).toMatchObject({
+      status: 422,
+      body: { error: { reason: 'signature_invalid' } },
+    });
+    expect((await state()).body.revisions[0].stage).toBe('develop-verify');
+  });
+
+  it('a slow revision and one that hears worse stay where they are', async () => {
+    const from: Standing = { stage: 'develop-verify' };
+    const [scan, load, , words] = forGrey() as [never, never, never, never];
+    const slow = { kind: 'latency', tool: 't', sla: 100, windows: [150, 150, 150] } satisfies Evidence;
+    expect(
+      await send({ revision: first.revision, from, to: { stage: 'grey' }, evidence: [scan, load, slow, words] }, ann),
+    ).toMatchObject({
+      status: 422,
+      body: { error: { params: { rule: '"latency" is FAIL' } } },
+    });
+  });
+
+  const promoteTo = async (revision: string, to: Standing) => {
+    await send({ revision, from: { stage: 'develop-verify' }, to: { stage: 'grey' }, evidence: forGrey() }, ann);
+    await send({ revision, from: { stage: 'grey' }, to: { stage: 'canary', share: 0.01 }, evidence: forCanary() }, bob);
+    for (let at = 0; at < shares.indexOf(to.share as 0.5); at += 1) {
+      const [one, two] = [shares[at] as 0.01, shares[at + 1] as 0.05];
+      await send(
+        {
+          revision,
+          from: { stage: 'canary', share: one },
+          to: { stage: 'canary', share: two },
+          evidence: [rates(runAt(at, 300, 0, 0))],
+        },
+        ann,
+      );
+    }
+  };
+});
+
+describe('T1: versions and roll back', () => {
+  beforeEach(async () => {
+    await register(first);
+    await register(second);
+    await promote(first.revision, [bob, cleo]);
+    await setAlias(first.revision);
+    now += 10_000;
+    await promote(second.revision, [ann, cleo]);
+    await setAlias(second.revision, first.revision);
+  });
+
+  it('a roll back is a move to what was named before, and only from what is named now', async () => {
+    const { body } = await state();
+    const [{ revision, before }] = body.aliases;
+    expect([revision, before]).toEqual([second.revision, first.revision]);
+    expect(await setAlias(first.revision, first.revision)).toMatchObject({
+      status: 409,
+      body: { error: { reason: 'alias_moved' } },
+    });
+    expect(await setAlias(before, revision)).toMatchObject({ status: 200, body: { revision: first.revision } });
+  });
+
+  it('what was in production when', async () => {
+    const { body: all } = await ask(models.onLog);
+    const moved = (all.entries as Entry[]).filter((one) => one.type === 'alias');
+    expect(moved).toHaveLength(2);
+    const [one, two] = moved as [Entry, Entry];
+    const named = async (at: number | string) => (await state({ at: String(at) })).body.aliases[0]?.revision;
+    expect(await named(one.at - 1)).toBeUndefined();
+    expect(await named(two.at - 1)).toBe(first.revision);
+    expect(await named(new Date(two.at).toISOString())).toBe(second.revision);
+    expect(await state({ at: 'yesterday' })).toMatchObject({ status: 400 });
+  });
+
+  it('the log is in pages, and each entry names the one before', async () => {
+    const { body } = await ask(models.onLog, {}, undefined, { after: '3' });
+    expect(body.entries[0].seq).toBe(4);
+    expect(new Set(body.entries.map(({ before }: Entry) => before)).size).toBe(body.entries.length);
+  });
+});
+
+describe('M3: whoever writes at the same time, and what breaks off', () => {
+  const grey = { from: { stage: 'develop-verify' }, to: { stage: 'grey' } } as const;
+
+  it('two at once: both are written, one after the other', async () => {
+    rows.before = async () => void (await register(second));
+    expect((await register(first)).status).toBe(201);
+    expect((await state()).body.revisions).toHaveLength(2);
+    expect((await ask(models.onLog)).body.entries.map(({ seq }: Entry) => seq)).toEqual([1, 2]);
+  });
+
+  it('the same move by two: one of them is told that it has passed', async () => {
+    await register(first);
+    const asked = { revision: first.revision, ...grey, evidence: forGrey() };
+    rows.before = async () => void (await send(asked, ann));
+    now += 1;
+    expect(await send({ ...asked, evidence: [...forGrey(), ...forGrey()] }, cleo)).toMatchObject({
+      status: 409,
+      body: { error: { reason: 'stage_passed' } },
+    });
+  });
+
+  it('each entry is told to the audit log, once, in its order', async () => {
+    await register(first);
+    await send({ revision: first.revision, ...grey, evidence: forGrey() }, ann);
+    await setAlias(first.revision, undefined, 'beta');
+    expect(told.map(({ draft }) => draft)).toMatchObject([
+      { type: 'model.stage', revision: first.revision, to: 'develop-verify' },
+      { type: 'model.stage', from: 'develop-verify', to: 'grey', gate: 'grey', verdict: 'PASS' },
+      { type: 'model.stage', alias: 'beta', to: 'beta' },
+    ]);
+    expect(new Set(told.map(({ id }) => id)).size).toBe(3);
+  });
+
+  it('what the audit log did not take is written, is told with the next question, and has the same id then', async () => {
+    deaf = true;
+    expect(await register(first)).toMatchObject({ status: 503, body: { error: { reason: 'audit_unavailable' } } });
+    expect((await state()).body.revisions).toHaveLength(1);
+    deaf = false;
+    expect((await register(first)).status).toBe(201);
+    expect(told).toHaveLength(1);
+    // Told, and then it was not known that it was.
+    const before = told[0]?.id;
+    rows.before = async () => {
+      throw new Error('the table is gone');
+    };
+    told = [];
+    await register(second).catch(() => undefined);
+    await register(second);
+    expect(told.map(({ id }) => id)).not.toContain(before);
+    expect(new Set(told.map(({ id }) => id)).size).toBe(1);
+  });
+});

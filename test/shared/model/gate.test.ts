@@ -1,0 +1,216 @@
+// Gates: what opens them, and everything that does not.
+import { describe, expect, it } from 'vitest';
+import { limits } from '../../../shared/limits.ts';
+import { decideAlias, decideTransition } from '../../../shared/model/decide.ts';
+import { type Evidence, judgeEvidence } from '../../../shared/model/evidence.ts';
+import { openGate } from '../../../shared/model/gate.ts';
+import {
+  applyEntry,
+  type Entry,
+  newRegistry,
+  placeEntry,
+  type Registry,
+  registryAt,
+} from '../../../shared/model/registry.ts';
+import { canaryShares, moveOf, type Standing } from '../../../shared/model/stage.ts';
+import type { GateStatement } from '../../../shared/model/statement.ts';
+import { forCanary, forGrey, quality, rates, runAt } from './people.ts';
+
+const NOW = 1_800_000_000_000;
+const A = `sha256:${'a'.repeat(64)}`;
+const B = `sha256:${'b'.repeat(64)}`;
+const ann = 'ann';
+const CANARY: Standing = { stage: 'canary', share: 0.01 };
+const LAST: Standing = { stage: 'canary', share: 0.5 };
+
+const statement = (from: Standing, to: Standing, evidence: readonly Evidence[] = [], more = {}): GateStatement => ({
+  ...{ model: 'm', revision: A, id: '1'.repeat(64), from, to, at: NOW, evidence: [...evidence] },
+  ...more,
+});
+const gate = (made: GateStatement, ...signers: string[]) => openGate(made, signers, ann, NOW);
+const rule = (made: GateStatement, ...signers: string[]) => {
+  const found = gate(made, ...signers);
+  return found.ok ? found.value : found.refusal.params?.rule;
+};
+
+describe('M3: gates', () => {
+  const passing = rates(runAt(4, 300, 5, 60));
+  const grey = statement({ stage: 'develop-verify' }, { stage: 'grey' }, forGrey());
+  const canary = statement({ stage: 'grey' }, CANARY, forCanary());
+  const full = statement(LAST, { stage: 'full' }, [passing]);
+
+  it('open for what they ask for', () => {
+    expect(rule(grey, ann)).toBe(0);
+    expect(rule(canary, 'bob')).toBe(0);
+    expect(rule(full, 'bob', 'cleo')).toBe(0);
+  });
+
+  it('four eyes: for all traffic two people must sign, and whoever made it is none of them', () => {
+    expect(rule(full, 'bob')).toBe(1);
+    expect(rule(full, 'bob', ann)).toBe(1);
+    expect(rule(full, 'bob', 'bob')).toBe(1);
+    expect(rule(full, ann)).toBe(2);
+    expect(rule(canary, ann)).toBe(1);
+  });
+
+  it.each(['scan', 'load', 'latency', 'quality'])('grey stays closed without %s', (kind) => {
+    const some = forGrey().filter((one) => one.kind !== kind);
+    expect(rule(statement(grey.from, grey.to, some), ann)).toBe(`evidence of the kind "${kind}" is missing`);
+  });
+
+  it.each<[string, Evidence]>([
+    ['too few speakers', { ...(quality() as Evidence & { kind: 'quality' }), speakers: [] }],
+    ['another language that is worse', quality(30)],
+    ['a scan nobody could finish', { kind: 'scan', tool: 't', verdict: 'INCONCLUSIVE', facts: {} }],
+    ['two windows', { kind: 'latency', tool: 't', sla: 200, windows: [100, 100] }],
+    ['windows that differ', { kind: 'latency', tool: 't', sla: 200, windows: [100, 100, 115] }],
+    ['more than was promised', { kind: 'latency', tool: 't', sla: 100, windows: [101, 101, 101] }],
+    ['a crash', { kind: 'stability', tool: 't', streams: 500, crashes: 1 }],
+    ['a hundred streams', { kind: 'stability', tool: 't', streams: 100, crashes: 0 }],
+    ['a PASS on few streams', { kind: 'disagreement', tool: 't', verdict: 'PASS', streams: 10, facts: {} }],
+  ])('one piece that is no PASS closes it, whoever signs: %s', (_, piece) => {
+    expect(judgeEvidence(piece, NOW)).not.toBe('PASS');
+    expect(rule(statement(grey.from, grey.to, [...forGrey(), piece]), ann, 'bob', 'cleo')).toContain(
+      `"${piece.kind}" is`,
+    );
+  });
+
+  it('INCONCLUSIVE never goes to everybody, nor does a PASS at another share or on few streams', () => {
+    const of = (run: ReturnType<typeof runAt>) => rule(statement(LAST, { stage: 'full' }, [rates(run)]), 'bob', 'cleo');
+    expect(of(runAt(4, 10_000, 0, 0))).toBe('"rates" is INCONCLUSIVE');
+    expect(of(runAt(4, 300, 60, 60))).toBe('"rates" is INCONCLUSIVE');
+    expect(of({ ...runAt(4, 300, 5, 60), worst: 'FAIL' })).toBe('"rates" is FAIL');
+    expect(of(runAt(3, 300, 5, 200))).toContain('another share');
+    expect(of(runAt(4, 299, 5, 60))).toContain('fewer than 300');
+  });
+
+  it('a share grows after 300 streams without harm', () => {
+    const step = (run: ReturnType<typeof runAt>) =>
+      rule(statement(CANARY, { stage: 'canary', share: 0.05 }, [rates(run)]), ann);
+    expect(step(runAt(0, 300, 0, 0))).toBe(0);
+    expect(step(runAt(0, 299, 0, 0))).toContain('fewer than 300');
+    expect(step(runAt(0, 300, 40, 40))).toContain('FAIL');
+    expect(step(runAt(1, 300, 0, 0))).toContain('another share');
+  });
+
+  it('back and out need somebody who signs, and no evidence', () => {
+    for (const [from, to] of [
+      [LAST, { stage: 'develop-verify' }],
+      [LAST, CANARY],
+      [{ stage: 'grey' }, { stage: 'retired' }],
+    ] as [Standing, Standing][]) {
+      expect(rule(statement(from, to), ann)).toBe(0);
+      expect(rule(statement(from, to))).toBe(1);
+    }
+  });
+
+  it('no other way leads anywhere', () => {
+    const all: Standing[] = [
+      { stage: 'develop-verify' },
+      { stage: 'grey' },
+      ...canaryShares.map((share) => ({ stage: 'canary' as const, share })),
+      { stage: 'full' },
+      { stage: 'retired' },
+    ];
+    const evidence = [...forGrey(), ...forCanary(), passing];
+    for (const from of all)
+      for (const to of all.filter((one) => !moveOf(from, one)))
+        expect(rule(statement(from, to, evidence), 'bob', 'cleo')).toContain('there is no way');
+  });
+
+  it('evidence gets old, and is not from the future', () => {
+    const week = limits.modelStatementSeconds.value * 1_000;
+    expect(rule({ ...grey, at: NOW - week }, ann)).toBe(0);
+    expect(rule({ ...grey, at: NOW - week - 1 }, ann)).toBe('its evidence is too old');
+    expect(rule({ ...grey, at: NOW + 60_000 }, ann)).toBe('it is from the future');
+  });
+});
+
+describe('M3, T1: what may be written next', () => {
+  const entries: Entry[] = [];
+  const known = (drafts: readonly Parameters<typeof placeEntry>[1][], at = NOW): Registry =>
+    drafts.reduce((sum, draft) => applyEntry(sum, placeEntry(sum, draft, at)), newRegistry('m'));
+  const made = (revision: string) => ({ type: 'revision' as const, revision, author: ann });
+  const put = (revision: string, to: Standing) => ({
+    ...{ type: 'stage' as const, revision, from: to, to, statement: 's', signers: ['bob'] },
+  });
+  const name = (revision: string, alias = 'stable') => ({ type: 'alias' as const, alias, revision });
+  const reason = (found: { ok: boolean; refusal?: { reason: string } }) => (found.ok ? 'ok' : found.refusal?.reason);
+
+  it('a statement is for where the revision stands', () => {
+    const at = known([made(A), put(A, { stage: 'grey' })]);
+    const grey = statement({ stage: 'develop-verify' }, { stage: 'grey' }, forGrey());
+    expect(reason(decideTransition(at, grey, [ann], NOW))).toBe('stage_passed');
+    expect(reason(decideTransition(at, { ...grey, revision: B }, [ann], NOW))).toBe('revision_unknown');
+    expect(reason(decideTransition(at, { ...grey, model: 'n' }, [ann], NOW))).toBe('revision_unknown');
+  });
+
+  it('an old statement does not lead a withdrawn revision on again', () => {
+    const again = known([made(A)], NOW + 1);
+    const grey = statement({ stage: 'develop-verify' }, { stage: 'grey' }, forGrey());
+    expect(reason(decideTransition(again, grey, [ann], NOW + 2))).toBe('gate_closed');
+    expect(reason(decideTransition(again, { ...grey, at: NOW + 1 }, [ann], NOW + 2))).toBe('ok');
+  });
+
+  it('one canary at a time', () => {
+    const two = known([made(A), made(B), put(A, { stage: 'grey' }), put(B, LAST)]);
+    expect(reason(decideTransition(two, statement({ stage: 'grey' }, CANARY, forCanary()), ['bob'], NOW))).toBe(
+      'gate_closed',
+    );
+  });
+
+  it('what an alias names is not retired, and what answers everybody is not withdrawn', () => {
+    const full = known([made(A), put(A, { stage: 'full' }), name(A)]);
+    for (const to of [{ stage: 'retired' }, { stage: 'develop-verify' }] as Standing[])
+      expect(reason(decideTransition(full, statement({ stage: 'full' }, to), ['bob'], NOW))).toBe('gate_closed');
+    const beta = known([made(A), name(A, 'beta')]);
+    const out = statement({ stage: 'develop-verify' }, { stage: 'retired' });
+    expect(reason(decideTransition(beta, out, ['bob'], NOW))).toBe('gate_closed');
+    expect(reason(decideTransition(known([made(A)]), out, ['bob'], NOW))).toBe('ok');
+  });
+
+  it('an alias moves from what it names only, and everybody’s to what is for everybody only', () => {
+    const two = known([made(A), made(B), put(A, { stage: 'full' }), put(B, LAST), name(A)]);
+    const move = (revision: string | undefined, from: string | undefined, alias = 'stable') =>
+      reason(decideAlias(two, { alias, revision, from }));
+    expect(move(B, A)).toBe('gate_closed');
+    expect(move(undefined, A)).toBe('gate_closed');
+    expect(move(B, B)).toBe('alias_moved');
+    expect(move(B, undefined)).toBe('alias_moved');
+    expect(move(A, A)).toBe('ok');
+    expect(move(B, undefined, 'beta')).toBe('ok');
+    expect(move(`sha256:${'c'.repeat(64)}`, undefined, 'beta')).toBe('revision_unknown');
+    expect(move(undefined, B, 'beta')).toBe('ok');
+  });
+
+  it('a roll back knows where to', () => {
+    const two = known([made(A), made(B), put(A, { stage: 'full' }), put(B, { stage: 'full' }), name(A)]);
+    const moved = decideAlias(two, { alias: 'stable', revision: B, from: A });
+    if (!moved.ok || !moved.value) throw new Error('it does not move');
+    const after = applyEntry(two, placeEntry(two, moved.value, NOW));
+    expect(after.aliases.stable).toEqual({ revision: B, since: NOW, before: A });
+  });
+
+  it('as it was at any time is what was written until then, and a hole is seen', () => {
+    let now = newRegistry('m');
+    for (const [at, draft] of [made(A), put(A, { stage: 'full' }), name(A)].entries()) {
+      const next = placeEntry(now, draft, NOW + at);
+      entries.push(next);
+      now = applyEntry(now, next);
+    }
+    expect(registryAt('m', entries, NOW - 1)).toEqual(newRegistry('m'));
+    expect(registryAt('m', entries, NOW + 1).revisions[A]?.standing).toEqual({ stage: 'full' });
+    expect(registryAt('m', entries, NOW + 1).aliases).toEqual({});
+    expect(registryAt('m', entries, NOW + 2)).toEqual(now);
+    const [first, second, third] = entries as [Entry, Entry, Entry];
+    expect(() => [first, third].reduce(applyEntry, newRegistry('m'))).toThrow();
+    const bent = { ...second, signers: ['eve'] } as Entry;
+    expect(() => [first, bent, third].reduce(applyEntry, newRegistry('m'))).toThrow();
+  });
+
+  it('time does not go back in it', () => {
+    const first = placeEntry(newRegistry('m'), made(A), NOW);
+    const known = applyEntry(newRegistry('m'), first);
+    expect(placeEntry(known, made(B), NOW - 5_000).at).toBe(NOW);
+  });
+});
