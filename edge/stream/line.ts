@@ -84,7 +84,7 @@ export class Line {
     }
   }
 
-  #seal(portion: Portion): Promise<Uint8Array> {
+  #seal(portion: Portion): Uint8Array | Promise<Uint8Array> {
     const { sealer } = this.#answer;
     const room = (bytes: number) => this.#roomFor(bytes);
     if (portion.kind === 'audio')

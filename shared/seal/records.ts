@@ -21,6 +21,9 @@ export interface Opened {
   readonly final: boolean;
 }
 
+/** At once where nothing has to be waited for. */
+type Now<T> = T | Promise<T>;
+
 /** A place for so many bytes, exactly. */
 export type Room = (bytes: number) => Uint8Array;
 
@@ -32,15 +35,15 @@ export interface Sealer {
    * One framed record of at most `limits.sealSegmentBytes` of plaintext. Records must be sent in the order of the
    * calls. Throws after the final record and past `limits.sealFrames`: both are bugs of the caller. `plaintext` is not
    * read again once the call has returned. `room`, if given, makes the place for so many bytes of record: whoever sends
-   * one record after the other can use the same place again.
+   * one record after the other can use the same place again. At once when the cipher is.
    */
-  seal(plaintext: Uint8Array, final: boolean, room?: Room): Promise<Uint8Array>;
+  seal(plaintext: Uint8Array, final: boolean, room?: Room): Now<Uint8Array>;
 }
 
 /** A sealer that puts several messages into one record, where the other side knows how to read that. */
 export interface PackingSealer extends Sealer {
   /** Opens as the messages, one by one. Together, with their lengths, they are as long as a plaintext may be. */
-  pack(messages: readonly Uint8Array[], final: boolean): Promise<Uint8Array>;
+  pack(messages: readonly Uint8Array[], final: boolean): Now<Uint8Array>;
 }
 
 export interface Opener {
@@ -50,8 +53,11 @@ export interface Opener {
    * kept for the next call.
    */
   open(chunk: Uint8Array): AsyncGenerator<Result<Opened>>;
-  /** The same for a body that is there whole, without the steps between: all its records, or why not all. */
-  openWhole(body: Uint8Array): Promise<Result<readonly Opened[]>>;
+  /**
+   * The same for a body that is there whole, without the steps between: all its records, or why not all. At once when
+   * the cipher is.
+   */
+  openWhole(body: Uint8Array): Now<Result<readonly Opened[]>>;
   /** The final record was opened and no byte is left over. */
   finished(): boolean;
 }
@@ -92,14 +98,21 @@ function additionalData(counter: number, flag: number): Uint8Array {
 }
 
 /** One record. The caller never uses a counter twice under one key. */
-async function sealRecord(
+function sealRecord(
   { salt, aead }: FrameKey,
   counter: number,
   flag: number,
   plaintext: Uint8Array,
   room: Room,
-): Promise<Uint8Array> {
-  const made = await aead.seal(nonceOf(salt, counter), additionalData(counter, flag), plaintext);
+): Now<Uint8Array> {
+  const made = aead.seal(nonceOf(salt, counter), additionalData(counter, flag), plaintext);
+  return made instanceof Promise
+    ? made.then((sealed) => frameRecord(counter, flag, sealed, room))
+    : frameRecord(counter, flag, made, room);
+}
+
+/** What was sealed, with all that stands before it. */
+function frameRecord(counter: number, flag: number, made: Uint8Array | ArrayBuffer, room: Room): Uint8Array {
   const sealed = made instanceof Uint8Array ? made : new Uint8Array(made);
   const length = 1 + headerLength(counter) + sealed.length;
   const record = room(sizeOf(length) + length);
@@ -118,7 +131,7 @@ function openRecord(
   counter: number,
   flags: number,
   record: Uint8Array,
-): Uint8Array | string | Promise<Uint8Array | string> {
+): Now<Uint8Array | string> {
   const flag = record[0] ?? 0;
   if (flag > flags) return 'unknown flag';
   const frame = record.subarray(1);
@@ -149,7 +162,7 @@ export function sealerFrom(key: FrameKey, first: number, skip: number): PackingS
   let counter = first + skip;
   let ended = false;
   const refused = (detail: string) => Promise.reject(new Error(detail));
-  function seal(plaintext: Uint8Array, flag: number, room: Room = newRoom): Promise<Uint8Array> {
+  function seal(plaintext: Uint8Array, flag: number, room: Room = newRoom): Now<Uint8Array> {
     if (ended) return refused('sealing after the final record');
     if (counter - first >= limits.sealFrames.value) return refused('too many records under one key');
     if (plaintext.length > limits.sealSegmentBytes.value) {
@@ -187,17 +200,20 @@ export function openerFrom(key: FrameKey, { Nt }: Suite, first: number, skip: nu
   };
 
   /** What the next record says; `undefined` when it is not there yet. */
-  async function next(): Promise<Result<readonly Opened[]> | undefined> {
+  function next(): Now<Result<readonly Opened[]> | undefined> {
     if (broken) return no(broken);
     const record = ended && !isEmpty() ? 'after' : reader().next();
     if (record === 'more') return undefined;
     return typeof record === 'string' ? refused(details[record]) : openNext(record);
   }
 
-  async function openNext(record: Uint8Array): Promise<Result<readonly Opened[]>> {
+  function openNext(record: Uint8Array): Now<Result<readonly Opened[]>> {
     if (counter - first >= limits.sealFrames.value) return refused('too many records under one key');
     const opened = openRecord(key, counter, flags, record);
-    const plaintext = opened instanceof Promise ? await opened : opened;
+    return opened instanceof Promise ? opened.then((plaintext) => taken(record, plaintext)) : taken(record, opened);
+  }
+
+  function taken(record: Uint8Array, plaintext: Uint8Array | string): Result<readonly Opened[]> {
     if (typeof plaintext === 'string') return refused(plaintext);
     const flag = record[0] ?? 0;
     const final = (flag & FINAL) !== 0;
@@ -205,6 +221,7 @@ export function openerFrom(key: FrameKey, { Nt }: Suite, first: number, skip: nu
     if (!messages) return refused('malformed messages');
     counter++;
     ended = final;
+    if (messages.length === 1) return ok([{ plaintext: messages[0] as Uint8Array, final }]);
     return ok(messages.map((message, at) => ({ plaintext: message, final: final && at === messages.length - 1 })));
   }
 
@@ -232,7 +249,7 @@ export function openerFrom(key: FrameKey, { Nt }: Suite, first: number, skip: nu
       }
     },
     openWhole(body) {
-      const usual = counter === first && isEmpty() ? cutAll(body, 2 + Nt, limits.sealRecordBytes.value) : undefined;
+      const usual = !ended && isEmpty() ? cutAll(body, 2 + Nt, limits.sealRecordBytes.value) : undefined;
       if (usual?.length === 1 && !broken) return openNext(usual[0] as Uint8Array);
       reader().push(body);
       return openRest();

@@ -18,7 +18,7 @@ export function sealStream(
 
 /** The same with a first record of the caller's making. */
 export function sealAfter(
-  first: (() => Promise<Uint8Array>) | undefined,
+  first: (() => Uint8Array | Promise<Uint8Array>) | undefined,
   body: ReadableStream<Uint8Array>,
   sealer: Sealer,
 ): ReadableStream<Uint8Array> {

@@ -6,7 +6,8 @@ import { statisticsMessage } from '../../../shared/kserve/statistics.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok } from '../../../shared/result.ts';
 import type { Engine, InferOutcome } from './engine.ts';
-import { type Answer, openConnections } from './engine-connections.ts';
+import type { Answer } from './engine-answer.ts';
+import { openConnections } from './engine-connections.ts';
 
 /** Requests that failed without having been understood: the engine is restarting, full or gone. */
 const RETRYABLE = new Set([408, 429, 500, 502, 503, 504]);
@@ -41,7 +42,7 @@ export function createKserveEngine(url: string, connections: number): Engine {
     // The engine's own sentence may quote what it was sent, so only the status goes on.
     if (status !== 200)
       return { ok: false, retryable: RETRYABLE.has(status), detail: `engine status ${status}`, status };
-    const read = readResponse(body, headers[headerLengthField] as string | undefined);
+    const read = readResponse(body, headers[headerLengthField]);
     if (!read.ok) return { ok: false, retryable: false, detail: `engine answer: ${read.refusal.reason}` };
     return { ok: true, value: new Map(read.value.outputs.map((tensor) => [tensor.name, tensor])) };
   }

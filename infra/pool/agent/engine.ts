@@ -3,6 +3,7 @@ import type { Result } from '../../../shared/result.ts';
 
 export interface Inference {
   readonly model: string;
+  /** Their bytes stay as they are until the answer has come, or the signal has aborted; then they may change. */
   readonly inputs: readonly Tensor[];
   readonly outputs: readonly string[];
   /** 1 (most urgent) to 4, as Triton counts. */

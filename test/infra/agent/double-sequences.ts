@@ -85,7 +85,8 @@ export function createSequenceEngine() {
   async function infer({ inputs, sequence, model, priority, signal }: Inference): Promise<InferOutcome> {
     if (!sequence) return { ok: false, retryable: false, detail: 'no sequence' };
     const audio = inputs.find(({ name }) => name === 'AUDIO')?.bytes ?? new Uint8Array(0);
-    const samples = new Float32Array(audio.buffer, audio.byteOffset, audio.byteLength / 4);
+    // A copy: the caller may use the same memory for what it asks next.
+    const samples = new Float32Array(audio.buffer, audio.byteOffset, audio.byteLength / 4).slice();
     const request: Asked = { ...sequence, id: String(sequence.id), samples, model, priority };
     const number = asked.push(request) - 1;
     if (request.start) open.add(request.id);

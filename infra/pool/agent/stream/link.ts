@@ -1,7 +1,8 @@
 import type WebSocket from 'ws';
 import { limits } from '../../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
-import type { Opener, Sealer } from '../../../../shared/seal/records.ts';
+import type { Result } from '../../../../shared/result.ts';
+import type { Opened, Opener, Sealer } from '../../../../shared/seal/records.ts';
 import type { LinkEvent } from '../../../../shared/stream/link.ts';
 import type { Clock } from './clock.ts';
 
@@ -41,9 +42,13 @@ export function openLink(parts: LinkParts): Link {
   let paused = false;
   let ended = false;
   let gone = false;
+  /** Something came in that ends the link. */
+  let broken = false;
   /** Bytes that are sealed or about to be, and not handed to the socket. */
   let unsealed = 0;
   let last: Promise<void> = Promise.resolve();
+  /** Records that are sent when `last` has resolved. */
+  let waiting = 0;
   let onFlow: (() => void)[] = [];
   /** Beats since the last sign of the edge. Counted, since a clock would blame it for a pause of this process. */
   let silent = 0;
@@ -59,31 +64,53 @@ export function openLink(parts: LinkParts): Link {
     for (const tell of told) tell();
   }
 
-  async function read(): Promise<void> {
-    if (reading) return;
+  /** Takes what came in, until something has to be waited for: a stream that keeps up makes no promises here. */
+  function read(): void {
     reading = true;
     for (let chunk = queue.shift(); chunk && !gone; chunk = queue.shift()) {
-      const opened = await opener.openWhole(chunk);
-      if (gone) return;
-      if (!opened.ok) return parts.onBroken(opened.refusal);
-      for (const { plaintext, final } of opened.value) {
-        const taken = parts.onRecord(plaintext, final);
-        if (taken) await taken;
-        if (gone) return;
-      }
-      queued -= chunk.length;
-      if (paused && queued < limits.streamQueueBytes.value / 2) {
-        paused = false;
-        silent = 0;
-        socket.resume();
-      }
+      const { length } = chunk;
+      const opened = opener.openWhole(chunk);
+      const waits = opened instanceof Promise ? opened.then(takeOpened) : takeOpened(opened);
+      if (broken) return;
+      if (waits) return void waits.then(() => goOn(length)).catch(parts.onBug);
+      settleQueue(length);
     }
     reading = false;
   }
 
-  async function write(bytes: Uint8Array, final: boolean): Promise<void> {
-    const record = await sealer.seal(bytes, final);
-    unsealed -= bytes.length;
+  function goOn(length: number) {
+    if (gone || broken) return;
+    settleQueue(length);
+    read();
+  }
+
+  function settleQueue(length: number) {
+    queued -= length;
+    if (!paused || queued >= limits.streamQueueBytes.value / 2) return;
+    paused = false;
+    silent = 0;
+    socket.resume();
+  }
+
+  function takeOpened(opened: Result<readonly Opened[]>): Promise<void> | undefined {
+    if (gone) return undefined;
+    if (opened.ok) return takeRecords(opened.value, 0);
+    broken = true;
+    parts.onBroken(opened.refusal);
+    return undefined;
+  }
+
+  function takeRecords(records: readonly Opened[], from: number): Promise<void> | undefined {
+    for (let at = from; at < records.length && !gone; at++) {
+      const { plaintext, final } = records[at] as Opened;
+      const taken = parts.onRecord(plaintext, final);
+      if (taken) return taken.then(() => takeRecords(records, at + 1));
+    }
+    return undefined;
+  }
+
+  function write(record: Uint8Array, length: number, final: boolean): void {
+    unsealed -= length;
     if (socket.readyState !== socket.OPEN) return tellFlow();
     sentAt = clock.now();
     socket.send(record, { binary: true, compress: false }, () => {
@@ -97,8 +124,19 @@ export function openLink(parts: LinkParts): Link {
     const final = event.type === 'final' || event.type === 'refusal';
     ended = final;
     const bytes = encoder.encode(JSON.stringify(event));
-    unsealed += bytes.length;
-    last = last.then(() => write(bytes, final)).catch(parts.onBug);
+    const { length } = bytes;
+    unsealed += length;
+    const record = sealer.seal(bytes, final);
+    // The last one closes the socket, and whoever sends it has something to settle before.
+    if (waiting === 0 && !final && !(record instanceof Promise)) return write(record, length, final);
+    waiting++;
+    last = last
+      .then(() => record)
+      .then((sealed) => {
+        waiting--;
+        write(sealed, length, final);
+      })
+      .catch(parts.onBug);
   }
 
   /** Keepalives show the edge that we are there, pings show us that it is. */
@@ -125,7 +163,12 @@ export function openLink(parts: LinkParts): Link {
       paused = true;
       socket.pause();
     }
-    read().catch(parts.onBug);
+    if (reading) return;
+    try {
+      read();
+    } catch (error) {
+      parts.onBug(error);
+    }
   });
   socket.on('pong', () => {
     silent = 0;

@@ -50,13 +50,24 @@ export function createScribe(parts: ScribeParts) {
   /** How far it was heard, in seconds. */
   let heardUntil = 0;
   let wake = () => {};
+  /** Nothing waits to be written, and nothing is being written. */
+  let idle = false;
   let onRoom: (() => void)[] = [];
+  /** Of the window that is being recognised: there is one at a time, and they are long. */
+  const room = new Float32Array(live.windowSamples);
 
   function add(item: Item) {
     // Of two checkpoints with nothing in between the later one is better.
     if (item.type === 'capture' && items.at(-1)?.type === 'capture') items.pop();
+    // Nothing is before it: there is no need to wake anybody.
+    if (idle && item.type !== 'utterance' && !signal.aborted) return tell(item);
     items.push(item);
     wake();
+  }
+
+  function tell(item: Exclude<Item, { type: 'utterance' }>) {
+    if (item.type === 'event') send(item.event);
+    else parts.checkpoint(item.capture, index, lastWord);
   }
 
   function waiting(): number {
@@ -144,7 +155,7 @@ export function createScribe(parts: ScribeParts) {
       if (signal.aborted || utterance.discarded()) return undefined;
       const rest = number > 0 && bursts && !utterance.has(number + 1, shape) ? holdUntil - parts.clock.now() : 0;
       if (rest <= 0) {
-        const window = utterance.window(number, shape);
+        const window = utterance.window(number, shape, room);
         if (window) return window;
       }
       await pause((resume) => {
@@ -178,21 +189,16 @@ export function createScribe(parts: ScribeParts) {
     });
   }
 
-  async function settle(item: Item): Promise<Result<undefined>> {
-    if (item.type === 'event') send(item.event);
-    else if (item.type === 'capture') parts.checkpoint(item.capture, index, lastWord);
-    else {
-      // Sound may come faster than it is written down: silence before and after an utterance is judged when it is known
-      // to hold no word.
-      judgeSilence(item.utterance.start / MODEL_RATE);
-      current = item.utterance;
-      done = 0;
-      const result = await transcribe(item.utterance);
-      current = undefined;
-      judgeHeard();
-      return result;
-    }
-    return ok(undefined);
+  async function write(utterance: LiveUtterance): Promise<Result<undefined>> {
+    // Sound may come faster than it is written down: silence before and after an utterance is judged when it is known
+    // to hold no word.
+    judgeSilence(utterance.start / MODEL_RATE);
+    current = utterance;
+    done = 0;
+    const result = await transcribe(utterance);
+    current = undefined;
+    judgeHeard();
+    return result;
   }
 
   return {
@@ -201,15 +207,20 @@ export function createScribe(parts: ScribeParts) {
       while (!signal.aborted) {
         const item = items.shift();
         if (item) {
-          const settled = await settle(item);
+          const settled = item.type === 'utterance' ? await write(item.utterance) : ok(tell(item));
           tellRoom();
           if (!settled.ok) return settled;
           continue;
         }
         if (ended) break;
+        idle = true;
         await pause((resume) => {
-          wake = resume;
+          wake = () => {
+            idle = false;
+            resume();
+          };
         });
+        idle = false;
       }
       return ok(undefined);
     },

@@ -37,9 +37,9 @@ export interface LiveUtterance {
   discarded(): boolean;
   /**
    * Window `number`, once it is known whether it is the last one: one with nothing behind it may yet be. `undefined`
-   * until then.
+   * until then. Its samples lie in `room`, if that is given.
    */
-  window(number: number, shape: WindowShape): Window | undefined;
+  window(number: number, shape: WindowShape, room?: Float32Array): Window | undefined;
   /** Whether `window` has that one. */
   has(number: number, shape: WindowShape): boolean;
   /** Calls back once when it has that one, or nobody wants it any more; only for who asked last. */
@@ -65,8 +65,8 @@ export function createUtterance(start: number): LiveUtterance {
     tell();
   }
 
-  function read(from: number, to: number): Float32Array {
-    const out = new Float32Array(to - from);
+  function read(from: number, to: number, room: Float32Array | undefined): Float32Array {
+    const out = room ? room.subarray(0, to - from) : new Float32Array(to - from);
     for (let at = from; at < to; ) {
       const unit = units[Math.floor(at / UNIT_SAMPLES)] as Float32Array;
       const inside = at % UNIT_SAMPLES;
@@ -98,10 +98,10 @@ export function createUtterance(start: number): LiveUtterance {
     samples: () => total,
     closing: () => closing,
     discarded: () => discarded,
-    window(number, { windowSamples, hopSamples }) {
+    window(number, { windowSamples, hopSamples }, room) {
       const from = number * hopSamples;
-      if (total > from + windowSamples) return { samples: read(from, from + windowSamples), last: false };
-      return closing && { samples: read(Math.min(from, total), total), last: true };
+      if (total > from + windowSamples) return { samples: read(from, from + windowSamples, room), last: false };
+      return closing && { samples: read(Math.min(from, total), total, room), last: true };
     },
     has: (number, { windowSamples, hopSamples }) => has(number * hopSamples + windowSamples),
     whenReady(number, { windowSamples, hopSamples }, tell) {
