@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { exportStatus, streamedLeaf } from '../shared/audit/bundle/contract.ts';
 import {
   aliasMove,
   aliasRow,
@@ -16,6 +17,7 @@ import { transcription, verboseTranscription } from '../shared/speech/openai-ans
 import { errorBody } from '../shared/speech/openai-error.ts';
 import { repeatedFields, transcriptionFields } from '../shared/speech/openai-form.ts';
 import { bookedUsage } from '../shared/upload/usage.ts';
+import { exportBody, listedExports } from './audit/exports.ts';
 import { outboxPage } from './audit/outbox.ts';
 import { listedLog } from './audit/read-log.ts';
 import { deepgramError } from './dialect/deepgram-refuse.ts';
@@ -91,6 +93,10 @@ function describe() {
         PoolList: list(listedPool),
         OutboxPage: output(outboxPage),
         AuditLogList: list(listedLog),
+        AuditExportRequest: input(exportBody),
+        AuditExport: output(exportStatus),
+        AuditExportList: output(listedExports),
+        AuditStreamed: output(streamedLeaf),
         UploadRequest: input(uploadBody),
         UploadGrant: output(grantedUpload),
         Upload: output(uploadStatus),

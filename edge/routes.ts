@@ -1,8 +1,10 @@
 import { type Context, Hono } from 'hono';
 import { refuse } from '../shared/refusal.ts';
+import { createExport, listExports, readExport } from './audit/exports.ts';
 import { newId } from './audit/mint.ts';
 import { listLogs, readLog } from './audit/read-log.ts';
 import { Recorder } from './audit/record.ts';
+import { streamLeaves } from './audit/stream-leaves.ts';
 import { logBug } from './bug.ts';
 import { requestSurroundings } from './clock.ts';
 import type { RequestContext } from './context.ts';
@@ -76,6 +78,9 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> 
   '/v1/pools': { GET: listPools },
   '/v1/pools/heartbeat': { GET: joinRoster },
   '/v1/audit/outbox': { GET: readOutbox },
+  '/v1/audit/exports': { GET: listExports, POST: createExport },
+  '/v1/audit/exports/:name{.+}': { GET: readExport },
+  '/v1/audit/stream': { GET: streamLeaves },
   '/v1/audit/log': { GET: listLogs },
   '/v1/audit/log/:name{.+}': { GET: readLog },
 };

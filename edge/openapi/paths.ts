@@ -1,3 +1,4 @@
+import { auditPaths } from './audit-paths.ts';
 import { livePaths } from './live-paths.ts';
 import { modelPaths } from './model-paths.ts';
 import { hint, json, query, requestId, schema, success } from './parts.ts';
@@ -143,6 +144,7 @@ export function paths() {
         },
       },
     },
+    ...auditPaths(),
     '/v1/audit/outbox': {
       get: {
         operationId: 'readAuditOutbox',

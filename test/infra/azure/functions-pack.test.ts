@@ -48,7 +48,12 @@ it('registers every trigger', () => {
   expect([...host.functions].sort()).toEqual([
     'audit-events',
     'audit-log',
+    'audit-stream',
     'document-open',
+    'export-file',
+    'export-list',
+    'export-make',
+    'export-see',
     'health',
     'job-open',
     'job-replay',

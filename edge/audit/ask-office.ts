@@ -1,0 +1,67 @@
+// The functions of a zone, asked about its audit log.
+import type { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
+import { backOfficeRefusal } from '../../shared/upload/contract.ts';
+import { late, within } from '../clock.ts';
+import type { RequestContext } from '../context.ts';
+import { signService } from '../upload/back-office.ts';
+
+export interface AuditQuestion {
+  readonly zone: string;
+  /** Below `/api/audit`, with the slash. */
+  readonly path: string;
+  /** A POST, when there is one. */
+  readonly body?: unknown;
+}
+
+/** The answer as it comes; anything but a yes is a refusal. */
+export async function askOffice(
+  { zone, path, body }: AuditQuestion,
+  { tenant }: Pick<Claims, 'tenant'>,
+  { id, settings, surroundings }: RequestContext,
+): Promise<Result<Response>> {
+  const office = settings.backOffices.get(zone);
+  if (office === undefined || !settings.auditLogs.has(zone)) return no(refuse('audit_closed'));
+  const asking = new AbortController();
+  const ask = async () =>
+    fetch(`${office}/api/audit${path}`, {
+      method: body === undefined ? 'GET' : 'POST',
+      headers: {
+        authorization: `Bearer ${await signService(settings, { tenant }, surroundings.now())}`,
+        'x-request-id': id,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      redirect: 'manual',
+      signal: asking.signal,
+    });
+  const answered = await within(ask(), limits.auditReadMs.value, surroundings).catch(() => undefined);
+  if (answered === late) asking.abort();
+  if (answered === late || answered === undefined) return no(refuse('audit_unreachable'));
+  return answered.ok ? ok(answered) : no(await refusalIn(answered));
+}
+
+/** What the functions say no with, if it is for the caller to know. */
+async function refusalIn(answered: Response): Promise<Refusal> {
+  const said = backOfficeRefusal.safeParse(await answered.json().catch(() => undefined));
+  if (!said.success) return refuse('audit_unreachable', undefined, `the functions answered ${answered.status}`);
+  const { reason, params } = said.data.error;
+  const ours = reason.startsWith('token_') || reason === 'scope_missing' || reason === 'uploads_closed';
+  return ours ? refuse('audit_unreachable', undefined, reason) : refuse(reason, params, 'from the functions');
+}
+
+/** The same, of an answer that is JSON. */
+export async function askOfficeFor<T extends z.ZodType>(
+  question: AuditQuestion,
+  schema: T,
+  claims: Pick<Claims, 'tenant'>,
+  context: RequestContext,
+): Promise<Result<z.infer<T>>> {
+  const answered = await askOffice(question, claims, context);
+  if (!answered.ok) return answered;
+  const parsed = schema.safeParse(await answered.value.json().catch(() => undefined));
+  return parsed.success ? ok(parsed.data) : no(refuse('audit_unreachable', undefined, 'an answer not as agreed'));
+}

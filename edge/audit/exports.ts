@@ -1,0 +1,130 @@
+// Exports of the audit log: a tenant's entries in a bundle that can be verified without us.
+import { z } from 'zod';
+import {
+  exportQuery,
+  exportStatus,
+  type NewExport,
+  newExport,
+  redactionProfile,
+} from '../../shared/audit/bundle/contract.ts';
+import { formatNames } from '../../shared/audit/derived/formats.ts';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
+import { zoneName } from '../../shared/upload/job.ts';
+import type { RequestContext } from '../context.ts';
+import { readJson } from '../json-body.ts';
+import { refuseWith } from '../refuse.ts';
+import { admit } from '../tenant/admit.ts';
+import { refuseField } from '../upload/ask.ts';
+import { askOffice, askOfficeFor } from './ask-office.ts';
+
+const time = z.iso.datetime({ offset: true }).or(z.iso.date());
+
+/** Body of `POST /v1/audit/exports`. */
+export const exportBody = z.strictObject({
+  purpose: z.string().min(1).max(limits.auditPurposeCharacters.value).describe('What it is for; it goes on record'),
+  zone: zoneName.optional().describe('Whose log; by default the home of the token'),
+  from: time.optional().describe('Entries that the log took from then on; all that come after are in the bundle'),
+  to: time.optional().describe('What is disclosed and derived ends before this; entries go on to the export itself'),
+  tseq_from: exportQuery.shape.tseq_from.describe('The same by the numbers of the tenant'),
+  tseq_to: exportQuery.shape.tseq_to,
+  formats: z
+    .array(z.enum(formatNames))
+    .max(formatNames.length)
+    .default([...formatNames])
+    .describe('Derived files'),
+  redaction: redactionProfile
+    .default('full')
+    .describe('`full`, `auditor-min` (commitments only), or `fields:` and the names of members to disclose'),
+  known_size: newExport.shape.known_size.describe(
+    'Size of a checkpoint you have: the bundle shows that the log grew from it',
+  ),
+});
+
+export const listedExports = z.object({ object: z.literal('list'), data: z.array(exportStatus) });
+
+const fresh = { 'cache-control': 'no-store' };
+
+/** `POST /v1/audit/exports` */
+export async function createExport(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, 'audit', context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const json = await readJson(request, context);
+  const body = json.ok ? exportBody.safeParse(json.value) : undefined;
+  if (!json.ok) return refuseWith(json.refusal);
+  if (!body?.success) return refuseWith(body ? refuseField(body.error, json.value) : refuse('json_invalid'));
+  const zone = zoneOf(claims.value, body.data.zone, context);
+  if (!zone.ok) return refuseWith(zone.refusal);
+  const asked = newExportOf(body.data, claims.value, context);
+  const question = { zone: zone.value, path: `/exports/${zone.value}`, body: asked };
+  const made = await askOfficeFor(question, exportStatus, claims.value, context);
+  if (!made.ok) return refuseWith(made.refusal);
+  const location = `/v1/audit/exports/${made.value.id}`;
+  return Response.json(made.value, { status: 202, headers: { ...fresh, location } });
+}
+
+function newExportOf(body: z.infer<typeof exportBody>, { tenant }: Claims, { id }: RequestContext): NewExport {
+  const { from, to, tseq_from, tseq_to, purpose, formats, redaction, known_size } = body;
+  const query = {
+    ...(from !== undefined && { from: Date.parse(from) }),
+    ...(to !== undefined && { to: Date.parse(to) }),
+    ...(tseq_from !== undefined && { tseq_from }),
+    ...(tseq_to !== undefined && { tseq_to }),
+  };
+  const known = known_size === undefined ? {} : { known_size };
+  return { tenant, request: id, purpose, formats, redaction, query, ...known };
+}
+
+/** The zone that is asked for, if the token may, or its home. */
+export function zoneOf(
+  { zones }: Pick<Claims, 'zones'>,
+  asked: string | undefined,
+  { settings }: RequestContext,
+): Result<string> {
+  const served = [...settings.auditLogs.keys()].filter((zone) => zones.length === 0 || zones.includes(zone));
+  const zone = asked ?? zones.find((one) => served.includes(one)) ?? served[0];
+  if (zone === undefined) return no(refuse('audit_closed'));
+  return served.includes(zone) ? ok(zone) : no(refuse('zone_unserved', { zone }));
+}
+
+/** `GET /v1/audit/exports?zone=…`, newest first. */
+export async function listExports(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, 'audit', context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const { tenant } = claims.value;
+  const zone = zoneOf(claims.value, new URL(request.url).searchParams.get('zone') ?? undefined, context);
+  if (!zone.ok) return refuseWith(zone.refusal);
+  const schema = listedExports.pick({ data: true });
+  const question = { zone: zone.value, path: `/exports/${zone.value}/${tenant}` };
+  const found = await askOfficeFor(question, schema, claims.value, context);
+  return found.ok
+    ? Response.json({ object: 'list', data: found.value.data }, { headers: fresh })
+    : refuseWith(found.refusal);
+}
+
+const UUID_CHARACTERS = 36;
+
+/** An id begins with its zone. */
+const zoneIn = (id: string): string => id.slice(0, -UUID_CHARACTERS - 1);
+const NAME = /^([a-z0-9][a-z0-9_.-]*-[0-9a-f-]{36})(?:\/files\/(.+))?$/;
+
+/** `GET /v1/audit/exports/{id}`, and `…/files/{path}` */
+export async function readExport(request: Request, context: RequestContext, name: string): Promise<Response> {
+  const claims = await admit(request, 'audit', context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const [, id, path] = NAME.exec(name) ?? [];
+  if (id === undefined) return refuseWith(refuse('export_unknown'));
+  const zone = zoneOf(claims.value, zoneIn(id), context);
+  if (!zone.ok) return refuseWith(refuse('export_unknown'));
+  const root = `/exports/${zone.value}/${claims.value.tenant}/${id}`;
+  if (path === undefined) {
+    const found = await askOfficeFor({ zone: zone.value, path: root }, exportStatus, claims.value, context);
+    return found.ok ? Response.json(found.value, { headers: fresh }) : refuseWith(found.refusal);
+  }
+  const file = await askOffice({ zone: zone.value, path: `${root}/files/${path}` }, claims.value, context);
+  if (!file.ok) return refuseWith(file.refusal);
+  const headers = { ...fresh, 'content-type': 'application/octet-stream', 'x-content-type-options': 'nosniff' };
+  return new Response(file.value.body, { headers });
+}

@@ -1,0 +1,96 @@
+// `GET /v1/audit/stream?from=INDEX`: a tenant's leaves as they come into the log, from any place of it on. The cursor is the
+// place: whoever breaks off goes on after the last index it has, and what comes twice has the same index.
+import { type StreamPage, streamPage } from '../../shared/audit/bundle/contract.ts';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import type { Result } from '../../shared/result.ts';
+import type { RequestContext } from '../context.ts';
+import { refuseWith } from '../refuse.ts';
+import { admit } from '../tenant/admit.ts';
+import { askOfficeFor } from './ask-office.ts';
+import { zoneOf } from './exports.ts';
+
+interface Shape {
+  readonly type: string;
+  write(one: StreamPage['data'][number]): string;
+  /** What is sent when nothing is new: a line that says where the reader is. */
+  idle(next: number): string;
+}
+
+const ndjson: Shape = {
+  type: 'application/x-ndjson',
+  write: (one) => `${JSON.stringify(one)}\n`,
+  idle: () => '\n',
+};
+const events: Shape = {
+  type: 'text/event-stream',
+  write: (one) => `id: ${one.data.index}\nevent: leaf\ndata: ${JSON.stringify(one)}\n\n`,
+  idle: (next) => `: ${next}\n\n`,
+};
+
+export async function streamLeaves(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, 'audit', context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const query = new URL(request.url).searchParams;
+  const zone = zoneOf(claims.value, query.get('zone') ?? undefined, context);
+  if (!zone.ok) return refuseWith(zone.refusal);
+  const shape = request.headers.get('accept')?.includes(events.type) ? events : ndjson;
+  const from = startOf(query.get('from'), request.headers.get('last-event-id'));
+  if (from === undefined) return refuseWith(refuse('field_invalid', { field: 'from', rule: 'must be a whole number' }));
+  const { tenant } = claims.value;
+  const ask = (at: number) =>
+    askOfficeFor(
+      { zone: zone.value, path: `/stream/${zone.value}/${tenant}?from=${at}` },
+      streamPage,
+      claims.value,
+      context,
+    );
+  // The first page decides whether there is an answer at all.
+  const first = await ask(from);
+  if (!first.ok) return refuseWith(first.refusal);
+  const body = bodyOf(first.value, ask, shape, query.get('follow') !== 'false', context);
+  return new Response(body, { headers: { 'content-type': shape.type, 'cache-control': 'no-store' } });
+}
+
+/** Where to begin: after the last event that a browser has, or where the query says. */
+function startOf(from: string | null, last: string | null): number | undefined {
+  const [value, more] = last === null ? [from ?? '0', 0] : [last, 1];
+  return /^\d{1,15}$/.test(value) ? Number(value) + more : undefined;
+}
+
+function bodyOf(
+  first: StreamPage,
+  ask: (at: number) => Promise<Result<StreamPage>>,
+  shape: Shape,
+  follow: boolean,
+  { surroundings }: RequestContext,
+): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  const until = surroundings.now() + limits.auditStreamSeconds.value * 1_000;
+  let page: StreamPage | undefined = first;
+  let next = first.next;
+  const wait = () => surroundings.after(limits.auditStreamPauseMs.value).rings;
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        for (;;) {
+          const asked = page ? { ok: true as const, value: page } : await ask(next);
+          page = undefined;
+          // Whoever reads goes on from where it is; a "no" has no place in the middle of an answer.
+          if (!asked.ok) return controller.close();
+          const { data, size } = asked.value;
+          next = asked.value.next;
+          if (data.length > 0) controller.enqueue(encoder.encode(data.map(shape.write).join('')));
+          const ended = next >= size;
+          if ((ended && !follow) || surroundings.now() >= until) return controller.close();
+          if (data.length > 0) return;
+          if (!ended) continue;
+          await wait();
+          // Says that the connection lives, and lets whoever went be noticed.
+          return controller.enqueue(encoder.encode(shape.idle(next)));
+        }
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
