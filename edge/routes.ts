@@ -147,6 +147,6 @@ function serve(answer: Answer, named = false, fresh = false): (c: Context<Env>) 
 function makeContext(id: string, env: Bindings, waitUntil: RequestContext['waitUntil']): RequestContext {
   const settings = readSettings(env);
   const surroundings = requestSurroundings();
-  const recorder = new Recorder(env.GATE, settings.zones, surroundings, waitUntil);
+  const recorder = new Recorder(env.GATE, settings.zones, surroundings, waitUntil, env.SPARE);
   return { id, env, settings, surroundings, recorder, waitUntil, discardBody: undefined };
 }

@@ -2,12 +2,15 @@ import type { JSONWebKeySet, JWK } from 'jose';
 import { z } from 'zod';
 import { jsonText } from '../shared/json-text.ts';
 import { type AttestationPolicy, attestationPolicy } from '../shared/seal/attestation-policy.ts';
+import type { Spare } from './audit/spare.ts';
 import type { Roster } from './pool/roster.ts';
 import type { Gate } from './tenant/gate.ts';
 
 /** Bindings of the Worker, as the runtime hands them over. This file alone reads the text ones. */
 export interface Bindings {
   readonly GATE: ObjectNamespace<Pick<Gate, 'apply' | 'outbox'>>;
+  /** Where a gate's events go when it does not answer; without it a strict tenant is refused at once. */
+  readonly SPARE?: ObjectNamespace<Pick<Spare, 'record' | 'outbox'>> | undefined;
   readonly ROSTER: ObjectNamespace<Pick<Roster, 'snapshot' | 'outbox' | 'record'>>;
   /** Live sessions, spoken to over `fetch` only. */
   readonly STREAM: ObjectNamespace<object>;

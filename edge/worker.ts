@@ -1,6 +1,7 @@
 // The entry of the Worker: the routes, and the classes of its Durable Objects.
 import { app } from './routes.ts';
 
+export { Spare } from './audit/spare.ts';
 export { Roster } from './pool/roster.ts';
 export { Stream } from './stream/stream.ts';
 export { Gate } from './tenant/gate.ts';

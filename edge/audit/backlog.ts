@@ -14,6 +14,8 @@ interface Kept {
  */
 export class Backlog {
   readonly #kept = new Map<string, Kept>();
+  /** Since when a gate has not heard all that was kept for it, ms since 1970. */
+  readonly #since = new Map<string, number>();
   readonly #bound: number;
   #size = 0;
   /** Events lost of gates of which nothing is left here. */
@@ -27,10 +29,11 @@ export class Backlog {
     return this.#size;
   }
 
-  keep(name: string, steps: readonly GateStep[]): void {
+  keep(name: string, steps: readonly GateStep[], now = 0): void {
     // A place that was not kept in time has gone to somebody else.
     const worth = steps.filter((step) => step.kind === 'settle' || eventsIn(step) > 0 || tells(step));
     if (worth.length === 0) return;
+    if (!this.#since.has(name)) this.#since.set(name, now);
     const kept = this.#kept.get(name) ?? { steps: [], lost: 0 };
     if (!this.#kept.has(name)) this.#size += 1;
     this.#kept.set(name, kept);
@@ -50,6 +53,21 @@ export class Backlog {
     return kept;
   }
 
+  /** The gate has heard what was taken. */
+  heard(name: string): void {
+    if (!this.#kept.has(name)) this.#since.delete(name);
+  }
+
+  /** Whether so much waits for a gate, or for so long, that nothing more may be begun on trust. */
+  isStrained(name: string, now: number): boolean {
+    const since = this.#since.get(name);
+    if (since === undefined) return false;
+    const { auditStrainedEvents, auditStrainedMs } = limits;
+    const kept = this.#kept.get(name);
+    const events = kept?.steps.reduce((sum, step) => sum + eventsIn(step), kept.lost) ?? 0;
+    return events > auditStrainedEvents.value || now - since > auditStrainedMs.value;
+  }
+
   /** Events lost that no gate of their own will ever hear of. From now on they are the caller's to report. */
   takeForgotten(): number {
     const forgotten = this.#forgotten;
@@ -67,6 +85,7 @@ export class Backlog {
       this.#size -= weight(step);
     } else {
       this.#kept.delete(name);
+      this.#since.delete(name);
       this.#forgotten += kept.lost;
       this.#size -= 1;
     }

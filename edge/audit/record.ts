@@ -8,6 +8,7 @@ import { Reserves } from '../tenant/reserves.ts';
 import { Backlog } from './backlog.ts';
 import { type AuditDraft, mint, type Typed } from './mint.ts';
 import { type Opening, packRequest, type Told, unpacked } from './packed.ts';
+import { Spares } from './spares.ts';
 
 /** Whose gate: a tenant, and the zones it lives in. */
 export interface Owner {
@@ -44,6 +45,7 @@ export class Recorder {
   readonly #served: readonly string[];
   readonly #surroundings: Surroundings;
   readonly #waitUntil: (work: Promise<unknown>) => void;
+  readonly spares: Spares;
   #named: { readonly owner: Owner; readonly name: string } | undefined;
 
   constructor(
@@ -51,7 +53,9 @@ export class Recorder {
     served: readonly string[],
     surroundings: Surroundings,
     waitUntil: (work: Promise<unknown>) => void,
+    spares?: Bindings['SPARE'],
   ) {
+    this.spares = new Spares(spares, surroundings);
     this.#gates = gates;
     this.#served = served;
     this.#surroundings = surroundings;
@@ -79,6 +83,7 @@ export class Recorder {
     const after = wish ? [wish] : [];
     const steps = [...before, step, ...after];
     const answered = Promise.resolve(this.#gates.getByName(name).apply(steps)).then((answers) => {
+      if (before.length > 0) backlog.heard(name);
       this.#hear(name, steps, answers);
       return answers;
     });
@@ -142,7 +147,7 @@ export class Recorder {
       await this.#surroundings.after(limits.gateReportMs.value).rings;
       const now = this.#surroundings.now();
       const stray = reserves.takeStray(name, now);
-      if (stray) backlog.keep(name, [stray]);
+      if (stray) backlog.keep(name, [stray], now);
       // Nothing when it went along with another call, or when the last one is still on its way.
       const report = reserves.report(name, now, false);
       if (report) return void (await this.record(owner, report));
@@ -180,7 +185,7 @@ export class Recorder {
 
   #keepAll(name: string, steps: readonly GateStep[]): void {
     for (const step of steps) if (step.kind === 'report') reserves.lost(name, step);
-    backlog.keep(name, steps);
+    backlog.keep(name, steps, this.#surroundings.now());
   }
 
   /**
@@ -188,14 +193,43 @@ export class Recorder {
    * something else when it was not heard in time. True when it was delivered.
    */
   async record(owner: Owner, step: GateStep, otherwise: GateStep = step): Promise<boolean> {
-    try {
-      const sent = this.step(owner, step);
-      if ((await within(sent, limits.auditWaitMs.value, this.#surroundings)) !== late) return true;
-    } catch {
-      // The cause is the platform's; what matters is that nobody has the step.
-    }
+    if (await this.#isHeard(owner, step)) return true;
     this.keep(owner, otherwise);
     return false;
+  }
+
+  async #isHeard(owner: Owner, step: GateStep): Promise<boolean> {
+    try {
+      const sent = this.step(owner, step);
+      return (await within(sent, limits.auditWaitMs.value, this.#surroundings)) !== late;
+    } catch {
+      // The cause is the platform's; what matters is that nobody is known to have the step.
+      return false;
+    }
+  }
+
+  /**
+   * The same for what must be on record before anything else happens: what the gate does not hear in time goes to its spare.
+   * True when the events are durable. `anyhow`: an event that stands for it where neither can be reached, and then that is
+   * as good; it and the step are kept.
+   */
+  async secure(owner: Owner, step: GateStep, otherwise: GateStep, anyhow?: () => AuditEvent): Promise<boolean> {
+    if (await this.#isHeard(owner, step)) return true;
+    const spared = step.events.length > 0 && (await this.spares.record(this.#nameOf(owner), step.events));
+    // The gate still has a place to take back, and seconds to book.
+    this.keep(owner, spared ? without(step) : anyhow ? step : otherwise);
+    if (!spared && anyhow) this.keep(owner, { kind: 'record', events: [anyhow()] });
+    return spared || anyhow !== undefined;
+  }
+
+  /** Whether a tenant that is served on trust has to be treated as a strict one: its gate has not been heard of for long. */
+  isStrained(owner: Owner): boolean {
+    return backlog.size > 0 && backlog.isStrained(this.#nameOf(owner), this.#surroundings.now());
+  }
+
+  /** Puts the attempt of a strict request, whose gate did not answer, into the gate's spare. */
+  spare(owner: Owner, attempt: AuditEvent): Promise<boolean> {
+    return this.spares.record(this.#nameOf(owner), [attempt]);
   }
 
   /** Delivers events that concern no place, without being waited for. */
@@ -229,6 +263,8 @@ export class Recorder {
     this.later(anonymousOwner, [event]);
   }
 }
+
+const without = (step: GateStep): GateStep => ({ ...step, events: [] });
 
 /** The backlog as steps that come first; none when there is nothing to write. */
 function takeBacklog(name: string, anonymous: boolean, now: number): GateStep[] {

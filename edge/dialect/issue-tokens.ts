@@ -88,8 +88,9 @@ async function grant<T>(
     expires: issued.value.expires,
     ...(subject !== undefined && { subject }),
   });
+  const issuing = { kind: 'record', events: [event] } as const;
   if (audit === 'buffered') recorder.later(claims.value, [event]);
-  else if (!(await recorder.record(claims.value, { kind: 'record', events: [event] }))) {
+  else if (!(await recorder.secure(claims.value, issuing, issuing))) {
     return no(refuse('audit_unavailable', undefined, 'a token could not be recorded'));
   }
   return ok({ grant: issued.value, wish, now });

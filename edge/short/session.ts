@@ -37,6 +37,8 @@ export class Session {
   readonly #notes: Noted[] = [];
   /** The place is one that this isolate held in advance. */
   #held = false;
+  /** It goes on although its gate did not answer. */
+  #spared = false;
   #renewed: number;
   #ended: Promise<boolean> | undefined;
 
@@ -52,9 +54,12 @@ export class Session {
    * Takes a place and records the attempt in one step. A strict tenant that cannot be recorded in time is refused
    * with audit_unavailable, a buffered one goes on. Other refusals: those of the allowance.
    */
-  static begin(claims: Claims, subject: Subject, context: RequestContext): Result<Session> | Promise<Result<Session>> {
-    const session = new Session(claims, subject, context);
+  static begin(given: Claims, subject: Subject, context: RequestContext): Result<Session> | Promise<Result<Session>> {
     const { recorder, id } = context;
+    // Trust has its bounds: what waits for a gate that nobody reaches grows.
+    const strained = given.audit === 'buffered' && recorder.isStrained(given);
+    const claims: Claims = strained ? { ...given, audit: 'strict' } : given;
+    const session = new Session(claims, subject, context);
     const opening: Opening = { who: session.#who(), at: session.#started };
     if (claims.audit === 'buffered') {
       session.#held = recorder.enter(claims, id, opening, claims.allowance);
@@ -66,7 +71,7 @@ export class Session {
 
   async #take(work: Work, attempt: AuditEvent): Promise<Result<Session>> {
     const { claims } = this;
-    const { recorder, surroundings, waitUntil, id } = this.#context;
+    const { recorder, surroundings, id } = this.#context;
     const ask = { id, work, allowance: claims.allowance };
     const taking = recorder.step(claims, { kind: 'take', ask, mode: claims.audit, events: [attempt] });
     let taken: Result<unknown> | typeof late;
@@ -84,7 +89,28 @@ export class Session {
       recorder.keep(claims, { kind: 'record', events: [attempt] });
       return ok(this);
     }
-    const refusal = refuse('audit_unavailable', undefined, 'the gate did not answer');
+    return this.#takeWithoutGate(taking, attempt);
+  }
+
+  /** The gate of a strict tenant did not answer in time: its spare takes the record, or nothing is done. */
+  async #takeWithoutGate(taking: Promise<Result<unknown>>, attempt: AuditEvent): Promise<Result<Session>> {
+    const { recorder, waitUntil, id } = this.#context;
+    const { claims } = this;
+    this.#spared = recorder.spares.enter();
+    if (this.#spared) {
+      const recorded = await recorder.spare(claims, attempt);
+      if (!recorded && claims.breakglass) {
+        const glass = recorder.spares.breakGlass(this.#who(), 'attempt');
+        recorder.keep(claims, { kind: 'record', events: [attempt, glass] });
+      }
+      // Should the gate have given a place all the same, the end gives it back.
+      if (recorded || claims.breakglass) {
+        waitUntil(taking.catch(() => {}));
+        return ok(this);
+      }
+      this.#leaveSpared();
+    }
+    const refusal = refuse('audit_unavailable', undefined, 'neither the gate nor its spare answered');
     // It may have happened all the same; then the place has to come back, and the record needs an end.
     waitUntil(
       taking.then(
@@ -94,6 +120,11 @@ export class Session {
       ),
     );
     return no(refusal);
+  }
+
+  #leaveSpared(): void {
+    if (this.#spared) this.#context.recorder.spares.leave();
+    this.#spared = false;
   }
 
   /** What the body told; the attempt was recorded before. */
@@ -147,7 +178,9 @@ export class Session {
     // A result that nobody recorded in time is withheld, and what is kept for later says so. Should the gate have
     // written the first end all the same, the later one tells what the caller got.
     const withheld = ending.reason === undefined ? settle({ ...ending, ...unrecorded }) : step;
-    return recorder.record(this.claims, step, withheld);
+    this.#leaveSpared();
+    const anyhow = this.claims.breakglass ? () => recorder.spares.breakGlass(this.#who(), 'complete') : undefined;
+    return recorder.secure(this.claims, step, withheld, anyhow);
   }
 
   #told({ status, reason, final, agent, bytes }: Ending): Told {

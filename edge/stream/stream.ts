@@ -284,7 +284,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     const settings = readSettings(this.env);
     const surroundings = this.#surroundings;
     const waitUntil = (work: Promise<unknown>) => this.ctx.waitUntil(work);
-    const recorder = new Recorder(this.env.GATE, settings.zones, surroundings, waitUntil);
+    const recorder = new Recorder(this.env.GATE, settings.zones, surroundings, waitUntil, this.env.SPARE);
     return { id, env: this.env, settings, surroundings, recorder, waitUntil, discardBody: undefined };
   }
 }

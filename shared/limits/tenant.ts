@@ -65,6 +65,24 @@ export const tenantLimits = {
     by: 'gate',
     why: 'How long what a buffered tenant did may be in memory only; one write for all of it costs what one for each would.',
   },
+  auditStrainedEvents: {
+    value: 250,
+    unit: 'count',
+    by: 'edge',
+    why: 'Events that an isolate holds for one unreachable gate; with more, a buffered tenant is held to what a strict one is.',
+  },
+  auditStrainedMs: {
+    value: 300_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'How long events may wait in an isolate for an unreachable gate; then a buffered tenant is held to what a strict one is.',
+  },
+  sparedAtOnce: {
+    value: 64,
+    unit: 'count',
+    by: 'edge',
+    why: 'Requests that an isolate serves at a time while their gates count nothing: their allowances are not kept meanwhile.',
+  },
   auditBacklogEvents: {
     value: 1_000,
     unit: 'count',

@@ -38,6 +38,7 @@ const payload = z.object({
   priority: z.enum(classes).default('default'),
   sealing: z.enum(['edge', 'client']).default('edge'),
   audit: z.enum(['strict', 'buffered']).default('buffered'),
+  breakglass: z.boolean().optional(),
   sessionSeconds: z.number().int().positive().max(86_400).default(3_600),
   idleSeconds: z.number().int().positive().max(86_400).optional(),
   uploads: z.enum(['sealed', 'plain']).default('sealed'),
@@ -69,6 +70,8 @@ export interface Claims {
   readonly priority: RequestClass;
   readonly sealing: 'edge' | 'client';
   readonly audit: 'strict' | 'buffered';
+  /** Served although it cannot be recorded as `strict` demands, with an alarm: where waiting does more harm. */
+  readonly breakglass?: boolean;
   readonly sessionSeconds: number;
   /** How long a client of a live stream may say nothing; longer than its dialect allows it never is. */
   readonly idleSeconds?: number;
@@ -96,10 +99,11 @@ export function readClaims(raw: unknown): Result<Claims> {
     const paths = parsed.error.issues.map((issue) => issue.path.join('.')).join(', ');
     return no(refuse('token_invalid', undefined, `claims: ${paths}`));
   }
-  const { sub, scope, allowance, realtime, idleSeconds, exp, jti: _, ...rest } = parsed.data;
+  const { sub, scope, allowance, realtime, idleSeconds, breakglass, exp, jti: _, ...rest } = parsed.data;
   return ok({
     ...rest,
     ...(realtime && { realtime }),
+    ...(breakglass === true && { breakglass }),
     ...(idleSeconds !== undefined && { idleSeconds }),
     subject: sub,
     expires: exp,
