@@ -1,5 +1,6 @@
 import type { JSONWebKeySet, JWK } from 'jose';
 import { z } from 'zod';
+import { retentionNames } from '../shared/audit/retention.ts';
 import { jsonText } from '../shared/json-text.ts';
 import { limits } from '../shared/limits.ts';
 import { signerKey } from '../shared/model/signature/key.ts';
@@ -67,6 +68,13 @@ const settings = z.object({
   AUDIT_WITNESSES: z.string().max(limits.auditPolicyBytes.value).optional(),
   /** 32 bytes in base64, encrypts the keys of what leaves hide. A secret; without it there are no logs. */
   AUDIT_SIDECAR_KEY: z.base64().length(44).optional(),
+  /** Class of retention (`shared/audit/retention.ts`) of what the leaves of a tenant hide. */
+  AUDIT_RETENTION: jsonText(
+    z.strictObject({
+      default: z.enum(retentionNames).default('standard'),
+      tenants: z.record(z.string(), z.enum(retentionNames)).default({}),
+    }),
+  ).optional(),
   /** JSON, who may sign revisions of models and their transitions; without it no revisions are kept. */
   MODEL_SIGNERS: jsonText(z.array(signerKey).min(1).max(100)).optional(),
   /** Folder with `VERIFY.md`, `verify.mjs` and `verify.html`, which go into every export; without it there are none. */

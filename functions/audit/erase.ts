@@ -24,6 +24,7 @@ export interface ErasureAsked extends Asker {
   readonly tenant: string;
   /** A commitment. */
   readonly subject: string;
+  /** The rule that asks for it, by its short name. */
   readonly basis: string;
 }
 
@@ -44,14 +45,41 @@ export interface Erased {
 const TRIES = 8;
 
 /** A refusal says that the log could not be told: what was begun goes on by itself, and may be asked for again. */
-export async function eraseSubject(desk: EraseDesk, asked: ErasureAsked): Promise<Result<Erased>> {
-  const place = await desk.keys.subjects(asked.tenant);
-  const detached = place ? await detach(desk, place, asked) : ok(undefined);
-  if (!detached.ok) return detached;
-  if (place && detached.value) return proceed(desk, place, detached.value);
+export function eraseSubject(desk: EraseDesk, { subject, ...asked }: ErasureAsked): Promise<Result<Erased>> {
+  return eraseSubjects(desk, [subject], asked);
+}
+
+/** The same for somebody who is known by several commitments. */
+export async function eraseSubjects(
+  desk: EraseDesk,
+  subjects: readonly string[],
+  asked: Omit<ErasureAsked, 'subject'>,
+): Promise<Result<Erased>> {
   const { tenant, basis } = asked;
+  const place = await desk.keys.subjects(tenant);
+  const ends: Erased[] = [];
+  for (const subject of place ? subjects : []) {
+    const detached = await detach(desk, place as SubjectPlace, { ...asked, subject });
+    if (!detached.ok) return detached;
+    const end = detached.value && (await proceed(desk, place as SubjectPlace, detached.value));
+    if (end?.ok === false) return end;
+    if (end) ends.push(end.value);
+  }
+  if (ends.length > 0) return ok(joinEnds(ends));
   const told = await desk.report({ type: 'erasure.exec', tenant, outcome: 'nothing', basis, ...askerOf(asked) });
   return told.ok ? ok({ outcome: 'nothing', basis, erased: [], count: 0 }) : told;
+}
+
+/** Done when all are, and deferred for as long as the last. */
+function joinEnds(ends: readonly Erased[]): Erased {
+  const worst = ends.filter(({ outcome }) => outcome === 'deferred');
+  const untils = worst.map(({ until }) => until ?? Number.POSITIVE_INFINITY);
+  const last = worst.find(({ until }) => (until ?? Number.POSITIVE_INFINITY) === Math.max(...untils)) ?? ends[0];
+  return {
+    ...(last as Erased),
+    erased: ends.flatMap(({ erased }) => erased),
+    count: ends.reduce((sum, { count }) => sum + count, 0),
+  };
 }
 
 /** Goes on with what waits: for the timer. Returns how many were done. */

@@ -2,7 +2,7 @@
 import { fromBase64, toBase64 } from '../../shared/audit/base64.ts';
 import { readDisclosure } from '../../shared/audit/commitment.ts';
 import { isMonth, isRetention } from '../../shared/audit/retention.ts';
-import type { Hide } from './intake.ts';
+import type { Hide, RetentionOf } from './intake.ts';
 import { decrypt, encrypt } from './sidecar-box.ts';
 import { type BoxAbout, describeBox, type SidecarKeys } from './sidecar-keys.ts';
 import { tenantKeyName } from './sidecar-names.ts';
@@ -10,8 +10,8 @@ import { tenantKeyName } from './sidecar-names.ts';
 type Disclosures = Readonly<Record<string, string>>;
 
 /** Hides for one zone: under the subject that the disclosures name, if they name one. */
-export function openHide(keys: SidecarKeys): Hide {
-  return async ({ tn, ret }, disclosures) => {
+export function openHide(keys: SidecarKeys, retention?: RetentionOf): Hide {
+  const hide: Hide = async ({ tn, ret }, disclosures) => {
     const { value } = readDisclosure(disclosures.subject ?? '') ?? {};
     const subject = typeof value === 'string' ? value : undefined;
     const { key, ...about } = await keys.toHide(tn, subject, isRetention(ret) ? ret : 'standard');
@@ -19,6 +19,7 @@ export function openHide(keys: SidecarKeys): Hide {
     const box = toBase64(await encrypt(key, text, describeBox(keys.zone, tn, about)));
     return `2.${about.sid}.${about.ret}.${about.month}.${box}`;
   };
+  return Object.assign(hide, { ...(retention && { retention }) });
 }
 
 /** What a box says of itself; `undefined` for one of the first version, which says nothing. */

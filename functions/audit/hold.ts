@@ -26,10 +26,9 @@ export async function setHold(desk: EraseDesk, { tenant, ...asked }: HoldAsked):
   const place = (await keys.subjects(tenant, true)) as SubjectPlace;
   const limit = limits.auditHolds.value;
   const there = await store.list('sidecar', holdsPrefix(zone, tenant), limit + 1);
-  const before = there.find((name) => name.endsWith(`/${asked.id}`));
-  if (before === undefined && there.length >= limit) return no(refuse('holds_most', { limit }));
   const tag = asked.subject === undefined ? undefined : await place.key.tag(asked.subject);
-  const name = before ?? holdName(zone, tenant, tag, asked.id);
+  const name = holdName(zone, tenant, tag, asked.id);
+  if (!there.includes(name) && there.length >= limit) return no(refuse('holds_most', { limit }));
   const fresh: HoldState = { v: 1, tenant, ...withoutMissing(asked), at: now(), told: false };
   await store.create('sidecar', name, await place.key.seal(fresh, name));
   const kept = await readHold(store, place.key, name);
@@ -47,13 +46,18 @@ export async function releaseHold(
   const { store, zone, keys, now } = desk;
   const place = await keys.subjects(tenant);
   const there = place ? await store.list('sidecar', holdsPrefix(zone, tenant), limits.auditHolds.value + 1) : [];
-  const name = there.find((one) => one.endsWith(`/${id}`));
-  if (!place || name === undefined) return no(refuse('hold_unknown'));
-  const changed = await change(desk, place, name, (hold) => ({
-    ...hold,
-    release: hold.release ?? { ...withoutMissing(asked), at: now() },
-  }));
-  return changed ? settle(desk, place, changed) : no(refuse('hold_unknown'));
+  let last: Result<HoldState> = no(refuse('hold_unknown'));
+  if (!place) return last;
+  // A caller who is known by two commitments is held under both.
+  for (const name of there.filter((one) => one.endsWith(`/${id}`))) {
+    const changed = await change(desk, place, name, (hold) => ({
+      ...hold,
+      release: hold.release ?? { ...withoutMissing(asked), at: now() },
+    }));
+    if (changed) last = await settle(desk, place, changed);
+    if (!last.ok) return last;
+  }
+  return last;
 }
 
 /** All holds of a tenant. */

@@ -25,26 +25,20 @@ export type Received = z.infer<typeof received>;
 export const readReceived = (bytes: Uint8Array): Received =>
   received.parse(JSON.parse(new TextDecoder().decode(bytes)));
 
-/** Encrypts what a leaf hides. */
-export type Hide = (
-  leaf: Pick<LeafDraft, 'tn' | 'ret'>,
-  disclosures: Readonly<Record<string, string>>,
-) => Promise<string>;
-
 /** How long what a tenant's leaves hide is kept. */
 export type RetentionOf = (tenant: string | undefined) => RetentionName;
-const always: RetentionOf = () => 'standard';
+
+/** Encrypts what a leaf hides. */
+export interface Hide {
+  (leaf: Pick<LeafDraft, 'tn' | 'ret'>, disclosures: Readonly<Record<string, string>>): Promise<string>;
+  readonly retention?: RetentionOf;
+}
 
 /**
  * A delivery as it waits for the log; `undefined` when nothing is in it or its rows are not in their order. An event that
  * cannot be read still has its place: a record that gets stuck would hold up all behind it.
  */
-export async function receive(
-  delivery: Delivery,
-  now: number,
-  hide: Hide,
-  retention: RetentionOf = always,
-): Promise<Received | undefined> {
+export async function receive(delivery: Delivery, now: number, hide: Hide): Promise<Received | undefined> {
   const { v, producer, epoch, oldest, rows } = delivery;
   const events: { pseq: number; t: number; event: unknown }[] = [];
   for (const { to, t, events: some } of rows) {
@@ -55,7 +49,7 @@ export async function receive(
   }
   const [start] = events;
   if (!start) return undefined;
-  const drafted = await Promise.all(events.map(({ t, event }) => draft(event, t, hide, retention)));
+  const drafted = await Promise.all(events.map(({ t, event }) => draft(event, t, hide)));
   return {
     ...{ v, producer, epoch, oldest, from: start.pseq, at: now },
     drafts: drafted.map((one) => one.draft),
@@ -65,12 +59,7 @@ export async function receive(
 
 const newRecordKey = (): Uint8Array => crypto.getRandomValues(new Uint8Array(RECORD_KEY_BYTES));
 
-async function draft(
-  event: unknown,
-  t: number,
-  hide: Hide,
-  retention: RetentionOf,
-): Promise<{ draft: LeafDraft; hidden: string | null }> {
+async function draft(event: unknown, t: number, hide: Hide): Promise<{ draft: LeafDraft; hidden: string | null }> {
   const parsed = reportedEvent.safeParse(event);
   const made = parsed.success ? await draftLeaf(parsed.data, t, newRecordKey) : undefined;
   if (!made || JSON.stringify(made.draft).length > limits.auditLeafCharacters.value) {
@@ -84,7 +73,7 @@ async function draft(
   const { disclosures } = made;
   if (!disclosures) return { draft: made.draft, hidden: null };
   // Only what hides something has something to keep.
-  const draft = { ...made.draft, ret: retention(made.draft.tn) };
+  const draft = { ...made.draft, ret: hide.retention?.(made.draft.tn) ?? 'standard' };
   return { draft, hidden: await hide(draft, disclosures) };
 }
 

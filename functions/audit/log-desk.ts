@@ -2,7 +2,7 @@
 import type { Settings } from '../settings.ts';
 import { type BlobLogStore, openBlobLogStore } from './blob-log-store.ts';
 import { openHide } from './hide.ts';
-import type { Hide } from './intake.ts';
+import type { Hide, RetentionOf } from './intake.ts';
 import { type LogKeys, openLogKeys } from './log-keys.ts';
 import type { Leases, LogStore } from './log-store.ts';
 import { wrapWith } from './sidecar-box.ts';
@@ -24,7 +24,7 @@ export interface LogDesk extends LogKeys {
 
 /** Names and numbers only. */
 export interface LogLine {
-  readonly what: 'committed' | 'held' | 'gap' | 'silent' | 'failed' | 'unwitnessed';
+  readonly what: 'committed' | 'erased' | 'held' | 'gap' | 'silent' | 'failed' | 'unwitnessed';
   readonly zone: string;
   readonly entries?: number;
   readonly held?: number;
@@ -34,6 +34,14 @@ export interface LogLine {
   readonly silent?: number;
   readonly detail?: string;
 }
+
+/** By tenant, as somebody has set it. */
+const retentionOf =
+  ({ AUDIT_RETENTION }: Pick<Settings, 'AUDIT_RETENTION'>): RetentionOf =>
+  (tenant = '') => {
+    const { default: otherwise = 'standard', tenants = {} } = AUDIT_RETENTION ?? {};
+    return (Object.hasOwn(tenants, tenant) && tenants[tenant]) || otherwise;
+  };
 
 /** `undefined` where no logs are kept: without keys nothing can be signed or hidden. */
 export async function openLogDesk(
@@ -53,7 +61,7 @@ export async function openLogDesk(
     zones: ZONES,
     base: AUDIT_ORIGIN,
     settings,
-    hide: (zone) => openHide(keysOf(zone)),
+    hide: (zone) => openHide(keysOf(zone), retentionOf(settings)),
     keys: keysOf,
     now,
     log: (line) => console.log(JSON.stringify(line)),

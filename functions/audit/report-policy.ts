@@ -8,7 +8,10 @@ import type { LogStore } from './log-store.ts';
 import type { Reporter } from './report.ts';
 
 /** What is compared: nothing of it is a secret. */
-const RULES = ['ISSUERS', 'ATTESTATION', 'ZONE_KEYS', 'EDGE_KEYS', 'ZONES', 'AUDIT_ORIGIN', 'MODE'] as const;
+const RULES = [
+  ...(['ISSUERS', 'ATTESTATION', 'ZONE_KEYS', 'EDGE_KEYS', 'ZONES', 'AUDIT_ORIGIN', 'AUDIT_RETENTION'] as const),
+  'MODE',
+] as const;
 type Rules = Pick<Settings, (typeof RULES)[number]>;
 
 const known = z.object({ v: z.literal(1), rules: z.record(z.string(), z.string()) });

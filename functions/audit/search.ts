@@ -16,7 +16,7 @@ import { dayOf, daysBetween, type Position, partitionOf, readKey, rowsOf } from 
 import { makeReceipt } from './make-receipt.ts';
 import { publishedSize } from './publish-checkpoint.ts';
 import { SidecarReader } from './sidecar.ts';
-import { readPointer } from './sidecar-subject.ts';
+import { readPointer, type SubjectPlace } from './sidecar-subject.ts';
 
 /** All that is given must hold. */
 export interface SearchAsked {
@@ -25,8 +25,8 @@ export interface SearchAsked {
   readonly model?: string | undefined;
   /** As `20261122`. */
   readonly day?: string | undefined;
-  /** A commitment. */
-  readonly subject?: string | undefined;
+  /** The commitments of one caller, any of which will do. */
+  readonly subjects?: readonly string[] | undefined;
   /** `next` of an earlier answer. */
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
@@ -56,16 +56,16 @@ export async function searchLog(desk: IndexDesk, asked: SearchAsked): Promise<Fo
 /** Where the most telling of what is asked for is said to be, in the order of their keys. */
 async function findCandidates(desk: IndexDesk, asked: SearchAsked, limit: number): Promise<Candidate[]> {
   const { rows, zone } = desk;
-  const { tenant, request, model, day, subject, after } = asked;
+  const { tenant, request, model, day, subjects, after } = asked;
   const partitions =
     request !== undefined
       ? [partitionOf('request', zone, tenant, request)]
-      : subject !== undefined
-        ? (await sidsOf(desk, tenant, subject)).map((sid) => partitionOf('subject', zone, tenant, sid))
+      : subjects !== undefined
+        ? (await sidsOf(desk, tenant, subjects)).map((sid) => partitionOf('subject', zone, tenant, sid))
         : model !== undefined
           ? [partitionOf('model', zone, tenant, model)]
           : [partitionOf('day', zone, tenant, '')];
-  const byDay = request === undefined && subject === undefined && model === undefined;
+  const byDay = request === undefined && subjects === undefined && model === undefined;
   const [from, to] = byDay ? daysBetween(day) : ['', endOf('')];
   // A key is not followed by anything sooner than by itself and one character more.
   const start = after === undefined || after < from ? from : `${after} `;
@@ -80,12 +80,17 @@ async function findCandidates(desk: IndexDesk, asked: SearchAsked, limit: number
 }
 
 /** The numbers of a subject: its own, and those that wait to be erased. */
-async function sidsOf({ keys, zone }: IndexDesk, tenant: string, subject: string): Promise<string[]> {
+async function sidsOf({ keys, zone }: IndexDesk, tenant: string, subjects: readonly string[]): Promise<string[]> {
   const place = await keys.subjects(tenant);
-  if (!place) return [];
-  const { sid } = await readPointer(place, subject);
-  const waiting = await readErasure(place, erasureName(zone, tenant, await place.key.tag(subject)));
-  return [...new Set([...(sid === undefined ? [] : [sid]), ...(waiting?.state.parts ?? []).map((part) => part.sid)])];
+  const found = new Set<string>();
+  for (const subject of place ? subjects : []) {
+    const { sid } = await readPointer(place as SubjectPlace, subject);
+    if (sid !== undefined) found.add(sid);
+    const name = erasureName(zone, tenant, await (place as SubjectPlace).key.tag(subject));
+    const waiting = await readErasure(place as SubjectPlace, name);
+    for (const part of waiting?.state.parts ?? []) found.add(part.sid);
+  }
+  return [...found];
 }
 
 /** Entries of the logs of a zone, one bundle of which is held. */
@@ -107,8 +112,9 @@ class EntryReader {
     const leaf = entry && readLeaf(entry);
     if (!entry || !leaf || !isRight(zone, candidate, leaf, asked)) return 'wrong';
     if (!fits(leaf, asked)) return undefined;
-    const disclosure = asked.subject === undefined ? undefined : await this.#subject(year, index, entry, asked.subject);
-    if (asked.subject !== undefined && disclosure === undefined) return undefined;
+    const { subjects } = asked;
+    const disclosure = subjects && (await this.#subject(year, index, entry, subjects));
+    if (subjects && disclosure === undefined) return undefined;
     const receipt = await makeReceipt(store, zone, year, index);
     if (receipt === undefined) return undefined;
     return {
@@ -129,14 +135,15 @@ class EntryReader {
     return this.#bundle.entries[index - number * TILE_WIDTH];
   }
 
-  /** What shows that the entry is about the subject. */
-  async #subject(year: number, index: number, entry: Uint8Array, subject: string): Promise<string | undefined> {
+  /** What shows that the entry is about one of them. */
+  async #subject(year: number, index: number, entry: Uint8Array, subjects: readonly string[]) {
     const { store, zone, keys } = this.#desk;
     const reader = this.#sidecars.get(year) ?? new SidecarReader({ store, zone, year }, keys);
     this.#sidecars.set(year, reader);
     const [hidden] = await reader.read(index, [entry]);
     const text = typeof hidden === 'object' ? hidden.subject : undefined;
-    return text !== undefined && readDisclosure(text)?.value === subject ? text : undefined;
+    const value = text === undefined ? undefined : readDisclosure(text)?.value;
+    return subjects.some((subject) => subject === value) ? text : undefined;
   }
 }
 

@@ -47,7 +47,7 @@ export class HiddenLog {
     this.#delivered += events.length;
     const rows = [{ to: this.#delivered, t: this.now, events }];
     const delivery = { v: 1 as const, producer: `gate/dev/${ZONE}`, epoch: EPOCH, oldest: 1, rows };
-    const received = await receive(delivery, this.now, openHide(this.keys), this.retention);
+    const received = await receive(delivery, this.now, openHide(this.keys, this.retention));
     if (!received) throw new Error(`not taken: from ${from}`);
     await this.store.create('intake', nameOfReceived(ZONE, received), encode(received));
   }

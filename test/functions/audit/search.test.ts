@@ -65,14 +65,14 @@ describe('C12 search', () => {
     expect(await followLog(desk())).toBe(6);
     expect(await requests({})).toEqual(['r1', 'r2', 'r4', 'r1']);
     expect(await requests({ request: 'r1' })).toEqual(['r1', 'r1']);
-    expect(await requests({ subject: 'c1:ann' })).toEqual(['r1', 'r4']);
+    expect(await requests({ subjects: ['c1:ann'] })).toEqual(['r1', 'r4']);
     expect(await requests({ model: 'reference-de' })).toEqual(['r2', 'r4', 'r1']);
     expect(await requests({ day: '20260602' })).toEqual(['r4', 'r1']);
-    expect(await requests({ subject: 'c1:ann', model: 'reference-de', day: '20260602' })).toEqual(['r4']);
-    expect(await requests({ subject: 'c1:ann', request: 'r2' })).toEqual([]);
+    expect(await requests({ subjects: ['c1:ann'], model: 'reference-de', day: '20260602' })).toEqual(['r4']);
+    expect(await requests({ subjects: ['c1:ann'], request: 'r2' })).toEqual([]);
     expect(await requests({ tenant: 'other' })).toEqual(['r3']);
     expect(await requests({ tenant: 'other', request: 'r1' })).toEqual([]);
-    expect(await requests({ subject: 'c1:nobody' })).toEqual([]);
+    expect(await requests({ subjects: ['c1:nobody'] })).toEqual([]);
     // What does not fit a question is no reason to forget it.
     expect(await requests({ model: 'reference-de' })).toHaveLength(3);
   });
@@ -85,7 +85,7 @@ describe('C12 search', () => {
     const policy = readPolicy(new TextEncoder().encode(text));
     if (!policy.ok) throw new Error(policy.refusal);
     const judge = await openJudge(policy.value);
-    const { hits } = await find({ subject: 'c1:ann' });
+    const { hits } = await find({ subjects: ['c1:ann'] });
     expect(hits).toHaveLength(2);
     for (const { entry, receipt, index, disclosure } of hits) {
       const bytes = new TextEncoder().encode(entry);
@@ -108,8 +108,8 @@ describe('C12 search', () => {
     for (let rounds = 0; rounds < 8; rounds += 1) await followLog(desk());
     const size = log.read().entries.length;
     expect((await find({})).indexed).toEqual({ year: 2029, index: size });
-    expect(await requests({ subject: 'c1:ann' })).toEqual(['r1', 'r4', 'r2027', 'r2029']);
-    for (const asked of [{}, { subject: 'c1:ann' }, { day: '20260602' }]) {
+    expect(await requests({ subjects: ['c1:ann'] })).toEqual(['r1', 'r4', 'r2027', 'r2029']);
+    for (const asked of [{}, { subjects: ['c1:ann', 'c1:other'] }, { day: '20260602' }]) {
       const whole = await find(asked);
       const pages = [];
       for (let after: string | undefined; ; ) {
@@ -191,8 +191,8 @@ describe('C12 an index that is wrong', () => {
     for (const index of [1, 2, 4, 5]) {
       await rows.commit(row.split(' ')[0] ?? '', [{ type: 'put', key: keyOf({ year: 2026, index }), value: {} }]);
     }
-    expect(await requests({ subject: 'c1:ann' })).toEqual(['r1', 'r4']);
-    expect(await requests({ subject: 'c1:ben' })).toEqual(['r2', 'r1']);
+    expect(await requests({ subjects: ['c1:ann'] })).toEqual(['r1', 'r4']);
+    expect(await requests({ subjects: ['c1:ben'] })).toEqual(['r2', 'r1']);
   });
 
   it('an entry without its row is not found, until the index is built again', async () => {
@@ -218,7 +218,7 @@ describe('C12 C9 erasing and finding', () => {
     const done = await eraseSubject(erasing, { tenant: 'dev', subject: 'c1:ann', basis: 'gdpr-17' });
     expect(done).toMatchObject({ value: { outcome: 'done', count: 2 } });
     expect(of('subject')).toBe(2);
-    expect(await requests({ subject: 'c1:ann' })).toEqual([]);
+    expect(await requests({ subjects: ['c1:ann'] })).toEqual([]);
     await rebuildIndex(desk());
     while ((await followLog(desk())) > 0);
     expect(of('subject')).toBe(2);
@@ -232,7 +232,7 @@ describe('C12 C9 erasing and finding', () => {
     const erasing = { ...deskOf(log), index: subjectIndex(rows, ZONE) };
     await setHold(erasing, { id: crypto.randomUUID(), tenant: 'dev', subject: 'c1:ann', reason: 'case 7' });
     await eraseSubject(erasing, { tenant: 'dev', subject: 'c1:ann', basis: 'gdpr-17' });
-    expect(await requests({ subject: 'c1:ann' })).toEqual(['r1', 'r4']);
+    expect(await requests({ subjects: ['c1:ann'] })).toEqual(['r1', 'r4']);
   });
 
   it('many rows are forgotten, too', async () => {

@@ -1,0 +1,35 @@
+// What erasing, holding, retention and search share, by zone.
+import type { Rows } from '../store/rows.ts';
+import type { EraseDesk } from './erase-desk.ts';
+import type { IndexDesk } from './index-follow.ts';
+import { subjectIndex } from './index-subject.ts';
+import type { LogDesk } from './log-desk.ts';
+import type { Reporter } from './report.ts';
+import type { Reads } from './report-reads.ts';
+
+export type ZoneDesk = EraseDesk & IndexDesk;
+
+export interface PrivacyDesk {
+  readonly log: LogDesk;
+  readonly rows: Rows;
+  readonly reads: Pick<Reads, 'note'>;
+  /** `undefined` for one that is not served. */
+  zone(name: string): ZoneDesk | undefined;
+  readonly zones: readonly ZoneDesk[];
+}
+
+export function openPrivacy(
+  log: LogDesk,
+  rows: Rows,
+  reporter: Pick<Reporter, 'report'>,
+  reads: Pick<Reads, 'note'>,
+): PrivacyDesk {
+  const zones = log.zones.map(
+    (zone): ZoneDesk => ({
+      ...{ zone, rows, store: log.store, keys: log.keys(zone), now: log.now },
+      index: subjectIndex(rows, zone),
+      report: (draft) => reporter.report(zone, draft),
+    }),
+  );
+  return { log, rows, reads, zones, zone: (name) => zones.find(({ zone }) => zone === name) };
+}

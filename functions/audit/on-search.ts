@@ -1,0 +1,26 @@
+// What the edge asks of the index over HTTP: `shared/audit/privacy.ts`.
+import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import { newSearch } from '../../shared/audit/privacy.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { answer, answerNo } from '../answer.ts';
+import type { PrivacyDesk } from './erase-desks.ts';
+import { rebuildIndex } from './index-follow.ts';
+import { asked } from './on-erase.ts';
+import { searchLog } from './search.ts';
+
+type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
+
+/** POST /api/audit/{zone}/search: on record before it is answered. */
+export const onSearch = (desk: PrivacyDesk | undefined): Question =>
+  asked(desk, newSearch, async (query, { tenant }, found) => {
+    const told = await desk?.reads.note({ zone: found.zone, tenant, action: 'search' });
+    if (told && !told.ok) return answerNo(told.refusal);
+    return answer(200, await searchLog(found, { ...query, tenant }));
+  });
+
+/** POST /api/audit/{zone}/index: builds it again, of all tenants. */
+export const onRebuild = (desk: PrivacyDesk | undefined): Question =>
+  asked(desk, undefined, async (_, { operate }, found) => {
+    if (!operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
+    return answer(200, { from: await rebuildIndex(found) });
+  });

@@ -1,0 +1,33 @@
+// Every few minutes: holds and erasures that broke off go on, what waited for its time is erased, and what has been kept long
+// enough is destroyed. Every few seconds: the index follows the logs.
+
+import { settleErasures } from '../audit/erase.ts';
+import type { PrivacyDesk, ZoneDesk } from '../audit/erase-desks.ts';
+import { settleHolds } from '../audit/hold.ts';
+import { followLog } from '../audit/index-follow.ts';
+import { endPeriods } from './end-periods.ts';
+
+export const onRetention = (desk: PrivacyDesk): Promise<void> =>
+  inEach(desk, async (zone) => {
+    await settleHolds(zone);
+    const done = await settleErasures(zone);
+    const { destroyed } = await endPeriods(zone);
+    if (done + destroyed > 0) desk.log.log({ what: 'erased', zone: zone.zone, entries: done + destroyed });
+  });
+
+export const onIndex = (desk: PrivacyDesk): Promise<void> =>
+  inEach(desk, async (zone) => {
+    await followLog(zone);
+  });
+
+/** One region's trouble must not keep the others waiting. */
+async function inEach({ zones, log }: PrivacyDesk, work: (zone: ZoneDesk) => Promise<void>): Promise<void> {
+  await Promise.all(
+    zones.map((zone) =>
+      work(zone).catch((error: unknown) => {
+        const detail = error instanceof Error ? error.message.slice(0, 300) : 'no reason given';
+        log.log({ what: 'failed', zone: zone.zone, detail });
+      }),
+    ),
+  );
+}

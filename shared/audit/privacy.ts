@@ -1,0 +1,77 @@
+// How the edge asks the functions about what the record hides: erasing it, holding it, finding it.
+//
+//   POST /api/audit/{zone}/erasures             newErasure   → 200 erasure
+//   GET  /api/audit/{zone}/erasures                          → 200 erasures that wait
+//   POST /api/audit/{zone}/holds                newHold      → 200 hold
+//   GET  /api/audit/{zone}/holds                             → 200 holds
+//   POST /api/audit/{zone}/holds/{id}/release   newRelease   → 200 released, 404 hold_unknown
+//   POST /api/audit/{zone}/search               newSearch    → 200 foundEntries (search.ts)
+//   POST /api/audit/{zone}/index                             → 200 begun again; for operators
+//
+// All of it is about the tenant of the token. Subjects come as commitments: who they are only the edge is told.
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+
+/** What a gate commits a subject to. */
+export const commitment = z.string().regex(/^c1:[0-9a-f]{64}$/);
+const commitments = z.array(commitment).min(1).max(4);
+/** The short name of a rule or a case, which will stand in the log for all to read. */
+export const basisName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ().:/_-]{0,63}$/);
+const reason = z.string().min(1).max(limits.auditHoldCharacters.value);
+const asker = { by: commitment.optional(), request: z.string().max(128).optional() };
+
+export const newErasure = z.strictObject({ subjects: commitments, basis: basisName, ...asker });
+export const newHold = z.strictObject({
+  id: z.uuid(),
+  subjects: commitments.optional(),
+  reason,
+  basis: basisName.optional(),
+  ...asker,
+});
+export const newRelease = z.strictObject({ reason, ...asker });
+export const newSearch = z.strictObject({
+  request: z.string().max(128).optional(),
+  model: z.string().max(256).optional(),
+  day: z
+    .string()
+    .regex(/^\d{8}$/)
+    .optional(),
+  subjects: commitments.optional(),
+  after: z.string().max(64).optional(),
+  limit: z.number().int().min(1).optional(),
+});
+
+const time = z.number().int().describe('Milliseconds since 1970');
+
+export const erasure = z.object({
+  outcome: z.enum(['done', 'deferred', 'nothing']),
+  basis: z
+    .string()
+    .describe('What asked for it; what forbids it, when it is deferred: `hold`, or a class of retention'),
+  until: time.optional().describe('When it will be done, in milliseconds since 1970; unknown while it is held'),
+  erased: z.array(z.string()).describe('How the log names whom it was about, in `erasure.exec`'),
+  count: z.number().int().describe('Records that the index knew of'),
+});
+
+export const waitingErasures = z.object({
+  data: z.array(
+    z.object({
+      subject: z.string().describe('The commitment'),
+      basis: z.string(),
+      at: time,
+      deferred: z.object({ basis: z.string(), until: time.optional() }).optional(),
+    }),
+  ),
+});
+
+export const hold = z.object({
+  id: z.string(),
+  scope: z.enum(['tenant', 'subject']),
+  subject: z.string().optional().describe('The commitment'),
+  reason: z.string(),
+  basis: z.string().optional(),
+  at: time,
+});
+export const holds = z.object({ data: z.array(hold) });
+export const released = z.object({ id: z.string() });
+export const begun = z.object({ from: z.object({ year: z.number().int(), index: z.number().int() }).optional() });
