@@ -31,6 +31,19 @@ export type Arguments = {
   callback: string | undefined;
   /** Of `audit`: the key of the log. */
   key: string | undefined;
+  /** Of `model`: whose key of the local stack, where to, with what, as of when and why. */
+  as: string | undefined;
+  to: string | undefined;
+  evidence: string | undefined;
+  at: string | undefined;
+  reason: string | undefined;
+  alias: string | undefined;
+  /** Of `audit export`: the range, what for, what is disclosed; `to` is that of `model`. Of `audit verify`: whom to believe. */
+  from: string | undefined;
+  purpose: string | undefined;
+  profile: string | undefined;
+  policy: string | undefined;
+  head: string | undefined;
   /** Of `project`. */
   out: string | undefined;
   voice: string | undefined;
@@ -64,6 +77,17 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
         zone: { type: 'string' },
         callback: { type: 'string' },
         key: { type: 'string' },
+        as: { type: 'string' },
+        to: { type: 'string' },
+        evidence: { type: 'string' },
+        at: { type: 'string' },
+        reason: { type: 'string' },
+        alias: { type: 'string' },
+        from: { type: 'string' },
+        purpose: { type: 'string' },
+        profile: { type: 'string' },
+        policy: { type: 'string' },
+        head: { type: 'string' },
         out: { type: 'string' },
         voice: { type: 'string' },
         rate: { type: 'string' },
@@ -95,6 +119,17 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       zone: values.zone,
       callback: values.callback,
       key: values.key,
+      as: values.as,
+      to: values.to,
+      evidence: values.evidence,
+      at: values.at,
+      reason: values.reason,
+      alias: values.alias,
+      from: values.from,
+      purpose: values.purpose,
+      profile: values.profile,
+      policy: values.policy,
+      head: values.head,
       out: values.out,
       voice: values.voice,
       rate: values.rate,

@@ -1,14 +1,11 @@
 // auricle audit verify: everything is fetched and hashed again, and compared with what was seen before.
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { equalBytes } from '../../shared/audit/tree.ts';
+import { type Verdict, verdicts } from '../../shared/audit/verify/verdict.ts';
 import type { Answer } from './answer.ts';
 import type { Found } from './audit.ts';
 import { fetchCheckpoint, Invalid, leafOf, walkLog } from './audit-log.ts';
 import { recall, remember } from './audit-memory.ts';
-
-/** What is found out, as exit codes say it. 0 would be the same with witnesses' signatures, of which there are none yet. */
-export const verdicts = { unwitnessed: 10, incomplete: 20, diverged: 30, invalid: 40 } as const;
-export type Verdict = keyof typeof verdicts;
 
 interface Said {
   readonly size?: number;

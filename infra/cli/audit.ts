@@ -1,4 +1,4 @@
-// auricle audit tail|show|verify
+// auricle audit tail|show|receipt|export|verify
 
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
 import type { Leaf } from '../../shared/audit/leaf.ts';
@@ -6,6 +6,7 @@ import { readReceipt } from '../../shared/audit/receipt.ts';
 import { TILE_WIDTH } from '../../shared/audit/tile.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
+import { exportAudit, exportUsage, verifyFolder } from './audit-export.ts';
 import {
   fetchCheckpoint,
   fetchEntries,
@@ -22,6 +23,7 @@ import { verifyLog } from './audit-verify.ts';
 export const auditUsage = `audit tail [--zone Z]           the last entries of the log
   audit show INDEX [--zone Z]     one entry; or all of a request: audit show REQUEST
   audit receipt INDEX [--zone Z]  proof that the entry is in the log (.tlog-proof); of a request: audit receipt REQUEST
+  ${exportUsage}
   audit verify [--zone Z] [--key VKEY]
                                   is the log whole? exit codes: 0 and 10 yes, with and without witnesses, 20 holes,
                                   30 not the log that was seen before, 40 not what it says`;
@@ -51,13 +53,19 @@ export async function findLog(
   return reader ? { base, vkey, reader } : wrong(`"${vkey}" is not the key of a log`);
 }
 
+/** A bundle in a folder is verified without asking anybody anything. */
+export const needsNobody = ({ verb, operands }: Pick<Arguments, 'verb' | 'operands'>): boolean =>
+  verb === 'audit' && operands[0] === 'verify' && operands[1] !== undefined && operands.length === 2;
+
 export async function audit(given: Arguments, headers: Record<string, string>): Promise<Answer> {
   const [verb, what, ...rest] = given.operands;
+  if (needsNobody(given)) return verifyFolder(what as string, given);
   const known =
-    verb === 'tail' || verb === 'verify'
+    verb === 'tail' || verb === 'verify' || verb === 'export'
       ? what === undefined
       : (verb === 'show' || verb === 'receipt') && what !== undefined;
   if (!known || rest.length > 0) return wrong(`usage: auricle ${auditUsage}`);
+  if (verb === 'export') return exportAudit(given, headers);
   const found = await findLog(given, headers);
   if ('exit' in found) return found;
   try {

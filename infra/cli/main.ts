@@ -2,7 +2,7 @@
 import process from 'node:process';
 import { type Answer, unreachable, wrong } from './answer.ts';
 import { type Arguments, readArguments } from './arguments.ts';
-import { audit, auditUsage } from './audit.ts';
+import { audit, auditUsage, needsNobody } from './audit.ts';
 import * as load from './load.ts';
 import * as loadStream from './load-stream.ts';
 import * as models from './models.ts';
@@ -47,8 +47,9 @@ async function answer(given: Arguments | { problem: string }): Promise<Answer> {
   if (given.help) return { exit: 0, text: HELP, value: { help: HELP } };
   const verb = given.verb === undefined ? undefined : verbs.get(given.verb);
   if (!verb) return wrong(given.verb === undefined ? HELP : `there is no verb "${given.verb}"\n\n${HELP}`);
-  const token = findToken(given, process.env);
-  if (!token) return wrong('no token: give --token, set AURICLE_TOKEN, or start the local stack with `npm start`');
+  const token = findToken(given, process.env) ?? (needsNobody(given) ? '' : undefined);
+  if (token === undefined)
+    return wrong('no token: give --token, set AURICLE_TOKEN, or start the local stack with `npm start`');
   try {
     return await verb.run(given, { authorization: `Bearer ${token}` }, token);
   } catch (error) {

@@ -291,4 +291,10 @@ export const auditLimits = {
     by: 'edge',
     why: 'Between two looks at a log whose end is reached: it is written once a second.',
   },
+  auditExportPollMs: {
+    value: 1_000,
+    unit: 'ms',
+    by: 'client',
+    why: 'How often the command line asks whether an export is made: its steps take seconds.',
+  },
 } as const satisfies Record<string, Limit>;

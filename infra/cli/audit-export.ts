@@ -1,0 +1,159 @@
+// auricle audit export --out DIR: asks for an export, waits until it is made, and fetches its files. One that was broken off
+// goes on where it was.
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import process from 'node:process';
+import { exportStatus } from '../../shared/audit/bundle/contract.ts';
+import { readKnownHead } from '../../shared/audit/verify/check-heads.ts';
+import { isPath } from '../../shared/audit/verify/read-manifest.ts';
+import { reportText } from '../../shared/audit/verify/report.ts';
+import { verifyBundle } from '../../shared/audit/verify/verify-bundle.ts';
+import { limits } from '../../shared/limits.ts';
+import { type Answer, refused, wrong } from './answer.ts';
+import type { Arguments } from './arguments.ts';
+import { listedLogs } from './audit-log.ts';
+import { recall } from './audit-memory.ts';
+import { openFolder } from './bundle-folder.ts';
+
+export const exportUsage = `audit export --out DIR --purpose TEXT [--from TIME] [--to TIME] [--format csv,fhir,…] [--profile P] [--zone Z]
+                                  all entries of the tenant as a bundle that anybody can verify; the same command goes
+                                  on with one that was broken off. Profiles: full, auditor-min, fields:NAME,NAME
+  audit verify DIR [--policy FILE] [--head NOTE]
+                                  is that bundle what it says? the same exit codes as below`;
+
+/** What is being fetched into a folder, until it is there. */
+const JOURNAL = '.export.json';
+
+type Headers = Record<string, string>;
+export type ExportArguments = Pick<
+  Arguments,
+  'edge' | 'zone' | 'out' | 'purpose' | 'from' | 'to' | 'format' | 'profile'
+>;
+
+export interface ExportWorld {
+  pause(ms: number): Promise<void>;
+  tell(line: string): void;
+}
+
+export const realWorld: ExportWorld = {
+  pause: (ms) => new Promise((settle) => setTimeout(settle, ms)),
+  tell: (line) => void process.stderr.write(`${line}\n`),
+};
+
+export async function exportAudit(given: ExportArguments, headers: Headers, world = realWorld): Promise<Answer> {
+  const { out, edge } = given;
+  if (out === undefined) return wrong('usage: auricle audit export --out DIR --purpose TEXT');
+  const journal = path.join(out, JOURNAL);
+  const known = existsSync(journal) ? (JSON.parse(readFileSync(journal, 'utf8')) as { id?: string }).id : undefined;
+  if (known === undefined && existsSync(path.join(out, 'manifest.json')))
+    return wrong(`${out} has an export already: choose another folder, or verify it`);
+  const id = known ?? (await begin(given, headers));
+  if (typeof id !== 'string') return id;
+  mkdirSync(out, { recursive: true });
+  writeFileSync(journal, JSON.stringify({ id, edge }));
+  const done = await waitFor(`${edge}/v1/audit/exports/${id}`, headers, world);
+  if ('exit' in done) return done;
+  if (done.state !== 'done' || !done.files) {
+    rmSync(journal);
+    return { exit: 1, text: `the export ${id} is ${done.state}: ${done.reason ?? 'no reason given'}`, value: done };
+  }
+  for (const [at, file] of done.files.entries()) {
+    const failed = await fetchFile(`${edge}/v1/audit/exports/${id}/files`, file, out, headers);
+    if (failed) return failed;
+    if (at % 50 === 49) world.tell(`${at + 1} of ${done.files.length} files`);
+  }
+  rmSync(journal);
+  const head = await knownHead(edge, given.zone, headers);
+  const seen = head && { head: new TextEncoder().encode(head.note) };
+  const report = await verifyBundle(openFolder(out), { now: Date.now(), ...seen });
+  const text = `${done.files.length} files in ${out}\n${reportText(report)}\nverify it yourself: node ${path.join(out, 'verify.mjs')}`;
+  // That nobody witnessed it is no failure of the export.
+  const value = {
+    id,
+    files: done.files.length,
+    verdict: report.verdict,
+    facts: report.facts,
+    findings: report.findings,
+  };
+  return { exit: report.exit <= 10 ? 0 : report.exit, text, value };
+}
+
+/** The id of a new export, or why there is none. */
+async function begin({ edge, zone, from, to, purpose, format, profile }: ExportArguments, headers: Headers) {
+  if (purpose === undefined) return wrong('--purpose TEXT: an export says what it is for');
+  const head = await knownHead(edge, zone, headers);
+  const body = {
+    ...{ purpose, zone, from, to, redaction: profile, known_size: head?.size },
+    formats: format === undefined ? undefined : format.split(',').filter((one) => one !== ''),
+  };
+  const response = await fetch(`${edge}/v1/audit/exports`, {
+    method: 'POST',
+    headers: { ...headers, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return response.ok ? exportStatus.parse(await response.json()).id : refused(response);
+}
+
+/** What was last seen of the zone's log on this machine: the bundle shows that the log has grown from there. */
+async function knownHead(edge: string, zone: string | undefined, headers: Headers) {
+  const response = zone === undefined ? undefined : await fetch(`${edge}/v1/audit/log`, { headers });
+  const logs = response?.ok ? listedLogs.parse(await response.json()).data : [];
+  const log = logs.find((one) => one.zone === zone);
+  const note = log && recall(`${edge}${log.prefix}`)?.note;
+  const checkpoint = note === undefined ? undefined : readKnownHead(new TextEncoder().encode(note));
+  return note !== undefined && checkpoint && checkpoint.size > 0 ? { note, size: checkpoint.size } : undefined;
+}
+
+async function waitFor(url: string, headers: Headers, { pause, tell }: ExportWorld) {
+  let told = '';
+  for (;;) {
+    const response = await fetch(url, { headers });
+    if (!response.ok) return refused(response);
+    const status = exportStatus.parse(await response.json());
+    if (status.state !== 'accepted' && status.state !== 'running') return status;
+    const line =
+      status.size === undefined
+        ? 'waits for the log'
+        : `${status.entries} entries, ${status.scanned} of ${status.size} looked through`;
+    if (line !== told) tell(line);
+    told = line;
+    await pause(limits.auditExportPollMs.value);
+  }
+}
+
+/** One that is there already, as it should be, is not fetched again. */
+async function fetchFile(
+  base: string,
+  { path: name, bytes, sha256 }: { readonly path: string; readonly bytes: number; readonly sha256: string },
+  out: string,
+  headers: Headers,
+): Promise<Answer | undefined> {
+  if (!isPath(name)) return wrong(`the edge names a file that it should not: ${JSON.stringify(name)}`);
+  const target = path.join(out, ...name.split('/'));
+  const digest = (of: Uint8Array) => createHash('sha256').update(of).digest('hex');
+  if (existsSync(target) && statSync(target).size === bytes && digest(readFileSync(target)) === sha256)
+    return undefined;
+  const response = await fetch(`${base}/${name}`, { headers });
+  if (!response.ok) return refused(response);
+  const body = new Uint8Array(await response.arrayBuffer());
+  if (digest(body) !== sha256)
+    return { exit: 1, text: `${name} came otherwise than it was announced`, value: { name } };
+  mkdirSync(path.dirname(target), { recursive: true });
+  writeFileSync(`${target}.new`, body);
+  renameSync(`${target}.new`, target);
+  return undefined;
+}
+
+export async function verifyFolder(
+  folder: string,
+  { policy, head }: Pick<Arguments, 'policy' | 'head'>,
+): Promise<Answer> {
+  for (const file of [policy, head]) if (file !== undefined && !existsSync(file)) return wrong(`there is no ${file}`);
+  const report = await verifyBundle(openFolder(folder), {
+    now: Date.now(),
+    ...(policy !== undefined && { policy: readFileSync(policy) }),
+    ...(head !== undefined && { head: readFileSync(head) }),
+  });
+  return { exit: report.exit, text: reportText(report), value: report };
+}
