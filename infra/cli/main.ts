@@ -5,6 +5,7 @@ import { type Arguments, readArguments } from './arguments.ts';
 import { audit, auditUsage, needsNobody } from './audit.ts';
 import * as load from './load.ts';
 import * as loadStream from './load-stream.ts';
+import { model, modelUsage } from './model.ts';
 import * as models from './models.ts';
 import * as project from './project.ts';
 import { findToken } from './token.ts';
@@ -30,6 +31,7 @@ const verbs = new Map<string, Verb>([
   ['project', { usage: project.usage, run: (given, headers) => project.project(given, headers) }],
   ['load', { usage: `${load.usage}\n  ${loadStream.usage}`, run: runLoad }],
   ['audit', { usage: auditUsage, run: (given, headers) => audit(given, headers) }],
+  ['model', { usage: modelUsage, run: (given, headers) => model(given, headers) }],
   ['models', { usage: models.usage, run: models.models }],
 ]);
 

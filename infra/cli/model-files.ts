@@ -1,0 +1,47 @@
+// The files of a model in a folder, as signatures list them.
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import type { HashName } from '../../shared/model/signature/key.ts';
+import { SIGNATURE_FILES } from '../../shared/model/signature/manifest.ts';
+import type { Files } from '../../shared/model/signature/verify-files.ts';
+
+export function openFolder(folder: string): Files {
+  return {
+    async list() {
+      const entries = await readdir(folder, { withFileTypes: true, recursive: true });
+      // A link may lead anywhere: what it names is not in the folder.
+      const odd = entries.find((entry) => !entry.isFile() && !entry.isDirectory());
+      if (odd) throw new Error(`${path.join(odd.parentPath, odd.name)} is neither a file nor a folder`);
+      return entries
+        .filter((entry) => entry.isFile())
+        .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)).split(path.sep).join('/'));
+    },
+    open: (file) => createReadStream(path.join(folder, file)),
+    hash(name) {
+      const made = createHash(name);
+      return { update: (bytes) => made.update(bytes), finish: () => made.digest('hex') };
+    },
+  };
+}
+
+export interface Digests {
+  readonly name: string;
+  readonly sha256: string;
+  readonly sm3: string;
+}
+
+/** Both digests of every file but the signatures, in one pass. */
+export async function digestFolder(folder: string): Promise<Digests[]> {
+  const files = openFolder(folder);
+  const digests: Digests[] = [];
+  for (const name of (await files.list()).filter((file) => !SIGNATURE_FILES.includes(file))) {
+    const made = { sha256: files.hash('sha256'), sm3: files.hash('sm3') };
+    for await (const chunk of files.open(name)) for (const hash of Object.values(made)) hash.update(chunk);
+    digests.push({ name, sha256: made.sha256.finish(), sm3: made.sm3.finish() });
+  }
+  return digests;
+}
+
+export const fileOf: Record<HashName, string> = { sha256: 'model.sig', sm3: 'model.sm2.sig' };

@@ -1,0 +1,101 @@
+// auricle model promote | approve
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { keptTransition, transitionRow } from '../../shared/model/contract.ts';
+import { evidence } from '../../shared/model/evidence.ts';
+import { signPayload } from '../../shared/model/signature/envelope.ts';
+import type { SigningKey } from '../../shared/model/signature/key.ts';
+import { canaryShares, type Standing, showStanding, stages, standing } from '../../shared/model/stage.ts';
+import { readStatement, statementId, writeStatement } from '../../shared/model/statement.ts';
+import { type Answer, wrong } from './answer.ts';
+import type { Arguments } from './arguments.ts';
+import { keyFileOf, readSigningKey } from './model-key.ts';
+import { ask, askState, findRevision, type Headers, shortOf, unknownRevision } from './model-registry.ts';
+
+export const promoteUsages = {
+  promote: `model promote MODEL REVISION [--to STAGE|N%] [--evidence FILE] [--reason WHY] --key FILE | --as NAME
+                                            signs that it moves: to the next stage, or to the one named`,
+  approve: 'model approve MODEL TRANSITION --key FILE | --as NAME   signs what somebody else has signed',
+} as const;
+
+const misused = (verb: keyof typeof promoteUsages): Answer => wrong(`usage: auricle ${promoteUsages[verb]}`);
+
+/** The stage behind the one where it stands; shares of the canary one after the other. */
+function nextOf({ stage, share }: Standing): Standing | undefined {
+  if (stage === 'develop-verify') return { stage: 'grey' };
+  const next = share === undefined ? (stage === 'grey' ? 0 : -1) : canaryShares.indexOf(share) + 1;
+  if (next < 0) return undefined;
+  const more = canaryShares[next];
+  return more === undefined ? { stage: 'full' } : { stage: 'canary', share: more };
+}
+
+/** `grey`, `canary` for its first share, `25%`. */
+function readStanding(text: string): Standing | undefined {
+  const percent = /^(\d{1,2})\s?%$/.exec(text)?.[1];
+  if (percent !== undefined) return standing.safeParse({ stage: 'canary', share: Number(percent) / 100 }).data;
+  return standing.safeParse(text === 'canary' ? { stage: text, share: canaryShares[0] } : { stage: text }).data;
+}
+
+export async function promote(given: Arguments, headers: Headers): Promise<Answer> {
+  const [, model, named, ...rest] = given.operands;
+  const file = keyFileOf(given);
+  if (model === undefined || named === undefined || rest.length > 0 || file === undefined) return misused('promote');
+  const key = await readSigningKey(file);
+  if (!key) return wrong(`${file} holds no private key of P-256 or SM2`);
+  const state = await askState(given, headers, model);
+  if ('exit' in state) return state;
+  const found = findRevision(state.value, named);
+  if (!found) return unknownRevision(named);
+  const from: Standing = { stage: found.stage, ...(found.share !== undefined && { share: found.share }) };
+  const to = given.to === undefined ? nextOf(from) : readStanding(given.to);
+  if (!to)
+    return wrong(
+      `--to must be one of ${stages.join(', ')} or ${canaryShares.map((one) => `${one * 100}%`).join(', ')}`,
+    );
+  const pieces = given.evidence === undefined ? [] : JSON.parse(readFileSync(given.evidence, 'utf8'));
+  const shown = z.array(evidence).safeParse(pieces);
+  if (!shown.success) return wrong(`${given.evidence} is no evidence: ${z.prettifyError(shown.error)}`);
+  const reason = given.reason === undefined ? {} : { reason: given.reason };
+  const asked = { model, revision: found.revision, from, to, at: Date.now(), evidence: shown.data, ...reason };
+  return send(given, headers, model, writeStatement(asked), key);
+}
+
+export async function approve(given: Arguments, headers: Headers): Promise<Answer> {
+  const [, model, id, ...rest] = given.operands;
+  const file = keyFileOf(given);
+  if (model === undefined || id === undefined || rest.length > 0 || file === undefined) return misused('approve');
+  const key = await readSigningKey(file);
+  if (!key) return wrong(`${file} holds no private key of P-256 or SM2`);
+  const kept = await ask(
+    given,
+    headers,
+    `${encodeURIComponent(model)}/transitions/${encodeURIComponent(id)}`,
+    keptTransition,
+  );
+  if ('exit' in kept) return kept;
+  const payload = new Uint8Array(Buffer.from(kept.value.envelope.payload, 'base64'));
+  // What is signed is what was asked for, and not what an answer makes of it.
+  if (statementId(payload) !== id || readStatement(payload)?.model !== model) {
+    return wrong(`what was answered is not the transition ${id} of ${model}`);
+  }
+  return send(given, headers, model, payload, key);
+}
+
+async function send(
+  given: Arguments,
+  headers: Headers,
+  model: string,
+  payload: Uint8Array,
+  key: SigningKey,
+): Promise<Answer> {
+  const body = { envelope: await signPayload(payload, key) };
+  const found = await ask(given, headers, `${encodeURIComponent(model)}/transitions`, transitionRow, {
+    method: 'POST',
+    body,
+  });
+  if ('exit' in found) return found;
+  const { id, revision, from, to, signers, missing } = found.value;
+  const way = `${shortOf(revision)}: ${showStanding(from)} → ${showStanding(to)}, signed by ${signers.join(', ')}`;
+  const more = `\n${missing} more must sign: auricle model approve ${model} ${id}`;
+  return { exit: 0, text: `${way}${missing > 0 ? more : ''}`, value: found.value };
+}

@@ -1,0 +1,55 @@
+// How the command line asks about revisions: plain HTTP, and what it finds by a few characters of a digest.
+import { readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import type { z } from 'zod';
+import { type ModelState, modelState } from '../../shared/model/contract.ts';
+import { type Answer, refused, wrong } from './answer.ts';
+import type { Arguments } from './arguments.ts';
+import { fileOf } from './model-files.ts';
+
+export type Headers = Record<string, string>;
+
+/** The answer, or what to say when it is none. */
+export async function ask<T extends z.ZodType>(
+  { edge }: Pick<Arguments, 'edge'>,
+  headers: Headers,
+  path: string,
+  schema: T,
+  sent?: { readonly method: 'POST' | 'PUT'; readonly body: unknown },
+): Promise<{ readonly value: z.infer<T> } | Answer> {
+  const response = await fetch(`${edge}/v1/models/${path}`, {
+    headers: { ...headers, ...(sent && { 'content-type': 'application/json' }) },
+    ...(sent && { method: sent.method, body: JSON.stringify(sent.body) }),
+  });
+  if (!response.ok) return refused(response);
+  return { value: schema.parse(await response.json()) };
+}
+
+export const askState = (given: Arguments, headers: Headers, model: string) => {
+  const at = given.at === undefined ? '' : `?at=${encodeURIComponent(given.at)}`;
+  return ask(given, headers, `${encodeURIComponent(model)}/revisions${at}`, modelState);
+};
+
+/** As few characters of it as say which; `undefined` when it is none of them, or one of several. */
+export function findRevision({ revisions }: ModelState, text: string): ModelState['revisions'][number] | undefined {
+  const found = revisions.filter(({ revision }) =>
+    revision.replace('sha256:', '').startsWith(text.replace('sha256:', '')),
+  );
+  return found.length === 1 ? found[0] : undefined;
+}
+
+export const shortOf = (revision: string | undefined): string =>
+  revision?.replace('sha256:', '').slice(0, 12) ?? 'nothing';
+
+/** A signature file, or the one that lies in a folder. */
+export function readBundle(place: string): unknown {
+  const file = statSync(place).isDirectory()
+    ? Object.values(fileOf)
+        .map((name) => path.join(place, name))
+        .find((name) => statSync(name, { throwIfNoEntry: false })?.isFile())
+    : place;
+  return file === undefined ? undefined : JSON.parse(readFileSync(file, 'utf8'));
+}
+
+export const unknownRevision = (text: string | undefined): Answer =>
+  wrong(text === undefined ? 'which revision?' : `"${text}" does not name one revision`);

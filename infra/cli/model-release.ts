@@ -1,0 +1,122 @@
+// auricle model register | revisions | alias | rollback | log
+import type { z } from 'zod';
+import { aliasRow, logPage, revisionRow } from '../../shared/model/contract.ts';
+import { type Entry, STABLE } from '../../shared/model/registry.ts';
+import { showStanding } from '../../shared/model/stage.ts';
+import { type Answer, wrong } from './answer.ts';
+import type { Arguments } from './arguments.ts';
+import { ask, askState, findRevision, type Headers, readBundle, shortOf, unknownRevision } from './model-registry.ts';
+
+export const releaseUsages = {
+  register: 'model register MODEL FOLDER|SIGNATURE       makes a signed revision known',
+  revisions: 'model revisions MODEL [--at TIME]           where each stands, and what the aliases name',
+  alias: 'model alias MODEL ALIAS REVISION|none       moves an alias',
+  rollback: 'model rollback MODEL [--alias NAME]         moves "stable" to what it named before',
+  log: 'model log MODEL                             what happened to it',
+} as const;
+export type ReleaseVerb = keyof typeof releaseUsages;
+
+const misused = (verb: ReleaseVerb): Answer => wrong(`usage: auricle ${releaseUsages[verb]}`);
+
+export type Run = (given: Arguments, headers: Headers) => Promise<Answer>;
+
+const register: Run = async (given, headers) => {
+  const [, model, place, ...rest] = given.operands;
+  if (model === undefined || place === undefined || rest.length > 0) return misused('register');
+  const bundle = readBundle(place);
+  if (bundle === undefined) return wrong(`there is no signature in ${place}: sign it first`);
+  const body = { bundle };
+  const found = await ask(given, headers, `${encodeURIComponent(model)}/revisions`, revisionRow, {
+    method: 'POST',
+    body,
+  });
+  if ('exit' in found) return found;
+  const { revision, author, stage } = found.value;
+  return { exit: 0, text: `${revision}\nby ${author}, stands at ${stage}`, value: found.value };
+};
+
+const revisions: Run = async (given, headers) => {
+  const [, model, ...rest] = given.operands;
+  if (model === undefined || rest.length > 0) return misused('revisions');
+  const found = await askState(given, headers, model);
+  if ('exit' in found) return found;
+  const rows = found.value.revisions.map(({ revision, author, since, aliases, ...at }) =>
+    [shortOf(revision), new Date(since).toISOString(), showStanding(at).padEnd(14), author, aliases.join(', ')]
+      .join('  ')
+      .trimEnd(),
+  );
+  return { exit: 0, text: rows.length > 0 ? rows.join('\n') : 'no revisions', value: found.value };
+};
+
+const alias: Run = async (given, headers) => {
+  const [, model, name, named, ...rest] = given.operands;
+  if (model === undefined || name === undefined || named === undefined || rest.length > 0) return misused('alias');
+  const state = await askState(given, headers, model);
+  if ('exit' in state) return state;
+  const to = named === 'none' ? undefined : findRevision(state.value, named);
+  if (named !== 'none' && !to) return unknownRevision(named);
+  const from = state.value.aliases.find((one) => one.alias === name)?.revision;
+  return move(given, headers, model, name, from, to?.revision);
+};
+
+const rollback: Run = async (given, headers) => {
+  const [, model, ...rest] = given.operands;
+  if (model === undefined || rest.length > 0) return misused('rollback');
+  const name = given.alias ?? STABLE;
+  const state = await askState(given, headers, model);
+  if ('exit' in state) return state;
+  const now = state.value.aliases.find((one) => one.alias === name);
+  if (now?.before === undefined) return wrong(`nothing is known that "${name}" named before`);
+  return move(given, headers, model, name, now.revision, now.before);
+};
+
+async function move(
+  given: Arguments,
+  headers: Headers,
+  model: string,
+  name: string,
+  from: string | undefined,
+  revision: string | undefined,
+): Promise<Answer> {
+  const body = { ...(from && { from }), ...(revision && { revision }), ...(given.reason && { reason: given.reason }) };
+  const path = `${encodeURIComponent(model)}/aliases/${encodeURIComponent(name)}`;
+  const found = await ask(given, headers, path, aliasRow, { method: 'PUT', body });
+  if ('exit' in found) return found;
+  return { exit: 0, text: `${name}: ${shortOf(from)} → ${shortOf(found.value.revision)}`, value: found.value };
+}
+
+type Found = { readonly value: z.infer<typeof logPage> } | Answer;
+
+const log: Run = async (given, headers) => {
+  const [, model, ...rest] = given.operands;
+  if (model === undefined || rest.length > 0) return misused('log');
+  const entries: Entry[] = [];
+  let after: number | undefined = 0;
+  while (after !== undefined) {
+    const page: Found = await ask(given, headers, `${encodeURIComponent(model)}/transitions?after=${after}`, logPage);
+    if ('exit' in page) return page;
+    entries.push(...page.value.entries);
+    after = page.value.next;
+  }
+  const lines = entries.map(showEntry);
+  return { exit: 0, text: lines.length > 0 ? lines.join('\n') : 'nothing', value: { entries } };
+};
+
+function showEntry(one: Entry): string {
+  return `${String(one.seq).padStart(4)}  ${new Date(one.at).toISOString()}  ${saidOf(one)}`;
+}
+
+function saidOf(one: Entry): string {
+  if (one.type === 'alias') return `${one.alias}: ${shortOf(one.from)} → ${shortOf(one.revision)}`;
+  if (one.type === 'revision') return `${shortOf(one.revision)}  registered, signed by ${one.author}`;
+  const way = `${showStanding(one.from)} → ${showStanding(one.to)}`;
+  return `${shortOf(one.revision)}  ${way}, signed by ${one.signers.join(', ')}`;
+}
+
+export const releaseVerbs: Readonly<Record<ReleaseVerb, Run>> = {
+  register,
+  revisions,
+  alias,
+  rollback,
+  log,
+};

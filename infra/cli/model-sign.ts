@@ -1,0 +1,55 @@
+// auricle model sign | verify
+import { readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { digestOfFiles } from '../../shared/model/revision.ts';
+import { makeBundle, openBundle } from '../../shared/model/signature/bundle.ts';
+import { signPayload } from '../../shared/model/signature/envelope.ts';
+import { algorithmOf, digestOf, signerKey } from '../../shared/model/signature/key.ts';
+import { writeManifest } from '../../shared/model/signature/manifest.ts';
+import { verifyFiles } from '../../shared/model/signature/verify-files.ts';
+import { publicText } from '../../shared/refusal.ts';
+import { type Answer, wrong } from './answer.ts';
+import type { Arguments } from './arguments.ts';
+import { digestFolder, fileOf, openFolder } from './model-files.ts';
+import { keyFileOf, readPublicKey, readSigningKey } from './model-key.ts';
+
+export const signUsage =
+  'model sign FOLDER --key FILE | --as NAME   signs its files: model.sig, with SM2 model.sm2.sig';
+export const verifyUsage = 'model verify FOLDER --key FILE              are these the files that the key has signed?';
+
+/** Writes the signature of a folder into it, in place of one that is there. */
+export async function signModel(given: Arguments): Promise<Answer> {
+  const [folder, ...rest] = given.operands.slice(1);
+  const file = keyFileOf(given);
+  if (folder === undefined || rest.length > 0 || file === undefined) return wrong(`usage: auricle ${signUsage}`);
+  const key = await readSigningKey(file);
+  const algorithm = key && algorithmOf(key.publicKey);
+  if (!key || !algorithm) return wrong(`${file} holds no private key of P-256 or SM2`);
+  const digests = await digestFolder(folder);
+  if (digests.length === 0) return wrong(`there are no files in ${folder}`);
+  const revision = digestOfFiles(digests.map(({ name, sha256 }) => ({ name, digest: sha256 })));
+  const hash = digestOf[algorithm];
+  const listed = digests.map((one) => ({ name: one.name, digest: one[hash] }));
+  const payload = writeManifest(path.basename(path.resolve(folder)), hash, listed, revision);
+  const signature = path.join(folder, fileOf[hash]);
+  writeFileSync(signature, JSON.stringify(makeBundle(await signPayload(payload, key))));
+  return { exit: 0, text: `${signature}\n${revision}`, value: { signature, revision, files: digests.length } };
+}
+
+export async function verifyModel(given: Arguments): Promise<Answer> {
+  const [folder, ...rest] = given.operands.slice(1);
+  const file = keyFileOf(given);
+  if (folder === undefined || rest.length > 0 || file === undefined) return wrong(`usage: auricle ${verifyUsage}`);
+  const signer = signerKey.safeParse({ name: 'signer', key: readPublicKey(file) });
+  if (!signer.success) return wrong(`${file} holds no public key of P-256 or SM2`);
+  const algorithm = algorithmOf(new Uint8Array(Buffer.from(signer.data.key, 'base64'))) ?? 'ecdsa-p256';
+  const bundle: unknown = JSON.parse(readFileSync(path.join(folder, fileOf[digestOf[algorithm]]), 'utf8'));
+  const opened = await openBundle(bundle, [signer.data]);
+  const found = opened.ok ? await verifyFiles(opened.value.manifest, openFolder(folder)) : opened;
+  if (!found.ok) {
+    const text = publicText(found.refusal);
+    return { exit: 1, text, value: { error: { code: found.refusal.reason, message: text } } };
+  }
+  const { revision, bytes } = found.value;
+  return { exit: 0, text: `${revision}\n${bytes} bytes are as they were signed`, value: found.value };
+}

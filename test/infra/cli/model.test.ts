@@ -1,0 +1,94 @@
+// Keys and folders of `auricle model sign`, as people have them.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readArguments } from '../../../infra/cli/arguments.ts';
+import { model } from '../../../infra/cli/model.ts';
+import { keyFileOf, readPublicKey, readSigningKey } from '../../../infra/cli/model-key.ts';
+import { algorithmOf, verifyBy } from '../../../shared/model/signature/key.ts';
+
+let folder: string;
+const at = (name: string) => path.join(folder, name);
+beforeAll(() => {
+  folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-sign-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const run = async (...words: string[]) => {
+  const given = readArguments(['model', ...words]);
+  if ('problem' in given) throw new Error(given.problem);
+  return model(given, {});
+};
+
+describe('M2: keys', () => {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+
+  it.each(['pkcs8', 'sec1'] as const)('P-256 as %s', async (type) => {
+    writeFileSync(at('private'), privateKey.export({ format: 'pem', type }));
+    writeFileSync(at('public'), publicKey.export({ format: 'pem', type: 'spki' }));
+    const key = await readSigningKey(at('private'));
+    expect(key && Buffer.from(key.publicKey).toString('base64')).toBe(readPublicKey(at('public')));
+    expect(readPublicKey(at('private'))).toBe(readPublicKey(at('public')));
+  });
+
+  const openssl = /^OpenSSL 3/.test(spawnSync('openssl', ['version'], { encoding: 'utf8' }).stdout ?? '');
+  it.skipIf(!openssl)('SM2 as OpenSSL writes it, both ways (OpenSSL 3 only)', async () => {
+    execFileSync('openssl', ['ecparam', '-genkey', '-name', 'SM2', '-out', at('sec1')]);
+    execFileSync('openssl', ['pkey', '-in', at('sec1'), '-out', at('pkcs8')]);
+    execFileSync('openssl', ['pkey', '-in', at('sec1'), '-pubout', '-out', at('sm2.pub')]);
+    for (const name of ['sec1', 'pkcs8']) {
+      const key = await readSigningKey(at(name));
+      if (!key) throw new Error(`${name} is not read`);
+      expect(Buffer.from(key.publicKey).toString('base64')).toBe(readPublicKey(at('sm2.pub')));
+      const message = new TextEncoder().encode('a revision');
+      expect(await verifyBy(key.publicKey, message, await key.sign(message))).toBe(true);
+    }
+  });
+
+  it('anything else is none', async () => {
+    const rsa = generateKeyPairSync('rsa', { modulusLength: 2_048 }).privateKey.export({
+      format: 'pem',
+      type: 'pkcs8',
+    });
+    writeFileSync(at('rsa'), rsa);
+    writeFileSync(at('nothing'), 'no key');
+    expect(await readSigningKey(at('rsa'))).toBeUndefined();
+    expect(await readSigningKey(at('nothing'))).toBeUndefined();
+    expect(algorithmOf(new Uint8Array(Buffer.from(readPublicKey(at('nothing')), 'base64')))).toBeUndefined();
+  });
+
+  it('a name is that of a signer of the local stack, never a path', () => {
+    expect(keyFileOf({ key: undefined, as: '../../issuer' })).toMatch(/\.auricle.identity.signers.issuer\.pem$/);
+    expect(keyFileOf({ key: 'mine', as: 'author' })).toBe('mine');
+    expect(keyFileOf({ key: undefined, as: undefined })).toBeUndefined();
+  });
+});
+
+describe('M2: folders', () => {
+  it('a link is refused: what it names is not in the folder', async () => {
+    writeFileSync(
+      at('private'),
+      generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }),
+    );
+    const model = mkdtempSync(path.join(folder, 'model-'));
+    expect(await run('sign', model, '--key', at('private'))).toMatchObject({ exit: 2 });
+    symlinkSync('/etc/hosts', path.join(model, 'hosts'));
+    await expect(run('sign', model, '--key', at('private'))).rejects.toThrow('neither a file nor a folder');
+  });
+
+  it.each([
+    [],
+    ['sign'],
+    ['promote', 'm'],
+    ['approve', 'm', 'x'],
+    ['alias', 'm', 'a'],
+    ['rollback'],
+    ['log'],
+    ['what'],
+  ])('what is written wrongly is told: %s %s', async (...words) =>
+    expect(await run(...words)).toMatchObject({ exit: 2 }),
+  );
+});

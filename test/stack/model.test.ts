@@ -1,0 +1,122 @@
+// A revision from its files to everybody and back, as operators do it: the command line against a running stack.
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { Answer } from '../../infra/cli/answer.ts';
+import { readArguments } from '../../infra/cli/arguments.ts';
+import { model } from '../../infra/cli/model.ts';
+import { ROOT } from '../../infra/local/root.ts';
+import { type Stack, startStack } from '../../infra/local/stack.ts';
+import { forCanary, forGrey, quality, rates, runAt } from '../shared/model/people.ts';
+import { readEntries } from './audit-record.ts';
+
+let state: string;
+let stack: Stack;
+beforeAll(async () => {
+  state = mkdtempSync(path.join(os.tmpdir(), 'auricle-model-'));
+  stack = await startStack({ port: 0, state, quiet: true, parts: ['blob', 'sqs', 'functions', 'edge'] });
+});
+afterAll(async () => {
+  await stack?.stop();
+  rmSync(state, { recursive: true, force: true });
+});
+
+/** The command line, without starting a process for each word. */
+async function auricle(...words: string[]): Promise<Answer> {
+  const given = readArguments(['model', ...words, '--edge', stack.url]);
+  if ('problem' in given) throw new Error(given.problem);
+  return model(given, { authorization: `Bearer ${stack.token}` });
+}
+
+const keyOf = (name: string) => ['--key', path.join(state, 'identity', 'signers', `${name}.pem`)];
+
+function evidence(name: string, pieces: unknown): string[] {
+  const file = path.join(state, `${name}.json`);
+  writeFileSync(file, JSON.stringify(pieces));
+  return ['--evidence', file];
+}
+
+/** Its digest. */
+async function register(content: string): Promise<string> {
+  const folder = path.join(state, `model-${content}`);
+  mkdirSync(path.join(folder, '1'), { recursive: true });
+  writeFileSync(path.join(folder, 'config.pbtxt'), `name: "${content}"`);
+  writeFileSync(path.join(folder, '1', 'model.onnx'), content);
+  expect(await auricle('sign', folder, ...keyOf('author'))).toMatchObject({ exit: 0 });
+  expect(await auricle('verify', folder, ...keyOf('author'))).toMatchObject({ exit: 0 });
+  const { exit, value } = await auricle('register', 'reference-en', folder);
+  expect(exit).toBe(0);
+  return (value as { revision: string }).revision;
+}
+
+const promote = (revision: string, signer: string, ...more: string[]) =>
+  auricle('promote', 'reference-en', revision.slice(7, 19), ...keyOf(signer), ...more);
+
+/** Through all gates but the last signature. */
+async function promoteToLast(revision: string): Promise<Answer> {
+  const steps = [forGrey(), forCanary(), ...[0, 1, 2, 3].map((at) => [rates(runAt(at, 300, 0, 0))])];
+  for (const [at, pieces] of steps.entries()) {
+    const answered = await promote(revision, 'reviewer', ...evidence(`step-${at}`, pieces));
+    expect(answered, answered.text).toMatchObject({ exit: 0, value: { missing: 0 } });
+  }
+  return promote(revision, 'reviewer', ...evidence('last', [rates(runAt(4, 300, 5, 60))]));
+}
+
+it('M2, M3, T1: signed, through five gates with four eyes, to everybody, and rolled back', async () => {
+  const first = await register('one');
+  const waits = await promoteToLast(first);
+  expect(waits).toMatchObject({ exit: 0, value: { missing: 1, signers: ['reviewer'] } });
+  const { id } = waits.value as { id: string };
+  expect(await auricle('alias', 'reference-en', 'stable', first)).toMatchObject({ exit: 1 });
+  expect(await auricle('approve', 'reference-en', id, ...keyOf('author'))).toMatchObject({ value: { missing: 1 } });
+  expect(await auricle('approve', 'reference-en', id, ...keyOf('approver'))).toMatchObject({ value: { missing: 0 } });
+  expect(await auricle('alias', 'reference-en', 'stable', first)).toMatchObject({ exit: 0 });
+  const before = new Date().toISOString();
+
+  const second = await register('two');
+  const more = await promoteToLast(second);
+  await auricle('approve', 'reference-en', (more.value as { id: string }).id, ...keyOf('approver'));
+  expect(await auricle('alias', 'reference-en', 'stable', second)).toMatchObject({ exit: 0 });
+  const named = (answered: Answer) =>
+    (answered.value as { aliases: { alias: string; revision: string }[] }).aliases.map(({ revision }) => revision);
+  expect(named(await auricle('revisions', 'reference-en'))).toEqual([second]);
+  expect(named(await auricle('revisions', 'reference-en', '--at', before))).toEqual([first]);
+  expect(await auricle('rollback', 'reference-en')).toMatchObject({ exit: 0, value: { revision: first } });
+  expect(named(await auricle('revisions', 'reference-en'))).toEqual([first]);
+
+  const { text } = await auricle('log', 'reference-en');
+  expect(text.split('\n')).toHaveLength(2 + 2 * 7 + 3);
+  expect(text).toContain('canary 50 % → full, signed by reviewer, author, approver');
+});
+
+it('M3: one that hears worse stays where it is, and a folder that was changed is not what was signed', async () => {
+  const revision = await register('worse');
+  const pieces = forGrey().map((one) => (one.kind === 'quality' ? quality(30) : one));
+  expect(await promote(revision, 'reviewer', ...evidence('worse', pieces))).toMatchObject({
+    exit: 1,
+    value: { error: { code: 'gate_closed' } },
+  });
+  const folder = path.join(state, 'model-worse');
+  writeFileSync(path.join(folder, '1', 'model.onnx'), 'worsf');
+  expect(await auricle('verify', folder, ...keyOf('author'))).toMatchObject({ exit: 1 });
+  expect(await auricle('verify', folder, ...keyOf('reviewer'))).toMatchObject({ exit: 1 });
+});
+
+it('M3: every transition is in the audit log', async () => {
+  await expect
+    .poll(
+      async () => {
+        const entries = await readEntries(stack.url, stack.token, 'eu').catch(() => []);
+        return entries.filter((entry) => (JSON.parse(entry) as { type: string }).type === 'model.stage').length;
+      },
+      { timeout: 30_000 },
+    )
+    .toBeGreaterThanOrEqual(20);
+}, 40_000);
+
+it('the command line knows the verb', () => {
+  const told = execFileSync(process.execPath, ['infra/local/node.cjs', 'infra/cli/main.ts', '--help'], { cwd: ROOT });
+  expect(told.toString()).toContain('model rollback MODEL');
+});
