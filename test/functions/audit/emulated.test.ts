@@ -1,0 +1,190 @@
+// The log on the real emulator behind a lock, on bad days: requests that fail, requests that fail and were done all the
+// same, and writers that die anywhere.
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { type BlobLogStore, openBlobLogStore } from '../../../functions/audit/blob-log-store.ts';
+import { openP256Key, p256Signer } from '../../../shared/audit/ecdsa.ts';
+import { openSigningKey, type Signer } from '../../../shared/audit/note.ts';
+import { seeds } from '../../seeds.ts';
+import { Died, findWrong, mortal, Sender, writerOf } from './emulated-log.ts';
+import { type Emulator, type Fate, startEmulator } from './emulator.ts';
+import { randomOf } from './scheduler.ts';
+
+let emulator: Emulator;
+let store: BlobLogStore;
+let direct: BlobLogStore;
+let signers: Signer[];
+beforeAll(async () => {
+  emulator = await startEmulator();
+  store = openBlobLogStore(emulator.connection);
+  direct = openBlobLogStore(emulator.direct);
+  await direct.ensure(AbortSignal.timeout(5_000));
+  const name = 'audit.example/log';
+  const pair = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign', 'verify']);
+  const second = await openP256Key(JSON.stringify(await crypto.subtle.exportKey('jwk', pair.privateKey)));
+  if (!second) throw new Error('no key');
+  signers = [(await openSigningKey(new Uint8Array(32).fill(1))).signer(name), p256Signer(second, name)];
+});
+afterAll(() => emulator?.stop());
+beforeEach(() => {
+  emulator.decide = () => 'done';
+});
+
+describe('C9 under a lock of years', () => {
+  it('what is there is neither written over nor deleted, and the log does not try to', async () => {
+    const bytes = new TextEncoder().encode('x');
+    expect(await store.create('log', 'locked/a', bytes)).toBe(true);
+    const kept = await store.read('log', 'locked/a');
+    expect(await store.create('log', 'locked/a', bytes)).toBe(false);
+    expect(await store.replace('log', 'locked/a', bytes, kept?.version ?? '')).toBe(false);
+    await expect(store.remove('log', 'locked/a')).rejects.toMatchObject({ code: 'BlobImmutableDueToPolicy' });
+    expect(emulator.refused).toEqual(Array(2).fill('PUT audit-log/locked/a').concat('DELETE audit-log/locked/a'));
+    emulator.refused.length = 0;
+    const sender = new Sender('plain', 't', 300);
+    const writer = writerOf(store, 'plain', signers);
+    for (let from = 1; from <= 300; from += 150) {
+      await sender.send(store, from, from + 149);
+      await writer.round();
+      await writer.round();
+    }
+    expect(await findWrong(direct, 'plain', [sender])).toEqual([]);
+    expect(emulator.refused).toEqual([]);
+  });
+});
+
+/** Sunlight's places; its lock is the swap of our state, its staging our write-ahead record. */
+const places: [string, RegExp][] = [
+  ['lock', /^PUT audit-state\/Z\/state$/],
+  ['checkpoint', /^PUT audit-state\/Z\/2026\/checkpoint$/],
+  ['staging', /^PUT audit-log\/Z\/2026\/wal\//],
+  ['data tile', /^PUT audit-log\/Z\/2026\/tile\/entries\//],
+  ['level-0 tile', /^PUT audit-log\/Z\/2026\/tile\/0\//],
+];
+const cases = places.flatMap(([name, pattern]) =>
+  (['failed', 'failed but done'] as const).map((fate) => ({ name, pattern, fate })),
+);
+
+describe('C9 Sunlight’s fault matrix on the blob adapter', () => {
+  it.concurrent.each(cases)('$name $fate, across a full tile: the log goes on', async ({ name, pattern, fate }) => {
+    const zone = `m-${name.replaceAll(' ', '-')}-${fate.replaceAll(' ', '-')}`;
+    const sender = new Sender(zone, 't', 270);
+    const writer = writerOf(
+      mortal(store, () => undefined),
+      zone,
+      signers,
+    );
+    await sender.send(store, 1, 240);
+    for (let rounds = 0; rounds < 2; rounds += 1) await writer.round();
+    await sender.send(store, 241, 270);
+    // Every try of the client library, until the call has failed for good.
+    bad.push({ zone, pattern, fate, left: 3 });
+    emulator.decide = decide;
+    const broken = await writer.round().then(
+      ({ kind }) => kind,
+      () => 'failed',
+    );
+    bad.splice(
+      bad.findIndex((one) => one.zone === zone),
+      1,
+    );
+    // A "no" after work that was done is what most would take for somebody else's.
+    expect(broken, zone).not.toBe('idle');
+    const next = writerOf(store, zone, signers);
+    for (let rounds = 0; rounds < 2; rounds += 1) await next.round();
+    expect(await sender.acknowledged(direct)).toBe(270);
+    expect(await findWrong(direct, zone, [sender])).toEqual([]);
+  });
+
+  const bad: { zone: string; pattern: RegExp; fate: Fate; left: number }[] = [];
+  const decide = (what: string): Fate => {
+    const one = bad.find(({ zone, pattern, left }) => left > 0 && pattern.test(what.replace(`/${zone}/`, '/Z/')));
+    if (!one) return 'done';
+    one.left -= 1;
+    return one.fate;
+  };
+});
+
+/** So that nobody asks again and again: whoever waits goes on when it rings next. */
+class Bell {
+  #waiting: (() => void)[] = [];
+  heard(): Promise<void> {
+    return new Promise((settle) => void this.#waiting.push(settle));
+  }
+  ring(): void {
+    for (const settle of this.#waiting.splice(0)) settle();
+  }
+}
+
+/** Several writers until all is in the log; returns how often one died. */
+async function chaos(seed: number): Promise<{ died: number; problems: string[] }> {
+  const random = randomOf(seed);
+  const zone = `chaos-${seed}`;
+  const senders = Array.from({ length: 3 }, (_, at) => new Sender(zone, `t${at}`, 20 + Math.floor(random() * 40)));
+  const [sent, committed] = [new Bell(), new Bell()];
+  const badness = 0.002 + random() * 0.02;
+  const dies = () => (random() < badness ? (random() < 0.5 ? ('before' as const) : ('after' as const)) : undefined);
+  let died = 0;
+  let open = true;
+  const write = async () => {
+    while (open) {
+      const writer = writerOf(mortal(store, dies), zone, signers);
+      try {
+        while (open) {
+          const { kind } = await writer.round();
+          if (kind !== 'beaten') committed.ring();
+          if (kind === 'idle' && open) await sent.heard();
+        }
+      } catch (error) {
+        if (error instanceof Died) died += 1;
+        // Storage that failed for good ends a process as well; what is wrong with the log is not.
+        else if (!(error instanceof Error) || !('code' in error || 'statusCode' in error)) throw error;
+      }
+    }
+  };
+  const deliver = async (sender: Sender) => {
+    for (let done = 0; done < sender.count; ) {
+      const to = Math.min(sender.count, done + 1 + Math.floor(random() * 20));
+      const from = done + 1;
+      await sender.send(store, from, to).catch(() => {});
+      // The same is sent again until it is there, and now and then once more.
+      while (done < to) {
+        sent.ring();
+        await committed.heard();
+        done = await sender.acknowledged(direct);
+        if (done < to || random() < 0.3) await sender.send(store, from, to).catch(() => {});
+      }
+    }
+  };
+  const writing = Promise.all(Array.from({ length: 3 }, write));
+  await Promise.race([Promise.all(senders.map(deliver)), writing]);
+  open = false;
+  sent.ring();
+  await writing;
+  const last = writerOf(direct, zone, signers);
+  for (let rounds = 0; rounds < 3; rounds += 1) await last.round();
+  return { died, problems: await findWrong(direct, zone, senders) };
+}
+
+// Few where developers wait, as many as were asked for where machines do.
+const stories = seeds >= 10_000 ? 24 : 2;
+const AT_ONCE = 2;
+const first = Number(process.env.SEED ?? 1);
+
+describe('C9 C12 several writers and a bad network', () => {
+  it(`nothing is lost, nothing is there twice: ${stories} stories`, { timeout: 120_000 }, async () => {
+    const random = randomOf(first);
+    emulator.decide = () => {
+      const chance = random();
+      return chance < 0.004 ? 'failed' : chance < 0.008 ? 'failed but done' : 'done';
+    };
+    let died = 0;
+    for (let seed = first; seed < first + stories; seed += AT_ONCE) {
+      const some = Array.from({ length: AT_ONCE }, (_, at) => seed + at);
+      const told = await Promise.all(some.map(chaos));
+      for (const [at, { problems }] of told.entries()) expect(problems, `SEED=${seed + at}`).toEqual([]);
+      died += told.reduce((sum, one) => sum + one.died, 0);
+    }
+    console.log(`${stories} stories from SEED=${first}: ${died} writers died, nothing was lost`);
+    expect(died).toBeGreaterThan(0);
+    expect(emulator.refused.filter((what) => what.startsWith('DELETE'))).toEqual([]);
+  });
+});

@@ -1,0 +1,48 @@
+// What the code relies on, and what the template of its storage says.
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { areas } from '../../../functions/audit/log-store.ts';
+import { ROOT } from '../../../infra/local/root.ts';
+
+const bicep = readFileSync(path.join(ROOT, 'infra/azure/audit/storage.bicep'), 'utf8');
+/** Without comments: what is said must also be done. */
+const code = bicep.replace(/^\s*\/\/.*$/gm, '');
+
+/** The block of a resource, up to the next one. */
+function resource(name: string): string {
+  const [, found] = new RegExp(`^resource ${name} ([\\s\\S]*?)(?=^resource |^output )`, 'm').exec(code) ?? [];
+  if (found === undefined) throw new Error(`no resource ${name}`);
+  return found;
+}
+
+describe('C9 C12 storage of the audit logs on Azure', () => {
+  it('the container of the log is locked for 2557 days, and nothing in it is appended to', () => {
+    expect(code).toMatch(/^param days int = 2557$/m);
+    const policy = resource('lockedFor');
+    expect(policy).toContain("containers/immutabilityPolicies@2024-01-01' = if (!policyLocked)");
+    expect(policy).toMatch(/parent: log\b/);
+    expect(policy).toContain('immutabilityPeriodSinceCreationInDays: days');
+    expect(policy).toContain('allowProtectedAppendWrites: false');
+    expect(policy).toContain('allowProtectedAppendWritesAll: false');
+    const lock = resource('lock');
+    expect(lock).toContain('dependsOn: [mayLock, lockedFor]');
+    expect(lock).toContain('immutability-policy lock $at --if-match');
+    expect(lock).toContain('--container-name audit-log');
+    expect(lock).toMatch(/test "\$\(show state\)" = Locked\n/);
+  });
+
+  it('every area has its container, and only that of the log is under the policy', () => {
+    expect(resource('log')).toContain("name: 'audit-log'");
+    const others = areas.filter((area) => area !== 'log').map((area) => `'audit-${area}'`);
+    expect(resource('changing')).toContain(`[${others.join(', ')}]`);
+    expect(code.match(/immutabilityPolicies@/g)).toHaveLength(1);
+  });
+
+  it('what is deleted is gone: a key that can be brought back is not destroyed', () => {
+    expect(resource('blobs')).toContain('deleteRetentionPolicy: { enabled: false }');
+    expect(resource('blobs')).toContain('isVersioningEnabled: false');
+    expect(resource('storage')).toContain('allowBlobPublicAccess: false');
+    expect(resource('readsLog')).toContain('scope: log');
+  });
+});
