@@ -1,0 +1,151 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { ok } from '../../../../shared/result.ts';
+import { type Archive, openArchive } from '../archive/open-archive.ts';
+import { printText } from '../config/print-text.ts';
+import { complaintAbout, whyNot } from '../pipeline/options.ts';
+import { isPipeline } from '../pipeline/pipelines.ts';
+import { checkTiming } from '../pipeline/timing.ts';
+import { type Made, problem } from '../problem.ts';
+import { MARK, mayPlace, placeModels } from './place-models.ts';
+import { type PlannedModel, planRepository } from './plan-repository.ts';
+import { configName, type Target } from './targets.ts';
+
+export interface Deploy {
+  /** `path` or `path:key`. */
+  readonly archives: readonly string[];
+  /** Triton's model repository. */
+  readonly repository: string;
+  /** The first is what `config.pbtxt` is for, the others go to `configs/NAME.pbtxt`. */
+  readonly targets: readonly Target[];
+  /** Options of the build that are decided again. */
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly force?: boolean;
+}
+
+export interface Deployed {
+  readonly repository: string;
+  readonly models: readonly {
+    readonly name: string;
+    readonly pipeline: string;
+    readonly task: string;
+    readonly folders: readonly string[];
+  }[];
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Unpacks pipelines into a model repository: networks, ensembles, configurations. All of it, or nothing. */
+export async function deploy(given: Deploy, environment: Environment): Promise<Made<Deployed>> {
+  const archives: Archive[] = [];
+  const staged = await stageFor(given.repository);
+  try {
+    for (const named of given.archives) {
+      const opened = await openArchive(named, environment);
+      if (!opened.ok) return opened;
+      archives.push(opened.value);
+    }
+    const plans = planAll(given, archives);
+    if (!plans.ok) return plans;
+    const names = plans.value.flatMap(({ models }) => models.map(({ name }) => name));
+    const twice = names.find((name, at) => names.indexOf(name) !== at);
+    if (twice !== undefined)
+      return problem('artifact', `two archives make a model ${twice}: build one with another --name`);
+    const allowed = await mayPlace(given.repository, names, given.force ?? false);
+    if (!allowed.ok) return allowed;
+    for (const { archive, models } of plans.value) {
+      for (const model of models) {
+        const written = await writeModel(archive, model, path.join(staged, model.name), given.targets);
+        if (!written.ok) return written;
+      }
+    }
+    const placed = await placeModels(given.repository, staged, names, given.force ?? false);
+    if (!placed.ok) return placed;
+    const models = plans.value.map(({ archive: { manifest }, name, models: own }) => ({
+      name,
+      pipeline: manifest.pipeline ?? '',
+      task: manifest.settings.task ?? 'infer',
+      folders: own.map((model) => model.name),
+    }));
+    return ok({ repository: given.repository, models });
+  } finally {
+    for (const archive of archives) await archive.close();
+    await rm(staged, { recursive: true, force: true });
+  }
+}
+
+/** Beside the repository, or in it when it is a file system of its own: what is finished is moved, not copied. */
+async function stageFor(repository: string): Promise<string> {
+  const name = `.${path.basename(path.resolve(repository))}.${randomBytes(6).toString('hex')}.partial`;
+  const parent = path.dirname(path.resolve(repository));
+  await mkdir(parent, { recursive: true });
+  const there = await stat(repository).catch(() => undefined);
+  const beside = !there || there.dev === (await stat(parent)).dev;
+  const staged = path.join(beside ? parent : repository, name);
+  await mkdir(staged);
+  return staged;
+}
+
+type Plan = { readonly archive: Archive; readonly name: string; readonly models: readonly PlannedModel[] };
+
+function planAll({ targets, settings = {} }: Deploy, archives: readonly Archive[]): Made<Plan[]> {
+  const plans: Plan[] = [];
+  for (const archive of archives) {
+    const { manifest, file } = archive;
+    const { pipeline = '' } = manifest;
+    if (manifest.kind !== 'pipeline' || !isPipeline(pipeline))
+      return problem('artifact', `${file} is no pipeline: build one of it first`);
+    for (const [name, value] of Object.entries(settings)) {
+      const wrong = whyNot(name, pipeline) ?? complaintAbout(name, value);
+      if (wrong !== undefined) return problem('unsupported', `${file}: ${wrong}`);
+    }
+    const head = { ...manifest, settings: { ...manifest.settings, ...settings }, name: settings.name ?? manifest.name };
+    const timing = checkTiming(head.settings);
+    if (!timing.ok) return timing;
+    const models = planRepository(head, targets);
+    const clash = models.find(({ files }) => new Set(Object.values(files)).size !== Object.keys(files).length);
+    if (clash) return problem('artifact', `${file}: two files of ${clash.name} have the same name`);
+    plans.push({ archive, name: head.name, models });
+  }
+  return ok(plans);
+}
+
+async function writeModel(
+  archive: Archive,
+  { configs, files }: PlannedModel,
+  folder: string,
+  targets: readonly Target[],
+): Promise<Made<undefined>> {
+  // Triton wants a version folder of ensembles, too.
+  await mkdir(path.join(folder, '1'), { recursive: true });
+  for (const [file, artifact] of Object.entries(files)) {
+    const extracted = await archive.extract(artifact, path.join(folder, file));
+    if (!extracted.ok) return problem(extracted.refusal.kind, extracted.refusal.text);
+  }
+  for (const [at, config] of configs.entries()) {
+    const file = at === 0 ? 'config.pbtxt' : `configs/${configName(targets[at] as Target)}.pbtxt`;
+    await mkdir(path.dirname(path.join(folder, file)), { recursive: true });
+    await writeFile(path.join(folder, file), printText(config));
+  }
+  return writeMark(archive, folder);
+}
+
+async function writeMark(archive: Archive, folder: string): Promise<Made<undefined>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)).split(path.sep).join('/'))
+    .sort();
+  const configuration = createHash('sha256')
+    .update(await readFile(path.join(folder, 'config.pbtxt')))
+    .digest('hex');
+  const said = {
+    archive: `sha256:${archive.digest}`,
+    pipeline: archive.manifest.pipeline,
+    configuration,
+    files: [...files, MARK],
+  };
+  await writeFile(path.join(folder, MARK), `${JSON.stringify(said, undefined, 2)}\n`);
+  return ok(undefined);
+}

@@ -1,0 +1,117 @@
+import type { Flow, Graph, Head } from '../archive/manifest.ts';
+import type { ModelConfig } from '../config/schema.ts';
+import type { Target } from './targets.ts';
+import { flowName, modelName, parametersOf, writeFlowConfig, writeGraphConfig } from './write-config.ts';
+
+/** One folder of a model repository. */
+export interface PlannedModel {
+  readonly name: string;
+  /** One for each target, in their order. */
+  readonly configs: readonly ModelConfig[];
+  /** Path in the folder → artifact. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/** The lightest of its networks says how precise the whole is: that is where words may be lost. */
+const precisionOf = (graphs: readonly Graph[]): Graph['precision'] =>
+  (['int8', 'fp16'] as const).find((one) => graphs.some(({ precision }) => precision === one)) ?? 'fp32';
+
+/** What the agent is told in an ensemble's `parameters`; paths are those of files in the same folder. */
+function parametersFor(head: Head, flow: Flow): Record<string, string> {
+  const { settings, parts } = head;
+  const { task = 'infer', language_code: language } = settings;
+  const precision = precisionOf(head.graphs.filter(({ role }) => flow.step.some((one) => one.role === role)));
+  const said = (names: readonly (readonly [parameter: string, value: string | undefined])[]) =>
+    Object.fromEntries(names.filter((entry): entry is [string, string] => entry[1] !== undefined));
+  const files = Object.fromEntries(Object.entries(parts).map(([part, artifact]) => [part, fileOf(artifact)]));
+  const live = head.flows.find(({ suffix }) => suffix === 'stream');
+  if (flow.suffix === 'stream') {
+    const hop = Number(settings.chunk_size ?? 0) * 1000;
+    const window = hop + Number(settings.overlap_milliseconds ?? 0);
+    return said([
+      ['window_milliseconds', hop > 0 ? String(window) : undefined],
+      ['hop_milliseconds', hop > 0 ? String(hop) : undefined],
+      // Callers may ask it for tensors, too, window by window.
+      ['task', 'infer'],
+      ['language', language],
+      ['precision', precision],
+    ]);
+  }
+  if (task === 'transcribe') {
+    return said([
+      ['language', language],
+      ['sample_rate', settings.sample_rate],
+      ['frame_milliseconds', settings.ms_per_timestep],
+      ['vocabulary', files.vocabulary],
+      ['blank', settings.blank],
+      ['word_boundary', settings.word_boundary],
+      ['lexicon', files.lexicon],
+      ['language_model', files.language_model],
+      ['chunk_size', settings.chunk_size],
+      ['precision', precision],
+      ['stream_model', live && flowName(head, live)],
+    ]);
+  }
+  if (task === 'speak') {
+    return said([
+      ['task', 'speak'],
+      ['language', language],
+      ['sample_rate', settings.sample_rate],
+      ['voices', settings.voices],
+      ['symbols', settings.symbols],
+      ['precision', precision],
+    ]);
+  }
+  // Of whatever language the tensors are, unless somebody said so: then no token's list of languages forbids them.
+  return { task: 'infer', language: language ?? 'zxx', precision, pipeline: head.pipeline ?? '', ...files };
+}
+
+const fileOf = (artifact: string): string => artifact.split('/').at(-1) as string;
+
+/** Label files that Triton reads itself have a label a line; these are named in the parameters instead, as all parts. */
+const partFiles = ({ parts }: Head): Record<string, string> =>
+  Object.fromEntries(Object.values(parts).map((artifact) => [fileOf(artifact), artifact]));
+
+/** All folders of a pipeline: its networks, its ensembles, the files beside them. */
+export function planRepository(head: Head, targets: readonly Target[]): PlannedModel[] {
+  const networks = head.graphs.map((graph): PlannedModel => {
+    const prefix = `${graph.artifact.slice(0, graph.artifact.lastIndexOf('/'))}/`;
+    const weights = graph.external.map((artifact) => [`1/${artifact.slice(prefix.length)}`, artifact]);
+    return {
+      name: modelName(head, graph.role),
+      configs: targets.map((target) => writeGraphConfig(head, graph, target)),
+      files: { '1/model.onnx': graph.artifact, ...Object.fromEntries(weights) },
+    };
+  });
+  const flows = head.flows.map((flow): PlannedModel => {
+    const parameters = parametersFor(head, flow);
+    return {
+      name: flowName(head, flow),
+      configs: targets.map((target) => writeFlowConfig(head, flow, target, parameters)),
+      files: flow.suffix === '' ? partFiles(head) : {},
+    };
+  });
+  return head.flows.length > 0
+    ? [...networks, ...flows]
+    : networks.map((model, at) => forCallers(head, model, at === 0));
+}
+
+/** Where no ensemble is, each network speaks for itself, and the first one keeps the files. */
+function forCallers(head: Head, model: PlannedModel, isFirst: boolean): PlannedModel {
+  const files = isFirst ? partFiles(head) : {};
+  const named = isFirst
+    ? Object.fromEntries(Object.entries(head.parts).map(([part, artifact]) => [part, fileOf(artifact)]))
+    : {};
+  const parameters = parametersOf({
+    task: 'infer',
+    language: head.settings.language_code ?? 'zxx',
+    precision: precisionOf(head.graphs),
+    pipeline: head.pipeline ?? '',
+    ...named,
+  });
+  return {
+    ...model,
+    configs: model.configs.map((config) => ({ ...config, parameters })),
+    files: { ...model.files, ...files },
+  };
+}

@@ -1,0 +1,263 @@
+import { ok } from '../../../../shared/result.ts';
+import { type Flow, FORMAT, type Graph, type Head, type Manifest, nameShape } from '../archive/manifest.ts';
+import { type Made, problem } from '../problem.ts';
+import { complaintAbout, options, whyNot } from './options.ts';
+import { type PartRule, type Pipeline, type PipelineName, pipelineOf, pipelines } from './pipelines.ts';
+import { checkTiming } from './timing.ts';
+import { wireFlow } from './wire.ts';
+
+export interface Assembled {
+  readonly head: Head;
+  /** Of each archive: its artifacts that are called otherwise in the pipeline. */
+  readonly renamed: readonly Readonly<Record<string, string>>[];
+  readonly advice: readonly string[];
+}
+
+/** Of networks that are imported alone, each under the role `network`: which one it is in its pipeline. */
+const roleOf: Readonly<Record<string, string>> = { FastPitchModel: 'spectrogram', HifiGanModel: 'vocoder' };
+
+/** What the agent's door wants of a recogniser and of a voice. */
+const doors = {
+  transcribe: [
+    ['AUDIO', 'AUDIO_LENGTH'],
+    ['LOG_PROBS', 'FRAMES'],
+  ],
+  speak: [['TEXT', 'VOICE', 'RATE'], ['AUDIO']],
+} as const;
+
+const sameNames = (tensors: readonly { name: string }[], names: readonly string[]): boolean =>
+  tensors.length === names.length && names.every((name) => tensors.some((tensor) => tensor.name === name));
+
+/** The options as they were given, each checked; files are not among them. */
+function checkOptions(pipeline: PipelineName, given: Readonly<Record<string, string>>): Made<undefined> {
+  for (const [name, value] of Object.entries(given)) {
+    const refused = whyNot(name, pipeline);
+    if (refused !== undefined) return problem('unsupported', refused);
+    const wrong = complaintAbout(name, value);
+    if (wrong !== undefined) return problem('written', wrong);
+  }
+  if (given.streaming === 'true' && given.offline === 'true')
+    return problem('written', 'streaming or offline, not both');
+  return ok(undefined);
+}
+
+/**
+ * One pipeline from the archives of its networks and the options of a build: what it needs is there and fits together, or
+ * the first thing that does not is named. `parts` are the files that options bring along.
+ */
+export function assemble(
+  pipeline: PipelineName,
+  archives: readonly Manifest[],
+  given: Readonly<Record<string, string>>,
+  parts: Readonly<Record<string, string>>,
+): Made<Assembled> {
+  const checked = checkOptions(pipeline, given);
+  if (!checked.ok) return checked;
+  const classes = [...new Set(archives.flatMap((archive) => archive.classes))];
+  const own: readonly string[] = pipelines[pipeline].classes;
+  const other = classes.find((one) => !own.includes(one));
+  if (other !== undefined) {
+    const where = pipelineOf([other]);
+    return problem('artifact', `${other} is no model for ${pipeline}${where ? `, but for ${where}` : ''}`);
+  }
+  const placed = archives.map(place);
+  const graphs = graphsOf(placed);
+  if (!graphs.ok) return graphs;
+  const flows = flowsOf(pipeline, archives, graphs.value, given);
+  if (!flows.ok) return flows;
+  const allParts = { ...Object.assign({}, ...archives.map((archive) => archive.parts)), ...parts } as Record<
+    string,
+    string
+  >;
+  const settings = settle(pipeline, archives, given);
+  const timing = checkTiming(settings);
+  if (!timing.ok) return timing;
+  const judged = judge(pipeline, flows.value, graphs.value, allParts, settings);
+  if (!judged.ok) return judged;
+  const name = [given.name ?? archives[0]?.name ?? '', given.domain_name].filter((one) => one).join('-');
+  if (!nameShape.safeParse(name).success || name.includes('/'))
+    return problem('written', `"${name}" is no name for a model`);
+  const head: Head = {
+    format: FORMAT,
+    kind: 'pipeline',
+    name,
+    pipeline,
+    classes,
+    graphs: graphs.value.filter(({ role }) => isUsed(role, judged.value.flows)),
+    flows: [...judged.value.flows],
+    settings: { ...settings, name, task: judged.value.task },
+    parts: allParts,
+  };
+  return ok({ head, renamed: placed.map((one) => one.renamed), advice: judged.value.advice });
+}
+
+/** Where nothing puts networks together, all are for callers. */
+const isUsed = (role: string, flows: readonly Flow[]): boolean =>
+  flows.length === 0 || flows.some(({ step }) => step.some((one) => one.role === role));
+
+type Placed = { readonly graphs: readonly Graph[]; readonly renamed: Readonly<Record<string, string>> };
+
+/** A network that was imported alone gets the role that its class has, and its files a folder of that name. */
+function place({ classes, graphs }: Manifest): Placed {
+  const role = classes.length === 1 ? roleOf[classes[0] ?? ''] : undefined;
+  if (role === undefined) return { graphs, renamed: {} };
+  const renamed: Record<string, string> = {};
+  const move = (name: string) => {
+    const moved = name.replace(/^network\//, `${role}/`);
+    renamed[name] = moved;
+    return moved;
+  };
+  return {
+    graphs: graphs.map((graph) =>
+      graph.role === 'network'
+        ? { ...graph, role, artifact: move(graph.artifact), external: graph.external.map(move) }
+        : graph,
+    ),
+    renamed,
+  };
+}
+
+function graphsOf(placed: readonly Placed[]): Made<Graph[]> {
+  const graphs = placed.flatMap((one) => one.graphs);
+  const roles = graphs.map(({ role }) => role);
+  const twice = roles.find((role, at) => roles.indexOf(role) !== at);
+  return twice === undefined ? ok(graphs) : problem('artifact', `two archives have a network "${twice}"`);
+}
+
+/** Those that an archive brought along, or the one that the pipeline's order makes. */
+function flowsOf(
+  pipeline: PipelineName,
+  archives: readonly Manifest[],
+  graphs: readonly Graph[],
+  given: Readonly<Record<string, string>>,
+): Made<readonly Flow[]> {
+  const brought = archives.flatMap(({ flows }) => flows);
+  if (brought.length > 0) return ok(brought);
+  const { ways }: Pipeline = pipelines[pipeline];
+  const has = (role: string) => graphs.some((graph) => graph.role === role);
+  const way = ways.find((roles) => roles.every((role) => role.endsWith('?') || has(role)));
+  if (!way) {
+    const needed = (ways[0] ?? []).filter((role) => !role.endsWith('?'));
+    const missing = needed.filter((role) => !has(role)).join(', ');
+    return problem(
+      'artifact',
+      `${pipeline} needs the exported network ${missing}: import the model with --graph ${needed[0]}=FILE.onnx`,
+    );
+  }
+  const roles = way.map((role) => role.replace('?', ''));
+  const extra = graphs.find(({ role }) => !roles.includes(role));
+  if (extra) return problem('artifact', `${pipeline} has no place for the network "${extra.role}"`);
+  // A decoder is asked word by word, so that its caller holds the three together and no ensemble can.
+  if (pipeline === 'translation') return ok([]);
+  const ordered = roles.flatMap((role) => graphs.filter((graph) => graph.role === role));
+  const flow = wireFlow(ordered, given.wire);
+  return flow.ok ? ok([flow.value]) : flow;
+}
+
+/** What the archives say, then what was asked for, then defaults. */
+function settle(
+  pipeline: PipelineName,
+  archives: readonly Manifest[],
+  given: Readonly<Record<string, string>>,
+): Record<string, string> {
+  const settings: Record<string, string> = {};
+  const said: Record<string, string> = Object.assign({}, ...archives.map((archive) => archive.settings));
+  for (const [name, { of, fallback, shape }] of Object.entries(options)) {
+    if (!of.includes(pipeline) || shape === 'file') continue;
+    const value = given[name] ?? said[name] ?? fallback;
+    if (value !== undefined) settings[name] = value;
+  }
+  return settings;
+}
+
+interface Judged {
+  readonly flows: readonly Flow[];
+  readonly task: Pipeline['task'];
+  readonly advice: readonly string[];
+}
+
+/** Whether everything the pipeline needs is there, and what the agent will be able to do with it. */
+function judge(
+  pipeline: PipelineName,
+  flows: readonly Flow[],
+  graphs: readonly Graph[],
+  parts: Record<string, string>,
+  settings: Record<string, string>,
+): Made<Judged> {
+  const rules: Pipeline = pipelines[pipeline];
+  if (pipeline === 'speech_recognition') return judgeRecogniser(flows, graphs, parts, settings);
+  const missing = rules.parts.find(({ part, needed }: PartRule) => needed && parts[part] === undefined);
+  if (missing)
+    return problem(
+      'artifact',
+      `${pipeline} needs ${missing.part}: import the model with --artifact ${missing.part}=FILE`,
+    );
+  const [flow] = flows;
+  if (pipeline !== 'speech_synthesis' || !flow) return ok({ flows, task: 'infer', advice: [] });
+  const [takes, gives] = doors.speak;
+  const speaks =
+    sameNames(flow.input, takes) &&
+    sameNames(flow.output, gives) &&
+    settings.voices !== undefined &&
+    settings.symbols !== undefined;
+  if (speaks && settings.language_code === undefined)
+    return problem('written', 'language_code says which language it speaks');
+  const advice = speaks
+    ? []
+    : [
+        `the agent speaks with voices that take ${takes.join(', ')} and give ${gives.join(', ')}, with voices and symbols: this one is for callers of tensors`,
+      ];
+  return ok({ flows, task: speaks ? 'speak' : 'infer', advice });
+}
+
+function judgeRecogniser(
+  flows: readonly Flow[],
+  graphs: readonly Graph[],
+  parts: Record<string, string>,
+  settings: Record<string, string>,
+): Made<Judged> {
+  const live = flows.some(({ suffix }) => suffix === 'stream');
+  if (settings.streaming === 'true' && !live) {
+    return problem(
+      'artifact',
+      'streaming needs a network that remembers between chunks (states), and the archive has none',
+    );
+  }
+  const wantsLive = live && settings.offline !== 'true';
+  settings.streaming = String(wantsLive);
+  settings.offline = String(!wantsLive);
+  const padded = wantsLive && ['left_padding_size', 'right_padding_size'].find((name) => Number(settings[name]) > 0);
+  if (padded) return problem('unsupported', `${padded} must be 0 here: a network that remembers needs no sound twice`);
+  const kept = wantsLive ? flows : flows.filter(({ suffix }) => suffix === '');
+  const [flow] = kept;
+  if (parts.vocabulary === undefined && parts.tokenizer === undefined) {
+    return problem('artifact', 'speech_recognition needs vocabulary: import the model with --artifact vocabulary=FILE');
+  }
+  const [takes, gives] = doors.transcribe;
+  const atDoor = flow !== undefined && sameNames(flow.input, takes) && sameNames(flow.output, gives);
+  const hears = atDoor && parts.vocabulary !== undefined && settings.decoder !== 'pass_through';
+  if (!hears) {
+    const advice =
+      settings.decoder === 'pass_through'
+        ? []
+        : [
+            `the agent hears with models that take ${takes.join(', ')} and give ${gives.join(', ')}, with a vocabulary: this one is for callers of tensors`,
+          ];
+    return ok({ flows: kept, task: 'infer', advice });
+  }
+  for (const name of ['language_code', 'ms_per_timestep']) {
+    if (settings[name] === undefined)
+      return problem('written', `${name} is needed: neither the archive nor an option says it`);
+  }
+  if (settings.sample_rate !== '16000')
+    return problem('unsupported', `sample_rate=${settings.sample_rate}: the agent gives every model 16000 Hz (M6)`);
+  if (settings.decoder === 'greedy') {
+    // Letters as they are heard: what the lexicon and the language model are for is not asked.
+    delete parts.lexicon;
+    delete parts.language_model;
+  } else if (settings.decoder === 'flashlight' && parts.lexicon === undefined) {
+    return problem('artifact', 'decoder=flashlight needs words: decoding_lexicon=FILE');
+  }
+  const tied = graphs.some(({ batched }) => !batched);
+  return ok({ flows: kept, task: 'transcribe', advice: tied ? ['a network of it takes one request at a time'] : [] });
+}

@@ -1,0 +1,38 @@
+import { limits } from '../../../../shared/limits.ts';
+import { ok } from '../../../../shared/result.ts';
+import type { Flow } from '../archive/manifest.ts';
+import { type Made, problem } from '../problem.ts';
+
+const linesOf = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/);
+
+/** A vocabulary is a token a line, as many as the network has rows, each once, with the blank and the space where it says. */
+export function checkVocabulary(
+  text: string,
+  flow: Flow | undefined,
+  settings: Readonly<Record<string, string>>,
+): Made<undefined> {
+  const tokens = linesOf(text);
+  const twice = tokens.find((token, at) => tokens.indexOf(token) !== at);
+  if (twice !== undefined) return problem('artifact', `the vocabulary has "${twice}" twice`);
+  const width = flow?.output.find(({ name }) => name === 'LOG_PROBS')?.dims.at(-1) ?? -1;
+  if (width !== -1 && width !== tokens.length) {
+    return problem('artifact', `the vocabulary has ${tokens.length} tokens and the network ${width}`);
+  }
+  for (const [name, token] of [
+    ['blank', '<blank>'],
+    ['word_boundary', '<space>'],
+  ] as const) {
+    const at = Number(settings[name]);
+    if (tokens[at] !== token)
+      return problem('artifact', `${name}=${at}: token ${at} of the vocabulary is not ${token}`);
+  }
+  return ok(undefined);
+}
+
+/** Words to choose from: not more than help (M6). */
+export function checkLexicon(text: string): Made<undefined> {
+  const words = linesOf(text).length;
+  return words <= limits.modelVocabularyWords.value
+    ? ok(undefined)
+    : problem('bound', `the lexicon has ${words} words, over ${limits.modelVocabularyWords.value} (M6)`);
+}
