@@ -135,6 +135,7 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       rate: values.rate,
     };
   } catch (error) {
-    return { problem: (error as Error).message };
+    // The rest of what Node says is for programmers.
+    return { problem: (error as Error).message.split('. ')[0] as string };
   }
 }

@@ -5,7 +5,7 @@ import { type Arguments, readArguments } from './arguments.ts';
 import { audit, auditUsage, needsNobody } from './audit.ts';
 import * as load from './load.ts';
 import * as loadStream from './load-stream.ts';
-import { model, modelUsage } from './model.ts';
+import { model, model, modelUsage, modelUsage } from './model.ts';
 import * as models from './models.ts';
 import * as project from './project.ts';
 import { findToken } from './token.ts';
@@ -15,7 +15,8 @@ import * as upload from './upload.ts';
 import * as uploads from './uploads.ts';
 
 type Run = (given: Arguments, headers: Record<string, string>, token: string) => Promise<Answer>;
-type Verb = { usage: string; run: Run };
+/** `does`: a line of the list of verbs. */
+type Verb = { does: string; usage: string; run: Run };
 
 const runTranscribe: Run = (given, headers, token) =>
   given.live ? transcribeLive.transcribeLive(given, token, process.stderr) : transcribe.transcribe(given, headers);
@@ -24,30 +25,89 @@ const runLoad: Run = (given, headers, token) =>
   given.stream ? loadStream.loadStream(given, token) : load.load(given, headers);
 
 const verbs = new Map<string, Verb>([
-  ['transcribe', { usage: `${transcribe.usage}\n  ${transcribeLive.usage}`, run: runTranscribe }],
-  ['upload', { usage: upload.usage, run: (given, headers) => upload.upload(given, headers) }],
-  ['uploads', { usage: uploads.listUsage, run: (given, headers) => uploads.uploads(given, headers) }],
-  ['replay', { usage: uploads.replayUsage, run: uploads.replay }],
-  ['project', { usage: project.usage, run: (given, headers) => project.project(given, headers) }],
-  ['load', { usage: `${load.usage}\n  ${loadStream.usage}`, run: runLoad }],
-  ['audit', { usage: auditUsage, run: (given, headers) => audit(given, headers) }],
-  ['model', { usage: modelUsage, run: (given, headers) => model(given, headers) }],
-  ['models', { usage: models.usage, run: models.models }],
+  [
+    'transcribe',
+    {
+      does: 'a recording or live sound becomes text',
+      usage: `${transcribe.usage}\n  ${transcribeLive.usage}`,
+      run: runTranscribe,
+    },
+  ],
+  [
+    'upload',
+    {
+      does: 'the same through storage and queue, for long files',
+      usage: upload.usage,
+      run: (given, headers) => upload.upload(given, headers),
+    },
+  ],
+  [
+    'uploads',
+    {
+      does: 'files that were handed in: list, state, transcript, cancel, again',
+      usage: uploads.listUsage,
+      run: (given, headers) => uploads.uploads(given, headers),
+    },
+  ],
+  [
+    'replay',
+    { does: 'jobs that nobody could finish go back into their queue', usage: uploads.replayUsage, run: uploads.replay },
+  ],
+  [
+    'project',
+    {
+      does: 'text becomes sound, a document at a time',
+      usage: project.usage,
+      run: (given, headers) => project.project(given, headers),
+    },
+  ],
+  [
+    'load',
+    {
+      does: 'throughput and latency, of recordings and of live streams',
+      usage: `${load.usage}\n  ${loadStream.usage}`,
+      run: runLoad,
+    },
+  ],
+  [
+    'audit',
+    {
+      does: 'the transparency log: look, search, export, verify, erase',
+      usage: auditUsage,
+      run: (given, headers) => audit(given, headers),
+    },
+  ],
+  [
+    'model',
+    {
+      does: 'revisions: build, sign, promote through the gates, roll back',
+      usage: modelUsage,
+      run: (given, headers) => model(given, headers),
+    },
+  ],
+  ['models', { does: 'what the pools serve now', usage: models.usage, run: models.models }],
 ]);
 
-const HELP = `auricle VERB [--edge URL] [--token T] [--json]
-
-${[...verbs.values()].map((verb) => `  ${verb.usage}`).join('\n')}
-
-  --edge URL   the edge to talk to (default: the local stack)
+const OPTIONS = `  --edge URL   the edge to talk to (default: the local stack)
   --token T    access token (default: AURICLE_TOKEN, else that of the local stack)
   --json       print what the edge answered, as JSON
 `;
 
+const HELP = `auricle VERB [--edge URL] [--token T] [--json]
+
+${[...verbs].map(([name, { does }]) => `  ${name.padEnd(12)} ${does}`).join('\n')}
+
+  auricle VERB --help says more.
+
+${OPTIONS}`;
+
+const helpOf = (verb: Verb | undefined): string =>
+  verb ? `auricle ${verb.usage.replaceAll('\n  ', '\n        ')}\n\n${OPTIONS}` : HELP;
+
 async function answer(given: Arguments | { problem: string }): Promise<Answer> {
-  if ('problem' in given) return wrong(`${given.problem}\n\n${HELP}`);
-  if (given.help) return { exit: 0, text: HELP, value: { help: HELP } };
+  if ('problem' in given) return wrong(`${given.problem}; \`auricle --help\` lists the verbs`);
   const verb = given.verb === undefined ? undefined : verbs.get(given.verb);
+  if (given.help) return { exit: 0, text: helpOf(verb), value: { help: helpOf(verb) } };
   if (!verb) return wrong(given.verb === undefined ? HELP : `there is no verb "${given.verb}"\n\n${HELP}`);
   const token = findToken(given, process.env) ?? (needsNobody(given) ? '' : undefined);
   if (token === undefined)
@@ -59,9 +119,14 @@ async function answer(given: Arguments | { problem: string }): Promise<Answer> {
   }
 }
 
-const given = readArguments(process.argv.slice(2));
-const { exit, text, value } = await answer(given);
-const asJson = !('problem' in given) && given.json;
+const words = process.argv.slice(2);
+// Models are worked on here: no edge, no token, and options of their own.
+const isLocal = words[0] === 'model';
+const given = isLocal ? undefined : readArguments(words);
+const { exit, text, value } = given
+  ? await answer(given)
+  : await model(words.slice(1).filter((word) => word !== '--json'));
+const asJson = given ? !('problem' in given) && given.json : words.includes('--json');
 const stream = exit === 0 || asJson ? process.stdout : process.stderr;
 stream.write(`${asJson ? JSON.stringify(value, undefined, 2) : text}\n`);
 process.exitCode = exit;

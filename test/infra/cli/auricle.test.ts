@@ -105,6 +105,10 @@ describe('auricle', () => {
     const { code, out } = await auricle('--help');
     expect(code).toBe(0);
     for (const verb of ['transcribe', 'models']) expect(out).toContain(verb);
+    expect(await auricle('transcribe', '--help')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('--live FILE'),
+    });
   });
 
   it('says when the edge cannot be reached', async () => {
