@@ -4,7 +4,8 @@ import { type Checkpoint, openCheckpoint } from '../../shared/audit/checkpoint.t
 import { type Leaf, readLeaf } from '../../shared/audit/leaf.ts';
 import { openVerifier, readVerifierKey, type Verifier } from '../../shared/audit/note.ts';
 import { TILE_WIDTH, type Tile, tilePath, tileWith, unpackEntries, unpackHashes } from '../../shared/audit/tile.ts';
-import { equalBytes, type Hash, hashLeaf, rootOf } from '../../shared/audit/tree.ts';
+import { emptyRoot, equalBytes, type Hash, hashLeaf } from '../../shared/audit/tree.ts';
+import { TreeWalk } from '../../shared/audit/tree-walk.ts';
 import { limits } from '../../shared/limits.ts';
 
 /** The log is not what it promises to be; says where. */
@@ -103,7 +104,8 @@ const AT_ONCE = 4;
 
 /**
  * Fetches all of a log, entries and every tile, and hashes it from the ground up. Gives each entry in its order, and the
- * root at `earlier` entries, which is what a checkpoint that somebody remembers must say. Throws `Invalid`.
+ * root at `earlier` entries, which is what a checkpoint that somebody remembers must say. No more of it is in memory than
+ * some bundles and a tile of each level. Throws `Invalid`.
  */
 export async function walkLog(
   reader: LogReader,
@@ -111,7 +113,12 @@ export async function walkLog(
   earlier: number,
   each: (entry: Uint8Array, index: number) => void,
 ): Promise<Hash> {
-  const leaves: Hash[] = [];
+  const upper: { level: number; from: number; hashes: readonly Hash[] }[] = [];
+  const walk = new TreeWalk(({ level, index }, hashes) => {
+    // Those of level 0 are compared with the entries, below.
+    if (level > 0) upper.push({ level, from: index * TILE_WIDTH, hashes });
+  });
+  let remembered = emptyRoot;
   const bundles = Math.ceil(size / TILE_WIDTH);
   for (let from = 0; from < bundles; from += AT_ONCE) {
     const some = Array.from({ length: Math.min(AT_ONCE, bundles - from) }, (_, at) => from + at);
@@ -124,30 +131,29 @@ export async function walkLog(
     for (const { entries, hashes } of read) {
       for (const [at, entry] of entries.entries()) {
         const hash = hashLeaf(entry);
-        if (!equalBytes(hash, hashes[at] as Hash))
-          throw new Invalid(`entry ${leaves.length} and its hash do not agree`);
-        each(entry, leaves.length);
-        leaves.push(hash);
+        if (!equalBytes(hash, hashes[at] as Hash)) throw new Invalid(`entry ${walk.size} and its hash do not agree`);
+        each(entry, walk.size);
+        walk.add(hash);
+        if (walk.size === earlier) remembered = walk.root();
       }
     }
+    await checkUpperTiles(reader, upper.splice(0), size);
   }
-  await checkUpperTiles(reader, leaves, size);
-  if (!equalBytes(rootOf(leaves), root))
-    throw new Invalid(`the entries have another root than the checkpoint of ${size}`);
-  return rootOf(leaves, 0, Math.min(earlier, size));
+  walk.end();
+  await checkUpperTiles(reader, upper, size);
+  if (!equalBytes(walk.root(), root)) throw new Invalid(`the entries have another root than the checkpoint of ${size}`);
+  return earlier > size ? root : remembered;
 }
 
 /** What others make proofs of: each hash of a level is the root of a full tile of the level below. */
-async function checkUpperTiles(reader: LogReader, leaves: readonly Hash[], size: number): Promise<void> {
-  let below = leaves;
-  for (let level = 1; below.length >= TILE_WIDTH; level += 1) {
-    const count = Math.floor(below.length / TILE_WIDTH);
-    const hashes = Array.from({ length: count }, (_, at) => rootOf(below, at * TILE_WIDTH, (at + 1) * TILE_WIDTH));
-    for (let at = 0; at < count; at += TILE_WIDTH) {
-      const found = await fetchHashes(reader, level, at, size);
-      const same = found.every((hash, place) => equalBytes(hash, hashes[at + place] as Hash));
-      if (!same) throw new Invalid(`a tile of level ${level} does not agree with those below`);
-    }
-    below = hashes;
+async function checkUpperTiles(
+  reader: LogReader,
+  tiles: readonly { level: number; from: number; hashes: readonly Hash[] }[],
+  size: number,
+): Promise<void> {
+  for (const { level, from, hashes } of tiles) {
+    const found = await fetchHashes(reader, level, from, size);
+    const same = found.length === hashes.length && found.every((hash, at) => equalBytes(hash, hashes[at] as Hash));
+    if (!same) throw new Invalid(`a tile of level ${level} does not agree with those below`);
   }
 }

@@ -20,6 +20,7 @@ import {
   unpackEntries,
 } from '../../../shared/audit/tile.ts';
 import { emptyRoot, type Hash, hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
+import { TreeWalk } from '../../../shared/audit/tree-walk.ts';
 
 const numRuns = Number(process.env.SEEDS ?? 200);
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');
@@ -209,5 +210,28 @@ describe('C9 proofs of the audit log', () => {
     expect(verifyInclusion(0, 2 ** 33 + 1, leaf, [sibling], root)).toBe(false);
     expect(verifyConsistency(2 ** 33, 2 ** 33 + 1, sibling, root, [leaf])).toBe(true);
     expect(verifyInclusion(0, 2 ** 53, leaf, [], leaf)).toBe(false);
+  });
+});
+
+describe('C9 a log walked from its beginning', () => {
+  it('has the tiles and the root of one that was written, at any size', () => {
+    const size = fc.oneof(fc.integer({ min: 0, max: 600 }), fc.constantFrom(255, 256, 257, 512, 65_536, 65_793));
+    fc.assert(
+      fc.property(size, (count) => {
+        const seen = new Map<string, string>();
+        const walk = new TreeWalk((tile, hashes) => void seen.set(tilePath(tile), hex(Buffer.concat(hashes))));
+        const edge = new RightEdge();
+        for (let at = 0; at < count; at += 1) {
+          const entry = Uint8Array.of(at >> 16, at >> 8, at);
+          edge.append(entry);
+          walk.add(hashLeaf(entry));
+        }
+        walk.end();
+        expect(hex(walk.root())).toBe(hex(edge.root()));
+        const files = edge.files().filter(({ path }) => !path.includes('entries'));
+        expect([...seen].sort()).toEqual(files.map(({ path, bytes }) => [path, hex(bytes)]).sort());
+      }),
+      { numRuns: 12 },
+    );
   });
 });
