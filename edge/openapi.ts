@@ -19,9 +19,19 @@ import { repeatedFields, transcriptionFields } from '../shared/speech/openai-for
 import { bookedUsage } from '../shared/upload/usage.ts';
 import { exportBody, listedExports } from './audit/exports.ts';
 import { outboxPage } from './audit/outbox.ts';
+import {
+  erasureBody,
+  holdBody,
+  holdReleaseBody,
+  listedErased,
+  listedHolds,
+  listedReleased,
+  listedWaiting,
+} from './audit/erase.ts';
 import { listedLog } from './audit/read-log.ts';
 import { deepgramError } from './dialect/deepgram-refuse.ts';
 import { clientSecretAnswer, clientSecretBody, grantAnswer, grantBody } from './dialect/issue-tokens.ts';
+import { begunIndex, listedHits } from './audit/search.ts';
 import { listedModel } from './models.ts';
 import { paths } from './openapi/paths.ts';
 import { listedPool } from './operate.ts';
@@ -99,6 +109,15 @@ function describe() {
         AuditStreamed: output(streamedLeaf),
         UploadRequest: input(uploadBody),
         UploadGrant: output(grantedUpload),
+        AuditErasureRequest: input(erasureBody),
+        AuditErased: output(listedErased),
+        AuditErasureList: output(listedWaiting),
+        AuditHoldRequest: input(holdBody),
+        AuditReleaseRequest: input(holdReleaseBody),
+        AuditReleased: output(listedReleased),
+        AuditHoldList: output(listedHolds),
+        AuditHits: output(listedHits),
+        AuditIndexBegun: output(begunIndex),
         Upload: output(uploadStatus),
         ReplayedJobs: output(replayedJobs),
         BookedUsage: output(bookedUsage),

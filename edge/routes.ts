@@ -1,10 +1,12 @@
 import { type Context, Hono } from 'hono';
 import { refuse } from '../shared/refusal.ts';
+import * as erasing from './audit/erase.ts';
 import { createExport, listExports, readExport } from './audit/exports.ts';
 import { newId } from './audit/mint.ts';
 import { listLogs, readLog } from './audit/read-log.ts';
 import { Recorder } from './audit/record.ts';
 import { streamLeaves } from './audit/stream-leaves.ts';
+import { rebuildIndex, searchAudit } from './audit/search.ts';
 import { logBug } from './bug.ts';
 import { requestSurroundings } from './clock.ts';
 import type { RequestContext } from './context.ts';
@@ -84,6 +86,11 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> 
   '/v1/audit/log': { GET: listLogs },
   '/v1/audit/log/:name{.+}': { GET: readLog },
 };
+  '/v1/audit/erasures': { GET: erasing.listErasures, POST: erasing.eraseSubject },
+  '/v1/audit/holds': { GET: erasing.listHolds, POST: erasing.setHold },
+  '/v1/audit/holds/:name/release': { POST: erasing.releaseHold },
+  '/v1/audit/index': { POST: rebuildIndex },
+  '/v1/audit/search': { GET: searchAudit },
 
 interface Env {
   Bindings: Bindings;

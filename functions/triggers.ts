@@ -2,6 +2,7 @@
 
 import { app, type InvocationContext } from '@azure/functions';
 import { limits } from '../shared/limits.ts';
+import { openPrivacy } from './audit/erase-desks.ts';
 import { advanceExports } from './audit/export/advance-export.ts';
 import * as exports from './audit/export/on-exports.ts';
 import { onStream } from './audit/export/on-stream.ts';
@@ -9,7 +10,9 @@ import { openExports } from './audit/export/open-exports.ts';
 import { openLogDesk } from './audit/log-desk.ts';
 import * as audit from './audit/on-audit.ts';
 import { onLog } from './audit/on-log.ts';
+import * as erasing from './audit/on-erase.ts';
 import { openTicking } from './audit/on-tick.ts';
+import { onRebuild, onSearch } from './audit/on-search.ts';
 import { Witnessing } from './audit/on-witness.ts';
 import { openReports } from './audit/reports.ts';
 import { onHealth } from './health/on-health.ts';
@@ -18,9 +21,11 @@ import * as models from './model/on-models.ts';
 import * as projects from './project/on-projects.ts';
 import { currentSettings } from './settings.ts';
 import { type BlobReference, registerReferences } from './store/blob-reference.ts';
+import { onIndex, onRetention } from './retention/on-retention.ts';
 import { NOTICES, notice } from './store/notices.ts';
 import { openStores } from './stores.ts';
 import { arrive } from './upload/arrive.ts';
+import { openTable } from './store/table-rows.ts';
 import { deliver } from './upload/deliver.ts';
 import { onOpenJob, onReplay } from './upload/on-jobs.ts';
 import { onStalled } from './upload/on-timer.ts';
@@ -42,6 +47,10 @@ const desk: uploads.Desk = {
 const exportDesk = logDesk && reports && openExports(logDesk, settings, reports.reporter);
 const ticking = logDesk && openTicking(logDesk);
 const modelDesk = openModelDesk(settings, reports?.reporter);
+const privacyDesk =
+  logDesk &&
+  reports &&
+  openPrivacy(logDesk, openTable(settings.STORAGE_CONNECTION, 'auditindex'), reports.reporter, reports.reads);
 const post = createPost(settings.MODE === 'development');
 registerReferences();
 // A fresh account is ready before its first question. If it cannot be reached now, the health check says so.
@@ -211,6 +220,18 @@ app.http('export-list', {
   handler: exports.onList(exportDesk),
 });
 app.http('export-see', { ...http, route: ofExport, methods: ['GET'], handler: exports.onSee(exportDesk) });
+for (const [name, methods, route, handler] of [
+  ['audit-erase', 'POST', 'erasures', erasing.onErase(privacyDesk)],
+  ['audit-erasures', 'GET', 'erasures', erasing.onErasures(privacyDesk)],
+  ['audit-hold', 'POST', 'holds', erasing.onHold(privacyDesk)],
+  ['audit-holds', 'GET', 'holds', erasing.onHolds(privacyDesk)],
+  ['audit-release', 'POST', 'holds/{id}/release', erasing.onRelease(privacyDesk)],
+  ['audit-search', 'POST', 'search', onSearch(privacyDesk)],
+  ['audit-index', 'POST', 'index', onRebuild(privacyDesk)],
+] as const) {
+  app.http(name, { ...http, route: `audit/{zone}/${route}`, methods: [methods], handler });
+}
+
 app.http('export-file', {
   ...http,
   route: `${ofExport}/files/{*path}`,
@@ -247,4 +268,9 @@ if (exportDesk) {
     await exportDesk.rows.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {});
   });
   app.timer('on-export', { schedule: '*/2 * * * * *', handler: () => advanceExports(exportDesk) });
+}
+if (privacyDesk) {
+  app.hook.appStart(() => privacyDesk.rows.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {}));
+  app.timer('on-retention', { schedule: '20 */5 * * * *', handler: () => onRetention(privacyDesk) });
+  app.timer('on-index', { schedule: '*/3 * * * * *', handler: () => onIndex(privacyDesk) });
 }

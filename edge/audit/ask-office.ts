@@ -15,11 +15,13 @@ export interface AuditQuestion {
   readonly path: string;
   /** A POST, when there is one. */
   readonly body?: unknown;
+  /** An operator asks, about a zone and not about a tenant. */
+  readonly operate?: boolean;
 }
 
 /** The answer as it comes; anything but a yes is a refusal. */
 export async function askOffice(
-  { zone, path, body }: AuditQuestion,
+  { zone, path, body, operate = false }: AuditQuestion,
   { tenant }: Pick<Claims, 'tenant'>,
   { id, settings, surroundings }: RequestContext,
 ): Promise<Result<Response>> {
@@ -30,7 +32,7 @@ export async function askOffice(
     fetch(`${office}/api/audit${path}`, {
       method: body === undefined ? 'GET' : 'POST',
       headers: {
-        authorization: `Bearer ${await signService(settings, { tenant }, surroundings.now())}`,
+        authorization: `Bearer ${await signService(settings, { tenant, ...(operate && { operate }) }, surroundings.now())}`,
         'x-request-id': id,
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },

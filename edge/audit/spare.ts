@@ -49,6 +49,11 @@ export class Spare extends DurableObject<Bindings> {
     return true;
   }
 
+  /** What stands for a subject in the events of this spare. */
+  commitmentOf(subject: string): string {
+    return this.#commitments.of(subject);
+  }
+
   /** For operators and tests. */
   outbox(after: number, limit: number): OutboxPage {
     return this.#outbox.page(after, limit);

@@ -1,4 +1,4 @@
-import { json, query, requestId, schema, success } from './parts.ts';
+import { hint, json, query, requestId, schema, success } from './parts.ts';
 import { errors, identified } from './refusals.ts';
 
 const always = [...identified, 'audit_closed', 'audit_unreachable', 'zone_unserved'] as const;
@@ -7,6 +7,16 @@ const zone = query('zone', 'Whose log; by default the home of the token.');
 /** What a tenant can take out of the audit log. */
 export function auditPaths() {
   return {
+    ...privacyPaths(),
+    '/v1/audit/health': {
+      get: {
+        operationId: 'lookAtAuditHealth',
+        summary: 'How the log of a zone is doing, and what waits for it',
+        description: 'Names and numbers. The scope `operate` adds the roster of the zone.',
+        parameters: [query('zone', 'Whose log.')],
+        responses: { ...success('How it is doing', json('AuditHealth')), ...errors([...always, 'field_invalid']) },
+      },
+    },
     '/v1/audit/exports': {
       get: {
         operationId: 'listAuditExports',
@@ -77,6 +87,96 @@ export function auditPaths() {
           }),
           ...errors([...always, 'field_invalid']),
         },
+      },
+    },
+  };
+}
+
+const sent = ['field_invalid', 'field_missing', 'json_invalid', 'body_too_large', 'client_slow'] as const;
+const everyZone = query('zone', 'Whose log; by default all of the token.');
+
+/** Erasing, holding and finding what the audit log hides. */
+function privacyPaths() {
+  return {
+    '/v1/audit/erasures': {
+      get: {
+        operationId: 'listAuditErasures',
+        summary: 'Erasures that wait for a hold or a law',
+        parameters: [everyZone],
+        responses: { ...success('Erasures', json('AuditErasureList')), ...errors(always) },
+      },
+      post: {
+        operationId: 'eraseAuditSubject',
+        summary: 'Makes what the log hides about a subject unreadable for good',
+        description:
+          'Destroys the keys of its records up to now. No entry changes and every proof holds. What is held, or what a law ' +
+          'wants kept, waits and is erased by itself; the log says either. Asking again changes nothing. Scope `compliance`.',
+        requestBody: { required: true, content: { 'application/json': schema('AuditErasureRequest') } },
+        responses: {
+          ...success('What was done, by zone', json('AuditErased')),
+          ...errors([...always, ...sent, 'erasures_waiting', 'audit_unavailable']),
+        },
+      },
+    },
+    '/v1/audit/holds': {
+      get: {
+        operationId: 'listAuditHolds',
+        summary: 'Holds: what must not be erased',
+        parameters: [everyZone],
+        responses: { ...success('Holds', json('AuditHoldList')), ...errors(always) },
+      },
+      post: {
+        operationId: 'setAuditHold',
+        summary: 'Holds what the log hides about a subject, or about all of the tenant',
+        description: 'While it is held, nobody erases it and no retention ends it. Scope `compliance`.',
+        requestBody: { required: true, content: { 'application/json': schema('AuditHoldRequest') } },
+        responses: {
+          ...success('The hold, by zone', json('AuditHoldList')),
+          ...errors([...always, ...sent, 'holds_most', 'audit_unavailable']),
+        },
+      },
+    },
+    '/v1/audit/holds/{name}/release': {
+      post: {
+        operationId: 'releaseAuditHold',
+        summary: 'Ends a hold',
+        parameters: [{ name: 'name', in: 'path', required: true, schema: { type: 'string', format: 'uuid' } }],
+        requestBody: { required: true, content: { 'application/json': schema('AuditReleaseRequest') } },
+        responses: {
+          ...success('Where it was', json('AuditReleased')),
+          ...errors([...always, ...sent, 'hold_unknown', 'audit_unavailable']),
+        },
+      },
+    },
+    '/v1/audit/search': {
+      get: {
+        operationId: 'searchAuditLog',
+        summary: 'Entries of the tenant by request, subject, model and day, each with the proof that it is in the log',
+        description:
+          'The index says where to look, and the log what is there: a hit is an entry with its receipt (C2SP tlog-proof). ' +
+          'Entries from `indexed` on are not in the index yet. `after` goes on in one `zone`.',
+        parameters: [
+          everyZone,
+          query('request', 'Id of the request.'),
+          query('model', 'Name of the model.'),
+          query('day', 'Day of UTC on which it happened: 2026-11-22.'),
+          query('commitment', 'Whom it is about, as the log has it.'),
+          hint('x-auricle-subject', 'Whom it is about, as `sub` of its tokens says it, percent-encoded.'),
+          query('after', '`next` of the answer before.'),
+          query('limit', 'Hits of one answer, at most 50.'),
+        ],
+        responses: {
+          ...success('Hits, by zone', json('AuditHits')),
+          ...errors([...always, 'field_invalid', 'audit_unavailable']),
+        },
+      },
+    },
+    '/v1/audit/index': {
+      post: {
+        operationId: 'rebuildAuditIndex',
+        summary: 'Builds the index of the search again, from the first entry; for operators',
+        parameters: [query('zone', 'Whose; by default those of all zones.')],
+        responses: { ...success('From where', json('AuditIndexBegun')), ...errors(always) },
       },
     },
   };

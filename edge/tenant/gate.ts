@@ -210,6 +210,11 @@ export class Gate extends DurableObject<Bindings> {
     return this.#outbox.page(after, limit);
   }
 
+  /** What stands for a subject in the events of this gate: for those who erase, hold or look for what is about it. */
+  commitmentOf(subject: string): string {
+    return this.#commitments.of(subject);
+  }
+
   #writeSoon(): void {
     this.#writing ??= setTimeout(() => {
       this.#writing = undefined;

@@ -20,7 +20,7 @@ export class Commitments {
 
   hide(event: AuditEvent): AuditEvent {
     if (!('subject' in event) || event.subject === undefined) return event;
-    return { ...event, subject: this.#commit(event.subject) };
+    return { ...event, subject: this.of(event.subject) };
   }
 
   /**
@@ -30,12 +30,13 @@ export class Commitments {
   hideIn(json: string, subjects: readonly string[]): string {
     let hidden = json;
     for (const subject of subjects) {
-      hidden = hidden.replaceAll(subjectIn(subject), () => subjectIn(this.#commit(subject)));
+      hidden = hidden.replaceAll(subjectIn(subject), () => subjectIn(this.of(subject)));
     }
     return hidden;
   }
 
-  #commit(subject: string): string {
+  /** What stands for a subject in every event. */
+  of(subject: string): string {
     const before = this.#known.get(subject);
     if (before !== undefined) return before;
     const made = commitTo(subject, this.#salt);

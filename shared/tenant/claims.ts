@@ -14,6 +14,8 @@ export const scopes = [
   'uploads',
   'projects',
   'audit',
+  // Erasing and holding what the audit log hides: other people's task than reading it.
+  'compliance',
   'operate',
 ] as const;
 export type Scope = (typeof scopes)[number];

@@ -9,7 +9,9 @@ const DAY_S = 86_400;
 const TOKEN_S = 30 * DAY_S;
 
 /** Every scope but `pool`: the development token is a tenant's, it must not be able to enter the roster. */
-const SCOPES = ['transcribe', 'stream', 'synthesize', 'infer', 'models', 'uploads', 'projects', 'audit', 'operate'];
+const SCOPES = [
+  ...['transcribe', 'stream', 'synthesize', 'infer', 'models', 'uploads', 'projects', 'audit', 'compliance', 'operate'],
+];
 
 export function developmentToken(key: JWK, nowS: number): Promise<string> {
   return sign(key, nowS, 'developer', {

@@ -1,0 +1,150 @@
+// Erasing a subject, and holding what must not be erased: asked of every zone that may have something of it.
+import { z } from 'zod';
+import {
+  basisName,
+  erasure,
+  hold,
+  holds,
+  newHold,
+  newRelease,
+  released,
+  waitingErasures,
+} from '../../shared/audit/privacy.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Claims, Scope } from '../../shared/tenant/claims.ts';
+import { zoneName } from '../../shared/upload/job.ts';
+import type { RequestContext } from '../context.ts';
+import { readJson } from '../json-body.ts';
+import { refuseWith } from '../refuse.ts';
+import { admit } from '../tenant/admit.ts';
+import { refuseField } from '../upload/ask.ts';
+import { askOfficeFor } from './ask-office.ts';
+import { newId } from './mint.ts';
+import { askerIn, commitmentsIn, who, zonesOf } from './who.ts';
+
+const zone = zoneName.optional().describe('Whose log; by default all of the token');
+
+/** Body of `POST /v1/audit/erasures`. */
+export const erasureBody = z.strictObject({
+  ...who,
+  basis: basisName.describe('The rule that asks for it, by a short name that will stand in the log: `gdpr-17`'),
+  zone,
+});
+/** Body of `POST /v1/audit/holds`. */
+export const holdBody = z.strictObject({
+  ...who,
+  id: newHold.shape.id.optional().describe('Chosen by you, so that asking again sets nothing twice'),
+  reason: newHold.shape.reason.describe('Why, in words; the log hides it'),
+  basis: newHold.shape.basis.describe('The rule or case, by a short name that will stand in the log'),
+  zone,
+});
+/** Body of `POST /v1/audit/holds/{id}/release`. */
+export const holdReleaseBody = newRelease.pick({ reason: true }).extend({ zone });
+
+const inZone = { zone: z.string() };
+export const listedErased = z.object({ object: z.literal('list'), data: z.array(erasure.extend(inZone)) });
+export const listedWaiting = z.object({
+  object: z.literal('list'),
+  data: z.array(waitingErasures.shape.data.element.extend(inZone)),
+});
+export const listedHolds = z.object({ object: z.literal('list'), data: z.array(hold.extend(inZone)) });
+export const listedReleased = z.object({ object: z.literal('list'), data: z.array(released.extend(inZone)) });
+
+/** `POST /v1/audit/erasures` */
+export const eraseSubject = (request: Request, context: RequestContext): Promise<Response> =>
+  inZones(request, context, erasureBody, async ({ basis, ...about }, one, claims) => {
+    const subjects = await commitmentsIn(one, about, claims, context);
+    const asker = await askerIn(one, claims, context);
+    if (!subjects.ok || !asker.ok) return subjects.ok ? (asker as Result<never>) : subjects;
+    if (!subjects.value) return no(refuse('field_missing', { field: 'subject' }));
+    const body = { subjects: subjects.value, basis, ...asker.value };
+    return list(one, await askOfficeFor({ zone: one, path: `/${one}/erasures`, body }, erasure, claims, context));
+  });
+
+/** `POST /v1/audit/holds` */
+export const setHold = (request: Request, context: RequestContext): Promise<Response> => {
+  const fresh = newId(Date.now());
+  return inZones(request, context, holdBody, async ({ id = fresh, reason, basis, ...about }, one, claims) => {
+    const subjects = await commitmentsIn(one, about, claims, context);
+    const asker = await askerIn(one, claims, context);
+    if (!subjects.ok || !asker.ok) return subjects.ok ? (asker as Result<never>) : subjects;
+    const body = { id, reason, basis, ...(subjects.value && { subjects: subjects.value }), ...asker.value };
+    return list(one, await askOfficeFor({ zone: one, path: `/${one}/holds`, body }, hold, claims, context));
+  });
+};
+
+/** `POST /v1/audit/holds/{id}/release` */
+export const releaseHold = (request: Request, context: RequestContext, id: string): Promise<Response> => {
+  if (!newHold.shape.id.safeParse(id).success) return Promise.resolve(refuseWith(refuse('hold_unknown')));
+  return inZones(
+    request,
+    context,
+    holdReleaseBody,
+    async ({ reason }, one, claims) => {
+      const asker = await askerIn(one, claims, context);
+      if (!asker.ok) return asker;
+      const question = { zone: one, path: `/${one}/holds/${id}/release`, body: { reason, ...asker.value } };
+      const done = await askOfficeFor(question, released, claims, context);
+      // In another zone, perhaps.
+      return !done.ok && done.refusal.reason === 'hold_unknown' ? ok([]) : list(one, done);
+    },
+    'hold_unknown',
+  );
+};
+
+/** `GET /v1/audit/erasures`: those that wait. */
+export const listErasures = (request: Request, context: RequestContext): Promise<Response> =>
+  inZones(request, context, undefined, async (_, one, claims) => {
+    const found = await askOfficeFor({ zone: one, path: `/${one}/erasures` }, waitingErasures, claims, context);
+    return found.ok ? ok(found.value.data.map((row) => ({ zone: one, ...row }))) : found;
+  });
+
+/** `GET /v1/audit/holds` */
+export const listHolds = (request: Request, context: RequestContext): Promise<Response> =>
+  inZones(request, context, undefined, async (_, one, claims) => {
+    const found = await askOfficeFor({ zone: one, path: `/${one}/holds` }, holds, claims, context);
+    return found.ok ? ok(found.value.data.map((row) => ({ zone: one, ...row }))) : found;
+  });
+
+const list = <T extends object>(one: string, answered: Result<T>): Result<object[]> =>
+  answered.ok ? ok([{ zone: one, ...answered.value }]) : answered;
+
+type Body<S> = S extends z.ZodType ? z.infer<S> : { readonly zone?: string };
+
+/** Asks zone after zone. What one refuses is refused; asking again changes nothing where it was done. */
+async function inZones<S extends z.ZodType<{ zone?: string | undefined }> | undefined>(
+  request: Request,
+  context: RequestContext,
+  schema: S,
+  ask: (body: Body<S>, zone: string, claims: Claims) => Promise<Result<object[]>>,
+  nothing?: 'hold_unknown',
+): Promise<Response> {
+  const scopes: Scope | readonly [Scope, ...Scope[]] = schema ? 'compliance' : ['compliance', 'audit'];
+  const claims = await admit(request, scopes, context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const body = await readBody(request, context, schema);
+  if (!body.ok) return refuseWith(body.refusal);
+  const zones = zonesOf(claims.value, body.value.zone, context);
+  if (!zones.ok) return refuseWith(zones.refusal);
+  const data: object[] = [];
+  for (const one of zones.value) {
+    const answered = await ask(body.value as Body<S>, one, claims.value);
+    if (!answered.ok) return refuseWith(answered.refusal);
+    data.push(...answered.value);
+  }
+  if (nothing && data.length === 0) return refuseWith(refuse(nothing));
+  return Response.json({ object: 'list', data }, { headers: { 'cache-control': 'no-store' } });
+}
+
+async function readBody(
+  request: Request,
+  context: RequestContext,
+  schema: z.ZodType<{ zone?: string | undefined }> | undefined,
+): Promise<Result<{ zone?: string | undefined }>> {
+  if (!schema) return ok({ zone: new URL(request.url).searchParams.get('zone') ?? undefined });
+  const json = await readJson(request, context);
+  if (!json.ok) return json;
+  const parsed = schema.safeParse(json.value);
+  return parsed.success ? ok(parsed.data) : no(refuseField(parsed.error, json.value));
+}

@@ -1,0 +1,91 @@
+// Finding entries of the tenant. Each hit shows by itself that it is in the log.
+import { z } from 'zod';
+import { begun } from '../../shared/audit/privacy.ts';
+import { foundEntries } from '../../shared/audit/search.ts';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { RequestContext } from '../context.ts';
+import { refuseWith } from '../refuse.ts';
+import { admit } from '../tenant/admit.ts';
+import { refuseField } from '../upload/ask.ts';
+import { askOfficeFor } from './ask-office.ts';
+import { commitmentsIn, who, zonesOf } from './who.ts';
+
+/** Whom a search is about: a header, since addresses are kept in places that no one thinks of. */
+export const SUBJECT_HEADER = 'x-auricle-subject';
+
+/** The query of `GET /v1/audit/search`. */
+const searchQuery = z.strictObject({
+  request: z.string().min(1).max(128).optional(),
+  model: z.string().min(1).max(256).optional(),
+  day: z.iso.date().optional(),
+  ...who,
+  zone: z.string().optional(),
+  after: z.string().max(64).optional(),
+  limit: z.coerce.number().int().min(1).max(limits.auditSearchHits.value).optional(),
+});
+
+export const listedHits = z.object({ object: z.literal('list'), data: z.array(foundEntries) });
+export const begunIndex = z.object({ object: z.literal('list'), data: z.array(begun.extend({ zone: z.string() })) });
+
+const fresh = { 'cache-control': 'no-store' };
+
+/** `GET /v1/audit/search`: by request, subject, model, day; what is found, by zone. */
+export async function searchAudit(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, 'audit', context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const query = readQuery(request);
+  if (!query.ok) return refuseWith(query.refusal);
+  const { zone: asked, subject, commitment, day, ...rest } = query.value;
+  const zones = zonesOf(claims.value, asked, context);
+  if (!zones.ok) return refuseWith(zones.refusal);
+  const data: z.infer<typeof foundEntries>[] = [];
+  for (const zone of zones.value) {
+    const subjects = await commitmentsIn(zone, { subject, commitment }, claims.value, context);
+    if (!subjects.ok) return refuseWith(subjects.refusal);
+    const body = {
+      ...rest,
+      ...(day !== undefined && { day: day.replaceAll('-', '') }),
+      ...(subjects.value && { subjects: subjects.value }),
+    };
+    const found = await askOfficeFor({ zone, path: `/${zone}/search`, body }, foundEntries, claims.value, context);
+    if (!found.ok) return refuseWith(found.refusal);
+    data.push(found.value);
+  }
+  return Response.json({ object: 'list', data }, { headers: fresh });
+}
+
+/** `POST /v1/audit/index?zone=`: builds the index again from the first entry. For operators, whose fleet it is. */
+export async function rebuildIndex(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, 'operate', context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const asked = new URL(request.url).searchParams.get('zone');
+  const { auditLogs } = context.settings;
+  if (asked !== null && !auditLogs.has(asked)) return refuseWith(refuse('zone_unserved', { zone: asked }));
+  const data: z.infer<typeof begunIndex>['data'] = [];
+  for (const zone of asked === null ? auditLogs.keys() : [asked]) {
+    const question = { zone, path: `/${zone}/index`, body: {}, operate: true };
+    const done = await askOfficeFor(question, begun, claims.value, context);
+    if (!done.ok) return refuseWith(done.refusal);
+    data.push({ zone, ...done.value });
+  }
+  return Response.json({ object: 'list', data }, { headers: fresh });
+}
+
+function readQuery(request: Request): Result<z.infer<typeof searchQuery>> {
+  const given = Object.fromEntries(new URL(request.url).searchParams);
+  const subject = request.headers.get(SUBJECT_HEADER);
+  const json = { ...given, ...(subject !== null && { subject: decode(subject) }) };
+  const parsed = searchQuery.safeParse(json);
+  return parsed.success ? ok(parsed.data) : no(refuseField(parsed.error, json));
+}
+
+/** Names are not always ASCII, and headers are. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
