@@ -32,6 +32,7 @@ const node: TestProjectConfiguration = {
       'test/triton/**',
       'test/clients/**',
       'test/go/**',
+      'test/browser/**',
       'test/bench/**',
       '**/node_modules/**',
     ],

@@ -37,17 +37,34 @@ export async function chosenFiles(list: Iterable<File>): Promise<BundleFiles> {
   return bundleOf(new Map(files.map((file) => [file.webkitRelativePath || file.name, () => bytesOf(file)])));
 }
 
-/** Of a drop: folders are gone through. */
+/** Of a drop: folders are gone through. Has to be called before the event is over. */
 export async function droppedFiles(items: DataTransferItemList): Promise<BundleFiles> {
-  const entries = [...items].map((item) => item.webkitGetAsEntry()).filter((entry) => entry !== null);
   const found = new Map<string, File>();
-  for (const entry of entries) await walk(entry, found);
+  // Chromium gives entries of a folder to no page that was opened from a file, but handles to every page.
+  const handles = await Promise.all([...items].map(handleOf));
+  for (const [at, one] of handles.entries()) {
+    if (one && 'kind' in one) await walkHandle(one, at === 0 ? '' : `${at}/`, found);
+    else if (one) await walkEntry(one, found);
+  }
   const [only] = found.values();
   if (found.size === 1 && only && /\.tar$/.test(only.name)) return openTar(only);
   return bundleOf(new Map([...found].map(([path, file]) => [path, () => bytesOf(file)])));
 }
 
-async function walk(entry: FileSystemEntry, found: Map<string, File>): Promise<void> {
+type Handle = FileSystemFileHandle | FileSystemDirectoryHandle;
+type WithHandles = DataTransferItem & { getAsFileSystemHandle?(): Promise<Handle | null> };
+
+function handleOf(item: WithHandles): Promise<Handle | FileSystemEntry | null> {
+  return item.getAsFileSystemHandle?.() ?? Promise.resolve(item.webkitGetAsEntry());
+}
+
+async function walkHandle(handle: Handle, prefix: string, found: Map<string, File>): Promise<void> {
+  const path = `${prefix}${handle.name}`;
+  if (handle.kind === 'file') found.set(path, await (handle as FileSystemFileHandle).getFile());
+  else for await (const one of (handle as FileSystemDirectoryHandle).values()) await walkHandle(one, `${path}/`, found);
+}
+
+async function walkEntry(entry: FileSystemEntry, found: Map<string, File>): Promise<void> {
   if (entry.isFile) {
     const file = await new Promise<File>((settle, fail) => (entry as FileSystemFileEntry).file(settle, fail));
     found.set(entry.fullPath.replace(/^\//, ''), file);
@@ -58,6 +75,6 @@ async function walk(entry: FileSystemEntry, found: Map<string, File>): Promise<v
     // Some at a time, until there are none.
     const some = await new Promise<FileSystemEntry[]>((settle, fail) => reader.readEntries(settle, fail));
     if (some.length === 0) return;
-    for (const one of some) await walk(one, found);
+    for (const one of some) await walkEntry(one, found);
   }
 }

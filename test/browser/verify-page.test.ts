@@ -1,0 +1,147 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildVerifier } from '../../infra/verify/build.ts';
+import { ExportedLog } from '../functions/audit/export/exported-log.ts';
+import { type Browser, openBrowser, type Page } from './open-browser.ts';
+
+const scratch = mkdtempSync(path.join(os.tmpdir(), 'auricle-page-'));
+const folder = path.join(scratch, 'bundle');
+let browser: Browser;
+
+beforeAll(async () => {
+  const verifier = [...(await buildVerifier())].map(([name, text]) => [name, new TextEncoder().encode(text)] as const);
+  const log = new ExportedLog({ witnessed: true });
+  await log.write('ann', 300);
+  const asked = await log.ask('ann');
+  await log.commit();
+  await log.witness();
+  const row = await log.finish(asked, { ...log.desk, verifier: new Map(verifier) });
+  for (const [name, bytes] of log.files(row)) {
+    mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
+    writeFileSync(path.join(folder, name), bytes);
+  }
+  browser = await openBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+const openPage = (): Promise<Page> => browser.open(`file://${path.join(folder, 'verify.html')}`);
+
+async function choose(page: Page, id: string, files: readonly string[]): Promise<void> {
+  const { root } = (await page.send('DOM.getDocument')) as { root: { nodeId: number } };
+  const { nodeId } = await page.send('DOM.querySelector', { nodeId: root.nodeId, selector: `#${id}` });
+  await page.send('DOM.setFileInputFiles', { nodeId, files });
+}
+
+/** As somebody drags a folder onto the page. */
+async function drop(page: Page, file: string): Promise<void> {
+  const { x, y } = await page.evaluate<{ x: number; y: number }>(
+    "(() => { const box = document.getElementById('drop').getBoundingClientRect(); return { x: box.x + 20, y: box.y + 20 }; })()",
+  );
+  const data = { items: [], files: [file], dragOperationsMask: 1 };
+  for (const type of ['dragEnter', 'dragOver', 'drop'])
+    await page.send('Input.dispatchDragEvent', { type, x, y, data });
+}
+
+const said = async (page: Page): Promise<{ verdict: string; said: string; facts: string; findings: string[] }> => {
+  await page.until(
+    "!document.getElementById('result').hidden || /could not/.test(document.getElementById('said').textContent)",
+  );
+  return page.evaluate(`({
+    verdict: document.getElementById('result').dataset.verdict,
+    said: document.getElementById('said').textContent,
+    facts: document.getElementById('facts').innerText,
+    findings: [...document.querySelectorAll('#findings li')].map((one) => one.textContent),
+  })`);
+};
+
+describe('C9 verify.html in Chromium', () => {
+  it('verifies a folder that is dropped on it, and asks nobody anything', async () => {
+    const page = await openPage();
+    await drop(page, folder);
+    const told = await said(page);
+    expect(told).toMatchObject({ verdict: 'witnessed', findings: [] });
+    expect(told.facts).toMatch(/Tenant\s+ann/);
+    expect(told.said).toMatch(/^Valid, complete, witnessed\. Code 0/);
+    expect(page.requests.filter((url) => !url.startsWith('file:'))).toEqual([]);
+    expect(page.complaints).toEqual([]);
+    expect(await page.evaluate("document.activeElement.id === 'verdict'")).toBe(true);
+  });
+
+  it('verifies an archive, and says what is wrong with one that was changed', async () => {
+    const archive = path.join(scratch, 'bundle.tar');
+    const pack = () => promisify(execFile)('tar', ['-cf', archive, '-C', scratch, 'bundle']);
+    await pack();
+    const page = await openPage();
+    await choose(page, 'archive', [archive]);
+    expect((await said(page)).verdict).toBe('witnessed');
+    const entries = path.join(folder, 'entries.ndjson');
+    const whole = readFileSync(entries, 'utf8');
+    writeFileSync(entries, whole.replace('"status":200', '"status":500'));
+    await pack();
+    writeFileSync(entries, whole);
+    const changed = await openPage();
+    await choose(changed, 'archive', [archive]);
+    const told = await said(changed);
+    expect(told.verdict).toBe('invalid');
+    expect(told.findings).toContain('files: entries.ndjson is not the file that the manifest lists');
+  });
+
+  it('says that a head is another, and takes the policy that is given', async () => {
+    const head = path.join(scratch, 'head.txt');
+    const end = readFileSync(path.join(folder, 'checkpoints/end.txt'), 'utf8');
+    writeFileSync(head, end.replace(/\n[^\n]+=\n/, `\n${Buffer.alloc(32, 1).toString('base64')}\n`));
+    const page = await openPage();
+    await choose(page, 'head', [head]);
+    await choose(page, 'policy', [path.join(folder, 'policy.txt')]);
+    await drop(page, folder);
+    const told = await said(page);
+    expect(told.verdict).toBe('diverged');
+    expect(told.facts).toMatch(/Believed\s+policy given/);
+  });
+
+  it('can be read: everything has a name, and text stands out from its ground in light and dark', async () => {
+    const page = await openPage();
+    await drop(page, folder);
+    await said(page);
+    const { nodes } = (await page.send('Accessibility.getFullAXTree')) as {
+      nodes: { role?: { value: string }; name?: { value: string }; ignored: boolean }[];
+    };
+    const named = nodes.filter(
+      ({ ignored, role }) => !ignored && /^(button|heading|DisclosureTriangle)$/.test(role?.value ?? ''),
+    );
+    expect(named.length).toBeGreaterThan(4);
+    expect(named.filter(({ name }) => !name?.value)).toEqual([]);
+    for (const scheme of ['light', 'dark']) {
+      await page.send('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] });
+      const low = await page.evaluate<string[]>(CONTRAST);
+      expect(low, scheme).toEqual([]);
+    }
+  });
+});
+
+/** Elements with text of their own whose contrast to what is behind them is below 4.5 (WCAG 2.2, AA). */
+const CONTRAST = `(() => {
+  const parse = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0);
+  const behind = (one) => {
+    for (let at = one; at; at = at.parentElement) {
+      const color = parse(getComputedStyle(at).backgroundColor);
+      if (color.length === 3 || color[3] > 0) return color;
+    }
+    return [255, 255, 255];
+  };
+  return [...document.querySelectorAll('main *')].filter((one) => one.checkVisibility() &&
+    [...one.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim() !== '')).flatMap((one) => {
+      const [a, b] = [light(parse(getComputedStyle(one).color)), light(behind(one))].sort((x, y) => y - x);
+      const ratio = (a + 0.05) / (b + 0.05);
+      return ratio < 4.5 ? [one.tagName + ' ' + one.textContent.slice(0, 30) + ' ' + ratio.toFixed(2)] : [];
+    });
+})()`;
