@@ -1,3 +1,4 @@
+import { auditHealth } from '../shared/audit/health.ts';
 import { z } from 'zod';
 import { exportStatus, streamedLeaf } from '../shared/audit/bundle/contract.ts';
 import {
@@ -102,6 +103,7 @@ function describe() {
         AliasList: list(aliasRow),
         PoolList: list(listedPool),
         OutboxPage: output(outboxPage),
+        AuditHealth: output(auditHealth),
         AuditLogList: list(listedLog),
         AuditExportRequest: input(exportBody),
         AuditExport: output(exportStatus),

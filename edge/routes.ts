@@ -2,6 +2,7 @@ import { type Context, Hono } from 'hono';
 import { refuse } from '../shared/refusal.ts';
 import * as erasing from './audit/erase.ts';
 import { createExport, listExports, readExport } from './audit/exports.ts';
+import { lookAtHealth } from './audit/look-at-health.ts';
 import { newId } from './audit/mint.ts';
 import { listLogs, readLog } from './audit/read-log.ts';
 import { Recorder } from './audit/record.ts';
@@ -83,6 +84,7 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> 
   '/v1/audit/exports': { GET: listExports, POST: createExport },
   '/v1/audit/exports/:name{.+}': { GET: readExport },
   '/v1/audit/stream': { GET: streamLeaves },
+  '/v1/audit/health': { GET: lookAtHealth },
   '/v1/audit/log': { GET: listLogs },
   '/v1/audit/log/:name{.+}': { GET: readLog },
 };

@@ -8,6 +8,7 @@ import * as exports from './audit/export/on-exports.ts';
 import { onStream } from './audit/export/on-stream.ts';
 import { openExports } from './audit/export/open-exports.ts';
 import { openLogDesk } from './audit/log-desk.ts';
+import { lookAtLogs } from './audit/look-at-log.ts';
 import * as audit from './audit/on-audit.ts';
 import { onLog } from './audit/on-log.ts';
 import * as erasing from './audit/on-erase.ts';
@@ -64,7 +65,13 @@ app.http('health', {
   ...http,
   route: 'health',
   methods: ['GET'],
-  handler: (_request, context) => onHealth(stores, (line) => context.warn(line)),
+  handler: (_request, context) =>
+    onHealth(
+      stores,
+      (line) => context.warn(line),
+      undefined,
+      () => lookAtLogs(logDesk),
+    ),
 });
 
 // By the edge.
@@ -198,6 +205,12 @@ app.http('audit-events', {
   route: 'audit/{zone}/events',
   methods: ['POST'],
   handler: audit.onEvents(logDesk),
+});
+app.http('audit-health', {
+  ...http,
+  route: 'audit/{zone}/health',
+  methods: ['GET'],
+  handler: audit.onLogHealth(logDesk),
 });
 app.http('audit-log', {
   ...http,

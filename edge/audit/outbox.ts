@@ -18,6 +18,8 @@ export const outboxPage = z.object({
   /** Which life of the producer the numbers belong to. */
   epoch: z.string(),
   rows: z.array(outboxRow),
+  /** How many there are in all; absent in what older edges wrote. */
+  waiting: z.number().int().optional(),
   /** Pass as `after` to read on; absent at the end. */
   next: z.number().int().optional(),
 });
@@ -127,7 +129,12 @@ export class Outbox {
     }
     const shown = found.slice(0, limit);
     const last = shown.at(-1);
-    return { epoch: this.epoch, rows: shown, ...(found.length > limit && last && { next: last.pseq }) };
+    return {
+      epoch: this.epoch,
+      rows: shown,
+      waiting: this.#count,
+      ...(found.length > limit && last && { next: last.pseq }),
+    };
   }
 
   get isEmpty(): boolean {

@@ -52,6 +52,9 @@ export function openBlobLogStore(connection: string): BlobLogStore {
     async remove(area, name) {
       await blob(area, name).deleteIfExists();
     },
+    async isLocked() {
+      return (await container('log').getProperties()).hasImmutabilityPolicy;
+    },
     async hold(name, seconds, id) {
       const target = blob('state', name);
       await put('state', name, new Uint8Array(0), { ifNoneMatch: '*' });

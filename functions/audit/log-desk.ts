@@ -13,7 +13,7 @@ export interface LogDesk extends LogKeys {
   readonly zones: readonly string[];
   /** What the names of logs begin with. */
   readonly base: string;
-  readonly settings: Pick<Settings, 'EDGE_KEYS'>;
+  readonly settings: Pick<Settings, 'EDGE_KEYS'> & Partial<Pick<Settings, 'MODE'>>;
   hide(zone: string): Hide;
   /** The keys of what the leaves of a zone hide. */
   keys(zone: string): SidecarKeys;

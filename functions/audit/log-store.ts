@@ -24,6 +24,8 @@ export interface LogStore {
   list(area: Area, prefix: string, limit: number): Promise<string[]>;
   /** Does nothing when it is not there. Never asked of the area `log`. */
   remove(area: Area, name: string): Promise<void>;
+  /** Whether storage keeps the area `log` from being changed; `undefined` where it does not say. */
+  isLocked?(): Promise<boolean | undefined>;
 }
 
 /** Holds a name against others, for a while. */

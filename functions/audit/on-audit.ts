@@ -9,6 +9,7 @@ import { newestState, upToOf } from './acknowledge.ts';
 import { nameOfReceived, receive } from './intake.ts';
 import type { LogDesk } from './log-desk.ts';
 import { yearOf } from './log-names.ts';
+import { lookAtLog } from './look-at-log.ts';
 
 type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
 
@@ -41,6 +42,14 @@ function isOf(producer: string, { tenant, operate }: EdgeCaller): boolean {
   const [kind, owner] = producer.split('/');
   return kind === 'roster' ? operate : owner === tenant;
 }
+
+/** GET /api/audit/{zone}/health: how the log is doing, without a word of what is in it. */
+export const onLogHealth = (desk: LogDesk | undefined): Question =>
+  verified(desk, async (request, _caller, found) => {
+    const { zone = '' } = request.params;
+    if (!found.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
+    return answer(200, await lookAtLog(found, zone));
+  });
 
 /** Questions of the edge only. */
 export function verified(

@@ -1,4 +1,5 @@
 import type { HttpResponseInit } from '@azure/functions';
+import type { LogHealth } from '../../shared/audit/health.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Stores } from '../stores.ts';
 import { decideHealth, type Trial } from './decide-health.ts';
@@ -20,6 +21,7 @@ export async function onHealth(
   stores: HealthStores,
   log: (line: string) => void,
   now: () => number = () => performance.now(),
+  logs?: () => Promise<Record<string, LogHealth | null>>,
 ): Promise<HttpResponseInit> {
   const trial = async (store: string, ensure: (signal: AbortSignal) => Promise<void>): Promise<Trial> => {
     const startedAt = now();
@@ -32,13 +34,16 @@ export async function onHealth(
       return { store, reached: false, tookMs: took() };
     }
   };
-  const { status, body } = decideHealth(
-    await Promise.all([
+  const [trials, audit] = await Promise.all([
+    Promise.all([
       trial('blobs', (signal) => stores.blobs.ensure(signal)),
       trial('jobs', (signal) => stores.jobs.ensure(signal)),
       trial('rows', (signal) => stores.rows.ensure(signal)),
       trial('notices', (signal) => stores.notices.ensure(signal)),
     ]),
-  );
-  return { status, jsonBody: body, headers: { 'cache-control': 'no-store' } };
+    // How the logs are doing is told and decides nothing: events wait for them where they were made.
+    logs?.(),
+  ]);
+  const { status, body } = decideHealth(trials);
+  return { status, jsonBody: { ...body, ...(audit && { audit }) }, headers: { 'cache-control': 'no-store' } };
 }

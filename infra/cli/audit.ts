@@ -6,6 +6,7 @@ import { readReceipt } from '../../shared/audit/receipt.ts';
 import { TILE_WIDTH } from '../../shared/audit/tile.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
+import { auditDoctor } from './audit-doctor.ts';
 import { exportAudit, exportUsage, verifyFolder } from './audit-export.ts';
 import {
   fetchCheckpoint,
@@ -26,7 +27,9 @@ export const auditUsage = `audit tail [--zone Z]           the last entries of t
   ${exportUsage}
   audit verify [--zone Z] [--key VKEY]
                                   is the log whole? exit codes: 0 and 10 yes, with and without witnesses, 20 holes,
-                                  30 not the log that was seen before, 40 not what it says`;
+                                  30 not the log that was seen before, 40 not what it says
+  audit doctor [--zone Z] [--key VKEY]
+                                  is the record being kept? exit code 0, or 1 with what is wrong`;
 
 /** Entries that `tail` shows. */
 const TAIL = 20;
@@ -61,11 +64,12 @@ export async function audit(given: Arguments, headers: Record<string, string>): 
   const [verb, what, ...rest] = given.operands;
   if (needsNobody(given)) return verifyFolder(what as string, given);
   const known =
-    verb === 'tail' || verb === 'verify' || verb === 'export'
+    verb === 'tail' || verb === 'verify' || verb === 'export' || verb === 'doctor'
       ? what === undefined
       : (verb === 'show' || verb === 'receipt') && what !== undefined;
   if (!known || rest.length > 0) return wrong(`usage: auricle ${auditUsage}`);
   if (verb === 'export') return exportAudit(given, headers);
+  if (verb === 'doctor') return auditDoctor(given, headers);
   const found = await findLog(given, headers);
   if ('exit' in found) return found;
   try {

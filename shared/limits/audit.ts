@@ -152,6 +152,30 @@ export const auditLimits = {
     by: 'functions',
     why: 'How long the log remembers what came by a spare: a gate that was unreachable for a day is not expected back.',
   },
+  doctorClockMs: {
+    value: 500,
+    unit: 'ms',
+    by: 'client',
+    why: 'How far the clock of the functions may be from ours: what happened where is told apart by the second.',
+  },
+  doctorWaitMs: {
+    value: 60_000,
+    unit: 'ms',
+    by: 'client',
+    why: 'How long an event may wait for the log; within so long a gap would have been told.',
+  },
+  doctorFreshMs: {
+    value: 180_000,
+    unit: 'ms',
+    by: 'client',
+    why: 'Age of the last entry: a quiet log says so each minute, so that this is two that are missing.',
+  },
+  auditHealthIntake: {
+    value: 32,
+    unit: 'count',
+    by: 'functions',
+    why: 'Deliveries whose age is looked at when somebody asks how the log is doing: each is read.',
+  },
   auditReadsMs: {
     value: 60_000,
     unit: 'ms',

@@ -1,0 +1,45 @@
+import { type AuditHealth, logHealth, type OutboxHealth } from '../../shared/audit/health.ts';
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { late, within } from '../clock.ts';
+import type { RequestContext } from '../context.ts';
+import { refuseWith } from '../refuse.ts';
+import { admit } from '../tenant/admit.ts';
+import { askOfficeFor } from './ask-office.ts';
+import type { OutboxPage } from './outbox.ts';
+import { gateName } from './record.ts';
+
+/** `GET /v1/audit/health?zone=`: how the log of a zone is doing, and what waits for it at the edge. Names and numbers. */
+export async function lookAtHealth(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, ['audit', 'operate'], context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const { env, settings, surroundings } = context;
+  const zone = new URL(request.url).searchParams.get('zone') ?? '';
+  if (!settings.zones.includes(zone))
+    return refuseWith(refuse('field_invalid', { field: 'zone', rule: 'is not served here' }));
+  const log = await askOfficeFor({ zone, path: `/${zone}/health` }, logHealth, claims.value, context);
+  if (!log.ok) return refuseWith(log.refusal);
+  const now = surroundings.now();
+  const look = async (asked: Promise<OutboxPage> | OutboxPage): Promise<OutboxHealth> => {
+    const page = await within(Promise.resolve(asked), limits.auditReadMs.value, surroundings);
+    if (page === late) throw new Error('an outbox does not answer');
+    return { waiting: page.waiting ?? page.rows.length, oldestMs: Math.max(0, now - (page.rows[0]?.t ?? now)) };
+  };
+  try {
+    const { tenant } = claims.value;
+    const name = gateName({ tenant, zones: [zone] }, settings.zones);
+    const operates = claims.value.scopes.has('operate');
+    const [gate, spare, roster] = await Promise.all([
+      look(env.GATE.getByName(name).outbox(0, 1)),
+      env.SPARE && look(env.SPARE.getByName(name).outbox(0, 1)),
+      operates ? look(env.ROSTER.getByName(zone).outbox(0, 1)) : undefined,
+    ]);
+    const health: AuditHealth = {
+      ...log.value,
+      outboxes: { gate, ...(spare && { spare }), ...(roster && { roster }) },
+    };
+    return Response.json(health, { headers: { 'cache-control': 'no-store' } });
+  } catch {
+    return refuseWith(refuse('audit_unreachable', undefined, 'an outbox does not answer'));
+  }
+}

@@ -1,0 +1,160 @@
+// auricle audit doctor: is the record being kept, as far as can be seen from here?
+import { type AuditHealth, auditHealth } from '../../shared/audit/health.ts';
+import { openJudge } from '../../shared/audit/judge.ts';
+import { readPolicy } from '../../shared/audit/policy.ts';
+import { limits } from '../../shared/limits.ts';
+import { type Answer, refused } from './answer.ts';
+import type { Arguments } from './arguments.ts';
+import { fetchCheckpoint, listedLogs, openReader } from './audit-log.ts';
+import { recall } from './audit-memory.ts';
+
+export interface Check {
+  readonly zone: string;
+  readonly check: string;
+  /** `skip`: it cannot be told here; `detail` says why. */
+  readonly outcome: 'ok' | 'fail' | 'skip';
+  readonly detail: string;
+}
+
+/** What was seen of one log. Times are ms since 1970; absent is what could not be had. */
+export interface Seen {
+  readonly zone: string;
+  /** Size in the checkpoint, if that is signed by the key. */
+  readonly signed: number | undefined;
+  readonly problem?: string | undefined;
+  /** Whether the key is one that was given or known before. */
+  readonly pinned: boolean;
+  /** By our clock, when the question about its health went out and when its answer had come. */
+  readonly asked: number;
+  readonly answered: number;
+  readonly health: AuditHealth | undefined;
+  /** Size of the checkpoint that is witnessed as the log's own policy demands; 0 for none, absent where that names nobody. */
+  readonly witnessed?: number | undefined;
+}
+
+/** What to make of it. Pure. */
+export function judgeLog(seen: Seen): Check[] {
+  const { zone, signed, problem, pinned, health } = seen;
+  const say = (check: string, good: boolean | undefined, detail: string): Check => ({
+    ...{ zone, check, detail },
+    outcome: good === undefined ? 'skip' : good ? 'ok' : 'fail',
+  });
+  const reached = say('log reachable', problem === undefined, problem ?? `${signed} entries`);
+  if (problem !== undefined || signed === undefined) return [reached];
+  const key = say(
+    'signed by its key',
+    true,
+    pinned ? 'the key that was known before' : 'seen for the first time: run audit verify, and keep its key elsewhere',
+  );
+  if (!health) return [reached, key, say('health', false, 'the functions do not say how the log is doing')];
+  return [reached, key, ...judgeHealth(seen, health, say)];
+}
+
+type Say = (check: string, good: boolean | undefined, detail: string) => Check;
+const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
+
+function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, say: Say): Check[] {
+  const { at, log, intake, outboxes, locked, development } = health;
+  const offset = Math.max(0, Math.abs(at - (asked + answered) / 2) - (answered - asked) / 2);
+  const age = at - (log?.last ?? 0);
+  const behind = (log?.size ?? 0) - (log?.published ?? 0);
+  const { doctorClockMs, doctorWaitMs, doctorFreshMs, auditIntakeList } = limits;
+  const outbox = (name: string, one: { waiting: number; oldestMs: number } | undefined): Check[] =>
+    one
+      ? [
+          say(
+            `outbox of the ${name}`,
+            one.oldestMs <= doctorWaitMs.value,
+            `${one.waiting} wait, the oldest for ${seconds(one.oldestMs)}`,
+          ),
+        ]
+      : [];
+  return [
+    say('checkpoint fresh', age <= doctorFreshMs.value, `the last entry is ${seconds(age)} old`),
+    say(
+      'published',
+      behind === 0 || age <= doctorWaitMs.value,
+      behind === 0 ? 'all of it' : `${behind} entries are not, since ${seconds(age)}`,
+    ),
+    say('clock', offset <= doctorClockMs.value, `${Math.round(offset)} ms apart at least`),
+    say(
+      'intake',
+      intake.waiting < auditIntakeList.value && intake.oldestMs <= doctorWaitMs.value,
+      `${intake.waiting} deliveries wait, the oldest for ${seconds(intake.oldestMs)}`,
+    ),
+    ...outbox('gate', outboxes.gate),
+    ...outbox('spare', outboxes.spare),
+    ...outbox('roster', outboxes.roster),
+    say(
+      'nothing missing',
+      (log?.late ?? 0) === 0,
+      log?.late ? `${log.late} outboxes have holes` : `${log?.open ?? 0} outboxes are open`,
+    ),
+    say('witnessed', ...judgeWitnessed(health, witnessed, age)),
+    say('locked', locked || (development ? undefined : false), lockOf(locked, development)),
+  ];
+}
+
+/** Witnesses are asked after publishing: for a moment the newest checkpoint has not been seen by them. */
+function judgeWitnessed(
+  { witnesses, log }: AuditHealth,
+  witnessed: number | undefined,
+  age: number,
+): [boolean | undefined, string] {
+  if (!witnesses) return [undefined, 'its policy names no witnesses'];
+  const [size, seen] = [log?.published ?? 0, witnessed ?? 0];
+  const good = seen >= size || (seen > 0 && age <= limits.doctorWaitMs.value);
+  return [good, seen >= size ? 'as the policy of the log demands' : `${seen} of ${size} entries`];
+}
+
+function lockOf(locked: boolean | undefined, development: boolean): string {
+  if (locked) return 'storage has an immutability policy; whether that is locked, its control plane knows';
+  return `storage has no immutability policy${development ? ', which a development stack need not have' : ''}`;
+}
+
+export async function auditDoctor(
+  given: Pick<Arguments, 'edge' | 'zone' | 'key'>,
+  headers: Record<string, string>,
+): Promise<Answer> {
+  const response = await fetch(`${given.edge}/v1/audit/log`, { headers });
+  if (!response.ok) return refused(response);
+  const { data } = listedLogs.parse(await response.json());
+  const logs = data.filter(({ zone }) => given.zone === undefined || zone === given.zone);
+  const checks = (await Promise.all(logs.map(async (log) => judgeLog(await look(given, log, headers))))).flat();
+  if (logs.length === 0)
+    checks.push({ zone: given.zone ?? '-', check: 'log reachable', outcome: 'fail', detail: 'there is none' });
+  const failed = checks.filter(({ outcome }) => outcome === 'fail').length;
+  const rows = checks.map(
+    ({ zone, check, outcome, detail }) => `${outcome.padEnd(4)}  ${zone.padEnd(6)}  ${check.padEnd(20)}  ${detail}`,
+  );
+  const verdict = failed === 0 ? 'the record is kept' : `${failed} of ${checks.length} checks failed`;
+  return { exit: failed === 0 ? 0 : 1, text: [...rows, verdict].join('\n'), value: { ok: failed === 0, checks } };
+}
+
+type Listed = ReturnType<typeof listedLogs.parse>['data'][number];
+
+async function look(
+  { edge, key }: Pick<Arguments, 'edge' | 'key'>,
+  { zone, vkey: named, prefix }: Listed,
+  headers: Record<string, string>,
+): Promise<Seen> {
+  const base = `${edge}${prefix}`;
+  const known = key ?? recall(base)?.vkey;
+  const reader = await openReader(base, known ?? named, headers);
+  const seen = { zone, pinned: known !== undefined, signed: undefined, health: undefined, asked: 0, answered: 0 };
+  if (!reader) return { ...seen, problem: 'its key is not one' };
+  try {
+    const { note, checkpoint } = await fetchCheckpoint(reader);
+    const asked = Date.now();
+    const answer = await fetch(`${edge}/v1/audit/health?zone=${encodeURIComponent(zone)}`, { headers });
+    const answered = Date.now();
+    const health = answer.ok ? auditHealth.safeParse(await answer.json()).data : undefined;
+    const policy = health?.witnesses ? readPolicy(await reader.fetch('policy')) : undefined;
+    const seenBy = policy?.ok ? await reader.fetch('witnessed').catch(() => note) : note;
+    const judged = policy?.ok ? await (await openJudge(policy.value))(seenBy) : undefined;
+    const witnessed = policy?.ok ? (judged?.quorum ? judged.checkpoint.size : 0) : undefined;
+    return { ...seen, signed: checkpoint.size, asked, answered, health, witnessed };
+  } catch (error) {
+    return { ...seen, problem: error instanceof Error ? error.message : 'no reason given' };
+  }
+}

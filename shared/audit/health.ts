@@ -1,0 +1,43 @@
+// How a log is doing, in numbers: asked of the functions by the edge, and by operators of the edge.
+//
+//   GET /api/audit/{zone}/health → 200 logHealth
+import { z } from 'zod';
+
+export const logHealth = z.object({
+  zone: z.string(),
+  /** The functions' clock, ms since 1970. */
+  at: z.number(),
+  /** Absent before the first entry. */
+  log: z
+    .object({
+      origin: z.string(),
+      /** Entries that are committed, published, and witnessed by as many as the policy asks for. */
+      size: z.number().int(),
+      published: z.number().int(),
+      witnessed: z.number().int().optional(),
+      /** Time of the last entry, ms since 1970. */
+      last: z.number(),
+      /** Outboxes that have begun and have not ended; holes in their numbers that may still be filled. */
+      open: z.number().int(),
+      late: z.number().int(),
+    })
+    .optional(),
+  /** Deliveries that the log has not taken: how many, at most as many as it looks at, and the age of the oldest. */
+  intake: z.object({ waiting: z.number().int(), oldestMs: z.number() }),
+  /** Whether the policy names witnesses. */
+  witnesses: z.boolean(),
+  /** Whether storage locks what is written; absent where it does not say. */
+  locked: z.boolean().optional(),
+  development: z.boolean(),
+});
+export type LogHealth = z.infer<typeof logHealth>;
+
+/** Events that wait for the log where they were made. */
+export const outboxHealth = z.object({ waiting: z.number().int(), oldestMs: z.number() });
+export type OutboxHealth = z.infer<typeof outboxHealth>;
+
+/** `GET /v1/audit/health?zone=`: the same with what waits at the edge, for the token's own tenant or, with `operate`, the zone. */
+export const auditHealth = logHealth.extend({
+  outboxes: z.object({ gate: outboxHealth, spare: outboxHealth.optional(), roster: outboxHealth.optional() }),
+});
+export type AuditHealth = z.infer<typeof auditHealth>;

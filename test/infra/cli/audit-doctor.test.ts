@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { judgeLog, type Seen } from '../../../infra/cli/audit-doctor.ts';
+import type { AuditHealth } from '../../../shared/audit/health.ts';
+import { limits } from '../../../shared/limits.ts';
+
+const NOW = 1_800_000_000_000;
+const log = {
+  origin: 'audit.example/eu/2026',
+  size: 700,
+  published: 700,
+  witnessed: 700,
+  last: NOW - 9_000,
+  open: 3,
+  late: 0,
+};
+const health: AuditHealth = {
+  ...{
+    zone: 'eu',
+    at: NOW,
+    log,
+    intake: { waiting: 1, oldestMs: 300 },
+    witnesses: true,
+    locked: true,
+    development: false,
+  },
+  outboxes: {
+    gate: { waiting: 4, oldestMs: 800 },
+    spare: { waiting: 0, oldestMs: 0 },
+    roster: { waiting: 0, oldestMs: 0 },
+  },
+};
+const well: Seen = {
+  zone: 'eu',
+  signed: 700,
+  pinned: true,
+  asked: NOW - 20,
+  answered: NOW + 20,
+  health,
+  witnessed: 700,
+};
+
+const wrongIn = (seen: Partial<Seen>, told: Partial<AuditHealth> = {}) =>
+  judgeLog({
+    ...well,
+    ...seen,
+    ...(seen.health === undefined && 'health' in seen ? {} : { health: { ...health, ...told } }),
+  })
+    .filter(({ outcome }) => outcome === 'fail')
+    .map(({ check }) => check);
+
+describe('C9 auricle audit doctor', () => {
+  it('finds nothing wrong with a log that is well', () => {
+    const checks = judgeLog(well);
+    expect(checks.map(({ outcome }) => outcome)).toEqual(checks.map(() => 'ok'));
+    expect(checks.map(({ check }) => check)).toContain('outbox of the roster');
+  });
+
+  it.each<[string, string, Partial<Seen>, Partial<AuditHealth>]>([
+    ['it cannot be read, or its signature is wrong', 'log reachable', { signed: undefined, problem: 'not signed' }, {}],
+    [
+      'nothing was written for minutes',
+      'checkpoint fresh',
+      {},
+      { log: { ...log, last: NOW - limits.doctorFreshMs.value - 1 } },
+    ],
+    [
+      'what is committed is not published',
+      'published',
+      {},
+      { log: { ...log, size: 701, last: NOW - limits.doctorWaitMs.value - 1 } },
+    ],
+    ['its clock is another', 'clock', { asked: NOW - 1_520, answered: NOW - 1_480 }, {}],
+    ['deliveries pile up', 'intake', {}, { intake: { waiting: limits.auditIntakeList.value, oldestMs: 10 } }],
+    ['a delivery is stuck', 'intake', {}, { intake: { waiting: 1, oldestMs: limits.doctorWaitMs.value + 1 } }],
+    ['an outbox is stuck', 'outbox of the gate', {}, { outboxes: { gate: { waiting: 9, oldestMs: 120_000 } } }],
+    [
+      'a spare is stuck',
+      'outbox of the spare',
+      {},
+      { outboxes: { ...health.outboxes, spare: { waiting: 1, oldestMs: 120_000 } } },
+    ],
+    ['numbers of an outbox have holes', 'nothing missing', {}, { log: { ...log, late: 1 } }],
+    ['its witnesses have not seen it', 'witnessed', { witnessed: 0 }, {}],
+    ['storage does not lock it', 'locked', {}, { locked: false }],
+  ])('finds that %s', (_what, check, seen, told) => {
+    expect(wrongIn(seen, told)).toEqual([check]);
+  });
+
+  it('says what it cannot tell, and believes what may be so for a moment', () => {
+    expect(wrongIn({ health: undefined })).toEqual(['health']);
+    // A slow answer says less about the clock, and witnesses are asked after publishing.
+    expect(wrongIn({ asked: NOW - 3_000, answered: NOW + 20, witnessed: 690 })).toEqual([]);
+    expect(wrongIn({}, { log: { ...log, size: 702 } })).toEqual([]);
+    const local = judgeLog({
+      ...well,
+      pinned: false,
+      health: { ...health, locked: false, witnesses: false, development: true },
+    });
+    expect(local.filter(({ outcome }) => outcome === 'skip').map(({ check }) => check)).toEqual([
+      'witnessed',
+      'locked',
+    ]);
+    expect(local.find(({ check }) => check === 'signed by its key')?.detail).toContain('first time');
+  });
+});
