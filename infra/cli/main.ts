@@ -5,7 +5,8 @@ import { type Arguments, readArguments } from './arguments.ts';
 import { audit, auditUsage, needsNobody } from './audit.ts';
 import * as load from './load.ts';
 import * as loadStream from './load-stream.ts';
-import { model, model, modelUsage, modelUsage } from './model.ts';
+import { model, modelUsage } from './model.ts';
+import { buildModel, buildUsage, isBuildVerb } from './model-build.ts';
 import * as models from './models.ts';
 import * as project from './project.ts';
 import { findToken } from './token.ts';
@@ -81,7 +82,7 @@ const verbs = new Map<string, Verb>([
     'model',
     {
       does: 'revisions: build, sign, promote through the gates, roll back',
-      usage: modelUsage,
+      usage: `${buildUsage}\n  ${modelUsage}`,
       run: (given, headers) => model(given, headers),
     },
   ],
@@ -120,13 +121,11 @@ async function answer(given: Arguments | { problem: string }): Promise<Answer> {
 }
 
 const words = process.argv.slice(2);
-// Models are worked on here: no edge, no token, and options of their own.
-const isLocal = words[0] === 'model';
-const given = isLocal ? undefined : readArguments(words);
-const { exit, text, value } = given
-  ? await answer(given)
-  : await model(words.slice(1).filter((word) => word !== '--json'));
-const asJson = given ? !('problem' in given) && given.json : words.includes('--json');
+const asked = words.filter((word) => word !== '--json');
+// Models are built here: no edge, no token, and options of their own.
+const given = asked[0] === 'model' && isBuildVerb(asked[1]) ? undefined : readArguments(words);
+const { exit, text, value } = given ? await answer(given) : await buildModel(asked.slice(1));
+const asJson = given ? !('problem' in given) && given.json : asked.length < words.length;
 const stream = exit === 0 || asJson ? process.stdout : process.stderr;
 stream.write(`${asJson ? JSON.stringify(value, undefined, 2) : text}\n`);
 process.exitCode = exit;

@@ -18,6 +18,8 @@ export interface Archive {
   readonly digest: string;
   /** Writes an artifact, opened, to a new file. What is not whole is gone again. */
   extract(name: string, target: string): Promise<Made<void>>;
+  /** Reads an artifact and says whether it is what was written. */
+  check(name: string): Promise<Made<void>>;
   /** An artifact as bytes, up to the bound of texts. */
   read(name: string): Promise<Made<Uint8Array>>;
   close(): Promise<void>;
@@ -64,6 +66,7 @@ async function start(
     manifest,
     digest: createHash('sha256').update(encodeManifest(manifest)).digest('hex'),
     extract: (name, target) => extract(stored, manifest, name, target),
+    check: (name) => pass(stored, manifest, name, async () => {}),
     read: (name) => readArtifact(stored, manifest, name),
     close: () => handle.close(),
   });

@@ -1,0 +1,94 @@
+// auricle model import|build|deploy|init|inspect: on this machine. No edge is asked and no token needed.
+import { build } from '../pool/models/build/build.ts';
+import { readCommand } from '../pool/models/build/read-command.ts';
+import { describeOptions } from '../pool/models/pipeline/options.ts';
+import { isPipeline, pipelines } from '../pool/models/pipeline/pipelines.ts';
+import { type Made, type Problem, problems } from '../pool/models/problem.ts';
+import type { Answer } from './answer.ts';
+import { runDeploy, runInit } from './model-deploy.ts';
+import { runImport } from './model-import.ts';
+import { runInspect } from './model-inspect.ts';
+import { readWords, type Words } from './model-words.ts';
+
+export const buildUsage = `model import SOURCE --out FILE[:KEY]       a .nemo, an .onnx or a folder of a Triton repository
+  model build PIPELINE OUT[:KEY] IN[:KEY]… one archive of a pipeline (-h lists its options)
+  model deploy IN[:KEY]… REPOSITORY        archives to a Triton model repository
+  model init --archives DIR --models DIR   every archive of a folder
+  model inspect FILE[:KEY]                 what is in an archive`;
+
+const help = `auricle model VERB …
+
+  import SOURCE --out FILE[:KEY]
+      SOURCE: a .nemo, an .onnx, or a folder of a Triton repository with ONNX networks; looked into before it is used
+      --graph ROLE=FILE.onnx   a network exported from it (repeatable)
+      --artifact PART=FILE     a file that goes with it: vocabulary, class_labels, … (repeatable)
+      --class NAME             what an ONNX file was trained as (repeatable), --name NAME, --set OPTION=VALUE (repeatable)
+      --cipher aes|sm4         with a key; --plain ARTIFACT leaves one unsealed (repeatable)
+  build PIPELINE [-f] OUT[:KEY] IN[:KEY]… [--OPTION=VALUE …]
+  build --config-path=…asr --config-name=streaming output_path=OUT 'source_path=[IN]' force=true OPTION=VALUE …
+      PIPELINE: ${Object.keys(pipelines).join(', ')}
+      build PIPELINE -h lists the options of a pipeline; --cipher aes|sm4
+  deploy [-f] IN[:KEY]… REPOSITORY [--OPTION=VALUE …]
+      --target gpu|mig:PROFILE|cpu|jetson   where it will run (repeatable; default cpu). The first is config.pbtxt, the
+                               others are configs/NAME.pbtxt for Triton's --model-config-name
+      --gpus 0,1,2,3           instances on each of these; --instances N for each; --accelerator none
+  init --archives DIR --models DIR [--key KEY] [-f] [--target …]
+      deploys every .apipeline and .rmir of DIR; models that are there already stay as they are unless -f
+  inspect FILE[:KEY]           with a key its content is checked, too
+
+  -f, --force                  overwrites what this tool wrote; never what somebody else put there
+  --json                       the answer as JSON
+  KEY                          env:NAME, file:PATH, or the key itself
+
+exit codes: 0 done
+${Object.entries(problems)
+  .map(([kind, { exit, means }]) => `  ${String(exit).padStart(2)}  ${kind}: ${means}`)
+  .join('\n')}
+`;
+
+type Verb = (words: readonly string[], given: Words) => Promise<Made<Answer>>;
+
+const verbs = new Map<string, Verb>([
+  ['import', (_, given) => runImport(given)],
+  ['build', (words) => runBuild(words)],
+  ['deploy', (_, given) => runDeploy(given)],
+  ['init', (_, given) => runInit(given)],
+  ['inspect', (_, given) => runInspect(given)],
+]);
+
+const refusedBy = ({ kind, text }: Problem): Answer => ({
+  exit: problems[kind].exit,
+  text: `${kind}: ${text}`,
+  value: { error: { kind, message: text } },
+});
+
+const show = (text: string): Answer => ({ exit: 0, text, value: { help: text } });
+
+export const isBuildVerb = (name: string | undefined): boolean => verbs.has(name ?? '');
+
+/** What follows `auricle model`, without `--json`. */
+export async function buildModel(all: readonly string[]): Promise<Answer> {
+  const [name = '', ...words] = all;
+  const verb = verbs.get(name);
+  const asks = all.includes('-h') || all.includes('--help');
+  if (!verb) return asks ? show(help) : refusedBy({ kind: 'written', text: `there is no "model ${name}"\n\n${help}` });
+  if (asks) {
+    const pipeline = words.find(isPipeline);
+    return show(name === 'build' && pipeline ? describeOptions(pipeline) : help);
+  }
+  const given = name === 'build' ? undefined : readWords(words);
+  if (given && !given.ok) return refusedBy(given.refusal);
+  const made = await verb(words, given?.value ?? { operands: [], flags: {}, force: false });
+  return made.ok ? made.value : refusedBy(made.refusal);
+}
+
+async function runBuild(words: readonly string[]): Promise<Made<Answer>> {
+  const command = readCommand(words);
+  if (!command.ok) return command;
+  const built = await build(command.value, process.env);
+  if (!built.ok) return built;
+  const { file, manifest, advice } = built.value;
+  const { name, pipeline, settings } = manifest;
+  const text = [`${file}: ${pipeline} "${name}", ${settings.task}`, ...advice.map((one) => `note: ${one}`)].join('\n');
+  return { ok: true, value: { exit: 0, text, value: { file, name, pipeline, settings, advice } } };
+}
