@@ -38,7 +38,7 @@ export async function collectPart(desk: ExportDesk, row: ExportRow): Promise<Exp
   let next = row;
   let bundle = Math.floor(row.at / TILE_WIDTH);
   const until = Math.min(log.bundles, bundle + limits.auditExportScanBundles.value);
-  for (; bundle < until && draft.bytes < limits.auditExportPartBytes.value; bundle += 1) {
+  for (; bundle < until && draft.bytes < desk.partBytes; bundle += 1) {
     if (bundle * TILE_WIDTH > anchor.index) break;
     next = await takeBundle(next, draft, { log, sidecar, bundle, anchor });
   }

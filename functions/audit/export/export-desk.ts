@@ -12,6 +12,8 @@ export interface ExportDesk
   policy(origin: string): Policy;
   /** Random bytes of an id. */
   random(count: number): Uint8Array;
+  /** Bytes of entries after which a part ends. */
+  readonly partBytes: number;
   /** What auditors verify with, as files of every bundle: `VERIFY.md`, `verify.mjs`, `verify.html`. */
   readonly verifier: ReadonlyMap<string, Uint8Array>;
 }

@@ -3,6 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { limits } from '../../../shared/limits.ts';
 import type { Settings } from '../../settings.ts';
 import { openTable } from '../../store/table-rows.ts';
 import type { LogDesk } from '../log-desk.ts';
@@ -25,6 +26,7 @@ export function openExports(
     rows: openTable(STORAGE_CONNECTION, 'exports'),
     report: (zone, draft) => reporter.report(zone, draft),
     random: (count) => randomBytes(count),
+    partBytes: limits.auditExportPartBytes.value,
     verifier,
   };
 }

@@ -1,13 +1,22 @@
 import { describe, expect, it } from 'vitest';
+import { advanceExport, advanceExports } from '../../../../functions/audit/export/advance-export.ts';
+import type { ExportDesk } from '../../../../functions/audit/export/export-desk.ts';
+import type { LogStore } from '../../../../functions/audit/log-store.ts';
+import type { Manifest } from '../../../../shared/audit/bundle/manifest.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
-import { ExportedLog, readerOf } from './exported-log.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { ExportedLog, readerOf, ZONE } from './exported-log.ts';
 
 const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
-const linesOf = (bytes: Uint8Array | undefined) =>
+// biome-ignore lint/suspicious/noExplicitAny: lines of JSON, looked at member by member.
+const linesOf = (bytes: Uint8Array | undefined): any[] =>
   text(bytes)
-    .trimEnd()
     .split('\n')
+    .filter((line) => line !== '')
     .map((line) => JSON.parse(line));
+const manifestOf = (files: ReadonlyMap<string, Uint8Array>): Manifest => JSON.parse(text(files.get('manifest.json')));
+const verify = (log: ExportedLog, files: ReadonlyMap<string, Uint8Array>) =>
+  verifyBundle(readerOf(files), { now: log.now });
 
 describe('C9 A21 an export of a tenant', () => {
   it('holds all its numbers up to the leaf that says that it was made, and verifies', async () => {
@@ -16,14 +25,194 @@ describe('C9 A21 an export of a tenant', () => {
     await log.write('bob', 400);
     await log.write('ann', 20);
     const files = await log.export('ann');
-    const report = await verifyBundle(readerOf(files), { now: log.now });
+    const report = await verify(log, files);
     expect(report.findings).toEqual([
       { stage: 'checkpoints', verdict: 'unwitnessed', text: expect.stringContaining('no witness') },
     ]);
-    expect(report).toMatchObject({ verdict: 'unwitnessed', exit: 10 });
     expect(report.facts).toMatchObject({ tenant: 'ann', tseq: [1, 321], entries: 322, disclosed: 321, erased: 0 });
     const entries = linesOf(files.get('entries.ndjson'));
     expect(entries.at(-1).leaf).toMatchObject({ type: 'export.create', tn: 'ann', tseq: 321 });
     expect(text(files.get('entries.ndjson'))).not.toContain('"bob"');
+    expect(files.get('proofs/subtrees.bin')?.length).toBeLessThan(1_000);
+  });
+
+  it('of an hour begins there, discloses what was asked for, and goes on to itself', async () => {
+    const log = new ExportedLog();
+    await log.write('ann', 10);
+    const from = log.now + 1;
+    await log.write('ann', 10);
+    const to = log.now + 1;
+    await log.write('ann', 10);
+    const files = await log.export('ann', { query: { from, to } });
+    expect((await verify(log, files)).verdict).toBe('unwitnessed');
+    expect(manifestOf(files).range.tseq).toEqual([11, 31]);
+    expect(linesOf(files.get('derived/events.ndjson')).map(({ tseq }) => tseq)).toEqual(
+      Array.from({ length: 10 }, (_, at) => 11 + at),
+    );
+    expect(linesOf(files.get('disclosures.ndjson'))).toHaveLength(10);
+    const numbered = await log.export('ann', { query: { tseq_from: 25 }, formats: ['csv'] });
+    expect(manifestOf(numbered).range.tseq[0]).toBe(25);
+    expect((await verify(log, numbered)).verdict).toBe('unwitnessed');
+    expect([...numbered.keys()].filter((path) => path.startsWith('derived/'))).toEqual(['derived/events.csv']);
+  });
+
+  it('C12 shows what its profile shows', async () => {
+    const log = new ExportedLog();
+    await log.write('ann', 5);
+    const bare = await log.export('ann', { redaction: 'auditor-min' });
+    expect(bare.has('disclosures.ndjson')).toBe(false);
+    expect(text(bare.get('derived/events.csv'))).not.toContain('c1:ann-ann');
+    const some = await log.export('ann', { redaction: 'fields:bytes' });
+    expect(linesOf(some.get('disclosures.ndjson')).flatMap(({ sd }) => Object.keys(sd))).toEqual(
+      Array(5).fill('bytes'),
+    );
+    for (const files of [bare, some]) expect((await verify(log, files)).verdict).toBe('unwitnessed');
+  });
+
+  it('names what an outbox of the tenant lost', async () => {
+    const log = new ExportedLog();
+    await log.write('ann', 5);
+    await log.deliver('ann', [log.event('ann')], 3);
+    await log.commit();
+    const report = await verify(log, await log.export('ann'));
+    expect(report.verdict).toBe('incomplete');
+    expect(report.findings.map((one) => one.text)).toContainEqual(
+      expect.stringContaining('events 6 to 8 of gate/ann/eu were lost before they reached the log'),
+    );
+  });
+
+  it('derived rows say where they are from', async () => {
+    const log = new ExportedLog();
+    await log.write('ann', 3);
+    const files = await log.export('ann');
+    const [, , entry] = linesOf(files.get('entries.ndjson'));
+    const rows = linesOf(files.get('derived/events.ndjson'));
+    expect(rows[2]).toMatchObject({ log: 'audit.example/eu/2026', index: entry.index, leaf_hash: expect.any(String) });
+    const [event] = linesOf(files.get('derived/ocsf.ndjson')).filter(({ unmapped }) => unmapped.index === entry.index);
+    expect(event).toMatchObject({
+      ...{ class_uid: 6003, type_uid: 600_399, status_id: 1, api: { operation: 'transcribe' } },
+      metadata: { version: '1.8.0', profiles: ['ai_operation', 'record_integrity'] },
+      attestation_list: [{ uid: '2', chain_uid: 'audit.example/eu/2026', fingerprint: { value: rows[2].leaf_hash } }],
+    });
+    const record = linesOf(files.get('derived/fhir.ndjson'))[2];
+    expect(record).toMatchObject({
+      ...{ resourceType: 'AuditEvent', action: 'E', outcome: '0', type: { code: 'rest' } },
+      entity: [{ type: { code: 'XrequestId' }, what: { identifier: { value: 'r-ann' } } }],
+    });
+    // Each format is of all entries.
+    expect(text(files.get('derived/events.csv')).trimEnd().split('\r\n')).toHaveLength(rows.length + 1);
+    expect(text(files.get('derived/events.parquet')?.slice(-4))).toBe('PAR1');
+  });
+});
+
+describe('A21 the job of an export', () => {
+  /** A desk whose storage dies after so many calls. */
+  const mortal = (log: ExportedLog, calls: number): ExportDesk => {
+    let left = calls;
+    const store = new Proxy(log.desk.store as LogStore, {
+      get(target, name: keyof LogStore) {
+        const call = target[name] as (...given: unknown[]) => Promise<unknown>;
+        if (typeof call !== 'function') return call;
+        return async (...given: unknown[]) => {
+          left -= 1;
+          if (left < 0) throw new Error('died');
+          const answer = await call.apply(target, given);
+          // It happened, and nobody was told.
+          if (left === 0) throw new Error('died');
+          return answer;
+        };
+      },
+    });
+    return { ...log.desk, store: store as ExportDesk['store'] };
+  };
+
+  it('broken off anywhere, it makes the same bundle', async () => {
+    const log = new ExportedLog();
+    await log.write('ann', 40);
+    const asked = await log.ask('ann');
+    await log.commit();
+    for (let calls = 1, state = 'anchoring'; state !== 'done'; calls += 1) {
+      await advanceExport(mortal(log, (calls % 23) + 1), ZONE, 'ann', asked.id);
+      const row = await log.row(asked);
+      state = row.state;
+      expect(state).not.toBe('failed');
+      log.now = Math.max(log.now, row.due);
+      // A failure counts until a step is done.
+      if (row.tries > 5) await advanceExport(log.desk, ZONE, 'ann', asked.id);
+    }
+    const files = log.files(asked);
+    expect((await verify(log, files)).verdict).toBe('unwitnessed');
+    expect(linesOf(files.get('entries.ndjson'))).toHaveLength(42);
+  });
+
+  it('two at work on one export do not get in each other’s way', async () => {
+    const log = new ExportedLog();
+    await log.write('ann', 40);
+    const asked = await log.ask('ann');
+    await log.commit();
+    for (let state = ''; state !== 'done'; state = (await log.row(asked)).state) {
+      await Promise.all([1, 2, 3].map(() => advanceExport(log.desk, ZONE, 'ann', asked.id)));
+      log.now += 500;
+    }
+    expect((await verify(log, log.files(asked))).verdict).toBe('unwitnessed');
+  });
+
+  it('large ones come in parts, which verify together', async () => {
+    const partBytes = 100_000;
+    const log = new ExportedLog({ partBytes });
+    await log.write('ann', 300);
+    await log.write('bob', 600);
+    await log.write('ann', 400);
+    const files = await log.export('ann');
+    const { parts, counts } = manifestOf(files);
+    expect(parts.map(({ entries }) => entries)).toEqual([
+      'entries.ndjson',
+      ...Array.from({ length: parts.length - 1 }, (_, at) => `entries-${at + 2}.ndjson`),
+    ]);
+    expect(parts.length).toBeGreaterThan(2);
+    expect(counts.entries).toBe(702);
+    expect((await verify(log, files)).verdict).toBe('unwitnessed');
+    const missing = new Map(files);
+    missing.delete('entries-2.ndjson');
+    expect((await verify(log, missing)).verdict).toBe('invalid');
+  });
+
+  it('is given up when the log never takes its leaf, and when a step fails again and again', async () => {
+    const log = new ExportedLog();
+    await log.write('ann', 1);
+    const asked = await log.ask('ann');
+    log.now += limits.auditExportAnchorMs.value + 1;
+    await advanceExports(log.desk);
+    expect(await log.row(asked)).toMatchObject({ state: 'failed', reason: 'not_logged' });
+    const other = await log.ask('ann');
+    await log.commit();
+    for (let tries = 0; tries < limits.auditExportTries.value; tries += 1) {
+      await advanceExport(mortal(log, 1), ZONE, 'ann', other.id);
+      log.now = Math.max(log.now, (await log.row(other)).due);
+    }
+    expect(await log.row(other)).toMatchObject({ state: 'failed', reason: 'step_failed' });
+  });
+
+  it('is refused where it cannot be put on record, and beyond what may be made at a time', async () => {
+    const log = new ExportedLog();
+    await log.write('ann', 1);
+    for (let count = 0; count < limits.auditExportsOpen.value; count += 1) await log.ask('ann');
+    await expect(log.ask('ann')).rejects.toThrow('exports_open');
+    await expect(log.ask('bob', { known_size: 10_000 })).rejects.toThrow('field_invalid');
+    await expect(log.ask('bob', { query: { from: 2, to: 1 } })).rejects.toThrow('field_invalid');
+    await expect(new ExportedLog().ask('bob')).rejects.toThrow('audit_closed');
+  });
+
+  it('its files go after a week, and the log still says that it was made', async () => {
+    const log = new ExportedLog();
+    await log.write('ann', 3);
+    const row = await log.finish(await log.ask('ann'));
+    expect(log.files(row).size).toBeGreaterThan(8);
+    await advanceExports(log.desk);
+    log.now += limits.auditExportKeepMs.value + 1;
+    await advanceExports(log.desk);
+    expect(await log.row(row)).toMatchObject({ state: 'expired' });
+    expect(log.files(row).size).toBe(0);
+    await advanceExports(log.desk);
   });
 });

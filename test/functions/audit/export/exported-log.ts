@@ -18,6 +18,7 @@ import { eventId } from '../../../../shared/audit/event-id.ts';
 import { openSigningKey, splitNote } from '../../../../shared/audit/note.ts';
 import { type Policy, readPolicy } from '../../../../shared/audit/policy.ts';
 import type { BundleFiles } from '../../../../shared/audit/verify/bundle-files.ts';
+import { limits } from '../../../../shared/limits.ts';
 import { MemoryStore } from '../stored-log.ts';
 import { MemoryRows } from './memory-rows.ts';
 
@@ -47,7 +48,7 @@ export class ExportedLog {
   /** Lines that the desk logged. */
   readonly lines: unknown[] = [];
 
-  constructor({ witnessed = false } = {}) {
+  constructor({ witnessed = false, partBytes = limits.auditExportPartBytes.value } = {}) {
     const hide = () => openHide(this.keys);
     const after = () => ({ rings: never, cancel: () => {} });
     const reporter = openReporter({ store: this.store, hide, now: () => this.now, after });
@@ -65,6 +66,7 @@ export class ExportedLog {
       rows: this.rows,
       report: (zone, draft) => reporter.report(zone, draft),
       random: (count) => crypto.getRandomValues(new Uint8Array(count)),
+      partBytes,
       verifier: new Map([['VERIFY.md', new TextEncoder().encode('# How to verify\n')]]),
     };
   }
