@@ -44,6 +44,15 @@ export type Arguments = {
   profile: string | undefined;
   policy: string | undefined;
   head: string | undefined;
+  /** Of `audit erase`, `hold` and `search`: whom, why, when; a model that was named, and no default. */
+  subject: string | undefined;
+  commitment: string | undefined;
+  basis: string | undefined;
+  id: string | undefined;
+  request: string | undefined;
+  day: string | undefined;
+  after: string | undefined;
+  onlyModel: string | undefined;
   /** Of `project`. */
   out: string | undefined;
   voice: string | undefined;
@@ -88,6 +97,13 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
         profile: { type: 'string' },
         policy: { type: 'string' },
         head: { type: 'string' },
+        subject: { type: 'string' },
+        commitment: { type: 'string' },
+        basis: { type: 'string' },
+        id: { type: 'string' },
+        request: { type: 'string' },
+        day: { type: 'string' },
+        after: { type: 'string' },
         out: { type: 'string' },
         voice: { type: 'string' },
         rate: { type: 'string' },
@@ -130,6 +146,14 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       profile: values.profile,
       policy: values.policy,
       head: values.head,
+      subject: values.subject,
+      commitment: values.commitment,
+      basis: values.basis,
+      id: values.id,
+      request: values.request,
+      day: values.day,
+      after: values.after,
+      onlyModel: values.model,
       out: values.out,
       voice: values.voice,
       rate: values.rate,

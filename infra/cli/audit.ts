@@ -7,6 +7,7 @@ import { TILE_WIDTH } from '../../shared/audit/tile.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 import { auditDoctor } from './audit-doctor.ts';
+import { eraseUsage, privacyVerbs } from './audit-erase.ts';
 import { exportAudit, exportUsage, verifyFolder } from './audit-export.ts';
 import {
   fetchCheckpoint,
@@ -19,6 +20,7 @@ import {
   Refused,
 } from './audit-log.ts';
 import { recall } from './audit-memory.ts';
+import { rebuildIndex, searchAudit, searchUsage } from './audit-search.ts';
 import { verifyLog } from './audit-verify.ts';
 
 export const auditUsage = `audit tail [--zone Z]           the last entries of the log
@@ -29,7 +31,9 @@ export const auditUsage = `audit tail [--zone Z]           the last entries of t
                                   is the log whole? exit codes: 0 and 10 yes, with and without witnesses, 20 holes,
                                   30 not the log that was seen before, 40 not what it says
   audit doctor [--zone Z] [--key VKEY]
-                                  is the record being kept? exit code 0, or 1 with what is wrong`;
+                                  is the record being kept? exit code 0, or 1 with what is wrong
+  ${searchUsage}
+  ${eraseUsage}`;
 
 /** Entries that `tail` shows. */
 const TAIL = 20;
@@ -63,6 +67,10 @@ export const needsNobody = ({ verb, operands }: Pick<Arguments, 'verb' | 'operan
 export async function audit(given: Arguments, headers: Record<string, string>): Promise<Answer> {
   const [verb, what, ...rest] = given.operands;
   if (needsNobody(given)) return verifyFolder(what as string, given);
+  const privacy = privacyVerbs.get(verb ?? '');
+  if (privacy && rest.length === 0 && (what === undefined || verb === 'release')) return privacy(given, headers);
+  if (verb === 'search' && what === undefined) return searchAudit(given, headers, findLog);
+  if (verb === 'index' && what === undefined) return rebuildIndex(given, headers);
   const known =
     verb === 'tail' || verb === 'verify' || verb === 'export' || verb === 'doctor'
       ? what === undefined

@@ -1,0 +1,110 @@
+// auricle audit erase|erasures|hold|holds|release
+import { z } from 'zod';
+import { type Answer, refused, wrong } from './answer.ts';
+import type { Arguments } from './arguments.ts';
+
+export const eraseUsage = `audit erase --subject S --basis gdpr-17 [--zone Z]
+                                  makes what the log hides about S unreadable for good, or says until when it waits
+  audit erasures                  those that wait
+  audit hold --reason WHY [--subject S] [--basis CASE] [--id UUID] [--zone Z]
+                                  nothing of S, or of the whole tenant, is erased while it is held
+  audit holds · audit release ID --reason WHY`;
+
+const erased = z.object({
+  zone: z.string(),
+  outcome: z.enum(['done', 'deferred', 'nothing']),
+  basis: z.string(),
+  until: z.number().optional(),
+  count: z.number(),
+});
+const waiting = z.object({
+  zone: z.string(),
+  subject: z.string(),
+  basis: z.string(),
+  at: z.number(),
+  deferred: z.object({ basis: z.string(), until: z.number().optional() }).optional(),
+});
+const held = z.object({
+  zone: z.string(),
+  id: z.string(),
+  scope: z.string(),
+  subject: z.string().optional(),
+  reason: z.string(),
+  at: z.number(),
+});
+const released = z.object({ zone: z.string(), id: z.string() });
+
+type Headers = Record<string, string>;
+
+/** By verb; what stands behind it, where something must. */
+export const privacyVerbs: ReadonlyMap<string, (given: Arguments, headers: Headers) => Promise<Answer> | Answer> =
+  new Map([
+    ['erase', erase],
+    [
+      'erasures',
+      (given: Arguments, headers: Headers) => ask(given, headers, '/erasures', undefined, waiting, lineOfWaiting),
+    ],
+    ['hold', setHold],
+    ['holds', (given: Arguments, headers: Headers) => ask(given, headers, '/holds', undefined, held, lineOfHold)],
+    ['release', release],
+  ]);
+
+function erase(given: Arguments, headers: Headers): Promise<Answer> | Answer {
+  const { subject, commitment, basis, zone } = given;
+  if (subject === undefined && commitment === undefined) return wrong('whom? --subject S, or --commitment C');
+  if (basis === undefined) return wrong('which rule asks for it? --basis gdpr-17; it will stand in the log');
+  return ask(given, headers, '/erasures', { subject, commitment, basis, zone }, erased, lineOfErased);
+}
+
+function setHold(given: Arguments, headers: Headers): Promise<Answer> | Answer {
+  const { subject, commitment, basis, zone, reason, id } = given;
+  if (reason === undefined) return wrong('why? --reason "case 7"');
+  return ask(given, headers, '/holds', { subject, commitment, basis, zone, reason, id }, held, lineOfHold);
+}
+
+function release(given: Arguments, headers: Headers): Promise<Answer> | Answer {
+  const [, id] = given.operands;
+  const { reason, zone } = given;
+  if (id === undefined) return wrong('which hold? auricle audit holds lists them');
+  if (reason === undefined) return wrong('why? --reason "case 7 is over"');
+  const path = `/holds/${encodeURIComponent(id)}/release`;
+  return ask(given, headers, path, { reason, zone }, released, (one) => `${one.zone}  ${one.id}  released`);
+}
+
+async function ask<S extends z.ZodType>(
+  { edge, zone }: Arguments,
+  headers: Headers,
+  path: string,
+  body: object | undefined,
+  schema: S,
+  lineOf: (one: z.infer<S>) => string,
+): Promise<Answer> {
+  const query = body === undefined && zone !== undefined ? `?zone=${encodeURIComponent(zone)}` : '';
+  const response = await fetch(`${edge}/v1/audit${path}${query}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  if (!response.ok) return refused(response);
+  const value: unknown = await response.json();
+  const parsed = z.object({ data: z.array(schema) }).safeParse(value);
+  if (!parsed.success) return wrong('the answer is not one of this edge');
+  const lines = parsed.data.data.map((one) => lineOf(one as z.infer<S>));
+  return { exit: 0, text: lines.length > 0 ? lines.join('\n') : 'none', value };
+}
+
+const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
+const untilOf = ({ basis, until }: { basis: string; until?: number | undefined }): string =>
+  `${until === undefined ? 'until it is released' : `until ${dayOf(until)}`} (${basis})`;
+
+function lineOfErased(one: z.infer<typeof erased>): string {
+  if (one.outcome === 'deferred') return `${one.zone}  waits ${untilOf(one)}`;
+  if (one.outcome === 'nothing') return `${one.zone}  nothing is hidden about this subject, or not any more`;
+  return `${one.zone}  erased for good; the index knew of ${one.count} records`;
+}
+
+const lineOfWaiting = ({ zone, subject, at, deferred }: z.infer<typeof waiting>): string =>
+  `${zone}  ${subject.slice(0, 15)}…  asked ${dayOf(at)}, ${deferred ? `waits ${untilOf(deferred)}` : 'is being done'}`;
+
+const lineOfHold = ({ zone, id, scope, subject, reason, at }: z.infer<typeof held>): string =>
+  `${zone}  ${id}  since ${dayOf(at)}  ${scope === 'tenant' ? 'the whole tenant' : `${(subject ?? '').slice(0, 15)}…`}  ${reason}`;
