@@ -1,6 +1,6 @@
-import { auditHealth } from '../shared/audit/health.ts';
 import { z } from 'zod';
 import { exportStatus, streamedLeaf } from '../shared/audit/bundle/contract.ts';
+import { auditHealth } from '../shared/audit/health.ts';
 import {
   aliasMove,
   aliasRow,
@@ -12,14 +12,13 @@ import {
   revisionRow,
   transitionRow,
 } from '../shared/model/contract.ts';
+import { sentRelease } from '../shared/model/release.ts';
 import { manifest } from '../shared/project/manifest.ts';
 import { recordingAnswer } from '../shared/speech/deepgram-answer.ts';
 import { transcription, verboseTranscription } from '../shared/speech/openai-answer.ts';
 import { errorBody } from '../shared/speech/openai-error.ts';
 import { repeatedFields, transcriptionFields } from '../shared/speech/openai-form.ts';
 import { bookedUsage } from '../shared/upload/usage.ts';
-import { exportBody, listedExports } from './audit/exports.ts';
-import { outboxPage } from './audit/outbox.ts';
 import {
   erasureBody,
   holdBody,
@@ -29,13 +28,16 @@ import {
   listedReleased,
   listedWaiting,
 } from './audit/erase.ts';
+import { exportBody, listedExports } from './audit/exports.ts';
+import { outboxPage } from './audit/outbox.ts';
 import { listedLog } from './audit/read-log.ts';
+import { begunIndex, listedHits } from './audit/search.ts';
 import { deepgramError } from './dialect/deepgram-refuse.ts';
 import { clientSecretAnswer, clientSecretBody, grantAnswer, grantBody } from './dialect/issue-tokens.ts';
-import { begunIndex, listedHits } from './audit/search.ts';
 import { listedModel } from './models.ts';
 import { paths } from './openapi/paths.ts';
 import { listedPool } from './operate.ts';
+import { toldRelease } from './pool/release.ts';
 import { projectBody, segmentBody } from './project/ask-project.ts';
 import { listedProjects, madeProject, projectStatus } from './project/tell-project.ts';
 import { uploadBody } from './upload/ask.ts';
@@ -92,6 +94,8 @@ function describe() {
         Model: output(listedModel),
         ModelList: list(listedModel),
         ModelState: output(modelState),
+        ReleaseRequest: input(sentRelease),
+        ToldRelease: output(toldRelease),
         RevisionRequest: input(newRevision),
         Revision: output(revisionRow),
         TransitionRequest: input(newTransition),
@@ -105,12 +109,6 @@ function describe() {
         OutboxPage: output(outboxPage),
         AuditHealth: output(auditHealth),
         AuditLogList: list(listedLog),
-        AuditExportRequest: input(exportBody),
-        AuditExport: output(exportStatus),
-        AuditExportList: output(listedExports),
-        AuditStreamed: output(streamedLeaf),
-        UploadRequest: input(uploadBody),
-        UploadGrant: output(grantedUpload),
         AuditErasureRequest: input(erasureBody),
         AuditErased: output(listedErased),
         AuditErasureList: output(listedWaiting),
@@ -120,6 +118,12 @@ function describe() {
         AuditHoldList: output(listedHolds),
         AuditHits: output(listedHits),
         AuditIndexBegun: output(begunIndex),
+        AuditExportRequest: input(exportBody),
+        AuditExport: output(exportStatus),
+        AuditExportList: output(listedExports),
+        AuditStreamed: output(streamedLeaf),
+        UploadRequest: input(uploadBody),
+        UploadGrant: output(grantedUpload),
         Upload: output(uploadStatus),
         ReplayedJobs: output(replayedJobs),
         BookedUsage: output(bookedUsage),

@@ -6,8 +6,8 @@ import { lookAtHealth } from './audit/look-at-health.ts';
 import { newId } from './audit/mint.ts';
 import { listLogs, readLog } from './audit/read-log.ts';
 import { Recorder } from './audit/record.ts';
-import { streamLeaves } from './audit/stream-leaves.ts';
 import { rebuildIndex, searchAudit } from './audit/search.ts';
+import { streamLeaves } from './audit/stream-leaves.ts';
 import { logBug } from './bug.ts';
 import { requestSurroundings } from './clock.ts';
 import type { RequestContext } from './context.ts';
@@ -28,6 +28,7 @@ import {
 import { listModels, showModel } from './models.ts';
 import { describeApi } from './openapi.ts';
 import { joinRoster, listPools, readOutbox } from './operate.ts';
+import { takeRelease } from './pool/release.ts';
 import { createProject } from './project/create-project.ts';
 import { editSegment } from './project/edit-segment.ts';
 import { deleteProject, followProject, listProjects, rerunProject, showProject } from './project/look-at-projects.ts';
@@ -65,6 +66,7 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> 
   '/v1/openapi.json': { GET: () => describeApi() },
   '/v1/stream': { GET: serveStream },
   '/v1/jobs/replay': { POST: replayJobs },
+  '/v1/release': { PUT: takeRelease },
   '/v1/usage': { POST: bookUsage },
   '/v1/uploads': { GET: listUploads, POST: createUpload },
   '/v1/uploads/:name': { GET: showUpload, DELETE: deleteUpload },
@@ -84,15 +86,15 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> 
   '/v1/audit/exports': { GET: listExports, POST: createExport },
   '/v1/audit/exports/:name{.+}': { GET: readExport },
   '/v1/audit/stream': { GET: streamLeaves },
-  '/v1/audit/health': { GET: lookAtHealth },
-  '/v1/audit/log': { GET: listLogs },
-  '/v1/audit/log/:name{.+}': { GET: readLog },
-};
   '/v1/audit/erasures': { GET: erasing.listErasures, POST: erasing.eraseSubject },
   '/v1/audit/holds': { GET: erasing.listHolds, POST: erasing.setHold },
   '/v1/audit/holds/:name/release': { POST: erasing.releaseHold },
   '/v1/audit/index': { POST: rebuildIndex },
   '/v1/audit/search': { GET: searchAudit },
+  '/v1/audit/health': { GET: lookAtHealth },
+  '/v1/audit/log': { GET: listLogs },
+  '/v1/audit/log/:name{.+}': { GET: readLog },
+};
 
 interface Env {
   Bindings: Bindings;

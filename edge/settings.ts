@@ -11,7 +11,7 @@ export interface Bindings {
   readonly GATE: ObjectNamespace<Pick<Gate, 'apply' | 'outbox' | 'commitmentOf'>>;
   /** Where a gate's events go when it does not answer; without it a strict tenant is refused at once. */
   readonly SPARE?: ObjectNamespace<Pick<Spare, 'record' | 'outbox' | 'commitmentOf'>> | undefined;
-  readonly ROSTER: ObjectNamespace<Pick<Roster, 'snapshot' | 'outbox' | 'record'>>;
+  readonly ROSTER: ObjectNamespace<Pick<Roster, 'snapshot' | 'outbox' | 'record' | 'release'>>;
   /** Live sessions, spoken to over `fetch` only. */
   readonly STREAM: ObjectNamespace<object>;
   readonly ISSUERS: string;

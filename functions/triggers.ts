@@ -10,23 +10,24 @@ import { openExports } from './audit/export/open-exports.ts';
 import { openLogDesk } from './audit/log-desk.ts';
 import { lookAtLogs } from './audit/look-at-log.ts';
 import * as audit from './audit/on-audit.ts';
-import { onLog } from './audit/on-log.ts';
 import * as erasing from './audit/on-erase.ts';
-import { openTicking } from './audit/on-tick.ts';
+import { onLog } from './audit/on-log.ts';
 import { onRebuild, onSearch } from './audit/on-search.ts';
+import { openTicking } from './audit/on-tick.ts';
 import { Witnessing } from './audit/on-witness.ts';
 import { openReports } from './audit/reports.ts';
 import { onHealth } from './health/on-health.ts';
 import { openModelDesk } from './model/model-desk.ts';
 import * as models from './model/on-models.ts';
+import { publishRelease } from './model/publish-release.ts';
 import * as projects from './project/on-projects.ts';
+import { onIndex, onRetention } from './retention/on-retention.ts';
 import { currentSettings } from './settings.ts';
 import { type BlobReference, registerReferences } from './store/blob-reference.ts';
-import { onIndex, onRetention } from './retention/on-retention.ts';
 import { NOTICES, notice } from './store/notices.ts';
+import { openTable } from './store/table-rows.ts';
 import { openStores } from './stores.ts';
 import { arrive } from './upload/arrive.ts';
-import { openTable } from './store/table-rows.ts';
 import { deliver } from './upload/deliver.ts';
 import { onOpenJob, onReplay } from './upload/on-jobs.ts';
 import { onStalled } from './upload/on-timer.ts';
@@ -46,12 +47,12 @@ const desk: uploads.Desk = {
   log: (line) => console.log(JSON.stringify(line)),
 };
 const exportDesk = logDesk && reports && openExports(logDesk, settings, reports.reporter);
-const ticking = logDesk && openTicking(logDesk);
-const modelDesk = openModelDesk(settings, reports?.reporter);
 const privacyDesk =
   logDesk &&
   reports &&
   openPrivacy(logDesk, openTable(settings.STORAGE_CONNECTION, 'auditindex'), reports.reporter, reports.reads);
+const ticking = logDesk && openTicking(logDesk);
+const modelDesk = openModelDesk(settings, reports?.reporter);
 const post = createPost(settings.MODE === 'development');
 registerReferences();
 // A fresh account is ready before its first question. If it cannot be reached now, the health check says so.
@@ -219,6 +220,18 @@ app.http('audit-log', {
   handler: onLog(logDesk, reports?.reads),
 });
 
+for (const [name, methods, route, handler] of [
+  ['audit-erase', 'POST', 'erasures', erasing.onErase(privacyDesk)],
+  ['audit-erasures', 'GET', 'erasures', erasing.onErasures(privacyDesk)],
+  ['audit-hold', 'POST', 'holds', erasing.onHold(privacyDesk)],
+  ['audit-holds', 'GET', 'holds', erasing.onHolds(privacyDesk)],
+  ['audit-release', 'POST', 'holds/{id}/release', erasing.onRelease(privacyDesk)],
+  ['audit-search', 'POST', 'search', onSearch(privacyDesk)],
+  ['audit-index', 'POST', 'index', onRebuild(privacyDesk)],
+] as const) {
+  app.http(name, { ...http, route: `audit/{zone}/${route}`, methods: [methods], handler });
+}
+
 const ofExport = 'audit/exports/{zone}/{tenant}/{id}';
 app.http('export-make', {
   ...http,
@@ -233,18 +246,6 @@ app.http('export-list', {
   handler: exports.onList(exportDesk),
 });
 app.http('export-see', { ...http, route: ofExport, methods: ['GET'], handler: exports.onSee(exportDesk) });
-for (const [name, methods, route, handler] of [
-  ['audit-erase', 'POST', 'erasures', erasing.onErase(privacyDesk)],
-  ['audit-erasures', 'GET', 'erasures', erasing.onErasures(privacyDesk)],
-  ['audit-hold', 'POST', 'holds', erasing.onHold(privacyDesk)],
-  ['audit-holds', 'GET', 'holds', erasing.onHolds(privacyDesk)],
-  ['audit-release', 'POST', 'holds/{id}/release', erasing.onRelease(privacyDesk)],
-  ['audit-search', 'POST', 'search', onSearch(privacyDesk)],
-  ['audit-index', 'POST', 'index', onRebuild(privacyDesk)],
-] as const) {
-  app.http(name, { ...http, route: `audit/{zone}/${route}`, methods: [methods], handler });
-}
-
 app.http('export-file', {
   ...http,
   route: `${ofExport}/files/{*path}`,
@@ -261,6 +262,7 @@ app.http('audit-stream', {
 // By the clock.
 app.timer('on-stalled', { schedule: '0 * * * * *', handler: () => onStalled(desk) });
 if (modelDesk) {
+  app.timer('on-release', { schedule: '30 * * * * *', handler: async () => void (await publishRelease(modelDesk)) });
   app.hook.appStart(() => modelDesk.rows.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {}));
 }
 if (logDesk && ticking && reports) {
@@ -276,14 +278,14 @@ if (logDesk && ticking && reports) {
   const witnessing = new Witnessing(logDesk);
   app.timer('on-witness', { schedule: '*/2 * * * * *', handler: () => witnessing.tick() });
 }
+if (privacyDesk) {
+  app.hook.appStart(() => privacyDesk.rows.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {}));
+  app.timer('on-retention', { schedule: '20 */5 * * * *', handler: () => onRetention(privacyDesk) });
+  app.timer('on-index', { schedule: '*/3 * * * * *', handler: () => onIndex(privacyDesk) });
+}
 if (exportDesk) {
   app.hook.appStart(async () => {
     await exportDesk.rows.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {});
   });
   app.timer('on-export', { schedule: '*/2 * * * * *', handler: () => advanceExports(exportDesk) });
-}
-if (privacyDesk) {
-  app.hook.appStart(() => privacyDesk.rows.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {}));
-  app.timer('on-retention', { schedule: '20 */5 * * * *', handler: () => onRetention(privacyDesk) });
-  app.timer('on-index', { schedule: '*/3 * * * * *', handler: () => onIndex(privacyDesk) });
 }

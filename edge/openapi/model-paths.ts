@@ -18,6 +18,24 @@ const sent = (name: string) => ({ required: true, content: { 'application/json':
 /** Revisions of models, their five stages and what aliases name. For operators. */
 export function modelPaths() {
   return {
+    '/v1/release': {
+      put: {
+        operationId: 'takeRelease',
+        summary: 'Which revisions answer, told by the functions and signed by them',
+        requestBody: sent('ReleaseRequest'),
+        responses: {
+          ...success('The generation that every roster has', json('ToldRelease')),
+          ...errors([
+            'token_invalid',
+            'field_invalid',
+            'json_invalid',
+            'body_too_large',
+            'client_slow',
+            'models_unavailable',
+          ]),
+        },
+      },
+    },
     '/v1/models/{name}/revisions': {
       get: {
         operationId: 'showRevisions',

@@ -1,6 +1,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
+import type { ReleaseMap } from '../../shared/model/release.ts';
 import type { Load, RosterEntry, RosterMessage, Snapshot } from '../../shared/pool/heartbeat.ts';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
@@ -12,6 +13,7 @@ import { logBug } from '../bug.ts';
 import { refuseWith } from '../refuse.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { type Admission, type Agent, readHello, readMessage } from './agent-link.ts';
+import { KeptRelease } from './kept-release.ts';
 import { GoneAgents, HeardAgents } from './known-agents.ts';
 
 interface Link {
@@ -40,11 +42,13 @@ export class Roster extends DurableObject<Bindings> {
   readonly #gone = new GoneAgents();
   readonly #outbox: Outbox;
   readonly #shipper: Shipper;
+  readonly #release: KeptRelease;
   readonly #rest: Rest;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
     this.#outbox = new Outbox(ctx.storage.sql, undefined, env.AUDIT_LOGS !== undefined);
+    this.#release = new KeptRelease(ctx.storage.sql);
     const { name } = ctx.id;
     this.#shipper = new Shipper(this.#outbox, ctx.storage.sql, env, name === undefined ? undefined : `roster/${name}`);
     this.#rest = new Rest(ctx.storage, this.#outbox, this.#shipper);
@@ -93,7 +97,13 @@ export class Roster extends DurableObject<Bindings> {
     }
     this.#dropSilentStrangers(now);
     entries.push(...this.#gone.list(now, limits.rosterAgents.value - entries.length));
-    return { zone: this.ctx.id.name ?? '', at: now, entries };
+    const release = this.#release.map;
+    return { zone: this.ctx.id.name ?? '', at: now, entries, ...(release && { release }) };
+  }
+
+  /** Which revisions answer from now on; the generation that is the newest then. */
+  release(map: ReleaseMap): number {
+    return this.#release.keep(map);
   }
 
   outbox(after: number, limit: number): OutboxPage {

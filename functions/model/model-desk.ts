@@ -7,6 +7,7 @@ import type { Reporter } from '../audit/report.ts';
 import type { Settings } from '../settings.ts';
 import type { Rows } from '../store/rows.ts';
 import { openTable } from '../store/table-rows.ts';
+import { openReleaseEdge, type ReleaseEdge } from './publish-release.ts';
 
 export interface ModelDesk {
   readonly rows: Rows;
@@ -14,9 +15,18 @@ export interface ModelDesk {
   /** The log of which zone is told. */
   readonly zone: string;
   readonly audit: Pick<Reporter, 'report'> | undefined;
+  /** Who is told which revisions answer; absent where nobody is. */
+  readonly edge: ReleaseEdge | undefined;
   readonly settings: Pick<Settings, 'EDGE_KEYS'>;
+  log(line: ModelLine): void;
   /** Milliseconds since 1970. */
   now(): number;
+}
+
+/** Names and numbers only. */
+export interface ModelLine {
+  readonly what: 'release untold';
+  readonly detail: string;
 }
 
 export const MODEL_TABLE = 'models';
@@ -30,7 +40,9 @@ export function openModelDesk(settings: Settings, audit: ModelDesk['audit']): Mo
     signers: MODEL_SIGNERS,
     zone: ZONES[0] as string,
     audit,
+    edge: openReleaseEdge(settings),
     settings,
+    log: (line) => console.error(JSON.stringify(line)),
     now: () => Date.now(),
   };
 }

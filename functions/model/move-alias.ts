@@ -2,10 +2,10 @@
 import type { AliasRow } from '../../shared/model/contract.ts';
 import { type AliasMove, decideAlias } from '../../shared/model/decide.ts';
 import { ok, type Result } from '../../shared/result.ts';
+import { afterEntry } from './after-entry.ts';
 import { append } from './kept-model.ts';
 import type { ModelDesk } from './model-desk.ts';
 import { aliasRowOf } from './see-model.ts';
-import { tellLog } from './tell-log.ts';
 
 export async function moveAlias(desk: ModelDesk, model: string, move: AliasMove): Promise<Result<AliasRow>> {
   const done = await append(desk, model, (known) => {
@@ -13,6 +13,6 @@ export async function moveAlias(desk: ModelDesk, model: string, move: AliasMove)
     return decided.ok ? ok({ draft: decided.value, said: undefined }) : decided;
   });
   if (!done.ok) return done;
-  const told = await tellLog(desk, model);
+  const told = await afterEntry(desk, model);
   return told.ok ? ok(aliasRowOf(done.value.registry, move.alias)) : told;
 }

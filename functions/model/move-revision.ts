@@ -10,9 +10,9 @@ import { type GateStatement, readStatement } from '../../shared/model/statement.
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Change, Row } from '../store/rows.ts';
+import { afterEntry } from './after-entry.ts';
 import { append, type Decided } from './kept-model.ts';
 import type { ModelDesk } from './model-desk.ts';
-import { tellLog } from './tell-log.ts';
 
 const statementKey = (id: string): string => `s!${id}`;
 const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
@@ -28,7 +28,7 @@ export async function moveRevision(desk: ModelDesk, model: string, sent: Envelop
     return decide(desk, known, statement, sent, row);
   });
   if (!done.ok) return done;
-  const told = await tellLog(desk, model);
+  const told = await afterEntry(desk, model);
   return told.ok ? ok(done.value.said) : told;
 }
 

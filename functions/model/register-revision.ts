@@ -10,10 +10,11 @@ import { openBundle } from '../../shared/model/signature/bundle.ts';
 import type { Manifest } from '../../shared/model/signature/manifest.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import { afterEntry } from './after-entry.ts';
 import { append } from './kept-model.ts';
 import type { ModelDesk } from './model-desk.ts';
+import { enrolModel } from './publish-release.ts';
 import { revisionRowOf } from './see-model.ts';
-import { tellLog } from './tell-log.ts';
 
 const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
 
@@ -33,6 +34,8 @@ export async function registerRevision(
   if (manifest.revision !== undefined && manifest.revision !== revision) {
     return invalid('its files make another revision than it says');
   }
+  const enrolled = await enrolModel(desk, model);
+  if (!enrolled.ok) return enrolled;
   const done = await append(desk, model, (known) => {
     const decided = decideRevision(known, revision, signer);
     if (!decided.ok) return decided;
@@ -40,7 +43,7 @@ export async function registerRevision(
     return ok({ draft: decided.value, said: undefined, changes: decided.value ? [kept] : [] });
   });
   if (!done.ok) return done;
-  const told = await tellLog(desk, model);
+  const told = await afterEntry(desk, model);
   return told.ok ? ok(revisionRowOf(done.value.registry, revision)) : told;
 }
 

@@ -114,6 +114,18 @@ export const modelLimits = {
     by: 'functions',
     why: 'A signed statement as it is sent and kept, in base64: a row of the table takes 120,000 characters.',
   },
+  modelNames: {
+    value: 200,
+    unit: 'count',
+    by: 'functions',
+    why: 'Models of the release map, which is in every snapshot of a roster: 50 KiB of digests.',
+  },
+  releaseTellMs: {
+    value: 3_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How long the edge may take to hear of a release: a roll back is there in five seconds.',
+  },
   modelLogRows: { value: 200, unit: 'count', by: 'functions', why: 'Entries of one answer of the log of a model.' },
   modelFiles: {
     value: 1_000,

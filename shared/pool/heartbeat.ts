@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
+import type { ReleaseMap } from '../model/release.ts';
 import { classes } from '../tenant/claims.ts';
 import { modelDescription, poolDescription } from './description.ts';
 
@@ -84,4 +85,6 @@ export interface Snapshot {
   /** When the roster made it, ms since 1970. */
   readonly at: number;
   readonly entries: readonly RosterEntry[];
+  /** Which revisions answer, as far as the roster was told. */
+  readonly release?: ReleaseMap;
 }

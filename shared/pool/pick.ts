@@ -1,4 +1,5 @@
 import { limits } from '../limits.ts';
+import { type ModelRelease, newestRelease, type Part, partOf } from '../model/release.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import type { RequestClass } from '../tenant/claims.ts';
@@ -37,7 +38,7 @@ export interface RouteRequest {
   readonly realtime?: boolean | undefined;
   /** Agents that were tried. */
   readonly exclude?: ReadonlySet<string> | undefined;
-  /** Share of sessions that see a revision in stage `canary`, 0 to 1; the release map sets it. */
+  /** Share of sessions that see a revision in stage `canary`, 0 to 1, in place of what the release map says. */
   readonly canaryShare?: number | undefined;
 }
 
@@ -54,6 +55,9 @@ interface Candidate extends Omit<Attempt, 'why'> {
   readonly zone: string;
   /** Whether the roster thought it could take work when it made the snapshot. */
   readonly able: boolean;
+  /** How its revision counts, and the share of the sessions that a canary gets. */
+  readonly part: Part;
+  readonly share: number;
 }
 
 /**
@@ -122,7 +126,8 @@ function constrainKnown(request: RouteRequest, snapshots: readonly Snapshot[], n
 /** Steps 1: one constraint after the other, so that an empty set says which one emptied it. */
 function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Result<Candidate[]> {
   const { model, language, allowed = ['*'] } = request;
-  const known = snapshots.flatMap((snapshot) => candidatesOf(request, snapshot, now));
+  const release = newestRelease(snapshots.map((snapshot) => snapshot.release))?.models[model];
+  const known = snapshots.flatMap((snapshot) => candidatesOf(request, snapshot, release, now));
   if (known.length === 0) {
     // An agent that is silent is still listed for a while. With nobody listed, nothing can be said about models.
     const anybody = snapshots.some((snapshot) => snapshot.entries.length > 0);
@@ -176,7 +181,13 @@ function others({ task, live, zones }: RouteRequest, snapshots: readonly Snapsho
   return few.length > 0 ? { models: few.join(', ') + more } : {};
 }
 
-function candidatesOf({ task, model: name }: RouteRequest, snapshot: Snapshot, now: number): Candidate[] {
+function candidatesOf(
+  { task, model: name }: RouteRequest,
+  snapshot: Snapshot,
+  release: ModelRelease | undefined,
+  now: number,
+): Candidate[] {
+  const share = release?.canary?.share ?? 0;
   const fresh = now - snapshot.at <= limits.snapshotStaleMs.value;
   return snapshot.entries.flatMap((entry) => {
     const { agent, zone, models } = entry.description;
@@ -184,20 +195,25 @@ function candidatesOf({ task, model: name }: RouteRequest, snapshot: Snapshot, n
     if (zone !== snapshot.zone) return [];
     const able = fresh && takesWork(healthOf(entry, snapshot.at));
     return models
-      .filter(({ stage }) => stage === 'full' || stage === 'canary')
       .filter((model) => model.name === name && (model.task === task || task === 'infer'))
-      .map((model) => ({ entry, model, agent, zone, able }));
+      .flatMap((model) => {
+        const part = partOf(release, model);
+        return part === undefined ? [] : [{ entry, model, agent, zone, able, part, share }];
+      });
   });
 }
 
 /** Step 2. A canary session falls back to the stable revision; a stable session never meets a canary. */
 function inCohort(
-  { tenant, session, sticky = session, canaryShare = 0 }: RouteRequest,
+  { tenant, session, sticky = session, canaryShare }: RouteRequest,
   able: readonly Candidate[],
 ): Candidate[] {
-  const stable = able.filter(({ model }) => model.stage === 'full');
-  const canary = able.filter(({ model }) => model.stage === 'canary');
-  return cohortOf(tenant, sticky, canaryShare) === 'canary' && canary.length ? canary : stable;
+  const canary = able.filter(({ part }) => part === 'canary');
+  const share = canaryShare ?? canary[0]?.share ?? 0;
+  if (canary.length > 0 && cohortOf(tenant, sticky, share) === 'canary') return canary;
+  const stable = able.filter(({ part }) => part === 'full');
+  // Until somebody has what is stable now, what was stable before goes on.
+  return stable.length > 0 ? stable : able.filter(({ part }) => part === 'older');
 }
 
 /** Instead of step 3, for what has its state in one agent. Load must not move it; of A9 only what never changes counts. */

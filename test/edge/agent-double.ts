@@ -85,6 +85,8 @@ export class AgentDouble {
   readonly onLanes: { readonly ticket: string; readonly number: number }[] = [];
   /** Whether its models hear live streams. */
   live = false;
+  /** Which revision of them it serves. */
+  revision = REVISION;
   /** What its models do. */
   task: 'transcribe' | 'synthesize' = 'transcribe';
   accelerator: 'cpu' | 'gpu' = 'cpu';
@@ -188,7 +190,7 @@ export class AgentDouble {
           name,
           task: this.task,
           languages,
-          revision: REVISION,
+          revision: this.revision,
           precision: 'int8' as const,
           stage: 'full' as const,
           loaded: 1_700_000_000,
@@ -292,10 +294,10 @@ export class AgentDouble {
     const { ticket, records, sealer } = taken;
     const script = this.script;
     const seen = this.seen;
-    const name = this.name;
+    const { name, revision } = this;
 
     const events = (async function* (): AsyncGenerator<Event> {
-      yield { type: 'ready', agent: name, model: String(ticket.model), revision: REVISION };
+      yield { type: 'ready', agent: name, model: String(ticket.model), revision };
       const head = await records.next();
       if (head.done || !head.value.ok) throw new Error('no head');
       const received = makeReceived(ticket, JSON.parse(new TextDecoder().decode(head.value.value.plaintext)), records);

@@ -44,12 +44,14 @@ export async function startAgent(
     live?: boolean;
     task?: AgentDouble['task'];
     accelerator?: AgentDouble['accelerator'];
+    revision?: string;
   } = {},
 ): Promise<AgentDouble> {
   const agent = await AgentDouble.make(options);
   agents.set(new URL(agent.endpoint).hostname, agent);
   agent.live = options.live ?? false;
   agent.task = options.task ?? 'transcribe';
+  agent.revision = options.revision ?? agent.revision;
   agent.accelerator = options.accelerator ?? 'cpu';
   await agent.join([model], options.languages ?? ['en']);
   // Past the age at which the isolate asks the roster again.

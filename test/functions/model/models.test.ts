@@ -3,10 +3,12 @@ import { HttpRequest } from '@azure/functions';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ModelDesk } from '../../../functions/model/model-desk.ts';
 import * as models from '../../../functions/model/on-models.ts';
+import { publishRelease } from '../../../functions/model/publish-release.ts';
 import type { Change } from '../../../functions/store/rows.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
 import type { Evidence } from '../../../shared/model/evidence.ts';
 import type { Entry } from '../../../shared/model/registry.ts';
+import type { ReleaseMap } from '../../../shared/model/release.ts';
 import type { Bundle } from '../../../shared/model/signature/bundle.ts';
 import type { Standing } from '../../../shared/model/stage.ts';
 import { refuse } from '../../../shared/refusal.ts';
@@ -58,6 +60,8 @@ let rows: Table;
 let now: number;
 let told: { draft: EventDraft; id: string | undefined }[];
 let deaf: boolean;
+let released: ReleaseMap[];
+let lost: boolean;
 let desk: ModelDesk;
 
 beforeEach(() => {
@@ -65,6 +69,8 @@ beforeEach(() => {
   now = Date.now();
   told = [];
   deaf = false;
+  released = [];
+  lost = false;
   desk = {
     rows,
     signers: [ann, bob, cleo].map(signerOf),
@@ -76,7 +82,14 @@ beforeEach(() => {
         return ok({ id: id ?? '', producer: '', epoch: '', pseq: told.length });
       },
     },
+    edge: {
+      tell: async (map) => {
+        if (lost) throw new Error('the edge is away');
+        released.push(map);
+      },
+    },
     settings: callers.settings,
+    log: () => {},
     now: () => now,
   };
 });
@@ -337,5 +350,60 @@ describe('M3: whoever writes at the same time, and what breaks off', () => {
     await register(second);
     expect(told.map(({ id }) => id)).not.toContain(before);
     expect(new Set(told.map(({ id }) => id)).size).toBe(1);
+  });
+});
+
+describe('M3, T1: the release map', () => {
+  const last = () => released.at(-1);
+
+  it('says what answers, what is tried on how many, and what was there before', async () => {
+    await register(first);
+    await promote(first.revision, [bob, cleo]);
+    expect(last()?.models['reference-en']).toEqual({});
+    const canary = released.map(({ models: { 'reference-en': one } }) => one?.canary?.share).filter(Boolean);
+    expect([...new Set(canary)]).toEqual([0.01, 0.05, 0.1, 0.25, 0.5]);
+    await setAlias(first.revision);
+    expect(last()?.models['reference-en']).toEqual({ stable: first.revision });
+    await register(second);
+    await promote(second.revision, [ann, cleo]);
+    await setAlias(second.revision, first.revision);
+    expect(last()?.models['reference-en']).toEqual({ stable: second.revision, before: first.revision });
+    await setAlias(first.revision, second.revision);
+    expect(last()?.models['reference-en']).toEqual({ stable: first.revision, before: second.revision });
+  });
+
+  it('has a generation that rises with each change and with nothing else', async () => {
+    await register(first);
+    await promote(first.revision, [bob, cleo]);
+    await setAlias(first.revision);
+    const { generation = 0 } = last() ?? {};
+    expect((await publishRelease(desk)).generation).toBe(generation);
+    const generations = released.map((one) => one.generation);
+    expect(generations).toEqual([...generations].sort((one, other) => one - other));
+  });
+
+  it('an edge that is away is told later, and nobody waits for it', async () => {
+    await register(first);
+    await promote(first.revision, [bob, cleo]);
+    lost = true;
+    expect((await setAlias(first.revision)).status).toBe(200);
+    lost = false;
+    await publishRelease(desk);
+    expect(last()?.models['reference-en']?.stable).toBe(first.revision);
+  });
+
+  it('what broke off between the log and the map is found', async () => {
+    await register(first);
+    await promote(first.revision, [bob, cleo]);
+    // The entry is written, and then nothing more.
+    rows.before = async () => {
+      rows.before = async () => {
+        throw new Error('the table is gone');
+      };
+    };
+    expect((await setAlias(first.revision)).status).toBe(200);
+    expect(last()?.models['reference-en']).toEqual({});
+    rows.before = undefined;
+    expect((await publishRelease(desk)).models['reference-en']?.stable).toBe(first.revision);
   });
 });

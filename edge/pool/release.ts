@@ -1,0 +1,53 @@
+import { compactVerify, createLocalJWKSet } from 'jose';
+import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { RELEASE_TYPE, type ReleaseMap, releaseMap, sentRelease } from '../../shared/model/release.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { late, within } from '../clock.ts';
+import type { RequestContext } from '../context.ts';
+import { readJson } from '../json-body.ts';
+import { refuseWith } from '../refuse.ts';
+import type { Settings } from '../settings.ts';
+
+export const toldRelease = z.object({ generation: z.number().int().describe('The newest that every roster has') });
+
+/**
+ * `PUT /v1/release`, by the functions: which revisions answer. The signature says who tells, whoever brings it; a roster
+ * keeps the newest generation that it was told, so that an old one that is told again changes nothing.
+ */
+export async function takeRelease(request: Request, context: RequestContext): Promise<Response> {
+  const { settings, env, surroundings, recorder, id } = context;
+  const json = await readJson(request, context, limits.modelBodyBytes.value);
+  if (!json.ok) return refuseWith(json.refusal);
+  const sent = sentRelease.safeParse(json.value);
+  if (!sent.success) return refuseWith(refuse('field_invalid', { field: 'release', rule: 'it is not as agreed' }));
+  const map = await openRelease(sent.data.release, settings);
+  if (!map.ok) {
+    recorder.deniedUnknown(id, 'release', map.refusal.reason, map.refusal.detail);
+    return refuseWith(map.refusal);
+  }
+  const told = Promise.all(settings.zones.map((zone) => env.ROSTER.getByName(zone).release(map.value)));
+  let kept: number[] | typeof late;
+  try {
+    kept = await within(told, limits.snapshotWaitMs.value, surroundings);
+  } catch {
+    kept = late;
+  }
+  // Told again, it changes nothing where it is known.
+  if (kept === late) return refuseWith(refuse('models_unavailable', undefined, 'a roster does not answer'));
+  return Response.json({ generation: Math.min(...kept) } satisfies z.infer<typeof toldRelease>);
+}
+
+async function openRelease(signed: string, { serviceKeys }: Settings): Promise<Result<ReleaseMap>> {
+  if (!serviceKeys) return no(refuse('token_invalid', undefined, 'no SERVICE_KEYS'));
+  try {
+    const { payload, protectedHeader } = await compactVerify(signed, createLocalJWKSet(serviceKeys), {
+      algorithms: ['ES256'],
+    });
+    if (protectedHeader.typ !== RELEASE_TYPE) return no(refuse('token_invalid', undefined, 'typ'));
+    return ok(releaseMap.parse(JSON.parse(new TextDecoder().decode(payload))));
+  } catch {
+    return no(refuse('token_invalid', undefined, 'the release is not signed, or not as agreed'));
+  }
+}

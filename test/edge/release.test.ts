@@ -1,0 +1,77 @@
+// The release map on its way from the functions into every choice of the edge.
+import { env } from 'cloudflare:workers';
+import { CompactSign, importJWK } from 'jose';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { limits } from '../../shared/limits.ts';
+import { type ModelRelease, RELEASE_TYPE, type ReleaseMap } from '../../shared/model/release.ts';
+import { keys } from './authority.ts';
+import { ask, passTime, readRefusal, startAgent, upload } from './network.ts';
+
+const [A, B] = ['b', 'c'].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string];
+
+/** Rosters outlive tests, and their generations never fall. */
+let generation = 0;
+let model = '';
+beforeEach(() => {
+  generation += 10;
+  model = `model-${crypto.randomUUID().slice(0, 8)}`;
+});
+
+const map = (one: ModelRelease, at = generation): ReleaseMap => ({ v: 1, generation: at, models: { [model]: one } });
+
+async function sign(payload: unknown, key = keys.service, typ = RELEASE_TYPE): Promise<string> {
+  return new CompactSign(new TextEncoder().encode(JSON.stringify(payload)))
+    .setProtectedHeader({ alg: 'ES256', typ, kid: 'service-1' })
+    .sign(await importJWK(key, 'ES256'));
+}
+
+async function tell(release: string): Promise<Response> {
+  const headers = { 'content-type': 'application/json' };
+  const answered = await ask('/v1/release', { method: 'PUT', headers, body: JSON.stringify({ release }) });
+  passTime(limits.snapshotAgeMs.value);
+  return answered;
+}
+
+const transcribe = async (times: number) => {
+  for (let time = 0; time < times; time += 1) {
+    expect((await upload({ fields: [['model', model]] })).status).toBe(200);
+  }
+};
+
+describe('M3, M5: the release map at the edge', () => {
+  it('moves requests to another revision and back, within the age of a snapshot', async () => {
+    const [one, two] = [await startAgent(model, { revision: A }), await startAgent(model, { revision: B })];
+    expect(await (await tell(await sign(map({ stable: A })))).json()).toEqual({ generation });
+    await transcribe(6);
+    expect([one.requests, two.requests]).toEqual([6, 0]);
+    await tell(await sign(map({ stable: B, before: A }, generation + 1)));
+    await transcribe(6);
+    expect([one.requests, two.requests]).toEqual([6, 6]);
+    await tell(await sign(map({ stable: A, before: B }, generation + 2)));
+    await transcribe(6);
+    expect([one.requests, two.requests]).toEqual([12, 6]);
+  });
+
+  it('an older one that is told again changes nothing, and every zone has it', async () => {
+    await tell(await sign(map({ stable: B }, generation + 5)));
+    expect(await (await tell(await sign(map({ stable: A })))).json()).toEqual({ generation: generation + 5 });
+    for (const zone of ['eu', 'us']) {
+      const { release } = await env.ROSTER.getByName(zone).snapshot();
+      expect(release?.models[model]).toEqual({ stable: B });
+    }
+  });
+
+  it('is believed by its signature only', async () => {
+    const good = map({ stable: A });
+    const bent = (await sign(good)).replace(
+      /\.[^.]+\./,
+      `.${btoa(JSON.stringify(map({ stable: B }))).replaceAll('=', '')}.`,
+    );
+    for (const release of [await sign(good, keys.grant), await sign(good, keys.service, 'JWT'), bent, 'nothing']) {
+      expect(await readRefusal(await tell(release))).toMatchObject({ status: 401, code: 'token_invalid' });
+    }
+    expect(await readRefusal(await tell(await sign({ ...good, v: 2 })))).toMatchObject({ code: 'token_invalid' });
+    const { release } = await env.ROSTER.getByName('eu').snapshot();
+    expect(release?.models[model]).toBeUndefined();
+  });
+});

@@ -1,0 +1,127 @@
+// Which revisions answer, by the release map in the snapshots.
+import { describe, expect, it } from 'vitest';
+import { newRegistry } from '../../../shared/model/registry.ts';
+import { type ModelRelease, newestRelease, partOf, type ReleaseMap, releaseOf } from '../../../shared/model/release.ts';
+import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
+import { pick } from '../../../shared/pool/pick.ts';
+import { agent, model, now, request, snapshot } from './fleet.ts';
+
+const [A, B, C] = ['a', 'b', 'c'].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string, string];
+const at = (name: string, revision: string, stage: 'full' | 'canary' | 'grey' = 'full') =>
+  agent(name, { models: [model({ revision, stage })] });
+const map = (one: ModelRelease, generation = 1): ReleaseMap => ({ v: 1, generation, models: { 'reference-en': one } });
+const told = (entries: readonly RosterEntry[], release?: ReleaseMap, zone = 'eu'): Snapshot => ({
+  ...snapshot(entries, zone),
+  ...(release && { release }),
+});
+
+/** Agents that sessions are sent to first, and how many of a thousand sessions each. */
+function sessions(snapshots: readonly Snapshot[], of = 1_000): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (let session = 0; session < of; session += 1) {
+    const picked = pick(request({ session: `s${session}` }), snapshots, new Map(), now, () => 0.5);
+    const name = picked.ok ? (picked.value[0]?.entry.description.agent ?? '') : picked.refusal.reason;
+    counts[name] = (counts[name] ?? 0) + 1;
+  }
+  return counts;
+}
+
+describe('M3, M5: alias to digest', () => {
+  const fleet = [at('old', A), at('new', B), at('other', C)];
+
+  it('without a map agents say themselves; with one, only what it names answers', () => {
+    expect(Object.keys(sessions([told(fleet)])).length).toBeGreaterThan(0);
+    expect(sessions([told(fleet, map({ stable: B }))], 50)).toEqual({ new: 50 });
+    expect(sessions([told(fleet, map({ stable: A, before: B }))], 50)).toEqual({ old: 50 });
+    // What an agent says of its stage is no way around it.
+    expect(sessions([told([at('old', A), at('shy', B, 'grey')], map({ stable: B }))], 50)).toEqual({ shy: 50 });
+  });
+
+  it('a canary gets its share of the sessions, and always the same ones', () => {
+    const share = (part: 0.05 | 0.25) => {
+      const canary = { revision: B, share: part };
+      return [told([at('old', A), at('new', B)], map({ stable: A, canary }))];
+    };
+    const [few, some] = [sessions(share(0.05)), sessions(share(0.25))];
+    expect(few.new).toBeGreaterThan(25);
+    expect(few.new).toBeLessThan(80);
+    expect(some.new).toBeGreaterThan(200);
+    expect(some.new).toBeLessThan(300);
+    expect(sessions(share(0.05))).toEqual(few);
+    const first = (snapshots: Snapshot[], session: string) => {
+      const picked = pick(request({ session }), snapshots, new Map(), now, () => 0.5);
+      return picked.ok && picked.value.map(({ entry }) => entry.description.agent);
+    };
+    for (let session = 0; session < 300; session += 1) {
+      const before = first(share(0.05), `s${session}`);
+      // Whoever is in stays in while the share grows, and nobody is tried on both.
+      if (before && before[0] === 'new') expect(first(share(0.25), `s${session}`)).toEqual(before);
+      expect(before && new Set(before).size).toBe(1);
+    }
+  });
+
+  it('a canary without agents is nobody’s: its sessions go to what is stable', () => {
+    const canary = { revision: B, share: 0.5 as const };
+    expect(sessions([told([at('old', A)], map({ stable: A, canary }))], 50)).toEqual({ old: 50 });
+  });
+
+  it('what was stable before goes on until somebody has the new one, and not a moment longer', () => {
+    const moved = map({ stable: B, before: A });
+    expect(sessions([told([at('old', A), at('other', C)], moved)], 50)).toEqual({ old: 50 });
+    expect(sessions([told(fleet, moved)], 50)).toEqual({ new: 50 });
+    expect(sessions([told([at('other', C)], moved)], 5)).toEqual({ model_unknown: 5 });
+  });
+
+  it('the first name that nobody has takes nothing away', () => {
+    expect(sessions([told([at('old', A)], map({ stable: B }))], 50)).toEqual({ old: 50 });
+  });
+
+  it('a roll back is the map before with a new generation, and counts at once', () => {
+    const both = [at('old', A), at('new', B)];
+    expect(sessions([told(both, map({ stable: B, before: A }, 7))], 50)).toEqual({ new: 50 });
+    expect(sessions([told(both, map({ stable: A, before: B }, 8))], 50)).toEqual({ old: 50 });
+  });
+
+  it('the newest of several rosters counts for all of them', () => {
+    const zones = [told([at('old', A)], map({ stable: A }, 3)), told([at('us', B)], map({ stable: B }, 4), 'us')];
+    expect(newestRelease(zones.map(({ release }) => release))?.generation).toBe(4);
+    expect(newestRelease([undefined, undefined])).toBeUndefined();
+  });
+
+  it('other models are none of its business', () => {
+    const release = { ...map({ stable: A }), models: { voice: { stable: A } } };
+    expect(sessions([told([at('old', B)], release)], 5)).toEqual({ old: 5 });
+  });
+});
+
+describe('M3: what the map says', () => {
+  it('is what the log of a model comes to', () => {
+    const made = { author: 'ann', registered: 1, since: 1 };
+    const registry = {
+      ...newRegistry('m'),
+      revisions: {
+        [A]: { ...made, standing: { stage: 'full' as const } },
+        [B]: { ...made, standing: { stage: 'canary' as const, share: 0.1 as const } },
+      },
+      aliases: { stable: { revision: A, since: 1, before: C }, beta: { revision: B, since: 1 } },
+    };
+    expect(releaseOf(registry)).toEqual({ stable: A, before: C, canary: { revision: B, share: 0.1 } });
+    expect(releaseOf(newRegistry('m'))).toEqual({});
+  });
+
+  it('a revision that it does not name answers nobody, but in place of nothing', () => {
+    const names = { stable: A, before: B, canary: { revision: C, share: 0.1 as const } };
+    const part = (revision: string, release: ModelRelease | undefined, stage = 'full') =>
+      partOf(release, { revision, stage });
+    expect([A, B, C, `sha256:${'d'.repeat(64)}`].map((one) => part(one, names))).toEqual([
+      'full',
+      'older',
+      'canary',
+      undefined,
+    ]);
+    expect(part(B, {})).toBe('full');
+    expect(part(B, {}, 'canary')).toBeUndefined();
+    expect(part(B, undefined, 'canary')).toBe('canary');
+    expect(part(B, undefined, 'grey')).toBeUndefined();
+  });
+});
