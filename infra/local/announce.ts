@@ -18,6 +18,7 @@ export function announce(stack: Stack): string {
     `  token   ${token}`,
     ...stack.pools.map((pool) => `  pool    ${pool.name} (${pool.platform}, ${pool.region}, zone ${pool.zone})`),
     ...(stack.engine === 'triton' ? ['  engine  Triton, one in each pool'] : []),
+    ...(stack.models === undefined ? [] : [`  models  all of ${near(stack.models)} are loaded`]),
     ...stack.missing.map((part) => `  MISSING ${part}: its code is not there, the stack runs without it`),
     '',
   ];
@@ -26,7 +27,8 @@ export function announce(stack: Stack): string {
     readdirSync(CLIPS)
       .sort()
       .find((name) => name.endsWith('.wav'));
-  if (clip && stack.pools.length > 0) {
+  // Whose models they are knows what to ask them; `auricle models` lists them.
+  if (clip && stack.pools.length > 0 && stack.models === undefined) {
     lines.push(
       'Try it:',
       '',

@@ -6,10 +6,11 @@ import { ROOT } from './root.ts';
 
 export const PORT = 8787;
 
-export const USAGE = `npm start [-- --port N --state DIR --engine NAME --parts A,B --quiet]
+export const USAGE = `npm start [-- --port N --state DIR --models DIR --engine NAME --parts A,B --quiet]
 
   --port N       port of the edge on 127.0.0.1 (default ${PORT}; 0 chooses a free one)
   --state DIR    folder of everything the stack keeps (default .auricle)
+  --models DIR   the model repository that the pools serve (default the reference models)
   --engine NAME  what the pools infer with: embedded (default), or triton: a real one in each pool, installed into
                  .auricle/triton the first time; needs Linux on x64 and Python 3.11 or 3.12
   --parts A,B    only these parts, for work on one of them (default all)
@@ -21,6 +22,7 @@ export type Arguments = {
   state: string;
   quiet: boolean;
   help: boolean;
+  models?: string;
   engine?: EngineName;
   parts?: string[];
 };
@@ -32,6 +34,7 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       options: {
         port: { type: 'string', default: String(PORT) },
         state: { type: 'string', default: path.join(ROOT, '.auricle') },
+        models: { type: 'string' },
         engine: { type: 'string' },
         parts: { type: 'string' },
         quiet: { type: 'boolean', default: false },
@@ -43,8 +46,17 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
     const engine = engines.find((name) => name === values.engine);
     if (values.engine !== undefined && engine === undefined)
       return { problem: `--engine ${values.engine} is none of ${engines.join(', ')}` };
+    const models = values.models === undefined ? {} : { models: values.models };
     const parts = values.parts === undefined ? {} : { parts: values.parts.split(',') };
-    return { port, state: values.state, quiet: values.quiet, help: values.help, ...(engine && { engine }), ...parts };
+    return {
+      port,
+      state: values.state,
+      quiet: values.quiet,
+      help: values.help,
+      ...models,
+      ...(engine && { engine }),
+      ...parts,
+    };
   } catch (error) {
     return { problem: (error as Error).message };
   }

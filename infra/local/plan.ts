@@ -140,6 +140,13 @@ export function planParts(
   ];
 }
 
+/** The same part on another model repository than the one this tree brings along. */
+export const onModels = (part: Part, models: string): Part => ({
+  ...part,
+  needs: part.needs.filter((file) => file !== MODELS),
+  env: Object.fromEntries(Object.entries(part.env).map(([name, value]) => [name, value === MODELS ? models : value])),
+});
+
 const poolIssuer = ({ issuer }: Identity) => ({
   issuer: ISSUER,
   audience: AUDIENCE,

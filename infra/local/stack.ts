@@ -1,12 +1,12 @@
 // The whole stack as a value: started here by `npm start` and by every test that needs all of it.
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import type { Installed } from '../pool/triton/install.ts';
 import { type Identity, makeIdentity } from './identity/make.ts';
 import { ensureTriton } from './install-triton.ts';
 import { openLog } from './logs.ts';
 import type { Part, PartName } from './part.ts';
-import { type EngineName, type Ports, planParts, pools, portNames } from './plan.ts';
+import { type EngineName, onModels, type Ports, planParts, pools, portNames } from './plan.ts';
 import { choosePorts, HOST, isFree } from './ports.ts';
 import { ROOT } from './root.ts';
 import { waitUntilServing } from './serving.ts';
@@ -21,6 +21,8 @@ export type StackOptions = {
   state: string;
   /** No output of the parts on stderr; their log files are written all the same. */
   quiet?: boolean;
+  /** A model repository that they serve; default the reference models of this tree. */
+  models?: string;
   /** What the pools infer with; default the embedded engine. */
   engine?: EngineName;
   /** Only these parts; default all. With the edge left out there is no URL to wait for. */
@@ -37,6 +39,8 @@ export type Stack = {
   parts: PartName[];
   missing: PartName[];
   engine: EngineName;
+  /** The model repository, when it is not that of this tree. */
+  models?: string;
   pools: { name: string; platform: string; zone: string; region: string }[];
   readyMs: number;
   /** Where a part listens, for tests that talk to one directly. */
@@ -55,6 +59,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   if (port === undefined) throw new Error('no port');
   const url = `http://${HOST}:${port}`;
 
+  const models = options.models === undefined ? undefined : path.resolve(options.models);
+  if (models !== undefined && !hasModels(models))
+    throw new StartProblem(`${models} holds no model: no folder in it has a config.pbtxt`);
   const lock = lockState(state, url);
   if ('heldBy' in lock) {
     const { pid, url: theirs } = lock.heldBy;
@@ -71,7 +78,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const numbers = await choosePorts(portNames.length);
     const ports: Ports = Object.fromEntries(portNames.map((name, index) => [name, numbers[index] as number]));
     const given = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])]);
-    const plan = (triton?: Installed) => choose(planParts(state, port, ports, identity, triton), options.parts);
+    const plan = (triton?: Installed) => {
+      const parts = planParts(state, port, ports, identity, triton);
+      return choose(models === undefined ? parts : parts.map((part) => onModels(part, models)), options.parts);
+    };
     const needsTriton = options.engine === 'triton' && plan().some(({ name }) => name.startsWith('engine-'));
     const say = (line: string) => process.stderr.write(`${line}\n`);
     const triton = needsTriton ? await Promise.race([aborted(given), ensureTriton(given, say)]) : undefined;
@@ -87,6 +97,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       identity,
       missing,
       engine: options.engine ?? 'embedded',
+      models,
       ports,
       stop,
       readyMs: performance.now() - startedAt,
@@ -96,6 +107,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     throw error;
   }
 }
+
+const hasModels = (folder: string): boolean =>
+  existsSync(folder) && readdirSync(folder).some((name) => existsSync(path.join(folder, name, 'config.pbtxt')));
 
 function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
@@ -173,6 +187,7 @@ type Facts = {
   identity: Identity;
   missing: PartName[];
   engine: EngineName;
+  models: string | undefined;
   ports: Ports;
   stop: () => Promise<void>;
   readyMs: number;
@@ -187,6 +202,7 @@ function describe(running: Supervised[], facts: Facts): Stack {
     parts: running.map((one) => one.part.name),
     missing: facts.missing,
     engine: facts.engine,
+    ...(facts.models !== undefined && { models: facts.models }),
     pools: pools.filter((pool) => find(`agent-${pool.name}`) !== undefined),
     readyMs: Math.round(facts.readyMs),
     ports: facts.ports,

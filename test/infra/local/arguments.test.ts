@@ -12,8 +12,8 @@ describe('npm start --', () => {
     expect(readArguments(['--port', '0', '--state', 'other', '--quiet'])).toMatchObject({ port: 0, state: 'other' });
   });
 
-  it('takes an engine', () => {
-    expect(readArguments(['--engine', 'triton'])).toMatchObject({ engine: 'triton' });
+  it('takes an engine, and models', () => {
+    expect(readArguments(['--engine', 'triton', '--models', 'm'])).toMatchObject({ engine: 'triton', models: 'm' });
   });
 
   it.each([['--engine', 'riva'], ['--port', 'x'], ['--port', '70000'], ['--port', '-1'], ['--prot', '1'], ['extra']])(
