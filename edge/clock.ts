@@ -112,9 +112,9 @@ class Alarms {
 }
 
 /** The value, or `late` when it took longer than `ms`. What comes too late is dropped, errors included. */
-export function within<T>(work: Promise<T>, ms: number, { after, call }: Surroundings): Promise<T | typeof late> {
+export function within<T>(work: Promise<T>, ms: number, surroundings: Surroundings): Promise<T | typeof late> {
   return new Promise((resolve, reject) => {
-    const cancel = call ? call(ms, () => resolve(late)) : ringInto(after(ms), resolve);
+    const cancel = callAfter(ms, () => resolve(late), surroundings);
     work.then(
       (value) => {
         cancel();
@@ -128,7 +128,10 @@ export function within<T>(work: Promise<T>, ms: number, { after, call }: Surroun
   });
 }
 
-function ringInto(alarm: Alarm, resolve: (value: typeof late) => void): () => void {
-  alarm.rings.then(resolve);
+/** Calls `ring` after `ms`, unless it is cancelled: by the function that this gives. */
+export function callAfter(ms: number, ring: () => void, { after, call }: Surroundings): () => void {
+  if (call) return call(ms, ring);
+  const alarm = after(ms);
+  void alarm.rings.then(ring);
   return alarm.cancel;
 }

@@ -12,6 +12,8 @@ export interface RequestContext {
   readonly recorder: Recorder;
   /** Set by whoever reads the body: how to read and throw away the rest of it. */
   discardBody: (() => Promise<void>) | undefined;
+  /** The answer was made with the headers that all answers have, since to ask the runtime for them costs. */
+  dressed?: boolean;
   /** Keeps the isolate at work after the answer has left. */
   readonly waitUntil: (work: Promise<unknown>) => void;
 }

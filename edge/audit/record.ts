@@ -105,8 +105,8 @@ export class Recorder {
    */
   enter(owner: Owner, id: string, opening: Opening, allowance: Claims['allowance']): boolean {
     const name = this.#nameOf(owner);
-    if (!reserves.enter(name, id, opening, allowance, this.#surroundings.now())) return false;
-    this.#reportSoon(owner, name);
+    if (!reserves.enter(name, id, opening, allowance, opening.at)) return false;
+    this.#reportSoon(owner, name, opening.at);
     return true;
   }
 
@@ -117,7 +117,7 @@ export class Recorder {
     const packed = packRequest(opening, told);
     if (packed) reserves.noteWritten(name, packed, told.end.draft.subject);
     else reserves.note(name, unpacked(opening, told));
-    this.#reportSoon(owner, name);
+    this.#reportSoon(owner, name, told.end.at);
   }
 
   /** Work with such a place goes on. */
@@ -136,8 +136,8 @@ export class Recorder {
     reserves.leaveSingle(this.#nameOf(owner), audioSeconds);
   }
 
-  #reportSoon(owner: Owner, name: string): void {
-    if (reserves.promise(name, this.#surroundings.now())) this.#waitUntil(this.#report(owner, name));
+  #reportSoon(owner: Owner, name: string, now: number): void {
+    if (reserves.promise(name, now)) this.#waitUntil(this.#report(owner, name));
   }
 
   /** One call for what all requests of this isolate did at a gate within `limits.gateReportMs`. */

@@ -29,6 +29,8 @@ export interface Source {
   broke(error: unknown): Promise<Refusal>;
   /** The caller went away in the middle. */
   abandon(): void;
+  /** Headers that every answer has, for one that is made with them. */
+  said?(): Readonly<Record<string, string>>;
 }
 
 /** What was heard of one agent so far. */
@@ -46,28 +48,28 @@ const nothingHeard = (): Heard => ({ form: undefined, segments: [], words: 0 });
  */
 export async function answerTranscription(source: Source): Promise<Response> {
   try {
-    return await answerEvents(source);
+    let heard = nothingHeard();
+    for (;;) {
+      const said = source.next();
+      const event = said instanceof Promise ? await said : said;
+      if (!event.ok) return await refuseNow(source, event.refusal);
+      const { value } = event;
+      // Another agent starts over; what the lost one said was shown to nobody.
+      if (value.type === 'ready') heard = nothingHeard();
+      const taken = takeIn(heard, value, source);
+      if (!taken.ok) return await refuseNow(source, taken.refusal);
+      if (heard.form?.stream && value.type !== 'ready' && value.type !== 'form') {
+        source.deliver();
+        return streamFrames(source, heard, value.type === 'final' ? value : undefined);
+      }
+      if (value.type === 'final') {
+        const answered = answerWhole(source, heard, value);
+        // Returned as it is, a promise would cost turns of its own.
+        return answered instanceof Promise ? await answered : answered;
+      }
+    }
   } catch (error) {
     return refuseWith(await source.broke(error));
-  }
-}
-
-async function answerEvents(source: Source): Promise<Response> {
-  let heard = nothingHeard();
-  for (;;) {
-    const said = source.next();
-    const event = said instanceof Promise ? await said : said;
-    if (!event.ok) return refuseNow(source, event.refusal);
-    const { value } = event;
-    // Another agent starts over; what the lost one said was shown to nobody.
-    if (value.type === 'ready') heard = nothingHeard();
-    const taken = takeIn(heard, value, source);
-    if (!taken.ok) return refuseNow(source, taken.refusal);
-    if (heard.form?.stream && value.type !== 'ready' && value.type !== 'form') {
-      source.deliver();
-      return streamFrames(source, heard, value.type === 'final' ? value : undefined);
-    }
-    if (value.type === 'final') return answerWhole(source, heard, value);
   }
 }
 
@@ -93,7 +95,9 @@ function answerWhole(source: Source, { form, segments }: Heard, final: Final): R
   const ending = source.end(ok(final));
   const tell = (ended: Result<undefined>) =>
     ended.ok
-      ? new Response(body, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } })
+      ? new Response(body, {
+          headers: { 'content-type': contentType, 'cache-control': 'no-store', ...source.said?.() },
+        })
       : refuseWith(ended.refusal);
   return ending instanceof Promise ? ending.then(tell) : tell(ending);
 }

@@ -1,9 +1,8 @@
-import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
-import { refuse } from '../../shared/refusal.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { concat } from '../../shared/seal/bytes.ts';
-import type { Opener } from '../../shared/seal/records.ts';
+import type { Opened, Opener } from '../../shared/seal/records.ts';
 import { sealAfter, sealPieces, sealStream } from '../../shared/seal/streams.ts';
 import { readLength } from '../body-source.ts';
 import type { Surroundings } from '../clock.ts';
@@ -32,6 +31,8 @@ export interface Line {
   /** A seal was set up for this call. */
   readonly freshSeal: boolean;
   readonly suite: number;
+  /** What that body says, or why it says nothing, where all of it was read. */
+  readonly whole?: Result<readonly Opened[]>;
 }
 
 /**
@@ -40,16 +41,14 @@ export interface Line {
  */
 export async function dial(call: Call, settings: Settings, surroundings: Surroundings): Promise<Result<Line>> {
   const { entry, facts, signal } = call;
-  const { endpoint } = entry.description;
-  if (settings.mode === 'production' && !endpoint.startsWith('https:')) {
-    return no(refuse('pool_lost', undefined, 'the endpoint is not HTTPS'));
-  }
+  const address = addressOf(entry, settings);
+  if (!address.ok) return address;
   const written = entry.description.lanes
     ? await writeOnLane(call, settings, surroundings)
     : await writeWithTicket(call, settings, surroundings);
   if (!written.ok) return written;
   const { headers, body, opener, freshSeal, suite } = written.value;
-  const request = fetch(`${endpoint.endsWith('/') ? endpoint.slice(0, -1) : endpoint}/v1/short`, {
+  const request = fetch(address.value, {
     method: 'POST',
     headers,
     body,
@@ -61,13 +60,29 @@ export async function dial(call: Call, settings: Settings, surroundings: Surroun
   const answered = await awaitAnswer(request, surroundings);
   if (!answered.ok) return answered;
   const { value: response } = answered;
-  const { headers: said } = response;
-  if (response.status === 200 && said.get('content-type') === SEALED) {
-    return ok({ response, length: readLength(said), opener, freshSeal, suite });
+  const length = sealedLength(response);
+  if (length === null) return no(await refusalOf(response, facts.agent));
+  return ok({ response, length, opener, freshSeal, suite });
+}
+
+/** Where an agent takes short requests. */
+export function addressOf({ description: { endpoint } }: RosterEntry, settings: Settings): Result<string> {
+  if (settings.mode === 'production' && !endpoint.startsWith('https:')) {
+    return no(refuse('pool_lost', undefined, 'the endpoint is not HTTPS'));
   }
-  const refusal = await readPlainRefusal(response, facts.agent);
-  if (refusal.reason !== 'pool_busy') forgetLane(facts.agent);
-  return no(refusal);
+  return ok(`${endpoint.endsWith('/') ? endpoint.slice(0, -1) : endpoint}/v1/short`);
+}
+
+/** Bytes of a sealed answer, if the agent said so; `null` when it is no sealed answer. */
+export function sealedLength({ status, headers }: Response): number | undefined | null {
+  return status === 200 && headers.get('content-type') === SEALED ? readLength(headers) : null;
+}
+
+/** Why the agent did not answer the call. */
+export async function refusalOf(response: Response, agent: string): Promise<Refusal> {
+  const refusal = await readPlainRefusal(response, agent);
+  if (refusal.reason !== 'pool_busy') forgetLane(agent);
+  return refusal;
 }
 
 const halfDuplex = { duplex: 'half' } as object;
@@ -89,7 +104,6 @@ async function writeWithTicket(call: Call, settings: Settings, surroundings: Sur
   return ok({ ...rest, headers, body: concat(first, ...(await sealPieces(call.body, sealer))) });
 }
 
-/** A short body goes along with what says what it is, in one record. */
 async function writeOnLane(call: Call, settings: Settings, surroundings: Surroundings): Promise<Result<Written>> {
   const entering = enterLane(call.entry, call.facts, call.head, settings, surroundings.now());
   const entered = entering instanceof Promise ? await entering : entering;
@@ -97,10 +111,6 @@ async function writeOnLane(call: Call, settings: Settings, surroundings: Surroun
   const { sealer, start, ...rest } = entered.value;
   if (call.body instanceof ReadableStream) {
     return ok({ ...rest, body: sealAfter(() => sealer.pack(start, false), call.body, sealer) });
-  }
-  const [piece = new Uint8Array(), ...more] = call.body;
-  if (more.length === 0 && piece.length <= limits.lanePackBytes.value) {
-    return ok({ ...rest, body: (await sealer.pack([...start, piece], true)) as Uint8Array<ArrayBuffer> });
   }
   const first = await sealer.pack(start, false);
   return ok({ ...rest, body: concat(first, ...(await sealPieces(call.body, sealer))) });

@@ -21,7 +21,6 @@ interface AgentLane {
 
 /** One per isolate and agent. Whoever took a number has the lane it is of, whatever is put here later. */
 const lanes = new Map<string, AgentLane>();
-const encoder = new TextEncoder();
 
 /** A request on a lane: its number is taken, and what it is has still to be sealed. */
 export interface LaneCall {
@@ -29,7 +28,7 @@ export interface LaneCall {
   readonly sealer: PackingSealer;
   readonly opener: Opener;
   /** What it is, and its head: the first messages of its body. */
-  readonly start: readonly [Uint8Array, Uint8Array];
+  readonly start: readonly [string, string];
   readonly freshSeal: boolean;
   readonly suite: number;
 }
@@ -54,6 +53,7 @@ export function enterLane(
 function call(own: AgentLane, facts: TicketFacts, head: unknown, freshSeal: boolean, now: number): LaneCall {
   const number = own.next;
   own.next += 1;
+  const { sealer, opener } = callerEnds(own.lane, number);
   const told = JSON.stringify({
     jti: facts.id,
     tenant: facts.tenant,
@@ -64,19 +64,12 @@ function call(own: AgentLane, facts: TicketFacts, head: unknown, freshSeal: bool
   });
   return {
     headers: own.headers,
-    ...callerEnds(own.lane, number),
-    start: encodeBoth(told, JSON.stringify(head)),
+    sealer,
+    opener,
+    start: [told, JSON.stringify(head)],
     freshSeal,
     suite: own.lane.suite,
   };
-}
-
-/** The bytes of two texts. */
-function encodeBoth(one: string, other: string): [Uint8Array, Uint8Array] {
-  const both = encoder.encode(one + other);
-  // As many bytes as characters: they are in the same places, and one call was enough.
-  if (both.length === one.length + other.length) return [both.subarray(0, one.length), both.subarray(one.length)];
-  return [encoder.encode(one), encoder.encode(other)];
 }
 
 /** The agent did not accept it: the next request makes a new one. */

@@ -26,15 +26,18 @@ export class Answer<E extends { readonly type: string }> {
   readonly #surroundings: Surroundings;
   /** The agent said how long the answer is: it had all of it before it sent the first byte. */
   readonly #short: boolean;
-  #whole: Iterator<Opened> | undefined;
+  /** All records of an answer that was read whole, and which comes next. */
+  #whole: readonly Opened[] | undefined;
+  #told = 0;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   #stream: ReturnType<typeof openRead> | undefined;
 
   constructor(line: Line, read: ReadEvent<E>, surroundings: Surroundings) {
-    const { length } = line;
+    const { length, whole } = line;
     this.#line = line;
     this.#read = read;
     this.#surroundings = surroundings;
+    if (whole?.ok) this.#whole = whole.value;
     this.#short = length !== undefined && length <= limits.answerBytes.value;
   }
 
@@ -44,8 +47,10 @@ export class Answer<E extends { readonly type: string }> {
 
   /** The next event if it is here; `undefined` when it has to be waited for, or there is none. */
   held(): Result<E> | undefined {
-    const step = this.#whole?.next();
-    return step && !step.done ? this.#toEvent(step.value) : undefined;
+    const record = this.#whole?.[this.#told];
+    if (!record) return undefined;
+    this.#told += 1;
+    return this.#toEvent(record);
   }
 
   #toEvent({ plaintext, final }: Opened): Result<E> {
@@ -58,20 +63,24 @@ export class Answer<E extends { readonly type: string }> {
 
   async #nextOfWhole(): Promise<Result<E>> {
     if (!this.#whole) {
-      const { response, opener } = this.#line;
-      let body: ArrayBuffer | typeof late;
-      try {
-        body = await within(response.arrayBuffer(), limits.answerSilenceMs.value, this.#surroundings);
-      } catch {
-        return lost('the answer ended early');
-      }
-      if (body === late) return lost('silent for too long');
-      const opened = await opener.openWhole(new Uint8Array(body));
-      if (!opened.ok) return lost(opened.refusal.detail ?? 'the answer cannot be opened');
-      this.#whole = opened.value[Symbol.iterator]();
+      const whole = this.#line.whole ?? (await this.#readWhole());
+      if (!whole.ok) return whole;
+      this.#whole = whole.value;
     }
-    const step = this.#whole.next();
-    return step.done ? lost('the answer ended early') : this.#toEvent(step.value);
+    return this.held() ?? lost('the answer ended early');
+  }
+
+  async #readWhole(): Promise<Result<readonly Opened[]>> {
+    const { response, opener } = this.#line;
+    let body: ArrayBuffer | typeof late;
+    try {
+      body = await within(response.arrayBuffer(), limits.answerSilenceMs.value, this.#surroundings);
+    } catch {
+      return lost('the answer ended early');
+    }
+    if (body === late) return lost('silent for too long');
+    const opened = await opener.openWhole(new Uint8Array(body));
+    return opened.ok ? opened : lost(opened.refusal.detail ?? 'the answer cannot be opened');
   }
 
   async #nextOfStream(): Promise<Result<E>> {

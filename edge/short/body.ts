@@ -1,7 +1,7 @@
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { discardSource, openSource, type Source, type Upload } from '../body-source.ts';
-import { late, type Surroundings, within } from '../clock.ts';
+import { callAfter, late, type Surroundings, within } from '../clock.ts';
 import { type Hold, heldInFlight } from './held.ts';
 
 /** Refusals of callers whose remaining bytes are not worth waiting for. */
@@ -49,7 +49,7 @@ export class CallerBody {
     this.#upload = from && 'whole' in from && isShort(this.#length) ? from : undefined;
     this.#source = from && !this.#upload ? open(from, this.#length) : undefined;
     this.#surroundings = surroundings;
-    this.#hold = { bytes: 0, since: surroundings.now() };
+    this.#hold = { bytes: 0, since: 0 };
     this.#ended = !this.#source && !this.#upload;
   }
 
@@ -92,17 +92,36 @@ export class CallerBody {
     return this.#reading;
   }
 
-  async #readAtOnce(upload: Upload): Promise<void> {
-    try {
-      const bytes = await within(upload.whole(), limits.bodyIdleMs.value, this.#surroundings);
-      if (bytes === late) return this.#break(refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 }));
-      if (bytes.byteLength > 0) this.#take(new Uint8Array(bytes));
-      this.#end();
-    } catch {
-      this.#break(refuse('form_invalid', undefined, 'the connection broke while the body was arriving'));
-    } finally {
-      this.#reading = undefined;
-    }
+  #readAtOnce(upload: Upload): Promise<void> {
+    return new Promise((resolve) => {
+      const over = () => {
+        this.#reading = undefined;
+        resolve();
+      };
+      const cancel = callAfter(
+        limits.bodyIdleMs.value,
+        () => {
+          this.#break(tooSlow());
+          over();
+        },
+        this.#surroundings,
+      );
+      upload.whole().then(
+        (bytes) => {
+          if (this.#refusal) return;
+          cancel();
+          const now = this.#surroundings.now();
+          if (bytes.byteLength > 0) this.#take(new Uint8Array(bytes), now);
+          this.#end(now);
+          over();
+        },
+        () => {
+          cancel();
+          this.#break(cutOff());
+          over();
+        },
+      );
+    });
   }
 
   /** The same as `hold` for a body that is here. */
@@ -188,8 +207,12 @@ export class CallerBody {
   pieces(): readonly Uint8Array[] | undefined {
     if (!this.#ended || this.#refusal || this.#cancelled || !this.replayable) return undefined;
     // A copy: what is let go later must not be missing from what is being sent.
-    const pieces = this.#kept.filter((piece) => piece !== undefined);
-    return pieces.every(({ byteLength }) => byteLength <= limits.sealSegmentBytes.value) ? pieces : undefined;
+    const pieces: Uint8Array[] = [];
+    for (const piece of this.#kept) {
+      if (piece && piece.byteLength > limits.sealSegmentBytes.value) return undefined;
+      if (piece) pieces.push(piece);
+    }
+    return pieces;
   }
 
   async #readOn(): Promise<void> {
@@ -246,21 +269,22 @@ export class CallerBody {
     try {
       step = await within(this.#source.read(), limits.bodyIdleMs.value, this.#surroundings);
     } catch {
-      return this.#break(refuse('form_invalid', undefined, 'the connection broke while the body was arriving'));
+      return this.#break(cutOff());
     }
-    if (step === late) return this.#break(refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 }));
-    if (!step) return this.#end();
-    this.#take(step);
-    if (this.received === this.#length) this.#end();
+    if (step === late) return this.#break(tooSlow());
+    const now = this.#surroundings.now();
+    if (!step) return this.#end(now);
+    this.#take(step, now);
+    if (this.received === this.#length) this.#end(now);
   }
 
-  #end(): void {
+  #end(now: number): void {
     if (this.#ended) return;
     this.#ended = true;
-    this.endedAt = this.#surroundings.now();
+    this.endedAt = now;
   }
 
-  #take(step: Uint8Array): void {
+  #take(step: Uint8Array, now: number): void {
     this.received += step.byteLength;
     if (this.received > limits.bodyBytes.value) {
       this.#break(refuse('body_too_large', { limit: limits.bodyBytes.value }));
@@ -269,7 +293,7 @@ export class CallerBody {
     // What arrives after a cancel is nobody's.
     if (this.#ended) return;
     this.#kept.push(step);
-    if (!heldInFlight.add(this.#hold, step.byteLength, this.#surroundings.now())) this.#crowded = true;
+    if (!heldInFlight.add(this.#hold, step.byteLength, now)) this.#crowded = true;
   }
 
   #break(refusal: Refusal): void {
@@ -278,6 +302,9 @@ export class CallerBody {
     this.#fail(refusal);
   }
 }
+
+const tooSlow = () => refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 });
+const cutOff = () => refuse('form_invalid', undefined, 'the connection broke while the body was arriving');
 
 const isShort = (length: number | undefined): boolean =>
   length !== undefined && length > 0 && length <= limits.sealSegmentBytes.value;

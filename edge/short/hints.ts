@@ -46,15 +46,27 @@ export function readHints(told: Told, body: CallerBody, boundary: string): Resul
   return told.model === undefined ? lookThrough(body, boundary, told) : hintsOf(told);
 }
 
-function hintsOf({ model, language, class: wish }: Told): Result<Hints> {
+/** What the last form was, whose hints are those of the next one more often than not. */
+let last: { readonly told: Pick<Told, 'model' | 'language'>; readonly hints: Hints } | undefined;
+
+function hintsOf(told: Told): Result<Hints> {
+  const { model, language, class: wish } = told;
+  const same = last && last.told.model === model && last.told.language === language && last.hints.class === wish;
+  if (same) return ok((last as NonNullable<typeof last>).hints);
   const form = readKnownForm({
     ...(model !== undefined && { model: [model] }),
     ...(language && { language: [language] }),
   });
-  return form.ok ? ok({ model: form.value.model, language: form.value.language, class: wish }) : form;
+  if (!form.ok) return form;
+  const hints = { model: form.value.model, language: form.value.language, class: wish };
+  last = { told: { model, language }, hints };
+  return ok(hints);
 }
 
-async function lookThrough(body: CallerBody, boundary: string, told: Told): Promise<Result<Hints>> {
+/** At once when the body is here. */
+function lookThrough(body: CallerBody, boundary: string, told: Told): Result<Hints> | Promise<Result<Hints>> {
+  const filling = body.fill();
+  if (filling) return filling.then(() => lookThrough(body, boundary, told));
   const names = told.language === undefined ? ['model', 'language'] : ['model'];
   let values: readonly (string | undefined)[] | undefined;
   let scanner: FieldScanner | undefined;
@@ -67,14 +79,15 @@ async function lookThrough(body: CallerBody, boundary: string, told: Told): Prom
     scanner.feed(chunk);
     return !scanner.done;
   };
-  await body.fill();
-  const intact = body.ended ? body.lookAt(look) : await body.hold(look);
-  if (!intact && body.refusal) return { ok: false, refusal: body.refusal };
-  const [model, language] = values ?? names.map((name) => scanner?.found.get(name));
-  // A form that has ended, whatever follows it, will never name one; a longer one may, behind what is looked at.
-  if (model === undefined && !scanner?.done && !body.replayable)
-    return no(refuse('hints_missing', { limit: limits.heldBodyBytes.value }));
-  return hintsOf({ class: told.class, model, language: told.language ?? language });
+  const found = (intact: boolean) => {
+    if (!intact && body.refusal) return no(body.refusal);
+    const [model, language] = values ?? names.map((name) => scanner?.found.get(name));
+    // A form that has ended, whatever follows it, will never name one; a longer one may, behind what is looked at.
+    if (model === undefined && !scanner?.done && !body.replayable)
+      return no(refuse('hints_missing', { limit: limits.heldBodyBytes.value }));
+    return hintsOf({ class: told.class, model, language: told.language ?? language });
+  };
+  return body.ended ? found(body.lookAt(look)) : body.hold(look).then(found);
 }
 
 /** The form the agent read must be the one the hints promised: routing and permission were decided on them. */

@@ -1,11 +1,14 @@
+import { limits } from '../../shared/limits.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
-import { finished, type Outcome, outcomeOfRefusal, type RouteMemory, started } from '../../shared/pool/memory.ts';
+import { type Outcome, outcomeOfRefusal } from '../../shared/pool/memory.ts';
 import { type Attempt, pick, type RouteRequest } from '../../shared/pool/pick.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { RequestContext } from '../context.ts';
 import { dial, type Line } from '../pool/dial.ts';
+import { dialShort } from '../pool/dial-short.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
+import { agentFinished, agentStarted, knownAgents } from './agents.ts';
 import { Answer, agentRefusal, type Ended, type ReadEvent } from './answer.ts';
 import type { CallerBody } from './body.ts';
 import type { Hints } from './hints.ts';
@@ -15,8 +18,7 @@ import type { Session } from './session.ts';
 /** AES-256-GCM, the suite the edge seals with. */
 const SUITE = 0x0005;
 
-/** What this isolate remembers of agents and retries. Plain data; lost with the isolate, and only ever a hint. */
-let memory: RouteMemory = new Map();
+/** Retries that this isolate may still make. Lost with it. */
 let budget = fullBudget;
 
 /** What is asked of an agent. */
@@ -76,7 +78,8 @@ export class Relay<E extends { readonly type: string } | Ended> {
     const held = this.#closed ? undefined : this.#talk?.answer.held();
     if (!held) return this.#next(undefined);
     const event = toTalk(held);
-    return event.ok ? this.#tell(event) : this.#next(event);
+    // No time has passed since the last one.
+    return event.ok ? this.#tell(event, false) : this.#next(event);
   }
 
   async #next(first: Result<Talking<E>> | undefined): Promise<Result<Talking<E>>> {
@@ -84,9 +87,9 @@ export class Relay<E extends { readonly type: string } | Ended> {
     for (;;) {
       if (this.#closed) return no(gone);
       const talk = this.#talk ? ok(this.#talk) : await this.#call();
-      const event = given ?? (talk.ok ? toTalk(await this.#listen(talk.value)) : talk);
+      const event = given ?? (talk.ok ? toTalk(talk.value.answer.held() ?? (await this.#listen(talk.value))) : talk);
       given = undefined;
-      if (event.ok) return this.#tell(event);
+      if (event.ok) return this.#tell(event, true);
       // The caller's own fault is told as such, whatever the agent made of it.
       const cause = this.#body.refusal ?? event.refusal;
       this.#finish(cause.reason, this.#body.refusal ? 'neutral' : outcomeOfRefusal(cause.reason));
@@ -99,8 +102,8 @@ export class Relay<E extends { readonly type: string } | Ended> {
     }
   }
 
-  #tell(event: { readonly ok: true; readonly value: Talking<E> }): Result<Talking<E>> {
-    this.#session.stillAtWork();
+  #tell(event: { readonly ok: true; readonly value: Talking<E> }, waited: boolean): Result<Talking<E>> {
+    if (waited) this.#session.stillAtWork();
     if (event.value.type === 'final') this.#finish('served', 'healthy');
     return event;
   }
@@ -135,9 +138,10 @@ export class Relay<E extends { readonly type: string } | Ended> {
     this.agent = agent;
     const began = surroundings.now();
     const pieces = this.#body.ended ? this.#body.pieces() : await this.#body.gather();
+    const short = attempt.entry.description.lanes && pieces?.length === 1 ? asShort(pieces[0]) : undefined;
     // A body that leaves at once needs nobody to stop it.
     const hangUp = pieces ? undefined : new AbortController();
-    memory = started(memory, agent);
+    agentStarted(agent);
     const { claims, subject } = this.#session;
     const call = {
       entry: attempt.entry,
@@ -156,13 +160,15 @@ export class Relay<E extends { readonly type: string } | Ended> {
     const failed = ({ reason }: Refusal) => {
       this.#dialling = undefined;
       hangUp?.abort();
-      this.#note(attempt, reason);
-      const outcome = this.#closed ? 'neutral' : outcomeOfRefusal(reason);
-      memory = finished(memory, agent, outcome, 0, surroundings.now());
+      const now = surroundings.now();
+      this.#note(attempt, reason, now);
+      agentFinished(agent, this.#closed ? 'neutral' : outcomeOfRefusal(reason), 0, now);
     };
     let line: Result<Line>;
     try {
-      line = this.#closed ? no(gone) : await dial(call, settings, surroundings);
+      if (this.#closed) line = no(gone);
+      else if (short) line = await dialShort(call, short, began, settings, surroundings);
+      else line = await dial(call, settings, surroundings);
     } catch (error) {
       failed(refuse('internal'));
       throw error;
@@ -207,7 +213,7 @@ export class Relay<E extends { readonly type: string } | Ended> {
       suite: SUITE,
       class: subject.class,
     };
-    return pick(request, snapshots, memory, surroundings.now(), surroundings.random);
+    return pick(request, snapshots, knownAgents, surroundings.now(), surroundings.random);
   }
 
   #listen({ answer }: Talk<E>): Promise<Result<E>> {
@@ -223,8 +229,8 @@ export class Relay<E extends { readonly type: string } | Ended> {
     const { surroundings, waitUntil } = this.#context;
     const now = surroundings.now();
     const worked = now - Math.max(talk.began, this.#body.endedAt ?? talk.began);
-    memory = finished(memory, talk.attempt.entry.description.agent, outcome, worked, now);
-    this.#note(talk.attempt, said);
+    agentFinished(talk.attempt.entry.description.agent, outcome, worked, now);
+    this.#note(talk.attempt, said, now);
     if (said === 'served') {
       const draining = talk.answer.drain();
       if (draining) waitUntil(draining);
@@ -234,13 +240,16 @@ export class Relay<E extends { readonly type: string } | Ended> {
     talk.hangUp?.abort();
   }
 
-  #note({ entry, why }: Attempt, outcome: string): void {
+  #note({ entry, why }: Attempt, outcome: string, now: number): void {
     const { pool, agent, zone } = entry.description;
     const { tenant } = this.#session.claims;
     const request = this.#context.id;
-    this.#session.note({ type: 'route', tenant, request, attempt: this.#made, pool, agent, zone, why, outcome });
+    this.#session.note({ type: 'route', tenant, request, attempt: this.#made, pool, agent, zone, why, outcome }, now);
   }
 }
+
+const asShort = (piece: Uint8Array | undefined): Uint8Array | undefined =>
+  piece && piece.length <= limits.lanePackBytes.value ? piece : undefined;
 
 const gone = refuse('pool_lost', undefined, 'nobody waits for the answer');
 

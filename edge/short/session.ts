@@ -5,7 +5,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import type { Work } from '../../shared/tenant/allowance.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
-import type { AuditDraft, Typed } from '../audit/mint.ts';
+import type { AuditDraft, DraftOf, Typed } from '../audit/mint.ts';
 import { attemptOf, type Noted, type Opening, type Told, unpacked, type Who } from '../audit/packed.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
@@ -129,12 +129,13 @@ export class Session {
 
   /** What the body told; the attempt was recorded before. */
   learn(told: Pick<Subject, 'model' | 'language'>): void {
-    this.subject = { ...this.subject, ...told };
+    const { action, class: requestClass } = this.subject;
+    this.subject = { action, model: told.model, language: told.language, class: requestClass };
   }
 
   /** Notes something for the record; written when the request ends. */
-  note<D extends Typed>(draft: AuditDraft<D>): void {
-    this.#notes.push({ draft, at: this.#context.surroundings.now() });
+  note<D extends Typed>(draft: AuditDraft<D>, at = this.#context.surroundings.now()): void {
+    this.#notes.push({ draft, at });
   }
 
   /** Called while work goes on: keeps the place from expiring under it. */
@@ -185,9 +186,27 @@ export class Session {
 
   #told({ status, reason, final, agent, bytes }: Ending): Told {
     const at = this.#context.surroundings.now();
-    const how = { status, reason, bytes, milliseconds: at - this.#started, agent };
-    const heard = { revision: final?.revision, audioSeconds: final?.durationSeconds };
-    return { notes: this.#notes, end: { at, draft: { type: 'inference.complete', ...this.#who(), ...how, ...heard } } };
+    const { tenant, subject } = this.claims;
+    const { action, model, class: requestClass, language } = this.subject;
+    // Member by member, as every request makes one.
+    const draft: DraftOf<'inference.complete'> = {
+      type: 'inference.complete',
+      tenant,
+      request: this.#context.id,
+      action,
+      class: requestClass,
+      model,
+      subject,
+      language,
+      status,
+      reason,
+      bytes,
+      milliseconds: at - this.#started,
+      agent,
+      revision: final?.revision,
+      audioSeconds: final?.durationSeconds,
+    };
+    return { notes: this.#notes, end: { at, draft } };
   }
 
   #who(): Who {

@@ -22,36 +22,49 @@ import { watchCaller } from './watch.ts';
 const ACTION = 'transcribe';
 
 /** `POST /v1/audio/transcriptions`: from the caller's request to the answer, or to the refusal of whatever failed. */
-export async function transcribe(request: Request, context: RequestContext): Promise<Response> {
+export function transcribe(request: Request, context: RequestContext): Response | Promise<Response> {
   // Asked for once: what is asked of the runtime again and again is a good part of what a short request costs.
   const { headers } = request;
   if (wantsUpload(headers)) return takeForm(request, context);
   const admitting = admit({ headers }, ACTION, context);
-  const claims = admitting instanceof Promise ? await admitting : admitting;
-  if (!claims.ok) return refuseWith(claims.refusal);
+  // Here and below: a usual request of a busy caller has nothing to wait for before its body.
+  return admitting instanceof Promise
+    ? admitting.then((claims) => transcribeFor(claims, request, headers, context))
+    : transcribeFor(admitting, request, headers, context);
+}
+
+function transcribeFor(
+  admitted: Result<Claims>,
+  request: Request,
+  headers: Headers,
+  context: RequestContext,
+): Response | Promise<Response> {
+  if (!admitted.ok) return refuseWith(admitted.refusal);
+  const claims = admitted.value;
   const denied = (refusal: Refusal) => {
-    recordDenial(claims.value, ACTION, refusal, context);
+    recordDenial(claims, ACTION, refusal, context);
     return refuseWith(refusal);
   };
-  const frame = readFrame(headers, claims.value);
+  const frame = readFrame(headers, claims);
   if (!frame.ok) return denied(frame.refusal);
 
   const body = new CallerBody(uploadOf(request, frame.value.length), context.surroundings);
   context.discardBody = () => body.discard();
-  const told = checkAllowed(readTold(request.url, headers), claims.value);
+  const told = checkAllowed(readTold(request.url, headers), claims);
   if (!told.ok) return denied(told.refusal);
 
   // The place comes before the body: whoever has none has no bytes held here.
-  const requestClass = clampClass(told.value.class, claims.value.priority);
+  const requestClass = clampClass(told.value.class, claims.priority);
   const subject = { action: ACTION, ...named(told.value), class: requestClass };
-  const beginning = Session.begin(claims.value, subject, context);
-  const session = beginning instanceof Promise ? await beginning : beginning;
-  if (!session.ok) return denied(session.refusal);
-
-  const serving = serve(request, body, told.value, frame.value, session.value, context);
-  // A caller that goes away meanwhile must not take the end of its request along.
-  context.waitUntil(serving);
-  return serving;
+  const begun = (session: Result<Session>) => {
+    if (!session.ok) return denied(session.refusal);
+    const serving = serve(request, body, told.value, frame.value, session.value, context);
+    // A caller that goes away meanwhile must not take the end of its request along.
+    context.waitUntil(serving);
+    return serving;
+  };
+  const beginning = Session.begin(claims, subject, context);
+  return beginning instanceof Promise ? beginning.then(begun) : begun(beginning);
 }
 
 async function serve(
@@ -72,21 +85,15 @@ async function serve(
     },
     context,
   );
-  const hints = await listen(told, body, boundary, session);
+  const listening = listen(told, body, boundary, session);
+  const hints = listening instanceof Promise ? await listening : listening;
   if (!hints.ok) {
     unwatch();
     return refuseWith(hints.refusal);
   }
   const { model, language } = hints.value;
-  const head = {
-    v: 1,
-    task: 'transcribe',
-    dialect: 'openai-audio',
-    contentType,
-    model,
-    ...(language !== undefined && { language }),
-  };
-  const errand = { task: 'transcribe', hints: { model, language }, head, read: readTranscriptEvent } as const;
+  const head = { v: 1, task: 'transcribe', dialect: 'openai-audio', contentType, model, language };
+  const errand = { task: 'transcribe', hints: hints.value, head, read: readTranscriptEvent } as const;
   const relay = new Relay(session, body, errand, context);
   const source = join(relay, session, body, hints.value, context);
   relay.over = unwatch;
@@ -121,19 +128,31 @@ function readFrame(headers: Headers, claims: Claims): Result<Frame> {
 }
 
 /** The hints, when the session knows them, too. A refusal has ended it. */
-async function listen(told: Told, body: CallerBody, boundary: string, session: Session): Promise<Result<Hints>> {
+function listen(
+  told: Told,
+  body: CallerBody,
+  boundary: string,
+  session: Session,
+): Result<Hints> | Promise<Result<Hints>> {
   const fail = (refusal: Refusal) => {
     body.cancel();
     return session.end({ ...refusedWith(refusal), bytes: body.received });
   };
-  try {
-    const hints = checkAllowed(await readHints(told, body, boundary), session.claims);
-    if (hints.ok) session.learn(named(hints.value));
-    else await fail(hints.refusal);
+  const heard = (read: Result<Hints>): Result<Hints> | Promise<Result<Hints>> => {
+    const hints = checkAllowed(read, session.claims);
+    if (!hints.ok) return fail(hints.refusal).then(() => hints);
+    session.learn(named(hints.value));
     return hints;
-  } catch (error) {
+  };
+  const broke = async (error: unknown): Promise<never> => {
     await fail(refuse('internal'));
     throw error;
+  };
+  try {
+    const hints = readHints(told, body, boundary);
+    return hints instanceof Promise ? hints.then(heard).catch(broke) : heard(hints);
+  } catch (error) {
+    return broke(error);
   }
 }
 
@@ -156,8 +175,14 @@ export function join(
   const { languages } = session.claims;
   const ends = joinEnds(relay, session, body, context);
   return {
-    ...ends,
+    deliver: ends.deliver,
+    broke: ends.broke,
+    abandon: ends.abandon,
     next: () => relay.next(),
+    said() {
+      context.dressed = true;
+      return { 'x-request-id': context.id };
+    },
     check(fields) {
       const kept = checkPromise(fields, hints);
       if (!kept.ok) return kept;

@@ -1,4 +1,5 @@
 import { limits } from '../../shared/limits.ts';
+import { callAfter } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 
 /**
@@ -15,9 +16,5 @@ export function watchCaller(
     if (signal.aborted) gone();
     else signal.addEventListener('abort', gone, { once: true });
   };
-  const { call, after } = surroundings;
-  if (call) return call(limits.callerWatchMs.value, watch);
-  const alarm = after(limits.callerWatchMs.value);
-  void alarm.rings.then(watch);
-  return alarm.cancel;
+  return callAfter(limits.callerWatchMs.value, watch, surroundings);
 }

@@ -56,8 +56,7 @@ export function outcomeOfRefusal(reason: Reason): Outcome {
 
 /** Every `started` is followed by one `finished`, also when the caller went away: otherwise the agent looks loaded. */
 export function started(memory: RouteMemory, agent: string): RouteMemory {
-  const known = memory.get(agent) ?? fresh;
-  return new Map(memory).set(agent, { ...known, outstanding: known.outstanding + 1 });
+  return new Map(memory).set(agent, startedOne(memory.get(agent)));
 }
 
 /**
@@ -65,10 +64,20 @@ export function started(memory: RouteMemory, agent: string): RouteMemory {
  * about how fast it is. `now`: ms since 1970.
  */
 export function finished(memory: RouteMemory, agent: string, outcome: Outcome, ms: number, now: number): RouteMemory {
-  const known = memory.get(agent) ?? fresh;
+  const next = new Map(memory).set(agent, finishedOne(memory.get(agent), outcome, ms, now));
+  forgetIdle(next, now);
+  return next;
+}
+
+/** The same for one agent, and for a memory that is changed in place. */
+export const startedOne = (known: AgentMemory = fresh): AgentMemory => ({
+  ...known,
+  outstanding: known.outstanding + 1,
+});
+
+export function finishedOne(known: AgentMemory = fresh, outcome: Outcome, ms: number, now: number): AgentMemory {
   const next = { ...known, outstanding: Math.max(0, known.outstanding - 1) };
-  const counted = outcome === 'neutral' ? next : count(next, outcome === 'failure', ms, now);
-  return withoutIdle(new Map(memory).set(agent, counted), now);
+  return outcome === 'neutral' ? next : count(next, outcome === 'failure', ms, now);
 }
 
 function count(known: AgentMemory, failed: boolean, ms: number, now: number): AgentMemory {
@@ -97,11 +106,10 @@ const smooth = (known: number | undefined, sample: number): number =>
   known === undefined ? sample : known + SMOOTHING * (sample - known);
 
 /** Agents come and go; what is idle for long has nothing to say, and the memory stays as small as the fleet. */
-function withoutIdle(memory: Map<string, AgentMemory>, now: number): RouteMemory {
-  if (memory.size <= limits.rosterAgents.value) return memory;
+export function forgetIdle(memory: Map<string, AgentMemory>, now: number): void {
+  if (memory.size <= limits.rosterAgents.value) return;
   for (const [agent, { outstanding, seen }] of memory)
     if (outstanding === 0 && now - seen > limits.ejectMaxMs.value) memory.delete(agent);
-  return memory;
 }
 
 /**

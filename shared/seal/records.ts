@@ -3,7 +3,7 @@ import { type Refusal, refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import { type AeadFactory, webCryptoAead } from './aead.ts';
 import { createFrameReader, cutAll, type FrameReader, sizeOf, writeLength } from './framing.ts';
-import { packMessages, unpackMessages } from './pack.ts';
+import { type Message, packForNow, unpackMessages } from './pack.ts';
 import { decodeHeader, type FrameKey, frameKey, headerLength, startsWith, writeHeader, writeNonce } from './sframe.ts';
 import { type Suite, type SuiteId, suites } from './suites.ts';
 
@@ -43,7 +43,7 @@ export interface Sealer {
 /** A sealer that puts several messages into one record, where the other side knows how to read that. */
 export interface PackingSealer extends Sealer {
   /** Opens as the messages, one by one. Together, with their lengths, they are as long as a plaintext may be. */
-  pack(messages: readonly Uint8Array[], final: boolean): Now<Uint8Array>;
+  pack(messages: readonly Message[], final: boolean): Now<Uint8Array>;
 }
 
 export interface Opener {
@@ -123,7 +123,7 @@ function frameRecord(counter: number, flag: number, made: Uint8Array | ArrayBuff
 }
 
 /**
- * The plaintext of a record without its length, or what is wrong with it; at once when the cipher is, as agents open
+ * The plaintext of a record without its length, or what is wrong with it, or nothing when it is not authentic; at once when the cipher is, as agents open
  * ten records a second of each stream. `flags`: the highest flag byte with a meaning.
  */
 function openRecord(
@@ -131,20 +131,13 @@ function openRecord(
   counter: number,
   flags: number,
   record: Uint8Array,
-): Now<Uint8Array | string> {
+): Now<Uint8Array | string | undefined> {
   const flag = record[0] ?? 0;
   if (flag > flags) return 'unknown flag';
-  const frame = record.subarray(1);
   const aad = additionalData(counter, flag);
   const header = aad.length - 1;
-  if (!startsWith(frame, aad, header)) return whyNot(frame);
-  const opened = aead.open(nonceOf(salt, counter), aad, frame.subarray(header));
-  return opened instanceof Promise ? opened.then(judgeOpened) : judgeOpened(opened);
-}
-
-function judgeOpened(plaintext: Uint8Array | undefined): Uint8Array | string {
-  if (!plaintext) return 'not authentic';
-  return plaintext.length > limits.sealSegmentBytes.value ? 'segment too large' : plaintext;
+  if (!startsWith(record, 1, aad, header)) return whyNot(record.subarray(1));
+  return aead.open(nonceOf(salt, counter), aad, record.subarray(1 + header));
 }
 
 /** What is wrong with a header that is not the one expected. */
@@ -158,102 +151,144 @@ function whyNot(frame: Uint8Array): string {
  * Seals with the `limits.sealFrames` counters from `first` on; on a lane, others seal with the same key. The first
  * `skip` of them were used already.
  */
-export function sealerFrom(key: FrameKey, first: number, skip: number): PackingSealer {
-  let counter = first + skip;
-  let ended = false;
-  const refused = (detail: string) => Promise.reject(new Error(detail));
-  function seal(plaintext: Uint8Array, flag: number, room: Room = newRoom): Now<Uint8Array> {
-    if (ended) return refused('sealing after the final record');
-    if (counter - first >= limits.sealFrames.value) return refused('too many records under one key');
+export const sealerFrom = (key: FrameKey, first: number, skip: number): PackingSealer =>
+  new RecordSealer(key, first, skip);
+
+/** Opens what such a sealer sealed. `packs`: a record may hold several messages. */
+export const openerFrom = (key: FrameKey, suite: Suite, first: number, skip: number, packs: boolean): Opener =>
+  new RecordOpener(key, suite, first, skip, packs);
+
+// Classes, since a short request makes one of each: closures for every method cost as much as what they do.
+
+class RecordSealer implements PackingSealer {
+  readonly #key: FrameKey;
+  readonly #first: number;
+  #counter: number;
+  #ended = false;
+
+  constructor(key: FrameKey, first: number, skip: number) {
+    this.#key = key;
+    this.#first = first;
+    this.#counter = first + skip;
+  }
+
+  seal(plaintext: Uint8Array, final: boolean, room?: Room): Now<Uint8Array> {
+    return this.#seal(plaintext, final ? FINAL : 0, room);
+  }
+
+  pack(messages: readonly Message[], final: boolean): Now<Uint8Array> {
+    return this.#seal(packForNow(messages), final ? PACKED | FINAL : PACKED);
+  }
+
+  #seal(plaintext: Uint8Array, flag: number, room: Room = newRoom): Now<Uint8Array> {
+    if (this.#ended) return refused('sealing after the final record');
+    if (this.#counter - this.#first >= limits.sealFrames.value) return refused('too many records under one key');
     if (plaintext.length > limits.sealSegmentBytes.value) {
       return Promise.reject(new RangeError('segment too large to seal'));
     }
     // Taken before anything is awaited, so that two calls can never share a counter.
-    const own = counter++;
-    ended = (flag & FINAL) !== 0;
-    return sealRecord(key, own, flag, plaintext, room);
+    const own = this.#counter++;
+    this.#ended = (flag & FINAL) !== 0;
+    return sealRecord(this.#key, own, flag, plaintext, room);
   }
-  return {
-    seal: (plaintext, final, room) => seal(plaintext, final ? FINAL : 0, room),
-    pack: (messages, final) => seal(packMessages(messages), final ? PACKED | FINAL : PACKED),
-  };
 }
 
-/** Opens what such a sealer sealed. `packs`: a record may hold several messages. */
-export function openerFrom(key: FrameKey, { Nt }: Suite, first: number, skip: number, packs: boolean): Opener {
-  const flags = packs ? FINAL | PACKED : FINAL;
+const refused = (detail: string): Promise<never> => Promise.reject(new Error(detail));
+
+class RecordOpener implements Opener {
+  readonly #key: FrameKey;
+  readonly #smallest: number;
+  readonly #flags: number;
+  readonly #first: number;
   /** None for a body that comes whole. */
-  let frames: FrameReader | undefined;
-  let counter = first + skip;
-  let ended = false;
-  let broken: Refusal | undefined;
+  #frames: FrameReader | undefined;
+  #counter: number;
+  #ended = false;
+  #broken: Refusal | undefined;
 
-  const reader = () => {
-    frames ??= createFrameReader(2 + Nt, limits.sealRecordBytes.value);
-    return frames;
-  };
-  const isEmpty = () => !frames || frames.empty();
+  constructor(key: FrameKey, { Nt }: Suite, first: number, skip: number, packs: boolean) {
+    this.#key = key;
+    this.#smallest = 2 + Nt;
+    this.#flags = packs ? FINAL | PACKED : FINAL;
+    this.#first = first;
+    this.#counter = first + skip;
+  }
 
-  const refused = (detail: string): Result<never> => {
-    broken = refuse('seal_broken', undefined, `record ${counter - first}: ${detail}`);
-    return no(broken);
-  };
+  async *open(chunk: Uint8Array): AsyncGenerator<Result<Opened>> {
+    if (!this.#broken) this.#reader().push(chunk);
+    for (;;) {
+      const opened = await this.#next();
+      if (!opened) return;
+      if (!opened.ok) {
+        yield opened;
+        return;
+      }
+      for (const one of opened.value) yield ok(one);
+    }
+  }
+
+  openWhole(body: Uint8Array): Now<Result<readonly Opened[]>> {
+    if (!this.#ended && this.#isEmpty() && !this.#broken) {
+      const usual = cutAll(body, this.#smallest, limits.sealRecordBytes.value);
+      if (usual?.length === 1) return this.#openNext(usual[0] as Uint8Array);
+    }
+    this.#reader().push(body);
+    return this.#openRest();
+  }
+
+  finished(): boolean {
+    return this.#ended && !this.#broken && this.#isEmpty();
+  }
+
+  #reader(): FrameReader {
+    this.#frames ??= createFrameReader(this.#smallest, limits.sealRecordBytes.value);
+    return this.#frames;
+  }
+
+  #isEmpty(): boolean {
+    return !this.#frames || this.#frames.empty();
+  }
+
+  #refuse(detail: string): Result<never> {
+    this.#broken = refuse('seal_broken', undefined, `record ${this.#counter - this.#first}: ${detail}`);
+    return no(this.#broken);
+  }
 
   /** What the next record says; `undefined` when it is not there yet. */
-  function next(): Now<Result<readonly Opened[]> | undefined> {
-    if (broken) return no(broken);
-    const record = ended && !isEmpty() ? 'after' : reader().next();
+  #next(): Now<Result<readonly Opened[]> | undefined> {
+    if (this.#broken) return no(this.#broken);
+    const record = this.#ended && !this.#isEmpty() ? 'after' : this.#reader().next();
     if (record === 'more') return undefined;
-    return typeof record === 'string' ? refused(details[record]) : openNext(record);
+    return typeof record === 'string' ? this.#refuse(details[record]) : this.#openNext(record);
   }
 
-  function openNext(record: Uint8Array): Now<Result<readonly Opened[]>> {
-    if (counter - first >= limits.sealFrames.value) return refused('too many records under one key');
-    const opened = openRecord(key, counter, flags, record);
-    return opened instanceof Promise ? opened.then((plaintext) => taken(record, plaintext)) : taken(record, opened);
+  #openNext(record: Uint8Array): Now<Result<readonly Opened[]>> {
+    if (this.#counter - this.#first >= limits.sealFrames.value) return this.#refuse('too many records under one key');
+    const opened = openRecord(this.#key, this.#counter, this.#flags, record);
+    return opened instanceof Promise ? opened.then((one) => this.#take(record, one)) : this.#take(record, opened);
   }
 
-  function taken(record: Uint8Array, plaintext: Uint8Array | string): Result<readonly Opened[]> {
-    if (typeof plaintext === 'string') return refused(plaintext);
+  #take(record: Uint8Array, plaintext: Uint8Array | string | undefined): Result<readonly Opened[]> {
+    if (!plaintext) return this.#refuse('not authentic');
+    if (typeof plaintext === 'string') return this.#refuse(plaintext);
+    if (plaintext.length > limits.sealSegmentBytes.value) return this.#refuse('segment too large');
     const flag = record[0] ?? 0;
     const final = (flag & FINAL) !== 0;
     const messages = flag & PACKED ? unpackMessages(plaintext) : [plaintext];
-    if (!messages) return refused('malformed messages');
-    counter++;
-    ended = final;
+    if (!messages) return this.#refuse('malformed messages');
+    this.#counter++;
+    this.#ended = final;
     if (messages.length === 1) return ok([{ plaintext: messages[0] as Uint8Array, final }]);
     return ok(messages.map((message, at) => ({ plaintext: message, final: final && at === messages.length - 1 })));
   }
 
-  async function openRest(): Promise<Result<readonly Opened[]>> {
+  async #openRest(): Promise<Result<readonly Opened[]>> {
     const all: Opened[] = [];
     for (;;) {
-      const opened = await next();
+      const opened = await this.#next();
       if (!opened) return ok(all);
       if (!opened.ok) return opened;
       all.push(...opened.value);
     }
   }
-
-  return {
-    async *open(chunk) {
-      if (!broken) reader().push(chunk);
-      for (;;) {
-        const opened = await next();
-        if (!opened) return;
-        if (!opened.ok) {
-          yield opened;
-          return;
-        }
-        for (const one of opened.value) yield ok(one);
-      }
-    },
-    openWhole(body) {
-      const usual = !ended && isEmpty() ? cutAll(body, 2 + Nt, limits.sealRecordBytes.value) : undefined;
-      if (usual?.length === 1 && !broken) return openNext(usual[0] as Uint8Array);
-      reader().push(body);
-      return openRest();
-    },
-    finished: () => ended && !broken && isEmpty(),
-  };
 }

@@ -37,10 +37,10 @@ export function writeHeader(into: Uint8Array, at: number, counter: number): numb
   return end;
 }
 
-/** Whether a frame begins with the first `length` of these bytes. */
-export function startsWith(frame: Uint8Array, header: Uint8Array, length: number): boolean {
-  if (frame.length < length) return false;
-  for (let at = 0; at < length; at += 1) if (frame[at] !== header[at]) return false;
+/** Whether a frame, which is what stands from `from` on, begins with the first `length` of these bytes. */
+export function startsWith(bytes: Uint8Array, from: number, header: Uint8Array, length: number): boolean {
+  if (bytes.length - from < length) return false;
+  for (let at = 0; at < length; at += 1) if (bytes[from + at] !== header[at]) return false;
   return true;
 }
 

@@ -43,6 +43,12 @@ function readFields({ fields }: Loose): AnswerEvent | undefined {
   return { type: 'form', fields: read };
 }
 
+function hasMembers(one: Loose, count: number): boolean {
+  let found = 0;
+  for (const _ in one) found += 1;
+  return found === count;
+}
+
 const isText = (value: unknown): value is string => typeof value === 'string';
 /** Numbers of JSON are finite. */
 const isFrom = (least: number, value: unknown): value is number => typeof value === 'number' && value >= least;
@@ -53,14 +59,13 @@ function readSegment({ index, start, end, text, confidence, logProbability, word
   if (!isCount(index) || !isFrom(0, start) || !isFrom(0, end) || !isText(text) || !isShare(confidence))
     return undefined;
   if (typeof logProbability !== 'number' || logProbability > 0 || !Array.isArray(words)) return undefined;
-  const read: Word[] = [];
   for (const one of words as Loose[]) {
-    if (typeof one !== 'object' || one === null) return undefined;
+    // A word with more to it is for the schema, which takes that away.
+    if (typeof one !== 'object' || one === null || !hasMembers(one, 4)) return undefined;
     const { word, start: from, end: to, confidence: sure } = one;
     if (!isText(word) || !isFrom(0, from) || !isFrom(0, to) || !isShare(sure)) return undefined;
-    read.push({ word, start: from, end: to, confidence: sure });
   }
-  return { type: 'segment', index, start, end, text, confidence, logProbability, words: read };
+  return { type: 'segment', index, start, end, text, confidence, logProbability, words: words as Word[] };
 }
 
 function readFinal(value: Loose): Final | undefined {
