@@ -37,6 +37,9 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]
   tree.kept[root] = 1;
   let kept: number[] = [root];
   let frame = 0;
+  /** Tokens that are likely enough in the frame, and how many. */
+  const tried = new Int32Array(width);
+  let tries = 0;
   /** The last prefix that all hypotheses share, and the last one of those that ends a word. */
   let fork = root;
   let trunk = root;
@@ -114,8 +117,8 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]
   /** The candidates that go on as hypotheses, the best first. */
   function choose(): number[] {
     for (let slot = 0; slot < shared.size; slot++) {
-      const [silent, loud] = [shared.blank[slot] as number, shared.sounding[slot] as number];
-      shared.score[slot] = logAdd(silent, loud) + (shared.bias[slot] as number);
+      const heard = logAdd(shared.blank[slot] as number, shared.sounding[slot] as number);
+      shared.score[slot] = heard + (shared.bias[slot] as number);
     }
     const likely = shared.rank(settings.giveUp);
     const chosen: number[] = [];
@@ -142,7 +145,7 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]
   }
 
   /** The frame has been heard: what the candidate came to is what the prefix is. */
-  function settleFrame(prefix: number, slot: number, row: Float32Array): void {
+  function settleFrame(prefix: number, slot: number, logProb: number): void {
     const path = shared.soundingPath[slot] as number;
     tree.blank[prefix] = shared.blank[slot] as number;
     tree.sounding[prefix] = shared.sounding[slot] as number;
@@ -153,7 +156,6 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]
       tree.soundingTrail[prefix] = undefined;
       return;
     }
-    const logProb = row[tree.token[prefix] as number] as number;
     const held = shared.held[slot] ? tree.soundingTrail[prefix] : undefined;
     tree.soundingTrail[prefix] = {
       firstFrame: held?.firstFrame ?? frame,
@@ -203,34 +205,37 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]
     }
   }
 
-  function hear(prefix: number, row: Float32Array, tried: readonly number[]): void {
+  function hear(prefix: number, rows: Float32Array, from: number): void {
     const slot = touch(prefix);
     const token = tree.token[prefix] as number;
     const both = logAdd(tree.blank[prefix] as number, tree.sounding[prefix] as number);
     const silent = tree.letters[prefix] === 0;
-    stay(prefix, slot, both, row[blank] as number);
-    if (token !== blank) hold(prefix, slot, row[token] as number);
-    for (let at = 0; at < tried.length; at++) {
+    stay(prefix, slot, both, rows[from + blank] as number);
+    if (token !== blank) hold(prefix, slot, rows[from + token] as number);
+    for (let at = 0; at < tries; at++) {
       const next = tried[at] as number;
+      const chance = rows[from + next] as number;
       // A boundary with no word before it says nothing: it counts as silence.
-      if (next !== wordBoundary || !silent) grow(prefix, next, both, row[next] as number);
-      else if (next !== token) stay(prefix, slot, both, row[next] as number);
+      if (next !== wordBoundary || !silent) grow(prefix, next, both, chance);
+      else if (next !== token) stay(prefix, slot, both, chance);
     }
   }
 
-  function advance(row: Float32Array): void {
-    const tried: number[] = [];
+  /** One row, which begins at `from`. */
+  function advance(rows: Float32Array, from: number): void {
+    tries = 0;
     for (let token = 0; token < width; token++) {
-      if (token !== blank && (row[token] as number) > settings.tokenFloor) tried.push(token);
+      if (token !== blank && (rows[from + token] as number) > settings.tokenFloor) tried[tries++] = token;
     }
-    for (let at = 0; at < kept.length; at++) hear(kept[at] as number, row, tried);
+    for (let at = 0; at < kept.length; at++) hear(kept[at] as number, rows, from);
     const chosen = choose();
     for (let at = 0; at < kept.length; at++) tree.kept[kept[at] as number] = 0;
     // All of them before anything is dropped: a number is not given to another one while somebody may still mean it.
     kept = chosen.map(plant);
     for (let at = 0; at < kept.length; at++) {
       tree.kept[kept[at] as number] = 1;
-      settleFrame(kept[at] as number, chosen[at] as number, row);
+      const prefix = kept[at] as number;
+      settleFrame(prefix, chosen[at] as number, rows[from + (tree.token[prefix] as number)] as number);
     }
     for (let slot = 0; slot < shared.size; slot++) {
       if (shared.prefix[slot] !== NOBODY) tree.drop(shared.prefix[slot] as number);
@@ -243,7 +248,7 @@ export function createBeam(parts: BeamParts, onSettled: (heard: readonly Heard[]
   return {
     /** Takes `frames` rows of `width` natural-log probabilities. */
     push(logProbs: Float32Array, frames: number): void {
-      for (let row = 0; row < frames; row++) advance(logProbs.subarray(row * width, (row + 1) * width));
+      for (let row = 0; row < frames; row++) advance(logProbs, row * width);
     },
     /** The best hypothesis behind what is settled. `ended`: the speaker has stopped. */
     best(ended: boolean): Heard[] {

@@ -82,7 +82,8 @@ export class Candidates {
   isOutdone(worse: number, better: number): boolean {
     const { state, node, token, blank, sounding, bias } = this;
     if (state[worse] !== state[better] || node[worse] !== node[better] || token[worse] !== token[better]) return false;
-    const [own, other] = [bias[worse] as number, bias[better] as number];
+    const own = bias[worse] as number;
+    const other = bias[better] as number;
     return (
       (blank[worse] as number) + own <= (blank[better] as number) + other &&
       (sounding[worse] as number) + own <= (sounding[better] as number) + other
