@@ -126,6 +126,41 @@ describe('C9 C12 A21 the record of what was done', () => {
     });
   });
 
+  it('C12: found by request, subject, model and day with proofs; held, then erased; every proof holds afterwards', {
+    timeout: 3 * PUBLISHED_MS_MAX,
+  }, async () => {
+    const request = await transcribe();
+    await typesOf(request);
+    const about = ['--subject', 'developer', '--zone', 'eu'];
+    const requestsOf = async (...query: string[]) => {
+      const { exit, value } = await auricle('audit', 'search', ...query);
+      expect(value.broken).toEqual([]);
+      expect([0, 1]).toContain(exit);
+      return (value.hits as { leaf: { req?: string } }[]).map(({ leaf }) => leaf.req);
+    };
+    await expect
+      .poll(() => requestsOf('--request', request), { timeout: PUBLISHED_MS_MAX, interval: 500 })
+      .toContain(request);
+    const day = new Date().toISOString().slice(0, 10);
+    for (const query of [about, ['--model', 'reference-en', '--day', day]]) {
+      expect(await requestsOf(...query), query.join(' ')).toContain(request);
+    }
+    const held = await auricle('audit', 'hold', ...about, '--reason', 'case 7');
+    const [{ id }] = held.value.data as [{ id: string }];
+    const erase = () => auricle('audit', 'erase', ...about, '--basis', 'gdpr-17');
+    expect((await erase()).value).toMatchObject({ data: [{ outcome: 'deferred', basis: 'hold' }] });
+    expect((await auricle('audit', 'erasures')).value).toMatchObject({ data: [{ deferred: { basis: 'hold' } }] });
+    expect(await requestsOf(...about)).toContain(request);
+    expect((await auricle('audit', 'release', id, '--reason', 'over')).exit).toBe(0);
+    expect((await auricle('audit', 'holds')).value).toMatchObject({ data: [] });
+    expect((await erase()).value).toMatchObject({ data: [{ outcome: 'done' }] });
+    expect(await requestsOf(...about)).not.toContain(request);
+    // What is in the clear is still there, with its proof.
+    expect(await requestsOf('--request', request)).toContain(request);
+    expect([0, 10]).toContain((await auricle('audit', 'verify', '--zone', 'eu')).exit);
+    expect((await auricle('audit', 'index')).exit).toBe(0);
+  });
+
   it('one flipped bit of a tile in storage is found', { timeout: 2 * PUBLISHED_MS_MAX }, async () => {
     const account = BlobServiceClient.fromConnectionString(storageConnection(running.stack.ports));
     const container = account.getContainerClient('audit-state');
