@@ -15,6 +15,7 @@ import type { Arguments } from './arguments.ts';
 import { listedLogs } from './audit-log.ts';
 import { recall } from './audit-memory.ts';
 import { openFolder } from './bundle-folder.ts';
+import { hashLeafNatively } from './native-hash.ts';
 
 export const exportUsage = `audit export --out DIR --purpose TEXT [--from TIME] [--to TIME] [--format csv,fhir,…] [--profile P] [--zone Z]
                                   all entries of the tenant as a bundle that anybody can verify; the same command goes
@@ -66,7 +67,7 @@ export async function exportAudit(given: ExportArguments, headers: Headers, worl
   rmSync(journal);
   const head = await knownHead(edge, given.zone, headers);
   const seen = head && { head: new TextEncoder().encode(head.note) };
-  const report = await verifyBundle(openFolder(out), { now: Date.now(), ...seen });
+  const report = await verifyBundle(openFolder(out), { now: Date.now(), hashLeaf: hashLeafNatively, ...seen });
   const text = `${done.files.length} files in ${out}\n${reportText(report)}\nverify it yourself: node ${path.join(out, 'verify.mjs')}`;
   // That nobody witnessed it is no failure of the export.
   const value = {
@@ -152,6 +153,7 @@ export async function verifyFolder(
   for (const file of [policy, head]) if (file !== undefined && !existsSync(file)) return wrong(`there is no ${file}`);
   const report = await verifyBundle(openFolder(folder), {
     now: Date.now(),
+    hashLeaf: hashLeafNatively,
     ...(policy !== undefined && { policy: readFileSync(policy) }),
     ...(head !== undefined && { head: readFileSync(head) }),
   });

@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { reportText } from '../../shared/audit/verify/report.ts';
 import { verifyBundle } from '../../shared/audit/verify/verify-bundle.ts';
 import { openFolder } from '../cli/bundle-folder.ts';
+import { hashLeafNatively } from '../cli/native-hash.ts';
 
 const USAGE = `node verify.mjs [FOLDER] [--policy FILE] [--head NOTE] [--tenant NAME] [--json]
 
@@ -38,6 +39,7 @@ async function run(): Promise<number> {
   const folder = positionals[0] ?? fileURLToPath(new URL('.', import.meta.url));
   const report = await verifyBundle(openFolder(folder), {
     now: Date.now(),
+    hashLeaf: hashLeafNatively,
     ...(policy !== undefined && { policy: readFileSync(policy) }),
     ...(head !== undefined && { head: readFileSync(head) }),
     ...(tenant !== undefined && { tenant }),

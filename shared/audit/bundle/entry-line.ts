@@ -9,25 +9,40 @@ export const formatEntryLine = (index: number, text: string): string => `{"index
 
 export interface EntryLine {
   readonly index: number;
-  /** The entry, as it is in the log. */
+  /** The entry, byte for byte as it is in the log. */
+  readonly bytes: Uint8Array;
   readonly text: string;
 }
 
-/** `undefined` when it is not a line as `formatEntryLine` writes it. */
-export function readEntryLine(line: string): EntryLine | undefined {
-  const start = START.exec(line);
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** `undefined` when it is not a line as `formatEntryLine` writes it, or not UTF-8. */
+export function readEntryLine(line: Uint8Array): EntryLine | undefined {
+  const whole = decodeText(line);
+  const start = whole === undefined ? undefined : START.exec(whole);
   const index = Number(start?.[1]);
-  if (!start || !Number.isSafeInteger(index) || !line.endsWith('}')) return undefined;
-  return { index, text: line.slice(start[0].length, -1) };
+  if (whole === undefined || !start || !Number.isSafeInteger(index) || !whole.endsWith('}')) return undefined;
+  // What is before the entry is ASCII: as many bytes as characters.
+  const from = start[0].length;
+  return { index, bytes: line.subarray(from, -1), text: whole.slice(from, -1) };
 }
 
-/** Lines of a file that ends with a line break; `undefined` when the last one does not, or it is not UTF-8. */
-export function linesOf(bytes: Uint8Array): string[] | undefined {
-  if (bytes.length === 0) return [];
+export function decodeText(bytes: Uint8Array): string | undefined {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-    return text.endsWith('\n') ? text.slice(0, -1).split('\n') : undefined;
+    return decoder.decode(bytes);
   } catch {
     return undefined;
+  }
+}
+
+const LINE_BREAK = 0x0a;
+
+/** The lines of a file, one after the other: held is one at a time. What is after the last line break is a line, too. */
+export function* linesOf(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let from = 0; from < bytes.length; ) {
+    const found = bytes.indexOf(LINE_BREAK, from);
+    const to = found < 0 ? bytes.length : found;
+    yield bytes.subarray(from, to);
+    from = to + 1;
   }
 }

@@ -1,5 +1,5 @@
 // What a bundle shows of what its leaves hide, and whether that is what was committed to, all of it, and no more.
-import { linesOf } from '../bundle/entry-line.ts';
+import { decodeText, linesOf } from '../bundle/entry-line.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { checkDisclosure } from '../commitment.ts';
 import type { LeafFacts } from './leaf-facts.ts';
@@ -61,9 +61,9 @@ export class Disclosed {
 
   readPart(bytes: Uint8Array | undefined): Map<number, DisclosureLine> {
     const found = new Map<number, DisclosureLine>();
-    for (const [at, line] of (linesOf(bytes ?? new Uint8Array(0)) ?? ['']).entries()) {
-      const read = readDisclosureLine(line);
-      if (!read || found.has(read.index)) this.#wrong(`line ${at + 1} is no disclosure, or a second one`);
+    for (const line of linesOf(bytes ?? new Uint8Array(0))) {
+      const read = readDisclosureLine(decodeText(line) ?? '');
+      if (!read || found.has(read.index)) this.#wrong('a line is no disclosure, or a second one of its entry');
       else found.set(read.index, read);
     }
     return found;
