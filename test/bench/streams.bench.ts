@@ -5,7 +5,7 @@ import path from 'node:path';
 import { stopAll } from './front/processes.ts';
 import { has } from './front/systems.ts';
 import type { Bench } from './run.ts';
-import { type AgentPhase, measureAgent } from './streams/agent-half.ts';
+import { type AgentHalf, type AgentPhase, measureAgentHalf } from './streams/agent-half.ts';
 import { type EdgePhase, measureEdge } from './streams/edge-half.ts';
 import { measureReal, PARTIAL_MS_MAX, type RealStep } from './streams/real-half.ts';
 
@@ -17,10 +17,10 @@ interface Plan {
   readonly repeats: number;
   /** Of each number of streams that the reference network is tried with. */
   readonly step: number;
-  readonly half: readonly string[];
+  readonly only: readonly string[];
 }
 
-/** Options: `--streams=500 --seconds=300 --repeats=1 --step=30 --half=edge,agent,real`. */
+/** Options: `--streams=500 --seconds=300 --repeats=1 --step=30 --only=edge,agent,real`. */
 export async function measure(options: string[]): Promise<Bench> {
   const option = (name: string) => options.find((one) => one.startsWith(`--${name}=`))?.split('=')[1];
   const plan: Plan = {
@@ -28,12 +28,14 @@ export async function measure(options: string[]): Promise<Bench> {
     seconds: Number(option('seconds') ?? 300),
     repeats: Number(option('repeats') ?? 1),
     step: Number(option('step') ?? 30),
-    half: option('half')?.split(',') ?? halves,
+    only: option('only')?.split(',') ?? halves,
   };
+  const unknown = plan.only.filter((half) => !halves.some((known) => known === half));
+  if (unknown.length > 0) throw new Error(`--only: ${unknown} is none of ${halves}`);
   if (!has('taskset')) throw new Error('taskset is needed (apt-get install util-linux)');
   const measured: Measured = {
     edge: await when(plan, 'edge', (folder) => measureEdge({ folder, ...plan })),
-    agent: await when(plan, 'agent', (folder) => measureAgent({ folder, ...plan })),
+    agent: await when(plan, 'agent', (folder) => measureAgentHalf({ folder, ...plan })),
     real: await when(plan, 'real', (folder) => measureReal({ folder, seconds: plan.step })),
   };
   return report(measured, plan);
@@ -41,13 +43,14 @@ export async function measure(options: string[]): Promise<Bench> {
 
 interface Measured {
   readonly edge: EdgePhase[] | undefined;
-  readonly agent: AgentPhase | undefined;
+  readonly agent: AgentHalf | undefined;
   readonly real: RealStep[] | undefined;
 }
 
 /** A half that is wanted, in a folder of its own and with nothing left of the one before. */
 async function when<T>(plan: Plan, half: (typeof halves)[number], run: (folder: string) => Promise<T>) {
-  if (!plan.half.includes(half)) return undefined;
+  if (!plan.only.includes(half)) return undefined;
+  console.log(`${half}: begins ${new Date().toISOString()}`);
   const folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-streams-'));
   try {
     return await run(folder);
@@ -68,9 +71,12 @@ const round = (value: number) => Number(value.toPrecision(3));
 
 function report({ edge = [], agent, real = [] }: Measured, plan: Plan): Bench {
   const figures = { ...edgeFigures(edge), ...agentFigures(agent), ...realFigures(real) };
+  const relay = (agent?.relay ?? []).map((phase) => edgeRow(phase, 'bare relay beside the agent'));
   const rows = [
-    ...edge.map(({ system, load, lost, cpuPerFrame, cost }) => row(system, load, lost, cpuPerFrame, cost)),
-    ...(agent ? [row('agent', agent.load, framesLost(agent), agent.cpuPerFrame, agent.cost)] : []),
+    ...edge.map((phase) => edgeRow(phase, phase.system)),
+    ...relay.slice(0, 1),
+    ...(agent ? [agentRow(agent.agent)] : []),
+    ...relay.slice(1),
     ...real.map(({ streams, phase }) =>
       row(`agent and network, ${streams}`, inWords(phase.load), framesLost(phase), phase.cpuPerFrame, phase.cost),
     ),
@@ -101,6 +107,10 @@ const row = (system: string, load: Load, lost: number, cpu: number | undefined, 
   'load late p99 ms': round(load.lateP99),
 });
 
+const edgeRow = ({ load, lost, cpuPerFrame, cost }: EdgePhase, name: string) =>
+  row(name, load, lost, cpuPerFrame, cost);
+const agentRow = (phase: AgentPhase) => row('agent', phase.load, framesLost(phase), phase.cpuPerFrame, phase.cost);
+
 /** Words are what there is to be late. */
 const inWords = (load: AgentPhase['load']): Load => ({ ...load, p50: load.wordP50, p99: load.wordP99 });
 
@@ -122,15 +132,20 @@ function edgeFigures(phases: readonly EdgePhase[]): Record<string, number> {
   };
 }
 
-function agentFigures(phase: AgentPhase | undefined): Record<string, number> {
-  if (!phase) return {};
+function agentFigures(half: AgentHalf | undefined): Record<string, number> {
+  if (!half) return {};
+  const { agent, relay } = half;
+  const peer = (take: (phase: EdgePhase) => number | undefined) =>
+    median(relay.map((phase) => take(phase) ?? Number.NaN));
   return {
-    agent_streams_held: phase.load.ended,
-    agent_frames_lost: framesLost(phase),
-    agent_added_p50_ms: phase.load.p50,
-    agent_added_p99_ms: phase.load.p99,
-    agent_cpu_us_per_frame: phase.cpuPerFrame,
-    agent_memory_growth_mib: phase.cost.memoryLate - phase.cost.memoryEarly,
+    agent_streams_held: agent.load.ended,
+    agent_frames_lost: framesLost(agent),
+    agent_added_p50_ms: agent.load.p50,
+    agent_added_p99_ms: agent.load.p99,
+    agent_p99_vs_bare_relay: agent.load.p99 / peer(({ load }) => load.p99),
+    agent_cpu_vs_bare_relay: agent.cpuPerFrame / peer((one) => one.cpuPerFrame),
+    agent_cpu_us_per_frame: agent.cpuPerFrame,
+    agent_memory_growth_mib: agent.cost.memoryLate - agent.cost.memoryEarly,
   };
 }
 
@@ -145,7 +160,7 @@ function realFigures(steps: readonly RealStep[]): Record<string, number> {
 }
 
 const describe = ({ streams, seconds, repeats, step }: Plan) =>
-  `${streams} streams of 16 kHz 16-bit sound in frames of 100 ms at real-time pace, ${seconds} s after 5 s of warm-up, ${repeats} round(s). The edge is raw workerd with its Durable Objects on disk and has one core; load client and agent double have the other one and are processes of their own. The bare relay is one Durable Object for each stream that passes messages on; it gets the same frames and the same answers, before and after the edge in each round, up to 60 s each. Latency is from a frame that was sent to the event that answers it, to the same double without anything between ("no edge") in the row of that name. CPU is user and system time of the process per frame of the client, from /proc. Frames are counted by position and content at the double. The agent is the real one, with an engine double that answers every step after 10 ms and an edge double that seals; its latency is from the last frame that an interim needed to the interim, less those 10 ms. Agent and network: the reference network in the embedded engine on the machine's cores, ${step} s for each number of streams, and the most of them whose words are shown at p99 < ${PARTIAL_MS_MAX} ms after the sound of their ends was sent. Load average at the end: ${os
+  `${streams} streams of 16 kHz 16-bit sound in frames of 100 ms at real-time pace, ${seconds} s after 5 s of warm-up, ${repeats} round(s). The edge is raw workerd with its Durable Objects on disk and has one core; load client and agent double have the other one and are processes of their own. The bare relay is one Durable Object for each stream that passes messages on; it gets the same frames and the same answers, before and after the edge in each round, and before and after the agent, up to 40 s each. Latency is from a frame that was sent to the event that answers it, to the same double without anything between ("no edge") in the row of that name. CPU is user and system time of the process per frame of the client, from /proc. Frames are counted by position and content at the double. The agent is the real one, with an engine double that answers every step after 10 ms and an edge double that seals; its latency is from the last frame that an interim needed to the interim, less those 10 ms. Agent and network: the reference network in the embedded engine on the machine's cores, ${step} s for each number of streams, and the most of them whose words are shown at p99 < ${PARTIAL_MS_MAX} ms after the sound of their ends was sent. Load average at the end: ${os
     .loadavg()
     .map((one) => one.toFixed(1))
     .join(', ')}.`;

@@ -7,6 +7,7 @@ import { makeIdentity, POOL, ZONE } from '../front/identity.ts';
 import { freePort, listens, startOn } from '../front/processes.ts';
 import type { AgentLoadMessage, AgentLoadOrder, AgentLoadReport } from './agent-load.ts';
 import { REPOSITORY, readSound, recogniseOnce } from './clip-sound.ts';
+import { type EdgePhase, PEER_SECONDS_MAX, runPhase, startPeer } from './edge-half.ts';
 import type { EngineOrder } from './engine-double.ts';
 import { expectInterims } from './expected-interims.ts';
 import { next } from './messages.ts';
@@ -43,6 +44,22 @@ export interface AgentPlace {
   readonly core: string | undefined;
   readonly slots: number;
   readonly inspector?: number | undefined;
+}
+
+export interface AgentHalf {
+  readonly agent: AgentPhase;
+  /** The peer before the agent and after it. */
+  readonly relay: readonly EdgePhase[];
+}
+
+/** The agent, and the bare relay of the edge's half beside it: the same frames at the same pace, one after the other. */
+export async function measureAgentHalf(plan: AgentPlan): Promise<AgentHalf> {
+  const short = Math.min(PEER_SECONDS_MAX, plan.seconds);
+  const peer = await startPeer(plan.folder);
+  const run = () => runPhase(peer.relay, peer.double, plan.streams, short);
+  const before = await run();
+  const agent = await measureAgent(plan);
+  return { agent, relay: [before, await run()] };
 }
 
 export async function measureAgent(plan: AgentPlan): Promise<AgentPhase> {
@@ -98,7 +115,12 @@ export async function startAgent({ folder, engineUrl, core, slots, inspector }: 
     AURICLE_STREAMS: '2048',
   };
   const inspect = inspector === undefined ? [] : [`--inspect=127.0.0.1:${inspector}`];
-  const command = [process.execPath, ...inspect, path.resolve('infra/pool/agent/main.ts')];
+  const command = [
+    process.execPath,
+    ...(process.env.BF?.split(' ') ?? []),
+    ...inspect,
+    path.resolve('infra/pool/agent/main.ts'),
+  ];
   const agent = startOn(core ?? '0,1', command, { env: environment });
   await listens(agentPort, agent);
   const agentUrl = `http://127.0.0.1:${agentPort}`;
@@ -143,6 +165,7 @@ export async function runAgentLoad(
     expected,
     warmSeconds: WARM_SECONDS,
   };
+  console.log(`agent: ${streams} streams, ${seconds} s and ${WARM_SECONDS} s before`);
   load.send({ ...order, sound: sound.toString('base64') } satisfies AgentLoadOrder);
   await began;
   begun?.();

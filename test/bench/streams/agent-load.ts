@@ -5,12 +5,13 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import process from 'node:process';
 import { importJWK, type JWK, SignJWT } from 'jose';
-import { WebSocket, WebSocketServer } from 'ws';
+import { WebSocketServer } from 'ws';
 import { createWordClock, type WordClock } from '../../../infra/cli/live-latency.ts';
 import { type SealSetup, setupSender } from '../../../shared/seal/setup.ts';
 import type { LinkControl, LinkEvent } from '../../../shared/stream/link.ts';
 import { encodeAudio, encodeControl } from '../../../shared/stream/link-record.ts';
 import { type Expected, keyOf } from './expected-interims.ts';
+import { openRawSocket } from './raw-socket.ts';
 import { Samples } from './samples.ts';
 import { openRecords, sealRecords } from './stream-seal.ts';
 import { FORMAT, FRAME_BYTES, FRAME_MS } from './traffic.ts';
@@ -136,10 +137,6 @@ async function run(order: AgentLoadOrder): Promise<AgentLoadReport> {
     const { promise, resolve } = Promise.withResolvers<Stream | undefined>();
     const closed = Promise.withResolvers<void>();
     const headers = { 'auricle-ticket': ticket, 'auricle-enc': enc };
-    const socket = new WebSocket(`${order.agentUrl.replace('http', 'ws')}/v1/stream`, {
-      headers,
-      perMessageDeflate: false,
-    });
     const stream: Stream = {
       say: (plaintext, final) => socket.send(seal(plaintext, final)),
       sentAt: new Float64Array(KEPT),
@@ -177,30 +174,26 @@ async function run(order: AgentLoadOrder): Promise<AgentLoadReport> {
       const since = stream.sentAt[frame % KEPT] as number;
       if (measuring && frame < stream.sent) latency.add(performance.now() - since - order.engineMs);
     };
-    socket.on('open', () => {
-      const open: LinkControl = {
-        type: 'open',
-        v: 1,
-        task: 'stream',
-        model: order.model,
-        format: FORMAT,
-        options: { interim: true, endpointingMs: 300 },
-      };
-      stream.say(encodeControl(open));
-    });
-    socket.on('message', (data: Buffer) => {
-      for (const { plaintext } of unseal(data)) hear(JSON.parse(plaintext.toString()));
-    });
-    socket.on('unexpected-response', (request, response) => {
-      fail(`http_${response.statusCode}`);
-      request.destroy();
-    });
-    socket.on('error', (error) => fail((error as NodeJS.ErrnoException).code ?? error.message));
-    socket.on('close', (code) => {
-      stream.alive = false;
-      if (stream.heardSeconds === undefined) fail(`closed ${code}`);
-      closed.resolve();
-      resolve(undefined);
+    const open: LinkControl = {
+      type: 'open',
+      v: 1,
+      task: 'stream',
+      model: order.model,
+      format: FORMAT,
+      options: { interim: true, endpointingMs: 300 },
+    };
+    const socket = openRawSocket(`${order.agentUrl}/v1/stream`, headers, {
+      open: () => stream.say(encodeControl(open)),
+      message(data) {
+        for (const { plaintext } of unseal(data)) hear(JSON.parse(plaintext.toString()));
+      },
+      refused: (status) => fail(`http_${status}`),
+      closed(code) {
+        stream.alive = false;
+        if (stream.heardSeconds === undefined) fail(`closed ${code}`);
+        closed.resolve();
+        resolve(undefined);
+      },
     });
     return promise;
   }

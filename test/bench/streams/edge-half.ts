@@ -22,6 +22,8 @@ const EDGE_CORE = '1';
 /** Compilers, connections and Durable Objects are new in this time. */
 const WARM_SECONDS = 5;
 const JOIN_MS_MAX = 15_000;
+/** Each time; more would tell nothing more. */
+export const PEER_SECONDS_MAX = 40;
 
 export interface EdgePhase {
   readonly system: 'auricle' | 'bare relay' | 'no edge';
@@ -51,12 +53,10 @@ export async function measureEdge(plan: EdgePlan): Promise<EdgePhase[]> {
   const { double, bare, relay, edge } = await startSystems(plan.folder);
   const phases: EdgePhase[] = [];
   const run = async (system: System, seconds: number) => {
-    const phase = await runPhase(system, double, plan.streams, seconds);
-    console.log(`${system.name}: ${JSON.stringify({ ...phase, cost: phase.cost ?? null })}`);
-    phases.push(phase);
+    phases.push(await runPhase(system, double, plan.streams, seconds));
   };
   // The peer before and after, so that a machine that gets slower or faster meanwhile is seen.
-  const short = Math.min(60, plan.seconds);
+  const short = Math.min(PEER_SECONDS_MAX, plan.seconds);
   for (let round = 0; round < plan.repeats; round += 1) {
     await run(bare, Math.min(20, short));
     await run(relay, short);
@@ -66,30 +66,43 @@ export async function measureEdge(plan: EdgePlan): Promise<EdgePhase[]> {
   return phases;
 }
 
-/** With `inspector` the runtime of the edge can be profiled on that port. */
-export async function startSystems(folder: string, inspector?: number) {
-  const identity = await makeIdentity(folder);
+/** A Worker in a runtime of its own, which has the core of what is measured. */
+async function startWorker(
+  folder: string,
+  entry: string,
+  name: string,
+  plan: Pick<WorkerPlan, 'config' | 'bindings'>,
+  flags: readonly string[] = [],
+) {
+  const [own, free] = [path.join(folder, name), await freePort()];
+  const command = await planWorker(entry, { folder: own, port: free, ...plan });
+  const child = startOn(EDGE_CORE, [...command, ...flags], { cwd: folder });
+  await listens(free, child);
+  return { child, pid: child.pid, host: `127.0.0.1:${free}` };
+}
+
+const plain = { headers: {}, end: 'end', positionBytes: 0 };
+
+/** The double and before it the bare relay, which is the peer of both halves. */
+export async function startPeer(folder: string) {
   const double = startOn(LOAD_CORE, [process.execPath, path.join(import.meta.dirname, 'agent-double.ts')], {
     ipc: true,
   });
   const { port } = await next<{ port: number }>(double, 'port');
-  const start = async (
-    entry: string,
-    name: string,
-    plan: Pick<WorkerPlan, 'config' | 'bindings'>,
-    flags: readonly string[] = [],
-  ) => {
-    const [own, free] = [path.join(folder, name), await freePort()];
-    const command = await planWorker(entry, { folder: own, port: free, ...plan });
-    const child = startOn(EDGE_CORE, [...command, ...flags], { cwd: folder });
-    await listens(free, child);
-    return { pid: child.pid, host: `127.0.0.1:${free}` };
-  };
-  const relay = await start(relayEntry(folder), 'relay', {
+  const { child, pid, host } = await startWorker(folder, relayEntry(folder), 'relay', {
     config: { ...config, durable_objects: { bindings: [{ name: 'RELAY', class_name: 'Relay' }] } },
     bindings: { UPSTREAM: `http://127.0.0.1:${port}/bare` },
   });
-  const edge = await start(
+  const relay: System = { name: 'bare relay', pid, order: async () => ({ ...plain, url: `ws://${host}/{stream}` }) };
+  return { double, port, relay, process: child };
+}
+
+/** With `inspector` the runtime of the edge can be profiled on that port. */
+export async function startSystems(folder: string, inspector?: number) {
+  const identity = await makeIdentity(folder);
+  const { double, port, relay } = await startPeer(folder);
+  const edge = await startWorker(
+    folder,
     path.join(ROOT, 'edge/worker.ts'),
     'edge',
     { config, bindings: identity.edgeBindings },
@@ -99,15 +112,10 @@ export async function startSystems(folder: string, inspector?: number) {
   const told = { edgeUrl: `http://${edge.host}`, poolToken, attestationKeyFile, attestationIssuer };
   double.send({ join: { ...told, pool: POOL, zone: ZONE } } satisfies DoubleOrder);
 
-  const plain = { headers: {}, end: 'end', positionBytes: 0 };
   let tenants = 0;
   const systems = {
     bare: { name: 'no edge', pid: undefined, order: async () => ({ ...plain, url: `ws://127.0.0.1:${port}/bare` }) },
-    relay: {
-      name: 'bare relay',
-      pid: relay.pid,
-      order: async () => ({ ...plain, url: `ws://${relay.host}/{stream}` }),
-    },
+    relay,
     edge: {
       name: 'auricle',
       pid: edge.pid,
@@ -141,6 +149,7 @@ export async function runPhase(
   seconds: number,
 ): Promise<EdgePhase> {
   await ask(double, { count: 'reset' });
+  console.log(`${system.name}: ${streams} streams, ${seconds} s and ${WARM_SECONDS} s before`);
   const order: LoadOrder = { ...(await system.order()), streams, seconds, warmSeconds: WARM_SECONDS };
   let watch: ReturnType<typeof watchProcess> | undefined;
   const load = await runLoad(order, LOAD_CORE, () => {
@@ -148,7 +157,7 @@ export async function runPhase(
   });
   const cost = watch?.stop();
   const counts = await ask(double, { count: 'read' });
-  return {
+  const phase: EdgePhase = {
     system: system.name,
     load,
     counts,
@@ -156,6 +165,8 @@ export async function runPhase(
     cpuPerFrame: cost && (cost.cpu / load.sent) * 1e6,
     cost,
   };
+  console.log(`${system.name}: ${JSON.stringify({ ...phase, cost: phase.cost ?? null })}`);
+  return phase;
 }
 
 async function ask(double: ChildProcess, order: DoubleOrder): Promise<Counts> {

@@ -1,6 +1,6 @@
 // The agent's half of a stream's seal with Node's synchronous crypto, so that the double costs little beside what is
 // measured: RFC 9605 records as `shared/seal/PROTOCOL.md` says. The edge cannot tell it apart from the real code.
-import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync } from 'node:crypto';
 
 const SUITE = 5;
 const TAG = 16;
@@ -40,7 +40,7 @@ function prefix(length: number): Buffer {
 
 /** Seals one direction of a stream, record by record. */
 export function sealRecords(baseKey: Uint8Array): (plaintext: Uint8Array, final?: boolean) => Buffer {
-  const [key, salt] = [derive(baseKey, KEY, 32), derive(baseKey, SALT, 12)];
+  const [key, salt] = [createSecretKey(derive(baseKey, KEY, 32)), derive(baseKey, SALT, 12)];
   let counter = 0;
   return (plaintext, final = false) => {
     const head = header(counter);
@@ -57,7 +57,7 @@ export function sealRecords(baseKey: Uint8Array): (plaintext: Uint8Array, final?
 
 /** Opens the whole records of one message; throws at whatever is not as it should be. */
 export function openRecords(baseKey: Uint8Array): (message: Buffer) => { plaintext: Buffer; final: boolean }[] {
-  const [key, salt] = [derive(baseKey, KEY, 32), derive(baseKey, SALT, 12)];
+  const [key, salt] = [createSecretKey(derive(baseKey, KEY, 32)), derive(baseKey, SALT, 12)];
   let counter = 0;
   return (message) => {
     const opened = [];
