@@ -8,9 +8,13 @@ import { readReceived } from './intake.ts';
 import type { LogDesk } from './log-desk.ts';
 import { checkpointName, witnessedName } from './log-names.ts';
 import type { LogState } from './log-state.ts';
+import type { LogStore } from './log-store.ts';
 import { headOf } from './publish-checkpoint.ts';
 
-type Desk = Pick<LogDesk, 'store' | 'policy' | 'now'> & { readonly settings: Partial<Pick<Settings, 'MODE'>> };
+type Desk = Pick<LogDesk, 'policy' | 'now'> & {
+  readonly store: LogStore;
+  readonly settings: Partial<Pick<Settings, 'MODE'>>;
+};
 
 export async function lookAtLog(desk: Desk, zone: string): Promise<LogHealth> {
   const { store, now, settings } = desk;

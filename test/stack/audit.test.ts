@@ -93,6 +93,15 @@ describe('C9 C12 A21 the record of what was done', () => {
       .toBe(0);
   });
 
+  it('A21 the doctor finds that the record is kept, by the clock of the functions and what waits in every outbox', async () => {
+    const seen = await auricle('audit', 'doctor');
+    const { ok, checks } = seen.value as { ok: boolean; checks: { zone: string; check: string; outcome: string }[] };
+    expect(checks.filter(({ outcome }) => outcome === 'fail')).toEqual([]);
+    expect([ok, seen.exit]).toEqual([true, 0]);
+    expect(new Set(checks.map(({ zone }) => zone))).toEqual(new Set(['eu', 'us']));
+    expect(checks.map(({ check }) => check)).toContain('outbox of the roster');
+  });
+
   it('entries are for those who run the fleet, hashes for auditors, and nothing for others', async () => {
     const { url } = running.stack;
     const year = new Date().getUTCFullYear();
