@@ -37,7 +37,7 @@ import { clientSecretAnswer, clientSecretBody, grantAnswer, grantBody } from './
 import { listedModel } from './models.ts';
 import { paths } from './openapi/paths.ts';
 import { listedPool } from './operate.ts';
-import { toldRelease } from './pool/release.ts';
+import { knownReleases, toldRelease } from './pool/release.ts';
 import { projectBody, segmentBody } from './project/ask-project.ts';
 import { listedProjects, madeProject, projectStatus } from './project/tell-project.ts';
 import { uploadBody } from './upload/ask.ts';
@@ -96,6 +96,7 @@ function describe() {
         ModelState: output(modelState),
         ReleaseRequest: input(sentRelease),
         ToldRelease: output(toldRelease),
+        KnownReleases: output(knownReleases),
         RevisionRequest: input(newRevision),
         Revision: output(revisionRow),
         TransitionRequest: input(newTransition),

@@ -28,7 +28,7 @@ import {
 import { listModels, showModel } from './models.ts';
 import { describeApi } from './openapi.ts';
 import { joinRoster, listPools, readOutbox } from './operate.ts';
-import { takeRelease } from './pool/release.ts';
+import { showRelease, takeRelease } from './pool/release.ts';
 import { createProject } from './project/create-project.ts';
 import { editSegment } from './project/edit-segment.ts';
 import { deleteProject, followProject, listProjects, rerunProject, showProject } from './project/look-at-projects.ts';
@@ -66,7 +66,7 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> 
   '/v1/openapi.json': { GET: () => describeApi() },
   '/v1/stream': { GET: serveStream },
   '/v1/jobs/replay': { POST: replayJobs },
-  '/v1/release': { PUT: takeRelease },
+  '/v1/release': { GET: showRelease, PUT: takeRelease },
   '/v1/usage': { POST: bookUsage },
   '/v1/uploads': { GET: listUploads, POST: createUpload },
   '/v1/uploads/:name': { GET: showUpload, DELETE: deleteUpload },

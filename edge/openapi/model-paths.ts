@@ -19,6 +19,11 @@ const sent = (name: string) => ({ required: true, content: { 'application/json':
 export function modelPaths() {
   return {
     '/v1/release': {
+      get: {
+        operationId: 'showRelease',
+        summary: 'Which revisions answer, as the rosters of the zones know it',
+        responses: { ...success('By zone', json('KnownReleases')), ...errors(identified) },
+      },
       put: {
         operationId: 'takeRelease',
         summary: 'Which revisions answer, told by the functions and signed by them',

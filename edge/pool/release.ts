@@ -9,6 +9,8 @@ import type { RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import type { Settings } from '../settings.ts';
+import { admit } from '../tenant/admit.ts';
+import { readSnapshots } from './snapshot.ts';
 
 export const toldRelease = z.object({ generation: z.number().int().describe('The newest that every roster has') });
 
@@ -37,6 +39,25 @@ export async function takeRelease(request: Request, context: RequestContext): Pr
   // Told again, it changes nothing where it is known.
   if (kept === late) return refuseWith(refuse('models_unavailable', undefined, 'a roster does not answer'));
   return Response.json({ generation: Math.min(...kept) } satisfies z.infer<typeof toldRelease>);
+}
+
+export const knownReleases = z.object({
+  zones: z.array(releaseMap.omit({ v: true }).extend({ zone: z.string() })),
+});
+
+/** `GET /v1/release`, by operators: which revisions answer, as each roster knows it. */
+export async function showRelease(request: Request, context: RequestContext): Promise<Response> {
+  const claims = await admit(request, 'operate', context);
+  if (!claims.ok) return refuseWith(claims.refusal);
+  const { settings, env, surroundings } = context;
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+  const zones = snapshots.map(({ zone, release }) => ({
+    zone,
+    generation: release?.generation ?? 0,
+    models: release?.models ?? {},
+  }));
+  const known: z.infer<typeof knownReleases> = { zones };
+  return Response.json(known, { headers: { 'cache-control': 'no-store' } });
 }
 
 async function openRelease(signed: string, { serviceKeys }: Settings): Promise<Result<ReleaseMap>> {

@@ -7,10 +7,13 @@ import type { HashName } from '../../shared/model/signature/key.ts';
 import { SIGNATURE_FILES } from '../../shared/model/signature/manifest.ts';
 import type { Files } from '../../shared/model/signature/verify-files.ts';
 
-export function openFolder(folder: string): Files {
+/** All of a folder, or those parts of it: of a repository, the models that one revision is made of. */
+export function openFolder(folder: string, parts: readonly string[] = []): Files {
   return {
     async list() {
-      const entries = await readdir(folder, { withFileTypes: true, recursive: true });
+      const places = parts.length > 0 ? parts.map((part) => path.join(folder, part)) : [folder];
+      const found = await Promise.all(places.map((place) => readdir(place, { withFileTypes: true, recursive: true })));
+      const entries = found.flat();
       // A link may lead anywhere: what it names is not in the folder.
       const odd = entries.find((entry) => !entry.isFile() && !entry.isDirectory());
       if (odd) throw new Error(`${path.join(odd.parentPath, odd.name)} is neither a file nor a folder`);
@@ -33,8 +36,8 @@ export interface Digests {
 }
 
 /** Both digests of every file but the signatures, in one pass. */
-export async function digestFolder(folder: string): Promise<Digests[]> {
-  const files = openFolder(folder);
+export async function digestFolder(folder: string, parts: readonly string[]): Promise<Digests[]> {
+  const files = openFolder(folder, parts);
   const digests: Digests[] = [];
   for (const name of (await files.list()).filter((file) => !SIGNATURE_FILES.includes(file))) {
     const made = { sha256: files.hash('sha256'), sm3: files.hash('sm3') };
@@ -44,4 +47,8 @@ export async function digestFolder(folder: string): Promise<Digests[]> {
   return digests;
 }
 
-export const fileOf: Record<HashName, string> = { sha256: 'model.sig', sm3: 'model.sm2.sig' };
+const ENDINGS: Record<HashName, string> = { sha256: '.sig', sm3: '.sm2.sig' };
+
+/** Where the signature of a folder lies, and that of parts of it: beside them, named after the first. */
+export const signatureOf = (folder: string, [first = 'model']: readonly string[], hash: HashName): string =>
+  path.join(folder, `${first}${ENDINGS[hash]}`);

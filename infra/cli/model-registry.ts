@@ -1,11 +1,10 @@
 // How the command line asks about revisions: plain HTTP, and what it finds by a few characters of a digest.
 import { readFileSync, statSync } from 'node:fs';
-import path from 'node:path';
 import type { z } from 'zod';
 import { type ModelState, modelState } from '../../shared/model/contract.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
-import { fileOf } from './model-files.ts';
+import { signatureOf } from './model-files.ts';
 
 export type Headers = Record<string, string>;
 
@@ -44,8 +43,8 @@ export const shortOf = (revision: string | undefined): string =>
 /** A signature file, or the one that lies in a folder. */
 export function readBundle(place: string): unknown {
   const file = statSync(place).isDirectory()
-    ? Object.values(fileOf)
-        .map((name) => path.join(place, name))
+    ? (['sha256', 'sm3'] as const)
+        .map((hash) => signatureOf(place, [], hash))
         .find((name) => statSync(name, { throwIfNoEntry: false })?.isFile())
     : place;
   return file === undefined ? undefined : JSON.parse(readFileSync(file, 'utf8'));

@@ -10,42 +10,45 @@ import { verifyFiles } from '../../shared/model/signature/verify-files.ts';
 import { publicText } from '../../shared/refusal.ts';
 import { type Answer, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
-import { digestFolder, fileOf, openFolder } from './model-files.ts';
+import { digestFolder, openFolder, signatureOf } from './model-files.ts';
 import { keyFileOf, readPublicKey, readSigningKey } from './model-key.ts';
 
-export const signUsage =
-  'model sign FOLDER --key FILE | --as NAME   signs its files: model.sig, with SM2 model.sm2.sig';
-export const verifyUsage = 'model verify FOLDER --key FILE              are these the files that the key has signed?';
+export const signUsage = `model sign FOLDER [PART…] --key FILE | --as NAME   signs its files, or those of these folders in it: model.sig,
+                                            with SM2 model.sm2.sig, or named after the first part`;
+export const verifyUsage = 'model verify FOLDER [PART…] --key FILE    are these the files that the key has signed?';
+
+/** A folder in the folder. */
+const isPart = (part: string): boolean => part === path.basename(part) && !part.startsWith('.');
 
 /** Writes the signature of a folder into it, in place of one that is there. */
 export async function signModel(given: Arguments): Promise<Answer> {
-  const [folder, ...rest] = given.operands.slice(1);
+  const [folder, ...parts] = given.operands.slice(1);
   const file = keyFileOf(given);
-  if (folder === undefined || rest.length > 0 || file === undefined) return wrong(`usage: auricle ${signUsage}`);
+  if (folder === undefined || !parts.every(isPart) || file === undefined) return wrong(`usage: auricle ${signUsage}`);
   const key = await readSigningKey(file);
   const algorithm = key && algorithmOf(key.publicKey);
   if (!key || !algorithm) return wrong(`${file} holds no private key of P-256 or SM2`);
-  const digests = await digestFolder(folder);
+  const digests = await digestFolder(folder, parts);
   if (digests.length === 0) return wrong(`there are no files in ${folder}`);
   const revision = digestOfFiles(digests.map(({ name, sha256 }) => ({ name, digest: sha256 })));
   const hash = digestOf[algorithm];
   const listed = digests.map((one) => ({ name: one.name, digest: one[hash] }));
-  const payload = writeManifest(path.basename(path.resolve(folder)), hash, listed, revision);
-  const signature = path.join(folder, fileOf[hash]);
+  const payload = writeManifest(parts[0] ?? path.basename(path.resolve(folder)), hash, listed, revision);
+  const signature = signatureOf(folder, parts, hash);
   writeFileSync(signature, JSON.stringify(makeBundle(await signPayload(payload, key))));
   return { exit: 0, text: `${signature}\n${revision}`, value: { signature, revision, files: digests.length } };
 }
 
 export async function verifyModel(given: Arguments): Promise<Answer> {
-  const [folder, ...rest] = given.operands.slice(1);
+  const [folder, ...parts] = given.operands.slice(1);
   const file = keyFileOf(given);
-  if (folder === undefined || rest.length > 0 || file === undefined) return wrong(`usage: auricle ${verifyUsage}`);
+  if (folder === undefined || !parts.every(isPart) || file === undefined) return wrong(`usage: auricle ${verifyUsage}`);
   const signer = signerKey.safeParse({ name: 'signer', key: readPublicKey(file) });
   if (!signer.success) return wrong(`${file} holds no public key of P-256 or SM2`);
   const algorithm = algorithmOf(new Uint8Array(Buffer.from(signer.data.key, 'base64'))) ?? 'ecdsa-p256';
-  const bundle: unknown = JSON.parse(readFileSync(path.join(folder, fileOf[digestOf[algorithm]]), 'utf8'));
+  const bundle: unknown = JSON.parse(readFileSync(signatureOf(folder, parts, digestOf[algorithm]), 'utf8'));
   const opened = await openBundle(bundle, [signer.data]);
-  const found = opened.ok ? await verifyFiles(opened.value.manifest, openFolder(folder)) : opened;
+  const found = opened.ok ? await verifyFiles(opened.value.manifest, openFolder(folder, parts)) : opened;
   if (!found.ok) {
     const text = publicText(found.refusal);
     return { exit: 1, text, value: { error: { code: found.refusal.reason, message: text } } };

@@ -132,6 +132,8 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
     // An agent that is silent is still listed for a while. With nobody listed, nothing can be said about models.
     const anybody = snapshots.some((snapshot) => snapshot.entries.length > 0);
     if (!anybody) return no(refuse('no_pool', undefined, 'no agent is listed'));
+    const named = release && snapshots.some(({ entries }) => entries.some((entry) => serves(entry, request.model)));
+    if (named) return no(refuse('no_pool', undefined, 'nobody serves the revision that is released'));
     const task = otherTask(request, snapshots);
     if (task) return no(refuse('model_unfit', { model, task, ...others(request, snapshots) }));
     return no(refuse('model_unknown', { model, ...others(request, snapshots) }));
@@ -160,6 +162,9 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
   );
   return able.length ? ok(able) : no(refuse('no_pool', undefined, `0 of ${permitted.length} can take the request`));
 }
+
+const serves = ({ description }: RosterEntry, name: string): boolean =>
+  description.models.some((model) => model.name === name);
 
 /** What the model is for, when it is for something else: a voice does not transcribe. Only in the caller's own zones. */
 function otherTask({ task, model: name, zones }: RouteRequest, snapshots: readonly Snapshot[]): string | undefined {

@@ -2,9 +2,11 @@
 import { env } from 'cloudflare:workers';
 import { CompactSign, importJWK } from 'jose';
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { z } from 'zod';
+import type { knownReleases } from '../../edge/pool/release.ts';
 import { limits } from '../../shared/limits.ts';
 import { type ModelRelease, RELEASE_TYPE, type ReleaseMap } from '../../shared/model/release.ts';
-import { keys } from './authority.ts';
+import { keys, makeToken } from './authority.ts';
 import { ask, passTime, readRefusal, startAgent, upload } from './network.ts';
 
 const [A, B] = ['b', 'c'].map((digit) => `sha256:${digit.repeat(64)}`) as [string, string];
@@ -59,6 +61,13 @@ describe('M3, M5: the release map at the edge', () => {
       const { release } = await env.ROSTER.getByName(zone).snapshot();
       expect(release?.models[model]).toEqual({ stable: B });
     }
+    const headers = { authorization: `Bearer ${await makeToken({ scope: 'operate' })}` };
+    const shown = (await (await ask('/v1/release', { headers })).json()) as z.infer<typeof knownReleases>;
+    expect(shown.zones).toHaveLength(2);
+    for (const { generation: known, models } of shown.zones) {
+      expect([known, models[model]]).toEqual([generation + 5, { stable: B }]);
+    }
+    expect((await ask('/v1/release')).status).toBe(401);
   });
 
   it('is believed by its signature only', async () => {

@@ -1,9 +1,12 @@
 // A revision from its files to everybody and back, as operators do it: the command line against a running stack.
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import type { z } from 'zod';
+import type { listedPool } from '../../edge/operate.ts';
+import type { knownReleases } from '../../edge/pool/release.ts';
 import type { Answer } from '../../infra/cli/answer.ts';
 import { readArguments } from '../../infra/cli/arguments.ts';
 import { model } from '../../infra/cli/model.ts';
@@ -16,7 +19,7 @@ let state: string;
 let stack: Stack;
 beforeAll(async () => {
   state = mkdtempSync(path.join(os.tmpdir(), 'auricle-model-'));
-  stack = await startStack({ port: 0, state, quiet: true, parts: ['blob', 'sqs', 'functions', 'edge'] });
+  stack = await startStack({ port: 0, state, quiet: true });
 });
 afterAll(async () => {
   await stack?.stop();
@@ -91,6 +94,80 @@ it('M2, M3, T1: signed, through five gates with four eyes, to everybody, and rol
   expect(text).toContain('canary 50 % → full, signed by reviewer, author, approver');
 });
 
+const REPOSITORY = path.join(ROOT, 'infra/pool/models/repository');
+/** What `reference-en` is made of: itself, what it is composed of, and its live half. */
+const PARTS = [
+  'reference-en',
+  'vad_preprocess',
+  'asr_inference',
+  'nlp_postprocess',
+  'reference-en-stream',
+  'asr_stream',
+];
+
+async function ask(route: string): Promise<unknown> {
+  const answered = await fetch(`${stack.url}${route}`, { headers: { authorization: `Bearer ${stack.token}` } });
+  expect(answered.status).toBe(200);
+  return answered.json();
+}
+
+const stableIn = async () => {
+  const { zones } = (await ask('/v1/release')) as z.infer<typeof knownReleases>;
+  return zones.map(({ models }) => models['reference-en']?.stable);
+};
+
+/** Transcribes until it is told to stop; what was answered, by status. */
+function keepAsking(): { stop(): Promise<Record<number, number>> } {
+  const statuses: Record<number, number> = {};
+  let going = true;
+  const one = async () => {
+    while (going) {
+      const form = new FormData();
+      form.append('model', 'reference-en');
+      form.append('file', new Blob([readFileSync(path.join(ROOT, 'test/clips/number.wav'))]), 'number.wav');
+      const headers = { authorization: `Bearer ${stack.token}` };
+      const { status } = await fetch(`${stack.url}/v1/audio/transcriptions`, { method: 'POST', headers, body: form });
+      statuses[status] = (statuses[status] ?? 0) + 1;
+    }
+  };
+  const all = Promise.all([one(), one()]);
+  return {
+    async stop() {
+      going = false;
+      await all;
+      return statuses;
+    },
+  };
+}
+
+it('M2, M3, M5, T1: what agents serve is what was signed; rolled back under load, and no request fails', async () => {
+  const folder = path.join(state, 'repository');
+  cpSync(REPOSITORY, folder, { recursive: true });
+  const signed = await auricle('sign', folder, ...PARTS, ...keyOf('author'));
+  const { revision, signature } = signed.value as { revision: string; signature: string };
+  expect(await auricle('verify', folder, ...PARTS, ...keyOf('author'))).toMatchObject({ exit: 0, value: { revision } });
+  const { data } = (await ask('/v1/pools')) as { data: z.infer<typeof listedPool>[] };
+  const served = data.flatMap(({ models }) => models.filter(({ name }) => name === 'reference-en'));
+  expect(served.map((one) => one.revision)).toEqual([revision, revision]);
+
+  expect(await auricle('register', 'reference-en', signature)).toMatchObject({ exit: 0 });
+  const waits = await promoteToLast(revision);
+  await auricle('approve', 'reference-en', (waits.value as { id: string }).id, ...keyOf('approver'));
+  const { aliases } = (await auricle('revisions', 'reference-en')).value as { aliases: { revision: string }[] };
+  const other = aliases[0]?.revision as string;
+  expect(await auricle('alias', 'reference-en', 'stable', revision)).toMatchObject({ exit: 0 });
+  await expect.poll(stableIn, { timeout: 5_000 }).toEqual([revision, revision]);
+  const load = keepAsking();
+  // One that nobody serves yet: what was there before goes on.
+  expect(await auricle('alias', 'reference-en', 'stable', other)).toMatchObject({ exit: 0 });
+  await expect.poll(stableIn, { timeout: 5_000 }).toEqual([other, other]);
+  expect(await auricle('rollback', 'reference-en')).toMatchObject({ exit: 0, value: { revision } });
+  await expect.poll(stableIn, { timeout: 5_000 }).toEqual([revision, revision]);
+  const statuses = await load.stop();
+  expect(Object.keys(statuses)).toEqual(['200']);
+  expect(statuses[200]).toBeGreaterThan(3);
+}, 60_000);
+
 it('M3: one that hears worse stays where it is, and a folder that was changed is not what was signed', async () => {
   const revision = await register('worse');
   const pieces = forGrey().map((one) => (one.kind === 'quality' ? quality(30) : one));
@@ -117,6 +194,8 @@ it('M3: every transition is in the audit log', async () => {
 }, 40_000);
 
 it('the command line knows the verb', () => {
-  const told = execFileSync(process.execPath, ['infra/local/node.cjs', 'infra/cli/main.ts', '--help'], { cwd: ROOT });
+  const told = execFileSync(process.execPath, ['infra/local/node.cjs', 'infra/cli/main.ts', 'model', '--help'], {
+    cwd: ROOT,
+  });
   expect(told.toString()).toContain('model rollback MODEL');
 });

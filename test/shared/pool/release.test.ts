@@ -69,7 +69,7 @@ describe('M3, M5: alias to digest', () => {
     const moved = map({ stable: B, before: A });
     expect(sessions([told([at('old', A), at('other', C)], moved)], 50)).toEqual({ old: 50 });
     expect(sessions([told(fleet, moved)], 50)).toEqual({ new: 50 });
-    expect(sessions([told([at('other', C)], moved)], 5)).toEqual({ model_unknown: 5 });
+    expect(sessions([told([at('other', C)], moved)], 5)).toEqual({ no_pool: 5 });
   });
 
   it('the first name that nobody has takes nothing away', () => {
