@@ -98,6 +98,35 @@ describe('connections to an engine', () => {
     expect((await call({ method: 'GET', path: '/quick', signal: forever })).status).toBe(200);
   });
 
+  it('that the engine has closed meanwhile are not used again', async () => {
+    const { url, server, sockets } = await serve((_, outgoing) => void outgoing.end('ok'));
+    const { call } = connect(url, 4);
+    await call({ method: 'GET', path: '/', signal: forever });
+    server.closeAllConnections();
+    await expect.poll(async () => (await call({ method: 'GET', path: '/', signal: forever })).status).toBe(200);
+    expect(sockets()).toBeGreaterThan(1);
+  });
+
+  it('end with an answer that says so, and that is told whole', async () => {
+    const { url, sockets } = await serve((_, outgoing) => {
+      outgoing.setHeader('connection', 'close');
+      outgoing.end('last words');
+    });
+    const { call } = connect(url, 4);
+    for (let time = 0; time < 3; time++) {
+      const answer = await call({ method: 'GET', path: '/', signal: forever });
+      expect(Buffer.from(answer.body).toString()).toBe('last words');
+    }
+    expect(sockets()).toBe(3);
+  });
+
+  it('give no answer when nobody listens, and say why', async () => {
+    const { url, server } = await serve(() => {});
+    await new Promise((resolve) => server.close(resolve));
+    const call = connect(url, 1).call({ method: 'GET', path: '/', signal: forever });
+    await expect(call).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
   it('never carry a call that was aborted while it waited for one', async () => {
     const seen: string[] = [];
     const held: ServerResponse[] = [];
