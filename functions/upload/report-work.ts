@@ -8,7 +8,6 @@ import { isUploadId } from '../../shared/upload/paths.ts';
 import { isOver } from '../../shared/upload/state.ts';
 import type { Office } from './office.ts';
 import type { UploadRecord } from './record.ts';
-import { amend } from './step.ts';
 
 /** Work begins with this change: a file has come, or what was over goes on. */
 const begins = ({ state: from }: UploadRecord, { state: to }: UploadRecord): boolean =>
@@ -22,14 +21,17 @@ export async function reportBegin(office: Office, from: UploadRecord, to: Upload
   await report(office, to, `begin ${run} ${edition}`, { type: 'inference.attempt', ...whoOf(to), ...wordsOf(to) });
 }
 
-/** Once for each end, also when it is settled again: the record says that it was told. */
-export async function reportEnd(office: Office, record: UploadRecord): Promise<void> {
+/** Once for each end, also when it is settled again: the record is to say that it was told. @returns what says so. */
+export async function reportEnd(
+  office: Office,
+  record: UploadRecord,
+): Promise<((seen: UploadRecord) => UploadRecord | undefined) | undefined> {
   const end = nameOfEnd(record);
-  if (!office.audit || end === undefined || record.recorded === end || record.state.of === 'project') return;
+  if (!office.audit || end === undefined || record.recorded === end || record.state.of === 'project') return undefined;
   await report(office, record, end, endOf(record));
   // What is not kept is deleted with the end.
   if (record.audio === 'deleted') await reportErased(office, record, 'audio', 'ended');
-  await amend(office, record, (seen) => (nameOfEnd(seen) === end ? { ...seen, recorded: end } : undefined));
+  return (seen) => (nameOfEnd(seen) === end ? { ...seen, recorded: end } : undefined);
 }
 
 /** Each run, and each change of a document, has an end of its own. */

@@ -27,7 +27,8 @@ export async function settle(office: Office, place: UploadPlace): Promise<void> 
   const read = await readUpload(office, place);
   if (!read || !isOver(read.state.status)) return;
   const now = office.now();
-  await reportEnd(office, read);
+  const told = await reportEnd(office, read);
+  if (told) await amend(office, place, told);
   if (now >= forgetAt(read)) return forget(office, place, now);
   await sweep(office, read);
   await bookUsage(office, { tenant: read.tenant, upload: read.id, run: read.state.run });
