@@ -1,6 +1,7 @@
 // From a commit to what outsiders see: tiles, then a signed checkpoint. All of it can be done again at any time and by
 // several at once; whatever is there already must be the same.
 import { type LogFile, RightEdge } from '../../shared/audit/right-edge.ts';
+import { partialTiles, TILE_WIDTH, tilePath } from '../../shared/audit/tile.ts';
 import { equalBytes } from '../../shared/audit/tree.ts';
 import { loadEdge } from './load-edge.ts';
 import { checkpointName, fileArea, fileName, recordName } from './log-names.ts';
@@ -53,11 +54,20 @@ async function putOnce(store: LogStore, area: Area, name: string, bytes: Uint8Ar
   if (!kept || !equalBytes(kept.bytes, bytes)) throw new Error(`${area} ${name}: something else is there`);
 }
 
-/** Partial tiles of tiles that are full by now, of no use to anybody who reads the newest checkpoint. */
-export async function dropPartials({ store, zone, year }: Place, files: readonly LogFile[]): Promise<void> {
-  for (const { path, partial } of files) {
-    if (partial) continue;
-    const names = await store.list('state', `${fileName(zone, year, path)}.p/`, 256);
-    await Promise.all(names.map((name) => store.remove('state', name)));
-  }
+/** Partial tiles that this commit has filled, of no use to anybody who reads the newest checkpoint. */
+export async function dropPartials(
+  { store, zone, year }: Place,
+  before: number,
+  files: readonly LogFile[],
+): Promise<void> {
+  const full = new Set(files.filter(({ partial }) => !partial).map(({ path }) => path));
+  const filled = partialTiles(before)
+    .map((tile) => tilePath({ ...tile, width: TILE_WIDTH }))
+    .filter((path) => full.has(path));
+  await Promise.all(
+    filled.map(async (path) => {
+      const names = await store.list('state', `${fileName(zone, year, path)}.p/`, TILE_WIDTH);
+      await Promise.all(names.map((name) => store.remove('state', name)));
+    }),
+  );
 }

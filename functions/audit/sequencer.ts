@@ -11,6 +11,7 @@ import { loadEdge } from './load-edge.ts';
 import { recordName, sidecarName, stateName, yearOf } from './log-names.ts';
 import { encodeState, freshState, type LogState, readState } from './log-state.ts';
 import type { LogStore } from './log-store.ts';
+import { pickWaiting } from './pick-waiting.ts';
 import { dropPartials, publish, redoCommit } from './publish.ts';
 import { type Place, publishedSize } from './publish-checkpoint.ts';
 import { mayRepeat, RecentIds } from './repeats.ts';
@@ -51,6 +52,9 @@ interface Opened {
   readonly version: string;
 }
 
+/** What the name of an outbox begins with, in the intake: base64url. */
+const NAME_BEGINS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
 export class Sequencer {
   readonly #parts: SequencerParts;
   /** The edge at the end of the last round, which that round has read back. */
@@ -59,6 +63,10 @@ export class Sequencer {
   #published: { readonly origin: string; readonly size: number } | undefined;
 
   readonly #recent = new RecentIds();
+  /** The outbox that was looked at last. */
+  #turn: string | undefined;
+  /** Which names are looked at when there are more than one list holds. */
+  #page = 0;
 
   constructor(parts: SequencerParts) {
     this.#parts = parts;
@@ -71,9 +79,12 @@ export class Sequencer {
     if (!opened) return nothing('beaten');
     const { state } = opened;
     if (!(await this.#finish(opened))) return nothing('beaten');
-    const names = await store.list('intake', `${zone}/`, limits.auditIntakeList.value);
+    const listed = await this.#listed();
     const quiet = now() - state.last < limits.auditTickMs.value;
-    if (names.length === 0 && state.size > 0 && quiet) return { ...nothing('idle'), state };
+    if (listed.length === 0 && state.size > 0 && quiet) return { ...nothing('idle'), state };
+    const { auditEntriesPerCommit: room, auditIntakeReads: most } = limits;
+    const { names, last } = pickWaiting(listed, room.value, most.value, this.#turn);
+    this.#turn = last;
     const read = await Promise.all(names.map((name) => store.read('intake', name)));
     const waiting = names.flatMap((name, at): Waiting[] => {
       const kept = read[at];
@@ -89,6 +100,17 @@ export class Sequencer {
     await Promise.all(next.used.map((name) => store.remove('intake', name)));
     const { entries, held, gaps } = next;
     return { kind: entries.length > 0 ? 'committed' : 'idle', entries: entries.length, held, gaps, state };
+  }
+
+  /** What waits, or as much of it as one list holds, and then some more: each time of other outboxes. */
+  async #listed(): Promise<readonly string[]> {
+    const { store, zone } = this.#parts;
+    const most = limits.auditIntakeList.value;
+    const names = await store.list('intake', `${zone}/`, most);
+    if (names.length < most) return names;
+    this.#page = (this.#page + 1) % NAME_BEGINS.length;
+    const more = await store.list('intake', `${zone}/${NAME_BEGINS[this.#page]}`, most);
+    return [...new Set([...names, ...more])];
   }
 
   /** The log to write to; `undefined` when it was ended or begun just now, here or elsewhere. */
@@ -174,7 +196,7 @@ export class Sequencer {
     if (!edge) return false;
     this.#edge = { origin: state.origin, edge };
     this.#published = { origin: state.origin, size: state.size };
-    await dropPartials(place, files);
+    await dropPartials(place, state.before.size, files);
     return true;
   }
 

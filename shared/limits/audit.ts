@@ -75,10 +75,16 @@ export const auditLimits = {
     why: 'How long a delivery waits for the one before it; outboxes send again every 15 s, so what has not come by then is lost.',
   },
   auditIntakeList: {
+    value: 5_000,
+    unit: 'count',
+    by: 'functions',
+    why: 'Names of deliveries that one commit lists: a page of storage. Beyond it each commit lists others as well.',
+  },
+  auditIntakeReads: {
     value: 256,
     unit: 'count',
     by: 'functions',
-    why: 'Deliveries that one commit looks at; the others wait a second for the next.',
+    why: 'Deliveries that one commit reads; the others wait for the next, and each outbox has its turn.',
   },
   auditStateBytes: {
     value: 1 * MiB,

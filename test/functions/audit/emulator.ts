@@ -27,10 +27,12 @@ export interface Emulator {
 const connectionTo = (port: number): string =>
   `DefaultEndpointsProtocol=http;AccountName=${ACCOUNT};AccountKey=${KEY};BlobEndpoint=http://127.0.0.1:${port}/${ACCOUNT};`;
 
-export async function startEmulator(): Promise<Emulator> {
+/** In memory, or in that folder. */
+export async function startEmulator(folder?: string): Promise<Emulator> {
   const [port = 0] = await choosePorts(1);
   const main = path.join(ROOT, 'node_modules/azurite/dist/src/blob/main.js');
-  const given = ['--inMemoryPersistence', '--silent', '--skipApiVersionCheck', '--disableTelemetry'];
+  const kept = folder === undefined ? ['--inMemoryPersistence'] : ['--location', folder];
+  const given = [...kept, '--silent', '--skipApiVersionCheck', '--disableTelemetry'];
   const child = spawn(process.execPath, [main, ...given, '--blobHost', '127.0.0.1', '--blobPort', String(port)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

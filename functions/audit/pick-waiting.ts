@@ -1,0 +1,45 @@
+// Which of the waiting deliveries a commit looks at: of each outbox the first, then of each the second, as far as there is
+// room, and beginning where the last commit ended. So an outbox that sends without end delays the others by one delivery,
+// and nobody is never looked at because of how its name sorts.
+
+export interface Picked {
+  readonly names: readonly string[];
+  /** The outbox that was looked at last; the next commit begins behind it. */
+  readonly last: string | undefined;
+}
+
+interface Named {
+  readonly name: string;
+  /** `zone/outbox/epoch`. */
+  readonly outbox: string;
+  readonly count: number;
+}
+
+/** Names as `nameOfReceived` writes them, which rise with the numbers of their events. */
+function read(name: string): Named {
+  const cut = name.lastIndexOf('/');
+  const [from, to] = name.slice(cut + 1).split('-');
+  return { name, outbox: name.slice(0, cut), count: Math.max(1, Number(to) - Number(from) + 1 || 1) };
+}
+
+/** `room`: events of a commit. `most`: deliveries that it reads. */
+export function pickWaiting(names: readonly string[], room: number, most: number, after: string | undefined): Picked {
+  const queues = Map.groupBy(names.toSorted().map(read), ({ outbox }) => outbox);
+  const outboxes = [...queues.keys()];
+  const start = after === undefined ? 0 : outboxes.findIndex((outbox) => outbox > after);
+  const turns = start <= 0 ? outboxes : [...outboxes.slice(start), ...outboxes.slice(0, start)];
+  const picked: string[] = [];
+  let [left, last] = [room, after];
+  for (let round = 0; left > 0 && picked.length < most; round += 1) {
+    const before = picked.length;
+    for (const outbox of turns) {
+      const next = queues.get(outbox)?.[round];
+      if (!next || left <= 0 || picked.length >= most) continue;
+      picked.push(next.name);
+      left -= next.count;
+      last = outbox;
+    }
+    if (picked.length === before) break;
+  }
+  return { names: picked, last };
+}

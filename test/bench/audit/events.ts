@@ -1,0 +1,64 @@
+// What the edge reports of requests, as much and as long as it is; and the way of it into the intake of a log.
+import { openHide } from '../../../functions/audit/hide.ts';
+import { type Hide, nameOfReceived, receive } from '../../../functions/audit/intake.ts';
+import type { LogStore } from '../../../functions/audit/log-store.ts';
+import { wrapWith } from '../../../functions/audit/sidecar-box.ts';
+import { SidecarKeys } from '../../../functions/audit/sidecar-keys.ts';
+import type { Delivery } from '../../../shared/audit/delivery.ts';
+import { eventId } from '../../../shared/audit/event-id.ts';
+
+/** Of a tenant. Each has a key of its own, which is made with its first event. */
+const SUBJECTS = 10;
+
+const random = (length: number) => crypto.getRandomValues(new Uint8Array(length));
+
+function event(tenant: string, number: number, at: number): object {
+  return {
+    ...{ v: 1, id: eventId(at, random(10)), type: 'inference.complete', at, producer: 'edge', tenant },
+    ...{ request: `req_${number.toString(36).padStart(20, '0')}`, subject: `user-${number % SUBJECTS}` },
+    ...{ action: 'transcribe', status: 200, class: 'interactive', model: 'reference-en', language: 'en' },
+    ...{ revision: `sha256:${'0'.repeat(64)}`, agent: 'aks-westeurope-0', audioSeconds: 12.3, bytes: 320_000 },
+    milliseconds: 480 + (number % 100),
+  };
+}
+
+/** Outbox of one tenant, which delivers in its order. */
+export class Producer {
+  readonly producer: string;
+  readonly epoch = crypto.randomUUID();
+  readonly #tenant: string;
+  readonly #zone: string;
+  #next = 1;
+
+  constructor(zone: string, tenant: string) {
+    this.producer = `gate/${tenant}/${zone}`;
+    this.#tenant = tenant;
+    this.#zone = zone;
+  }
+
+  /** The next delivery. */
+  make(count: number): Delivery {
+    const [from, at] = [this.#next, Date.now()];
+    this.#next += count;
+    const rows = Array.from({ length: count }, (_, place) => ({
+      to: from + place,
+      t: at,
+      events: [event(this.#tenant, from + place, at)],
+    }));
+    return { v: 1, producer: this.producer, epoch: this.epoch, oldest: 1, rows };
+  }
+
+  /** As `POST /api/audit/{zone}/events` does it; returns the number of the last event. */
+  async send(store: LogStore, delivery: Delivery, hide: Hide): Promise<number> {
+    const received = await receive(delivery, Date.now(), hide);
+    if (!received) throw new Error('nothing received');
+    const bytes = new TextEncoder().encode(JSON.stringify(received));
+    await store.create('intake', nameOfReceived(this.#zone, received), bytes);
+    return received.from + received.drafts.length - 1;
+  }
+}
+
+export const hideFor = (store: LogStore, zone: string): Hide =>
+  openHide(
+    new SidecarKeys({ store, zone, wrap: wrapWith(Buffer.alloc(32, 7).toString('base64')), now: () => Date.now() }),
+  );
