@@ -20,7 +20,8 @@ const help = `auricle model VERB …
 
   import SOURCE --out FILE[:KEY]
       SOURCE: a .nemo, an .onnx, or a folder of a Triton repository with ONNX networks; looked into before it is used
-      --graph ROLE=FILE.onnx   a network exported from it (repeatable)
+      --role ROLE              which network of its pipeline an .onnx is (default network)
+      --graph ROLE=FILE.onnx   a further network, such as one exported from a .nemo (repeatable)
       --artifact PART=FILE     a file that goes with it: vocabulary, class_labels, … (repeatable)
       --class NAME             what an ONNX file was trained as (repeatable), --name NAME, --set OPTION=VALUE (repeatable)
       --cipher aes|sm4         with a key; --plain ARTIFACT leaves one unsealed (repeatable)

@@ -9,13 +9,14 @@ import { one, onlyFlags, pairs, type Words } from './model-words.ts';
 const ciphers = { aes: 'aes-256-gcm', sm4: 'sm4-ctr-hmac-sm3' } as const;
 
 export async function runImport(given: Words): Promise<Made<Answer>> {
-  const known = onlyFlags(given, ['out', 'graph', 'artifact', 'class', 'name', 'set', 'cipher', 'plain']);
+  const known = onlyFlags(given, ['out', 'role', 'graph', 'artifact', 'class', 'name', 'set', 'cipher', 'plain']);
   if (!known.ok) return known;
   const [source, ...more] = given.operands;
-  const [out, name, cipher] = [one(given, 'out'), one(given, 'name'), one(given, 'cipher')];
+  const [out, name, cipher, role] = [one(given, 'out'), one(given, 'name'), one(given, 'cipher'), one(given, 'role')];
   const [graphs, parts, settings] = [pairs(given, 'graph'), pairs(given, 'artifact'), pairs(given, 'set')];
-  for (const read of [out, name, cipher, graphs, parts, settings]) if (!read.ok) return read;
-  if (!out.ok || !name.ok || !cipher.ok || !graphs.ok || !parts.ok || !settings.ok) throw new Error('unreachable');
+  for (const read of [out, name, cipher, role, graphs, parts, settings]) if (!read.ok) return read;
+  if (!out.ok || !name.ok || !cipher.ok || !role.ok || !graphs.ok || !parts.ok || !settings.ok)
+    throw new Error('unreachable');
   if (source === undefined || more.length > 0 || out.value === undefined) {
     return problem('written', 'usage: auricle model import SOURCE --out FILE[:KEY]');
   }
@@ -36,6 +37,7 @@ export async function runImport(given: Words): Promise<Made<Answer>> {
       settings: settings.value,
       classes: given.flags.class ?? [],
       force: given.force,
+      ...(role.value !== undefined && { role: role.value }),
       ...(name.value !== undefined && { name: name.value }),
       ...(cipher.value !== undefined && { cipher: ciphers[cipher.value as keyof typeof ciphers] }),
       ...(given.flags.plain && { plain: given.flags.plain }),

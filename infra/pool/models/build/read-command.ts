@@ -1,5 +1,5 @@
 import { ok } from '../../../../shared/result.ts';
-import { options } from '../pipeline/options.ts';
+import { options, whyNot } from '../pipeline/options.ts';
 import { isPipeline, type PipelineName, pipelines } from '../pipeline/pipelines.ts';
 import { type Made, problem } from '../problem.ts';
 
@@ -58,6 +58,8 @@ function readClassic(words: readonly string[]): Made<BuildCommand> {
       value = takes ? next : 'true';
       if (takes) at++;
     }
+    // What is no option here is refused by its name below, whatever it may take.
+    if (value === undefined && !Object.hasOwn(options, name) && name !== 'cipher') value = '';
     if (value === undefined) return problem('written', `--${name} needs a value`);
     if (name === 'cipher') cipher = value;
     else {
@@ -68,6 +70,8 @@ function readClassic(words: readonly string[]): Made<BuildCommand> {
   const [pipeline = '', out, ...sources] = operands;
   if (!isPipeline(pipeline))
     return problem('written', `"${pipeline}" is no pipeline: ${Object.keys(pipelines).join(', ')}`);
+  const refused = refusedOf(settings, pipeline);
+  if (!refused.ok) return refused;
   if (out === undefined || sources.length === 0)
     return problem('written', 'an archive to write and at least one to read are needed');
   return ok({ pipeline, out, sources, settings, force, ...(cipher !== undefined && { cipher }) });
@@ -96,6 +100,8 @@ function readHydra(words: readonly string[]): Made<BuildCommand> {
       'written',
       `--config-path=${given.config_path ?? ''} names no pipeline: ${Object.keys(pipelines).join(', ')}`,
     );
+  const refused = refusedOf(settings, pipeline);
+  if (!refused.ok) return refused;
   const half = /^(streaming|offline)/.exec(given.config_name ?? '')?.[1];
   if (pipeline === 'speech_recognition' && half === undefined)
     return problem('written', '--config-name is streaming… or offline…');
@@ -113,6 +119,12 @@ function readHydra(words: readonly string[]): Made<BuildCommand> {
     force: /^true$/i.test(given.force ?? ''),
     ...(given.cipher !== undefined && { cipher: given.cipher }),
   });
+}
+
+function refusedOf(settings: Readonly<Record<string, string>>, pipeline: PipelineName): Made<undefined> {
+  const reasons = Object.keys(settings).map((name) => whyNot(name, pipeline));
+  const first = reasons.find((reason) => reason !== undefined);
+  return first === undefined ? ok(undefined) : problem('unsupported', first);
 }
 
 function put(settings: Record<string, string>, name: string, value: string): Made<undefined> {

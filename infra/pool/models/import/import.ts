@@ -15,13 +15,15 @@ import { importOnnx } from './from-onnx.ts';
 import { importTriton } from './from-triton.ts';
 
 export interface Import {
-  /** A `.nemo`, a folder of a Triton repository, or an ONNX file, which becomes the graph `network`. */
+  /** A `.nemo`, a folder of a Triton repository, or an ONNX file. */
   readonly source: string;
   /** `path` or `path:key`. */
   readonly out: string;
   readonly name?: string;
   /** What an ONNX file was trained as. */
   readonly classes?: readonly string[];
+  /** Which network of its pipeline an ONNX file is; `network` unless said. */
+  readonly role?: string;
   /** Further networks: role → ONNX file. */
   readonly graphs?: Readonly<Record<string, string>>;
   /** Further files: part → file. */
@@ -92,7 +94,7 @@ async function gather(given: Import, scratch: string): Promise<Made<Draft>> {
   const first = found.isDirectory()
     ? await importTriton(source)
     : /\.onnx$/i.test(source)
-      ? await importOnnx(source, 'network')
+      ? await importOnnx(source, given.role ?? 'network')
       : /\.nemo$/i.test(source)
         ? await importNemo(source, scratch)
         : problem('unsupported', `${source} is no .nemo, no .onnx and no folder of a Triton repository`);
