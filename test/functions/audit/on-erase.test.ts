@@ -1,0 +1,142 @@
+// Erasing, holds and search as the functions are asked about them: by the edge, and for the tenant of its token only.
+import { HttpRequest, type HttpResponseInit } from '@azure/functions';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { PrivacyDesk } from '../../../functions/audit/erase-desks.ts';
+import { followLog } from '../../../functions/audit/index-follow.ts';
+import { subjectIndex } from '../../../functions/audit/index-subject.ts';
+import * as erasing from '../../../functions/audit/on-erase.ts';
+import { onRebuild, onSearch } from '../../../functions/audit/on-search.ts';
+import { onIndex, onRetention } from '../../../functions/retention/on-retention.ts';
+import { keptUntil } from '../../../shared/audit/retention.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { no, ok } from '../../../shared/result.ts';
+import { makeCallers } from '../callers.ts';
+import { deskOf, toldOf } from './erase-world.ts';
+import { MemoryRows } from './export/memory-rows.ts';
+import { HiddenLog, ZONE } from './hidden-log.ts';
+
+const callers = await makeCallers();
+const ann = `c1:${'a'.repeat(64)}`;
+const id = '017f22e2-79b0-4cc3-98c4-dc0c0c07398f';
+
+let log: HiddenLog;
+let desk: PrivacyDesk;
+let noted: string[];
+let unwilling: boolean;
+let lines: unknown[];
+beforeEach(async () => {
+  log = new HiddenLog();
+  [noted, unwilling, lines] = [[], false, []];
+  await log.write(log.event({ subject: ann, request: 'r1' }), log.event({ subject: ann, tenant: 'other' }));
+  const rows = new MemoryRows();
+  const zone = { ...deskOf(log), rows, index: subjectIndex(rows, ZONE) };
+  const settings = callers.settings;
+  desk = {
+    // Tokens are of the real time.
+    log: { settings, now: Date.now, log: (line: unknown) => lines.push(line) } as unknown as PrivacyDesk['log'],
+    rows,
+    reads: {
+      async note({ tenant, action }) {
+        if (unwilling) return no(refuse('audit_unavailable'));
+        noted.push(`${tenant} ${action}`);
+        return ok(undefined);
+      },
+    },
+    zones: [zone],
+    zone: (name) => (name === ZONE ? zone : undefined),
+  };
+});
+
+type Handler = (given: PrivacyDesk | undefined) => (request: HttpRequest) => Promise<HttpResponseInit>;
+
+async function ask(
+  handler: Handler,
+  body?: unknown,
+  given: { tenant?: string; params?: object; operate?: boolean } = {},
+) {
+  const { tenant = 'dev', params = {}, operate } = given;
+  const request = new HttpRequest({
+    url: 'http://functions/api/audit',
+    method: body === undefined ? 'GET' : 'POST',
+    params: { zone: ZONE, ...params },
+    headers: { authorization: `Bearer ${await callers.edgeToken(tenant, operate ? { operate } : {})}` },
+    ...(body !== undefined && { body: { string: JSON.stringify(body) } }),
+  });
+  const { status, jsonBody } = await handler(desk)(request);
+  return { status, body: jsonBody as Record<string, unknown> };
+}
+
+describe('C12 what the edge asks', () => {
+  it('a hold is set, seen and released for its tenant only, and an erasure waits for it', async () => {
+    const hold = { id, subjects: [ann], reason: 'case 7', by: ann, request: 'r9' };
+    expect(await ask(erasing.onHold, hold)).toMatchObject({ status: 200, body: { id, scope: 'subject' } });
+    expect((await ask(erasing.onHolds)).body).toMatchObject({ data: [{ id, reason: 'case 7' }] });
+    expect((await ask(erasing.onHolds, undefined, { tenant: 'other' })).body).toEqual({ data: [] });
+    const erasure = { subjects: [ann], basis: 'gdpr-17', by: ann, request: 'r9' };
+    expect((await ask(erasing.onErase, erasure)).body).toMatchObject({ outcome: 'deferred', basis: 'hold' });
+    expect((await ask(erasing.onErasures)).body).toMatchObject({ data: [{ subject: ann, basis: 'gdpr-17' }] });
+    expect((await ask(erasing.onErase, erasure, { tenant: 'other' })).body).toMatchObject({ outcome: 'done' });
+    const release = { reason: 'over' };
+    const theirs = await ask(erasing.onRelease, release, { tenant: 'other', params: { id } });
+    expect(theirs).toMatchObject({ status: 404, body: { error: { reason: 'hold_unknown' } } });
+    expect(await ask(erasing.onRelease, release, { params: { id } })).toMatchObject({ status: 200 });
+    await onRetention(desk);
+    expect((await ask(erasing.onErasures)).body).toEqual({ data: [] });
+    expect(lines).toEqual([{ what: 'erased', zone: ZONE, entries: 1 }]);
+  });
+
+  it('a caller with two commitments is held, found and erased under both', async () => {
+    const spare = `c1:${'b'.repeat(64)}`;
+    await log.write(log.event({ subject: spare, request: 'r2' }));
+    await onIndex(desk);
+    const subjects = [ann, spare];
+    await ask(erasing.onHold, { id, subjects, reason: 'case 7' });
+    expect((await ask(erasing.onHolds)).body.data).toHaveLength(1);
+    const { hits } = (await ask(onSearch, { subjects })).body as { hits: unknown[] };
+    expect(hits).toHaveLength(2);
+    await ask(erasing.onRelease, { reason: 'over' }, { params: { id } });
+    expect((await ask(erasing.onErase, { subjects, basis: 'gdpr-17' })).body).toMatchObject({
+      outcome: 'done',
+      count: 2,
+    });
+    expect((await ask(onSearch, { subjects })).body).toMatchObject({ hits: [] });
+    expect((await toldOf(log, 'erasure.exec')).map((leaf) => leaf.outcome)).toEqual(['done', 'done']);
+  });
+
+  it('a search is on record before it is answered, and of the tenant that asks', async () => {
+    for (const zone of desk.zones) await followLog(zone);
+    expect((await ask(onSearch, { request: 'r1' })).body.hits).toHaveLength(1);
+    expect((await ask(onSearch, {}, { tenant: 'other' })).body.hits).toHaveLength(1);
+    expect(noted).toEqual(['dev search', 'other search']);
+    unwilling = true;
+    expect(await ask(onSearch, { request: 'r1' })).toMatchObject({ status: 503 });
+  });
+
+  it('what is not as agreed is refused, and the index is the operators’', async () => {
+    const wrong: [Handler, unknown][] = [
+      [erasing.onErase, { subjects: [], basis: 'gdpr-17' }],
+      [erasing.onErase, { subjects: ['ann'], basis: 'gdpr-17' }],
+      [erasing.onErase, { subjects: [ann], basis: '' }],
+      [erasing.onHold, { id: '../x', reason: 'x' }],
+      [erasing.onHold, { id, reason: '' }],
+      [erasing.onRelease, {}],
+      [onSearch, { day: '2026-01-01' }],
+    ];
+    for (const [handler, body] of wrong) expect((await ask(handler, body)).status).toBe(400);
+    expect(await ask(erasing.onHolds, undefined, { params: { zone: 'us' } })).toMatchObject({ status: 403 });
+    expect(await ask(onRebuild, {})).toMatchObject({ status: 403 });
+    expect(await ask(onRebuild, {}, { operate: true })).toMatchObject({ status: 200, body: { from: { index: 0 } } });
+    const anonymous = new HttpRequest({ url: 'http://functions/', method: 'GET', params: { zone: ZONE } });
+    expect(await erasing.onHolds(desk)(anonymous)).toMatchObject({ status: 401 });
+    expect(await erasing.onHolds(undefined)(anonymous)).toMatchObject({ status: 404 });
+  });
+
+  it('the timer ends what has been kept long enough, and says what fails', async () => {
+    log.now = keptUntil('standard', '202606');
+    await onRetention(desk);
+    expect(lines).toEqual([{ what: 'erased', zone: ZONE, entries: 2 }]);
+    log.store.list = async () => Promise.reject(new Error('storage is away'));
+    await onRetention(desk);
+    expect(lines[1]).toEqual({ what: 'failed', zone: ZONE, detail: 'storage is away' });
+  });
+});
