@@ -132,8 +132,10 @@ export function paths() {
         operationId: 'readAuditLog',
         summary: 'A file of an audit log, as C2SP tlog-tiles lays it out',
         description:
-          '`{zone}/{year}/checkpoint`, or `{zone}/{year}/tile/…`, with slashes as they are. The scope `audit` opens ' +
-          'checkpoint and hashes, `operate` the entries (`tile/entries/…`), which are of all tenants.',
+          '`{zone}/{year}/checkpoint`, or `{zone}/{year}/tile/…`, with slashes as they are; beside them `receipt/{index}` ' +
+          '(a C2SP tlog-proof), `witnessed` (the newest checkpoint that witnesses have signed) and `policy` (C2SP ' +
+          'tlog-policy). The scope `audit` opens all of it but the entries (`tile/entries/…`), which are of all tenants ' +
+          'and for `operate`.',
         parameters: [{ name: 'name', in: 'path', required: true, schema: { type: 'string' } }],
         responses: {
           ...success('The file', {
