@@ -4,6 +4,7 @@ import { auditHealth } from '../shared/audit/health.ts';
 import {
   aliasMove,
   aliasRow,
+  keptRevision,
   keptTransition,
   logPage,
   modelState,
@@ -99,6 +100,7 @@ function describe() {
         KnownReleases: output(knownReleases),
         RevisionRequest: input(newRevision),
         Revision: output(revisionRow),
+        KeptRevision: output(keptRevision),
         TransitionRequest: input(newTransition),
         Transition: output(transitionRow),
         KeptTransition: output(keptTransition),

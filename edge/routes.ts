@@ -22,6 +22,7 @@ import {
   listTransitions,
   moveAlias,
   showAliases,
+  showRevision,
   showRevisions,
   showTransition,
 } from './model/ask-model.ts';
@@ -59,6 +60,7 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> 
   '/v1/models': { GET: listModels },
   '/v1/models/:name': { GET: showModel },
   '/v1/models/:name/revisions': { GET: showRevisions, POST: createRevision },
+  '/v1/models/:name/revisions/:revision': { GET: showRevision },
   '/v1/models/:name/transitions': { GET: listTransitions, POST: createTransition },
   '/v1/models/:name/transitions/:id': { GET: showTransition },
   '/v1/models/:name/aliases': { GET: showAliases },

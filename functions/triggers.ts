@@ -143,6 +143,12 @@ app.http('model-register', {
   methods: ['POST'],
   handler: models.onRevision(modelDesk),
 });
+app.http('model-revision', {
+  ...http,
+  route: `${ofModel}/revisions/{revision}`,
+  methods: ['GET'],
+  handler: models.onSeeRevision(modelDesk),
+});
 app.http('model-move', {
   ...http,
   route: `${ofModel}/transitions`,

@@ -4,6 +4,7 @@ import { limits } from '../../shared/limits.ts';
 import {
   aliasMove,
   aliasRow,
+  keptRevision,
   keptTransition,
   logPage,
   modelState,
@@ -40,6 +41,13 @@ export const createRevision = (request: Request, context: RequestContext, model:
     { method: 'POST', path: `/${encodeURIComponent(model)}/revisions` },
     (row) => Response.json(row, { status: 201 }),
   );
+
+/** `GET /v1/models/{model}/revisions/{revision}`: one of them, with its signature. */
+export const showRevision = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+  ask(request, context, keptRevision, {
+    method: 'GET',
+    path: `/${encodeURIComponent(model)}/revisions/${lastPart(request)}`,
+  });
 
 /** `POST /v1/models/{model}/transitions`: 202 while somebody else must sign the same. */
 export const createTransition = (request: Request, context: RequestContext, model: string): Promise<Response> =>

@@ -60,6 +60,14 @@ export function modelPaths() {
         },
       },
     },
+    '/v1/models/{name}/revisions/{revision}': {
+      get: {
+        operationId: 'showRevision',
+        summary: 'One revision, with the signature of its files',
+        parameters: [model, inPath('revision', 'Its digest')],
+        responses: { ...success('The revision', json('KeptRevision')), ...errors([...always, 'revision_unknown']) },
+      },
+    },
     '/v1/models/{name}/transitions': {
       get: {
         operationId: 'listTransitions',

@@ -12,7 +12,7 @@ import { readEntries } from './kept-model.ts';
 import { type ModelDesk, needDesk } from './model-desk.ts';
 import { moveAlias } from './move-alias.ts';
 import { moveRevision, seeTransition } from './move-revision.ts';
-import { registerRevision } from './register-revision.ts';
+import { registerRevision, seeRevision } from './register-revision.ts';
 import { seeModel } from './see-model.ts';
 
 type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
@@ -26,6 +26,12 @@ export const onRevision = (desk: ModelDesk | undefined): Question =>
     if (!asked.success) return unlike(asked.error.issues[0]?.path.join('.') || 'body');
     return answerResult(await registerRevision(known, model, asked.data), 201);
   });
+
+/** GET /api/models/{model}/revisions/{revision} */
+export const onSeeRevision = (desk: ModelDesk | undefined): Question =>
+  ofModel(desk, async (known, model, request) =>
+    answerResult(await seeRevision(known, model, request.params.revision ?? '')),
+  );
 
 /** GET /api/models/{model}?at= */
 export const onModel = (desk: ModelDesk | undefined): Question =>

@@ -3,7 +3,7 @@
 
 import type { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
-import type { newRevision, RevisionRow } from '../../shared/model/contract.ts';
+import { type KeptRevision, newRevision, type RevisionRow } from '../../shared/model/contract.ts';
 import { decideRevision } from '../../shared/model/decide.ts';
 import { digestOfFiles } from '../../shared/model/revision.ts';
 import { openBundle } from '../../shared/model/signature/bundle.ts';
@@ -11,7 +11,7 @@ import type { Manifest } from '../../shared/model/signature/manifest.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { afterEntry } from './after-entry.ts';
-import { append } from './kept-model.ts';
+import { append, readModel } from './kept-model.ts';
 import type { ModelDesk } from './model-desk.ts';
 import { enrolModel } from './publish-release.ts';
 import { revisionRowOf } from './see-model.ts';
@@ -45,6 +45,14 @@ export async function registerRevision(
   if (!done.ok) return done;
   const told = await afterEntry(desk, model);
   return told.ok ? ok(revisionRowOf(done.value.registry, revision)) : told;
+}
+
+/** With its signature: for whoever takes it elsewhere. */
+export async function seeRevision(desk: ModelDesk, model: string, revision: string): Promise<Result<KeptRevision>> {
+  const { registry } = await readModel(desk, model);
+  const row = registry.revisions[revision] && (await desk.rows.read(model, bundleKey(revision)));
+  if (!row) return no(refuse('revision_unknown', { model }));
+  return ok({ ...revisionRowOf(registry, revision), ...newRevision.parse(row.value) });
 }
 
 /** Of SHA-256 of whole files it follows; other signatures have to say it, which is checked with the files. */

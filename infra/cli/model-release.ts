@@ -1,6 +1,8 @@
 // auricle model register | revisions | alias | rollback | log
+import { writeFileSync } from 'node:fs';
 import type { z } from 'zod';
-import { aliasRow, logPage, revisionRow } from '../../shared/model/contract.ts';
+import { modelVersions, readModelVersion, toModelVersion } from '../../shared/model/azure-ml.ts';
+import { aliasRow, keptRevision, logPage, revisionRow } from '../../shared/model/contract.ts';
 import { type Entry, STABLE } from '../../shared/model/registry.ts';
 import { showStanding } from '../../shared/model/stage.ts';
 import { type Answer, wrong } from './answer.ts';
@@ -8,7 +10,8 @@ import type { Arguments } from './arguments.ts';
 import { ask, askState, findRevision, type Headers, readBundle, shortOf, unknownRevision } from './model-registry.ts';
 
 export const releaseUsages = {
-  register: 'model register MODEL FOLDER|SIGNATURE       makes a signed revision known',
+  register: 'model register MODEL FOLDER|SIGNATURE|EXPORT  makes signed revisions known',
+  export: 'model export MODEL [--out FILE]            its revisions as Azure ML lists model versions',
   revisions: 'model revisions MODEL [--at TIME]           where each stands, and what the aliases name',
   alias: 'model alias MODEL ALIAS REVISION|none       moves an alias',
   rollback: 'model rollback MODEL [--alias NAME]         moves "stable" to what it named before',
@@ -25,6 +28,8 @@ const register: Run = async (given, headers) => {
   if (model === undefined || place === undefined || rest.length > 0) return misused('register');
   const bundle = readBundle(place);
   if (bundle === undefined) return wrong(`there is no signature in ${place}: sign it first`);
+  const versions = modelVersions.safeParse(bundle);
+  if (versions.success) return registerAll(given, headers, model, versions.data.value);
   const body = { bundle };
   const found = await ask(given, headers, `${encodeURIComponent(model)}/revisions`, revisionRow, {
     method: 'POST',
@@ -33,6 +38,41 @@ const register: Run = async (given, headers) => {
   if ('exit' in found) return found;
   const { revision, author, stage } = found.value;
   return { exit: 0, text: `${revision}\nby ${author}, stands at ${stage}`, value: found.value };
+};
+
+type Versions = z.infer<typeof modelVersions>['value'];
+
+/** Those of an export that carry a signature, one after the other. */
+async function registerAll(given: Arguments, headers: Headers, model: string, versions: Versions): Promise<Answer> {
+  const rows: z.infer<typeof revisionRow>[] = [];
+  for (const { bundle, description } of versions.flatMap((one) => readModelVersion(one) ?? [])) {
+    const route = `${encodeURIComponent(model)}/revisions`;
+    const found = await ask(given, headers, route, revisionRow, { method: 'POST', body: { bundle, description } });
+    if ('exit' in found) return found;
+    rows.push(found.value);
+  }
+  const without = versions.length - rows.length;
+  const more = without > 0 ? `\n${without} without a signature were left out` : '';
+  return { exit: 0, text: rows.map(({ revision }) => revision).join('\n') + more, value: { revisions: rows, without } };
+}
+
+const exportVerb: Run = async (given, headers) => {
+  const [, model, ...rest] = given.operands;
+  if (model === undefined || rest.length > 0) return misused('export');
+  const state = await askState({ ...given, at: undefined }, headers, model);
+  if ('exit' in state) return state;
+  const versions: ReturnType<typeof toModelVersion>[] = [];
+  for (const { revision } of state.value.revisions) {
+    const route = `${encodeURIComponent(model)}/revisions/${encodeURIComponent(revision)}`;
+    const kept = await ask(given, headers, route, keptRevision);
+    if ('exit' in kept) return kept;
+    versions.push(toModelVersion('auricle', model, versions.length + 1, kept.value));
+  }
+  const value = { value: versions };
+  const text = JSON.stringify(value, undefined, 2);
+  if (given.out === undefined) return { exit: 0, text, value };
+  writeFileSync(given.out, `${text}\n`);
+  return { exit: 0, text: `${given.out}: ${versions.length} revisions`, value };
 };
 
 const revisions: Run = async (given, headers) => {
@@ -115,6 +155,7 @@ function saidOf(one: Entry): string {
 
 export const releaseVerbs: Readonly<Record<ReleaseVerb, Run>> = {
   register,
+  export: exportVerb,
   revisions,
   alias,
   rollback,

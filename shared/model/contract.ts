@@ -1,6 +1,7 @@
 // What the edge, and through it operators, ask the back office about models, below `/api`:
 //
 //   POST /models/{model}/revisions               newRevision → revisionRow
+//   GET  /models/{model}/revisions/{revision}    → keptRevision, with its signature
 //   GET  /models/{model}                         ?at= → modelState: as it is, or as it was
 //   POST /models/{model}/transitions             newTransition → transitionRow; 202 while somebody must still sign
 //   GET  /models/{model}/transitions             ?after= → logPage: every entry of the log, the oldest first
@@ -31,6 +32,9 @@ export const revisionRow = z.object({
   aliases: z.array(z.string()),
 });
 export type RevisionRow = z.infer<typeof revisionRow>;
+
+export const keptRevision = revisionRow.extend({ bundle, description });
+export type KeptRevision = z.infer<typeof keptRevision>;
 
 export const aliasRow = z.object({
   alias: z.string(),

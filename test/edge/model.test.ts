@@ -27,6 +27,15 @@ const moved = {
   missing: 0,
 };
 
+const kept = {
+  ...{ revision: A, author: 'ann', registered: 1, stage: 'grey', since: 2, aliases: [], description: {} },
+  bundle: {
+    mediaType: 'application/vnd.dev.sigstore.bundle.v0.3+json',
+    verificationMaterial: { publicKey: { hint: '' } },
+    dsseEnvelope: envelope,
+  },
+};
+
 let eu: BackOffice;
 beforeEach(() => {
   eu = new BackOffice('eu');
@@ -43,6 +52,7 @@ async function call(method: string, path: string, body?: unknown, scope = 'opera
 
 it.each([
   ['GET', '/revisions?at=2026-01-01', undefined, 'GET /api/models/reference-en?at=2026-01-01', state, 200],
+  ['GET', `/revisions/${A}`, undefined, `GET /api/models/reference-en/revisions/${A}`, kept, 200],
   ['GET', '/aliases', undefined, 'GET /api/models/reference-en', state, 200],
   ['GET', '/transitions?after=2', undefined, 'GET /api/models/reference-en/transitions?after=2', { entries: [] }, 200],
   [

@@ -89,6 +89,14 @@ it('M2, M3, T1: signed, through five gates with four eyes, to everybody, and rol
   expect(await auricle('rollback', 'reference-en')).toMatchObject({ exit: 0, value: { revision: first } });
   expect(named(await auricle('revisions', 'reference-en'))).toEqual([first]);
 
+  const file = path.join(state, 'export.json');
+  expect(await auricle('export', 'reference-en', '--out', file)).toMatchObject({ exit: 0 });
+  const copied = await auricle('register', 'copy-of-it', file);
+  expect(copied).toMatchObject({
+    exit: 0,
+    value: { without: 0, revisions: [{ revision: first }, { revision: second }] },
+  });
+
   const { text } = await auricle('log', 'reference-en');
   expect(text.split('\n')).toHaveLength(2 + 2 * 7 + 3);
   expect(text).toContain('canary 50 % → full, signed by reviewer, author, approver');

@@ -6,6 +6,7 @@ import * as models from '../../../functions/model/on-models.ts';
 import { publishRelease } from '../../../functions/model/publish-release.ts';
 import type { Change } from '../../../functions/store/rows.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
+import { modelVersions, readModelVersion, toModelVersion } from '../../../shared/model/azure-ml.ts';
 import type { Evidence } from '../../../shared/model/evidence.ts';
 import type { Entry } from '../../../shared/model/registry.ts';
 import type { ReleaseMap } from '../../../shared/model/release.ts';
@@ -150,6 +151,37 @@ describe('M2: registering', () => {
     });
     expect((await register(first)).body).toEqual(answered.body);
     expect((await state()).body.seq).toBe(1);
+  });
+
+  it('M3: goes to another registry in the shape of Azure ML, and comes back as what it is, at the beginning', async () => {
+    await ask(models.onRevision, {}, { bundle: first.bundle, description: { description: 'the first', task: 'asr' } });
+    await register(second);
+    await promote(first.revision, [bob, cleo]);
+    const versions = await Promise.all(
+      [first, second].map(async ({ revision }, at) => {
+        const { status, body } = await ask(models.onSeeRevision, { revision });
+        expect(status).toBe(200);
+        return toModelVersion('fleet', 'reference-en', at + 1, body);
+      }),
+    );
+    expect(versions[0]).toMatchObject({
+      id: 'azureml://registries/fleet/models/reference-en/versions/1',
+      name: '1',
+      properties: { description: 'the first', stage: 'Production', isArchived: false, modelType: 'triton_model' },
+    });
+    expect(versions[1]?.properties.stage).toBe('Development');
+    rows = new Table();
+    desk = { ...desk, rows };
+    const foreign = { name: '3', properties: { tags: null, properties: { made: 'elsewhere' } } };
+    const sent = modelVersions.parse(JSON.parse(JSON.stringify({ value: [...versions, foreign] })));
+    const read = sent.value.map(readModelVersion);
+    expect(read[2]).toBeUndefined();
+    expect(read[0]?.description).toEqual({ description: 'the first', task: 'asr' });
+    for (const one of read.slice(0, 2)) expect(await ask(models.onRevision, {}, one)).toMatchObject({ status: 201 });
+    const { revisions } = (await state()).body as { revisions: { revision: string; stage: string }[] };
+    expect(revisions.map(({ revision }) => revision).sort()).toEqual([first.revision, second.revision].sort());
+    expect(revisions.map(({ stage }) => stage)).toEqual(['develop-verify', 'develop-verify']);
+    expect(await ask(models.onSeeRevision, { revision: 'none' })).toMatchObject({ status: 404 });
   });
 
   it('SM2 and SM3 do as well', async () => {

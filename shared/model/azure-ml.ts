@@ -1,0 +1,74 @@
+// Revisions as Azure Machine Learning's registries list model versions (Microsoft.MachineLearningServices/registries/models/
+// versions), so that its tools and others that read that shape can show them, and back. What makes a revision one is in
+// `properties`: the digest and the signature. A stage is told and never taken over: no gate was passed here.
+import { z } from 'zod';
+import type { KeptRevision } from './contract.ts';
+import { bundle } from './signature/bundle.ts';
+import { type Standing, showStanding } from './stage.ts';
+
+const REVISION = 'auricle.revision';
+const SIGNATURE = 'auricle.signature';
+const TYPE = 'Microsoft.MachineLearningServices/registries/models/versions';
+
+const texts = z.record(z.string(), z.string());
+
+const modelVersion = z.looseObject({
+  /** The version. */
+  name: z.string(),
+  properties: z.looseObject({
+    tags: texts.nullish(),
+    properties: texts.nullish(),
+  }),
+});
+
+export const modelVersions = z.looseObject({ value: z.array(modelVersion) });
+
+/** What that registry calls it: its own three words where they say the same. */
+const stageOf = ({ stage }: Standing): string =>
+  ({ 'develop-verify': 'Development', grey: 'Staging', canary: 'Staging', full: 'Production', retired: 'Archived' })[
+    stage
+  ];
+
+/** `version` is from 1, in the order of registration. */
+export function toModelVersion(registry: string, model: string, version: number, kept: KeptRevision) {
+  const { revision, author, registered, stage, share, description, aliases } = kept;
+  const standing: Standing = { stage, ...(share !== undefined && { share }) };
+  return {
+    id: `azureml://registries/${registry}/models/${model}/versions/${version}`,
+    name: String(version),
+    type: TYPE,
+    systemData: { createdAt: new Date(registered).toISOString(), createdBy: author, createdByType: 'User' },
+    properties: {
+      description: description.description ?? '',
+      tags: { ...description, 'auricle.standing': showStanding(standing), 'auricle.aliases': aliases.join(',') },
+      properties: { [REVISION]: revision, [SIGNATURE]: JSON.stringify(kept.bundle) },
+      flavors: {},
+      isAnonymous: false,
+      isArchived: stage === 'retired',
+      modelType: 'triton_model',
+      modelUri: `azureml://registries/${registry}/models/${model}/versions/${version}`,
+      stage: stageOf(standing),
+    },
+  };
+}
+
+export interface ReadVersion {
+  readonly version: string;
+  readonly bundle: z.infer<typeof bundle>;
+  readonly description: Record<string, string>;
+}
+
+/** `undefined` for a version that carries no signature of ours: it is somebody's files, and nobody has signed them. */
+export function readModelVersion(one: z.infer<typeof modelVersion>): ReadVersion | undefined {
+  const { tags, properties } = one.properties;
+  let signed: unknown;
+  try {
+    signed = JSON.parse(properties?.[SIGNATURE] ?? '');
+  } catch {
+    return undefined;
+  }
+  const parsed = bundle.safeParse(signed);
+  if (!parsed.success) return undefined;
+  const description = Object.fromEntries(Object.entries(tags ?? {}).filter(([name]) => !name.startsWith('auricle.')));
+  return { version: one.name, bundle: parsed.data, description };
+}
