@@ -8,11 +8,14 @@ export interface Belonging {
   readonly outbox?: unknown;
 }
 
-export const isOwnOutbox = (producer: string, tenant: string): boolean => producer.startsWith(`gate/${tenant}/`);
+/** The outbox of its gate, and the spare one for when that cannot be reached. */
+export const isOwnOutbox = (producer: string, tenant: string): boolean =>
+  producer.startsWith(`gate/${tenant}/`) || producer.startsWith(`spare/${tenant}/`);
 
 export function belongsTo(tenant: string, { type, p, tn, outbox }: Belonging): boolean {
   if (tn !== undefined) return tn === tenant;
   if (type === 'shard.open' || type === 'shard.close') return true;
-  if (type === 'producer.gap') return typeof outbox === 'string' && isOwnOutbox(outbox, tenant);
+  if (type === 'producer.gap' || type === 'producer.late')
+    return typeof outbox === 'string' && isOwnOutbox(outbox, tenant);
   return isOwnOutbox(p, tenant);
 }

@@ -49,6 +49,9 @@ export class Numbers {
       this.#findings.add('outboxes', 'incomplete', text);
     }
     if (!isOwnOutbox(p, tenant)) return;
+    // What it knows itself to have dropped.
+    if (type === 'gap' && Number(leaf.lost) > 0)
+      this.#findings.add('outboxes', 'incomplete', `entry ${index}: ${p} dropped ${Number(leaf.lost)} events`);
     const name = `${p} ${ep}`;
     // Of the lives that began before the bundle does, the first number that it has is as good as any.
     const expected = this.#next.get(name) ?? (this.#outboxes.has(p) ? 1 : pseq);

@@ -73,9 +73,13 @@ describe('C9 A21 an export of a tenant', () => {
     const log = new ExportedLog();
     await log.write('ann', 5);
     await log.deliver('ann', [log.event('ann')], 3);
+    await log.deliver('ann', [{ ...log.event('ann'), type: 'gap', lost: 7, from: 0, to: 0, tenant: undefined }]);
     await log.commit();
     const report = await verify(log, await log.export('ann'));
     expect(report.verdict).toBe('incomplete');
+    expect(report.findings.map((one) => one.text)).toContainEqual(
+      expect.stringMatching(/gate\/ann\/eu dropped 7 events$/),
+    );
     expect(report.findings.map((one) => one.text)).toContainEqual(
       expect.stringContaining('events 6 to 8 of gate/ann/eu were lost before they reached the log'),
     );

@@ -1,0 +1,121 @@
+import { HttpRequest, type HttpResponseInit } from '@azure/functions';
+import { beforeAll, describe, expect, it } from 'vitest';
+import type { ExportDesk } from '../../../../functions/audit/export/export-desk.ts';
+import { onCreate, onFile, onList, onSee, type Question } from '../../../../functions/audit/export/on-exports.ts';
+import { onStream } from '../../../../functions/audit/export/on-stream.ts';
+import { exportStatus, streamPage } from '../../../../shared/audit/bundle/contract.ts';
+import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
+import { makeCallers } from '../../callers.ts';
+import { ExportedLog } from './exported-log.ts';
+
+const callers = await makeCallers();
+let log: ExportedLog;
+let desk: ExportDesk;
+
+beforeAll(async () => {
+  log = new ExportedLog();
+  log.now = Date.now();
+  // A token is of this minute; the log's clock runs ahead of it.
+  desk = { ...log.desk, settings: callers.settings, now: Date.now };
+  await log.write('ann', 20);
+  await log.write('bob', 300);
+  await log.write('ann', 5);
+});
+
+async function ask(
+  question: (desk: ExportDesk | undefined) => Question,
+  tenant: string,
+  more: { params?: Record<string, string>; query?: Record<string, string>; body?: unknown; token?: string } = {},
+): Promise<HttpResponseInit> {
+  const { params = {}, query = {}, body, token = await callers.edgeToken(tenant) } = more;
+  const request = new HttpRequest({
+    url: 'http://functions.test/',
+    method: body === undefined ? 'GET' : 'POST',
+    params: { zone: 'eu', ...params },
+    query,
+    headers: { authorization: `Bearer ${token}` },
+    ...(body !== undefined && { body: { string: JSON.stringify(body) } }),
+  });
+  return question(desk)(request);
+}
+
+const asked = { tenant: 'ann', request: 'r1', purpose: 'audit', formats: ['csv'], redaction: 'full', query: {} };
+
+describe('A21 what the edge asks of exports', () => {
+  it('makes one, lists it, shows its files and gives them, and is on record', async () => {
+    const made = exportStatus.parse((await ask(onCreate, 'ann', { body: asked })).jsonBody);
+    expect(made).toMatchObject({ state: 'accepted', tenant: 'ann', zone: 'eu' });
+    await log.finish({ tenant: 'ann', id: made.id } as never);
+    const place = { tenant: 'ann', id: made.id };
+    const seen = exportStatus.parse((await ask(onSee, 'ann', { params: place })).jsonBody);
+    expect(seen).toMatchObject({ state: 'done', entries: 27 });
+    const listed = (await ask(onList, 'ann', { params: { tenant: 'ann' } })).jsonBody as { data: { id: string }[] };
+    expect(listed.data.map(({ id }) => id)).toEqual([made.id]);
+    const files = new Map<string, Uint8Array>();
+    for (const { path, bytes } of seen.files ?? []) {
+      const { status, body } = await ask(onFile, 'ann', { params: { ...place, path } });
+      expect([status, (body as Uint8Array).length]).toEqual([200, bytes]);
+      files.set(path, body as Uint8Array);
+    }
+    const bundle = { list: async () => [...files.keys()], read: async (path: string) => files.get(path) };
+    expect((await verifyBundle(bundle, { now: log.now })).verdict).toBe('unwitnessed');
+    await log.commit();
+    const page = streamPage.parse(
+      (await ask((one) => onStream(one, undefined), 'ann', { params: { tenant: 'ann' } })).jsonBody,
+    );
+    expect(page.data.slice(-2).map(({ type }) => type)).toEqual(['auricle.export.create', 'auricle.export.read']);
+  });
+
+  it('is nobody else’s, and no file that is not one of a bundle', async () => {
+    const made = exportStatus.parse((await ask(onCreate, 'ann', { body: asked })).jsonBody);
+    const row = await log.finish({ tenant: 'ann', id: made.id } as never);
+    const place = { tenant: 'ann', id: row.id };
+    const unknown = { status: 404, jsonBody: { error: { reason: 'export_unknown' } } };
+    expect(await ask(onSee, 'bob', { params: place })).toMatchObject(unknown);
+    expect(await ask(onSee, 'bob', { params: { ...place, tenant: 'bob' } })).toMatchObject(unknown);
+    for (const path of ['../../eu/state', '.job/000000', 'nothing.txt', 'checkpoints/../manifest.json', '']) {
+      expect(await ask(onFile, 'ann', { params: { ...place, path } }), path).toMatchObject(unknown);
+    }
+    expect(await ask(onCreate, 'bob', { body: asked })).toMatchObject({ status: 400 });
+    expect(await ask(onCreate, 'ann', { body: asked, params: { zone: 'mars' } })).toMatchObject({
+      jsonBody: { error: { reason: 'zone_unserved' } },
+    });
+    expect(await ask(onSee, 'ann', { params: place, token: 'nonsense' })).toMatchObject({ status: 401 });
+    expect(await onList(undefined)(new HttpRequest({ url: 'http://x/', method: 'GET' }))).toMatchObject({
+      status: 404,
+    });
+  });
+});
+
+describe('A21 the stream of a tenant', () => {
+  const page = async (from: number, tenant = 'ann') =>
+    streamPage.parse(
+      (await ask((one) => onStream(one, undefined), tenant, { params: { tenant }, query: { from: String(from) } }))
+        .jsonBody,
+    );
+
+  it('has its leaves in full, each with its place and hash, and none of others', async () => {
+    const { data, next, size } = await page(0);
+    expect(next).toBe(size);
+    const own = data.filter(({ subject }) => subject !== undefined);
+    expect(new Set(own.map(({ subject }) => subject))).toEqual(new Set(['ann']));
+    const numbers = own.map(({ data: { leaf } }) => (leaf as { tseq: number }).tseq);
+    expect(numbers).toEqual(numbers.map((_, at) => at + 1));
+    expect(data.every(({ data: one }) => /^[0-9a-f]{64}$/.test(one.leaf_hash))).toBe(true);
+  });
+
+  it('begins again at any place, and ends where the log does', async () => {
+    const all = (await page(0)).data.map(({ data }) => data.index);
+    for (const at of [1, 7, 21, 300, 325]) {
+      expect((await page(at)).data.map(({ data }) => data.index)).toEqual(all.filter((index) => index >= at));
+    }
+    const { size } = await page(0);
+    expect(await page(size)).toMatchObject({ data: [], next: size });
+    expect((await page(size + 1_000)).data).toEqual([]);
+    const wrong = await ask((one) => onStream(one, undefined), 'ann', {
+      params: { tenant: 'ann' },
+      query: { from: '-1' },
+    });
+    expect(wrong).toMatchObject({ status: 400 });
+  });
+});
