@@ -1,4 +1,4 @@
-import { type Context, Hono } from 'hono';
+import { type Context, type ExecutionContext, Hono } from 'hono';
 import { refuse } from '../shared/refusal.ts';
 import * as erasing from './audit/erase.ts';
 import { createExport, listExports, readExport } from './audit/exports.ts';
@@ -104,55 +104,79 @@ interface Env {
 
 export const app = new Hono<Env>();
 
+type Serve = (request: Request, env: Bindings, platform: Platform, name?: string) => Promise<Response>;
+type Platform = Pick<ExecutionContext, 'waitUntil'>;
+
+/** Addresses without a name in them, by method: what they say is found at a glance. */
+const fixed = new Map<string, Map<string, Serve>>();
+
 for (const [path, answers] of Object.entries(routes)) {
   const allow = [...Object.keys(answers), 'OPTIONS'];
+  const own = new Map<string, Serve>();
+  if (!path.includes(':')) fixed.set(path, own);
   for (const [method, answer] of Object.entries(answers)) {
-    app.on(method, path, serve(answer, path.includes(':name'), method === 'POST'));
+    const served = serve(answer, method === 'POST');
+    own.set(method, served);
+    app.on(method, path, route(served, path.includes(':name')));
   }
-  app.options(
-    path,
-    serve((request) => answerPreflight(request, allow)),
-  );
-  app.all(
-    path,
-    serve(() => refuseWith(refuse('method_wrong', { allow: allow.join(', ') }))),
-  );
+  app.options(path, route(serve((request) => answerPreflight(request, allow))));
+  app.all(path, route(serve(() => refuseWith(refuse('method_wrong', { allow: allow.join(', ') })))));
 }
 
 // A protocol of its own, which says of itself what it has.
 for (const path of ['/v2', '/v2/*']) {
-  app.options(
-    path,
-    serve((request) => answerPreflight(request, ['GET', 'POST', 'OPTIONS'])),
-  );
-  app.all(path, serve(answerKserve));
+  app.options(path, route(serve((request) => answerPreflight(request, ['GET', 'POST', 'OPTIONS']))));
+  app.all(path, route(serve(answerKserve)));
 }
 
-app.notFound(serve(() => refuseWith(refuse('route_unknown'))));
+app.notFound(route(serve(() => refuseWith(refuse('route_unknown')))));
+
+function route(served: Serve, named = false): (c: Context<Env>) => Promise<Response> {
+  const platform = (c: Context<Env>): Platform => ({ waitUntil: (work) => c.executionCtx.waitUntil(work) });
+  return (c) => served(c.req.raw, c.env, platform(c), named ? (c.req.param('name') ?? '') : '');
+}
+
+/** The answer to a request, whatever its address: the same as `app.fetch`, which only has to look at names. */
+export function answerRequest(
+  request: Request,
+  env: Bindings,
+  context: ExecutionContext,
+): Response | Promise<Response> {
+  const served = fixed.get(pathOf(request.url))?.get(request.method);
+  return served ? served(request, env, context) : app.fetch(request, env, context);
+}
+
+function pathOf(url: string): string {
+  const from = url.indexOf('/', url.indexOf('//') + 2);
+  const query = url.indexOf('?', from);
+  return query < 0 ? url.slice(from) : url.slice(from, query);
+}
 
 /**
  * What all answers have in common. One function and no middleware: hono then calls it without a chain of promises.
  * `fresh`: no cache keeps an answer, so it can do without what only browsers of other sites read, where none asks.
  */
-function serve(answer: Answer, named = false, fresh = false): (c: Context<Env>) => Promise<Response> {
-  return async (c) => {
+function serve(answer: Answer, fresh = false): Serve {
+  return async (request, env, platform, name = '') => {
     const id = newId(Date.now());
-    const request = c.req.raw;
     let response: Response;
+    let context: RequestContext | undefined;
     try {
-      const context = makeContext(id, c.env, (work) => c.executionCtx.waitUntil(work));
-      response = await answer(request, context, named ? (c.req.param('name') ?? '') : '');
-      const { status } = response;
-      // The answer to an upgrade belongs to the runtime.
-      if (status === 101) return response;
-      if (status >= 400) response = linger(request, response, context);
+      context = makeContext(id, env, (work) => platform.waitUntil(work));
+      response = await answer(request, context, name);
+      if (!context.dressed) {
+        const { status } = response;
+        // The answer to an upgrade belongs to the runtime.
+        if (status === 101) return response;
+        if (status >= 400) response = linger(request, response, context);
+      }
     } catch (error) {
       logBug(id, error);
       response = refuseWith(refuse('internal'));
+      if (context) context.dressed = false;
     }
-    const { headers } = response;
-    headers.set('x-request-id', id);
-    if (!fresh || request.headers.has('origin')) setCors(headers);
+    if (!context?.dressed) response.headers.set('x-request-id', id);
+    if (!fresh || request.headers.has('origin')) setCors(response.headers);
     return response;
   };
 }
@@ -161,5 +185,5 @@ function makeContext(id: string, env: Bindings, waitUntil: RequestContext['waitU
   const settings = readSettings(env);
   const surroundings = requestSurroundings();
   const recorder = new Recorder(env.GATE, settings.zones, surroundings, waitUntil, env.SPARE);
-  return { id, env, settings, surroundings, recorder, waitUntil, discardBody: undefined };
+  return { id, env, settings, surroundings, recorder, waitUntil, discardBody: undefined, dressed: false };
 }

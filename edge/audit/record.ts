@@ -45,7 +45,8 @@ export class Recorder {
   readonly #served: readonly string[];
   readonly #surroundings: Surroundings;
   readonly #waitUntil: (work: Promise<unknown>) => void;
-  readonly spares: Spares;
+  readonly #spare: Bindings['SPARE'];
+  #spares: Spares | undefined;
   #named: { readonly owner: Owner; readonly name: string } | undefined;
 
   constructor(
@@ -53,13 +54,19 @@ export class Recorder {
     served: readonly string[],
     surroundings: Surroundings,
     waitUntil: (work: Promise<unknown>) => void,
-    spares?: Bindings['SPARE'],
+    spare?: Bindings['SPARE'],
   ) {
-    this.spares = new Spares(spares, surroundings);
+    this.#spare = spare;
     this.#gates = gates;
     this.#served = served;
     this.#surroundings = surroundings;
     this.#waitUntil = waitUntil;
+  }
+
+  /** Hardly any request needs it. */
+  get spares(): Spares {
+    this.#spares ??= new Spares(this.#spare, this.#surroundings);
+    return this.#spares;
   }
 
   /** A request has one owner, and asks for the name of its gate again and again. */

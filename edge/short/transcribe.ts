@@ -176,7 +176,10 @@ export function join(
   const ends = joinEnds(relay, session, body, context);
   return {
     deliver: ends.deliver,
-    broke: ends.broke,
+    broke(error) {
+      context.dressed = false;
+      return ends.broke(error);
+    },
     abandon: ends.abandon,
     next: () => relay.next(),
     said() {

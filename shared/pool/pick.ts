@@ -78,6 +78,10 @@ export function pick(
   const cohort = inCohort(request, able.value);
   let rest = withoutEjected(cohort, memory, now);
   if (rest.length === 0) return no(refuse('no_pool', undefined, 'nobody serves the stable revision'));
+  const [only] = rest;
+  if (only && rest.length === 1 && request.sticky === undefined) {
+    return ok([{ entry: only.entry, model: only.model, why: 'the only one of 1' }]);
+  }
   if (request.sticky !== undefined) return ok(chooseSticky(request, request.sticky, rest));
   const attempts: Attempt[] = [];
   while (rest.length > 0 && attempts.length < limits.attempts.value) {
@@ -106,11 +110,23 @@ interface Known {
 /** By the words of the request; of other snapshots than the last ones nothing is kept. */
 const known = new Map<string, Known>();
 
+/** What candidates depend on, in words. A busy caller asks for the same again and again. */
+function nameOf(request: RouteRequest): string {
+  const { task, model, language, live, allowed, zones, suite } = request;
+  const { of } = last;
+  const same = of?.model === model && of.language === language && of.allowed === allowed && of.zones === zones;
+  if (same && of.task === task && of.live === live && of.suite === suite) return last.name;
+  const name = `${task} ${model} ${language} ${live} ${suite} ${allowed?.join()} ${zones.join()}`;
+  last = { of: request, name };
+  return name;
+}
+
+let last: { readonly of: RouteRequest | undefined; readonly name: string } = { of: undefined, name: '' };
+
 /** The same as `constrain`: between two snapshots the same requests have the same candidates. */
 function constrainKnown(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Result<Candidate[]> {
   if (request.exclude) return constrain(request, snapshots, now);
-  const { task, model, language, live, allowed, zones, suite } = request;
-  const name = `${task} ${model} ${language} ${live} ${suite} ${allowed?.join()} ${zones.join()}`;
+  const name = nameOf(request);
   // Which of them are too old to be believed.
   let stale = 0;
   for (const { at } of snapshots) stale = 2 * stale + (now - at <= limits.snapshotStaleMs.value ? 0 : 1);
