@@ -1,0 +1,154 @@
+// Exports and the stream of leaves, as the edge asks the functions about them: for whom, of which zone, and what it answers.
+import { describe, expect, it } from 'vitest';
+import { createExport, listExports, readExport } from '../../edge/audit/exports.ts';
+import { streamLeaves } from '../../edge/audit/stream-leaves.ts';
+import { realSurroundings } from '../../edge/clock.ts';
+import type { RequestContext } from '../../edge/context.ts';
+import { makeToken } from './authority.ts';
+import { makeContext } from './context-double.ts';
+import { elsewhere, readRefusal } from './network.ts';
+import { makeSettings } from './settings-double.ts';
+
+const ID = 'eu-01a201f4-2654-711a-9e85-3ba66254767e';
+const status = {
+  ...{ id: ID, tenant: 'acme', zone: 'eu', state: 'accepted', created: '2026-06-01T00:00:00.000Z', purpose: 'audit' },
+  ...{ redaction: 'full', formats: ['csv'], entries: 0, scanned: 0 },
+};
+const log = { origin: 'audit.example', key: btoa('k'.repeat(32)) };
+const settings = () =>
+  makeSettings({
+    AUDIT_LOGS: JSON.stringify({ eu: log }),
+    BACK_OFFICES: JSON.stringify({ eu: 'http://functions-eu.test' }),
+  });
+
+type Answer = (request: Request, context: RequestContext, name: string) => Response | Promise<Response>;
+
+async function call(
+  answer: Answer,
+  given: { body?: unknown; query?: string; name?: string; headers?: Record<string, string>; scope?: string } = {},
+): Promise<Response> {
+  const { body, query = '', name = '', headers = {}, scope = 'audit' } = given;
+  const { context } = makeContext({} as never, realSurroundings, settings());
+  const token = await makeToken({ scope, tenant: 'acme', zones: ['eu', 'us'] });
+  const request = new Request(`http://edge.test/v1/audit/x${query}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  return answer(request, context, name);
+}
+
+/** The functions, which answer with this; what they are asked. */
+function office(answer: (url: URL) => Response): { line: string; body: unknown }[] {
+  const asked: { line: string; body: unknown }[] = [];
+  elsewhere.set('functions-eu.test', async (request) => {
+    const url = new URL(request.url);
+    const body = request.method === 'POST' ? await request.json() : undefined;
+    asked.push({ line: `${request.method} ${url.pathname}${url.search}`, body });
+    return answer(url);
+  });
+  return asked;
+}
+
+describe('A21 exports at the edge', () => {
+  it('asks for one in the words of the functions, and says where it will be', async () => {
+    const asked = office(() => Response.json(status, { status: 202 }));
+    const body = { purpose: 'audit', from: '2026-01-01', to: '2026-02-01T00:00:00Z', formats: ['csv'], known_size: 9 };
+    const made = await call(createExport, { body });
+    expect([made.status, made.headers.get('location')]).toEqual([202, `/v1/audit/exports/${ID}`]);
+    expect(await made.json()).toEqual(status);
+    const query = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2026, 1, 1) };
+    expect(asked).toEqual([
+      {
+        line: 'POST /api/audit/exports/eu',
+        body: expect.objectContaining({ tenant: 'acme', purpose: 'audit', query, redaction: 'full', known_size: 9 }),
+      },
+    ]);
+  });
+
+  it('refuses what is not as described, other zones, and those without the scope', async () => {
+    for (const body of [
+      {},
+      { purpose: '' },
+      { purpose: 'a', redaction: 'some' },
+      { purpose: 'a', formats: ['xml'] },
+      { purpose: 'a', more: 1 },
+    ]) {
+      expect((await call(createExport, { body })).status, JSON.stringify(body)).toBe(400);
+    }
+    expect(await readRefusal(await call(createExport, { body: { purpose: 'a', zone: 'us' } }))).toMatchObject({
+      code: 'zone_unserved',
+    });
+    expect((await call(createExport, { body: { purpose: 'a' }, scope: 'transcribe' })).status).toBe(403);
+    expect((await call(streamLeaves, { scope: 'transcribe' })).status).toBe(403);
+  });
+
+  it('lists and shows them, and hands files on', async () => {
+    const asked = office((url) => {
+      if (url.pathname.includes('/files/')) return new Response('bytes');
+      return url.pathname.endsWith(ID) ? Response.json(status) : Response.json({ data: [status] });
+    });
+    expect(await (await call(listExports)).json()).toEqual({ object: 'list', data: [status] });
+    expect(await (await call(readExport, { name: ID })).json()).toEqual(status);
+    const file = await call(readExport, { name: `${ID}/files/derived/events.csv` });
+    expect([await file.text(), file.headers.get('x-content-type-options')]).toEqual(['bytes', 'nosniff']);
+    expect(asked.map(({ line }) => line)).toEqual([
+      'GET /api/audit/exports/eu/acme',
+      `GET /api/audit/exports/eu/acme/${ID}`,
+      `GET /api/audit/exports/eu/acme/${ID}/files/derived/events.csv`,
+    ]);
+  });
+
+  it('tells a no of the functions, and one that is no export is unknown', async () => {
+    office(() => Response.json({ error: { reason: 'exports_open' } }, { status: 429 }));
+    expect(await readRefusal(await call(createExport, { body: { purpose: 'a' } }))).toMatchObject({
+      code: 'exports_open',
+    });
+    office(() => Response.json({ error: { reason: 'token_invalid' } }, { status: 401 }));
+    expect(await readRefusal(await call(readExport, { name: ID }))).toMatchObject({ code: 'audit_unreachable' });
+    for (const name of ['nothing', ID.replace('eu', 'us'), `${ID}/../x`]) {
+      expect(await readRefusal(await call(readExport, { name })), name).toMatchObject({ code: 'export_unknown' });
+    }
+  });
+});
+
+describe('A21 the stream of leaves at the edge', () => {
+  const leaf = (index: number) => ({
+    ...{
+      specversion: '1.0',
+      id: `e${index}`,
+      source: 'audit.example/eu/2026',
+      type: 'auricle.route',
+      time: '2026-01-01',
+    },
+    datacontenttype: 'application/json',
+    data: { log: 'audit.example/eu/2026', index, leaf_hash: 'ab', leaf: {} },
+  });
+  const pages = () =>
+    office((url) => {
+      const from = Number(url.searchParams.get('from'));
+      return Response.json({
+        data: from < 8 ? [leaf(from), leaf(from + 1)] : [],
+        next: Math.min(from + 2, 8),
+        size: 8,
+      });
+    });
+
+  it('is pages one after the other, until the log ends', async () => {
+    const asked = pages();
+    const answer = await call(streamLeaves, { query: '?from=2&follow=false' });
+    expect(answer.headers.get('content-type')).toBe('application/x-ndjson');
+    const lines = (await answer.text()).trimEnd().split('\n');
+    expect(lines.map((line) => JSON.parse(line).data.index)).toEqual([2, 3, 4, 5, 6, 7]);
+    expect(asked.map(({ line }) => line)).toEqual([2, 4, 6].map((at) => `GET /api/audit/stream/eu/acme?from=${at}`));
+  });
+
+  it('goes on after the last event that a browser has', async () => {
+    const asked = pages();
+    const headers = { accept: 'text/event-stream', 'last-event-id': '5' };
+    const answer = await call(streamLeaves, { query: '?follow=false', headers });
+    expect(await answer.text()).toMatch(/^id: 6\nevent: leaf\ndata: \{.*\}\n\nid: 7\n/);
+    expect(asked).toHaveLength(1);
+    expect((await call(streamLeaves, { query: '?from=x' })).status).toBe(400);
+  });
+});
