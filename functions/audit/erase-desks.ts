@@ -1,11 +1,11 @@
 // What erasing, holding, retention and search share, by zone.
 import type { Rows } from '../store/rows.ts';
 import type { EraseDesk } from './erase-desk.ts';
-import type { IndexDesk } from './index-follow.ts';
-import { subjectIndex } from './index-subject.ts';
 import type { LogDesk } from './log-desk.ts';
 import type { Reporter } from './report.ts';
 import type { Reads } from './report-reads.ts';
+import type { IndexDesk } from './search-follow.ts';
+import { subjectIndex } from './search-subject.ts';
 
 export type ZoneDesk = EraseDesk & IndexDesk;
 

@@ -4,9 +4,9 @@ import { newSearch } from '../../shared/audit/privacy.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { answer, answerNo } from '../answer.ts';
 import type { PrivacyDesk } from './erase-desks.ts';
-import { rebuildIndex } from './index-follow.ts';
 import { asked } from './on-erase.ts';
 import { searchLog } from './search.ts';
+import { rebuildIndex } from './search-follow.ts';
 
 type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
 

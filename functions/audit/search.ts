@@ -11,10 +11,10 @@ import { limits } from '../../shared/limits.ts';
 import { endOf } from '../store/rows.ts';
 import { erasureName, readErasure } from './erase-state.ts';
 import { LogFiles } from './export/log-files.ts';
-import { type IndexDesk, indexedUpTo } from './index-follow.ts';
-import { dayOf, daysBetween, type Position, partitionOf, readKey, rowsOf } from './index-rows.ts';
 import { makeReceipt } from './make-receipt.ts';
 import { publishedSize } from './publish-checkpoint.ts';
+import { type IndexDesk, indexedUpTo } from './search-follow.ts';
+import { dayOf, daysBetween, type Position, partitionOf, readKey, rowsOf } from './search-rows.ts';
 import { SidecarReader } from './sidecar.ts';
 import { readPointer, type SubjectPlace } from './sidecar-subject.ts';
 

@@ -4,7 +4,7 @@
 import { settleErasures } from '../audit/erase.ts';
 import type { PrivacyDesk, ZoneDesk } from '../audit/erase-desks.ts';
 import { settleHolds } from '../audit/hold.ts';
-import { followLog } from '../audit/index-follow.ts';
+import { followLog } from '../audit/search-follow.ts';
 import { endPeriods } from './end-periods.ts';
 
 export const onRetention = (desk: PrivacyDesk): Promise<void> =>

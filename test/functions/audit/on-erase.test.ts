@@ -2,10 +2,10 @@
 import { HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { PrivacyDesk } from '../../../functions/audit/erase-desks.ts';
-import { followLog } from '../../../functions/audit/index-follow.ts';
-import { subjectIndex } from '../../../functions/audit/index-subject.ts';
 import * as erasing from '../../../functions/audit/on-erase.ts';
 import { onRebuild, onSearch } from '../../../functions/audit/on-search.ts';
+import { followLog } from '../../../functions/audit/search-follow.ts';
+import { subjectIndex } from '../../../functions/audit/search-subject.ts';
 import { onIndex, onRetention } from '../../../functions/retention/on-retention.ts';
 import { keptUntil } from '../../../shared/audit/retention.ts';
 import { refuse } from '../../../shared/refusal.ts';

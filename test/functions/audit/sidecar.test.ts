@@ -1,11 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { openHidden, readBox } from '../../../functions/audit/hide.ts';
+import { openHidden, openHide, readBox } from '../../../functions/audit/hide.ts';
 import { sidecarName } from '../../../functions/audit/log-names.ts';
 import { readSidecar, SidecarReader } from '../../../functions/audit/sidecar.ts';
 import { encrypt, importKey, wrapWith } from '../../../functions/audit/sidecar-box.ts';
 import { SidecarKeys } from '../../../functions/audit/sidecar-keys.ts';
 import { toBase64 } from '../../../shared/audit/base64.ts';
-import { checkDisclosure, readDisclosure } from '../../../shared/audit/commitment.ts';
+import { checkDisclosure, disclose, readDisclosure } from '../../../shared/audit/commitment.ts';
+import { faults, faultyStore } from './faulty-store.ts';
 import { HiddenLog, ZONE } from './hidden-log.ts';
 
 const ann = { subject: 'c1:ann', audioSeconds: 1.875 };
@@ -148,4 +149,25 @@ describe('C12 what entries hide', () => {
     expect(names(log, 'subjects/')).toHaveLength(1);
     expect(names(log, 'periods/')).toEqual([`${ZONE}/periods/hipaa/202606/dev`, `${ZONE}/periods/hipaa/202607/dev`]);
   });
+
+  it.each(faults)(
+    '%s, at each call of the first record of a subject: what was hidden opens, and has one secret',
+    async (fate) => {
+      for (let broken = 0, calls = 1; broken < calls; broken += 1) {
+        const log = new HiddenLog();
+        const store = faultyStore(log.store, broken, fate);
+        const disclosures = await disclose(new Uint8Array(32), { subject: 'c1:ann' });
+        const first = openHide(log.newKeys(store));
+        const hidden = [await first({ tn: 'dev' }, disclosures).catch(() => undefined)];
+        calls = Math.max(calls, store.calls.length);
+        // The same process goes on, and another one.
+        hidden.push(await first({ tn: 'dev' }, disclosures), await openHide(log.newKeys())({ tn: 'dev' }, disclosures));
+        const what = `call ${broken}: ${store.calls[broken]}`;
+        for (const box of hidden) {
+          if (box !== undefined) expect(await openHidden(log.newKeys(), 'dev', box), what).toEqual(disclosures);
+        }
+        expect(new Set(hidden.slice(1).map((box) => readBox(box ?? '')?.sid)).size, what).toBe(1);
+      }
+    },
+  );
 });

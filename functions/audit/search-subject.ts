@@ -2,7 +2,7 @@
 import { limits } from '../../shared/limits.ts';
 import { endOf, type Rows } from '../store/rows.ts';
 import type { SubjectIndex } from './erase-desk.ts';
-import { partitionOf } from './index-rows.ts';
+import { partitionOf } from './search-rows.ts';
 
 /** Rounds of forgetting: all rows that can be counted, and twice as many in case somebody writes meanwhile. */
 const ROUNDS = 3 * Math.ceil(limits.auditIndexCounted.value / limits.rowChanges.value);
