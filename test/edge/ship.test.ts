@@ -50,15 +50,21 @@ async function acknowledge({ producer, epoch }: Delivery, upTo: number, key = lo
 }
 
 /** An outbox in the storage of an object of its own, with its way into the log. */
-async function withOutbox(name: string, work: (outbox: Outbox, shipper: Shipper) => Promise<void>): Promise<void> {
+async function withOutbox(
+  name: string,
+  work: (outbox: Outbox, shipper: Shipper, restart: () => readonly [Outbox, Shipper]) => Promise<void>,
+): Promise<void> {
   const bindings = env as unknown as Bindings;
   const key = toBase64(log.publicKey);
   const AUDIT_LOGS = JSON.stringify({ eu: { origin: BASE, key } });
   const stub = bindings.GATE.getByName(`${name}/eu`);
   await runInDurableObject(stub as never, async (_gate: unknown, state: DurableObjectState) => {
     const { sql } = state.storage;
-    const outbox = new Outbox(sql);
-    await work(outbox, new Shipper(outbox, sql, { ...bindings, AUDIT_LOGS }, `gate/${name}/eu`));
+    const open = () => {
+      const outbox = new Outbox(sql);
+      return [outbox, new Shipper(outbox, sql, { ...bindings, AUDIT_LOGS }, `gate/${name}/eu`)] as const;
+    };
+    await work(...open(), open);
   });
 }
 
@@ -97,6 +103,7 @@ describe('A21 C9 the way of an outbox into the log', () => {
       life: (one) => acknowledge({ ...one, epoch: crypto.randomUUID() }, 9),
       text: async () => Response.json({ note: 'yes' }),
       error: async () => new Response('{}', { status: 503 }),
+      away: () => Promise.reject(new Error('nobody is there')),
     };
     const sent = new Map<string, Delivery[]>();
     openOffice((one) => {
@@ -116,5 +123,24 @@ describe('A21 C9 the way of an outbox into the log', () => {
         expect(sent.get(name)?.map(({ rows }) => rows.length)).toEqual([1, 1, 1]);
       });
     await Promise.all(Object.keys(lies).map(tryOne));
+  });
+
+  it('when the acknowledgement got lost, the object and its next life send the same again, until it is heard', async () => {
+    let heard = false;
+    // The log has all of it from the first delivery on; that it says so gets lost.
+    const office = openOffice((one) =>
+      heard ? acknowledge(one, 2) : Promise.reject(new Error('the answer was lost')),
+    );
+    await withOutbox('ship-restart', async (outbox, shipper, restart) => {
+      outbox.add([event(1), event(2)], 1);
+      shipper.nudge();
+      await expect.poll(() => office.deliveries.length, WAIT).toBe(1);
+      const [again] = restart();
+      heard = true;
+      await expect.poll(() => again.page(0, 10).rows, WAIT).toEqual([]);
+      const [first, second] = office.deliveries;
+      expect(second?.rows).toEqual(first?.rows);
+      expect([second?.epoch, second?.oldest]).toEqual([first?.epoch, 1]);
+    });
   });
 });
