@@ -10,9 +10,10 @@ import { Sequencer } from '../../functions/audit/sequencer.ts';
 import { signCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { openP256Key, type P256Key, p256Signer } from '../../shared/audit/ecdsa.ts';
 import { formatVerifierKey, openNote, openSigningKey, openVerifier, readVerifierKey } from '../../shared/audit/note.ts';
+import { formatNoteKey } from '../../shared/audit/note-key.ts';
 import { RightEdge } from '../../shared/audit/right-edge.ts';
 import { MemoryStore } from '../functions/audit/stored-log.ts';
-import { verifier } from './install.ts';
+import { fsck, verifier } from './install.ts';
 
 const run = promisify(execFile);
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'auricle-go-'));
@@ -50,6 +51,9 @@ async function makeLog(name: string, sizes: readonly number[]): Promise<string> 
   for (const { path: name, bytes } of edge.files()) write(folder, name, bytes);
   return folder;
 }
+
+/** Logs that the sequencer made, as their readers would fetch them. */
+const published: string[] = [];
 
 const ask = (...folders: string[]): Promise<string> =>
   run(verifier, folders).then(
@@ -133,6 +137,7 @@ describe('C9 golang.org/x/mod/sumdb verifies what the sequencer publishes', () =
       for (let rounds = 0; rounds < 5; rounds += 1) await sequencer.round();
     }
     const folders = [2026, 2027].map((year) => writeOut(store, year));
+    published.push(...folders);
     expect((await ask(...folders)).split('\n')).toEqual([
       expect.stringMatching(/^OK audit\.example\/eu\/2026 size \d+, \d+ earlier checkpoints$/),
       expect.stringMatching(/^OK audit\.example\/eu\/2027 size \d+, \d+ earlier checkpoints$/),
@@ -152,4 +157,47 @@ describe('C9 golang.org/x/mod/sumdb verifies what the sequencer publishes', () =
     }
     return folder;
   }
+});
+
+/** It goes on asking for what is not there. */
+const FSCK_MS_MAX = 5_000;
+
+/** What Tessera's fsck says of a log under a key. It exits with 0 whatever it finds: what counts is what it says. */
+async function check(folder: string, vkey: string): Promise<'good' | 'bad'> {
+  write(scratch, 'key', vkey);
+  const given = ['--storage_url', `file://${folder}/`, '--public_key', path.join(scratch, 'key'), '--ui=false'];
+  const { stderr } = await run(fsck, given, { timeout: FSCK_MS_MAX }).catch((error: { stderr: string }) => error);
+  return /Successfully fsck'd/i.test(stderr) && !/level=ERROR|failed/i.test(stderr) ? 'good' : 'bad';
+}
+
+describe('C9 Tessera’s fsck', () => {
+  it('passes what the sequencer publishes, under either of its keys', async () => {
+    for (const folder of published) {
+      const name = readFileSync(path.join(folder, 'vkey'), 'utf8').split('+')[0] ?? '';
+      const keys = [
+        formatNoteKey({ type: 'ed25519', name, publicKey }),
+        formatNoteKey({ type: 'p256', name, publicKey: second.publicKey }),
+      ];
+      for (const vkey of keys) expect(await check(folder, vkey), vkey).toBe('good');
+      const stranger = (await openSigningKey(new Uint8Array(32).fill(6))).publicKey;
+      expect(await check(folder, formatNoteKey({ type: 'ed25519', name, publicKey: stranger }))).toBe('bad');
+    }
+    expect(published).toHaveLength(2);
+  });
+
+  it('and finds a flipped bit, a missing bundle and another checkpoint', async () => {
+    const folder = await makeLog('checked', [300, 700]);
+    const vkey = formatVerifierKey(ORIGIN, publicKey);
+    expect(await check(folder, vkey)).toBe('good');
+    for (const name of ['tile/0/000', 'tile/0/002.p/188', 'tile/1/000.p/2', 'tile/entries/001', 'checkpoint']) {
+      const whole = readFileSync(path.join(folder, name));
+      const flipped = Uint8Array.from(whole);
+      flipped[40] = (whole[40] as number) ^ 1;
+      write(folder, name, flipped);
+      expect(await check(folder, vkey), name).toBe('bad');
+      write(folder, name, whole);
+    }
+    rmSync(path.join(folder, 'tile/entries/001'));
+    expect(await check(folder, vkey)).toBe('bad');
+  });
 });

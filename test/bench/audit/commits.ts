@@ -2,6 +2,7 @@
 import { BlobServiceClient } from '@azure/storage-blob';
 import { newestState, upToOf } from '../../../functions/audit/acknowledge.ts';
 import { openBlobLogStore } from '../../../functions/audit/blob-log-store.ts';
+import type { Received } from '../../../functions/audit/intake.ts';
 import { Sequencer } from '../../../functions/audit/sequencer.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
@@ -30,31 +31,52 @@ async function openLog(connection: string) {
 export const quantile = (values: readonly number[], at: number): number =>
   values.toSorted((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * at))] ?? Number.NaN;
 
-/** Events a second, from the first delivery to the published checkpoint that has the last; and with all of them waiting. */
-export async function measureEvents(connection: string, count: number): Promise<{ all: number; waiting: number }> {
+export interface Rates {
+  /** From the first delivery that is put into the intake to the published checkpoint that has the last event. */
+  readonly log: number;
+  /** All deliveries are there when the clock starts. */
+  readonly waiting: number;
+  /** With salts, commitments and encrypted values made by the same process meanwhile. */
+  readonly alone: number;
+}
+
+export async function measureEvents(connection: string, count: number): Promise<Rates> {
   const { zone, store, hide, sequencer } = await openLog(connection);
   const producers = Array.from({ length: SENDERS }, (_, at) => new Producer(zone, `t${at}`));
   const each = Math.ceil(count / SENDERS / BATCH);
-  const sendAll = () =>
+  const total = each * SENDERS * BATCH;
+  const prepareAll = () =>
     Promise.all(
       producers.map(async (one) => {
-        for (let sent = 0; sent < each; sent += 1) await one.send(store, one.make(BATCH), hide);
+        const made: Received[] = [];
+        for (let done = 0; done < each; done += 1) made.push(await one.prepare(BATCH, hide));
+        return made;
       }),
     );
-  const commitAll = async (until: number) => {
+  const storeAll = (prepared: readonly (readonly Received[])[]) =>
+    Promise.all(
+      producers.map(async (one, at) => {
+        for (const received of prepared[at] ?? []) await one.store(store, received);
+      }),
+    );
+  const commitAll = async (until = total) => {
     for (let done = 0; done < until; ) done += (await sequencer.round()).entries;
   };
-  const total = each * SENDERS * BATCH;
-  // What a process does once (keys of tenants, compilers) is not what is measured.
-  await Promise.all(producers.map((one) => one.send(store, one.make(BATCH), hide)));
-  await commitAll(SENDERS * BATCH);
-  const began = performance.now();
-  await Promise.all([sendAll(), commitAll(total)]);
-  const all = total / ((performance.now() - began) / 1_000);
-  await sendAll();
-  const waited = performance.now();
-  await commitAll(total);
-  return { all, waiting: total / ((performance.now() - waited) / 1_000) };
+  const rate = async (work: () => Promise<unknown>) => {
+    const began = performance.now();
+    await work();
+    return total / ((performance.now() - began) / 1_000);
+  };
+  // What a process does once (keys of tenants and subjects, compilers) is not what is measured.
+  await storeAll(await prepareAll());
+  const waiting = await rate(commitAll);
+  const prepared = await prepareAll();
+  const log = await rate(() => Promise.all([storeAll(prepared), commitAll()]));
+  const send = async (one: Producer) => {
+    for (let done = 0; done < each; done += 1) await one.store(store, await one.prepare(BATCH, hide));
+  };
+  const alone = await rate(() => Promise.all([...producers.map(send), commitAll()]));
+  return { log, waiting, alone };
 }
 
 /** The same events from as many senders, appended to a blob: what a log is that nobody can verify. */
@@ -97,7 +119,7 @@ export async function measurePublish(connection: string, rate: number, seconds: 
     const began = performance.now();
     for (let sent = 0; sent < (seconds * 1_000) / SEND_MS; sent += 1) {
       const at = performance.now();
-      const last = await producer.send(store, producer.make(share), hide);
+      const last = await producer.store(store, await producer.prepare(share, hide));
       taken?.push(performance.now() - at);
       waiting.push({ producer, last, at });
       await pause(began + (sent + 1) * SEND_MS - performance.now());

@@ -1,6 +1,6 @@
 // What the edge reports of requests, as much and as long as it is; and the way of it into the intake of a log.
 import { openHide } from '../../../functions/audit/hide.ts';
-import { type Hide, nameOfReceived, receive } from '../../../functions/audit/intake.ts';
+import { type Hide, nameOfReceived, type Received, receive } from '../../../functions/audit/intake.ts';
 import type { LogStore } from '../../../functions/audit/log-store.ts';
 import { wrapWith } from '../../../functions/audit/sidecar-box.ts';
 import { SidecarKeys } from '../../../functions/audit/sidecar-keys.ts';
@@ -48,10 +48,15 @@ export class Producer {
     return { v: 1, producer: this.producer, epoch: this.epoch, oldest: 1, rows };
   }
 
-  /** As `POST /api/audit/{zone}/events` does it; returns the number of the last event. */
-  async send(store: LogStore, delivery: Delivery, hide: Hide): Promise<number> {
-    const received = await receive(delivery, Date.now(), hide);
+  /** The next delivery as it waits for the log: salts, commitments and encrypted values are made. */
+  async prepare(count: number, hide: Hide): Promise<Received> {
+    const received = await receive(this.make(count), Date.now(), hide);
     if (!received) throw new Error('nothing received');
+    return received;
+  }
+
+  /** As `POST /api/audit/{zone}/events` stores it; returns the number of the last event. */
+  async store(store: LogStore, received: Received): Promise<number> {
     const bytes = new TextEncoder().encode(JSON.stringify(received));
     await store.create('intake', nameOfReceived(this.#zone, received), bytes);
     return received.from + received.drafts.length - 1;

@@ -7,7 +7,7 @@ import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { encodeLeaf, type Leaf } from '../../../shared/audit/leaf.ts';
 import { formatVerifierKey, openSigningKey } from '../../../shared/audit/note.ts';
 import { RightEdge } from '../../../shared/audit/right-edge.ts';
-import { setup, verifier } from '../../go/install.ts';
+import { buildVerifier, verifier } from '../../go/install.ts';
 
 const run = promisify(execFile);
 const ORIGIN = 'bench/eu/2026';
@@ -73,7 +73,7 @@ export async function verifyHere(folder: string): Promise<Verified> {
 /** Go's time in seconds; `undefined` where there is no Go and none can be had. */
 export async function verifyInGo(folder: string): Promise<number | undefined> {
   try {
-    await setup();
+    await buildVerifier();
   } catch (error) {
     console.warn(`without Go's figure: ${error instanceof Error ? error.message : error}`);
     return undefined;
