@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { exportAudit, verifyFolder } from '../../../infra/cli/audit-export.ts';
+import { ExportedLog } from '../../functions/audit/export/exported-log.ts';
+
+const scratch = mkdtempSync(path.join(os.tmpdir(), 'auricle-export-'));
+const ID = 'eu-01a201f4-2654-711a-9e85-3ba66254767e';
+let files: Map<string, Uint8Array>;
+/** What the edge was asked. */
+const asked: string[] = [];
+/** Files that it gives before it says no. */
+let patience = Number.POSITIVE_INFINITY;
+/** Looks until the export is done. */
+let looks = 0;
+
+const status = (state: string) => ({
+  ...{ id: ID, tenant: 'ann', zone: 'eu', state, created: '', purpose: 'audit', redaction: 'full', formats: [] },
+  ...{ entries: 1, scanned: 2, size: 3 },
+  ...(state === 'done' && {
+    files: [...files].map(([name, bytes]) => {
+      return { path: name, bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+    }),
+  }),
+});
+
+const server = createServer((request, response) => {
+  const url = request.url ?? '';
+  asked.push(`${request.method} ${url.replace(ID, 'ID')}`);
+  const [, name] = url.split('/files/');
+  const send = (code: number, body: string | Uint8Array) => response.writeHead(code).end(body);
+  if (request.method === 'POST') return send(202, JSON.stringify(status('accepted')));
+  if (name === undefined) {
+    looks -= 1;
+    return send(200, JSON.stringify(status(looks >= 0 ? 'running' : 'done')));
+  }
+  patience -= 1;
+  return patience < 0 ? send(503, '{}') : send(200, files.get(name) ?? '');
+});
+
+beforeAll(async () => {
+  const log = new ExportedLog();
+  await log.write('ann', 10);
+  files = await log.export('ann', { formats: ['csv'] });
+  await new Promise<void>((settle) => server.listen(0, '127.0.0.1', settle));
+});
+afterEach(() => {
+  asked.length = 0;
+  patience = Number.POSITIVE_INFINITY;
+});
+afterAll(() => {
+  server.close();
+  rmSync(scratch, { recursive: true, force: true });
+});
+
+const world = { pause: async () => {}, tell: () => {} };
+const take = (out: string, more = {}) =>
+  exportAudit(
+    {
+      ...{ edge: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, out: path.join(scratch, out) },
+      ...{ zone: undefined, purpose: 'audit', from: undefined, to: undefined, format: undefined, profile: undefined },
+      ...more,
+    },
+    {},
+    world,
+  );
+
+describe('A21 auricle audit export', () => {
+  it('waits, fetches all files, and says what the bundle is worth', async () => {
+    looks = 2;
+    const { exit, text, value } = await take('one');
+    expect(exit, text).toBe(0);
+    expect(value).toMatchObject({ id: ID, files: files.size, verdict: 'unwitnessed' });
+    for (const [name, bytes] of files)
+      expect(readFileSync(path.join(scratch, 'one', name)), name).toEqual(Buffer.from(bytes));
+    expect(asked.slice(0, 4)).toEqual(['POST /v1/audit/exports', ...Array(3).fill('GET /v1/audit/exports/ID')]);
+    expect(existsSync(path.join(scratch, 'one', '.export.json'))).toBe(false);
+    // It is never written over.
+    expect((await take('one')).exit).toBe(2);
+  });
+
+  it('goes on where it broke off: the same export, and only the files that are not there', async () => {
+    looks = 0;
+    patience = 4;
+    expect((await take('two')).exit).toBe(1);
+    asked.length = 0;
+    patience = Number.POSITIVE_INFINITY;
+    expect((await take('two')).exit).toBe(0);
+    expect(asked.filter((line) => line.startsWith('POST'))).toEqual([]);
+    expect(asked.filter((line) => line.includes('/files/'))).toHaveLength(files.size - 4);
+  });
+
+  it('says what it needs', async () => {
+    expect((await take('three', { out: undefined })).exit).toBe(2);
+    expect((await take('three', { purpose: undefined })).exit).toBe(2);
+    expect(asked).toEqual([]);
+  });
+});
+
+describe('C9 auricle audit verify FOLDER', () => {
+  it('has the codes of the verifier', async () => {
+    const folder = path.join(scratch, 'one');
+    const nothing = { policy: undefined, head: undefined };
+    expect(await verifyFolder(folder, nothing)).toMatchObject({ exit: 10, value: { verdict: 'unwitnessed' } });
+    const entries = path.join(folder, 'entries.ndjson');
+    writeFileSync(entries, readFileSync(entries, 'utf8').replace('"status":200', '"status":500'));
+    expect((await verifyFolder(folder, nothing)).exit).toBe(40);
+    expect((await verifyFolder(folder, { ...nothing, policy: path.join(scratch, 'none') })).exit).toBe(2);
+  });
+});
