@@ -60,7 +60,8 @@ beforeAll(async () => {
   const started = await startEmbedded(at('both'), ['rebuilt-en', 'rebuilt-en-stream', 'reference-en']);
   const stop = async () => void (await started.stop());
   engine = { ...started, stop, put: () => Promise.reject(new Error('not here')) };
-});
+  // Six keys are derived and seven networks loaded: longer than other hooks where the machine is busy.
+}, 60_000);
 afterAll(async () => {
   await engine?.stop();
   scratch.remove();
