@@ -39,7 +39,7 @@ const permissions: Record<Right, string> = { read: 'r', create: 'c', write: 'cw'
 
 export function openBlobs(connection: string): Blobs {
   const account = BlobServiceClient.fromConnectionString(connection, {
-    retryOptions: { maxTries: limits.blobTries.value, retryDelayInMs: limits.blobPauseMs.value },
+    retryOptions: { maxTries: limits.blobCallTries.value, retryDelayInMs: limits.blobPauseMs.value },
   });
   const blob = (container: ContainerName, name: string) => account.getContainerClient(container).getBlobClient(name);
   return {

@@ -80,7 +80,7 @@ export const backOfficeLimits = {
     by: 'functions',
     why: 'Properties that one value is spread over: a row stays far below the 1 MiB that Azure Tables takes.',
   },
-  blobTries: {
+  blobCallTries: {
     value: 3,
     unit: 'count',
     by: 'functions',

@@ -72,7 +72,10 @@ export function openLink(parts: LinkParts): Link {
       const opened = opener.openWhole(chunk);
       const waits = opened instanceof Promise ? opened.then(takeOpened) : takeOpened(opened);
       if (broken) return;
-      if (waits) return void waits.then(() => goOn(length)).catch(parts.onBug);
+      if (waits) {
+        waits.then(() => goOn(length)).catch(parts.onBug);
+        return;
+      }
       settleQueue(length);
     }
     reading = false;
@@ -111,7 +114,10 @@ export function openLink(parts: LinkParts): Link {
 
   function write(record: Uint8Array, length: number, final: boolean): void {
     unsealed -= length;
-    if (socket.readyState !== socket.OPEN) return tellFlow();
+    if (socket.readyState !== socket.OPEN) {
+      tellFlow();
+      return;
+    }
     sentAt = clock.now();
     socket.send(record, { binary: true, compress: false }, () => {
       tellFlow();
@@ -128,7 +134,10 @@ export function openLink(parts: LinkParts): Link {
     unsealed += length;
     const record = sealer.seal(bytes, final);
     // The last one closes the socket, and whoever sends it has something to settle before.
-    if (waiting === 0 && !final && !(record instanceof Promise)) return write(record, length, final);
+    if (waiting === 0 && !final && !(record instanceof Promise)) {
+      write(record, length, final);
+      return;
+    }
     waiting++;
     last = last
       .then(() => record)
