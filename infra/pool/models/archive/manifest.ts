@@ -22,8 +22,6 @@ const tensor = z.strictObject({
   dims,
   /** Requests of different length share a batch, end to end (`allow_ragged_batch`). */
   ragged: z.literal(true).optional(),
-  /** What stands in the batch dimension of the ONNX file is no dimension of the model (`reshape` to nothing). */
-  label_filename: nameShape.optional(),
 });
 
 /** A network, and what a server has to know to run it. Names of fields are Triton's where Triton has one. */

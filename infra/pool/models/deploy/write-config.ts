@@ -27,7 +27,6 @@ const output = (tensor: TensorFacts): Message<'Output'> => ({
   ...shapeOf(tensor),
   name: tensor.name,
   data_type: tensor.data_type,
-  label_filename: tensor.label_filename ?? '',
 });
 
 /** Triton wants a dimension where a network has none but that of the batch. */
