@@ -30,7 +30,11 @@ const rows: Row[] = [
   { folder: 'infra/pool/', folders: ['shared/'], packages: ['*'] },
   // The client for apps knows no more than any app; the command line is one. It also is where models are built, on the
   // operator's machine.
-  { folder: 'infra/cli/', folders: ['shared/', 'edge/client/', 'infra/pool/models/'], packages: ['zod', 'jose', 'ws', 'node:'] },
+  {
+    folder: 'infra/cli/',
+    folders: ['shared/', 'edge/client/', 'infra/pool/models/'],
+    packages: ['zod', 'jose', 'ws', 'node:'],
+  },
   { folder: 'infra/local/', folders: ['shared/', 'edge/', 'functions/', 'infra/'], packages: ['*'] },
   { folder: 'infra/', folders: ['shared/'], packages: ['*'] },
   { folder: 'test/', folders: [''], packages: ['*'] },
