@@ -65,7 +65,8 @@ export async function fetchCheckpoint(reader: LogReader): Promise<{ note: Uint8A
   return { note, checkpoint };
 }
 
-async function fetchIfThere(reader: LogReader, path: string): Promise<Uint8Array | undefined> {
+/** A file of the log, or nothing where it has none. */
+export async function fetchIfThere(reader: LogReader, path: string): Promise<Uint8Array | undefined> {
   try {
     return await reader.fetch(path);
   } catch (error) {
@@ -104,21 +105,21 @@ const AT_ONCE = 4;
 
 /**
  * Fetches all of a log, entries and every tile, and hashes it from the ground up. Gives each entry in its order, and the
- * root at `earlier` entries, which is what a checkpoint that somebody remembers must say. No more of it is in memory than
+ * root at each of the `earlier` sizes, which is what a checkpoint that somebody remembers must say. No more of it is in memory than
  * some bundles and a tile of each level. Throws `Invalid`.
  */
 export async function walkLog(
   reader: LogReader,
   { size, root }: Checkpoint,
-  earlier: number,
+  earlier: readonly number[],
   each: (entry: Uint8Array, index: number) => void,
-): Promise<Hash> {
+): Promise<ReadonlyMap<number, Hash>> {
   const upper: { level: number; from: number; hashes: readonly Hash[] }[] = [];
   const walk = new TreeWalk(({ level, index }, hashes) => {
     // Those of level 0 are compared with the entries, below.
     if (level > 0) upper.push({ level, from: index * TILE_WIDTH, hashes });
   });
-  let remembered = emptyRoot;
+  const roots = new Map<number, Hash>([[0, emptyRoot]]);
   const bundles = Math.ceil(size / TILE_WIDTH);
   for (let from = 0; from < bundles; from += AT_ONCE) {
     const some = Array.from({ length: Math.min(AT_ONCE, bundles - from) }, (_, at) => from + at);
@@ -134,7 +135,7 @@ export async function walkLog(
         if (!equalBytes(hash, hashes[at] as Hash)) throw new Invalid(`entry ${walk.size} and its hash do not agree`);
         each(entry, walk.size);
         walk.add(hash);
-        if (walk.size === earlier) remembered = walk.root();
+        if (earlier.includes(walk.size)) roots.set(walk.size, walk.root());
       }
     }
     await checkUpperTiles(reader, upper.splice(0), size);
@@ -142,7 +143,7 @@ export async function walkLog(
   walk.end();
   await checkUpperTiles(reader, upper, size);
   if (!equalBytes(walk.root(), root)) throw new Invalid(`the entries have another root than the checkpoint of ${size}`);
-  return earlier > size ? root : remembered;
+  return roots;
 }
 
 /** What others make proofs of: each hash of a level is the root of a full tile of the level below. */

@@ -2,10 +2,12 @@
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { equalBytes } from '../../shared/audit/tree.ts';
 import { type Verdict, verdicts } from '../../shared/audit/verify/verdict.ts';
+import { limits } from '../../shared/limits.ts';
 import type { Answer } from './answer.ts';
 import type { Found } from './audit.ts';
 import { fetchCheckpoint, Invalid, leafOf, walkLog } from './audit-log.ts';
 import { recall, remember } from './audit-memory.ts';
+import { findWitnessed, type Witnessed } from './audit-witness.ts';
 
 interface Said {
   readonly size?: number;
@@ -20,30 +22,55 @@ const tell = (verdict: Verdict, said: Said): Answer => ({
   value: { verdict, ...said },
 });
 
-export async function verifyLog({ base, vkey, reader }: Found): Promise<Answer> {
+interface Told {
+  /** The auditor's own policy; the log's is a suggestion. */
+  readonly policy?: string | undefined;
+  readonly now?: number;
+}
+
+export async function verifyLog({ base, vkey, reader }: Found, { policy, now = Date.now() }: Told): Promise<Answer> {
   const before = recall(base);
   if (before && before.vkey !== vkey)
     return tell('diverged', { detail: 'the key is not the one that was seen before' });
   try {
+    // Before the checkpoint, which is then of a log that is at least as long.
+    const witnessed = await findWitnessed(reader, policy, now);
     const { note, checkpoint } = await fetchCheckpoint(reader);
-    const { size } = checkpoint;
     const seen = before && (await openCheckpoint(new TextEncoder().encode(before.note), reader.verifier));
+    const earlier = [...(seen ? [seen] : []), ...(witnessed ? [witnessed.checkpoint] : [])];
     const holes = new Holes();
-    const earlier = await walkLog(reader, checkpoint, seen?.size ?? 0, (entry, index) => holes.see(entry, index));
-    const root = Buffer.from(checkpoint.root).toString('base64');
-    if (seen && (seen.size > size || !equalBytes(earlier, seen.root))) {
-      const detail = `the log of ${size} entries is not the one of ${seen.size} that was seen before, grown`;
-      return tell('diverged', { size, root, detail });
+    const sizes = earlier.map(({ size }) => size);
+    const roots = await walkLog(reader, checkpoint, sizes, (entry, index) => holes.see(entry, index));
+    const said = { size: checkpoint.size, root: Buffer.from(checkpoint.root).toString('base64') };
+    const other = earlier.find(({ size, root }) => !equalBytes(roots.get(size) ?? new Uint8Array(), root));
+    if (other) {
+      const who = other === seen ? 'seen before' : 'witnessed';
+      const detail = `the log of ${said.size} entries is not the one of ${other.size} that was ${who}, grown`;
+      return tell('diverged', { ...said, detail });
     }
     remember(base, { vkey, note: new TextDecoder().decode(note) });
-    const since = seen ? `, grown from ${seen.size}` : '';
     if (holes.found.length > 0)
-      return tell('incomplete', { size, root, detail: `${size} entries with holes`, holes: holes.found });
-    return tell('unwitnessed', { size, root, detail: `${size} entries are as they were signed${since}; no witness` });
+      return tell('incomplete', { ...said, detail: `${said.size} entries with holes`, holes: holes.found });
+    const since = seen ? `, grown from ${seen.size}` : '';
+    const { verdict, text } = judgeWitnessed(witnessed, said.size, now);
+    return tell(verdict, { ...said, detail: `${said.size} entries are as they were signed${since}; ${text}` });
   } catch (error) {
     if (error instanceof Invalid) return tell('invalid', { detail: error.message });
     throw error;
   }
+}
+
+/** A log that goes on is ahead of its witnesses; one that they have not seen for long is witnessed no more. */
+function judgeWitnessed(
+  witnessed: Witnessed | undefined,
+  size: number,
+  now: number,
+): { verdict: Verdict; text: string } {
+  if (!witnessed) return { verdict: 'unwitnessed', text: 'no witness' };
+  const { checkpoint, names, at } = witnessed;
+  const text = `${checkpoint.size} of them witnessed by ${names.join(', ')}, ${new Date(at).toISOString()}`;
+  const fresh = checkpoint.size === size || now - at <= limits.auditWitnessLagMs.value;
+  return fresh ? { verdict: 'witnessed', text } : { verdict: 'unwitnessed', text: `only ${text}` };
 }
 
 /** Numbers that should have no holes: those of each outbox, and those of each tenant. */

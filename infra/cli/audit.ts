@@ -1,5 +1,6 @@
 // auricle audit tail|show|receipt|export|verify
 
+import { existsSync } from 'node:fs';
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
 import type { Leaf } from '../../shared/audit/leaf.ts';
 import { readReceipt } from '../../shared/audit/receipt.ts';
@@ -27,7 +28,7 @@ export const auditUsage = `audit tail [--zone Z]           the last entries of t
   audit show INDEX [--zone Z]     one entry; or all of a request: audit show REQUEST
   audit receipt INDEX [--zone Z]  proof that the entry is in the log (.tlog-proof); of a request: audit receipt REQUEST
   ${exportUsage}
-  audit verify [--zone Z] [--key VKEY]
+  audit verify [--zone Z] [--key VKEY] [--policy FILE]
                                   is the log whole? exit codes: 0 and 10 yes, with and without witnesses, 20 holes,
                                   30 not the log that was seen before, 40 not what it says
   audit doctor [--zone Z] [--key VKEY]
@@ -81,7 +82,9 @@ export async function audit(given: Arguments, headers: Record<string, string>): 
   const found = await findLog(given, headers);
   if ('exit' in found) return found;
   try {
-    if (verb === 'verify') return await verifyLog(found);
+    if (verb === 'verify' && given.policy !== undefined && !existsSync(given.policy))
+      return wrong(`there is no ${given.policy}`);
+    if (verb === 'verify') return await verifyLog(found, given);
     if (verb === 'receipt') return await receipts(found, what as string);
     return verb === 'tail' ? await tail(found) : await show(found, what as string);
   } catch (error) {

@@ -321,6 +321,18 @@ export const auditLimits = {
     by: 'edge',
     why: 'Between two looks at a log whose end is reached: it is written once a second.',
   },
+  auditWitnessLagMs: {
+    value: 600_000,
+    unit: 'ms',
+    by: 'client',
+    why: 'A log that goes on is seconds ahead of its witnesses; one of which they have not seen more for ten minutes hides something, or they are gone.',
+  },
+  auditWitnessSkewMs: {
+    value: 60_000,
+    unit: 'ms',
+    by: 'client',
+    why: "Clocks differ: a witness's signature from further in the future counts for nothing.",
+  },
   auditExportPollMs: {
     value: 1_000,
     unit: 'ms',

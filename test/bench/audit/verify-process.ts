@@ -19,7 +19,7 @@ const reader: LogReader = {
 const began = performance.now();
 const { checkpoint } = await fetchCheckpoint(reader);
 let seen = 0;
-await walkLog(reader, checkpoint, 0, () => {
+await walkLog(reader, checkpoint, [], () => {
   seen += 1;
 });
 if (seen !== checkpoint.size) throw new Error(`${seen} entries of ${checkpoint.size}`);

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
@@ -7,8 +7,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Arguments } from '../../../infra/cli/arguments.ts';
 import { audit } from '../../../infra/cli/audit.ts';
 import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
+import { cosigner } from '../../../shared/audit/cosignature.ts';
 import { encodeLeaf, type Leaf } from '../../../shared/audit/leaf.ts';
 import { formatVerifierKey, openSigningKey } from '../../../shared/audit/note.ts';
+import { formatNoteKey } from '../../../shared/audit/note-key.ts';
 import { proveInclusion } from '../../../shared/audit/proof.ts';
 import { formatReceipt } from '../../../shared/audit/receipt.ts';
 import { RightEdge } from '../../../shared/audit/right-edge.ts';
@@ -19,6 +21,7 @@ const ORIGIN = 'audit.example/eu/2026';
 const PREFIX = '/v1/audit/log/eu/2026';
 const log = await openSigningKey(new Uint8Array(32).fill(5));
 const other = await openSigningKey(new Uint8Array(32).fill(6));
+const seer = await openSigningKey(new Uint8Array(32).fill(7));
 const vkey = formatVerifierKey(ORIGIN, log.publicKey);
 
 const at = (index: number) => `017f22e2-79b0-7cc3-98c4-${index.toString(16).padStart(12, '0')}`;
@@ -169,6 +172,64 @@ describe('C9 auricle audit verify', () => {
     expect((value as { holes: string[] }).holes).toEqual([
       'entry 5: events 5 to 9 of gate/dev/eu were lost before they reached the log',
     ]);
+  });
+});
+
+describe('C9 auricle audit verify: witnesses', () => {
+  const WITNESS = 'witness.example';
+  const text = `log ${vkey}\nwitness w ${formatNoteKey({ type: 'cosignature', name: WITNESS, publicKey: seer.publicKey })}\nquorum w\n`;
+  const witnessKey = (name: string, publicKey: Uint8Array) => formatNoteKey({ type: 'cosignature', name, publicKey });
+  const served = () => files.set('policy', new TextEncoder().encode(text));
+
+  /** As the log serves it once a witness has signed; `minutes` ago. */
+  async function witness(leaves: readonly Leaf[], minutes = 0, by = seer): Promise<Uint8Array> {
+    const edge = new RightEdge();
+    for (const leaf of leaves) edge.append(encodeLeaf(leaf));
+    const checkpoint = { origin: ORIGIN, size: edge.size, root: edge.root() };
+    const time = Math.floor(Date.now() / 1_000) - minutes * 60;
+    const signers = [
+      log.signer(ORIGIN),
+      cosigner(WITNESS, { publicKey: seer.publicKey, sign: by.signer('').sign }, () => time),
+    ];
+    return new TextEncoder().encode(await signCheckpoint(checkpoint, ...signers));
+  }
+
+  it('seen by enough of them, now or when it ended: 0; the log may be a little ahead', async () => {
+    await publish(leavesOf(300));
+    served();
+    files.set('witnessed', await witness(leavesOf(300), 60));
+    expect(await verify()).toMatchObject({ exit: 0, value: { verdict: 'witnessed' } });
+    files.set('witnessed', await witness(leavesOf(290)));
+    expect((await verify()).text).toContain('290 of them witnessed by w');
+  });
+
+  it('not for ten minutes, by nobody, or by somebody else than the auditor asks for: 10', async () => {
+    await publish(leavesOf(300));
+    served();
+    expect((await verify()).exit).toBe(10);
+    files.set('witnessed', await witness(leavesOf(290), 11));
+    expect((await verify()).exit).toBe(10);
+    files.set('witnessed', await witness(leavesOf(300)));
+    const policy = path.join(folder, 'policy.txt');
+    writeFileSync(policy, text.replace(witnessKey(WITNESS, seer.publicKey), witnessKey('x', other.publicKey)));
+    expect((await verify({ policy })).exit).toBe(10);
+    expect((await verify({ policy: path.join(folder, 'none') })).exit).toBe(2);
+  });
+
+  it('another log than the one they have seen, or longer: 30; a signature that is wrong, or a policy of another log: 40', async () => {
+    await publish(leavesOf(300));
+    served();
+    const changed = leavesOf(290).map((leaf, index) => (index === 7 ? { ...leaf, reason: 'changed' } : leaf));
+    for (const leaves of [changed, leavesOf(301)]) {
+      files.set('witnessed', await witness(leaves));
+      expect(await verify(), `${leaves.length}`).toMatchObject({ exit: 30, value: { verdict: 'diverged' } });
+    }
+    const forged = await witness(leavesOf(300), 0, other);
+    files.set('witnessed', forged);
+    expect((await verify()).exit).toBe(40);
+    files.set('witnessed', await witness(leavesOf(300)));
+    files.set('policy', new TextEncoder().encode(text.replace(vkey, formatVerifierKey(ORIGIN, other.publicKey))));
+    expect((await verify()).exit).toBe(40);
   });
 });
 
