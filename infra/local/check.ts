@@ -32,17 +32,18 @@ const steps: Step[] = [
   },
 ];
 
-if (existsSync(path.join(ROOT, 'edge/worker.ts'))) {
+for (const worker of ['edge', 'edge/witness']) {
+  if (!existsSync(path.join(ROOT, worker, 'wrangler.jsonc'))) continue;
   steps.push({
-    name: 'edge deploys (dry run)',
+    name: `${worker} deploys (dry run)`,
     command: [
       'node_modules/wrangler/bin/wrangler.js',
       'deploy',
       '--dry-run',
       '--config',
-      'edge/wrangler.jsonc',
+      `${worker}/wrangler.jsonc`,
       '--outdir',
-      scratch,
+      path.join(scratch, worker),
     ],
     env: { WRANGLER_SEND_METRICS: 'false', WRANGLER_HIDE_BANNER: 'true', CI: 'true' },
   });
