@@ -1,5 +1,6 @@
 import type { JSONWebKeySet, JWK } from 'jose';
 import { z } from 'zod';
+import { HEADS } from '../shared/audit/head.ts';
 import { jsonText } from '../shared/json-text.ts';
 import { type AttestationPolicy, attestationPolicy } from '../shared/seal/attestation-policy.ts';
 import type { Spare } from './audit/spare.ts';
@@ -62,14 +63,23 @@ const settings = z.object({
   /** Private ES256 key, JWK, that signs short-lived tokens for phones and browsers. A secret; without it none are issued. */
   GRANT_KEY: jsonText(privateKey).optional(),
   /** Residency zones served here; each has a roster of its own. */
-  ZONES: jsonText(z.array(z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/)).min(1)),
+  ZONES: jsonText(
+    z
+      .array(
+        z
+          .string()
+          .regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/)
+          .refine((zone) => zone !== HEADS, 'is the name of the log of checkpoints'),
+      )
+      .min(1),
+  ),
   /** Zone → base URL of the functions that take its uploads; without it there are none. */
   BACK_OFFICES: jsonText(z.record(z.string(), z.url({ protocol: /^https?$/ }))).optional(),
   /** Public keys of those functions (JWKS): what they tell of uploads is signed. Without them nothing is booked. */
   SERVICE_KEYS: jsonText(jwks).optional(),
   /**
    * Zone → its audit log: what the names of its years begin with, and its public Ed25519 key, 32 bytes in base64. Without
-   * it events stay in the outboxes.
+   * it events stay in the outboxes. `heads` in the place of a zone is the log of checkpoints.
    */
   AUDIT_LOGS: jsonText(z.record(z.string(), auditLog)).optional(),
   /** `development` also trusts self-issued attestations and plain-HTTP agents. */
@@ -89,6 +99,8 @@ export interface Settings {
   readonly serviceKeys: JSONWebKeySet | undefined;
   /** Zone → its audit log. */
   readonly auditLogs: ReadonlyMap<string, AuditLog>;
+  /** The log of checkpoints, which is no zone's. */
+  readonly auditHeads?: AuditLog;
   readonly mode: 'development' | 'production';
 }
 
@@ -125,6 +137,7 @@ export function readSettings(env: TextBindings): Settings {
   const result = settings.safeParse(texts);
   if (!result.success) throw new Error(`settings: ${z.prettifyError(result.error)}`);
   const { data } = result;
+  const { [HEADS]: auditHeads, ...auditLogs } = data.AUDIT_LOGS ?? {};
   const value: Settings = {
     issuers: [...data.ISSUERS, ...(data.GRANT_KEY ? [issuerOf(data.GRANT_KEY)] : [])],
     // Both must agree before anything self-issued is believed.
@@ -134,7 +147,8 @@ export function readSettings(env: TextBindings): Settings {
     zones: data.ZONES,
     backOffices: new Map(Object.entries(data.BACK_OFFICES ?? {}).map(([zone, url]) => [zone, url.replace(/\/$/, '')])),
     serviceKeys: data.SERVICE_KEYS as JSONWebKeySet | undefined,
-    auditLogs: new Map(Object.entries(data.AUDIT_LOGS ?? {})),
+    auditLogs: new Map(Object.entries(auditLogs)),
+    ...(auditHeads && { auditHeads }),
     mode: data.MODE,
   };
   parsed.set(env, value);

@@ -15,6 +15,7 @@ import { onLog } from './audit/on-log.ts';
 import { onRebuild, onSearch } from './audit/on-search.ts';
 import { openTicking } from './audit/on-tick.ts';
 import { Witnessing } from './audit/on-witness.ts';
+import { recordHeads } from './audit/record-heads.ts';
 import { openReports } from './audit/reports.ts';
 import { onHealth } from './health/on-health.ts';
 import { openModelDesk } from './model/model-desk.ts';
@@ -281,6 +282,7 @@ if (logDesk && ticking && reports) {
     await ticking.release();
   });
   app.timer('on-audit', { schedule: '* * * * * *', handler: () => ticking.tick() });
+  if (logDesk.heads) app.timer('on-heads', { schedule: '*/10 * * * * *', handler: () => recordHeads(logDesk) });
   const witnessing = new Witnessing(logDesk);
   app.timer('on-witness', { schedule: '*/2 * * * * *', handler: () => witnessing.tick() });
 }

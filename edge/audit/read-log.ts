@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { fromBase64 } from '../../shared/audit/base64.ts';
 import { originOfLog } from '../../shared/audit/delivery.ts';
+import { HEADS } from '../../shared/audit/head.ts';
 import { holdsEntries, readLogPath } from '../../shared/audit/log-path.ts';
 import { formatVerifierKey } from '../../shared/audit/note.ts';
 import { limits } from '../../shared/limits.ts';
@@ -8,6 +9,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
+import type { Settings } from '../settings.ts';
 import { admit } from '../tenant/admit.ts';
 import { signService } from '../upload/back-office.ts';
 
@@ -24,13 +26,17 @@ export const listedLog = z.object({
 
 const PATH = /^([a-z0-9][a-z0-9_.-]{0,62})\/(\d{4})\/(.+)$/;
 
+/** The logs of the zones, and the one of their checkpoints. */
+const logsOf = ({ auditLogs, auditHeads }: Settings) =>
+  auditHeads ? [...auditLogs, [HEADS, auditHeads] as const] : [...auditLogs];
+
 /** `GET /v1/audit/log`: the logs that there are, each under what its files are called, and the key that signs it. */
 export async function listLogs(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, ['audit', 'operate'], context);
   if (!claims.ok) return refuseWith(claims.refusal);
   const { settings, surroundings } = context;
   const year = new Date(surroundings.now()).getUTCFullYear();
-  const data = [...settings.auditLogs].flatMap(([zone, { origin: base, key }]): z.infer<typeof listedLog>[] => {
+  const data = logsOf(settings).flatMap(([zone, { origin: base, key }]): z.infer<typeof listedLog>[] => {
     const publicKey = fromBase64(key);
     const origin = originOfLog(base, zone, year);
     const vkey = publicKey && formatVerifierKey(origin, publicKey);
@@ -53,7 +59,8 @@ export async function readLog(request: Request, context: RequestContext, name: s
   const { settings, surroundings } = context;
   const office = settings.backOffices.get(zone);
   if (!asked) return refuseWith(refuse('route_unknown'));
-  if (office === undefined || !settings.auditLogs.has(zone)) return refuseWith(refuse('audit_closed'));
+  if (office === undefined || !logsOf(settings).some(([one]) => one === zone))
+    return refuseWith(refuse('audit_closed'));
   const asking = new AbortController();
   const ask = async () =>
     fetch(`${office}/api/audit/log/${zone}/${year}/${path}`, {

@@ -1,4 +1,5 @@
 // What everything around the logs needs: storage, keys, a clock, and where to say what happened.
+import { HEADS } from '../../shared/audit/head.ts';
 import type { Settings } from '../settings.ts';
 import { type BlobLogStore, openBlobLogStore } from './blob-log-store.ts';
 import { openHide } from './hide.ts';
@@ -11,6 +12,8 @@ import { SidecarKeys } from './sidecar-keys.ts';
 export interface LogDesk extends LogKeys {
   readonly store: LogStore & Leases;
   readonly zones: readonly string[];
+  /** Whether the log of checkpoints is kept here. */
+  readonly heads?: boolean;
   /** What the names of logs begin with. */
   readonly base: string;
   readonly settings: Pick<Settings, 'EDGE_KEYS'> & Partial<Pick<Settings, 'MODE'>>;
@@ -24,7 +27,7 @@ export interface LogDesk extends LogKeys {
 
 /** Names and numbers only. */
 export interface LogLine {
-  readonly what: 'committed' | 'erased' | 'held' | 'gap' | 'silent' | 'failed' | 'unwitnessed';
+  readonly what: 'committed' | 'erased' | 'held' | 'gap' | 'silent' | 'failed' | 'unwitnessed' | 'diverged';
   readonly zone: string;
   readonly entries?: number;
   readonly held?: number;
@@ -34,6 +37,10 @@ export interface LogLine {
   readonly silent?: number;
   readonly detail?: string;
 }
+
+/** Every log that is kept here, by what stands for its zone. */
+export const logsOf = ({ zones, heads = false }: Pick<LogDesk, 'zones' | 'heads'>): readonly string[] =>
+  heads ? [...zones, HEADS] : zones;
 
 /** By tenant, as somebody has set it. */
 const retentionOf =
@@ -47,7 +54,13 @@ const retentionOf =
 export async function openLogDesk(
   settings: Settings,
 ): Promise<(LogDesk & { readonly store: BlobLogStore }) | undefined> {
-  const { AUDIT_SIDECAR_KEY, AUDIT_ORIGIN = 'auricle', STORAGE_CONNECTION, ZONES } = settings;
+  const {
+    AUDIT_HEADS: heads = false,
+    AUDIT_SIDECAR_KEY,
+    AUDIT_ORIGIN = 'auricle',
+    STORAGE_CONNECTION,
+    ZONES,
+  } = settings;
   const logKeys = await openLogKeys(settings);
   if (!logKeys || AUDIT_SIDECAR_KEY === undefined) return undefined;
   const store = openBlobLogStore(STORAGE_CONNECTION);
@@ -59,6 +72,7 @@ export async function openLogDesk(
     ...logKeys,
     store,
     zones: ZONES,
+    heads,
     base: AUDIT_ORIGIN,
     settings,
     hide: (zone) => openHide(keysOf(zone), retentionOf(settings)),

@@ -5,7 +5,7 @@ import { limits } from '../../shared/limits.ts';
 import type { Settings } from '../settings.ts';
 import { newestState } from './acknowledge.ts';
 import { readReceived } from './intake.ts';
-import type { LogDesk } from './log-desk.ts';
+import { type LogDesk, logsOf } from './log-desk.ts';
 import { checkpointName, witnessedName } from './log-names.ts';
 import type { LogState } from './log-state.ts';
 import type { LogStore } from './log-store.ts';
@@ -34,9 +34,9 @@ export async function lookAtLog(desk: Desk, zone: string): Promise<LogHealth> {
 
 /** All logs there are; null for one that cannot be read now. */
 export async function lookAtLogs(
-  desk: (Desk & Pick<LogDesk, 'zones'>) | undefined,
+  desk: (Desk & Pick<LogDesk, 'zones' | 'heads'>) | undefined,
 ): Promise<Record<string, LogHealth | null>> {
-  const zones = desk?.zones ?? [];
+  const zones = desk ? logsOf(desk) : [];
   const looked = await Promise.all(zones.map((zone) => (desk ? lookAtLog(desk, zone).catch(() => null) : null)));
   return Object.fromEntries(zones.map((zone, at) => [zone, looked[at] ?? null]));
 }

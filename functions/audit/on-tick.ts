@@ -2,7 +2,7 @@
 import { eventId } from '../../shared/audit/event-id.ts';
 import { limits } from '../../shared/limits.ts';
 import { LifeWatch } from './lives.ts';
-import type { LogDesk } from './log-desk.ts';
+import { type LogDesk, logsOf } from './log-desk.ts';
 import { lockName } from './log-names.ts';
 import type { LogState } from './log-state.ts';
 import { Sequencer } from './sequencer.ts';
@@ -74,7 +74,7 @@ export interface Ticking {
 }
 
 export function openTicking(desk: LogDesk): Ticking {
-  const writers = desk.zones.map((zone) => ({ zone, writer: new Writer(desk, zone) }));
+  const writers = logsOf(desk).map((zone) => ({ zone, writer: new Writer(desk, zone) }));
   return {
     async tick() {
       // One region's trouble must not keep the others from being written.

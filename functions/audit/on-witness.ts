@@ -6,13 +6,13 @@ import { openNoteKey } from '../../shared/audit/note-key.ts';
 import { subtreesOf } from '../../shared/audit/subtree.ts';
 import { newestState } from './acknowledge.ts';
 import { type Asked, askWitness, type Post, type Signed, type Witness } from './ask-witness.ts';
-import type { LogDesk } from './log-desk.ts';
+import { type LogDesk, logsOf } from './log-desk.ts';
 import { checkpointName, cosignedName, signedName, witnessedName } from './log-names.ts';
 import type { LogState } from './log-state.ts';
 import { headOf, putForward } from './publish-checkpoint.ts';
 import { readTileOf } from './read-tile.ts';
 
-type Desk = Pick<LogDesk, 'store' | 'zones' | 'policy' | 'log'>;
+type Desk = Pick<LogDesk, 'store' | 'zones' | 'heads' | 'policy' | 'log'>;
 
 const post: Post = (url, body, signal) => fetch(url, { method: 'POST', body, signal, redirect: 'error' });
 
@@ -32,7 +32,7 @@ export class Witnessing {
 
   async tick(): Promise<void> {
     await Promise.all(
-      this.#desk.zones.map((zone) =>
+      logsOf(this.#desk).map((zone) =>
         this.#show(zone).catch((error: unknown) => {
           const detail = error instanceof Error ? error.message.slice(0, 300) : 'no reason given';
           this.#desk.log({ what: 'unwitnessed', zone, detail });

@@ -1,10 +1,11 @@
 // Which events are next in a log, and in which order: decided from what it has and what is waiting, and nothing else.
 
 import { toBase64 } from '../../shared/audit/base64.ts';
+import { readHead } from '../../shared/audit/head.ts';
 import { encodeLeaf, type Leaf, type LeafDraft } from '../../shared/audit/leaf.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Received } from './intake.ts';
-import { forgetLives, noteLife } from './lives.ts';
+import { endSilent, forgetLives, isMany, noteLife } from './lives.ts';
 import { counterOf, type LogState } from './log-state.ts';
 import { mayRepeat } from './repeats.ts';
 
@@ -25,6 +26,7 @@ export interface Sequenced {
   readonly lives: NonNullable<LogState['lives']>;
   readonly late: NonNullable<LogState['late']>;
   readonly spared: NonNullable<LogState['spared']>;
+  readonly heads: NonNullable<LogState['heads']>;
   /** Leaves that say that events are missing: some may still come. */
   readonly gaps: number;
   /** Deliveries of which nothing is left once these entries are in the log. */
@@ -34,7 +36,7 @@ export interface Sequenced {
 }
 
 type LogsOwn = {
-  readonly type: 'shard.open' | 'shard.close' | 'log.tick' | 'producer.gap' | 'producer.late' | 'event.repeated';
+  readonly type: 'shard.open' | 'shard.close' | 'log.tick' | 'producer.gap' | 'producer.late' | 'producer.silent' | 'event.repeated';
   readonly [member: string]: unknown;
 };
 
@@ -47,6 +49,7 @@ class Leaves {
   readonly lives: Record<string, number>;
   readonly late: Record<string, number>;
   readonly spared: Record<string, number>;
+  readonly heads: Record<string, NonNullable<LogState['heads']>[string]>;
   gaps = 0;
   /** Of the events of this commit. */
   readonly #ids = new Set<string>();
@@ -60,6 +63,7 @@ class Leaves {
     this.lives = { ...state.lives };
     this.late = { ...state.late };
     this.spared = { ...state.spared };
+    this.heads = { ...state.heads };
     this.#now = now;
     this.#origin = state.origin;
     this.#newId = newId;
@@ -70,6 +74,8 @@ class Leaves {
     const tseq = tn === undefined ? undefined : (this.tseq[tn] ?? 0) + 1;
     if (tn !== undefined && tseq !== undefined) this.tseq[tn] = tseq;
     this.upTo[counterOf(from.p, from.ep)] = from.pseq;
+    const found = readHead({ ...draft, ...from });
+    if (found) this.heads[from.p] = { ...found.head, at: this.#now };
     const t = { ...draft.t, seq: this.#now };
     this.entries.push(encodeLeaf({ ...draft, ...from, ...(tseq !== undefined && { tseq }), t }));
     this.hidden.push(hidden);
@@ -126,7 +132,9 @@ export function sequence(
     const counter = counterOf(producer, epoch);
     const known = leaves.upTo[counter];
     const missing = missingBefore(received, known ?? 0, now);
-    if (missing === 'wait' || leaves.entries.length >= room || (full && known === undefined)) {
+    // Of the functions all is taken: what they report is on record when they go on, and there are few of them.
+    const unknown = full && known === undefined && !isMany(producer);
+    if (missing === 'wait' || leaves.entries.length >= room || unknown) {
       held += 1;
       if (missing === 'wait') noteLate(leaves, received, known ?? 0, now);
       continue;
@@ -141,9 +149,13 @@ export function sequence(
     used.push(name);
   }
   // Nothing is forgotten while nothing is written.
-  if (leaves.entries.length > 0) forget(leaves, now);
-  const { entries, upTo, tseq, lives, late, spared, gaps } = leaves;
-  return { entries, hidden: leaves.hidden, upTo, tseq, lives, late, spared, gaps, used, held };
+  if (leaves.entries.length > 0) {
+    for (const silent of endSilent(leaves.lives, leaves.upTo, now))
+      leaves.addOwn({ type: 'producer.silent', ...silent });
+    forget(leaves, now);
+  }
+  const { entries, hidden, upTo, tseq, lives, late, spared, heads, gaps } = leaves;
+  return { entries, hidden, upTo, tseq, lives, late, spared, heads, gaps, used, held };
 }
 
 /** The last leaf of a log. */

@@ -1,4 +1,6 @@
 // auricle audit doctor: is the record being kept, as far as can be seen from here?
+
+import { HEADS } from '../../shared/audit/head.ts';
 import { type AuditHealth, auditHealth } from '../../shared/audit/health.ts';
 import { openJudge } from '../../shared/audit/judge.ts';
 import { readPolicy } from '../../shared/audit/policy.ts';
@@ -119,7 +121,7 @@ export async function auditDoctor(
   const response = await fetch(`${given.edge}/v1/audit/log`, { headers });
   if (!response.ok) return refused(response);
   const { data } = listedLogs.parse(await response.json());
-  const logs = data.filter(({ zone }) => given.zone === undefined || zone === given.zone);
+  const logs = data.filter(({ zone }) => zone === given.zone || (given.zone === undefined && zone !== HEADS));
   const checks = (await Promise.all(logs.map(async (log) => judgeLog(await look(given, log, headers))))).flat();
   if (logs.length === 0)
     checks.push({ zone: given.zone ?? '-', check: 'log reachable', outcome: 'fail', detail: 'there is none' });

@@ -26,9 +26,14 @@ interface Told {
   /** The auditor's own policy; the log's is a suggestion. */
   readonly policy?: string | undefined;
   readonly now?: number;
+  /** Sees every entry, in its order; what it returns of the log as a whole is a reason not to believe it. */
+  readonly also?: { see(entry: Uint8Array): void; end(): Promise<readonly string[]> };
 }
 
-export async function verifyLog({ base, vkey, reader }: Found, { policy, now = Date.now() }: Told): Promise<Answer> {
+export async function verifyLog(
+  { base, vkey, reader }: Found,
+  { policy, now = Date.now(), also }: Told,
+): Promise<Answer> {
   const before = recall(base);
   if (before && before.vkey !== vkey)
     return tell('diverged', { detail: 'the key is not the one that was seen before' });
@@ -40,7 +45,10 @@ export async function verifyLog({ base, vkey, reader }: Found, { policy, now = D
     const earlier = [...(seen ? [seen] : []), ...(witnessed ? [witnessed.checkpoint] : [])];
     const holes = new Holes();
     const sizes = earlier.map(({ size }) => size);
-    const roots = await walkLog(reader, checkpoint, sizes, (entry, index) => holes.see(entry, index));
+    const roots = await walkLog(reader, checkpoint, sizes, (entry, index) => {
+      holes.see(entry, index);
+      also?.see(entry);
+    });
     const said = { size: checkpoint.size, root: Buffer.from(checkpoint.root).toString('base64') };
     const other = earlier.find(({ size, root }) => !equalBytes(roots.get(size) ?? new Uint8Array(), root));
     if (other) {
@@ -48,6 +56,8 @@ export async function verifyLog({ base, vkey, reader }: Found, { policy, now = D
       const detail = `the log of ${said.size} entries is not the one of ${other.size} that was ${who}, grown`;
       return tell('diverged', { ...said, detail });
     }
+    const strayed = (await also?.end()) ?? [];
+    if (strayed.length > 0) return tell('diverged', { ...said, detail: strayed.join('; ') });
     remember(base, { vkey, note: new TextDecoder().decode(note) });
     if (holes.found.length > 0)
       return tell('incomplete', { ...said, detail: `${said.size} entries with holes`, holes: holes.found });

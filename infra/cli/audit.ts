@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
+import { HEADS } from '../../shared/audit/head.ts';
 import type { Leaf } from '../../shared/audit/leaf.ts';
 import { readReceipt } from '../../shared/audit/receipt.ts';
 import { TILE_WIDTH } from '../../shared/audit/tile.ts';
@@ -10,6 +11,7 @@ import type { Arguments } from './arguments.ts';
 import { auditDoctor } from './audit-doctor.ts';
 import { eraseUsage, privacyVerbs } from './audit-erase.ts';
 import { exportAudit, exportUsage, verifyFolder } from './audit-export.ts';
+import { RegionHeads } from './audit-heads.ts';
 import {
   fetchCheckpoint,
   fetchEntries,
@@ -31,6 +33,7 @@ export const auditUsage = `audit tail [--zone Z]           the last entries of t
   audit verify [--zone Z] [--key VKEY] [--policy FILE]
                                   is the log whole? exit codes: 0 and 10 yes, with and without witnesses, 20 holes,
                                   30 not the log that was seen before, 40 not what it says
+                                  --zone heads: the log of checkpoints, and whether each region's log goes on from them
   audit doctor [--zone Z] [--key VKEY]
                                   is the record being kept? exit code 0, or 1 with what is wrong
   ${searchUsage}
@@ -84,7 +87,10 @@ export async function audit(given: Arguments, headers: Record<string, string>): 
   try {
     if (verb === 'verify' && given.policy !== undefined && !existsSync(given.policy))
       return wrong(`there is no ${given.policy}`);
-    if (verb === 'verify') return await verifyLog(found, given);
+    if (verb === 'verify') {
+      const also = given.zone === HEADS ? new RegionHeads(given.edge, headers) : undefined;
+      return await verifyLog(found, { ...given, ...(also && { also }) });
+    }
     if (verb === 'receipt') return await receipts(found, what as string);
     return verb === 'tail' ? await tail(found) : await show(found, what as string);
   } catch (error) {

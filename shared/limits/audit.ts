@@ -140,11 +140,29 @@ export const auditLimits = {
     by: 'functions',
     why: 'A producer that has begun, has not ended, and was silent for so long is in trouble: three times auditProducerIdleMs.',
   },
+  auditGoneMs: {
+    value: 3_600_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'A process of the functions of which nothing was heard for so long is gone: twice auditSilentMs, so that somebody was told before.',
+  },
+  auditForgottenMs: {
+    value: 30 * 86_400_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How long the last life of an outbox is remembered after its end: one that could not ask for a month has nothing left to ask.',
+  },
   auditTickMs: {
     value: 60_000,
     unit: 'ms',
     by: 'functions',
     why: 'A log to which nothing happens says so each minute: nothing happened is told from nobody was there.',
+  },
+  auditHeadMs: {
+    value: 60_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'Between two heads of one region in the log of checkpoints: half a million entries a year for each region.',
   },
   auditRecentIds: {
     value: 4_096,
