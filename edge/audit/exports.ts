@@ -8,6 +8,7 @@ import {
   redactionProfile,
 } from '../../shared/audit/bundle/contract.ts';
 import { formatNames } from '../../shared/audit/derived/formats.ts';
+import { isPath } from '../../shared/audit/verify/read-manifest.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -115,7 +116,8 @@ export async function readExport(request: Request, context: RequestContext, name
   const claims = await admit(request, 'audit', context);
   if (!claims.ok) return refuseWith(claims.refusal);
   const [, id, path] = NAME.exec(name) ?? [];
-  if (id === undefined) return refuseWith(refuse('export_unknown'));
+  // What is no path of a bundle would be another address of the functions.
+  if (id === undefined || (path !== undefined && !isPath(path))) return refuseWith(refuse('export_unknown'));
   const zone = zoneOf(claims.value, zoneIn(id), context);
   if (!zone.ok) return refuseWith(refuse('export_unknown'));
   const root = `/exports/${zone.value}/${claims.value.tenant}/${id}`;

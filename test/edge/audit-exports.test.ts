@@ -1,5 +1,6 @@
 // Exports and the stream of leaves, as the edge asks the functions about them: for whom, of which zone, and what it answers.
 import { describe, expect, it } from 'vitest';
+import { askOffice } from '../../edge/audit/ask-office.ts';
 import { createExport, listExports, readExport } from '../../edge/audit/exports.ts';
 import { streamLeaves } from '../../edge/audit/stream-leaves.ts';
 import { realSurroundings } from '../../edge/clock.ts';
@@ -110,6 +111,34 @@ describe('A21 exports at the edge', () => {
       expect(await readRefusal(await call(readExport, { name })), name).toMatchObject({ code: 'export_unknown' });
     }
   });
+
+  it.each([
+    '../../../../../log/eu/2026/tile/entries/000',
+    '..',
+    './entries.ndjson',
+    'proofs/../../../../eu/globex/x',
+    'a?from=0',
+    'a#b',
+    'a%2fb',
+    '\\..\\health',
+    '/admin',
+    'a//b',
+  ])('does not ask the functions for the file %j', async (path) => {
+    const asked = office(() => Response.json({}));
+    const name = `${ID}/files/${path}`;
+    expect(await readRefusal(await call(readExport, { name }))).toMatchObject({ code: 'export_unknown' });
+    expect(asked).toEqual([]);
+  });
+
+  it.each(['/../admin/host/status', '/exports/../x', '/a b', '/%2e%2e/x'])(
+    'asks for no address that is another one once it is read: %j',
+    async (path) => {
+      const asked = office(() => Response.json({}));
+      const { context } = makeContext({} as never, realSurroundings, settings());
+      expect((await askOffice({ zone: 'eu', path }, { tenant: 'acme' }, context)).ok).toBe(false);
+      expect(asked).toEqual([]);
+    },
+  );
 });
 
 describe('A21 the stream of leaves at the edge', () => {
