@@ -5,7 +5,10 @@ import type { LeafDraft } from '../../shared/audit/leaf.ts';
 import { limits } from '../../shared/limits.ts';
 import { counterOf, type LogState } from './log-state.ts';
 
-/** By counter when it began, or, negative, when it ended, in ms since 1970. Lives of older edges never said that they began. */
+/**
+ * By counter when it began (of the functions: when it was heard last), or, negative, when it ended, in ms since 1970. Lives
+ * of older edges never said that they began.
+ */
 export type LivesKnown = NonNullable<LogState['lives']>;
 
 /** A life that ended without saying so. */
@@ -15,7 +18,8 @@ export interface Broken {
   readonly from: number;
 }
 
-const isMany = (producer: string): boolean => producer.startsWith('functions/');
+/** Of the functions: their processes live side by side, and one that dies at once tells nobody. */
+export const isMany = (producer: string): boolean => producer.startsWith('functions/');
 
 /** What an event of a life changes. Returns the life before, when that was broken off and nobody knows what it had left. */
 export function noteLife(
@@ -27,6 +31,7 @@ export function noteLife(
 ): Broken | undefined {
   const counter = counterOf(from.p, from.ep);
   if (draft.type === 'producer.close') lives[counter] = -now;
+  else if (isMany(from.p) && counter in lives) lives[counter] = now;
   if (draft.type !== 'producer.open') return undefined;
   lives[counter] = now;
   const { previous } = draft as { readonly previous?: unknown };
@@ -42,19 +47,52 @@ export function noteLife(
 const othersOf = (upTo: Readonly<Record<string, number>>, producer: string, counter: string): string[] =>
   Object.keys(upTo).filter((one) => one !== counter && one.slice(0, one.lastIndexOf(' ')) === producer);
 
+/** A life of the functions that the log has ended: nothing was heard of it for too long. */
+export interface Silent {
+  readonly outbox: string;
+  readonly epoch: string;
+  /** The last number that the log has of it. */
+  readonly last: number;
+}
+
+/** Ends the lives of processes that are gone without a word. One that speaks after all goes on where it was. */
+export function endSilent(lives: Record<string, number>, upTo: Readonly<Record<string, number>>, now: number): Silent[] {
+  const ended: Silent[] = [];
+  for (const [counter, at] of Object.entries(lives)) {
+    const [outbox, epoch] = partsOf(counter);
+    if (at <= 0 || !isMany(outbox) || now - at < limits.auditGoneMs.value) continue;
+    lives[counter] = -now;
+    ended.push({ outbox, epoch, last: upTo[counter] ?? 0 });
+  }
+  return ended;
+}
+
 /**
  * Drops the counters of lives that have ended so long ago that nothing of them can be on its way any more. The last one of
- * an outbox stays: it may not have heard yet that the log has all of it.
+ * an outbox stays longer: it may not have heard yet that the log has all of it.
  */
 export function forgetLives(lives: Record<string, number>, upTo: Record<string, number>, now: number): void {
-  for (const [counter, at] of Object.entries(lives)) {
-    if (at > 0 || now + at < limits.auditEndedMs.value) continue;
-    const producer = counter.slice(0, counter.lastIndexOf(' '));
-    if (!isMany(producer) && othersOf(upTo, producer, counter).length === 0) continue;
+  const old = Object.entries(lives).filter(([, at]) => at <= 0 && now + at >= limits.auditEndedMs.value);
+  if (old.length === 0) return;
+  const left = new Map<string, number>();
+  for (const counter of Object.keys(upTo)) {
+    const [producer] = partsOf(counter);
+    left.set(producer, (left.get(producer) ?? 0) + 1);
+  }
+  for (const [counter, at] of old) {
+    const [producer] = partsOf(counter);
+    const others = (left.get(producer) ?? 0) > 1;
+    if (!isMany(producer) && !others && now + at < limits.auditForgottenMs.value) continue;
+    if (counter in upTo) left.set(producer, (left.get(producer) ?? 0) - 1);
     delete lives[counter];
     delete upTo[counter];
   }
 }
+
+const partsOf = (counter: string): readonly [producer: string, epoch: string] => {
+  const cut = counter.lastIndexOf(' ');
+  return [counter.slice(0, cut), counter.slice(cut + 1)];
+};
 
 /** Producers that have begun, have not ended, and have said nothing for too long: seen by one process, from when it began. */
 export class LifeWatch {

@@ -107,7 +107,14 @@ class Voice {
 
   async close(quietMs: number): Promise<void> {
     await this.#busy;
+    this.#wake();
     if (this.#life && this.#parts.now() - this.#lastAt >= quietMs) await this.#alone(() => this.#end());
+  }
+
+  /** A process that was put to sleep may have been given up by the log: then it begins again, and tells of the life before. */
+  #wake(): void {
+    if (!this.#life || this.#parts.now() - this.#lastAt < limits.auditGoneMs.value) return;
+    [this.#failed, this.#life] = [this.#life, undefined];
   }
 
   async #end(): Promise<void> {
@@ -140,14 +147,15 @@ class Voice {
   }
 
   async #writeSome(some: readonly Waiting[]): Promise<void> {
+    this.#wake();
     const life = this.#life ?? { epoch: randomUUID(), last: 0 };
     const first = this.#life ? [] : [this.#mint({ type: 'producer.open', ...this.#previous() })];
     const from = life.last + first.length + 1;
     const done = await this.#put(life, [...first, ...some.map(({ event }) => event)]);
     this.#life = done ? life : undefined;
-    // One that never began leaves nothing to tell of.
     if (done) this.#failed = undefined;
-    else if (life.last > 0) this.#failed = life;
+    // One that perhaps never began is told of, too: its first write may have happened all the same.
+    else if (life.last > 0 || !this.#failed) this.#failed = life;
     const [producer, { epoch }] = [ownProducer(this.#zone), life];
     for (const [at, { event, answer }] of some.entries()) {
       answer(done ? ok({ id: event.id, producer, epoch, pseq: from + at }) : late());

@@ -98,6 +98,66 @@ describe('C9 lives of producers', () => {
   });
 });
 
+describe('C9 processes of the functions that are gone without a word', () => {
+  const US = 'functions/eu';
+  const beat = async (log: Log) => log.take([await from('roster/eu', epochOf(8), 1, [{ type: 'producer.open' }])]);
+
+  it('end after a while with one leaf, and are forgotten: a log of crashes is no fuller than one without', async () => {
+    const log = new Log();
+    const watch = new LifeWatch();
+    for (let crash = 0; crash < 50; crash += 1) {
+      log.take([await from(US, epochOf(crash), 1, [{ type: 'producer.open' }, { type: 'route' }])]);
+      watch.silent(log.state, log.now);
+      log.now += limits.auditSilentMs.value;
+      expect(watch.silent(log.state, log.now)).toBeLessThanOrEqual(2);
+    }
+    expect(log.outboxes.length).toBeLessThan(8);
+    expect(Object.keys(log.state.lives ?? {}).length).toBeLessThan(8);
+  });
+
+  it('the leaf names the life and its last number', async () => {
+    const log = new Log();
+    log.take([await from(US, epochOf(1), 1, [{ type: 'producer.open' }, { type: 'route' }])]);
+    log.now += limits.auditGoneMs.value;
+    const leaves = await beat(log);
+    expect(leaves).toMatchObject([{}, { type: 'producer.silent', by: 'log', outbox: US, epoch: epochOf(1), last: 2 }]);
+    log.now += 10;
+    expect(log.take([])).toEqual([]);
+  });
+
+  it('one that speaks after all goes on where it was, and is open again', async () => {
+    const log = new Log();
+    log.take([await from(US, epochOf(1), 1, [{ type: 'producer.open' }])]);
+    log.now += limits.auditGoneMs.value;
+    await beat(log);
+    log.now += limits.auditEndedMs.value - 10;
+    const leaves = log.take([await from(US, epochOf(1), 2, [{ type: 'route' }])]);
+    expect(leaves.map(({ type, pseq }) => [type, pseq])).toEqual([['route', 2]]);
+    expect(log.state.lives?.[`${US} ${epochOf(1)}`]).toBeGreaterThan(0);
+  });
+
+  it('one that speaks all the time is never ended', async () => {
+    const log = new Log();
+    log.take([await from(US, epochOf(1), 1, [{ type: 'producer.open' }])]);
+    for (let n = 2; n < 9; n += 1) {
+      log.now += limits.auditGoneMs.value / 2;
+      const leaves = log.take([await from(US, epochOf(1), n, [{ type: 'route' }])]);
+      expect(leaves.map(({ type }) => type)).toEqual(['route']);
+    }
+  });
+
+  it('the last life of a gate is forgotten a month after its end, and not before', async () => {
+    const log = new Log();
+    log.take([await from(GATE, epochOf(1), 1, [{ type: 'producer.open' }, { type: 'producer.close', last: 2 }])]);
+    log.now += limits.auditForgottenMs.value - 10;
+    await beat(log);
+    expect(log.outboxes).toContain(`${GATE} ${epochOf(1)}`);
+    log.now += 10;
+    log.take([await from('roster/eu', epochOf(8), 2, [{ type: 'route' }])]);
+    expect(log.outboxes).not.toContain(`${GATE} ${epochOf(1)}`);
+  });
+});
+
 describe('C9 what is missing is told within a minute', () => {
   it('a hole that is not filled leaves one leaf that says that it is late, and is filled all the same when it can be', async () => {
     const log = new Log();

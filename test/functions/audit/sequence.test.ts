@@ -74,6 +74,10 @@ describe('C9 which events come next', () => {
       true,
     );
     expect(full).toMatchObject({ entries: [], held: 1 });
+    // What the functions report is durable when they say so: a restarted one must not wait for room.
+    const own = { ...(await received(1, 1)), producer: 'functions/eu' };
+    const taken = sequence({ ...state, upTo: {} }, [{ name: 'own', received: own }], 10, () => ID, true);
+    expect(taken).toMatchObject({ used: ['own'], held: 0 });
   });
 
   it('a state is read as it was written', () => {
