@@ -5,7 +5,7 @@ import { readHead } from '../../shared/audit/head.ts';
 import { encodeLeaf, type Leaf, type LeafDraft } from '../../shared/audit/leaf.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Received } from './intake.ts';
-import { forgetLives, noteLife } from './lives.ts';
+import { endSilent, forgetLives, isMany, noteLife } from './lives.ts';
 import { counterOf, type LogState } from './log-state.ts';
 import { mayRepeat } from './repeats.ts';
 
@@ -36,7 +36,14 @@ export interface Sequenced {
 }
 
 type LogsOwn = {
-  readonly type: 'shard.open' | 'shard.close' | 'log.tick' | 'producer.gap' | 'producer.late' | 'event.repeated';
+  readonly type:
+    | 'shard.open'
+    | 'shard.close'
+    | 'log.tick'
+    | 'producer.gap'
+    | 'producer.late'
+    | 'producer.silent'
+    | 'event.repeated';
   readonly [member: string]: unknown;
 };
 
@@ -132,7 +139,9 @@ export function sequence(
     const counter = counterOf(producer, epoch);
     const known = leaves.upTo[counter];
     const missing = missingBefore(received, known ?? 0, now);
-    if (missing === 'wait' || leaves.entries.length >= room || (full && known === undefined)) {
+    // Of the functions all is taken: what they report is on record when they go on, and there are few of them.
+    const unknown = full && known === undefined && !isMany(producer);
+    if (missing === 'wait' || leaves.entries.length >= room || unknown) {
       held += 1;
       if (missing === 'wait') noteLate(leaves, received, known ?? 0, now);
       continue;
@@ -147,7 +156,11 @@ export function sequence(
     used.push(name);
   }
   // Nothing is forgotten while nothing is written.
-  if (leaves.entries.length > 0) forget(leaves, now);
+  if (leaves.entries.length > 0) {
+    for (const silent of endSilent(leaves.lives, leaves.upTo, now))
+      leaves.addOwn({ type: 'producer.silent', ...silent });
+    forget(leaves, now);
+  }
   const { entries, hidden, upTo, tseq, lives, late, spared, heads, gaps } = leaves;
   return { entries, hidden, upTo, tseq, lives, late, spared, heads, gaps, used, held };
 }
