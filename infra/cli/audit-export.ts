@@ -20,7 +20,7 @@ import { hashLeafNatively } from './native-hash.ts';
 export const exportUsage = `audit export --out DIR --purpose TEXT [--from TIME] [--to TIME] [--format csv,fhir,…] [--profile P] [--zone Z]
                                   all entries of the tenant as a bundle that anybody can verify; the same command goes
                                   on with one that was broken off. Profiles: full, auditor-min, fields:NAME,NAME
-  audit verify DIR [--policy FILE] [--head NOTE]
+  audit verify DIR [--policy FILE] [--head NOTE] [--after N]
                                   is that bundle what it says? the same exit codes as below`;
 
 /** What is being fetched into a folder, until it is there. */
@@ -148,14 +148,16 @@ async function fetchFile(
 
 export async function verifyFolder(
   folder: string,
-  { policy, head }: Pick<Arguments, 'policy' | 'head'>,
+  { policy, head, after }: Partial<Pick<Arguments, 'policy' | 'head' | 'after'>>,
 ): Promise<Answer> {
   for (const file of [policy, head]) if (file !== undefined && !existsSync(file)) return wrong(`there is no ${file}`);
+  if (!/^\d{0,15}$/.test(after ?? '')) return wrong('--after N: a number of the tenant');
   const report = await verifyBundle(openFolder(folder), {
     now: Date.now(),
     hashLeaf: hashLeafNatively,
     ...(policy !== undefined && { policy: readFileSync(policy) }),
     ...(head !== undefined && { head: readFileSync(head) }),
+    ...(after !== undefined && { after: Number(after) }),
   });
   return { exit: report.exit, text: reportText(report), value: report };
 }

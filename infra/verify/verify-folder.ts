@@ -1,6 +1,6 @@
 // verify.mjs: says whether a bundle is what it claims, with nothing but Node and its own files.
 //
-//   node verify.mjs [FOLDER] [--policy FILE] [--head NOTE] [--tenant NAME] [--json]
+//   node verify.mjs [FOLDER] [--policy FILE] [--head NOTE] [--tenant NAME] [--after N] [--json]
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
@@ -10,12 +10,13 @@ import { verifyBundle } from '../../shared/audit/verify/verify-bundle.ts';
 import { openFolder } from '../cli/bundle-folder.ts';
 import { hashLeafNatively } from '../cli/native-hash.ts';
 
-const USAGE = `node verify.mjs [FOLDER] [--policy FILE] [--head NOTE] [--tenant NAME] [--json]
+const USAGE = `node verify.mjs [FOLDER] [--policy FILE] [--head NOTE] [--tenant NAME] [--after N] [--json]
 
   FOLDER         the bundle, default: where this file is
   --policy FILE  whom to believe (C2SP tlog-policy); without it the bundle's own policy.txt
   --head NOTE    a checkpoint of the log that you have from elsewhere: has the log grown from it?
   --tenant NAME  whose bundle it has to be
+  --after N      last number of the tenant in the log of the year before, from an export of that
 
 Exit codes: 0 valid, complete and witnessed; 10 not witnessed; 20 something is missing; 30 not the log of --head;
 40 not valid; 2 this could not be run.
@@ -25,14 +26,15 @@ const options = {
   policy: { type: 'string' },
   head: { type: 'string' },
   tenant: { type: 'string' },
+  after: { type: 'string' },
   json: { type: 'boolean', default: false },
   help: { type: 'boolean', short: 'h', default: false },
 } as const;
 
 async function run(): Promise<number> {
   const { values, positionals } = parseArgs({ allowPositionals: true, options });
-  const { policy, head, tenant } = values;
-  if (values.help || positionals.length > 1) {
+  const { policy, head, tenant, after } = values;
+  if (values.help || positionals.length > 1 || !/^\d{0,15}$/.test(after ?? '')) {
     process.stdout.write(USAGE);
     return values.help ? 0 : 2;
   }
@@ -43,6 +45,7 @@ async function run(): Promise<number> {
     ...(policy !== undefined && { policy: readFileSync(policy) }),
     ...(head !== undefined && { head: readFileSync(head) }),
     ...(tenant !== undefined && { tenant }),
+    ...(after !== undefined && { after: Number(after) }),
   });
   process.stdout.write(`${values.json ? JSON.stringify(report, undefined, 2) : reportText(report)}\n`);
   return report.exit;

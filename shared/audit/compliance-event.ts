@@ -19,8 +19,8 @@ export const complianceEvents = [
     redaction: z.string(),
     /** What for, in the words of whoever asked. */
     purpose: z.string().optional(),
-    /** What was asked for, beyond the range. */
-    query: z.string().optional(),
+    /** Times and numbers that were asked for, as JSON: a bundle has to be of these. */
+    range: z.string().optional(),
     /** First `tseq` that it holds. */
     from: z.number().int().optional(),
   }),

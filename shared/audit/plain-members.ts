@@ -14,7 +14,7 @@ const byType: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     'producer.close': ['last'],
     'inference.unknown': ['action', 'class', 'heard'],
     breakglass: ['action', 'class', 'stage', 'reason', 'since'],
-    'export.create': ['export', 'format', 'redaction', 'from'],
+    'export.create': ['export', 'format', 'redaction', 'from', 'range'],
     'export.read': ['export', 'action', 'count'],
     'access.audit': ['action', 'zone', 'count', 'since'],
     'erasure.exec': ['outcome', 'erased', 'count', 'basis', 'until'],

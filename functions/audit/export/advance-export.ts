@@ -6,6 +6,7 @@ import { collectPart } from './collect-part.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { removeFiles } from './export-files.ts';
 import { type ExportRow, findExport, listDue, replaceExport } from './export-row.ts';
+import { findBegin } from './find-begin.ts';
 import { sealExport } from './seal-export.ts';
 
 type Step = (desk: ExportDesk, row: ExportRow) => Promise<ExportRow>;
@@ -14,7 +15,10 @@ const steps: Readonly<Partial<Record<ExportRow['state'], Step>>> = {
   /** Whoever asked died before it was known whether the log was told. */
   asked: async ({ now }, row) => ({ ...row, state: 'failed', reason: 'not_recorded', ended: now() }),
   anchoring: anchorExport,
-  collecting: (desk, row) => (row.covered === row.size ? sealExport(desk, row) : collectPart(desk, row)),
+  collecting: (desk, row) => {
+    if (row.back !== undefined) return findBegin(desk, row, row.back);
+    return row.covered === row.size ? sealExport(desk, row) : collectPart(desk, row);
+  },
   done: expire,
 };
 

@@ -30,8 +30,9 @@ export async function anchorExport(desk: ExportDesk, row: ExportRow): Promise<Ex
   if (!head) return { ...row, anchor, due: now() + SOON_MS };
   await putFile(store, row, END, head.note);
   const log = new LogFiles(store, zone, year, head.size);
-  const at = row.query.from === undefined ? 0 : await findStart(log, row.query.from);
-  return { ...row, anchor, state: 'collecting', size: head.size, at: at * TILE_WIDTH, covered: 0, due: now() };
+  const { from } = row.query;
+  const back = from === undefined ? {} : { back: await findStart(log, from) };
+  return { ...row, anchor, ...back, state: 'collecting', size: head.size, at: 0, covered: 0, due: now() };
 }
 
 /** One that enough witnesses have signed; after a while, one that they have not. */

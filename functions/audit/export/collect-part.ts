@@ -95,8 +95,8 @@ function countedRow(row: ExportRow, { index, facts }: OwnLeaf, counted: 'disclos
 }
 
 /** Whether the export has begun with this leaf. */
-const isReached = ({ query }: ExportRow, { facts }: OwnLeaf): boolean =>
-  facts.time >= (query.from ?? 0) && (query.tseq_from === undefined || (facts.tseq ?? 0) >= query.tseq_from);
+const isReached = ({ query, begin = 0 }: ExportRow, { index, facts }: OwnLeaf): boolean =>
+  index >= begin && (query.tseq_from === undefined || (facts.tseq ?? 0) >= query.tseq_from);
 
 async function discloseBundle(
   row: ExportRow,

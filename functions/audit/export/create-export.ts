@@ -10,7 +10,12 @@ import { publishedSize } from '../publish-checkpoint.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { countWork, type ExportRow, findExport, insertExport, replaceExport } from './export-row.ts';
 
-export async function createExport(desk: ExportDesk, zone: string, asked: NewExport): Promise<Result<ExportRow>> {
+export async function createExport(
+  desk: ExportDesk,
+  zone: string,
+  asked: NewExport,
+  subject?: string,
+): Promise<Result<ExportRow>> {
   const { rows, now, store } = desk;
   const { tenant, query, known_size: known } = asked;
   const problem = problemOf(query);
@@ -19,6 +24,10 @@ export async function createExport(desk: ExportDesk, zone: string, asked: NewExp
   const state = await newestState(store, zone);
   if (!state) return no(refuse('audit_closed', undefined, 'nothing was ever logged'));
   const { year, origin } = state;
+  if (state.previous && query.from !== undefined && query.from < Date.UTC(year)) {
+    const rule = `must not be before ${year}: what came before is in another log, ${state.previous.origin}`;
+    return no(refuse('field_invalid', { field: 'from', rule }));
+  }
   const published = await publishedSize({ store, zone, year });
   if (known !== undefined && known > published)
     return no(refuse('field_invalid', { field: 'known_size', rule: `the log has ${published} entries` }));
@@ -44,7 +53,7 @@ export async function createExport(desk: ExportDesk, zone: string, asked: NewExp
     due: at + limits.auditExportAnchorMs.value,
   };
   if (!(await insertExport(rows, fresh))) throw new Error('two exports of one id');
-  const reported = await desk.report(zone, eventOf(fresh));
+  const reported = await desk.report(zone, { ...eventOf(fresh), ...(subject !== undefined && { subject }) });
   const kept = await findExport(rows, zone, tenant, fresh.id);
   if (!kept) throw new Error('an export is gone');
   const next: ExportRow = reported.ok
@@ -67,6 +76,6 @@ function problemOf({ from, to, tseq_from, tseq_to }: NewExport['query']): { fiel
 const eventOf = ({ id, tenant, request, formats, redaction, purpose, query }: ExportRow): EventDraft => ({
   type: 'export.create',
   ...{ tenant, request, export: id, format: formats.join(',') || 'none', redaction, purpose },
-  ...(Object.keys(query).length > 0 && { query: JSON.stringify(query) }),
+  ...(Object.keys(query).length > 0 && { range: JSON.stringify(query) }),
   ...(query.tseq_from !== undefined && { from: query.tseq_from }),
 });

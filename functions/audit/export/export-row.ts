@@ -31,6 +31,10 @@ export const exportRow = z.object({
   anchor: z.object({ index: z.number().int(), tseq: z.number().int() }).optional(),
   /** Of the log whose checkpoint covers it. */
   size: z.number().int().optional(),
+  /** Of one from a time on, until it is known where it begins: the bundle of entries that is looked through next, backwards. */
+  back: z.number().int().optional(),
+  /** Of one from a time on: place of the tenant's last leaf before that, or where the log begins. */
+  begin: z.number().int().optional(),
   /** Entries before this one were looked at. While anchoring, of those that may be the anchor. */
   at: z.number().int(),
   /** Leaves before this one are covered by entries and hashes of the parts that are made. */

@@ -23,7 +23,7 @@ export const onCreate = (desk: ExportDesk | undefined): Question =>
     const body = newExport.safeParse(await request.json().catch(() => undefined));
     if (!body.success || body.data.tenant !== caller.tenant)
       return answerNo(refuse('field_invalid', { field: 'body', rule: 'it is not as agreed' }));
-    const made = await createExport(found, zone, body.data);
+    const made = await createExport(found, zone, body.data, caller.subject);
     return made.ok ? answer(202, statusOf(made.value)) : answerNo(made.refusal);
   });
 
@@ -49,7 +49,7 @@ export const onFile = (desk: ExportDesk | undefined): Question =>
     const { path = '' } = request.params;
     const bytes = row.value.state === 'done' && isPath(path) ? await readFile(found.store, row.value, path) : undefined;
     if (!bytes) return answerNo(refuse('export_unknown'));
-    const told = await tellRead(found, row.value, request.headers.get('x-request-id') ?? undefined);
+    const told = await tellRead(found, row.value, caller, request.headers.get('x-request-id') ?? undefined);
     if (!told.ok) return answerNo(told.refusal);
     const headers = { 'content-type': 'application/octet-stream', 'cache-control': 'no-store' };
     return { status: 200, body: bytes as Uint8Array<ArrayBuffer>, headers };
@@ -76,21 +76,33 @@ async function filesOf({ store }: ExportDesk, row: ExportRow): Promise<ExportSta
   return [...manifest.files, await digest(MANIFEST, bytes), await digest(MANIFEST_NOTE, note)];
 }
 
-/** When each export was last said to be read, by this process. */
+/** When each reader was last said to read each export, by this process. */
 const reads = new WeakMap<ExportDesk, Map<string, number>>();
 const READS_MAX = 1_000;
 
 /** That somebody fetches an export is on record before the first byte of it is. */
-async function tellRead(desk: ExportDesk, { zone, tenant, id }: ExportRow, request?: string): Promise<Result<unknown>> {
+async function tellRead(
+  desk: ExportDesk,
+  { zone, tenant, id }: ExportRow,
+  { subject }: EdgeCaller,
+  request?: string,
+): Promise<Result<unknown>> {
   const known = reads.get(desk) ?? new Map<string, number>();
   reads.set(desk, known);
   const now = desk.now();
-  if (now - (known.get(id) ?? Number.NEGATIVE_INFINITY) < limits.auditExportReadMs.value) return ok(undefined);
-  const about = { tenant, export: id, action: 'files', ...(request !== undefined && { request }) };
+  const reader = JSON.stringify([id, subject]);
+  if (now - (known.get(reader) ?? Number.NEGATIVE_INFINITY) < limits.auditExportReadMs.value) return ok(undefined);
+  const about = {
+    tenant,
+    export: id,
+    action: 'files',
+    ...(request !== undefined && { request }),
+    ...(subject !== undefined && { subject }),
+  };
   const told = await desk.report(zone, { type: 'export.read', ...about });
   if (!told.ok) return told;
   if (known.size >= READS_MAX) known.clear();
-  known.set(id, now);
+  known.set(reader, now);
   return told;
 }
 

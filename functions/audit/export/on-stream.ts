@@ -7,6 +7,7 @@ import { hashLeaf } from '../../../shared/audit/tree.ts';
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { answer, answerNo } from '../../answer.ts';
+import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import { newestState } from '../acknowledge.ts';
 import { publishedSize } from '../publish-checkpoint.ts';
 import type { ExportDesk } from './export-desk.ts';
@@ -15,7 +16,7 @@ import { asked, type Question } from './on-exports.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 
 /** Tells that somebody streams; `undefined` where nobody counts. */
-export type TellStream = (zone: string, tenant: string) => Promise<unknown>;
+export type TellStream = (zone: string, caller: EdgeCaller) => Promise<unknown>;
 
 export const onStream = (desk: ExportDesk | undefined, tell: TellStream | undefined): Question =>
   asked(desk, async (request, caller, found, zone) => {
@@ -28,7 +29,7 @@ export const onStream = (desk: ExportDesk | undefined, tell: TellStream | undefi
     const origin = `${found.base}/${zone}/${year}`;
     const size = await publishedSize({ store: found.store, zone, year });
     const page = await readPage(new LogFiles(found.store, zone, year, size), caller.tenant, origin, from);
-    if (page.data.length > 0) await tell?.(zone, caller.tenant);
+    if (page.data.length > 0) await tell?.(zone, caller);
     return answer(200, streamPage.parse(page));
   });
 

@@ -1,4 +1,6 @@
 // Checkpoints of a bundle: is each of them the log's, are they of one log that only ever grew, and who has seen the last?
+
+import { limits } from '../../limits.ts';
 import { LeftPart } from '../bundle/cover.ts';
 import { type Checkpoint, readCheckpoint } from '../checkpoint.ts';
 import { type Judged, openJudge } from '../judge.ts';
@@ -14,9 +16,6 @@ export interface Heads {
   readonly note: string;
 }
 
-/** How far a witness's clock may be ahead of ours, in seconds. */
-const AHEAD = 300;
-
 export async function readHeads(
   { manifest, policy, read }: OpenBundle,
   now: number,
@@ -28,7 +27,7 @@ export async function readHeads(
   for (const { path, size } of manifest.checkpoints) {
     const bytes = await read(path);
     if (!bytes) return undefined;
-    const one = await judge(bytes, Math.floor(now / 1_000) + AHEAD);
+    const one = await judge(bytes, Math.floor((now + limits.auditWitnessSkewMs.value) / 1_000));
     if (!one) return wrong(`${path} is not signed by the log of the policy`);
     if (one.checkpoint.origin !== manifest.log.origin) return wrong(`${path} is of ${one.checkpoint.origin}`);
     if (one.checkpoint.size !== size) return wrong(`${path} is of ${one.checkpoint.size} entries, not of ${size}`);

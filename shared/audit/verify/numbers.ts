@@ -1,7 +1,9 @@
 // Numbers that must have no holes: those of the tenant, and those of each of its outboxes.
 import { isOwnOutbox } from '../bundle/belongs.ts';
 import type { Manifest } from '../bundle/manifest.ts';
+import { canonicalJson } from '../canonical-json.ts';
 import type { LeafFacts } from './leaf-facts.ts';
+import { isObject } from './read-manifest.ts';
 import type { Findings } from './verdict.ts';
 
 export class Numbers {
@@ -10,6 +12,10 @@ export class Numbers {
   #tseq: number | undefined;
   #last: { readonly index: number; readonly leaf: LeafFacts } | undefined;
   #first: number | undefined;
+  /** Last number of the tenant in the log before this one, as far as the reader knows it. */
+  readonly #after: number | undefined;
+  /** The tenant's first leaf in the bundle. */
+  #begun: { readonly tseq: number; readonly time: number } | undefined;
   /** By outbox and its life: the number that comes next. */
   readonly #next = new Map<string, number>();
   readonly #outboxes = new Set<string>();
@@ -17,7 +23,8 @@ export class Numbers {
   /** Whether the log's first leaf is here, and goes on from another log. */
   #opening: 'first' | 'later' | undefined;
 
-  constructor(manifest: Manifest, findings: Findings) {
+  constructor(manifest: Manifest, findings: Findings, after?: number) {
+    this.#after = after;
     this.#manifest = manifest;
     this.#findings = findings;
   }
@@ -29,7 +36,10 @@ export class Numbers {
     if (time < this.#time) this.#findings.add('numbers', 'invalid', `entry ${index} is older than the one before it`);
     this.#time = time;
     this.#last = { index, leaf };
-    if (tn !== undefined && tseq !== undefined) this.#countTenant(tseq, index);
+    if (tn !== undefined && tseq !== undefined) {
+      this.#begun ??= { tseq, time };
+      this.#countTenant(tseq, index);
+    }
     this.#countOutbox(leaf, index);
   }
 
@@ -44,9 +54,9 @@ export class Numbers {
     const { tenant } = this.#manifest;
     const { outbox, epoch, from, to } = leaf;
     if (type === 'producer.gap' && typeof outbox === 'string' && isOwnOutbox(outbox, tenant)) {
-      this.#next.set(`${outbox} ${String(epoch)}`, Number(to) + 1);
-      const text = `entry ${index}: events ${String(from)} to ${String(to)} of ${outbox} were lost before they reached the log`;
-      this.#findings.add('outboxes', 'incomplete', text);
+      // Of a life that was broken off, nobody knows how much was lost: it has no last number, and none comes after it.
+      if (Number.isSafeInteger(to)) this.#next.set(`${outbox} ${String(epoch)}`, Number(to) + 1);
+      this.#findings.add('outboxes', 'incomplete', `entry ${index}: ${lostText({ outbox, from, to })}`);
     }
     if (!isOwnOutbox(p, tenant)) return;
     // What it knows itself to have dropped.
@@ -65,14 +75,31 @@ export class Numbers {
     }
   }
 
-  /** Nothing may be missing before the first number, as far as it was asked for. */
+  /**
+   * Nothing may be missing before the first number, as far as it was asked for: it is 1, or the number that was asked for,
+   * or one from before the time that was asked for, or the log begins here, and the reader knows what came before.
+   */
   #begin(): void {
-    const { range, query } = this.#manifest;
-    const [first] = range.tseq;
-    const wanted = query.tseq_from ?? (query.from === undefined && this.#opening !== 'later' ? 1 : first);
-    if (first > wanted) this.#findings.add('numbers', 'incomplete', missing(wanted, first - 1));
-    if (query.tseq_from === undefined && query.from === undefined && this.#opening === undefined)
-      this.#findings.add('numbers', 'incomplete', 'the first entry of the log is missing');
+    const { query } = this.#manifest;
+    const { tseq_from: wanted = 1, from } = query;
+    const numbered = query.tseq_from !== undefined;
+    if (!numbered && from === undefined && this.#opening === undefined)
+      this.#incomplete('the first entry of the log is missing');
+    const begin = this.#begun;
+    if (!begin || begin.tseq <= wanted || (from !== undefined && begin.time < from)) return;
+    const { tseq } = begin;
+    if (this.#opening === 'later' && !numbered) {
+      const told = `the log begins with number ${tseq} of the tenant by its own word`;
+      if (this.#after === undefined)
+        this.#incomplete(`${told}: give the last number of the log before it with --after`);
+      else if (tseq > this.#after + 1) this.#incomplete(missing(this.#after + 1, tseq - 1));
+    } else if (from === undefined) this.#incomplete(missing(wanted, tseq - 1));
+    else
+      this.#incomplete(`the tenant's entry before number ${tseq} is missing, which would show that none is left out`);
+  }
+
+  #incomplete(text: string): void {
+    this.#findings.add('numbers', 'incomplete', text);
   }
 
   /** The last one must be the leaf of this very export: it is what all others are counted up to. */
@@ -91,8 +118,31 @@ export class Numbers {
       leaf?.type === anchor.type && leaf.id === anchor.id && this.#last?.index === anchor.index && leaf.tseq === last;
     if (!anchored || leaf?.leaf.export !== export_id)
       this.#findings.add('numbers', 'invalid', 'the last entry is not the one that says that this export was made');
+    else if (!isOfRequest(leaf.leaf, this.#manifest))
+      this.#findings.add(
+        'numbers',
+        'invalid',
+        'the manifest names another range or profile than the export was made for',
+      );
   }
 }
+
+/** What was asked for stands in the leaf as well, where it cannot be made narrower afterwards. */
+function isOfRequest({ range = '{}', redaction, sd }: LeafFacts['leaf'], manifest: Manifest): boolean {
+  // A profile with many names is too long to stand in a leaf, and is hidden in it.
+  const hidden = redaction === undefined && isObject(sd) && 'redaction' in sd;
+  if (redaction !== manifest.redaction && !hidden) return false;
+  try {
+    return canonicalJson(JSON.parse(String(range))) === canonicalJson(manifest.query);
+  } catch {
+    return false;
+  }
+}
+
+export const lostText = ({ outbox, from, to }: Record<'outbox' | 'from' | 'to', unknown>): string =>
+  Number.isSafeInteger(to)
+    ? `events ${String(from)} to ${String(to)} of ${String(outbox)} were lost before they reached the log`
+    : `${String(outbox)} was broken off: events from ${String(from)} on may have been lost before they reached the log`;
 
 const missing = (from: number, to: number): string =>
   from === to ? `number ${from} of the tenant is missing` : `numbers ${from} to ${to} of the tenant are missing`;

@@ -23,6 +23,8 @@ export interface Asked {
   readonly head?: Uint8Array;
   /** Whose bundle it has to be. */
   readonly tenant?: string;
+  /** The last number of the tenant in the log before this one, where that begins here. */
+  readonly after?: number;
   /** The hash of a leaf, where the platform has a faster one than ours. */
   readonly hashLeaf?: (entry: Uint8Array) => Hash;
   /** Milliseconds since 1970: what is signed later than this cannot be. */
@@ -47,7 +49,7 @@ async function checkEntries(bundle: OpenBundle, heads: Heads, asked: Asked, find
     findings.add('manifest', 'invalid', `the bundle is of the tenant ${manifest.tenant}`);
   const known = asked.head && readKnownHead(asked.head);
   if (asked.head && !known) findings.add('consistency', 'incomplete', 'the known head is no checkpoint');
-  const walk = new Walk(bundle, heads, new Growth(heads, known, findings), findings, asked.hashLeaf);
+  const walk = new Walk(bundle, heads, new Growth(heads, known, findings), findings, asked);
   for (const part of manifest.parts) if (!(await walk.part(part))) return;
   walk.end();
 }
@@ -65,13 +67,13 @@ class Walk {
   #count = 0;
   #proofs: { readonly bytes: Uint8Array; at: number } = { bytes: new Uint8Array(0), at: 0 };
 
-  constructor(bundle: OpenBundle, heads: Heads, growth: Growth, findings: Findings, hash = hashLeaf) {
-    this.#hashLeaf = hash;
+  constructor(bundle: OpenBundle, heads: Heads, growth: Growth, findings: Findings, asked: Asked) {
+    this.#hashLeaf = asked.hashLeaf ?? hashLeaf;
     this.#bundle = bundle;
     this.#heads = heads;
     this.#growth = growth;
     this.#findings = findings;
-    this.#numbers = new Numbers(bundle.manifest, findings);
+    this.#numbers = new Numbers(bundle.manifest, findings, asked.after);
     this.#disclosed = new Disclosed(bundle.manifest, findings);
     this.#cuts = heads.checkpoints.map(({ size }) => size);
   }

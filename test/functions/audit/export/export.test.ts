@@ -45,7 +45,8 @@ describe('C9 A21 an export of a tenant', () => {
     await log.write('ann', 10);
     const files = await log.export('ann', { query: { from, to } });
     expect((await verify(log, files)).verdict).toBe('unwitnessed');
-    expect(manifestOf(files).range.tseq).toEqual([11, 31]);
+    // One more than was asked for: the one before, which shows that number 11 is the first of the hour.
+    expect(manifestOf(files).range.tseq).toEqual([10, 31]);
     expect(linesOf(files.get('derived/events.ndjson')).map(({ tseq }) => tseq)).toEqual(
       Array.from({ length: 10 }, (_, at) => 11 + at),
     );
@@ -54,6 +55,48 @@ describe('C9 A21 an export of a tenant', () => {
     expect(manifestOf(numbered).range.tseq[0]).toBe(25);
     expect((await verify(log, numbered)).verdict).toBe('unwitnessed');
     expect([...numbered.keys()].filter((path) => path.startsWith('derived/'))).toEqual(['derived/events.csv']);
+  });
+
+  it('from a time on finds the entry before it, however far back it lies', async () => {
+    const log = new ExportedLog();
+    await log.write('ann', 3);
+    await log.write('bob', 700);
+    const from = log.now + 1;
+    await log.write('ann', 2);
+    const files = await log.export('ann', { query: { from }, formats: [] });
+    expect(manifestOf(files).range).toMatchObject({ tseq: [3, 6], index: [3, expect.any(Number)] });
+    expect((await verify(log, files)).verdict).toBe('unwitnessed');
+    // Of whom nothing was there before, the log's beginning.
+    const first = await log.export('eve', { query: { from }, formats: [] });
+    expect(manifestOf(first).range).toMatchObject({ tseq: [1, 1], index: [0, expect.any(Number)] });
+    expect((await verify(log, first)).verdict).toBe('unwitnessed');
+  });
+
+  it('of the log of a later year is complete only for who knows where the one before ended', async () => {
+    const log = new ExportedLog();
+    await log.write('ann', 3);
+    await log.write('bob', 3);
+    const before = log.now;
+    log.now = Date.UTC(2027, 0, 1, 1);
+    await log.commit();
+    const from = log.now + 1;
+    await log.write('ann', 2);
+    const files = await log.export('ann', { formats: [] });
+    const read = (after?: number) =>
+      verifyBundle(readerOf(files), { now: log.now, ...(after !== undefined && { after }) });
+    expect(manifestOf(files).range.tseq).toEqual([4, 6]);
+    expect((await read()).findings.map(({ text: said }) => said)).toContain(
+      'the log begins with number 4 of the tenant by its own word: give the last number of the log before it with --after',
+    );
+    expect((await read(3)).verdict).toBe('unwitnessed');
+    const short = await read(2);
+    expect(short.verdict).toBe('incomplete');
+    expect(short.findings.map(({ text: said }) => said)).toContain('number 3 of the tenant is missing');
+    await expect(log.ask('ann', { query: { from: before } })).rejects.toThrow('field_invalid');
+    // Within the year nothing of the year before is needed, as soon as there is an entry before it.
+    const within = await log.export('ann', { query: { from: log.now }, formats: [] });
+    expect((await verify(log, within)).verdict).toBe('unwitnessed');
+    expect(from).toBeLessThan(log.now);
   });
 
   it('C12 shows what its profile shows', async () => {

@@ -4,6 +4,8 @@ import type { ExportDesk } from '../../../../functions/audit/export/export-desk.
 import { onCreate, onFile, onList, onSee, type Question } from '../../../../functions/audit/export/on-exports.ts';
 import { onStream } from '../../../../functions/audit/export/on-stream.ts';
 import { exportStatus, streamPage } from '../../../../shared/audit/bundle/contract.ts';
+import type { EventDraft } from '../../../../shared/audit/event.ts';
+import { isPlain } from '../../../../shared/audit/plain-members.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { makeCallers } from '../../callers.ts';
 import { ExportedLog } from './exported-log.ts';
@@ -64,6 +66,34 @@ describe('A21 what the edge asks of exports', () => {
       (await ask((one) => onStream(one, undefined), 'ann', { params: { tenant: 'ann' } })).jsonBody,
     );
     expect(page.data.slice(-2).map(({ type }) => type)).toEqual(['auricle.export.create', 'auricle.export.read']);
+  });
+
+  it('says in the log who asked and who fetches, each by name, and hides it', async () => {
+    const [asker, reader] = [`c1:${'a'.repeat(64)}`, `c1:${'b'.repeat(64)}`];
+    const drafts: EventDraft[] = [];
+    const own = {
+      ...desk,
+      report: (zone: string, draft: EventDraft) => (drafts.push(draft), log.desk.report(zone, draft)),
+    };
+    const by = async (subject: string) => ({ token: await callers.edgeToken('ann', { subject }) });
+    const through = (question: typeof onSee) => () => question(own);
+    const made = exportStatus.parse(
+      (await ask(through(onCreate), 'ann', { body: asked, ...(await by(asker)) })).jsonBody,
+    );
+    await log.finish({ tenant: 'ann', id: made.id } as never);
+    const params = { tenant: 'ann', id: made.id, path: 'entries/000000.ndjson' };
+    const { files = [] } = exportStatus.parse((await ask(through(onSee), 'ann', { params })).jsonBody);
+    const file = { params: { ...params, path: files[0]?.path ?? '' } };
+    for (const subject of [asker, asker, reader])
+      await ask(through(onFile), 'ann', { ...file, ...(await by(subject)) });
+    expect(drafts.map((draft) => [draft.type, 'subject' in draft && draft.subject])).toEqual([
+      ['export.create', asker],
+      ['export.read', asker],
+      ['export.read', reader],
+    ]);
+    for (const type of ['export.create', 'export.read']) expect(isPlain(type, 'subject')).toBe(false);
+    const named = { token: await callers.edgeToken('ann', { subject: 'ann@example.org' }) };
+    expect(await ask(onList, 'ann', { params: { tenant: 'ann' }, ...named })).toMatchObject({ status: 401 });
   });
 
   it('is nobody else’s, and no file that is not one of a bundle', async () => {
