@@ -263,7 +263,9 @@ app.http('audit-stream', {
   ...http,
   route: 'audit/stream/{zone}/{tenant}',
   methods: ['GET'],
-  handler: onStream(exportDesk, async (zone, tenant) => reports?.reads.note({ zone, tenant, action: 'stream' })),
+  handler: onStream(exportDesk, async (zone, { tenant, subject }) =>
+    reports?.reads.note({ zone, tenant, subject, action: 'stream' }),
+  ),
 });
 
 // By the clock.

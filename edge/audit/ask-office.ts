@@ -3,11 +3,11 @@ import type { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { Claims } from '../../shared/tenant/claims.ts';
 import { backOfficeRefusal } from '../../shared/upload/contract.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { signService } from '../upload/back-office.ts';
+import { commitmentOfReader, type Reader } from './reader.ts';
 
 export interface AuditQuestion {
   readonly zone: string;
@@ -22,20 +22,27 @@ export interface AuditQuestion {
 /** The answer as it comes; anything but a yes is a refusal. */
 export async function askOffice(
   { zone, path, body, operate = false }: AuditQuestion,
-  { tenant }: Pick<Claims, 'tenant'>,
-  { id, settings, surroundings }: RequestContext,
+  reader: Reader,
+  context: RequestContext,
 ): Promise<Result<Response>> {
+  const { id, settings, surroundings } = context;
   const office = settings.backOffices.get(zone);
   if (office === undefined || !settings.auditLogs.has(zone)) return no(refuse('audit_closed'));
   const address = `${office}/api/audit${path}`;
   // Whoever built the path has looked at its parts; an address that is another one once it is read is asked by nobody.
   if (new URL(address).href !== address) return no(refuse('route_unknown', undefined, 'a path that leads elsewhere'));
+  const named = await commitmentOfReader(zone, reader, context);
+  if (!named.ok) return named;
+  const asker = {
+    ...{ tenant: reader.tenant, ...(operate && { operate }) },
+    ...(named.value !== undefined && { subject: named.value }),
+  };
   const asking = new AbortController();
   const ask = async () =>
     fetch(address, {
       method: body === undefined ? 'GET' : 'POST',
       headers: {
-        authorization: `Bearer ${await signService(settings, { tenant, ...(operate && { operate }) }, surroundings.now())}`,
+        authorization: `Bearer ${await signService(settings, asker, surroundings.now())}`,
         'x-request-id': id,
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
@@ -62,7 +69,7 @@ async function refusalIn(answered: Response): Promise<Refusal> {
 export async function askOfficeFor<T extends z.ZodType>(
   question: AuditQuestion,
   schema: T,
-  claims: Pick<Claims, 'tenant'>,
+  claims: Reader,
   context: RequestContext,
 ): Promise<Result<z.infer<T>>> {
   const answered = await askOffice(question, claims, context);

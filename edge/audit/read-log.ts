@@ -12,6 +12,7 @@ import { refuseWith } from '../refuse.ts';
 import type { Settings } from '../settings.ts';
 import { admit } from '../tenant/admit.ts';
 import { signService } from '../upload/back-office.ts';
+import { commitmentOfReader } from './reader.ts';
 
 /** A log as its readers find it. */
 export const listedLog = z.object({
@@ -61,11 +62,16 @@ export async function readLog(request: Request, context: RequestContext, name: s
   if (!asked) return refuseWith(refuse('route_unknown'));
   if (office === undefined || !logsOf(settings).some(([one]) => one === zone))
     return refuseWith(refuse('audit_closed'));
+  // The log of checkpoints is about nobody, and names none of its readers.
+  const { tenant, subject: holder } = claims.value;
+  const named = await commitmentOfReader(zone, zone === HEADS ? { tenant } : { tenant, subject: holder }, context);
+  if (!named.ok) return refuseWith(named.refusal);
+  const asker = { tenant, ...(named.value !== undefined && { subject: named.value }) };
   const asking = new AbortController();
   const ask = async () =>
     fetch(`${office}/api/audit/log/${zone}/${year}/${path}`, {
       headers: {
-        authorization: `Bearer ${await signService(settings, { tenant: claims.value.tenant }, surroundings.now())}`,
+        authorization: `Bearer ${await signService(settings, asker, surroundings.now())}`,
       },
       redirect: 'manual',
       signal: asking.signal,

@@ -30,7 +30,8 @@ export const onLog = (
     const tile = asked.kind === 'tile';
     const action = !tile ? asked.kind : holdsEntries(asked) ? 'entries' : 'hashes';
     // The log of checkpoints is about nobody: who reads it is nobody's business, and would be somebody's name in it.
-    const told = zone === HEADS ? undefined : await reads?.note({ zone, tenant: caller.tenant, action });
+    const { tenant, subject } = caller;
+    const told = zone === HEADS ? undefined : await reads?.note({ zone, tenant, subject, action });
     if (told && !told.ok) return answerNo(told.refusal);
     const headers = {
       'content-type': tile ? 'application/octet-stream' : 'text/plain; charset=utf-8',

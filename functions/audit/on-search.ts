@@ -12,8 +12,8 @@ type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
 
 /** POST /api/audit/{zone}/search: on record before it is answered. */
 export const onSearch = (desk: PrivacyDesk | undefined): Question =>
-  asked(desk, newSearch, async (query, { tenant }, found) => {
-    const told = await desk?.reads.note({ zone: found.zone, tenant, action: 'search' });
+  asked(desk, newSearch, async (query, { tenant, subject }, found) => {
+    const told = await desk?.reads.note({ zone: found.zone, tenant, subject, action: 'search' });
     if (told && !told.ok) return answerNo(told.refusal);
     return answer(200, await searchLog(found, { ...query, tenant }));
   });

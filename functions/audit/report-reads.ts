@@ -8,6 +8,8 @@ export interface Reading {
   readonly zone: string;
   /** Whose token. */
   readonly tenant: string;
+  /** Who held it, as a commitment. */
+  readonly subject?: string | undefined;
   /** What kind of thing was read. */
   readonly action: string;
 }
@@ -31,7 +33,7 @@ export class Reads {
 
   /** Before the answer. A refusal: it is not to be answered. */
   async note(reading: Reading): Promise<Result<unknown>> {
-    const key = JSON.stringify([reading.zone, reading.tenant, reading.action]);
+    const key = JSON.stringify([reading.zone, reading.tenant, reading.action, reading.subject]);
     const known = this.#counted.get(key);
     if (known) {
       known.count += 1;
@@ -58,7 +60,8 @@ export class Reads {
     }
   }
 
-  #tell({ reading: { zone, tenant, action }, since, count }: Counted): Promise<Result<unknown>> {
-    return this.#reporter.report(zone, { type: 'access.audit', tenant, action, zone, count, since });
+  #tell({ reading: { zone, tenant, action, subject }, since, count }: Counted): Promise<Result<unknown>> {
+    const named = subject !== undefined && { subject };
+    return this.#reporter.report(zone, { type: 'access.audit', tenant, action, zone, count, since, ...named });
   }
 }

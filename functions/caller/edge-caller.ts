@@ -1,5 +1,6 @@
 // Is it the edge that asks, and for whom?
 import { createLocalJWKSet, errors, jwtVerify } from 'jose';
+import { commitment } from '../../shared/audit/privacy.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -11,6 +12,8 @@ export interface EdgeCaller {
   readonly tenant: string;
   /** Whether an operator asks: what concerns a zone and not a tenant. */
   readonly operate: boolean;
+  /** Who asks, as its gate commits to it. */
+  readonly subject?: string;
 }
 
 /** The token after `Bearer `; `undefined` when there is none. */
@@ -36,7 +39,10 @@ export async function verifyEdge(
       requiredClaims: ['exp', 'iat', 'tenant'],
     });
     if (typeof payload.tenant !== 'string') return no(refuse('token_invalid', undefined, 'tenant'));
-    return ok({ tenant: payload.tenant, operate: payload.operate === true });
+    const subject = commitment.optional().safeParse(payload.subject);
+    if (!subject.success) return no(refuse('token_invalid', undefined, 'subject'));
+    const named = subject.data !== undefined && { subject: subject.data };
+    return ok({ tenant: payload.tenant, operate: payload.operate === true, ...named });
   } catch (error) {
     if (error instanceof errors.JWTExpired) return no(refuse('token_expired'));
     return no(refuse('token_invalid', undefined, error instanceof errors.JOSEError ? error.code : 'unreadable'));

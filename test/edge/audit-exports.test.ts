@@ -1,10 +1,14 @@
 // Exports and the stream of leaves, as the edge asks the functions about them: for whom, of which zone, and what it answers.
+import { env } from 'cloudflare:workers';
+import { decodeJwt } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { askOffice } from '../../edge/audit/ask-office.ts';
 import { createExport, listExports, readExport } from '../../edge/audit/exports.ts';
+import { readLog } from '../../edge/audit/read-log.ts';
 import { streamLeaves } from '../../edge/audit/stream-leaves.ts';
 import { realSurroundings } from '../../edge/clock.ts';
 import type { RequestContext } from '../../edge/context.ts';
+import type { Bindings } from '../../edge/settings.ts';
 import { makeToken } from './authority.ts';
 import { makeContext } from './context-double.ts';
 import { elsewhere, readRefusal } from './network.ts';
@@ -27,10 +31,12 @@ type Answer = (request: Request, context: RequestContext, name: string) => Respo
 async function call(
   answer: Answer,
   given: { body?: unknown; query?: string; name?: string; headers?: Record<string, string>; scope?: string } = {},
+  claims: Record<string, unknown> = {},
 ): Promise<Response> {
   const { body, query = '', name = '', headers = {}, scope = 'audit' } = given;
-  const { context } = makeContext({} as never, realSurroundings, settings());
-  const token = await makeToken({ scope, tenant: 'acme', zones: ['eu', 'us'] });
+  const { context: bare } = makeContext({} as never, realSurroundings, settings());
+  const context = { ...bare, env: env as unknown as Bindings };
+  const token = await makeToken({ scope, tenant: 'acme', zones: ['eu', 'us'], ...claims });
   const request = new Request(`http://edge.test/v1/audit/x${query}`, {
     method: body === undefined ? 'GET' : 'POST',
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
@@ -39,13 +45,24 @@ async function call(
   return answer(request, context, name);
 }
 
+interface Asked {
+  readonly line: string;
+  readonly body: unknown;
+  readonly subject?: unknown;
+}
+
 /** The functions, which answer with this; what they are asked. */
-function office(answer: (url: URL) => Response): { line: string; body: unknown }[] {
-  const asked: { line: string; body: unknown }[] = [];
+function office(answer: (url: URL) => Response): Asked[] {
+  const asked: Asked[] = [];
   elsewhere.set('functions-eu.test', async (request) => {
     const url = new URL(request.url);
     const body = request.method === 'POST' ? await request.json() : undefined;
-    asked.push({ line: `${request.method} ${url.pathname}${url.search}`, body });
+    const { subject } = decodeJwt(request.headers.get('authorization')?.slice('Bearer '.length) ?? '');
+    asked.push({
+      line: `${request.method} ${url.pathname}${url.search}`,
+      body,
+      ...(subject !== undefined && { subject }),
+    });
     return answer(url);
   });
   return asked;
@@ -61,6 +78,7 @@ describe('A21 exports at the edge', () => {
     const query = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2026, 1, 1) };
     expect(asked).toEqual([
       {
+        subject: expect.stringMatching(/^c1:/),
         line: 'POST /api/audit/exports/eu',
         body: expect.objectContaining({ tenant: 'acme', purpose: 'audit', query, redaction: 'full', known_size: 9 }),
       },
@@ -98,6 +116,25 @@ describe('A21 exports at the edge', () => {
       `GET /api/audit/exports/eu/acme/${ID}`,
       `GET /api/audit/exports/eu/acme/${ID}/files/derived/events.csv`,
     ]);
+  });
+
+  it('says who asks and reads as the gate commits to it, never by name, and reads for nobody unnamed', async () => {
+    const asked = office((url) => (url.pathname.includes('/files/') ? new Response('x') : Response.json(status)));
+    const officer = { sub: 'officer' };
+    await call(createExport, { body: { purpose: 'a' } }, officer);
+    await call(readExport, { name: `${ID}/files/derived/events.csv` }, officer);
+    await call(readLog, { name: 'eu/2026/checkpoint' }, officer);
+    await call(readExport, { name: ID }, { sub: 'clerk' });
+    const subjects = asked.map(({ subject }) => subject);
+    for (const subject of subjects) expect(subject).toMatch(/^c1:[0-9a-f]{64}$/);
+    expect(subjects.slice(0, 3)).toEqual(Array(3).fill(subjects[0]));
+    expect(subjects[3]).not.toBe(subjects[0]);
+    const away = { getByName: () => ({ commitmentOf: () => Promise.reject(new Error('away')) }) };
+    const { context } = makeContext({} as never, realSurroundings, settings());
+    const own = { ...context, env: { ...context.env, GATE: away, SPARE: undefined } as never };
+    const question = { zone: 'eu', path: '/exports/eu/acme' };
+    expect(await askOffice(question, { tenant: 'acme', subject: 'officer' }, own)).toMatchObject({ ok: false });
+    expect(asked).toHaveLength(4);
   });
 
   it('tells a no of the functions, and one that is no export is unknown', async () => {

@@ -36,9 +36,9 @@ beforeEach(async () => {
     log: { settings, now: Date.now, log: (line: unknown) => lines.push(line) } as unknown as PrivacyDesk['log'],
     rows,
     reads: {
-      async note({ tenant, action }) {
+      async note({ tenant, action, subject }) {
         if (unwilling) return no(refuse('audit_unavailable'));
-        noted.push(`${tenant} ${action}`);
+        noted.push([tenant, action, ...(subject === undefined ? [] : [subject])].join(' '));
         return ok(undefined);
       },
     },
@@ -52,14 +52,16 @@ type Handler = (given: PrivacyDesk | undefined) => (request: HttpRequest) => Pro
 async function ask(
   handler: Handler,
   body?: unknown,
-  given: { tenant?: string; params?: object; operate?: boolean } = {},
+  given: { tenant?: string; params?: object; operate?: boolean; subject?: string } = {},
 ) {
-  const { tenant = 'dev', params = {}, operate } = given;
+  const { tenant = 'dev', params = {}, operate, subject } = given;
   const request = new HttpRequest({
     url: 'http://functions/api/audit',
     method: body === undefined ? 'GET' : 'POST',
     params: { zone: ZONE, ...params },
-    headers: { authorization: `Bearer ${await callers.edgeToken(tenant, operate ? { operate } : {})}` },
+    headers: {
+      authorization: `Bearer ${await callers.edgeToken(tenant, { ...(operate && { operate }), ...(subject !== undefined && { subject }) })}`,
+    },
     ...(body !== undefined && { body: { string: JSON.stringify(body) } }),
   });
   const { status, jsonBody } = await handler(desk)(request);
@@ -106,8 +108,8 @@ describe('C12 what the edge asks', () => {
   it('a search is on record before it is answered, and of the tenant that asks', async () => {
     for (const zone of desk.zones) await followLog(zone);
     expect((await ask(onSearch, { request: 'r1' })).body.hits).toHaveLength(1);
-    expect((await ask(onSearch, {}, { tenant: 'other' })).body.hits).toHaveLength(1);
-    expect(noted).toEqual(['dev search', 'other search']);
+    expect((await ask(onSearch, {}, { tenant: 'other', subject: ann })).body.hits).toHaveLength(1);
+    expect(noted).toEqual(['dev search', `other search ${ann}`]);
     unwilling = true;
     expect(await ask(onSearch, { request: 'r1' })).toMatchObject({ status: 503 });
   });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { reportPolicy } from '../../../functions/audit/report-policy.ts';
 import { Reads } from '../../../functions/audit/report-reads.ts';
 import { readSettings } from '../../../functions/settings.ts';
+import { isPlain } from '../../../shared/audit/plain-members.ts';
 import { reporterDouble } from './report-double.ts';
 import { MemoryStore } from './stored-log.ts';
 
@@ -24,6 +25,17 @@ describe('C9 reads of the record are on record', () => {
     ]);
     await reads.note(tail);
     expect(audit.reports).toHaveLength(4);
+  });
+
+  it('who reads is hidden in the leaf, each reader counted by itself', async () => {
+    const audit = reporterDouble();
+    const reads = new Reads(audit, () => 5);
+    const [officer, clerk] = [`c1:${'a'.repeat(64)}`, `c1:${'b'.repeat(64)}`];
+    for (const subject of [officer, officer, clerk]) await reads.note({ ...tail, subject });
+    await reads.flush();
+    const told = audit.reports.map(({ draft }) => draft);
+    expect(told.map((draft) => 'subject' in draft && draft.subject)).toEqual([officer, clerk, officer]);
+    expect(isPlain('access.audit', 'subject')).toBe(false);
   });
 
   it('nobody reads unrecorded, and what was counted is told later when it cannot be now', async () => {

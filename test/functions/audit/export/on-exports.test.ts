@@ -73,7 +73,10 @@ describe('A21 what the edge asks of exports', () => {
     const drafts: EventDraft[] = [];
     const own = {
       ...desk,
-      report: (zone: string, draft: EventDraft) => (drafts.push(draft), log.desk.report(zone, draft)),
+      report(zone: string, draft: EventDraft) {
+        drafts.push(draft);
+        return log.desk.report(zone, draft);
+      },
     };
     const by = async (subject: string) => ({ token: await callers.edgeToken('ann', { subject }) });
     const through = (question: typeof onSee) => () => question(own);
