@@ -56,7 +56,11 @@ export interface Silent {
 }
 
 /** Ends the lives of processes that are gone without a word. One that speaks after all goes on where it was. */
-export function endSilent(lives: Record<string, number>, upTo: Readonly<Record<string, number>>, now: number): Silent[] {
+export function endSilent(
+  lives: Record<string, number>,
+  upTo: Readonly<Record<string, number>>,
+  now: number,
+): Silent[] {
   const ended: Silent[] = [];
   for (const [counter, at] of Object.entries(lives)) {
     const [outbox, epoch] = partsOf(counter);

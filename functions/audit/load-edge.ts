@@ -6,7 +6,7 @@ import { fileName } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
 
 /**
- * `undefined` when a tile is not there: then somebody else has gone on meanwhile. Throws when the tiles do not lead to
+ * `undefined` when a tile is not there: then somebody else has gone on meanwhile, or it is lost. Throws when the tiles do not lead to
  * `root`, or the entries not to the tiles: then nothing may be signed until a person has looked.
  */
 export async function loadEdge(

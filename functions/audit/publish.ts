@@ -2,23 +2,22 @@
 // several at once; whatever is there already must be the same.
 import { type LogFile, RightEdge } from '../../shared/audit/right-edge.ts';
 import { partialTiles, TILE_WIDTH, tilePath } from '../../shared/audit/tile.ts';
-import { equalBytes } from '../../shared/audit/tree.ts';
+import { equalBytes, type Hash } from '../../shared/audit/tree.ts';
+import { newestState } from './acknowledge.ts';
 import { loadEdge } from './load-edge.ts';
 import { checkpointName, fileArea, fileName, recordName } from './log-names.ts';
 import type { LogState } from './log-state.ts';
 import type { Area, LogStore } from './log-store.ts';
 import { type Place, putForward, signOnce } from './publish-checkpoint.ts';
+import { putPartials, remakeEdge } from './remake-edge.ts';
 import { unpackRecord } from './write-record.ts';
 
-/** The files of the last commit, made again from its record; `undefined` when somebody else has gone on meanwhile. */
-export async function redoCommit(
-  { store, zone, year }: Place,
-  state: LogState,
-): Promise<readonly LogFile[] | undefined> {
+/** The files of the last commit, made again from its record. */
+export async function redoCommit({ store, zone, year }: Place, state: LogState): Promise<readonly LogFile[]> {
   const { size, root, before } = state;
-  const edge = await loadEdge(store, zone, year, before.size, before.root);
+  const there = await loadEdge(store, zone, year, before.size, before.root);
   const kept = await store.read('log', recordName(zone, year, size, root));
-  if (!edge) return undefined;
+  const edge = there ?? (await remakeEdge(store, zone, year, before.size, before.root));
   if (!kept) throw new Error(`${zone}/${year} of ${size}: the record of the commit is not there`);
   const { from, entries } = unpackRecord(kept.bytes);
   if (from !== before.size) throw new Error(`${zone}/${year} of ${size}: the record is of another commit`);
@@ -40,10 +39,22 @@ export async function publish(
 ): Promise<RightEdge | undefined> {
   const { store, zone, year } = place;
   await Promise.all(files.map((file) => putOnce(store, fileArea(file), fileName(zone, year, file.path), file.bytes)));
-  const edge = await loadEdge(store, zone, year, size, root);
+  const edge = (await loadEdge(store, zone, year, size, root)) ?? (await loadAgain(place, size, root));
   if (!edge) return undefined;
   await putForward(store, checkpointName(zone, year), await signOnce(place, { origin, size, root }));
   return edge;
+}
+
+/** The same when a partial tile is not there: lost, unless somebody else has gone on meanwhile. */
+export async function loadAgain(
+  { store, zone, year }: Place,
+  size: number,
+  root: Hash,
+): Promise<RightEdge | undefined> {
+  const state = await newestState(store, zone);
+  if (state?.year !== year || state.size !== size) return undefined;
+  await putPartials(store, zone, year, await remakeEdge(store, zone, year, size, root));
+  return loadEdge(store, zone, year, size, root);
 }
 
 async function putOnce(store: LogStore, area: Area, name: string, bytes: Uint8Array): Promise<void> {

@@ -12,7 +12,7 @@ import { recordName, sidecarName, stateName, yearOf } from './log-names.ts';
 import { encodeState, freshState, type LogState, readState } from './log-state.ts';
 import type { LogStore } from './log-store.ts';
 import { pickWaiting } from './pick-waiting.ts';
-import { dropPartials, publish, redoCommit } from './publish.ts';
+import { dropPartials, loadAgain, publish, redoCommit } from './publish.ts';
 import { type Place, publishedSize } from './publish-checkpoint.ts';
 import { mayRepeat, RecentIds } from './repeats.ts';
 import { closing, type Sequenced, sequence, type Waiting } from './sequence.ts';
@@ -155,8 +155,7 @@ export class Sequencer {
       this.#published = { origin: state.origin, size: state.size };
       return true;
     }
-    const files = await redoCommit(place, state);
-    return files !== undefined && this.#show(place, state, files);
+    return this.#show(place, state, await redoCommit(place, state));
   }
 
   async #commit({ place, state, version }: Opened, next: Sequenced, now: number, closed = false): Promise<boolean> {
@@ -201,10 +200,13 @@ export class Sequencer {
     return true;
   }
 
-  async #edgeOf({ store, zone, year }: Place, { origin, size, root }: LogState): Promise<RightEdge | undefined> {
+  async #edgeOf(place: Place, { origin, size, root }: LogState): Promise<RightEdge | undefined> {
     const kept = this.#edge?.origin === origin ? this.#edge.edge : undefined;
     const same = kept && kept.size === size && equalBytes(kept.root(), root);
-    const edge = same ? kept : await loadEdge(store, zone, year, size, root);
+    const { store, zone, year } = place;
+    const edge = same
+      ? kept
+      : ((await loadEdge(store, zone, year, size, root)) ?? (await loadAgain(place, size, root)));
     // A copy: what fails from here on must leave the original as it was.
     return edge && new RightEdge(edge.facts);
   }

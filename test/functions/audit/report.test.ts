@@ -159,17 +159,20 @@ describe('C9 what the functions report', () => {
     expect([...desk.lives().values()][1]).toMatchObject([{ previous: before, previousLast: 2 }, {}]);
   });
 
-  it.each(['failed but done', 'hangs but done'] as const)('a first write that %s is told by the next life', async (fate) => {
-    const desk = new Desk();
-    desk.fates.push(fate);
-    const asked = desk.reporter.report('eu', act(1));
-    await wait();
-    desk.ring();
-    expect(await asked).toMatchObject({ ok: false });
-    const [before] = desk.lives().keys();
-    await desk.reporter.report('eu', act(2));
-    expect([...desk.lives().values()][1]).toMatchObject([{ previous: before, previousLast: 0 }, { count: 2 }]);
-  });
+  it.each(['failed but done', 'hangs but done'] as const)(
+    'a first write that %s is told by the next life',
+    async (fate) => {
+      const desk = new Desk();
+      desk.fates.push(fate);
+      const asked = desk.reporter.report('eu', act(1));
+      await wait();
+      desk.ring();
+      expect(await asked).toMatchObject({ ok: false });
+      const [before] = desk.lives().keys();
+      await desk.reporter.report('eu', act(2));
+      expect([...desk.lives().values()][1]).toMatchObject([{ previous: before, previousLast: 0 }, { count: 2 }]);
+    },
+  );
 
   it('a process that slept for so long that the log has given it up begins another life, and tells of the one before', async () => {
     for (const wakes of ['report', 'close'] as const) {
