@@ -1,4 +1,5 @@
 // One witness and one checkpoint (C2SP tlog-witness): says what it has not seen yet, and gives its cosignature.
+import { createHash } from 'node:crypto';
 import { formatSignature, openNote, type Verifier } from '../../shared/audit/note.ts';
 import { proveConsistency, type ReadSubtree } from '../../shared/audit/proof.ts';
 import { formatWitnessRequest, readSize, SIZE_TYPE } from '../../shared/audit/witness-request.ts';
@@ -24,8 +25,11 @@ export interface Asked {
   readonly size: number;
   /** Why it did not. */
   readonly why?: string;
+  /** It does not go on from what it has: the size that it says it has, or none. */
+  readonly doubt?: { readonly told?: number };
 }
 
+export type Get = (url: string, signal: AbortSignal) => Promise<Response>;
 export type Post = (url: string, body: Uint8Array<ArrayBuffer>, signal: AbortSignal) => Promise<Response>;
 
 /** Questions to one witness about one checkpoint: a wrong guess where it stands, its answer, and another writer's. */
@@ -41,14 +45,24 @@ export async function askWitness(witness: Witness, signed: Signed, from: number,
     const response = await post(`${witness.url.replace(/\/$/, '')}/add-checkpoint`, body, signal);
     const text = await readShort(response);
     if (response.status === 200) return take(witness.verifier, signed, text);
+    if (response.status === 422) return { size: old, why: 'refuses', doubt: {} };
     const told = response.status === 409 && response.headers.get('content-type') === SIZE_TYPE;
     const size = told ? readSize(text?.replace(/\n$/, '')) : undefined;
     if (size === undefined) return { size: old, why: `answered ${response.status}` };
-    // It has seen a newer one: somebody else asked.
-    if (size > signed.size) return { size, why: 'is ahead' };
+    // It has seen a newer one: somebody else asked, or this log was longer once.
+    if (size > signed.size) return { size, why: 'is ahead', doubt: { told: size } };
     old = size;
   }
   return { size: old, why: 'stands nowhere' };
+}
+
+/** The newest checkpoint that it has seen of a log, if it shows one, as ours do: the specification does not ask for it. */
+export async function fetchSeen({ url }: Witness, origin: string, get: Get): Promise<Uint8Array | undefined> {
+  const name = createHash('sha256').update(origin).digest('hex');
+  const signal = AbortSignal.timeout(limits.auditWitnessMs.value);
+  const response = await get(`${url.replace(/\/$/, '')}/${name}/checkpoint`, signal);
+  const text = await readShort(response);
+  return response.status === 200 && text !== undefined ? new TextEncoder().encode(text) : undefined;
 }
 
 async function take(verifier: Verifier, signed: Signed, text: string | undefined): Promise<Asked> {

@@ -7,6 +7,10 @@ import type { Area } from './log-store.ts';
 export const yearOf = (now: number): number => new Date(now).getUTCFullYear();
 
 export const lockName = (zone: string): string => `${zone}/lock`;
+/** There while the log is not what it was: `diverged.ts`. */
+export const divergedName = (zone: string): string => `${zone}/diverged`;
+/** There while that witness refuses the log's checkpoints. */
+export const refusedName = (zone: string, witness: string): string => `${zone}/refused/${encodeURIComponent(witness)}`;
 /** One for all years, so that one swap ends a year and begins the next. */
 export const stateName = (zone: string): string => `${zone}/state`;
 export const checkpointName = (zone: string, year: number): string => `${zone}/${year}/checkpoint`;

@@ -4,9 +4,10 @@ import { openJudge } from '../../shared/audit/judge.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Settings } from '../settings.ts';
 import { newestState } from './acknowledge.ts';
+import { readDiverged } from './diverged.ts';
 import { readReceived } from './intake.ts';
 import { type LogDesk, logsOf } from './log-desk.ts';
-import { checkpointName, witnessedName } from './log-names.ts';
+import { checkpointName, refusedName, witnessedName } from './log-names.ts';
 import type { LogState } from './log-state.ts';
 import type { LogStore } from './log-store.ts';
 import { headOf } from './publish-checkpoint.ts';
@@ -19,16 +20,20 @@ type Desk = Pick<LogDesk, 'policy' | 'now'> & {
 export async function lookAtLog(desk: Desk, zone: string): Promise<LogHealth> {
   const { store, now, settings } = desk;
   const state = await newestState(store, zone);
-  const [log, intake, locked] = await Promise.all([
+  const [log, intake, locked, mark, refused] = await Promise.all([
     state && state.size > 0 ? lookAtState(desk, zone, state) : undefined,
     lookAtIntake(desk, zone),
     store.isLocked?.().catch(() => undefined),
+    readDiverged(store, zone),
+    store.list('state', refusedName(zone, ''), limits.auditHealthIntake.value),
   ]);
   return {
     ...{ zone, at: now(), intake, development: settings.MODE === 'development' },
     witnesses: state !== undefined && desk.policy(state.origin).witnesses.length > 0,
     ...(log && { log }),
     ...(locked !== undefined && { locked }),
+    ...(refused.length > 0 && { refusing: refused.map((name) => decodeURIComponent(name.split('/').at(-1) ?? '')) }),
+    ...(mark && { diverged: { at: mark.at, witness: mark.witness, why: mark.why } }),
   };
 }
 

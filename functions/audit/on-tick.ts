@@ -1,6 +1,7 @@
 // Every second: take what is waiting into the logs of all regions.
 import { eventId } from '../../shared/audit/event-id.ts';
 import { limits } from '../../shared/limits.ts';
+import { readDiverged } from './diverged.ts';
 import { LifeWatch } from './lives.ts';
 import { type LogDesk, logsOf } from './log-desk.ts';
 import { lockName } from './log-names.ts';
@@ -17,6 +18,7 @@ class Writer {
   readonly #sequencer: Sequencer;
   readonly #watch = new LifeWatch();
   #toldAt = 0;
+  #divergedAt = 0;
   #lease: { readonly id: string; readonly at: number } | undefined;
 
   constructor(desk: LogDesk, zone: string) {
@@ -32,6 +34,7 @@ class Writer {
     if (!(await this.#hold())) return;
     for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
       const { kind, entries, held, gaps, state } = await this.#sequencer.round();
+      if (kind === 'diverged') return this.#tellDiverged();
       if (held > 0) this.#desk.log({ what: 'held', zone, held });
       if (gaps > 0) this.#desk.log({ what: 'gap', zone, gaps });
       this.#tellSilent(state);
@@ -47,6 +50,15 @@ class Writer {
     this.#toldAt = now;
     const silent = this.#watch.silent(state, now);
     if (silent > 0) this.#desk.log({ what: 'silent', zone: this.#zone, silent });
+  }
+
+  /** Once a minute, as long as nobody has looked. */
+  async #tellDiverged(): Promise<void> {
+    const { store, now, log } = this.#desk;
+    if (now() - this.#divergedAt < limits.auditTickMs.value) return;
+    this.#divergedAt = now();
+    const mark = await readDiverged(store, this.#zone);
+    if (mark) log({ what: 'diverged', zone: this.#zone, detail: `stopped: ${mark.witness} ${mark.why}` });
   }
 
   /** Holds the lease on, or takes it when nobody has it. */

@@ -8,7 +8,7 @@ import { equalBytes } from '../../shared/audit/tree.ts';
 import { limits } from '../../shared/limits.ts';
 import { readReceived } from './intake.ts';
 import { loadEdge } from './load-edge.ts';
-import { recordName, sidecarName, stateName, yearOf } from './log-names.ts';
+import { divergedName, recordName, sidecarName, stateName, yearOf } from './log-names.ts';
 import { encodeState, freshState, type LogState, readState } from './log-state.ts';
 import type { LogStore } from './log-store.ts';
 import { pickWaiting } from './pick-waiting.ts';
@@ -32,10 +32,11 @@ export interface SequencerParts {
 
 /**
  * `idle`: nothing to do. `committed`: entries were added and published. `beaten`: somebody else was faster, or it is not
- * known whether this one was. `clock`: the last entry is not in the past.
+ * known whether this one was. `clock`: the last entry is not in the past. `diverged`: nothing is written until a person
+ * has looked (`diverged.ts`).
  */
 export interface Round {
-  readonly kind: 'idle' | 'committed' | 'beaten' | 'clock';
+  readonly kind: 'idle' | 'committed' | 'beaten' | 'clock' | 'diverged';
   readonly entries: number;
   readonly held: number;
   /** Entries that say that others are missing. */
@@ -77,6 +78,7 @@ export class Sequencer {
     const { store, zone, now, newId } = this.#parts;
     const opened = await this.#open();
     if (!opened) return nothing('beaten');
+    if (opened === 'diverged') return nothing('diverged');
     const { state } = opened;
     if (!(await this.#finish(opened))) return nothing('beaten');
     const listed = await this.#listed();
@@ -114,11 +116,12 @@ export class Sequencer {
   }
 
   /** The log to write to; `undefined` when it was ended or begun just now, here or elsewhere. */
-  async #open(): Promise<Opened | undefined> {
+  async #open(): Promise<Opened | 'diverged' | undefined> {
     const { store, zone, base, now } = this.#parts;
     const year = yearOf(now());
     const name = stateName(zone);
-    const kept = await store.read('state', name);
+    const [kept, mark] = await Promise.all([store.read('state', name), store.read('state', divergedName(zone))]);
+    if (mark) return 'diverged';
     const begin = (one: number, before?: LogState) =>
       encodeState(freshState(originOfLog(base, zone, one), one, before));
     if (!kept) {

@@ -30,8 +30,8 @@ export interface Seen {
   readonly asked: number;
   readonly answered: number;
   readonly health: AuditHealth | undefined;
-  /** Size of the checkpoint that is witnessed as the log's own policy demands; 0 for none, absent where that names nobody. */
-  readonly witnessed?: number | undefined;
+  /** The checkpoint that is witnessed as the log's own policy demands, and when it was, ms since 1970. */
+  readonly witnessed?: { readonly size: number; readonly at: number } | undefined;
 }
 
 /** What to make of it. Pure. */
@@ -92,21 +92,34 @@ function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, 
       (log?.late ?? 0) === 0,
       log?.late ? `${log.late} outboxes have holes` : `${log?.open ?? 0} outboxes are open`,
     ),
-    say('witnessed', ...judgeWitnessed(health, witnessed, age)),
+    say('one history', ...judgeHistory(health)),
+    say('witnessed', ...judgeWitnessed(health, witnessed, answered)),
     say('locked', locked || (development ? undefined : false), lockOf(locked, development)),
   ];
 }
 
-/** Witnesses are asked after publishing: for a moment the newest checkpoint has not been seen by them. */
+function judgeHistory({ witnesses, refusing = [], diverged }: AuditHealth): [boolean | undefined, string] {
+  const stopped = 'it is stopped until an operator has looked';
+  if (diverged) return [false, `${diverged.witness} ${diverged.why}: ${stopped}`];
+  if (refusing.length > 0) return [false, `refused by ${refusing.join(', ')}`];
+  return witnesses ? [true, 'no witness has seen another one'] : [undefined, 'nobody else looks at it'];
+}
+
+/**
+ * Witnesses are asked after publishing: the newest checkpoint has not been seen by them for a moment. How old the newest
+ * entry is says nothing: in a log that goes on it is always new.
+ */
 function judgeWitnessed(
   { witnesses, log }: AuditHealth,
-  witnessed: number | undefined,
-  age: number,
+  witnessed: Seen['witnessed'],
+  now: number,
 ): [boolean | undefined, string] {
   if (!witnesses) return [undefined, 'its policy names no witnesses'];
-  const [size, seen] = [log?.published ?? 0, witnessed ?? 0];
-  const good = seen >= size || (seen > 0 && age <= limits.doctorWaitMs.value);
-  return [good, seen >= size ? 'as the policy of the log demands' : `${seen} of ${size} entries`];
+  const published = log?.published ?? 0;
+  if (!witnessed) return [false, `0 of ${published} entries`];
+  const age = now - witnessed.at;
+  if (witnessed.size >= published) return [true, 'as the policy of the log demands'];
+  return [age <= limits.auditWitnessLagMs.value, `${witnessed.size} of ${published} entries, ${seconds(age)} ago`];
 }
 
 function lockOf(locked: boolean | undefined, development: boolean): string {
@@ -153,8 +166,10 @@ async function look(
     const health = answer.ok ? auditHealth.safeParse(await answer.json()).data : undefined;
     const policy = health?.witnesses ? readPolicy(await reader.fetch('policy')) : undefined;
     const seenBy = policy?.ok ? await reader.fetch('witnessed').catch(() => note) : note;
-    const judged = policy?.ok ? await (await openJudge(policy.value))(seenBy) : undefined;
-    const witnessed = policy?.ok ? (judged?.quorum ? judged.checkpoint.size : 0) : undefined;
+    const latest = (answered + limits.auditWitnessSkewMs.value) / 1_000;
+    const judged = policy?.ok ? await (await openJudge(policy.value))(seenBy, latest) : undefined;
+    const at = Math.min(...(judged?.witnesses ?? []).map(({ time }) => time)) * 1_000;
+    const witnessed = judged?.quorum && judged.witnesses.length > 0 ? { size: judged.checkpoint.size, at } : undefined;
     return { ...seen, signed: checkpoint.size, asked, answered, health, witnessed };
   } catch (error) {
     return { ...seen, problem: error instanceof Error ? error.message : 'no reason given' };

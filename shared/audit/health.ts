@@ -28,6 +28,10 @@ export const logHealth = z.object({
   witnesses: z.boolean(),
   /** Whether storage locks what is written; absent where it does not say. */
   locked: z.boolean().optional(),
+  /** Witnesses that refuse its checkpoints. */
+  refusing: z.array(z.string()).optional(),
+  /** It is not what a witness has seen of it: nothing is written until an operator has looked. */
+  diverged: z.object({ at: z.number(), witness: z.string(), why: z.string() }).optional(),
   development: z.boolean(),
 });
 export type LogHealth = z.infer<typeof logHealth>;

@@ -4,9 +4,11 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { advance } from '../../../edge/witness/advance.ts';
+import { readDiverged } from '../../../functions/audit/diverged.ts';
 import { nameOfReceived, receive } from '../../../functions/audit/intake.ts';
 import type { LogLine } from '../../../functions/audit/log-desk.ts';
-import { checkpointName, witnessedName } from '../../../functions/audit/log-names.ts';
+import { checkpointName, divergedName, witnessedName } from '../../../functions/audit/log-names.ts';
+import { lookAtLog } from '../../../functions/audit/look-at-log.ts';
 import { makeReceipt } from '../../../functions/audit/make-receipt.ts';
 import { Witnessing } from '../../../functions/audit/on-witness.ts';
 import { Sequencer } from '../../../functions/audit/sequencer.ts';
@@ -35,7 +37,13 @@ let witness: WitnessWorker;
 beforeAll(async () => {
   witness = await startWitness(folder, [
     { origin: 'one.example/log', keys: [keyOf('one.example/log')] },
-    { origin: 'audit.example/eu', yearly: true, keys: [keyOf('audit.example/eu')] },
+    ...['audit.example', 'back.example/13', 'back.example/24', 'longer.example', 'ahead.example', 'silent.example'].map(
+      (base) => ({
+        origin: `${base}/eu`,
+        yearly: true,
+        keys: [keyOf(`${base}/eu`)],
+      }),
+    ),
   ]);
 });
 afterAll(async () => {
@@ -152,6 +160,9 @@ describe('C9 C2SP tlog-witness: add-checkpoint', () => {
   });
 });
 
+const nothingShown = async () => new Response('', { status: 404 });
+const showsIt = async (url: string) => witness.ask(new URL(url).pathname);
+
 /** A log of a sequencer, and those who witness it. */
 class Kept {
   readonly store = new MemoryStore();
@@ -161,17 +172,17 @@ class Kept {
   #next = 1;
   readonly #sequencer: Sequencer;
 
-  constructor(witnesses: string) {
+  constructor(witnesses: string, base = 'audit.example') {
     const told = readPolicy(bytes(witnesses));
     if (!told.ok) throw new Error(told.refusal);
     const own = (name: string) => ({ key: { type: 'ed25519' as const, name, publicKey: log.publicKey } });
     this.policy = (origin) => ({ ...told.value, logs: [own(origin)] });
     const signers = (name: string) => [log.signer(name)];
-    const parts = { store: this.store, zone: 'eu', base: 'audit.example', signers, newId: () => crypto.randomUUID() };
+    const parts = { store: this.store, zone: 'eu', base, signers, newId: () => crypto.randomUUID() };
     this.#sequencer = new Sequencer({ ...parts, now: () => ++this.now });
   }
 
-  async grow(count: number): Promise<void> {
+  async grow(count: number): Promise<string[]> {
     const rows = Array.from({ length: count }, (_, at) => ({
       to: this.#next + at,
       t: this.now,
@@ -188,12 +199,34 @@ class Kept {
     if (!received) throw new Error('nothing received');
     await this.store.create('intake', nameOfReceived('eu', received), bytes(JSON.stringify(received)));
     this.#next += count;
-    for (let rounds = 0; rounds < 3; rounds += 1) await this.#sequencer.round();
+    const kinds: string[] = [];
+    for (let rounds = 0; rounds < 3; rounds += 1) kinds.push((await this.#sequencer.round()).kind);
+    return kinds;
   }
 
-  witnessing(post: ConstructorParameters<typeof Witnessing>[1]): Witnessing {
-    const desk = { store: this.store as never, zones: ['eu'], policy: this.policy };
-    return new Witnessing({ ...desk, log: (line: LogLine) => void this.lines.push(line) }, post);
+  witnessing(...asked: ConstructorParameters<typeof Witnessing> extends [unknown, ...infer Rest] ? Rest : never) {
+    return new Witnessing(this.desk, ...asked);
+  }
+
+  get desk() {
+    const log = (line: LogLine) => void this.lines.push(line);
+    const now = () => this.now;
+    return { store: this.store as never, zones: ['eu'], policy: this.policy, now, log, settings: {} };
+  }
+
+  /** The whole account as it is now, to be put back later. */
+  copy(): () => void {
+    const areas = [...this.store.areas].map(([area, files]) => [area, new Map(files)] as const);
+    const next = this.#next;
+    return () => {
+      this.store.areas.clear();
+      for (const [area, files] of areas) this.store.areas.set(area, new Map(files));
+      this.#next = next;
+    };
+  }
+
+  get size(): number {
+    return readCheckpoint(splitNote(this.kept(checkpointName('eu', 2026)))?.text ?? '')?.size ?? 0;
   }
 
   kept(name: string): Uint8Array {
@@ -237,7 +270,7 @@ describe('C9 a log and its witnesses', () => {
 
   it('witnesses that are silent, lie, or sign something else hold up nothing', async () => {
     const two = LINE.replace('quorum w1', 'quorum none');
-    const kept = new Kept(two);
+    const kept = new Kept(two, 'silent.example');
     await kept.grow(3);
     const answers: [string, () => Promise<Response>][] = [
       ['TypeError', () => Promise.reject(new TypeError('no way there'))],
@@ -246,7 +279,7 @@ describe('C9 a log and its witnesses', () => {
         'answered 409',
         async () => new Response('x\n', { status: 409, headers: { 'content-type': 'text/x.tlog.size' } }),
       ],
-      ['is ahead', async () => new Response('99\n', { status: 409, headers: { 'content-type': 'text/x.tlog.size' } })],
+      ['refuses', async () => new Response('', { status: 422 })],
       [
         'stands nowhere',
         async () => new Response('2\n', { status: 409, headers: { 'content-type': 'text/x.tlog.size' } }),
@@ -257,10 +290,91 @@ describe('C9 a log and its witnesses', () => {
     const before = kept.kept(checkpointName('eu', 2026));
     for (const [why, answer] of answers) {
       kept.lines.length = 0;
-      await kept.witnessing(answer).tick();
+      await kept.witnessing(answer, nothingShown).tick();
       expect(kept.lines, why).toEqual([{ what: 'unwitnessed', zone: 'eu', detail: `w1: ${why}` }]);
     }
     expect(kept.kept(checkpointName('eu', 2026))).toEqual(before);
     expect(kept.kept(witnessedName('eu', 2026))).toHaveLength(0);
+    expect((await lookAtLog(kept.desk, 'eu')).refusing).toEqual(['w1']);
+    await kept.witnessing(toWorker, nothingShown).tick();
+    expect((await lookAtLog(kept.desk, 'eu')).refusing).toBeUndefined();
+  });
+});
+
+describe('C9 a log that went back in time', () => {
+  it.each([
+    ['a process that remembers', (kept: Kept, before: Witnessing) => [before, kept] as const],
+    ['a new process', (kept: Kept) => [kept.witnessing(toWorker, nothingShown), kept] as const],
+  ])('is signed no further once a witness says so: %s', async (name, processOf) => {
+    const kept = new Kept(LINE, `back.example/${name.length}`);
+    const before = kept.witnessing(toWorker, nothingShown);
+    await kept.grow(3);
+    await before.tick();
+    const restore = kept.copy();
+    await kept.grow(9);
+    await before.tick();
+    restore();
+    const [witnessing] = processOf(kept, before);
+    await witnessing.tick();
+    // What was restored is signed by the witness already; the first new entry betrays it.
+    await kept.grow(2);
+    await witnessing.tick();
+    const size = kept.size;
+    expect(kept.lines).toContainEqual({ what: 'diverged', zone: 'eu', detail: expect.stringContaining('13 entries') });
+    expect((await lookAtLog(kept.desk, 'eu')).diverged).toMatchObject({ witness: 'w1' });
+    const lines = kept.lines.length;
+    const kinds = await kept.grow(5);
+    await witnessing.tick();
+    expect(new Set(kinds)).toEqual(new Set(['diverged']));
+    expect([kept.size, kept.lines.length]).toEqual([size, lines]);
+    // A person has looked.
+    await kept.store.remove('state', divergedName('eu'));
+    expect(await kept.grow(1)).toContain('committed');
+  });
+
+  it('is found by what the witness shows, when the second history has become the longer one', async () => {
+    const kept = new Kept(LINE, 'longer.example');
+    await kept.grow(3);
+    const restore = kept.copy();
+    await kept.grow(9);
+    await kept.witnessing(toWorker, showsIt).tick();
+    restore();
+    await kept.grow(30);
+    await kept.witnessing(toWorker, nothingShown).tick();
+    expect(await readDiverged(kept.store, 'eu'), 'a refusal alone proves nothing').toBeUndefined();
+    expect((await lookAtLog(kept.desk, 'eu')).refusing).toEqual(['w1']);
+    await kept.witnessing(toWorker, showsIt).tick();
+    const mark = await readDiverged(kept.store, 'eu');
+    expect(mark?.why).toContain('another root');
+    expect(mark?.note).toContain('longer.example/eu/2026\n13\n');
+  });
+
+  it('is not one whose other process is ahead, nor one of which a stranger signs more', async () => {
+    const kept = new Kept(LINE, 'ahead.example');
+    await kept.grow(3);
+    const other = kept.witnessing(toWorker, showsIt);
+    let between = async () => {
+      between = async () => {};
+      await kept.grow(9);
+      await other.tick();
+    };
+    // Between its question and the answer, another process publishes more and shows it.
+    await kept
+      .witnessing(async (url, body) => {
+        await between();
+        return toWorker(url, body);
+      }, showsIt)
+      .tick();
+    expect(kept.lines).toEqual([{ what: 'unwitnessed', zone: 'eu', detail: 'w1: is ahead' }]);
+    const stranger = (await openSigningKey(new Uint8Array(32).fill(5))).signer('ahead.example/eu/2026');
+    const forged = await signCheckpoint({ origin: 'ahead.example/eu/2026', ...headAt(600) }, stranger);
+    await kept.grow(1);
+    await kept
+      .witnessing(
+        async () => new Response('', { status: 422 }),
+        async () => new Response(forged),
+      )
+      .tick();
+    expect(await readDiverged(kept.store, 'eu')).toBeUndefined();
   });
 });

@@ -36,8 +36,10 @@ const well: Seen = {
   asked: NOW - 20,
   answered: NOW + 20,
   health,
-  witnessed: 700,
+  witnessed: { size: 700, at: NOW - 2_000 },
 };
+/** As long ago as witnesses may not have been seen. */
+const LONG_AGO = NOW - limits.auditWitnessLagMs.value - 1_000;
 
 const wrongIn = (seen: Partial<Seen>, told: Partial<AuditHealth> = {}) =>
   judgeLog({
@@ -80,7 +82,15 @@ describe('C9 auricle audit doctor', () => {
       { outboxes: { ...health.outboxes, spare: { waiting: 1, oldestMs: 120_000 } } },
     ],
     ['numbers of an outbox have holes', 'nothing missing', {}, { log: { ...log, late: 1 } }],
-    ['its witnesses have not seen it', 'witnessed', { witnessed: 0 }, {}],
+    ['its witnesses have not seen it', 'witnessed', { witnessed: undefined }, {}],
+    [
+      'its witnesses saw it last long ago, however new its newest entry is',
+      'witnessed',
+      { witnessed: { size: 699, at: LONG_AGO } },
+      { log: { ...log, last: NOW } },
+    ],
+    ['a witness refuses it', 'one history', {}, { refusing: ['w1'] }],
+    ['a witness has seen another one', 'one history', {}, { diverged: { at: 1, witness: 'w1', why: 'shows more' } }],
     ['storage does not lock it', 'locked', {}, { locked: false }],
   ])('finds that %s', (_what, check, seen, told) => {
     expect(wrongIn(seen, told)).toEqual([check]);
@@ -89,7 +99,9 @@ describe('C9 auricle audit doctor', () => {
   it('says what it cannot tell, and believes what may be so for a moment', () => {
     expect(wrongIn({ health: undefined })).toEqual(['health']);
     // A slow answer says less about the clock, and witnesses are asked after publishing.
-    expect(wrongIn({ asked: NOW - 3_000, answered: NOW + 20, witnessed: 690 })).toEqual([]);
+    expect(wrongIn({ asked: NOW - 3_000, answered: NOW + 20, witnessed: { size: 690, at: NOW - 30_000 } })).toEqual([]);
+    // What does not go on needs no newer signature.
+    expect(wrongIn({ witnessed: { size: 700, at: LONG_AGO } })).toEqual([]);
     expect(wrongIn({}, { log: { ...log, size: 702 } })).toEqual([]);
     const local = judgeLog({
       ...well,
@@ -97,6 +109,7 @@ describe('C9 auricle audit doctor', () => {
       health: { ...health, locked: false, witnesses: false, development: true },
     });
     expect(local.filter(({ outcome }) => outcome === 'skip').map(({ check }) => check)).toEqual([
+      'one history',
       'witnessed',
       'locked',
     ]);
