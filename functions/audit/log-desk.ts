@@ -27,12 +27,25 @@ export interface LogDesk extends LogKeys {
 
 /** Names and numbers only. */
 export interface LogLine {
-  readonly what: 'committed' | 'erased' | 'held' | 'gap' | 'silent' | 'failed' | 'unwitnessed' | 'diverged';
+  readonly what:
+    | 'committed'
+    | 'erased'
+    | 'held'
+    | 'gap'
+    | 'silent'
+    | 'failed'
+    | 'unwitnessed'
+    | 'diverged'
+    | 'unreadable'
+    | 'full'
+    | 'beaten';
   readonly zone: string;
   readonly entries?: number;
   readonly held?: number;
   /** Entries that say that events of a producer are missing, or may come late. */
   readonly gaps?: number;
+  /** Deliveries that nobody can read, put aside in the intake. */
+  readonly unreadable?: number;
   /** Producers that have begun, have not ended, and say nothing. */
   readonly silent?: number;
   readonly detail?: string;

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { fromBase64, toBase64 } from '../../shared/audit/base64.ts';
 import { head as recorded } from '../../shared/audit/head.ts';
 import { emptyRoot, HASH_BYTES, type Hash } from '../../shared/audit/tree.ts';
+import { limits } from '../../shared/limits.ts';
 
 const hash = z.string().transform((text, context): Hash => {
   const bytes = fromBase64(text);
@@ -74,3 +75,6 @@ export function freshState(origin: string, year: number, before: LogState | unde
 
 /** Under which name an outbox and its life are counted. */
 export const counterOf = (producer: string, epoch: string): string => `${producer} ${epoch}`;
+
+/** Whether it has no room for outboxes that it does not know. */
+export const isFull = (state: LogState): boolean => encodeState(state).length > limits.auditStateBytes.value;

@@ -8,7 +8,7 @@ import { readDiverged } from './diverged.ts';
 import { readReceived } from './intake.ts';
 import { type LogDesk, logsOf } from './log-desk.ts';
 import { checkpointName, refusedName, witnessedName } from './log-names.ts';
-import type { LogState } from './log-state.ts';
+import { isFull, type LogState } from './log-state.ts';
 import type { LogStore } from './log-store.ts';
 import { headOf } from './publish-checkpoint.ts';
 
@@ -58,6 +58,7 @@ async function lookAtState({ store, policy }: Desk, zone: string, state: LogStat
     ...(witnessed && enough && { witnessed: headOf(witnessed.bytes).size }),
     open: Object.values(lives).filter((at) => at > 0).length,
     late: Object.keys(late).length,
+    full: isFull(state),
   };
 }
 
@@ -68,6 +69,15 @@ async function lookAtIntake({ store, now }: Desk, zone: string): Promise<LogHeal
     names.slice(0, limits.auditHealthIntake.value).map((name) => store.read('intake', name)),
   );
   const at = now();
-  const ages = read.flatMap((kept) => (kept ? [at - readReceived(kept.bytes).at] : []));
+  const ages = read.flatMap((kept) => (kept ? [at - sinceOf(kept.bytes)] : []));
   return { waiting: names.length, oldestMs: Math.max(0, ...ages) };
+}
+
+/** When it came; of one that nobody can read not long ago: it is put aside at once. */
+function sinceOf(bytes: Uint8Array): number {
+  try {
+    return readReceived(bytes).at;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }

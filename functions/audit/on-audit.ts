@@ -5,6 +5,7 @@ import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { answer, answerNo } from '../answer.ts';
 import { type EdgeCaller, verifyEdge } from '../caller/edge-caller.ts';
+import { readText } from '../read-text.ts';
 import { newestState, upToOf } from './acknowledge.ts';
 import { nameOfReceived, receive } from './intake.ts';
 import type { LogDesk } from './log-desk.ts';
@@ -20,8 +21,8 @@ export const onEvents = (desk: LogDesk | undefined): Question =>
   verified(desk, async (request, caller, { store, zones, base, hide, signer, now }) => {
     const { zone = '' } = request.params;
     if (!zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
-    const text = await request.text();
-    if (text.length > limits.auditDeliveryBytes.value) return invalid('it is too long');
+    const text = await readText(request, limits.auditDeliveryBytes.value);
+    if (text === undefined) return invalid('it is too long');
     const parsed = delivery.safeParse(readJson(text));
     if (!parsed.success) return invalid('it is not as agreed');
     const { producer, epoch, rows } = parsed.data;

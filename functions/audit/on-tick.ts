@@ -5,11 +5,14 @@ import { readDiverged } from './diverged.ts';
 import { LifeWatch } from './lives.ts';
 import { type LogDesk, logsOf } from './log-desk.ts';
 import { lockName } from './log-names.ts';
-import type { LogState } from './log-state.ts';
+import { isFull, type LogState } from './log-state.ts';
 import { Sequencer } from './sequencer.ts';
 
 /** Rounds of one tick while there is always more: then others get a turn. */
 const ROUNDS_MAX = 8;
+
+/** Rounds in a row that came to nothing, after which somebody is told: two ticks of them. */
+const BEATEN_MANY = 2 * ROUNDS_MAX;
 
 /** One region's writer, and its right to be the only one at work. The right only saves work; nothing depends on it. */
 class Writer {
@@ -18,6 +21,8 @@ class Writer {
   readonly #sequencer: Sequencer;
   readonly #watch = new LifeWatch();
   #toldAt = 0;
+  /** Rounds in a row. */
+  #beaten = 0;
   #divergedAt = 0;
   #lease: { readonly id: string; readonly at: number } | undefined;
 
@@ -33,10 +38,12 @@ class Writer {
     const zone = this.#zone;
     if (!(await this.#hold())) return;
     for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
-      const { kind, entries, held, gaps, state } = await this.#sequencer.round();
+      const { kind, entries, held, gaps, unreadable, state } = await this.#sequencer.round();
+      this.#tellBeaten(kind === 'beaten');
       if (kind === 'diverged') return this.#tellDiverged();
       if (held > 0) this.#desk.log({ what: 'held', zone, held });
       if (gaps > 0) this.#desk.log({ what: 'gap', zone, gaps });
+      if (unreadable > 0) this.#desk.log({ what: 'unreadable', zone, unreadable });
       this.#tellSilent(state);
       if (entries > 0) this.#desk.log({ what: 'committed', zone, entries });
       if (kind === 'idle' || kind === 'clock') return;
@@ -50,6 +57,13 @@ class Writer {
     this.#toldAt = now;
     const silent = this.#watch.silent(state, now);
     if (silent > 0) this.#desk.log({ what: 'silent', zone: this.#zone, silent });
+    if (isFull(state)) this.#desk.log({ what: 'full', zone: this.#zone });
+  }
+
+  /** Somebody is faster now and then; who is never the first, though the lease is held, gets nowhere. */
+  #tellBeaten(beaten: boolean): void {
+    this.#beaten = beaten ? this.#beaten + 1 : 0;
+    if (this.#beaten > 0 && this.#beaten % BEATEN_MANY === 0) this.#desk.log({ what: 'beaten', zone: this.#zone });
   }
 
   /** Once a minute, as long as nobody has looked. */

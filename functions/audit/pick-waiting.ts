@@ -15,11 +15,13 @@ interface Named {
   readonly count: number;
 }
 
+export const outboxOf = (name: string): string => name.slice(0, name.lastIndexOf('/'));
+
 /** Names as `nameOfReceived` writes them, which rise with the numbers of their events. */
 function read(name: string): Named {
-  const cut = name.lastIndexOf('/');
-  const [from, to] = name.slice(cut + 1).split('-');
-  return { name, outbox: name.slice(0, cut), count: Math.max(1, Number(to) - Number(from) + 1 || 1) };
+  const outbox = outboxOf(name);
+  const [from, to] = name.slice(outbox.length + 1).split('-');
+  return { name, outbox, count: Math.max(1, Number(to) - Number(from) + 1 || 1) };
 }
 
 /** `room`: events of a commit. `most`: deliveries that it reads. */

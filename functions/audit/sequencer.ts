@@ -6,16 +6,16 @@ import type { Signer } from '../../shared/audit/note.ts';
 import { RightEdge } from '../../shared/audit/right-edge.ts';
 import { equalBytes } from '../../shared/audit/tree.ts';
 import { limits } from '../../shared/limits.ts';
-import { readReceived } from './intake.ts';
 import { loadEdge } from './load-edge.ts';
 import { divergedName, recordName, sidecarName, stateName, yearOf } from './log-names.ts';
-import { encodeState, freshState, type LogState, readState } from './log-state.ts';
+import { encodeState, freshState, isFull, type LogState, readState } from './log-state.ts';
 import type { LogStore } from './log-store.ts';
-import { pickWaiting } from './pick-waiting.ts';
+import { outboxOf, pickWaiting } from './pick-waiting.ts';
 import { dropPartials, loadAgain, publish, redoCommit } from './publish.ts';
 import { type Place, publishedSize } from './publish-checkpoint.ts';
+import { readWaiting } from './read-waiting.ts';
 import { mayRepeat, RecentIds } from './repeats.ts';
-import { closing, type Sequenced, sequence, type Waiting } from './sequence.ts';
+import { closing, type Sequenced, sequence } from './sequence.ts';
 import { packRecord } from './write-record.ts';
 
 export interface SequencerParts {
@@ -41,11 +41,13 @@ export interface Round {
   readonly held: number;
   /** Entries that say that others are missing. */
   readonly gaps: number;
+  /** Deliveries that nobody can read, and that were put aside. */
+  readonly unreadable: number;
   /** The log as it was found. */
   readonly state?: LogState;
 }
 
-const nothing = (kind: Round['kind']): Round => ({ kind, entries: 0, held: 0, gaps: 0 });
+const nothing = (kind: Round['kind']): Round => ({ kind, entries: 0, held: 0, gaps: 0, unreadable: 0 });
 
 interface Opened {
   readonly place: Place;
@@ -85,23 +87,20 @@ export class Sequencer {
     const quiet = now() - state.last < limits.auditTickMs.value;
     if (listed.length === 0 && state.size > 0 && quiet) return { ...nothing('idle'), state };
     const { auditEntriesPerCommit: room, auditIntakeReads: most } = limits;
-    const { names, last } = pickWaiting(listed, room.value, most.value, this.#turn);
-    this.#turn = last;
-    const read = await Promise.all(names.map((name) => store.read('intake', name)));
-    const waiting = names.flatMap((name, at): Waiting[] => {
-      const kept = read[at];
-      return kept ? [{ name, received: readReceived(kept.bytes) }] : [];
-    });
+    const { names } = pickWaiting(listed, room.value, most.value, this.#turn);
+    const { waiting, unreadable, last } = await readWaiting(store, names);
+    this.#turn = last === undefined ? this.#turn : outboxOf(last);
     const at = now();
     if (at <= state.last) return nothing('clock');
-    const full = encodeState(state).length > limits.auditStateBytes.value;
+    const full = isFull(state);
     if (waiting.some(({ received }) => mayRepeat(received.producer))) await this.#recent.load(store, zone, state);
     const next = sequence(state, waiting, at, newId, full, (id) => this.#recent.has(id));
     const done = next.entries.length === 0 || (await this.#commit(opened, next, at));
     if (!done) return nothing('beaten');
     await Promise.all(next.used.map((name) => store.remove('intake', name)));
     const { entries, held, gaps } = next;
-    return { kind: entries.length > 0 ? 'committed' : 'idle', entries: entries.length, held, gaps, state };
+    const kind = entries.length > 0 ? 'committed' : 'idle';
+    return { kind, entries: entries.length, held, gaps, unreadable, state };
   }
 
   /** What waits, or as much of it as one list holds, and then some more: each time of other outboxes. */

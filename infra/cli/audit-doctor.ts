@@ -93,6 +93,7 @@ function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, 
       log?.late ? `${log.late} outboxes have holes` : `${log?.open ?? 0} outboxes are open`,
     ),
     say('one history', ...judgeHistory(health)),
+    say('room', !log?.full, log?.full ? 'none for new outboxes: their events wait' : 'for new outboxes'),
     say('witnessed', ...judgeWitnessed(health, witnessed, answered)),
     say('locked', locked || (development ? undefined : false), lockOf(locked, development)),
   ];

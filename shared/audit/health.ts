@@ -20,6 +20,8 @@ export const logHealth = z.object({
       /** Outboxes that have begun and have not ended; holes in their numbers that may still be filled. */
       open: z.number().int(),
       late: z.number().int(),
+      /** Its state has no room for outboxes that it does not know. */
+      full: z.boolean().optional(),
     })
     .optional(),
   /** Deliveries that the log has not taken: how many, at most as many as it looks at, and the age of the oldest. */

@@ -62,6 +62,12 @@ export const auditLimits = {
     by: 'functions',
     why: 'Entries of one commit: about 4 MiB of write-ahead record, and 16 full tiles.',
   },
+  auditCommitBytes: {
+    value: 16 * MiB,
+    unit: 'byte',
+    by: 'functions',
+    why: 'Deliveries of one commit, of which at least one is taken: four of the longest, many times what a second brings.',
+  },
   auditLeafCharacters: {
     value: 20 * KiB,
     unit: 'character',
