@@ -12,6 +12,10 @@ export const heldState = z.object({
   tenant: z.string(),
   /** The commitment of whom it is about; all of the tenant without one. */
   subject: z.string().optional(),
+  /** By what else the same one is known: held under each, by this one act. */
+  also: z.array(z.string()).optional(),
+  /** Under what else somebody is held by that act, whose name this is: nothing is told of it by itself. */
+  of: z.string().optional(),
   reason: z.string(),
   /** The rule or case that asks for it, by its short name. */
   basis: z.string().optional(),

@@ -13,6 +13,8 @@ export interface HoldAsked extends Asker {
   readonly id: string;
   readonly tenant: string;
   readonly subject?: string | undefined;
+  /** By what else the same one is known. */
+  readonly also?: readonly string[] | undefined;
   readonly reason: string;
   readonly basis?: string | undefined;
 }
@@ -21,15 +23,18 @@ export interface HoldAsked extends Asker {
 const TRIES = 8;
 
 /** Sets a hold. A refusal says that the log could not be told, and not that nothing is held: ask again. */
-export async function setHold(desk: EraseDesk, { tenant, ...asked }: HoldAsked): Promise<Result<HoldState>> {
+export async function setHold(desk: EraseDesk, { tenant, also = [], ...asked }: HoldAsked): Promise<Result<HoldState>> {
   const { store, zone, keys, now } = desk;
   const place = (await keys.subjects(tenant, true)) as SubjectPlace;
   const limit = limits.auditHolds.value;
   const there = await store.list('sidecar', holdsPrefix(zone, tenant), limit + 1);
   const tag = asked.subject === undefined ? undefined : await place.key.tag(asked.subject);
   const name = holdName(zone, tenant, tag, asked.id);
-  if (!there.includes(name) && there.length >= limit) return no(refuse('holds_most', { limit }));
-  const fresh: HoldState = { v: 1, tenant, ...withoutMissing(asked), at: now(), told: false };
+  if (!there.includes(name) && there.length + also.length >= limit) return no(refuse('holds_most', { limit }));
+  const fresh: HoldState = {
+    ...{ v: 1, tenant, ...withoutMissing(asked), at: now(), told: false },
+    ...(also.length > 0 && { also: [...also] }),
+  };
   await store.create('sidecar', name, await place.key.seal(fresh, name));
   const kept = await readHold(store, place.key, name);
   // Released by somebody in this moment.
@@ -48,8 +53,8 @@ export async function releaseHold(
   const there = place ? await store.list('sidecar', holdsPrefix(zone, tenant), limits.auditHolds.value + 1) : [];
   let last: Result<HoldState> = no(refuse('hold_unknown'));
   if (!place) return last;
-  // A caller who is known by two commitments is held under both.
   for (const name of there.filter((one) => one.endsWith(`/${id}`))) {
+    if (await isPart(desk, place, name)) continue;
     const changed = await change(desk, place, name, (hold) => ({
       ...hold,
       release: hold.release ?? { ...withoutMissing(asked), at: now() },
@@ -66,7 +71,7 @@ export async function listHolds({ store, zone, keys }: EraseDesk, tenant: string
   if (!place) return [];
   const names = await store.list('sidecar', holdsPrefix(zone, tenant), limits.auditHolds.value + 1);
   const read = await Promise.all(names.map((name) => readHold(store, place.key, name)));
-  return read.flatMap((kept) => (kept ? [kept.hold] : [])).sort((a, b) => a.at - b.at);
+  return read.flatMap((kept) => (kept && kept.hold.of === undefined ? [kept.hold] : [])).sort((a, b) => a.at - b.at);
 }
 
 /** Tells the log of what it was not told, and ends what was to end. For the timer. */
@@ -74,14 +79,16 @@ export async function settleHolds(desk: EraseDesk): Promise<void> {
   const names = await desk.store.list('sidecar', holdsPrefix(desk.zone), limits.auditErasures.value);
   for (const name of names) {
     const place = await desk.keys.subjects(tenantOfHold(name));
-    const kept = place && (await readHold(desk.store, place.key, name));
-    if (place && kept && (!kept.hold.told || kept.hold.release)) await settle(desk, place, kept);
+    if (!place || (await isPart(desk, place, name))) continue;
+    const kept = await readHold(desk.store, place.key, name);
+    if (kept && (!kept.hold.told || kept.hold.release)) await settle(desk, place, kept);
   }
 }
 
 async function settle(desk: EraseDesk, place: SubjectPlace, kept: KeptHold): Promise<Result<HoldState>> {
   let { hold } = kept;
   if (!hold.told) {
+    for (const subject of hold.also ?? []) await holdPart(desk, place, kept, subject);
     const told = await tell(desk, place, 'hold.set', hold, hold);
     if (!told.ok) return told;
     const changed = await change(desk, place, kept.name, (one) => ({ ...one, told: true }));
@@ -91,20 +98,40 @@ async function settle(desk: EraseDesk, place: SubjectPlace, kept: KeptHold): Pro
   if (!hold.release) return ok(hold);
   const told = await tell(desk, place, 'hold.release', hold, hold.release);
   if (!told.ok) return told;
+  for (const subject of hold.also ?? []) await desk.store.remove('sidecar', await partName(desk, place, hold, subject));
   await desk.store.remove('sidecar', kept.name);
   return ok(hold);
+}
+
+const partName = async ({ zone }: EraseDesk, { key }: SubjectPlace, { tenant, id }: HoldState, subject: string) =>
+  holdName(zone, tenant, await key.tag(subject), id);
+
+/** Before the log is told of the act, all of whom it is about is held. */
+async function holdPart(desk: EraseDesk, place: SubjectPlace, { name: of, hold }: KeptHold, subject: string) {
+  const { also: _, ...rest } = hold;
+  const name = await partName(desk, place, hold, subject);
+  await desk.store.create('sidecar', name, await place.key.seal({ ...rest, subject, of, told: true }, name));
+}
+
+/** Whether it goes with another one. What is left of one that is over ends here. */
+async function isPart({ store }: EraseDesk, { key }: SubjectPlace, name: string): Promise<boolean> {
+  const of = (await readHold(store, key, name))?.hold.of;
+  if (of !== undefined && !(await store.read('sidecar', of))) await store.remove('sidecar', name);
+  return of !== undefined;
 }
 
 async function tell(
   { zone, report }: EraseDesk,
   place: SubjectPlace,
   type: 'hold.set' | 'hold.release',
-  { id, tenant, subject, basis }: HoldState,
+  { id, tenant, subject, also = [], basis }: HoldState,
   { reason, ...asker }: Asker & { readonly reason: string },
 ): Promise<Result<unknown>> {
-  const held = subject === undefined ? undefined : await nameInLog(place, subject);
+  const known = subject === undefined ? [] : [subject, ...also];
+  const named = await Promise.all(known.map((one) => nameInLog(place, one)));
+  const held = named.filter((one) => one !== undefined).join(' ');
   const scope = subject === undefined ? ('tenant' as const) : ('subject' as const);
-  const more = { ...(held !== undefined && { held }), ...(basis !== undefined && { basis }) };
+  const more = { ...(held !== '' && { held }), ...(basis !== undefined && { basis }) };
   return report({ type, tenant, hold: id, scope, zone, reason, ...more, ...askerOf(asker) });
 }
 

@@ -30,19 +30,16 @@ export const onErasures = (desk: PrivacyDesk | undefined): Question =>
 
 /** POST /api/audit/{zone}/holds */
 export const onHold = (desk: PrivacyDesk | undefined): Question =>
-  asked(desk, newHold, async ({ subjects = [undefined], ...rest }, { tenant }, zone) => {
-    let last: HoldState | undefined;
-    for (const subject of subjects) {
-      const set = await setHold(zone, { ...rest, tenant, subject });
-      if (!set.ok) return answerNo(set.refusal);
-      last ??= set.value;
-    }
-    return answer(200, told(last as HoldState));
+  asked(desk, newHold, async ({ subjects = [], ...rest }, { tenant }, zone) => {
+    const [subject, ...also] = subjects;
+    const set = await setHold(zone, { ...rest, tenant, subject, also });
+    return set.ok ? answer(200, told(set.value)) : answerNo(set.refusal);
   });
 
 /** GET /api/audit/{zone}/holds */
 export const onHolds = (desk: PrivacyDesk | undefined): Question =>
   asked(desk, undefined, async (_, { tenant }, zone) => {
+    // Of older versions, one for each commitment of somebody.
     const all = new Map((await listHolds(zone, tenant)).map((hold) => [hold.id, hold]));
     return answer(200, { data: [...all.values()].map(told) });
   });

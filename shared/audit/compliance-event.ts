@@ -75,7 +75,7 @@ export const complianceEvents = [
       /** How much of the record it is about. */
       scope: z.enum(['tenant', 'subject', 'zone']),
       zone: z.string().optional(),
-      /** Whom it is about, where that is one subject. */
+      /** Whom it is about, where that is one subject: as `erased`, a name for each of its commitments of which there are records. */
       held: z.string().optional(),
       basis: z.string().optional(),
       reason: z.string().optional(),

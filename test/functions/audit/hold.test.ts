@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { listHolds, releaseHold, setHold, settleHolds } from '../../../functions/audit/hold.ts';
 import { readSidecar } from '../../../functions/audit/sidecar.ts';
+import type { SubjectPlace } from '../../../functions/audit/sidecar-subject.ts';
 import { endPeriods } from '../../../functions/retention/end-periods.ts';
 import { readDisclosure } from '../../../shared/audit/commitment.ts';
 import {
@@ -72,6 +73,49 @@ describe('C12 holds', () => {
     expect(await setHold(deskOf(log), hold())).toMatchObject({ ok: true });
   });
 
+  it.each(faults)('%s, at each call: who is known by two commitments is held under both, by one act', async (fate) => {
+    const both = hold({ also: ['c1:ann-at-the-spare'] });
+    const leaves = (log: HiddenLog, type: string) => toldOf(log, type).then((told) => told.length);
+    for (let broken = -1, calls = 1; broken < calls; broken += 1) {
+      const log = new HiddenLog();
+      await log.write(log.event(ann), log.event({ ...ann, subject: 'c1:ann-at-the-spare' }));
+      const store = faultyStore(log.store, broken, fate);
+      const set = await setHold(deskOf(log, store), both).catch(() => undefined);
+      calls = Math.max(calls, store.calls.length);
+      const what = `call ${broken}: ${store.calls[broken]}`;
+      if (set?.ok) expect(names(log, 'holds/'), what).toHaveLength(2);
+      await settleHolds(deskOf(log));
+      // Told is what is held whole.
+      expect((await leaves(log, 'hold.set')) > 0 ? 2 : 0, what).toBe(names(log, 'holds/').length);
+      await setHold(deskOf(log), both);
+      expect(await listHolds(deskOf(log), 'dev'), what).toMatchObject([{ id, subject: 'c1:ann' }]);
+      if (broken === -1) expect(await leaves(log, 'hold.set')).toBe(1);
+    }
+    for (let broken = -1, calls = 1; broken < calls; broken += 1) {
+      const log = new HiddenLog();
+      await setHold(deskOf(log), both);
+      const store = faultyStore(log.store, broken, fate);
+      await releaseHold(deskOf(log, store), 'dev', id, release).catch(() => undefined);
+      calls = Math.max(calls, store.calls.length);
+      const what = `call ${broken}: ${store.calls[broken]}`;
+      if (names(log, 'holds/').length < 2) expect(await leaves(log, 'hold.release'), what).toBeGreaterThan(0);
+      await settleHolds(deskOf(log));
+      await releaseHold(deskOf(log), 'dev', id, release);
+      expect(names(log, 'holds/'), what).toEqual([]);
+      if (broken === -1) expect(await leaves(log, 'hold.release')).toBe(1);
+    }
+  });
+
+  it('a part whose act is over is no hold', async () => {
+    const log = new HiddenLog();
+    await setHold(deskOf(log), hold({ also: ['c1:ann-at-the-spare'] }));
+    const [main] = await namesOfAct(log);
+    await log.store.remove('sidecar', main ?? '');
+    expect(await listHolds(deskOf(log), 'dev')).toEqual([]);
+    await settleHolds(deskOf(log));
+    expect(names(log, 'holds/')).toEqual([]);
+  });
+
   it.each(faults)('%s, at each call: it is held before the log knows, and until the log knows better', async (fate) => {
     let calls = 2;
     for (let broken = 0; broken < calls; broken += 1) {
@@ -105,6 +149,13 @@ describe('C12 holds', () => {
     }
   });
 });
+
+/** The act first, then what goes with it. */
+async function namesOfAct(log: HiddenLog): Promise<string[]> {
+  const { key } = (await log.newKeys().subjects('dev', true)) as SubjectPlace;
+  const tag = await key.tag('c1:ann');
+  return names(log, 'holds/').sort((a, b) => Number(b.includes(tag)) - Number(a.includes(tag)));
+}
 
 async function callsOf(): Promise<number> {
   const log = new HiddenLog();

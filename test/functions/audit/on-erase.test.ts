@@ -94,9 +94,11 @@ describe('C12 what the edge asks', () => {
     const subjects = [ann, spare];
     await ask(erasing.onHold, { id, subjects, reason: 'case 7' });
     expect((await ask(erasing.onHolds)).body.data).toHaveLength(1);
+    expect(await toldOf(log, 'hold.set')).toHaveLength(1);
     const { hits } = (await ask(onSearch, { subjects })).body as { hits: unknown[] };
     expect(hits).toHaveLength(2);
     await ask(erasing.onRelease, { reason: 'over' }, { params: { id } });
+    expect(await toldOf(log, 'hold.release')).toHaveLength(1);
     expect((await ask(erasing.onErase, { subjects, basis: 'gdpr-17' })).body).toMatchObject({
       outcome: 'done',
       count: 2,
