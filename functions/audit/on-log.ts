@@ -14,8 +14,8 @@ import { makeReceipt } from './make-receipt.ts';
 import { verified } from './on-audit.ts';
 import type { Reads } from './report-reads.ts';
 
-/** Immutable ones may be kept for as long as anybody likes. */
-const FOREVER = 'public, max-age=31536000, immutable';
+/** Who may read them may keep them for as long as they like, and nobody between: each read takes a token. */
+const FOREVER = 'private, max-age=31536000, immutable';
 
 export const onLog = (
   desk: LogDesk | undefined,

@@ -5,13 +5,14 @@ import { anchorExport } from './anchor-export.ts';
 import { collectPart } from './collect-part.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { removeFiles } from './export-files.ts';
-import { type ExportRow, findExport, listDue, replaceExport } from './export-row.ts';
+import { dueOf, type ExportRow, findExport, listDue, replaceExport } from './export-row.ts';
 import { findBegin } from './find-begin.ts';
 import { sealExport } from './seal-export.ts';
 
-type Step = (desk: ExportDesk, row: ExportRow) => Promise<ExportRow>;
+/** `undefined`: nothing is known of it any more. */
+type Step = (desk: ExportDesk, row: ExportRow) => Promise<ExportRow | undefined>;
 
-const steps: Readonly<Partial<Record<ExportRow['state'], Step>>> = {
+const steps: Readonly<Record<ExportRow['state'], Step>> = {
   /** Whoever asked died before it was known whether the log was told. */
   asked: async ({ now }, row) => ({ ...row, state: 'failed', reason: 'not_recorded', ended: now() }),
   anchoring: anchorExport,
@@ -20,6 +21,8 @@ const steps: Readonly<Partial<Record<ExportRow['state'], Step>>> = {
     return row.covered === row.size ? sealExport(desk, row) : collectPart(desk, row);
   },
   done: expire,
+  failed: async () => undefined,
+  expired: async () => undefined,
 };
 
 async function expire({ store, now }: ExportDesk, row: ExportRow): Promise<ExportRow> {
@@ -44,15 +47,15 @@ async function failed(desk: ExportDesk, row: ExportRow, error: unknown): Promise
 /** One step. `false` when there is nothing to do now. */
 export async function advanceExport(desk: ExportDesk, zone: string, tenant: string, id: string): Promise<boolean> {
   const kept = await findExport(desk.rows, zone, tenant, id);
-  const step = kept && steps[kept.row.state];
-  if (!kept || !step || kept.row.due > desk.now()) return false;
-  let next: ExportRow;
+  if (!kept || dueOf(kept.row) > desk.now()) return false;
+  let next: ExportRow | undefined;
   try {
-    next = { ...(await step(desk, kept.row)), tries: 0 };
+    const made = await steps[kept.row.state](desk, kept.row);
+    next = made && { ...made, tries: 0 };
   } catch (error) {
     next = await failed(desk, kept.row, error);
   }
-  return (await replaceExport(desk.rows, next, kept.version)) && next.due <= desk.now();
+  return (await replaceExport(desk.rows, next, kept)) && next !== undefined && dueOf(next) <= desk.now();
 }
 
 /** All that is due in all zones, in turns, as long as one tick lasts. */

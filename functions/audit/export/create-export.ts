@@ -59,7 +59,7 @@ export async function createExport(
   const next: ExportRow = reported.ok
     ? { ...kept.row, state: 'anchoring', event: reported.value.id, due: at }
     : { ...kept.row, state: 'failed', reason: 'not_recorded', ended: at };
-  if (!(await replaceExport(rows, next, kept.version))) throw new Error('an export is being made before it was begun');
+  if (!(await replaceExport(rows, next, kept))) throw new Error('an export is being made before it was begun');
   return reported.ok ? ok(next) : no(reported.refusal);
 }
 

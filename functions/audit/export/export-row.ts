@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type ExportStatus, exportQuery } from '../../../shared/audit/bundle/contract.ts';
 import { formatNames } from '../../../shared/audit/derived/formats.ts';
 import { limits } from '../../../shared/limits.ts';
-import { endOf, type Row, type Rows } from '../../store/rows.ts';
+import { type Change, endOf, type Row, type Rows } from '../../store/rows.ts';
 
 export const exportRow = z.object({
   v: z.literal(1),
@@ -59,14 +59,29 @@ export interface KeptExport {
   readonly version: string;
 }
 
-const keyOf = ({ tenant, id }: Pick<ExportRow, 'tenant' | 'id'>): string => `x!${tenant}!${id}`;
-/** What is not over is listed by itself, and goes with the same transaction. */
-const openKeyOf = ({ tenant, id }: Pick<ExportRow, 'tenant' | 'id'>): string => `o!${tenant}!${id}`;
+const UUID_CHARACTERS = 36;
+
+/** The newest come first: an id ends with a UUID of version 7, which begins with a time. */
+function keyOf({ tenant, id }: Pick<ExportRow, 'tenant' | 'id'>): string {
+  const [, high = '0', low = '0'] = /^([0-9a-f]{8})-([0-9a-f]{4})-/.exec(id.slice(-UUID_CHARACTERS)) ?? [];
+  const since = 2 ** 48 - 1 - Number.parseInt(`${high}${low}`, 16);
+  return `x!${tenant}!${since.toString(16).padStart(12, '0')}!${id}`;
+}
+const digits = (value: number): string => String(value).padStart(16, '0');
+/** What the timer goes by: in the order in which they are due. */
+const dueKeyOf = (row: ExportRow): string => `o!${digits(dueOf(row))}!${row.tenant}!${row.id}`;
+/** What somebody waits for is counted by itself, and goes with the same transaction. */
+const workKeyOf = ({ tenant, id }: Pick<ExportRow, 'tenant' | 'id'>): string => `w!${tenant}!${id}`;
 export const partitionOf = (zone: string): string => zone;
 
-const isOpen = ({ state }: ExportRow): boolean => state !== 'failed' && state !== 'expired';
-/** What is done is still open for the timer, which removes its files one day, but no work of anybody. */
-const isWork = ({ state }: ExportRow): boolean => isOpen({ state } as ExportRow) && state !== 'done';
+const isWork = ({ state }: ExportRow): boolean => state === 'asked' || state === 'anchoring' || state === 'collecting';
+
+/** When the timer has to look at it again. What is over is known for a while, and then is not. */
+export function dueOf({ state, ended, created, due }: ExportRow): number {
+  const keep = limits.auditExportKeepMs.value;
+  if (state === 'failed') return (ended ?? created) + keep;
+  return state === 'expired' ? (ended ?? created) + 2 * keep : due;
+}
 
 const read = ({ value, version }: Row): KeptExport => ({ row: exportRow.parse(value), version });
 
@@ -80,6 +95,7 @@ export async function findExport(
   return found && read(found);
 }
 
+/** The newest first. */
 export async function listExports(rows: Rows, zone: string, tenant: string): Promise<ExportRow[]> {
   const prefix = `x!${tenant}!`;
   const found = await rows.scan(partitionOf(zone), prefix, endOf(prefix), limits.auditExportRows.value);
@@ -89,29 +105,38 @@ export async function listExports(rows: Rows, zone: string, tenant: string): Pro
 export const insertExport = (rows: Rows, row: ExportRow): Promise<boolean> =>
   rows.commit(partitionOf(row.zone), [
     { type: 'insert', key: keyOf(row), value: row },
-    { type: 'insert', key: openKeyOf(row), value: { due: row.due } },
+    { type: 'insert', key: dueKeyOf(row), value: {} },
+    ...(isWork(row) ? [{ type: 'insert', key: workKeyOf(row), value: {} } as const] : []),
   ]);
 
-/** `false` when somebody else was faster. */
-export const replaceExport = (rows: Rows, row: ExportRow, version: string): Promise<boolean> =>
-  rows.commit(partitionOf(row.zone), [
-    { type: 'replace', key: keyOf(row), value: row, version },
-    isOpen(row)
-      ? { type: 'put', key: openKeyOf(row), value: { due: row.due } }
-      : { type: 'remove', key: openKeyOf(row) },
-  ]);
+/** `false` when somebody else was faster. `undefined`: it is known no more. */
+export function replaceExport(rows: Rows, row: ExportRow | undefined, was: KeptExport): Promise<boolean> {
+  const { row: before, version } = was;
+  const changes: Change[] = row
+    ? [{ type: 'replace', key: keyOf(row), value: row, version }]
+    : [{ type: 'remove', key: keyOf(before) }];
+  if (!row || dueKeyOf(row) !== dueKeyOf(before)) {
+    changes.push({ type: 'remove', key: dueKeyOf(before) });
+    if (row) changes.push({ type: 'insert', key: dueKeyOf(row), value: {} });
+  }
+  if (isWork(before) && !(row && isWork(row))) changes.push({ type: 'remove', key: workKeyOf(before) });
+  return rows.commit(partitionOf(before.zone), changes);
+}
 
-/** Exports of a zone that are due, some of them. */
+/** Exports of a zone that are due, those that are due for longest. */
 export async function listDue(rows: Rows, zone: string, now: number): Promise<{ tenant: string; id: string }[]> {
-  const found = await rows.scan(partitionOf(zone), 'o!', endOf('o!'), limits.auditExportRows.value);
-  return found.flatMap(({ key, value }) => {
-    const [, tenant = '', id = ''] = key.split('!');
-    return Number(value.due) <= now ? [{ tenant, id }] : [];
+  const until = `o!${digits(now + 1)}`;
+  const found = await rows.scan(partitionOf(zone), 'o!', until, limits.auditExportRows.value);
+  return found.map(({ key }) => {
+    const [, , tenant = '', id = ''] = key.split('!');
+    return { tenant, id };
   });
 }
 
+/** Exports of a tenant that are being made, up to as many as there may be. */
 export async function countWork(rows: Rows, zone: string, tenant: string): Promise<number> {
-  return (await listExports(rows, zone, tenant)).filter(isWork).length;
+  const prefix = `w!${tenant}!`;
+  return (await rows.scan(partitionOf(zone), prefix, endOf(prefix), limits.auditExportsOpen.value)).length;
 }
 
 const publicState = {

@@ -31,7 +31,7 @@ export const onCreate = (desk: ExportDesk | undefined): Question =>
 export const onList = (desk: ExportDesk | undefined): Question =>
   asked(desk, async (_request, caller, { rows }, zone) => {
     const found = await listExports(rows, zone, caller.tenant);
-    return answer(200, { data: found.toReversed().map((row) => statusOf(row)) });
+    return answer(200, { data: found.map((row) => statusOf(row)) });
   });
 
 /** GET /api/audit/exports/{zone}/{tenant}/{id} */

@@ -6,6 +6,7 @@ import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { hashLeaf } from '../../../shared/audit/tree.ts';
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
+import type { Result } from '../../../shared/result.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import { newestState } from '../acknowledge.ts';
@@ -16,7 +17,7 @@ import { asked, type Question } from './on-exports.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 
 /** Tells that somebody streams; `undefined` where nobody counts. */
-export type TellStream = (zone: string, caller: EdgeCaller) => Promise<unknown>;
+export type TellStream = (zone: string, caller: EdgeCaller) => Promise<Result<unknown> | undefined>;
 
 export const onStream = (desk: ExportDesk | undefined, tell: TellStream | undefined): Question =>
   asked(desk, async (request, caller, found, zone) => {
@@ -29,7 +30,8 @@ export const onStream = (desk: ExportDesk | undefined, tell: TellStream | undefi
     const origin = `${found.base}/${zone}/${year}`;
     const size = await publishedSize({ store: found.store, zone, year });
     const page = await readPage(new LogFiles(found.store, zone, year, size), caller.tenant, origin, from);
-    if (page.data.length > 0) await tell?.(zone, caller);
+    const told = page.data.length > 0 ? await tell?.(zone, caller) : undefined;
+    if (told && !told.ok) return answerNo(told.refusal);
     return answer(200, streamPage.parse(page));
   });
 

@@ -368,7 +368,7 @@ describe('C9 corruption matrix: by whoever makes the export and has the key of t
     const kept = await findExport(story.rows, ZONE, 'ann', asked.id);
     if (!kept) throw new Error('no such export');
     const query = change.query?.from === 0 ? { query: { from: later } } : {};
-    await replaceExport(story.rows, { ...kept.row, ...change, ...query }, kept.version);
+    await replaceExport(story.rows, { ...kept.row, ...change, ...query }, kept);
     const files = story.files(await story.finish(asked));
     return verifyBundle(readerOf(files), { now: story.now });
   };

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { advanceExport, advanceExports } from '../../../../functions/audit/export/advance-export.ts';
 import type { ExportDesk } from '../../../../functions/audit/export/export-desk.ts';
+import { insertExport, listExports } from '../../../../functions/audit/export/export-row.ts';
 import type { LogStore } from '../../../../functions/audit/log-store.ts';
 import type { Manifest } from '../../../../shared/audit/bundle/manifest.ts';
+import { eventId } from '../../../../shared/audit/event-id.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { ExportedLog, readerOf, ZONE } from './exported-log.ts';
@@ -250,6 +252,28 @@ describe('A21 the job of an export', () => {
     await expect(new ExportedLog().ask('bob')).rejects.toThrow('audit_closed');
   });
 
+  it('many that are done keep nobody from theirs, and count against nobody', async () => {
+    const log = new ExportedLog();
+    await log.write('bob', 1);
+    const kept = await log.ask('ann');
+    const done = { ...kept, tenant: 'aaa', state: 'done' as const, ended: log.now, due: log.now + 60_000 };
+    for (let at = 0; at <= limits.auditExportRows.value; at += 1) {
+      const id = `eu-${eventId(log.now - 1_000 + at, new Uint8Array(10))}`;
+      expect(await insertExport(log.rows, { ...done, id })).toBe(true);
+    }
+    const asked = await log.ask('bob');
+    await log.commit();
+    for (let rounds = 0; rounds < 5; rounds += 1, log.now += 1_000) await advanceExports(log.desk);
+    expect(await log.row(asked)).toMatchObject({ state: 'done' });
+    // Of many, the newest are listed, and each that is being made is counted.
+    for (let count = 0; count < limits.auditExportsOpen.value; count += 1) await log.ask('aaa');
+    await expect(log.ask('aaa')).rejects.toThrow('exports_open');
+    const listed = await listExports(log.rows, ZONE, 'aaa');
+    expect(listed.slice(0, 5).map(({ state }) => state)).toEqual([...Array(4).fill('anchoring'), 'done']);
+    const created = listed.map(({ id }) => id.slice(3, 16));
+    expect(created).toEqual(created.toSorted().toReversed());
+  });
+
   it('its files go after a week, and the log still says that it was made', async () => {
     const log = new ExportedLog();
     await log.write('ann', 3);
@@ -260,6 +284,11 @@ describe('A21 the job of an export', () => {
     await advanceExports(log.desk);
     expect(await log.row(row)).toMatchObject({ state: 'expired' });
     expect(log.files(row).size).toBe(0);
+    expect(await listExports(log.rows, ZONE, 'ann')).toHaveLength(1);
+    // It is listed for another week, and then nothing of it is kept.
+    log.now += limits.auditExportKeepMs.value + 1;
     await advanceExports(log.desk);
+    expect(await listExports(log.rows, ZONE, 'ann')).toEqual([]);
+    expect(await log.rows.scan(ZONE, '', '~', 10)).toEqual([]);
   });
 });
