@@ -6,6 +6,7 @@ import { load } from '../shared/pool/heartbeat.ts';
 import { refuse } from '../shared/refusal.ts';
 import { no, ok, type Result } from '../shared/result.ts';
 import { isTenantName } from '../shared/tenant/claims.ts';
+import { isOpenTo } from './audit/exports.ts';
 import { anonymousOwner, gateName } from './audit/record.ts';
 import type { RequestContext } from './context.ts';
 import { readSnapshots } from './pool/snapshot.ts';
@@ -86,13 +87,13 @@ export async function readOutbox(request: Request, context: RequestContext): Pro
   if (zone !== null && !settings.zones.includes(zone)) {
     return refuseWith(refuse('field_invalid', { field: 'zone', rule: 'is not served here' }));
   }
+  if (zone !== null && !isOpenTo(claims.value, zone)) return refuseWith(refuse('zone_unserved', { zone }));
   if (tenant !== null) {
     // Every name that is asked for becomes an object: no others than tenants can have.
     if (tenant !== anonymousOwner.tenant && !isTenantName(tenant)) {
       return refuseWith(refuse('field_invalid', { field: 'tenant', rule: 'must be the name of a tenant' }));
     }
-    const home = tenant === claims.value.tenant ? claims.value.zones : [];
-    const name = gateName({ tenant, zones: zone === null ? home : [zone] }, settings.zones);
+    const name = gateName({ tenant, zones: zone === null ? claims.value.zones : [zone] }, settings.zones);
     return Response.json(await env.GATE.getByName(name).outbox(page.value.after, page.value.limit));
   }
   if (zone === null) return refuseWith(refuse('field_missing', { field: 'tenant' }));

@@ -78,13 +78,17 @@ function newExportOf(body: z.infer<typeof exportBody>, { tenant }: Claims, { id 
   return { tenant, request: id, purpose, formats, redaction, query, ...known };
 }
 
+/** A token that names zones sees nothing of others: what is of a region stays with those who are of it. */
+export const isOpenTo = ({ zones }: Pick<Claims, 'zones'>, zone: string): boolean =>
+  zones.length === 0 || zones.includes(zone);
+
 /** The zone that is asked for, if the token may, or its home. */
 export function zoneOf(
   { zones }: Pick<Claims, 'zones'>,
   asked: string | undefined,
   { settings }: RequestContext,
 ): Result<string> {
-  const served = [...settings.auditLogs.keys()].filter((zone) => zones.length === 0 || zones.includes(zone));
+  const served = [...settings.auditLogs.keys()].filter((zone) => isOpenTo({ zones }, zone));
   const zone = asked ?? zones.find((one) => served.includes(one)) ?? served[0];
   if (zone === undefined) return no(refuse('audit_closed'));
   return served.includes(zone) ? ok(zone) : no(refuse('zone_unserved', { zone }));

@@ -6,6 +6,7 @@ import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit } from '../tenant/admit.ts';
 import { askOfficeFor } from './ask-office.ts';
+import { isOpenTo } from './exports.ts';
 import type { OutboxPage } from './outbox.ts';
 import { gateName } from './record.ts';
 
@@ -19,6 +20,7 @@ export async function lookAtHealth(request: Request, context: RequestContext): P
     return refuseWith(refuse('field_invalid', { field: 'zone', rule: 'is not served here' }));
   const { tenant } = claims.value;
   // Nothing of the record is read: nobody has to be named.
+  if (!isOpenTo(claims.value, zone)) return refuseWith(refuse('zone_unserved', { zone }));
   const log = await askOfficeFor({ zone, path: `/${zone}/health` }, logHealth, { tenant }, context);
   if (!log.ok) return refuseWith(log.refusal);
   const now = surroundings.now();

@@ -12,6 +12,7 @@ import { refuseWith } from '../refuse.ts';
 import type { Settings } from '../settings.ts';
 import { admit } from '../tenant/admit.ts';
 import { signService } from '../upload/back-office.ts';
+import { isOpenTo } from './exports.ts';
 import { commitmentOfReader } from './reader.ts';
 
 /** A log as its readers find it. */
@@ -37,7 +38,8 @@ export async function listLogs(request: Request, context: RequestContext): Promi
   if (!claims.ok) return refuseWith(claims.refusal);
   const { settings, surroundings } = context;
   const year = new Date(surroundings.now()).getUTCFullYear();
-  const data = logsOf(settings).flatMap(([zone, { origin: base, key }]): z.infer<typeof listedLog>[] => {
+  const open = logsOf(settings).filter(([zone]) => zone === HEADS || isOpenTo(claims.value, zone));
+  const data = open.flatMap(([zone, { origin: base, key }]): z.infer<typeof listedLog>[] => {
     const publicKey = fromBase64(key);
     const origin = originOfLog(base, zone, year);
     const vkey = publicKey && formatVerifierKey(origin, publicKey);
@@ -60,6 +62,8 @@ export async function readLog(request: Request, context: RequestContext, name: s
   const { settings, surroundings } = context;
   const office = settings.backOffices.get(zone);
   if (!asked) return refuseWith(refuse('route_unknown'));
+  // The log of checkpoints is of all regions, and says nothing of what is in theirs.
+  if (zone !== HEADS && !isOpenTo(claims.value, zone)) return refuseWith(refuse('zone_unserved', { zone }));
   if (office === undefined || !logsOf(settings).some(([one]) => one === zone))
     return refuseWith(refuse('audit_closed'));
   // The log of checkpoints is about nobody, and names none of its readers.

@@ -10,6 +10,7 @@ import { refuseWith } from '../refuse.ts';
 import { admit } from '../tenant/admit.ts';
 import { refuseField } from '../upload/ask.ts';
 import { askOfficeFor } from './ask-office.ts';
+import { isOpenTo } from './exports.ts';
 import { commitmentsIn, who, zonesOf } from './who.ts';
 
 /** Whom a search is about: a header, since addresses are kept in places that no one thinks of. */
@@ -62,9 +63,11 @@ export async function rebuildIndex(request: Request, context: RequestContext): P
   if (!claims.ok) return refuseWith(claims.refusal);
   const asked = new URL(request.url).searchParams.get('zone');
   const { auditLogs } = context.settings;
-  if (asked !== null && !auditLogs.has(asked)) return refuseWith(refuse('zone_unserved', { zone: asked }));
+  if (asked !== null && !(auditLogs.has(asked) && isOpenTo(claims.value, asked)))
+    return refuseWith(refuse('zone_unserved', { zone: asked }));
   const data: z.infer<typeof begunIndex>['data'] = [];
   for (const zone of asked === null ? auditLogs.keys() : [asked]) {
+    if (!isOpenTo(claims.value, zone)) continue;
     const question = { zone, path: `/${zone}/index`, body: {}, operate: true };
     const done = await askOfficeFor(question, begun, claims.value, context);
     if (!done.ok) return refuseWith(done.refusal);

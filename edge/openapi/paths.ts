@@ -142,7 +142,7 @@ export function paths() {
             'text/plain': { schema: { type: 'string' } },
             'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
           }),
-          ...errors([...identified, 'audit_closed', 'route_unknown', 'audit_unreachable']),
+          ...errors([...identified, 'audit_closed', 'route_unknown', 'audit_unreachable', 'zone_unserved']),
         },
       },
     },
@@ -154,16 +154,13 @@ export function paths() {
         description: 'The scope `audit` opens those of the own tenant, `operate` those of every tenant and roster.',
         parameters: [
           query('tenant', 'Whose events; without it, those of the roster of `zone`.'),
-          query(
-            'zone',
-            'The zone whose objects are read; by default the home of the own tenant, and the first one for others.',
-          ),
+          query('zone', 'The zone whose objects are read; by default the first one that the token may see.'),
           query('after', 'Read on after this position.'),
           query('limit', 'At most so many events.'),
         ],
         responses: {
           ...success('Events, oldest first', json('OutboxPage')),
-          ...errors([...identified, 'field_invalid', 'field_missing']),
+          ...errors([...identified, 'field_invalid', 'field_missing', 'zone_unserved']),
         },
       },
     },

@@ -1,0 +1,67 @@
+import { env } from 'cloudflare:workers';
+import { describe, expect, it } from 'vitest';
+import { lookAtHealth } from '../../edge/audit/look-at-health.ts';
+import { listLogs, readLog } from '../../edge/audit/read-log.ts';
+import { rebuildIndex } from '../../edge/audit/search.ts';
+
+import { realSurroundings } from '../../edge/clock.ts';
+import type { RequestContext } from '../../edge/context.ts';
+import { readOutbox } from '../../edge/operate.ts';
+import type { Bindings } from '../../edge/settings.ts';
+import type { Scope } from '../../shared/tenant/claims.ts';
+import { makeToken } from './authority.ts';
+import { makeContext } from './context-double.ts';
+import { elsewhere, readRefusal } from './network.ts';
+import { makeSettings } from './settings-double.ts';
+
+const log = { origin: 'audit.example', key: btoa('k'.repeat(32)) };
+const office = 'http://functions.test';
+const settings = () =>
+  makeSettings({
+    ZONES: '["eu","us"]',
+    AUDIT_LOGS: JSON.stringify({ eu: log, us: log, heads: log }),
+    BACK_OFFICES: JSON.stringify({ eu: office, us: office, heads: office }),
+  });
+
+type Answer = (request: Request, context: RequestContext, name: string) => Response | Promise<Response>;
+
+async function call(answer: Answer, query: string, name = '', scope: Scope = 'operate', zones = ['us']) {
+  const { context: bare } = makeContext({} as never, realSurroundings, settings());
+  const context = { ...bare, env: env as unknown as Bindings };
+  const headers = { authorization: `Bearer ${await makeToken({ scope, tenant: 'acme', zones })}` };
+  return answer(new Request(`http://edge.test/${query}`, { headers }), context, name);
+}
+
+describe('C9 the record of a region is for tokens of that region', () => {
+  it.each<[string, Answer, string, string]>([
+    ['a file of its log', readLog, '', 'eu/2026/checkpoint'],
+    ['its receipts', readLog, '', 'eu/2026/receipt/1'],
+    ['its entries', readLog, '', 'eu/2026/tile/entries/000'],
+    ['its health', lookAtHealth, '?zone=eu', ''],
+    ['the outbox of its roster', readOutbox, '?zone=eu', ''],
+    ['the outbox of a gate there', readOutbox, '?zone=eu&tenant=acme', ''],
+    ['its index', rebuildIndex, '?zone=eu', ''],
+  ])('and no other is told %s', async (_what, answer, query, name) => {
+    let asked = 0;
+    elsewhere.set('functions.test', async () => {
+      asked += 1;
+      return new Response('bytes');
+    });
+    expect(await readRefusal(await call(answer, query, name))).toMatchObject({ code: 'zone_unserved' });
+    expect(asked).toBe(0);
+    await call(answer, query.replace('eu', 'us'), name.replace('eu', 'us'));
+    await call(answer, query, name, 'operate', ['eu', 'us']);
+    expect(asked).toBe(answer === readOutbox ? 0 : 2);
+  });
+
+  it('which finds its own log in the list, and the checkpoints of all', async () => {
+    const zonesIn = async (zones: string[]) => {
+      const { data } = (await (await call(listLogs, '', '', 'audit', zones)).json()) as { data: { zone: string }[] };
+      return data.map(({ zone }) => zone);
+    };
+    expect(await zonesIn(['us'])).toEqual(['us', 'heads']);
+    expect(await zonesIn(['eu', 'us'])).toEqual(['eu', 'us', 'heads']);
+    elsewhere.set('functions.test', async () => new Response('checkpoint'));
+    expect(await (await call(readLog, '', 'heads/2026/checkpoint', 'audit')).text()).toBe('checkpoint');
+  });
+});
