@@ -1,6 +1,8 @@
-// `GET /v1/audit/stream?from=INDEX`: a tenant's leaves as they come into the log, from any place of it on. The cursor is the
-// place: whoever breaks off goes on after the last index it has, and what comes twice has the same index.
+// `GET /v1/audit/stream?from=CURSOR`: a tenant's leaves as they come into the log, from any place of any year's log on, and
+// at its end on into the next one. The cursor is the place, year and index: whoever breaks off goes on after the last one it
+// has, and what comes twice has the same place.
 import { type StreamPage, streamPage } from '../../shared/audit/bundle/contract.ts';
+import { formatCursor, readCursor } from '../../shared/audit/bundle/cursor.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import type { Result } from '../../shared/result.ts';
@@ -12,9 +14,9 @@ import { zoneOf } from './exports.ts';
 
 interface Shape {
   readonly type: string;
-  write(one: StreamPage['data'][number]): string;
+  write(one: StreamPage['data'][number], year: number): string;
   /** What is sent when nothing is new: a line that says where the reader is. */
-  idle(next: number): string;
+  idle(next: string): string;
 }
 
 const ndjson: Shape = {
@@ -24,7 +26,7 @@ const ndjson: Shape = {
 };
 const events: Shape = {
   type: 'text/event-stream',
-  write: (one) => `id: ${one.data.index}\nevent: leaf\ndata: ${JSON.stringify(one)}\n\n`,
+  write: (one, year) => `id: ${formatCursor(year, one.data.index)}\nevent: leaf\ndata: ${JSON.stringify(one)}\n\n`,
   idle: (next) => `: ${next}\n\n`,
 };
 
@@ -36,9 +38,10 @@ export async function streamLeaves(request: Request, context: RequestContext): P
   if (!zone.ok) return refuseWith(zone.refusal);
   const shape = request.headers.get('accept')?.includes(events.type) ? events : ndjson;
   const from = startOf(query.get('from'), request.headers.get('last-event-id'));
-  if (from === undefined) return refuseWith(refuse('field_invalid', { field: 'from', rule: 'must be a whole number' }));
+  if (from === undefined)
+    return refuseWith(refuse('field_invalid', { field: 'from', rule: 'must be a place in a log, as 2026-500000' }));
   const { tenant } = claims.value;
-  const ask = (at: number) =>
+  const ask = (at: string) =>
     askOfficeFor(
       { zone: zone.value, path: `/stream/${zone.value}/${tenant}?from=${at}` },
       streamPage,
@@ -53,14 +56,17 @@ export async function streamLeaves(request: Request, context: RequestContext): P
 }
 
 /** Where to begin: after the last event that a browser has, or where the query says. */
-function startOf(from: string | null, last: string | null): number | undefined {
-  const [value, more] = last === null ? [from ?? '0', 0] : [last, 1];
-  return /^\d{1,15}$/.test(value) ? Number(value) + more : undefined;
+function startOf(from: string | null, last: string | null): string | undefined {
+  const cursor = readCursor(last ?? from ?? '0');
+  if (!cursor) return undefined;
+  const { year } = cursor;
+  const index = last === null ? cursor.index : cursor.index + 1;
+  return year === undefined ? String(index) : formatCursor(year, index);
 }
 
 function bodyOf(
   first: StreamPage,
-  ask: (at: number) => Promise<Result<StreamPage>>,
+  ask: (at: string) => Promise<Result<StreamPage>>,
   shape: Shape,
   follow: boolean,
   { surroundings }: RequestContext,
@@ -78,10 +84,9 @@ function bodyOf(
           page = undefined;
           // Whoever reads goes on from where it is; a "no" has no place in the middle of an answer.
           if (!asked.ok) return controller.close();
-          const { data, size } = asked.value;
+          const { data, ended, year } = asked.value;
           next = asked.value.next;
-          if (data.length > 0) controller.enqueue(encoder.encode(data.map(shape.write).join('')));
-          const ended = next >= size;
+          if (data.length > 0) controller.enqueue(encoder.encode(data.map((one) => shape.write(one, year)).join('')));
           if ((ended && !follow) || surroundings.now() >= until) return controller.close();
           if (data.length > 0) return;
           if (!ended) continue;

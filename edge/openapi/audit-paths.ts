@@ -74,10 +74,14 @@ export function auditPaths() {
         summary: 'The entries of the tenant as they come into the log, from any place of it on',
         description:
           'One CloudEvent (1.0) a line, or server-sent events where `accept` asks for those. The cursor is the place in ' +
-          'the log, `data.index`: go on with `from` one higher, or with `last-event-id`. Empty lines say that nothing is new.',
+          'the log of a year, `YEAR-INDEX`: go on with `from` after the last `data.index`, or with `last-event-id`. At the ' +
+          'end of a year it goes on with the next. A place past the end is refused. Empty lines: nothing is new.',
         parameters: [
           zone,
-          query('from', 'Place in the log to begin at, by default 0.'),
+          query(
+            'from',
+            'Place to begin at, `2026-500000`; a number alone is one of the newest log. By default its beginning.',
+          ),
           query('follow', '`false`: ends where the log does.'),
         ],
         responses: {

@@ -89,6 +89,8 @@ describe('A21 exports at the edge', () => {
     for (const body of [
       {},
       { purpose: '' },
+      { purpose: 'case\u001b[2J7' },
+      { purpose: 'one\ntwo' },
       { purpose: 'a', redaction: 'some' },
       { purpose: 'a', formats: ['xml'] },
       { purpose: 'a', more: 1 },
@@ -192,29 +194,29 @@ describe('A21 the stream of leaves at the edge', () => {
   });
   const pages = () =>
     office((url) => {
-      const from = Number(url.searchParams.get('from'));
-      return Response.json({
-        data: from < 8 ? [leaf(from), leaf(from + 1)] : [],
-        next: Math.min(from + 2, 8),
-        size: 8,
-      });
+      const [year, from = 0] = (url.searchParams.get('from') ?? '').split('-').map(Number);
+      if (year === 2027) return Response.json({ data: [leaf(0)], year, next: '2027-1', ended: true });
+      const data = [leaf(from), leaf(from + 1)];
+      return Response.json({ data, year, next: from < 6 ? `2026-${from + 2}` : '2027-0', ended: false });
     });
 
-  it('is pages one after the other, until the log ends', async () => {
+  it('is pages one after the other, on into the next year, until the log ends', async () => {
     const asked = pages();
-    const answer = await call(streamLeaves, { query: '?from=2&follow=false' });
+    const answer = await call(streamLeaves, { query: '?from=2026-2&follow=false' });
     expect(answer.headers.get('content-type')).toBe('application/x-ndjson');
     const lines = (await answer.text()).trimEnd().split('\n');
-    expect(lines.map((line) => JSON.parse(line).data.index)).toEqual([2, 3, 4, 5, 6, 7]);
-    expect(asked.map(({ line }) => line)).toEqual([2, 4, 6].map((at) => `GET /api/audit/stream/eu/acme?from=${at}`));
+    expect(lines.map((line) => JSON.parse(line).data.index)).toEqual([2, 3, 4, 5, 6, 7, 0]);
+    expect(asked.map(({ line }) => line)).toEqual(
+      ['2026-2', '2026-4', '2026-6', '2027-0'].map((at) => `GET /api/audit/stream/eu/acme?from=${at}`),
+    );
   });
 
   it('goes on after the last event that a browser has', async () => {
     const asked = pages();
-    const headers = { accept: 'text/event-stream', 'last-event-id': '5' };
+    const headers = { accept: 'text/event-stream', 'last-event-id': '2026-5' };
     const answer = await call(streamLeaves, { query: '?follow=false', headers });
-    expect(await answer.text()).toMatch(/^id: 6\nevent: leaf\ndata: \{.*\}\n\nid: 7\n/);
-    expect(asked).toHaveLength(1);
+    expect(await answer.text()).toMatch(/^id: 2026-6\nevent: leaf\ndata: \{.*\}\n\nid: 2026-7\n[\s\S]*\nid: 2027-0\n/);
+    expect(asked).toHaveLength(2);
     expect((await call(streamLeaves, { query: '?from=x' })).status).toBe(400);
   });
 });

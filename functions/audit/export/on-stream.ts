@@ -1,12 +1,14 @@
-// GET /api/audit/stream/{zone}/{tenant}?from=INDEX: a page of the tenant's leaves from that place of the log on. The place is
-// the cursor: no time, which late events would be missed by.
+// GET /api/audit/stream/{zone}/{tenant}?from=CURSOR: a page of the tenant's leaves from that place of a log on, and at its
+// end from the log of the next year. The place is the cursor: no time, which late events would be missed by.
 import { type StreamPage, streamPage } from '../../../shared/audit/bundle/contract.ts';
+import { formatCursor, readCursor } from '../../../shared/audit/bundle/cursor.ts';
+import { originOfLog } from '../../../shared/audit/delivery.ts';
 import { isoTime } from '../../../shared/audit/derived/row.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { hashLeaf } from '../../../shared/audit/tree.ts';
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
-import type { Result } from '../../../shared/result.ts';
+import { no, ok, type Result } from '../../../shared/result.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import { newestState } from '../acknowledge.ts';
@@ -21,32 +23,59 @@ export type TellStream = (zone: string, caller: EdgeCaller) => Promise<Result<un
 
 export const onStream = (desk: ExportDesk | undefined, tell: TellStream | undefined): Question =>
   asked(desk, async (request, caller, found, zone) => {
-    const from = Number(request.query.get('from') ?? 0);
-    if (!Number.isSafeInteger(from) || from < 0)
-      return answerNo(refuse('field_invalid', { field: 'from', rule: 'must be a whole number' }));
-    const state = await newestState(found.store, zone);
-    const year = Number(request.query.get('year') ?? state?.year);
-    if (!state || !Number.isSafeInteger(year)) return answerNo(refuse('audit_closed', undefined, 'no log'));
-    const origin = `${found.base}/${zone}/${year}`;
-    const size = await publishedSize({ store: found.store, zone, year });
-    const page = await readPage(new LogFiles(found.store, zone, year, size), caller.tenant, origin, from);
+    const place = await placeOf(found, zone, request.query.get('from') ?? '0');
+    if (!place.ok) return answerNo(place.refusal);
+    const page = await readPage(caller.tenant, place.value);
     const told = page.data.length > 0 ? await tell?.(zone, caller) : undefined;
     if (told && !told.ok) return answerNo(told.refusal);
     return answer(200, streamPage.parse(page));
   });
 
-async function readPage(log: LogFiles, tenant: string, origin: string, from: number): Promise<StreamPage> {
+interface At {
+  readonly log: LogFiles;
+  readonly origin: string;
+  readonly year: number;
+  readonly from: number;
+  /** Year of the log that goes on where this one ended. */
+  readonly later: number | undefined;
+}
+
+/** One that leads past the end of a log is refused: whoever has it has read what is not there, or means another log. */
+async function placeOf({ store, base }: ExportDesk, zone: string, text: string): Promise<Result<At>> {
+  const wrong = (rule: string) => no(refuse('field_invalid', { field: 'from', rule }));
+  const cursor = readCursor(text);
+  if (!cursor) return wrong('must be a place in a log, as 2026-500000');
+  const state = await newestState(store, zone);
+  if (!state) return no(refuse('audit_closed', undefined, 'no log'));
+  const { year = state.year, index: from } = cursor;
+  const size = await publishedSize({ store, zone, year });
+  if (size === 0 && year !== state.year) return wrong(`there is no log of ${year}`);
+  if (from > size) return wrong(`the log of ${year} has ${size} entries`);
+  const later = year < state.year ? await nextYear(store, zone, year, state.year) : undefined;
+  return ok({ log: new LogFiles(store, zone, year, size), origin: originOfLog(base, zone, year), year, from, later });
+}
+
+/** A year in which nothing was logged has no log. */
+async function nextYear(store: ExportDesk['store'], zone: string, after: number, newest: number): Promise<number> {
+  for (let year = after + 1; year < newest; year += 1)
+    if ((await publishedSize({ store, zone, year })) > 0) return year;
+  return newest;
+}
+
+async function readPage(tenant: string, { log, origin, year, from, later }: At): Promise<StreamPage> {
   const data: StreamPage['data'] = [];
   const first = Math.floor(from / TILE_WIDTH);
   const until = Math.min(log.bundles, first + limits.auditStreamBundles.value);
-  let next = Math.min(from, log.size);
+  let next = from;
   for (let bundle = first; bundle < until && data.length < limits.auditStreamLeaves.value; bundle += 1) {
     const entries = await log.entries(bundle);
     const own = ownLeaves(tenant, bundle * TILE_WIDTH, entries).filter(({ index }) => index >= from);
     data.push(...own.map((leaf) => envelopeOf(leaf, origin)));
     next = bundle * TILE_WIDTH + entries.length;
   }
-  return { data, next, size: log.size };
+  const over = next >= log.size;
+  const onward = over && later !== undefined ? formatCursor(later, 0) : formatCursor(year, next);
+  return { data, year, next: onward, ended: over && later === undefined };
 }
 
 export function envelopeOf({ index, text, facts }: OwnLeaf, origin: string): StreamPage['data'][number] {

@@ -4,10 +4,12 @@
 //   GET  /api/audit/exports/{zone}/{tenant}                    → {data: exportStatus[]}
 //   GET  /api/audit/exports/{zone}/{tenant}/{id}               → exportStatus
 //   GET  /api/audit/exports/{zone}/{tenant}/{id}/files/{path}  → the file
-//   GET  /api/audit/stream/{zone}/{tenant}?from=INDEX          → streamPage
+//   GET  /api/audit/stream/{zone}/{tenant}?from=CURSOR         → streamPage
 import { z } from 'zod';
 import { limits } from '../../limits.ts';
 import { formatNames } from '../derived/formats.ts';
+import { plainText } from '../plain-text.ts';
+import { readCursor } from './cursor.ts';
 
 /** Who is shown what leaves hide: everything, nothing, or these members. */
 export const redactionProfile = z
@@ -31,7 +33,7 @@ export const newExport = z.object({
   tenant: z.string(),
   /** Id of the request at the edge. */
   request: z.string().max(128),
-  purpose: z.string().min(1).max(limits.auditPurposeCharacters.value),
+  purpose: plainText(limits.auditPurposeCharacters.value),
   formats: z.array(z.enum(formatNames)).max(formatNames.length),
   redaction: redactionProfile,
   query: exportQuery,
@@ -77,9 +79,11 @@ export const streamedLeaf = z.object({
 
 export const streamPage = z.object({
   data: z.array(streamedLeaf),
-  /** Where the next page begins. */
-  next: z.number().int(),
-  /** Of the log: everything before it was looked at when `next` is the same. */
-  size: z.number().int(),
+  /** Whose log these are of. */
+  year: z.number().int(),
+  /** Where the next page begins: `cursor.ts`. */
+  next: z.string().refine((text) => readCursor(text)?.year !== undefined),
+  /** Everything that there is now was looked at. */
+  ended: z.boolean(),
 });
 export type StreamPage = z.infer<typeof streamPage>;

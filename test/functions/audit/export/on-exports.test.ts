@@ -2,11 +2,14 @@ import { HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ExportDesk } from '../../../../functions/audit/export/export-desk.ts';
 import { onCreate, onFile, onList, onSee, type Question } from '../../../../functions/audit/export/on-exports.ts';
-import { onStream } from '../../../../functions/audit/export/on-stream.ts';
+import { onStream, type TellStream } from '../../../../functions/audit/export/on-stream.ts';
 import { exportStatus, streamPage } from '../../../../shared/audit/bundle/contract.ts';
+import { readCursor } from '../../../../shared/audit/bundle/cursor.ts';
 import type { EventDraft } from '../../../../shared/audit/event.ts';
 import { isPlain } from '../../../../shared/audit/plain-members.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
+import { refuse } from '../../../../shared/refusal.ts';
+import { no } from '../../../../shared/result.ts';
 import { makeCallers } from '../../callers.ts';
 import { ExportedLog } from './exported-log.ts';
 
@@ -121,15 +124,14 @@ describe('A21 what the edge asks of exports', () => {
 });
 
 describe('A21 the stream of a tenant', () => {
-  const page = async (from: number, tenant = 'ann') =>
-    streamPage.parse(
-      (await ask((one) => onStream(one, undefined), tenant, { params: { tenant }, query: { from: String(from) } }))
-        .jsonBody,
-    );
+  const answerOf = (from: string | undefined, tenant = 'ann', tell?: TellStream) =>
+    ask((one) => onStream(one, tell), tenant, { params: { tenant }, query: from === undefined ? {} : { from } });
+  const page = async (from?: string, tenant = 'ann') => streamPage.parse((await answerOf(from, tenant)).jsonBody);
+  const year = new Date().getUTCFullYear();
 
   it('has its leaves in full, each with its place and hash, and none of others', async () => {
-    const { data, next, size } = await page(0);
-    expect(next).toBe(size);
+    const { data, next, ended } = await page();
+    expect([ended, readCursor(next)?.year]).toEqual([true, year]);
     const own = data.filter(({ subject }) => subject !== undefined);
     expect(new Set(own.map(({ subject }) => subject))).toEqual(new Set(['ann']));
     const numbers = own.map(({ data: { leaf } }) => (leaf as { tseq: number }).tseq);
@@ -137,18 +139,51 @@ describe('A21 the stream of a tenant', () => {
     expect(data.every(({ data: one }) => /^[0-9a-f]{64}$/.test(one.leaf_hash))).toBe(true);
   });
 
-  it('begins again at any place, and ends where the log does', async () => {
-    const all = (await page(0)).data.map(({ data }) => data.index);
+  it('begins again at any place, ends where the log does, and refuses a place after that', async () => {
+    const all = (await page()).data.map(({ data }) => data.index);
     for (const at of [1, 7, 21, 300, 325]) {
-      expect((await page(at)).data.map(({ data }) => data.index)).toEqual(all.filter((index) => index >= at));
+      for (const cursor of [`${at}`, `${year}-${at}`])
+        expect((await page(cursor)).data.map(({ data }) => data.index)).toEqual(all.filter((index) => index >= at));
     }
-    const { size } = await page(0);
-    expect(await page(size)).toMatchObject({ data: [], next: size });
-    expect((await page(size + 1_000)).data).toEqual([]);
-    const wrong = await ask((one) => onStream(one, undefined), 'ann', {
-      params: { tenant: 'ann' },
-      query: { from: '-1' },
-    });
-    expect(wrong).toMatchObject({ status: 400 });
+    const { next } = await page();
+    expect(await page(next)).toMatchObject({ data: [], next, ended: true });
+    const after = `${year}-${(readCursor(next)?.index ?? 0) + 1}`;
+    for (const wrong of ['-1', 'x', `${year}-`, after, '1999-0'])
+      expect(await answerOf(wrong), wrong).toMatchObject({
+        ...{ status: 400, jsonBody: { error: { reason: 'field_invalid' } } },
+      });
+  });
+
+  it('is not given to whom cannot be put on record', async () => {
+    const refused: TellStream = async () => no(refuse('audit_unavailable'));
+    const answer = await answerOf(undefined, 'ann', refused);
+    expect(answer.status).toBe(503);
+    expect(JSON.stringify(answer)).not.toContain('leaf_hash');
+  });
+
+  it('goes on from the end of a year into the next one', async () => {
+    const other = new ExportedLog();
+    await other.write('ann', 2);
+    other.now = Date.UTC(2027, 0, 1, 1);
+    await other.commit();
+    await other.write('ann', 2);
+    const [was, wasDesk] = [log, desk];
+    [log, desk] = [other, { ...other.desk, settings: callers.settings, now: Date.now }];
+    try {
+      const first = await page('2026-0');
+      expect(first.data.at(-1)?.type).toBe('auricle.shard.close');
+      expect(first).toMatchObject({ year: 2026, next: '2027-0', ended: false });
+      const second = await page(first.next);
+      expect(second.data[0]?.type).toBe('auricle.shard.open');
+      const numbers = [...first.data, ...second.data].flatMap(
+        ({ data }) => (data.leaf as { tseq?: number }).tseq ?? [],
+      );
+      expect(numbers).toEqual([1, 2, 3, 4]);
+      expect(second).toMatchObject({ year: 2027, ended: true });
+      // A number alone is of the newest log, and never one of the year before.
+      expect((await page('0')).year).toBe(2027);
+    } finally {
+      [log, desk] = [was, wasDesk];
+    }
   });
 });

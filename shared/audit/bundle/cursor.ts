@@ -1,0 +1,16 @@
+// Where a reader of a stream is: a place in the log of a year. `2026-500000`, which goes on where that log does.
+
+export interface Cursor {
+  /** Without one: the newest log. */
+  readonly year: number | undefined;
+  readonly index: number;
+}
+
+export const formatCursor = (year: number, index: number): string => `${year}-${index}`;
+
+/** `undefined` when it is none. A number alone is a place in the newest log. */
+export function readCursor(text: string): Cursor | undefined {
+  const [, year, index] = /^(?:(\d{4})-)?(\d{1,15})$/.exec(text) ?? [];
+  if (index === undefined) return undefined;
+  return { year: year === undefined ? undefined : Number(year), index: Number(index) };
+}

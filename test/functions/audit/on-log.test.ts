@@ -1,0 +1,23 @@
+import { HttpRequest } from '@azure/functions';
+import { expect, it } from 'vitest';
+import { onLog } from '../../../functions/audit/on-log.ts';
+import { makeCallers } from '../callers.ts';
+import { ExportedLog } from './export/exported-log.ts';
+
+it('C12 what takes a token to read is kept by its reader alone', async () => {
+  const callers = await makeCallers();
+  const log = new ExportedLog();
+  await log.write('ann', 300);
+  const desk = { ...log.desk, settings: callers.settings, now: Date.now } as never;
+  const headersOf = async (path: string) => {
+    const request = new HttpRequest({
+      ...{ url: 'http://functions.test/', method: 'GET', params: { zone: 'eu', year: '2026', path } },
+      headers: { authorization: `Bearer ${await callers.edgeToken('ann')}` },
+    });
+    const { status, headers } = await onLog(desk, undefined)(request);
+    return { status, kept: (headers as Record<string, string>)['cache-control'] };
+  };
+  for (const path of ['tile/entries/000', 'tile/0/000'])
+    expect(await headersOf(path)).toEqual({ status: 200, kept: 'private, max-age=31536000, immutable' });
+  expect(await headersOf('checkpoint')).toEqual({ status: 200, kept: 'no-store' });
+});
