@@ -1,8 +1,9 @@
 // Erasing a subject, and holding what must not be erased: asked of every zone that may have something of it.
 import { z } from 'zod';
 import {
-  basisName,
   erasure,
+  erasureBases,
+  erasureBasis,
   hold,
   holds,
   newHold,
@@ -28,7 +29,9 @@ const zone = zoneName.optional().describe('Whose log; by default all of the toke
 /** Body of `POST /v1/audit/erasures`. */
 export const erasureBody = z.strictObject({
   ...who,
-  basis: basisName.describe('The rule that asks for it, by a short name that will stand in the log: `gdpr-17`'),
+  basis: erasureBasis.describe(
+    `What asks for it, in the log for all to read: ${erasureBases.join(', ')}, or other:NAME`,
+  ),
   zone,
 });
 /** Body of `POST /v1/audit/holds`. */

@@ -33,6 +33,8 @@ export interface Erased {
   readonly outcome: 'done' | 'deferred' | 'nothing';
   /** What asked for it; what forbids it when it is deferred. */
   readonly basis: string;
+  /** What asked for it first; absent where nothing was there to erase. */
+  readonly asked?: string;
   /** When it will be done, ms since 1970; unknown while somebody holds it. */
   readonly until?: number;
   /** How the log names the subject: one of each of its numbers. */
@@ -161,12 +163,15 @@ async function defer(
   if (deferred?.basis !== basis || deferred.until !== until) {
     const [first = ''] = erased;
     const asker = askerOf(kept.state);
-    const told = await report({ type: 'erasure.exec', tenant, outcome: 'deferred', erased: first, ...facts, ...asker });
+    const told = await report({
+      ...{ type: 'erasure.exec', tenant, outcome: 'deferred', erased: first, basis: kept.state.basis, waits: basis },
+      ...{ ...(until !== undefined && { until }), ...asker },
+    });
     if (!told.ok) return told;
     // Where this fails the log is told once more.
     await writeErasure(place, store, kept.name, { ...kept.state, deferred: facts }, kept);
   }
-  return ok({ outcome: 'deferred', ...facts, erased, count: 0 });
+  return ok({ outcome: 'deferred', ...facts, asked: kept.state.basis, erased, count: 0 });
 }
 
 async function destroy(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure): Promise<Result<Erased>> {
@@ -174,7 +179,8 @@ async function destroy(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure):
   const { tenant, basis } = kept.state;
   const counted = await writeCounts(desk, place, kept);
   // Somebody else has done all of it meanwhile.
-  if (!counted) return ok({ outcome: 'done', basis, erased: kept.state.parts.map((part) => part.erased), count: 0 });
+  if (!counted)
+    return ok({ outcome: 'done', basis, asked: basis, erased: kept.state.parts.map((part) => part.erased), count: 0 });
   const { parts } = counted.state;
   for (const { sid } of parts) {
     await store.remove('sidecar', subjectName(zone, tenant, sid));
@@ -188,7 +194,7 @@ async function destroy(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure):
   }
   await store.remove('sidecar', kept.name);
   const count = parts.reduce((sum, part) => sum + (part.count ?? 0), 0);
-  return ok({ outcome: 'done', basis, erased: parts.map((part) => part.erased), count });
+  return ok({ outcome: 'done', basis, asked: basis, erased: parts.map((part) => part.erased), count });
 }
 
 /** Of how many records the index knows, written down while it still knows; `undefined` when the erasure is over. */

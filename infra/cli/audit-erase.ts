@@ -1,10 +1,13 @@
 // auricle audit erase|erasures|hold|holds|release
 import { z } from 'zod';
+import { erasureBases, erasureBasis } from '../../shared/audit/privacy.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 
-export const eraseUsage = `audit erase --subject S --basis gdpr-17 [--zone Z]
+export const eraseUsage = `audit erase --subject S --basis B [--zone Z]
                                   makes what the log hides about S unreadable for good, or says until when it waits
+                                  S: "sub" of the tokens that the caller held; B: ${erasureBases.join(', ')}
+                                  or other:NAME, which stands in the log for all to read
   audit erasures                  those that wait
   audit hold --reason WHY [--subject S] [--basis CASE] [--id UUID] [--zone Z]
                                   nothing of S, or of the whole tenant, is erased while it is held
@@ -14,6 +17,7 @@ const erased = z.object({
   zone: z.string(),
   outcome: z.enum(['done', 'deferred', 'nothing']),
   basis: z.string(),
+  asked: z.string().optional(),
   until: z.number().optional(),
   count: z.number(),
 });
@@ -52,8 +56,11 @@ export const privacyVerbs: ReadonlyMap<string, (given: Arguments, headers: Heade
 function erase(given: Arguments, headers: Headers): Promise<Answer> | Answer {
   const { subject, commitment, basis, zone } = given;
   if (subject === undefined && commitment === undefined) return wrong('whom? --subject S, or --commitment C');
-  if (basis === undefined) return wrong('which rule asks for it? --basis gdpr-17; it will stand in the log');
-  return ask(given, headers, '/erasures', { subject, commitment, basis, zone }, erased, lineOfErased);
+  const bases = `${erasureBases.join(', ')}, or other:NAME`;
+  if (basis === undefined) return wrong(`what asks for it? --basis ${bases}; it will stand in the log`);
+  if (!erasureBasis.safeParse(basis).success) return wrong(`"${basis}" is no basis: ${bases}`);
+  const line = (one: z.infer<typeof erased>) => lineOfErased(one, basis);
+  return ask(given, headers, '/erasures', { subject, commitment, basis, zone }, erased, line);
 }
 
 function setHold(given: Arguments, headers: Headers): Promise<Answer> | Answer {
@@ -97,10 +104,11 @@ const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
 const untilOf = ({ basis, until }: { basis: string; until?: number | undefined }): string =>
   `${until === undefined ? 'until it is released' : `until ${dayOf(until)}`} (${basis})`;
 
-function lineOfErased(one: z.infer<typeof erased>): string {
-  if (one.outcome === 'deferred') return `${one.zone}  waits ${untilOf(one)}`;
+export function lineOfErased(one: z.infer<typeof erased>, basis: string): string {
+  const other = one.asked !== undefined && one.asked !== basis ? `; already asked with basis ${one.asked}` : '';
+  if (one.outcome === 'deferred') return `${one.zone}  waits ${untilOf(one)}${other}`;
   if (one.outcome === 'nothing') return `${one.zone}  nothing is hidden about this subject, or not any more`;
-  return `${one.zone}  erased for good; the index knew of ${one.count} records`;
+  return `${one.zone}  erased for good; the index knew of ${one.count} ${one.count === 1 ? 'record' : 'records'}${other}`;
 }
 
 const lineOfWaiting = ({ zone, subject, at, deferred }: z.infer<typeof waiting>): string =>

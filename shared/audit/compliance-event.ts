@@ -59,8 +59,10 @@ export const complianceEvents = [
     /** Of whom: a digest under a salt that was destroyed with the rest. */
     erased: z.string().optional(),
     count: z.number().int().optional(),
-    /** The rule that asks for it, or that forbids it, by its short name. */
+    /** What asks for it, by its short name. */
     basis: z.string().optional(),
+    /** What forbids it for now: `hold`, or a class of retention. */
+    waits: z.string().optional(),
     /** Milliseconds since 1970. */
     until: z.number().int().optional(),
   }),

@@ -17,7 +17,7 @@ const byType: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     'export.create': ['export', 'format', 'redaction', 'from', 'range'],
     'export.read': ['export', 'action', 'count'],
     'access.audit': ['action', 'zone', 'count', 'since'],
-    'erasure.exec': ['outcome', 'erased', 'count', 'basis', 'until'],
+    'erasure.exec': ['outcome', 'erased', 'count', 'basis', 'waits', 'until'],
     // Why, and about whom, is somebody's sentence.
     'hold.set': ['hold', 'scope', 'zone', 'basis'],
     'hold.release': ['hold', 'scope', 'zone', 'basis'],

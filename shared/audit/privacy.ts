@@ -11,16 +11,20 @@
 // All of it is about the tenant of the token. Subjects come as commitments: who they are only the edge is told.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
+import { plainText } from './plain-text.ts';
 
 /** What a gate commits a subject to. */
 export const commitment = z.string().regex(/^c1:[0-9a-f]{64}$/);
 const commitments = z.array(commitment).min(1).max(4);
 /** The short name of a rule or a case, which will stand in the log for all to read. */
 export const basisName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ().:/_-]{0,63}$/);
-const reason = z.string().min(1).max(limits.auditHoldCharacters.value);
+/** What erasing is asked by: a rule, or what somebody promised or decided. */
+export const erasureBases = ['gdpr-17', 'ccpa-1798.105', 'pipl-47', 'contract', 'court-order'] as const;
+export const erasureBasis = z.enum(erasureBases).or(z.string().regex(/^other:[A-Za-z0-9][A-Za-z0-9 ().:/_-]{0,57}$/));
+const reason = plainText(limits.auditHoldCharacters.value);
 const asker = { by: commitment.optional(), request: z.string().max(128).optional() };
 
-export const newErasure = z.strictObject({ subjects: commitments, basis: basisName, ...asker });
+export const newErasure = z.strictObject({ subjects: commitments, basis: erasureBasis, ...asker });
 export const newHold = z.strictObject({
   id: z.uuid(),
   subjects: commitments.optional(),
@@ -48,6 +52,7 @@ export const erasure = z.object({
   basis: z
     .string()
     .describe('What asked for it; what forbids it, when it is deferred: `hold`, or a class of retention'),
+  asked: z.string().optional().describe('What asked for it first: while it waits, that is not changed by asking again'),
   until: time.optional().describe('When it will be done, in milliseconds since 1970; unknown while it is held'),
   erased: z.array(z.string()).describe('How the log names whom it was about, in `erasure.exec`'),
   count: z.number().int().describe('Records that the index knew of'),

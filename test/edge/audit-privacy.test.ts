@@ -87,6 +87,7 @@ describe('C12 erasing and holding at the edge', () => {
       { subject: 'ann' },
       { basis: 'gdpr-17' },
       { ...body, basis: '<b>' },
+      { ...body, basis: 'because' },
       { ...body, tenant: 'x' },
     ]) {
       expect((await call(eraseSubject, { body: wrong })).status).toBe(400);

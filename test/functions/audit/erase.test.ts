@@ -119,9 +119,14 @@ describe('C12 C9 erasing a subject', () => {
     const asked = await eraseSubject(deskOf(log), ask);
     expect(asked).toMatchObject({ value: { outcome: 'deferred', basis: 'ai-act', until } });
     expect(await eraseSubject(deskOf(log), ask)).toEqual(asked);
+    // Who asks again for another reason is told which one counts.
+    const other = await eraseSubject(deskOf(log), { ...ask, basis: 'contract' });
+    expect(other).toMatchObject({ value: { outcome: 'deferred', basis: 'ai-act', asked: 'gdpr-17' } });
     expect(await settleErasures(deskOf(log))).toBe(0);
     // Told once, however often it is looked at.
-    expect(await toldOf(log, 'erasure.exec')).toMatchObject([{ outcome: 'deferred', basis: 'ai-act', until }]);
+    expect(await toldOf(log, 'erasure.exec')).toMatchObject([
+      { outcome: 'deferred', basis: 'gdpr-17', waits: 'ai-act', until },
+    ]);
     expect((await shown(log))[0]).toMatchObject({ subject: expect.any(String) });
     expect(await listErasures(deskOf(log), 'dev')).toMatchObject([{ subject: 'c1:ann', deferred: { until } }]);
     log.now = until + 1;

@@ -1,7 +1,7 @@
 // Erasing, holds and search as the functions are asked about them: by the edge, and for the tenant of its token only.
 import { HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { PrivacyDesk } from '../../../functions/audit/erase-desks.ts';
+import { failedIn, type PrivacyDesk } from '../../../functions/audit/erase-desks.ts';
 import * as erasing from '../../../functions/audit/on-erase.ts';
 import { onRebuild, onSearch } from '../../../functions/audit/on-search.ts';
 import { followLog } from '../../../functions/audit/search-follow.ts';
@@ -29,7 +29,8 @@ beforeEach(async () => {
   [noted, unwilling, lines] = [[], false, []];
   await log.write(log.event({ subject: ann, request: 'r1' }), log.event({ subject: ann, tenant: 'other' }));
   const rows = new MemoryRows();
-  const zone = { ...deskOf(log), rows, index: subjectIndex(rows, ZONE) };
+  const failed = failedIn((line) => lines.push(line), ZONE);
+  const zone = { ...deskOf(log), rows, index: subjectIndex(rows, ZONE), failed };
   const settings = callers.settings;
   desk = {
     // Tokens are of the real time.
@@ -121,6 +122,8 @@ describe('C12 what the edge asks', () => {
       [erasing.onErase, { subjects: [], basis: 'gdpr-17' }],
       [erasing.onErase, { subjects: ['ann'], basis: 'gdpr-17' }],
       [erasing.onErase, { subjects: [ann], basis: '' }],
+      [erasing.onErase, { subjects: [ann], basis: 'because' }],
+      [erasing.onErase, { subjects: [ann], basis: 'other:' }],
       [erasing.onHold, { id: '../x', reason: 'x' }],
       [erasing.onHold, { id, reason: '' }],
       [erasing.onRelease, {}],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Arguments } from '../../../infra/cli/arguments.ts';
-import { eraseUsage, privacyVerbs } from '../../../infra/cli/audit-erase.ts';
+import { eraseUsage, lineOfErased, privacyVerbs } from '../../../infra/cli/audit-erase.ts';
 import { proveHit } from '../../../infra/cli/audit-search.ts';
 import { toBase64 } from '../../../shared/audit/base64.ts';
 import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
@@ -99,8 +99,23 @@ describe('C12 auricle audit erase and hold', () => {
     const run = async (verb: string, more: Partial<Arguments>) => privacyVerbs.get(verb)?.(given(more), {});
     expect((await run('erase', { basis: 'gdpr-17' }))?.exit).toBe(2);
     expect((await run('erase', { subject: 'ann' }))?.exit).toBe(2);
+    const anyWord = await run('erase', { subject: 'ann', basis: 'because' });
+    expect(anyWord).toMatchObject({
+      exit: 2,
+      text: expect.stringMatching(/gdpr-17, ccpa-1798\.105, .* or other:NAME/),
+    });
     expect((await run('hold', { subject: 'ann' }))?.exit).toBe(2);
     expect((await run('release', { reason: 'over' }))?.exit).toBe(2);
     for (const verb of privacyVerbs.keys()) expect(eraseUsage).toContain(`audit ${verb}`);
+  });
+
+  it('an erasure that waits says what it was asked by, when it is asked again by another', () => {
+    const waits = { zone: 'eu', outcome: 'deferred' as const, basis: 'hold', asked: 'gdpr-17', count: 0 };
+    expect(lineOfErased(waits, 'contract')).toBe(
+      'eu  waits until it is released (hold); already asked with basis gdpr-17',
+    );
+    expect(lineOfErased(waits, 'gdpr-17')).not.toContain('already');
+    const done = { zone: 'eu', outcome: 'done' as const, basis: 'gdpr-17', asked: 'gdpr-17', count: 1 };
+    expect(lineOfErased(done, 'gdpr-17')).toMatch(/1 record$/);
   });
 });
