@@ -8,6 +8,7 @@ import {
   redactionProfile,
 } from '../../shared/audit/bundle/contract.ts';
 import { formatNames } from '../../shared/audit/derived/formats.ts';
+import { plainText } from '../../shared/audit/plain-text.ts';
 import { isPath } from '../../shared/audit/verify/read-manifest.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
@@ -25,7 +26,7 @@ const time = z.iso.datetime({ offset: true }).or(z.iso.date());
 
 /** Body of `POST /v1/audit/exports`. */
 export const exportBody = z.strictObject({
-  purpose: z.string().min(1).max(limits.auditPurposeCharacters.value).describe('What it is for; it goes on record'),
+  purpose: plainText(limits.auditPurposeCharacters.value).describe('What it is for; it goes on record'),
   zone: zoneName.optional().describe('Whose log; by default the home of the token'),
   from: time.optional().describe('Entries that the log took from then on; all that come after are in the bundle'),
   to: time.optional().describe('What is disclosed and derived ends before this; entries go on to the export itself'),

@@ -38,6 +38,10 @@ function factsOf({ export_id, log, tenant, range, counts, redaction, purpose, cr
   return { exportId: export_id, origin, tenant, tseq, index, entries, disclosed, erased, redaction, purpose, created };
 }
 
+/** Bundles are written by others: what is no letter, sign or space would do something to a terminal, or hide something. */
+const printable = (text: string): string =>
+  text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (one) => `\\u{${one.codePointAt(0)?.toString(16)}}`);
+
 /** The report as people read it. */
 export function reportText({ verdict, exit, summary, findings, findingCounts, facts }: Report): string {
   const { origin, tenant, tseq, entries, disclosed, erased, size, witnesses = [], trust, redaction, purpose } = facts;
@@ -58,5 +62,5 @@ export function reportText({ verdict, exit, summary, findings, findingCounts, fa
   const more = Object.entries(findingCounts)
     .filter(([stage, count]) => count > (kept.get(stage) ?? 0))
     .map(([stage, count]) => `  ${stage}: and ${count - (kept.get(stage) ?? 0)} more`);
-  return [...about, ...found, ...more].join('\n');
+  return [...about, ...found, ...more].map(printable).join('\n');
 }
