@@ -20,6 +20,8 @@ export interface EraseDesk {
   report(draft: EventDraft): Promise<Result<unknown>>;
   /** Milliseconds since 1970. */
   now(): number;
+  /** Told of a row that nobody can go on with; the others are not kept waiting by it. */
+  failed(error: unknown): void;
 }
 
 /** Who asks, as a commitment, and with which request. */

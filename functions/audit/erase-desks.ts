@@ -29,7 +29,13 @@ export function openPrivacy(
       ...{ zone, rows, store: log.store, keys: log.keys(zone), now: log.now },
       index: subjectIndex(rows, zone),
       report: (draft) => reporter.report(zone, draft),
+      failed: failedIn(log.log, zone),
     }),
   );
   return { log, rows, reads, zones, zone: (name) => zones.find(({ zone }) => zone === name) };
 }
+
+export const failedIn =
+  (log: LogDesk['log'], zone: string) =>
+  (error: unknown): void =>
+    log({ what: 'failed', zone, detail: error instanceof Error ? error.message.slice(0, 300) : 'no reason given' });

@@ -19,6 +19,8 @@ const erasureState = z.object({
    * the index knew. What happens after somebody asked has another number, and is not meant.
    */
   parts: z.array(z.object({ sid: z.string(), erased: z.string(), count: z.number().int().optional() })),
+  /** Written down before anybody asks for the last time whether the subject is held: a hold that comes later waits. */
+  destroying: z.boolean().optional(),
   /** What forbids it, as the log was told. */
   deferred: z.object({ basis: z.string(), until: z.number().int().optional() }).optional(),
 });

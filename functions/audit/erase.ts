@@ -89,10 +89,14 @@ export async function settleErasures(desk: EraseDesk): Promise<number> {
   const { store, zone, keys } = desk;
   let done = 0;
   for (const name of await store.list('sidecar', erasuresPrefix(zone), limits.auditErasures.value)) {
-    const place = await keys.subjects(tenantOfErasure(name));
-    const kept = place && (await readErasure(place, name));
-    const went = place && kept && (await proceed(desk, place, kept));
-    if (went?.ok && went.value.outcome === 'done') done += 1;
+    try {
+      const place = await keys.subjects(tenantOfErasure(name));
+      const kept = place && (await readErasure(place, name));
+      const went = place && kept && (await proceed(desk, place, kept));
+      if (went?.ok && went.value.outcome === 'done') done += 1;
+    } catch (error) {
+      desk.failed(error);
+    }
   }
   return done;
 }
@@ -144,12 +148,32 @@ async function proceed(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure):
   if (parts.some(({ sid }) => sid === pointer.sid)) await leadNowhere(place, pointer);
   const secrets = await Promise.all(parts.map(({ sid }) => readSecret(place, sid)));
   const used = secrets.flatMap((secret) => (secret ? [secret.used] : []));
-  const held = await isHeld(store, zone, tenant, await place.key.tag(subject));
-  const verdict = decideErasure({ held, used }, now());
+  const tag = await place.key.tag(subject);
+  const verdict = decideErasure({ held: await isHeld(store, zone, tenant, tag), used }, now());
   // What is destroyed already can only be told.
-  if (verdict.due || used.length === 0) return destroy(desk, place, kept);
-  return defer(desk, place, kept, verdict);
+  if (used.length === 0) return destroy(desk, place, kept);
+  if (!verdict.due) return defer(desk, place, kept, verdict);
+  const marked = await mark(desk, place, kept);
+  if (!marked) return over(kept);
+  // A hold that this does not see finds the mark: it is told of only when this is over.
+  const held = await isHeld(store, zone, tenant, tag);
+  return held ? defer(desk, place, marked, { due: false, basis: 'hold' }) : destroy(desk, place, marked);
 }
+
+/** `undefined` when the erasure is over. */
+async function mark({ store }: EraseDesk, place: SubjectPlace, before: KeptErasure): Promise<KeptErasure | undefined> {
+  let kept: KeptErasure | undefined = before;
+  for (let tries = 0; kept && !kept.state.destroying; tries += 1) {
+    if (tries >= TRIES) throw new Error('an erasure changes all the time');
+    await writeErasure(place, store, kept.name, { ...kept.state, destroying: true }, kept);
+    kept = await readErasure(place, kept.name);
+  }
+  return kept;
+}
+
+/** Somebody else has done all of it meanwhile. */
+const over = ({ state: { basis, parts } }: KeptErasure): Result<Erased> =>
+  ok({ outcome: 'done', basis, asked: basis, erased: parts.map((part) => part.erased), count: 0 });
 
 async function defer(
   { store, report }: EraseDesk,
@@ -157,7 +181,8 @@ async function defer(
   kept: KeptErasure,
   { basis, until }: Extract<Verdict, { due: false }>,
 ): Promise<Result<Erased>> {
-  const { tenant, parts, deferred } = kept.state;
+  const { destroying, ...state } = kept.state;
+  const { tenant, parts, deferred } = state;
   const facts = { basis, ...(until !== undefined && { until }) };
   const erased = parts.map((part) => part.erased);
   if (deferred?.basis !== basis || deferred.until !== until) {
@@ -168,9 +193,9 @@ async function defer(
       ...{ ...(until !== undefined && { until }), ...asker },
     });
     if (!told.ok) return told;
-    // Where this fails the log is told once more.
-    await writeErasure(place, store, kept.name, { ...kept.state, deferred: facts }, kept);
-  }
+  } else if (!destroying) return ok({ outcome: 'deferred', ...facts, asked: state.basis, erased, count: 0 });
+  // Where this fails the log is told once more.
+  await writeErasure(place, store, kept.name, { ...state, deferred: facts }, kept);
   return ok({ outcome: 'deferred', ...facts, asked: kept.state.basis, erased, count: 0 });
 }
 
@@ -178,9 +203,7 @@ async function destroy(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure):
   const { store, zone, keys, index, report } = desk;
   const { tenant, basis } = kept.state;
   const counted = await writeCounts(desk, place, kept);
-  // Somebody else has done all of it meanwhile.
-  if (!counted)
-    return ok({ outcome: 'done', basis, asked: basis, erased: kept.state.parts.map((part) => part.erased), count: 0 });
+  if (!counted) return over(kept);
   const { parts } = counted.state;
   for (const { sid } of parts) {
     await store.remove('sidecar', subjectName(zone, tenant, sid));

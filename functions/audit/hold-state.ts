@@ -38,6 +38,11 @@ export const holdsPrefix = (zone: string, tenant?: string): string =>
   tenant === undefined ? `${zone}/holds/` : holdsOf(zone, tenant);
 export const tenantOfHold = (name: string): string => decodeURIComponent(name.split('/')[2] ?? '');
 
+/** There while something of a tenant is being destroyed because its time is over. */
+export const endingPrefix = (zone: string): string => `${zone}/ending/`;
+export const endingName = (zone: string, tenant: string): string =>
+  `${endingPrefix(zone)}${encodeURIComponent(tenant)}`;
+
 /** Whether a subject, by its tag, must not be erased now. */
 export async function isHeld(store: LogStore, zone: string, tenant: string, tag: string): Promise<boolean> {
   const prefixes = [`${holdsOf(zone, tenant)}${ALL}/`, `${holdsOf(zone, tenant)}${tag}/`];

@@ -5,7 +5,16 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Asker, askerOf, type EraseDesk } from './erase-desk.ts';
 import { nameInLog } from './erase-name.ts';
-import { type HoldState, holdName, holdsPrefix, type KeptHold, readHold, tenantOfHold } from './hold-state.ts';
+import { erasureName, erasuresPrefix, readErasure } from './erase-state.ts';
+import {
+  endingName,
+  type HoldState,
+  holdName,
+  holdsPrefix,
+  type KeptHold,
+  readHold,
+  tenantOfHold,
+} from './hold-state.ts';
 import type { SubjectPlace } from './sidecar-subject.ts';
 
 export interface HoldAsked extends Asker {
@@ -76,19 +85,30 @@ export async function listHolds({ store, zone, keys }: EraseDesk, tenant: string
 
 /** Tells the log of what it was not told, and ends what was to end. For the timer. */
 export async function settleHolds(desk: EraseDesk): Promise<void> {
-  const names = await desk.store.list('sidecar', holdsPrefix(desk.zone), limits.auditErasures.value);
+  const names = await desk.store.list('sidecar', holdsPrefix(desk.zone), limits.auditHoldsListed.value);
   for (const name of names) {
-    const place = await desk.keys.subjects(tenantOfHold(name));
-    if (!place || (await isPart(desk, place, name))) continue;
-    const kept = await readHold(desk.store, place.key, name);
-    if (kept && (!kept.hold.told || kept.hold.release)) await settle(desk, place, kept);
+    try {
+      await settleOne(desk, name);
+    } catch (error) {
+      desk.failed(error);
+    }
   }
+}
+
+async function settleOne(desk: EraseDesk, name: string): Promise<void> {
+  const place = await desk.keys.subjects(tenantOfHold(name));
+  if (!place || (await isPart(desk, place, name))) return;
+  const kept = await readHold(desk.store, place.key, name);
+  if (kept && (!kept.hold.told || kept.hold.release)) await settle(desk, place, kept);
 }
 
 async function settle(desk: EraseDesk, place: SubjectPlace, kept: KeptHold): Promise<Result<HoldState>> {
   let { hold } = kept;
   if (!hold.told) {
     for (const subject of hold.also ?? []) await holdPart(desk, place, kept, subject);
+    // It holds from now on; whether it came in time is known when what is being destroyed is.
+    if (await isLate(desk, place, hold))
+      return no(refuse('audit_unavailable', undefined, 'something is being destroyed'));
     const told = await tell(desk, place, 'hold.set', hold, hold);
     if (!told.ok) return told;
     const changed = await change(desk, place, kept.name, (one) => ({ ...one, told: true }));
@@ -101,6 +121,19 @@ async function settle(desk: EraseDesk, place: SubjectPlace, kept: KeptHold): Pro
   for (const subject of hold.also ?? []) await desk.store.remove('sidecar', await partName(desk, place, hold, subject));
   await desk.store.remove('sidecar', kept.name);
   return ok(hold);
+}
+
+/** Whether something of what it holds is being destroyed by somebody who may not have seen it. */
+async function isLate({ store, zone }: EraseDesk, place: SubjectPlace, hold: HoldState): Promise<boolean> {
+  const { tenant, subject, also = [] } = hold;
+  if (await store.read('sidecar', endingName(zone, tenant))) return true;
+  const tags = subject === undefined ? [] : await Promise.all([subject, ...also].map((one) => place.key.tag(one)));
+  const names =
+    subject === undefined
+      ? await store.list('sidecar', erasuresPrefix(zone, tenant), limits.auditErasures.value)
+      : tags.map((tag) => erasureName(zone, tenant, tag));
+  const found = await Promise.all(names.map((name) => readErasure(place, name)));
+  return found.some((kept) => kept?.state.destroying);
 }
 
 const partName = async ({ zone }: EraseDesk, { key }: SubjectPlace, { tenant, id }: HoldState, subject: string) =>

@@ -1,16 +1,16 @@
 // What has been kept long enough: the secret of its class, month and tenant is destroyed, and nothing opens any more that was
 // hidden then. Leaves stay. One round does a bounded part; the log is told before anything is destroyed, so what breaks off is
 // told twice and never not at all.
-import { isRetention, keptUntil, type RetentionName, retentionNames } from '../../shared/audit/retention.ts';
+import { isMonth, keptUntil, type Month, type RetentionName, retentionNames } from '../../shared/audit/retention.ts';
 import { limits } from '../../shared/limits.ts';
 import type { EraseDesk } from '../audit/erase-desk.ts';
-import { hasHolds } from '../audit/hold-state.ts';
+import { endingName, endingPrefix, hasHolds } from '../audit/hold-state.ts';
 import { periodsPrefix } from '../audit/sidecar-names.ts';
 
 interface Period {
   readonly name: string;
   readonly ret: RetentionName;
-  readonly month: string;
+  readonly month: Month;
   readonly tenant: string;
 }
 
@@ -20,40 +20,65 @@ export interface Ended {
   readonly held: number;
 }
 
-/** One round. */
+/** One round. Rounds do not overlap: the timer rings in one process. */
 export async function endPeriods(desk: EraseDesk): Promise<Ended> {
-  const { store, zone, keys, report, now } = desk;
-  let destroyed = 0;
-  let held = 0;
-  const holds = new Map<string, Promise<boolean>>();
-  const isHeld = (tenant: string) => {
-    const asked = holds.get(tenant) ?? hasHolds(store, zone, tenant);
-    holds.set(tenant, asked);
-    return asked;
-  };
-  for (const { name, ret, month, tenant } of await findEnded(desk, now())) {
+  const { store, zone, keys, now } = desk;
+  // Of rounds that broke off.
+  const marks = await store.list('sidecar', endingPrefix(zone), limits.auditPeriodsPerRound.value);
+  for (const mark of marks) await store.remove('sidecar', mark);
+  const held = new Set<string>();
+  let [destroyed, kept] = [0, 0];
+  for await (const period of findEnded(desk, now())) {
     if (destroyed >= limits.auditPeriodsPerRound.value) break;
-    if (await isHeld(tenant)) {
-      held += 1;
-      continue;
-    }
-    const told = await report({ type: 'erasure.exec', tenant, outcome: 'done', basis: `${ret} ${month}` });
-    if (!told.ok) break;
-    await store.remove('sidecar', name);
-    destroyed += 1;
+    const done = held.has(period.tenant) ? 'held' : await end(desk, period);
+    if (done === 'untold') break;
+    if (done === 'destroyed') destroyed += 1;
+    if (done !== 'held') continue;
+    held.add(period.tenant);
+    kept += 1;
   }
   if (destroyed > 0) keys.forget();
-  return { destroyed, held };
+  return { destroyed, held: kept };
 }
 
-/** By rising month of each class. */
-async function findEnded({ store, zone }: EraseDesk, now: number): Promise<Period[]> {
-  const listed = await Promise.all(
-    retentionNames.map((ret) => store.list('sidecar', periodsPrefix(zone, ret), limits.auditPeriodsListed.value)),
-  );
-  return listed.flat().flatMap((name): Period[] => {
-    const [ret, month = '', part = ''] = name.slice(periodsPrefix(zone).length).split('/');
-    const over = isRetention(ret) && keptUntil(ret, month) <= now;
-    return over ? [{ name, ret, month, tenant: decodeURIComponent(part) }] : [];
-  });
+async function end(desk: EraseDesk, period: Period): Promise<'destroyed' | 'held' | 'untold' | 'failed'> {
+  const { store, zone, report } = desk;
+  const { name, ret, month, tenant } = period;
+  const mark = endingName(zone, tenant);
+  try {
+    if (await hasHolds(store, zone, tenant)) return 'held';
+    await store.create('sidecar', mark, new Uint8Array());
+    // A hold that this does not see finds the mark: it is told of only when this is over.
+    if (await hasHolds(store, zone, tenant)) return 'held';
+    const told = await report({ type: 'erasure.exec', tenant, outcome: 'done', basis: `${ret} ${month}` });
+    if (!told.ok) return 'untold';
+    await store.remove('sidecar', name);
+    return 'destroyed';
+  } catch (error) {
+    desk.failed(error);
+    return 'failed';
+  } finally {
+    // Where this fails the next round does it.
+    await store.remove('sidecar', mark).catch(desk.failed);
+  }
 }
+
+/** By rising month of each class: those that are held are not in the way of later ones. */
+async function* findEnded({ store, zone }: EraseDesk, now: number): AsyncGenerator<Period> {
+  for (const ret of retentionNames) {
+    const prefix = periodsPrefix(zone, ret);
+    const [first] = await store.list('sidecar', prefix, 1);
+    let month = first?.slice(prefix.length).split('/')[0] ?? '';
+    while (isMonth(month) && keptUntil(ret, month) <= now) {
+      const names = await store.list('sidecar', `${prefix}${month}/`, limits.auditPeriodsListed.value);
+      for (const name of names) {
+        const tenant = decodeURIComponent(name.slice(name.lastIndexOf('/') + 1));
+        yield { name, ret, month, tenant };
+      }
+      month = after(month);
+    }
+  }
+}
+
+const after = (month: string): string =>
+  month.endsWith('12') ? `${Number(month.slice(0, 4)) + 1}01` : String(Number(month) + 1);

@@ -9,10 +9,12 @@ import { endPeriods } from './end-periods.ts';
 
 export const onRetention = (desk: PrivacyDesk): Promise<void> =>
   inEach(desk, async (zone) => {
-    await settleHolds(zone);
-    const done = await settleErasures(zone);
-    const { destroyed } = await endPeriods(zone);
-    if (done + destroyed > 0) desk.log.log({ what: 'erased', zone: zone.zone, entries: done + destroyed });
+    // One step's trouble must not keep the others waiting.
+    await settleHolds(zone).catch(zone.failed);
+    const done = await settleErasures(zone).catch(zone.failed);
+    const ended = await endPeriods(zone).catch(zone.failed);
+    const entries = (done ?? 0) + (ended?.destroyed ?? 0);
+    if (entries > 0) desk.log.log({ what: 'erased', zone: zone.zone, entries });
   });
 
 export const onIndex = (desk: PrivacyDesk): Promise<void> =>
@@ -21,13 +23,6 @@ export const onIndex = (desk: PrivacyDesk): Promise<void> =>
   });
 
 /** One region's trouble must not keep the others waiting. */
-async function inEach({ zones, log }: PrivacyDesk, work: (zone: ZoneDesk) => Promise<void>): Promise<void> {
-  await Promise.all(
-    zones.map((zone) =>
-      work(zone).catch((error: unknown) => {
-        const detail = error instanceof Error ? error.message.slice(0, 300) : 'no reason given';
-        log.log({ what: 'failed', zone: zone.zone, detail });
-      }),
-    ),
-  );
+async function inEach({ zones }: PrivacyDesk, work: (zone: ZoneDesk) => Promise<void>): Promise<void> {
+  await Promise.all(zones.map((zone) => work(zone).catch(zone.failed)));
 }

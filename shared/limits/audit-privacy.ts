@@ -32,6 +32,12 @@ export const auditPrivacyLimits = {
     by: 'functions',
     why: 'Holds of one tenant in a zone at a time; each is of a case that somebody has on a desk.',
   },
+  auditHoldsListed: {
+    value: 65_536,
+    unit: 'count',
+    by: 'functions',
+    why: 'Holds of all tenants of a zone that one round looks at: auditHolds of 256 tenants.',
+  },
   auditHoldCharacters: {
     value: 1_024,
     unit: 'character',
@@ -51,10 +57,10 @@ export const auditPrivacyLimits = {
     why: 'Months of a tenant and class that one round of retention ends: a write and a removal each.',
   },
   auditPeriodsListed: {
-    value: 4_096,
+    value: 16_384,
     unit: 'count',
     by: 'functions',
-    why: 'Months that one round looks at for each class, oldest first: 48 a tenant and class for 85 tenants, more than end in years.',
+    why: 'Tenants that one round looks at for each class and month that is over: more than a log has room for.',
   },
   auditIndexBundles: {
     value: 8,

@@ -9,6 +9,9 @@ import { type HiddenLog, ZONE } from './hidden-log.ts';
 /** Never rings: storage answers at once here, or fails. */
 const silent = () => ({ rings: new Promise<never>(() => {}), cancel() {} });
 
+/** Of rows that nobody could go on with. */
+export const failures: unknown[] = [];
+
 /** The desk of one process, which begins with nothing in memory. */
 export function deskOf(log: HiddenLog, store: LogStore = log.store): EraseDesk {
   const keys = log.newKeys(store);
@@ -18,6 +21,7 @@ export function deskOf(log: HiddenLog, store: LogStore = log.store): EraseDesk {
     ...{ zone: ZONE, store, keys, now },
     index: { count: async () => 2, forget: async () => {} },
     report: (draft) => reporter.report(ZONE, draft),
+    failed: (error) => void failures.push(error),
   };
 }
 
