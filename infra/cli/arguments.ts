@@ -28,6 +28,7 @@ export type Arguments = {
   plain: boolean;
   wait: boolean;
   zone: string | undefined;
+  year: string | undefined;
   callback: string | undefined;
   /** Of `audit`: the key of the log. */
   key: string | undefined;
@@ -84,6 +85,7 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
         plain: { type: 'boolean', default: false },
         wait: { type: 'boolean', default: false },
         zone: { type: 'string' },
+        year: { type: 'string' },
         callback: { type: 'string' },
         key: { type: 'string' },
         as: { type: 'string' },
@@ -133,6 +135,7 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       plain: values.plain,
       wait: values.wait,
       zone: values.zone,
+      year: values.year,
       callback: values.callback,
       key: values.key,
       as: values.as,

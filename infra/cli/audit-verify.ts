@@ -1,6 +1,7 @@
 // auricle audit verify: everything is fetched and hashed again, and compared with what was seen before.
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { equalBytes } from '../../shared/audit/tree.ts';
+import { lostText } from '../../shared/audit/verify/numbers.ts';
 import { type Verdict, verdicts } from '../../shared/audit/verify/verdict.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Answer } from './answer.ts';
@@ -98,9 +99,10 @@ class Holes {
     if (leaf.tn !== undefined && leaf.tseq !== undefined) this.#count(`tenant ${leaf.tn}`, leaf.tseq, index);
     // The log knows of this one itself.
     if (leaf.type !== 'producer.gap') return;
-    const { outbox, epoch, from, to } = leaf as unknown as { outbox: string; epoch: string; from: number; to: number };
-    this.found.push(`entry ${index}: events ${from} to ${to} of ${outbox} were lost before they reached the log`);
-    this.#next.set(`outbox ${outbox} ${epoch}`, to + 1);
+    const { outbox, epoch, from, to } = leaf as unknown as { outbox: string; epoch: string; from: number; to?: number };
+    this.found.push(`entry ${index}: ${lostText({ outbox, from, to })}`);
+    // Of a life that was broken off nobody knows how much was lost: what comes after all goes on where it was.
+    if (to !== undefined && Number.isSafeInteger(to)) this.#next.set(`outbox ${outbox} ${epoch}`, to + 1);
   }
 
   #count(name: string, number: number, index: number): void {

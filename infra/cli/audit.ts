@@ -1,9 +1,11 @@
 // auricle audit tail|show|receipt|export|verify
 
 import { existsSync } from 'node:fs';
+import type { z } from 'zod';
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { HEADS } from '../../shared/audit/head.ts';
 import type { Leaf } from '../../shared/audit/leaf.ts';
+import { formatVerifierKey, readVerifierKey } from '../../shared/audit/note.ts';
 import { readReceipt } from '../../shared/audit/receipt.ts';
 import { TILE_WIDTH } from '../../shared/audit/tile.ts';
 import { type Answer, refused, wrong } from './answer.ts';
@@ -26,11 +28,11 @@ import { recall } from './audit-memory.ts';
 import { rebuildIndex, searchAudit, searchUsage } from './audit-search.ts';
 import { verifyLog } from './audit-verify.ts';
 
-export const auditUsage = `audit tail [--zone Z]           the last entries of the log
+export const auditUsage = `audit tail [--zone Z] [--year Y]  the last entries of the log, by default of this year; so do show, receipt and verify
   audit show INDEX [--zone Z]     one entry; or all of a request: audit show REQUEST
   audit receipt INDEX [--zone Z]  proof that the entry is in the log (.tlog-proof); of a request: audit receipt REQUEST
   ${exportUsage}
-  audit verify [--zone Z] [--key VKEY] [--policy FILE]
+  audit verify [--zone Z] [--year Y] [--key VKEY] [--policy FILE]
                                   is the log whole? exit codes: 0 and 10 yes, with and without witnesses, 20 holes,
                                   30 not the log that was seen before, 40 not what it says
                                   --zone heads: the log of checkpoints, and whether each region's log goes on from them
@@ -48,16 +50,28 @@ export interface Found {
   readonly reader: LogReader;
 }
 
+type Listed = z.infer<typeof listedLogs>['data'][number];
+
+/** The log of the zone in another year: its key is the same under another name, and its files are beside those of this one. */
+export function logOfYear({ vkey, prefix }: Listed, year: string): Pick<Listed, 'vkey' | 'prefix'> | undefined {
+  const key = readVerifierKey(vkey);
+  const LAST = /\d{4}$/;
+  if (!key || !/^\d{4}$/.test(year) || !LAST.test(key.name) || !LAST.test(prefix)) return undefined;
+  return { vkey: formatVerifierKey(key.name.replace(LAST, year), key.publicKey), prefix: prefix.replace(LAST, year) };
+}
+
 /** The log of a zone; the key is the one given, the one remembered, or, the first time, the one that the edge names. */
 export async function findLog(
-  { edge, zone, key }: Pick<Arguments, 'edge' | 'zone' | 'key'>,
+  { edge, zone, year, key }: Pick<Arguments, 'edge' | 'zone' | 'key'> & Partial<Pick<Arguments, 'year'>>,
   headers: Record<string, string>,
 ): Promise<Found | Answer> {
   const response = await fetch(`${edge}/v1/audit/log`, { headers });
   if (!response.ok) return refused(response);
   const { data } = listedLogs.parse(await response.json());
-  const log = zone === undefined ? data[0] : data.find((one) => one.zone === zone);
-  if (!log) return wrong(zone === undefined ? 'there is no log' : `there is no log of the zone ${zone}`);
+  const newest = zone === undefined ? data[0] : data.find((one) => one.zone === zone);
+  if (!newest) return wrong(zone === undefined ? 'there is no log' : `there is no log of the zone ${zone}`);
+  const log = year === undefined ? newest : logOfYear(newest, year);
+  if (!log) return wrong(`"${year}" is no year of a log`);
   const base = `${edge}${log.prefix}`;
   const vkey = key ?? recall(base)?.vkey ?? log.vkey;
   const reader = await openReader(base, vkey, headers);

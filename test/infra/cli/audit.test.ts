@@ -175,6 +175,32 @@ describe('C9 auricle audit verify', () => {
   });
 });
 
+describe('C9 auricle audit verify: lives and years', () => {
+  it('an outbox that was broken off has no last number, and what comes of it after all is counted on', async () => {
+    const told = { from: 5, outbox: 'gate/dev/eu', epoch: at(0) };
+    const gap: Leaf = { ...opening, id: at(99), type: 'producer.gap', pseq: 2, ...told };
+    await publish([...leavesOf(5), gap, event(10, 5, 5)]);
+    const { exit, value } = await verify();
+    expect(exit).toBe(20);
+    expect((value as { holes: string[] }).holes).toEqual([
+      'entry 5: gate/dev/eu was broken off: events from 5 on may have been lost before they reached the log',
+    ]);
+  });
+
+  it('the log of another year, under its own name and signed with the same key', async () => {
+    await publish(leavesOf(3));
+    expect((await verify({ year: '2026' })).exit).toBe(10);
+    // The one that is served in its place is not of that year.
+    expect(await verify({ year: '2025' })).toMatchObject({ exit: 40, text: expect.stringContaining('eu/2025') });
+    const hashes = leavesOf(3).map((leaf) => hashLeaf(encodeLeaf(leaf)));
+    const checkpoint = { origin: 'audit.example/eu/2025', size: 3, root: rootOf(hashes, 0, 3) };
+    const note = await signCheckpoint(checkpoint, log.signer(checkpoint.origin));
+    files.set('checkpoint', new TextEncoder().encode(note));
+    expect((await verify({ year: '2025' })).exit).toBe(10);
+    expect((await verify({ year: 'last' })).exit).toBe(2);
+  });
+});
+
 describe('C9 auricle audit verify: witnesses', () => {
   const WITNESS = 'witness.example';
   const text = `log ${vkey}\nwitness w ${formatNoteKey({ type: 'cosignature', name: WITNESS, publicKey: seer.publicKey })}\nquorum w\n`;
