@@ -301,7 +301,7 @@ export const auditLimits = {
     value: 7 * 86_400_000,
     unit: 'ms',
     by: 'functions',
-    why: 'Files of an export stay for a week: they disclose what the log hides, and can be made again.',
+    why: 'Files of an export stay for a week: they disclose what the log hides, and can be made again. What was over is listed for a week more.',
   },
   auditExportTries: {
     value: 8,
@@ -319,7 +319,7 @@ export const auditLimits = {
     value: 100,
     unit: 'count',
     by: 'functions',
-    why: 'Exports of a tenant that are listed; of a zone that one tick looks at.',
+    why: 'Exports of a tenant that are listed, the newest; of a zone that one tick goes on with, those that are due for longest.',
   },
   auditStreamBundles: {
     value: 64,
