@@ -48,6 +48,8 @@ export const exportRow = z.object({
   erased: z.number().int(),
   ended: z.number().int().optional(),
   reason: z.string().optional(),
+  /** Which of the tenant's places it takes while it is being made. */
+  place: z.number().int().optional(),
   /** Failures in a row, and when to try again. */
   tries: z.number().int(),
   due: z.number().int(),
@@ -70,8 +72,8 @@ function keyOf({ tenant, id }: Pick<ExportRow, 'tenant' | 'id'>): string {
 const digits = (value: number): string => String(value).padStart(16, '0');
 /** What the timer goes by: in the order in which they are due. */
 const dueKeyOf = (row: ExportRow): string => `o!${digits(dueOf(row))}!${row.tenant}!${row.id}`;
-/** What somebody waits for is counted by itself, and goes with the same transaction. */
-const workKeyOf = ({ tenant, id }: Pick<ExportRow, 'tenant' | 'id'>): string => `w!${tenant}!${id}`;
+/** A tenant has so many places for what is being made; who takes one that is taken is refused by storage. */
+const workKeyOf = ({ tenant, place }: Pick<ExportRow, 'tenant' | 'place'>): string => `w!${tenant}!${place}`;
 export const partitionOf = (zone: string): string => zone;
 
 const isWork = ({ state }: ExportRow): boolean => state === 'asked' || state === 'anchoring' || state === 'collecting';
@@ -102,12 +104,24 @@ export async function listExports(rows: Rows, zone: string, tenant: string): Pro
   return found.map((one) => read(one).row);
 }
 
-export const insertExport = (rows: Rows, row: ExportRow): Promise<boolean> =>
-  rows.commit(partitionOf(row.zone), [
-    { type: 'insert', key: keyOf(row), value: row },
-    { type: 'insert', key: dueKeyOf(row), value: {} },
-    ...(isWork(row) ? [{ type: 'insert', key: workKeyOf(row), value: {} } as const] : []),
-  ]);
+/** `false` when all places of the tenant are taken, or its id. */
+export async function insertExport(rows: Rows, row: ExportRow): Promise<boolean> {
+  const partition = partitionOf(row.zone);
+  const insert = (one: ExportRow): Promise<boolean> =>
+    rows.commit(partition, [
+      { type: 'insert', key: keyOf(one), value: one },
+      { type: 'insert', key: dueKeyOf(one), value: {} },
+      ...(isWork(one) ? [{ type: 'insert', key: workKeyOf(one), value: { id: one.id } } as const] : []),
+    ]);
+  if (!isWork(row)) return insert(row);
+  const { tenant } = row;
+  for (let place = 0; place < limits.auditExportsOpen.value; place += 1) {
+    // Asked first: of many who come at once most find it taken, and a write costs more.
+    if (await rows.read(partition, workKeyOf({ tenant, place }))) continue;
+    if (await insert({ ...row, place })) return true;
+  }
+  return false;
+}
 
 /** `false` when somebody else was faster. `undefined`: it is known no more. */
 export function replaceExport(rows: Rows, row: ExportRow | undefined, was: KeptExport): Promise<boolean> {
@@ -119,7 +133,8 @@ export function replaceExport(rows: Rows, row: ExportRow | undefined, was: KeptE
     changes.push({ type: 'remove', key: dueKeyOf(before) });
     if (row) changes.push({ type: 'insert', key: dueKeyOf(row), value: {} });
   }
-  if (isWork(before) && !(row && isWork(row))) changes.push({ type: 'remove', key: workKeyOf(before) });
+  if (isWork(before) && before.place !== undefined && !(row && isWork(row)))
+    changes.push({ type: 'remove', key: workKeyOf(before) });
   return rows.commit(partitionOf(before.zone), changes);
 }
 
@@ -134,11 +149,6 @@ export async function listDue(rows: Rows, zone: string, now: number): Promise<{ 
 }
 
 /** Exports of a tenant that are being made, up to as many as there may be. */
-export async function countWork(rows: Rows, zone: string, tenant: string): Promise<number> {
-  const prefix = `w!${tenant}!`;
-  return (await rows.scan(partitionOf(zone), prefix, endOf(prefix), limits.auditExportsOpen.value)).length;
-}
-
 const publicState = {
   asked: 'accepted',
   anchoring: 'accepted',

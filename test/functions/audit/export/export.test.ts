@@ -252,6 +252,19 @@ describe('A21 the job of an export', () => {
     await expect(new ExportedLog().ask('bob')).rejects.toThrow('audit_closed');
   });
 
+  it('of many that are asked for at the same moment, as many are made as may be, and places are free again', async () => {
+    const log = new ExportedLog();
+    await log.write('ann', 1);
+    for (let round = 0; round < 2; round += 1) {
+      const asked = await Promise.allSettled(Array.from({ length: 50 }, () => log.ask('ann')));
+      const made = asked.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+      expect(made).toHaveLength(limits.auditExportsOpen.value);
+      for (const one of asked) if (one.status === 'rejected') expect(String(one.reason)).toContain('exports_open');
+      for (const row of made) await log.finish(row);
+    }
+    expect(await log.ask('bob')).toMatchObject({ state: 'anchoring' });
+  });
+
   it('many that are done keep nobody from theirs, and count against nobody', async () => {
     const log = new ExportedLog();
     await log.write('bob', 1);
