@@ -24,9 +24,18 @@ export async function refused(response: Response): Promise<Answer> {
 }
 
 export function unreachable(edge: string, error: unknown): Answer {
+  const local = localProblem(error);
+  if (local !== undefined) return wrong(local);
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const text = `${edge} cannot be reached: ${cause instanceof Error ? cause.message : 'no reason given'}`;
   return { exit: 1, text, value: { error: { message: text } } };
+}
+
+/** What is wrong with a file or folder of this machine, which is nothing of the network. */
+function localProblem(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('path' in error) || !('code' in error)) return undefined;
+  const { path, code } = error;
+  return code === 'ENOENT' ? `no such file or folder: ${String(path)}` : `${String(path)}: ${error.message}`;
 }
 
 function parse(text: string): unknown {

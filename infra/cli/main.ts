@@ -5,7 +5,7 @@ import { type Arguments, readArguments } from './arguments.ts';
 import { audit, auditUsage, needsNobody } from './audit.ts';
 import * as load from './load.ts';
 import * as loadStream from './load-stream.ts';
-import { model, modelUsage } from './model.ts';
+import { isLocal, model, modelUsage } from './model.ts';
 import { buildModel, buildUsage, isBuildVerb } from './model-build.ts';
 import * as models from './models.ts';
 import * as project from './project.ts';
@@ -105,12 +105,18 @@ ${OPTIONS}`;
 const helpOf = (verb: Verb | undefined): string =>
   verb ? `auricle ${verb.usage.replaceAll('\n  ', '\n        ')}\n\n${OPTIONS}` : HELP;
 
+const isLocalModel = ({ verb, operands }: Arguments): boolean => verb === 'model' && isLocal(operands);
+/** Verbs of this machine have no edge and no token. */
+const helpOfLocal = (verb: Verb | undefined): string =>
+  helpOf(verb).replace(OPTIONS, '  --json       the answer as JSON\n');
+
 async function answer(given: Arguments | { problem: string }): Promise<Answer> {
   if ('problem' in given) return wrong(`${given.problem}; \`auricle --help\` lists the verbs`);
   const verb = given.verb === undefined ? undefined : verbs.get(given.verb);
-  if (given.help) return { exit: 0, text: helpOf(verb), value: { help: helpOf(verb) } };
+  const help = isLocalModel(given) && given.operands.length > 0 ? helpOfLocal(verb) : helpOf(verb);
+  if (given.help) return { exit: 0, text: help, value: { help } };
   if (!verb) return wrong(given.verb === undefined ? HELP : `there is no verb "${given.verb}"\n\n${HELP}`);
-  const token = findToken(given, process.env) ?? (needsNobody(given) ? '' : undefined);
+  const token = findToken(given, process.env) ?? (needsNobody(given) || isLocalModel(given) ? '' : undefined);
   if (token === undefined)
     return wrong('no token: give --token, set AURICLE_TOKEN, or start the local stack with `npm start`');
   try {

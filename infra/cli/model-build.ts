@@ -13,10 +13,12 @@ import { readWords, type Words } from './model-words.ts';
 export const buildUsage = `model import SOURCE --out FILE[:KEY]       a .nemo, an .onnx or a folder of a Triton repository
   model build PIPELINE OUT[:KEY] IN[:KEY]… one archive of a pipeline (-h lists its options)
   model deploy IN[:KEY]… REPOSITORY        archives to a Triton model repository
-  model init --archives DIR --models DIR   every archive of a folder
+  model init --archives DIR --models DIR   every .apipeline and .rmir of a folder
   model inspect FILE[:KEY]                 what is in an archive`;
 
 const help = `auricle model VERB …
+
+  Archives: .amodel of one model (import), .apipeline of a pipeline (build; .rmir, as others call theirs, is read as one).
 
   import SOURCE --out FILE[:KEY]
       SOURCE: a .nemo, an .onnx, or a folder of a Triton repository with ONNX networks; looked into before it is used

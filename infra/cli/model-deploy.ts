@@ -74,7 +74,8 @@ export async function runInit(given: Words): Promise<Made<Answer>> {
   const files = await readdir(folder.value).catch(() => undefined);
   if (!files) return problem('unreadable', `${folder.value} cannot be read`);
   const archives = files.filter((name) => /\.(apipeline|rmir)$/.test(name)).sort();
-  if (archives.length === 0) return problem('unreadable', `${folder.value} has no .apipeline and no .rmir`);
+  if (archives.length === 0)
+    return problem('unreadable', `${folder.value} has no .apipeline and no .rmir: auricle model build makes one`);
   const lines: string[] = [];
   const models: Deployed['models'][number][] = [];
   const kept: string[] = [];

@@ -85,7 +85,11 @@ const revisions: Run = async (given, headers) => {
       .join('  ')
       .trimEnd(),
   );
-  return { exit: 0, text: rows.length > 0 ? rows.join('\n') : 'no revisions', value: found.value };
+  return {
+    exit: 0,
+    text: rows.length > 0 ? rows.join('\n') : `nothing is registered of the name ${model}`,
+    value: found.value,
+  };
 };
 
 const alias: Run = async (given, headers) => {

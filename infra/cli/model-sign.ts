@@ -1,5 +1,5 @@
 // auricle model sign | verify
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { digestOfFiles } from '../../shared/model/revision.ts';
 import { makeBundle, openBundle } from '../../shared/model/signature/bundle.ts';
@@ -17,6 +17,8 @@ export const signUsage = `model sign FOLDER [PART…] --key FILE | --as NAME   s
                                             with SM2 model.sm2.sig, or named after the first part`;
 export const verifyUsage = 'model verify FOLDER [PART…] --key FILE    are these the files that the key has signed?';
 
+const isFolder = (folder: string): boolean => statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
+
 /** A folder in the folder. */
 const isPart = (part: string): boolean => part === path.basename(part) && !part.startsWith('.');
 
@@ -25,6 +27,7 @@ export async function signModel(given: Arguments): Promise<Answer> {
   const [folder, ...parts] = given.operands.slice(1);
   const file = keyFileOf(given);
   if (folder === undefined || !parts.every(isPart) || file === undefined) return wrong(`usage: auricle ${signUsage}`);
+  if (!isFolder(folder)) return wrong(`no such folder: ${folder}`);
   const key = await readSigningKey(file);
   const algorithm = key && algorithmOf(key.publicKey);
   if (!key || !algorithm) return wrong(`${file} holds no private key of P-256 or SM2`);
@@ -43,6 +46,7 @@ export async function verifyModel(given: Arguments): Promise<Answer> {
   const [folder, ...parts] = given.operands.slice(1);
   const file = keyFileOf(given);
   if (folder === undefined || !parts.every(isPart) || file === undefined) return wrong(`usage: auricle ${verifyUsage}`);
+  if (!isFolder(folder)) return wrong(`no such folder: ${folder}`);
   const signer = signerKey.safeParse({ name: 'signer', key: readPublicKey(file) });
   if (!signer.success) return wrong(`${file} holds no public key of P-256 or SM2`);
   const algorithm = algorithmOf(new Uint8Array(Buffer.from(signer.data.key, 'base64'))) ?? 'ecdsa-p256';

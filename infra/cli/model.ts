@@ -1,6 +1,7 @@
 // auricle model …: what can be done with revisions of models.
 import { type Answer, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
+import { buildUsage } from './model-build.ts';
 import { approve, promote, promoteUsages } from './model-promote.ts';
 import type { Headers } from './model-registry.ts';
 import { releaseUsages, releaseVerbs } from './model-release.ts';
@@ -26,7 +27,14 @@ const verbs = new Map<string, ModelVerb>([
 
 export const modelUsage = [...verbs.values()].map(({ usage }) => usage).join('\n  ');
 
+/** What is done on this machine alone: no edge is asked, and no token needed. */
+export const isLocal = ([verb = '']: readonly string[]): boolean =>
+  verb === 'sign' || verb === 'verify' || !verbs.has(verb);
+
 export async function model(given: Arguments, headers: Headers): Promise<Answer> {
   const verb = verbs.get(given.operands[0] ?? '');
-  return verb ? verb.run(given, headers) : wrong(`usage:\n  auricle ${modelUsage}`);
+  return verb ? verb.run(given, headers) : wrong(`${named(given.operands[0])}\n\n  ${buildUsage}\n  ${modelUsage}`);
 }
+
+const named = (verb: string | undefined): string =>
+  verb === undefined ? 'auricle model VERB …' : `there is no "model ${verb}"`;

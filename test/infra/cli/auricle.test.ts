@@ -124,3 +124,29 @@ describe('auricle', () => {
     expect(findToken({ edge: 'https://edge.example', token: 'given' }, { AURICLE_TOKEN: 'e' }, local)).toBe('given');
   });
 });
+
+describe('auricle model', () => {
+  it('lists all verbs where none is meant, and asks nobody for a token', async () => {
+    for (const words of [['model'], ['model', 'nonsense']]) {
+      const { code, err } = await auricle(...words, '--edge', 'http://127.0.0.1:1');
+      expect(code).toBe(2);
+      for (const verb of ['import', 'init', 'sign', 'promote', 'revisions']) expect(err).toContain(`model ${verb}`);
+      expect(err).not.toContain('no token');
+    }
+  });
+
+  it('blames no network for what is wrong here', async () => {
+    const { code, err } = await at('model', 'sign', '/nope', '--key', '/nope.pem');
+    expect([code, err]).toEqual([2, 'no such folder: /nope\n']);
+    const key = await at('model', 'sign', folderForTest(), '--key', '/nope.pem');
+    expect([key.code, key.err]).toEqual([2, 'no such file or folder: /nope.pem\n']);
+    const { out } = await at('model', 'sign', '--help');
+    expect(out).not.toMatch(/--edge|--token T/);
+  });
+
+  it('says that nothing of a name is registered', async () => {
+    answer = (response) => response.end(JSON.stringify({ model: 'nosuch', seq: 0, at: 0, revisions: [], aliases: [] }));
+    const { out } = await at('model', 'revisions', 'nosuch');
+    expect(out).toBe('nothing is registered of the name nosuch\n');
+  });
+});

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { buildModel, isBuildVerb } from '../../../infra/cli/model-build.ts';
@@ -60,6 +60,26 @@ it('M4 every archive of a folder; what is deployed already stays', async () => {
   expect(await init()).toMatchObject({ exit: 0, value: { models: [{ name: 'one' }, { name: 'two' }], kept: [] } });
   expect(await init()).toMatchObject({ exit: 0, value: { models: [], kept: ['one.apipeline', 'two.apipeline'] } });
   expect(readdirSync(at('models')).sort()).toEqual(['one', 'one-network', 'two', 'two-network']);
+});
+
+it('M2 the example of the README does what it says', async () => {
+  const folder = folderForTest();
+  const readme = readFileSync(new URL('../../../infra/pool/models/README.md', import.meta.url), 'utf8');
+  const block = /a model that lies here[^`]*```\n([^`]*)```/.exec(readme)?.[1] ?? '';
+  const lines = block.trimEnd().split('\n');
+  expect(lines.at(-1)).toBe('npm start -- --models models');
+  const own = (word: string) => (/^(en\.|models$)/.test(word) ? path.join(folder, word) : word);
+  for (const line of lines.slice(0, -1)) {
+    const [npx, tool, model, ...words] = line.split(' ');
+    expect([npx, tool, model]).toEqual(['npx', 'auricle', 'model']);
+    expect(await auricle(...words.map(own)), line).toMatchObject({ exit: 0 });
+  }
+  expect(readdirSync(path.join(folder, 'models'))).toContain('own-en');
+});
+
+it('M2 a whole repository is told apart from a model of it', async () => {
+  const { exit, text } = await auricle('import', 'infra/pool/models/repository', '--out', 'never.amodel');
+  expect([exit, text]).toEqual([3, expect.stringMatching(/import one of .*asr_inference, .*reference-en, .*voice-en/)]);
 });
 
 it('M2 help lists the options of a pipeline, and every exit code', async () => {

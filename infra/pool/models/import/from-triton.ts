@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { glob, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ok } from '../../../../shared/result.ts';
 import type { Flow, Graph, TensorFacts } from '../archive/manifest.ts';
@@ -46,9 +46,20 @@ const textsOf = (config: ModelConfig): Record<string, string> =>
 async function readConfig(folder: string): Promise<Made<ModelConfig>> {
   const file = path.join(folder, 'config.pbtxt');
   const text = await readFile(file, 'utf8').catch(() => undefined);
-  if (text === undefined) return problem('unreadable', `${file} cannot be read`);
+  if (text === undefined) {
+    const models = await modelsIn(folder);
+    const choose = models.length > 0 ? `: it is a whole repository, import one of ${models.join(', ')} in it` : '';
+    return problem('unreadable', `${file} cannot be read${choose}`);
+  }
   const parsed = parseText(text);
   return parsed.ok ? ok(parsed.value) : problem('unreadable', `${file}: ${parsed.refusal.reason}`);
+}
+
+/** Folders in a folder that are models of a repository. */
+async function modelsIn(folder: string): Promise<string[]> {
+  const models: string[] = [];
+  for await (const file of glob('*/config.pbtxt', { cwd: folder })) models.push(path.dirname(file));
+  return models.sort();
 }
 
 async function importFlow(
