@@ -24,7 +24,7 @@ export interface LogStore {
   list(area: Area, prefix: string, limit: number): Promise<string[]>;
   /** Does nothing when it is not there. Never asked of the area `log`. */
   remove(area: Area, name: string): Promise<void>;
-  /** Whether storage keeps the area `log` from being changed; `undefined` where it does not say. */
+  /** Whether there is a policy that keeps the area `log` from being changed, locked or not; `undefined` where storage does not say. */
   isLocked?(): Promise<boolean | undefined>;
 }
 

@@ -22,7 +22,9 @@ export const onErase = (desk: PrivacyDesk | undefined): Question =>
 
 /** GET /api/audit/{zone}/erasures */
 export const onErasures = (desk: PrivacyDesk | undefined): Question =>
-  asked(desk, undefined, async (_, { tenant }, zone) => {
+  asked(desk, undefined, async (_, { tenant, subject }, zone) => {
+    const noted = await desk?.reads.note({ zone: zone.zone, tenant, subject, action: 'erasures' });
+    if (noted?.ok === false) return answerNo(noted.refusal);
     const waiting = await listErasures(zone, tenant);
     const data = waiting.map(({ subject, basis, at, deferred }) => ({ subject, basis, at, deferred }));
     return answer(200, { data });
@@ -38,7 +40,9 @@ export const onHold = (desk: PrivacyDesk | undefined): Question =>
 
 /** GET /api/audit/{zone}/holds */
 export const onHolds = (desk: PrivacyDesk | undefined): Question =>
-  asked(desk, undefined, async (_, { tenant }, zone) => {
+  asked(desk, undefined, async (_, { tenant, subject }, zone) => {
+    const noted = await desk?.reads.note({ zone: zone.zone, tenant, subject, action: 'holds' });
+    if (noted?.ok === false) return answerNo(noted.refusal);
     // Of older versions, one for each commitment of somebody.
     const all = new Map((await listHolds(zone, tenant)).map((hold) => [hold.id, hold]));
     return answer(200, { data: [...all.values()].map(told) });

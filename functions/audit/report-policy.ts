@@ -3,16 +3,27 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { canonicalJson } from '../../shared/audit/canonical-json.ts';
+import { formatNoteKey } from '../../shared/audit/note-key.ts';
 import type { Settings } from '../settings.ts';
+import type { LogKeys } from './log-keys.ts';
 import type { LogStore } from './log-store.ts';
 import type { Reporter } from './report.ts';
 
 /** What is compared: nothing of it is a secret. */
 const RULES = [
   ...(['ISSUERS', 'ATTESTATION', 'ZONE_KEYS', 'EDGE_KEYS', 'ZONES', 'AUDIT_ORIGIN', 'AUDIT_RETENTION'] as const),
-  'MODE',
+  ...(['MODE', 'AUDIT_WITNESSES', 'AUDIT_KEYS'] as const),
 ] as const;
-type Rules = Pick<Settings, (typeof RULES)[number]>;
+type Setting = Exclude<(typeof RULES)[number], 'AUDIT_KEYS'>;
+/** `AUDIT_KEYS`: the public halves of what the logs are signed with. */
+export type Rules = Partial<Pick<Settings, Setting>> & { readonly AUDIT_KEYS?: readonly string[] };
+
+/** Of the settings, and of the keys that the logs are signed with. */
+export const rulesOf = (settings: Pick<Settings, Setting>, policy: LogKeys['policy']): Rules => ({
+  ...settings,
+  // The name is part of a key's line: one that stays the same.
+  AUDIT_KEYS: policy('keys').logs.map(({ key }) => formatNoteKey(key)),
+});
 
 const known = z.object({ v: z.literal(1), rules: z.record(z.string(), z.string()) });
 

@@ -95,7 +95,7 @@ function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, 
     say('one history', ...judgeHistory(health)),
     say('room', !log?.full, log?.full ? 'none for new outboxes: their events wait' : 'for new outboxes'),
     say('witnessed', ...judgeWitnessed(health, witnessed, answered)),
-    say('locked', locked || (development ? undefined : false), lockOf(locked, development)),
+    say('write once', locked || (development ? undefined : false), lockOf(locked, development)),
   ];
 }
 

@@ -28,7 +28,10 @@ export const logHealth = z.object({
   intake: z.object({ waiting: z.number().int(), oldestMs: z.number() }),
   /** Whether the policy names witnesses. */
   witnesses: z.boolean(),
-  /** Whether storage locks what is written; absent where it does not say. */
+  /**
+   * Whether storage has an immutability policy on what is written, locked or not: that it does not say. Absent where it says
+   * nothing.
+   */
   locked: z.boolean().optional(),
   /** Witnesses that refuse its checkpoints. */
   refusing: z.array(z.string()).optional(),

@@ -138,6 +138,15 @@ describe('C12 what the edge asks', () => {
     expect(await erasing.onHolds(undefined)(anonymous)).toMatchObject({ status: 404 });
   });
 
+  it('who lists holds and erasures is on record before the answer, and is not answered without', async () => {
+    await ask(erasing.onHolds);
+    await ask(erasing.onErasures, undefined, { tenant: 'other' });
+    expect(noted).toEqual(['dev holds', 'other erasures']);
+    unwilling = true;
+    expect((await ask(erasing.onHolds)).status).toBe(503);
+    expect((await ask(erasing.onErasures)).status).toBe(503);
+  });
+
   it('the timer ends what has been kept long enough, and says what fails', async () => {
     log.now = keptUntil('standard', '202606');
     await onRetention(desk);

@@ -91,7 +91,7 @@ describe('C9 auricle audit doctor', () => {
     ],
     ['a witness refuses it', 'one history', {}, { refusing: ['w1'] }],
     ['a witness has seen another one', 'one history', {}, { diverged: { at: 1, witness: 'w1', why: 'shows more' } }],
-    ['storage does not lock it', 'locked', {}, { locked: false }],
+    ['storage does not lock it', 'write once', {}, { locked: false }],
   ])('finds that %s', (_what, check, seen, told) => {
     expect(wrongIn(seen, told)).toEqual([check]);
   });
@@ -111,7 +111,7 @@ describe('C9 auricle audit doctor', () => {
     expect(local.filter(({ outcome }) => outcome === 'skip').map(({ check }) => check)).toEqual([
       'one history',
       'witnessed',
-      'locked',
+      'write once',
     ]);
     expect(local.find(({ check }) => check === 'signed by its key')?.detail).toContain('first time');
   });

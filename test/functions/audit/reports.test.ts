@@ -1,0 +1,62 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { LogDesk } from '../../../functions/audit/log-desk.ts';
+import { openLogKeys } from '../../../functions/audit/log-keys.ts';
+import { reportPolicy, rulesOf } from '../../../functions/audit/report-policy.ts';
+import { openReports } from '../../../functions/audit/reports.ts';
+import { readSettings } from '../../../functions/settings.ts';
+import { limits } from '../../../shared/limits.ts';
+import { reporterDouble } from './report-double.ts';
+import { MemoryStore } from './stored-log.ts';
+
+const settings = readSettings({ STORAGE_CONNECTION: 'x', SQS_REGION: 'r' });
+const keysOf = async (seed: number) => {
+  const keys = await openLogKeys({ AUDIT_KEY: Buffer.alloc(32, seed).toString('base64') });
+  if (!keys) throw new Error('no keys');
+  return keys;
+};
+
+describe('C9 C12 rules of the log itself are on record', () => {
+  it('witnesses and the public halves of its keys, when they change', async () => {
+    const [audit, store] = [reporterDouble(), new MemoryStore()];
+    const [one, other] = [await keysOf(1), await keysOf(2)];
+    const tell = (rules: ReturnType<typeof rulesOf>) => reportPolicy(store, 'eu', rules, audit);
+    await tell(rulesOf(settings, one.policy));
+    const first = audit.reports.length;
+    await tell(rulesOf(settings, one.policy));
+    expect(audit.reports).toHaveLength(first);
+    await tell(rulesOf(settings, other.policy));
+    await tell(rulesOf({ ...settings, AUDIT_WITNESSES: 'quorum none\n' }, other.policy));
+    expect(audit.reports.slice(first).map(({ draft }) => 'policy' in draft && draft.policy)).toEqual([
+      'AUDIT_KEYS',
+      'AUDIT_WITNESSES',
+    ]);
+  });
+
+  it('a start at which the log could not be told tries again until it is', async () => {
+    vi.useFakeTimers();
+    try {
+      const store = new MemoryStore();
+      const keys = await keysOf(1);
+      let away = true;
+      const create: MemoryStore['create'] = async (area, name, bytes) => {
+        if (away) throw new Error('storage is away');
+        return MemoryStore.prototype.create.call(store, area, name, bytes);
+      };
+      const seen = { read: async () => undefined, replace: async () => false, create };
+      const desk = { ...keys, store: seen, zones: ['eu', 'us'], now: () => 1, hide: () => async () => 'x' };
+      const reports = openReports(desk as unknown as LogDesk, settings);
+      await reports.start();
+      expect(store.area('intake').size).toBe(0);
+      away = false;
+      await vi.advanceTimersByTimeAsync(limits.auditReportMs.value);
+      const zones = [...store.area('intake').keys()].map((name) => name.split('/')[0]);
+      expect(new Set(zones)).toEqual(new Set(['eu', 'us']));
+      const told = zones.length;
+      await vi.advanceTimersByTimeAsync(3 * limits.auditReportMs.value);
+      expect(store.area('intake').size).toBe(told);
+      await reports.stop();
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
