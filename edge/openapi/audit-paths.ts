@@ -89,7 +89,7 @@ export function auditPaths() {
             'application/x-ndjson': schema('AuditStreamed'),
             'text/event-stream': { schema: { type: 'string' } },
           }),
-          ...errors([...always, 'field_invalid']),
+          ...errors([...always, 'field_invalid', 'allowance_concurrent']),
         },
       },
     },
@@ -171,7 +171,7 @@ function privacyPaths() {
         ],
         responses: {
           ...success('Hits, by zone', json('AuditHits')),
-          ...errors([...always, 'field_invalid', 'audit_unavailable']),
+          ...errors([...always, 'field_invalid', 'audit_unavailable', 'allowance_concurrent']),
         },
       },
     },

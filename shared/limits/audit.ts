@@ -333,6 +333,30 @@ export const auditLimits = {
     by: 'functions',
     why: 'Leaves of one page of a stream: a MiB or two.',
   },
+  auditSearchesAtOnce: {
+    value: 8,
+    unit: 'count',
+    by: 'functions',
+    why: 'Searches at work in one process: each reads tiles for as many receipts as it answers, beside the writing of the logs.',
+  },
+  auditSearchesPerTenant: {
+    value: 2,
+    unit: 'count',
+    by: 'functions',
+    why: 'Of one tenant: a quarter of auditSearchesAtOnce, so that one that asks without end leaves room for three others.',
+  },
+  auditPagesAtOnce: {
+    value: 16,
+    unit: 'count',
+    by: 'functions',
+    why: 'Pages of streams that one process makes at a time: each holds up to auditStreamBundles bundles, one after the other.',
+  },
+  auditPagesPerTenant: {
+    value: 4,
+    unit: 'count',
+    by: 'functions',
+    why: 'Of one tenant: a quarter of auditPagesAtOnce; a stream asks for a page once a second.',
+  },
   auditStreamSeconds: {
     value: 600,
     unit: 's',

@@ -12,6 +12,7 @@ import { no, ok, type Result } from '../../../shared/result.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import { newestState } from '../acknowledge.ts';
+import { Places } from '../places.ts';
 import { publishedSize } from '../publish-checkpoint.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { LogFiles } from './log-files.ts';
@@ -21,15 +22,19 @@ import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 /** Tells that somebody streams; `undefined` where nobody counts. */
 export type TellStream = (zone: string, caller: EdgeCaller) => Promise<Result<unknown> | undefined>;
 
-export const onStream = (desk: ExportDesk | undefined, tell: TellStream | undefined): Question =>
-  asked(desk, async (request, caller, found, zone) => {
-    const place = await placeOf(found, zone, request.query.get('from') ?? '0');
-    if (!place.ok) return answerNo(place.refusal);
-    const page = await readPage(caller.tenant, place.value);
-    const told = page.data.length > 0 ? await tell?.(zone, caller) : undefined;
-    if (told && !told.ok) return answerNo(told.refusal);
-    return answer(200, streamPage.parse(page));
-  });
+export function onStream(desk: ExportDesk | undefined, tell: TellStream | undefined): Question {
+  const places = new Places(limits.auditPagesAtOnce.value, limits.auditPagesPerTenant.value);
+  return asked(desk, (request, caller, found, zone) =>
+    places.hold(caller.tenant, async () => {
+      const place = await placeOf(found, zone, request.query.get('from') ?? '0');
+      if (!place.ok) return answerNo(place.refusal);
+      const page = await readPage(caller.tenant, place.value);
+      const told = page.data.length > 0 ? await tell?.(zone, caller) : undefined;
+      if (told && !told.ok) return answerNo(told.refusal);
+      return answer(200, streamPage.parse(page));
+    }),
+  );
+}
 
 interface At {
   readonly log: LogFiles;

@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { Places } from '../../../functions/audit/places.ts';
+
+const done = { status: 200 };
+const statusOf = async (asked: Promise<{ status?: number; jsonBody?: unknown }>) => (await asked).status;
+
+describe('C9 one who asks without end leaves room for others', () => {
+  it('refuses at once what is beyond a tenant’s places or those of all, and gives them back', async () => {
+    const places = new Places(5, 2);
+    const ends: (() => void)[] = [];
+    const work = () => new Promise<typeof done>((settle) => void ends.push(() => settle(done)));
+    const held = ['ann', 'ann', 'bob', 'bob', 'cay'].map((tenant) => places.hold(tenant, work));
+    let begun = 0;
+    const more = async () => {
+      begun += 1;
+      return done;
+    };
+    const asked = await Promise.all(Array.from({ length: 300 }, () => places.hold('ann', more)));
+    for (const one of asked) {
+      expect(one).toMatchObject({
+        status: 429,
+        jsonBody: { error: { reason: 'allowance_concurrent', params: { limit: 2 } } },
+      });
+    }
+    expect(await places.hold('dan', more)).toMatchObject({
+      status: 429,
+      jsonBody: { error: { params: { limit: 5 } } },
+    });
+    expect(begun).toBe(0);
+    ends[0]?.();
+    await held[0];
+    expect(await statusOf(places.hold('dan', more))).toBe(200);
+    expect(await statusOf(places.hold('ann', more))).toBe(200);
+    for (const end of ends) end();
+    await Promise.all(held);
+    await expect(places.hold('ann', () => Promise.reject(new Error('storage')))).rejects.toThrow('storage');
+    for (let count = 0; count < 5; count += 1) expect(await statusOf(places.hold('ann', more))).toBe(200);
+  });
+});
