@@ -28,7 +28,11 @@ const time = z.iso.datetime({ offset: true }).or(z.iso.date());
 export const exportBody = z.strictObject({
   purpose: plainText(limits.auditPurposeCharacters.value).describe('What it is for; it goes on record'),
   zone: zoneName.optional().describe('Whose log; by default the home of the token'),
-  from: time.optional().describe('Entries that the log took from then on; all that come after are in the bundle'),
+  from: time
+    .optional()
+    .describe(
+      'Entries that the log took from then on, in the year of its newest log; all that come after are in the bundle',
+    ),
   to: time.optional().describe('What is disclosed and derived ends before this; entries go on to the export itself'),
   tseq_from: exportQuery.shape.tseq_from.describe('The same by the numbers of the tenant'),
   tseq_to: exportQuery.shape.tseq_to,
