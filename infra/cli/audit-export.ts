@@ -5,8 +5,11 @@ import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writ
 import path from 'node:path';
 import process from 'node:process';
 import { exportStatus } from '../../shared/audit/bundle/contract.ts';
+import { MANIFEST, MANIFEST_NOTE, POLICY } from '../../shared/audit/bundle/manifest.ts';
+import { openJudge } from '../../shared/audit/judge.ts';
+import { readPolicy } from '../../shared/audit/policy.ts';
 import { readKnownHead } from '../../shared/audit/verify/check-heads.ts';
-import { isPath } from '../../shared/audit/verify/read-manifest.ts';
+import { isPath, readManifest } from '../../shared/audit/verify/read-manifest.ts';
 import { reportText } from '../../shared/audit/verify/report.ts';
 import { verifyBundle } from '../../shared/audit/verify/verify-bundle.ts';
 import { limits } from '../../shared/limits.ts';
@@ -19,7 +22,8 @@ import { hashLeafNatively } from './native-hash.ts';
 
 export const exportUsage = `audit export --out DIR --purpose TEXT [--from TIME] [--to TIME] [--format csv,fhir,…] [--profile P] [--zone Z]
                                   all entries of the tenant as a bundle that anybody can verify; the same command goes
-                                  on with one that was broken off. Profiles: full, auditor-min, fields:NAME,NAME
+                                  on with one that was broken off. Profiles: full, auditor-min, fields:NAME,NAME.
+                                  Entries go on to the export itself; what is disclosed and derived ends at --to
   audit verify DIR [--policy FILE] [--head NOTE] [--after N]
                                   is that bundle what it says? the same exit codes as below`;
 
@@ -43,7 +47,7 @@ export const realWorld: ExportWorld = {
 };
 
 export async function exportAudit(given: ExportArguments, headers: Headers, world = realWorld): Promise<Answer> {
-  const { out, edge } = given;
+  const { out, edge, to } = given;
   if (out === undefined) return wrong('usage: auricle audit export --out DIR --purpose TEXT');
   const journal = path.join(out, JOURNAL);
   const known = existsSync(journal) ? (JSON.parse(readFileSync(journal, 'utf8')) as { id?: string }).id : undefined;
@@ -68,7 +72,9 @@ export async function exportAudit(given: ExportArguments, headers: Headers, worl
   const head = await knownHead(edge, given.zone, headers);
   const seen = head && { head: new TextEncoder().encode(head.note) };
   const report = await verifyBundle(openFolder(out), { now: Date.now(), hashLeaf: hashLeafNatively, ...seen });
-  const text = `${done.files.length} files in ${out}\n${reportText(report)}\nverify it yourself: node ${path.join(out, 'verify.mjs')}`;
+  const ends =
+    to === undefined ? '' : `\nentries go on to the export itself; what is disclosed and derived ends at ${to}`;
+  const text = `${done.files.length} files in ${out}${ends}\n${reportText(report)}\nverify it yourself: node ${path.join(out, 'verify.mjs')}`;
   // That nobody witnessed it is no failure of the export.
   const value = {
     id,
@@ -146,12 +152,36 @@ async function fetchFile(
   return undefined;
 }
 
+/** What is wrong with what the reader believes, which says nothing of the bundle. */
+async function problemOfTrust(folder: string, policy: string | undefined, head: string | undefined) {
+  const given = policy === undefined ? undefined : readPolicy(readFileSync(policy));
+  if (given && !given.ok) return `the policy ${policy} cannot be read: ${given.refusal}`;
+  const bytes = await openFolder(folder).read(MANIFEST);
+  const manifest = bytes && readManifest(bytes);
+  if (!manifest || 'wrong' in manifest) return undefined;
+  const { origin } = manifest.log;
+  const logs = given?.value.logs.map(({ key }) => key) ?? [];
+  if (given && !logs.some(({ name }) => name === origin))
+    return `the policy ${policy} has no key of ${origin}, whose bundle this is: it names ${logs.map(({ name }) => name).join(', ')}`;
+  // Without a policy of the reader the bundle says who signs: then a head of others is the bundle's fault as well as its own.
+  if (head === undefined || !given) return undefined;
+  const note = readFileSync(head);
+  // A head without a signature is the reader's own word, and one of another log is found out later.
+  if (!note.includes('\n\n') || readKnownHead(note)?.origin !== origin) return undefined;
+  const judge = await openJudge(given.value);
+  return (await judge(note)) ? undefined : `${head}: this head is not signed by the log`;
+}
+
 export async function verifyFolder(
   folder: string,
   { policy, head, after }: Partial<Pick<Arguments, 'policy' | 'head' | 'after'>>,
 ): Promise<Answer> {
   for (const file of [policy, head]) if (file !== undefined && !existsSync(file)) return wrong(`there is no ${file}`);
   if (!/^\d{0,15}$/.test(after ?? '')) return wrong('--after N: a number of the tenant');
+  if (![MANIFEST, MANIFEST_NOTE, POLICY].some((name) => existsSync(path.join(folder, name))))
+    return wrong(`no bundle here: ${folder}`);
+  const unusable = await problemOfTrust(folder, policy, head);
+  if (unusable !== undefined) return wrong(unusable);
   const report = await verifyBundle(openFolder(folder), {
     now: Date.now(),
     hashLeaf: hashLeafNatively,

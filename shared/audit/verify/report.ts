@@ -42,13 +42,20 @@ function factsOf({ export_id, log, tenant, range, counts, redaction, purpose, cr
 const printable = (text: string): string =>
   text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (one) => `\\u{${one.codePointAt(0)?.toString(16)}}`);
 
+/** Entries of the log itself that concern the tenant have no number of it. */
+function numbersText({ tseq: [first, last] = [0, 0], entries = 0 }: Facts): string {
+  const own = entries - (last - first + 1);
+  const of = own > 0 ? ` (${own} of them the log's own, without a number)` : '';
+  return `numbers ${first} to ${last}, ${entries} ${entries === 1 ? 'entry' : 'entries'}${of}`;
+}
+
 /** The report as people read it. */
 export function reportText({ verdict, exit, summary, findings, findingCounts, facts }: Report): string {
-  const { origin, tenant, tseq, entries, disclosed, erased, size, witnesses = [], trust, redaction, purpose } = facts;
+  const { origin, tenant, disclosed, erased, size, witnesses = [], trust, redaction, purpose } = facts;
   const about = [
     `${verdict} (${exit}): ${summary}`,
     ...(origin === undefined ? [] : [`  log        ${origin}${size === undefined ? '' : `, ${size} entries`}`]),
-    ...(tenant === undefined ? [] : [`  tenant     ${tenant}, numbers ${tseq?.join(' to ')}, ${entries} entries`]),
+    ...(tenant === undefined ? [] : [`  tenant     ${tenant}, ${numbersText(facts)}`]),
     ...(redaction === undefined ? [] : [`  disclosed  ${disclosed} entries, ${erased} erased, profile ${redaction}`]),
     ...(purpose === undefined ? [] : [`  purpose    ${purpose}`]),
     ...witnesses.map(({ name, time }) => `  witness    ${name}, ${new Date(time * 1_000).toISOString()}`),

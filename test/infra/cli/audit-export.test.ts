@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { exportAudit, verifyFolder } from '../../../infra/cli/audit-export.ts';
+import { formatVerifierKey, openSigningKey } from '../../../shared/audit/note.ts';
 import { ExportedLog } from '../../functions/audit/export/exported-log.ts';
 
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'auricle-export-'));
@@ -57,6 +58,9 @@ afterAll(() => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
+const strangerKey = async () =>
+  formatVerifierKey('stranger.example/eu/2026', (await openSigningKey(new Uint8Array(32).fill(9))).publicKey);
+
 const world = { pause: async () => {}, tell: () => {} };
 const take = (out: string, more = {}) =>
   exportAudit(
@@ -106,6 +110,34 @@ describe('C9 auricle audit verify FOLDER', () => {
     const folder = path.join(scratch, 'one');
     const nothing = { policy: undefined, head: undefined };
     expect(await verifyFolder(folder, nothing)).toMatchObject({ exit: 10, value: { verdict: 'unwitnessed' } });
+    const said = (await verifyFolder(folder, nothing)).text;
+    expect(said).toMatch(/numbers 1 to \d+, \d+ entries( \(\d+ of them the log's own, without a number\))?\n/);
+    // What the reader gives may be at fault, and not the bundle.
+    expect(await verifyFolder(mkdtempSync(path.join(scratch, 'empty-')), nothing)).toMatchObject({
+      exit: 2,
+      text: expect.stringContaining('no bundle here'),
+    });
+    const own = path.join(folder, 'policy.txt');
+    const given = path.join(scratch, 'policy');
+    writeFileSync(given, readFileSync(own, 'utf8').replaceAll(/(^log )\S+/gm, `$1${await strangerKey()}`));
+    const other = await verifyFolder(folder, { ...nothing, policy: given });
+    expect(other).toMatchObject({ exit: 2, text: expect.stringContaining('has no key of') });
+    writeFileSync(given, 'nonsense');
+    expect(await verifyFolder(folder, { ...nothing, policy: given })).toMatchObject({
+      exit: 2,
+      text: expect.stringContaining('cannot be read'),
+    });
+    const note = readdirSync(path.join(folder, 'checkpoints')).map((name) => path.join(folder, 'checkpoints', name))[0];
+    const head = path.join(scratch, 'head');
+    const signed = readFileSync(note ?? '', 'utf8');
+    writeFileSync(head, signed);
+    expect((await verifyFolder(folder, { policy: own, head })).exit).toBe(10);
+    const wrong = signed.replace(/^(\S+\n\d+\n)\S+/, `$1${Buffer.alloc(32, 7).toString('base64')}`);
+    writeFileSync(head, wrong);
+    expect(await verifyFolder(folder, { policy: own, head })).toMatchObject({
+      exit: 2,
+      text: expect.stringContaining('not signed by the log'),
+    });
     const entries = path.join(folder, 'entries.ndjson');
     writeFileSync(entries, readFileSync(entries, 'utf8').replace('"status":200', '"status":500'));
     expect((await verifyFolder(folder, nothing)).exit).toBe(40);
