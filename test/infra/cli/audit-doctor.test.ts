@@ -82,6 +82,7 @@ describe('C9 auricle audit doctor', () => {
       { outboxes: { ...health.outboxes, spare: { waiting: 1, oldestMs: 120_000 } } },
     ],
     ['numbers of an outbox have holes', 'nothing missing', {}, { log: { ...log, late: 1 } }],
+    ['its state is full', 'room', {}, { log: { ...log, full: true } }],
     ['its witnesses have not seen it', 'witnessed', { witnessed: undefined }, {}],
     [
       'its witnesses saw it last long ago, however new its newest entry is',
