@@ -70,7 +70,8 @@ export async function readLog(request: Request, context: RequestContext, name: s
   const { tenant, subject: holder } = claims.value;
   const named = await commitmentOfReader(zone, zone === HEADS ? { tenant } : { tenant, subject: holder }, context);
   if (!named.ok) return refuseWith(named.refusal);
-  const asker = { tenant, ...(named.value !== undefined && { subject: named.value }) };
+  const operate = holdsEntries(asked) && { operate: true };
+  const asker = { tenant, ...operate, ...(named.value !== undefined && { subject: named.value }) };
   const asking = new AbortController();
   const ask = async () =>
     fetch(`${office}/api/audit/log/${zone}/${year}/${path}`, {

@@ -25,6 +25,8 @@ export const onLog = (
     const { zone = '', year = '', path = '' } = request.params;
     const asked = readLogPath(path);
     if (!logsOf(found).includes(zone) || !/^\d{4}$/.test(year) || !asked) return answerNo(refuse('route_unknown'));
+    // Entries are of all tenants. The edge has looked already; this is for the day on which it has not.
+    if (holdsEntries(asked) && !caller.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
     const body = await read(found, zone, Number(year), path, asked);
     if (body === undefined) return answerNo(refuse('route_unknown'));
     const tile = asked.kind === 'tile';

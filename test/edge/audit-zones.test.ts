@@ -1,4 +1,5 @@
 import { env } from 'cloudflare:workers';
+import { decodeJwt } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { lookAtHealth } from '../../edge/audit/look-at-health.ts';
 import { listLogs, readLog } from '../../edge/audit/read-log.ts';
@@ -63,5 +64,15 @@ describe('C9 the record of a region is for tokens of that region', () => {
     expect(await zonesIn(['eu', 'us'])).toEqual(['eu', 'us', 'heads']);
     elsewhere.set('functions.test', async () => new Response('checkpoint'));
     expect(await (await call(readLog, '', 'heads/2026/checkpoint', 'audit')).text()).toBe('checkpoint');
+  });
+
+  it('and the functions are told of an operator when they are asked for entries, and only then', async () => {
+    const told: unknown[] = [];
+    elsewhere.set('functions.test', async (request) => {
+      told.push(decodeJwt(request.headers.get('authorization')?.slice('Bearer '.length) ?? '').operate);
+      return new Response('bytes');
+    });
+    for (const path of ['tile/entries/000', 'tile/0/000', 'checkpoint']) await call(readLog, '', `us/2026/${path}`);
+    expect(told).toEqual([true, undefined, undefined]);
   });
 });

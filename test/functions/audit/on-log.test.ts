@@ -4,20 +4,35 @@ import { onLog } from '../../../functions/audit/on-log.ts';
 import { makeCallers } from '../callers.ts';
 import { ExportedLog } from './export/exported-log.ts';
 
+const callers = await makeCallers();
+const log = new ExportedLog();
+await log.write('ann', 300);
+const desk = { ...log.desk, settings: callers.settings, now: Date.now } as never;
+
+const ask = async (path: string, claims: Record<string, unknown> = {}) => {
+  const request = new HttpRequest({
+    ...{ url: 'http://functions.test/', method: 'GET', params: { zone: 'eu', year: '2026', path } },
+    headers: { authorization: `Bearer ${await callers.edgeToken('ann', claims)}` },
+  });
+  return onLog(desk, undefined)(request);
+};
+
 it('C12 what takes a token to read is kept by its reader alone', async () => {
-  const callers = await makeCallers();
-  const log = new ExportedLog();
-  await log.write('ann', 300);
-  const desk = { ...log.desk, settings: callers.settings, now: Date.now } as never;
   const headersOf = async (path: string) => {
-    const request = new HttpRequest({
-      ...{ url: 'http://functions.test/', method: 'GET', params: { zone: 'eu', year: '2026', path } },
-      headers: { authorization: `Bearer ${await callers.edgeToken('ann')}` },
-    });
-    const { status, headers } = await onLog(desk, undefined)(request);
+    const { status, headers } = await ask(path, { operate: true });
     return { status, kept: (headers as Record<string, string>)['cache-control'] };
   };
   for (const path of ['tile/entries/000', 'tile/0/000'])
     expect(await headersOf(path)).toEqual({ status: 200, kept: 'private, max-age=31536000, immutable' });
   expect(await headersOf('checkpoint')).toEqual({ status: 200, kept: 'no-store' });
+});
+
+it('C9 entries of all tenants are given to operators only, whatever the edge has looked at', async () => {
+  for (const claims of [{}, { operate: false }, { operate: 'true' }]) {
+    expect(await ask('tile/entries/000', claims)).toMatchObject({
+      status: 403,
+      jsonBody: { error: { reason: 'scope_missing' } },
+    });
+    expect((await ask('tile/0/000', claims)).status).toBe(200);
+  }
 });
