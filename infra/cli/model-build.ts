@@ -1,4 +1,4 @@
-// auricle model import|build|deploy|init|inspect: on this machine. No edge is asked and no token needed.
+// auricle model import|build|deploy|init|inspect|quantise: on this machine. No edge is asked and no token needed.
 import { build } from '../pool/models/build/build.ts';
 import { readCommand } from '../pool/models/build/read-command.ts';
 import { describeOptions } from '../pool/models/pipeline/options.ts';
@@ -8,13 +8,15 @@ import type { Answer } from './answer.ts';
 import { runDeploy, runInit } from './model-deploy.ts';
 import { runImport } from './model-import.ts';
 import { runInspect } from './model-inspect.ts';
+import { runQuantise } from './model-quantise.ts';
 import { readWords, type Words } from './model-words.ts';
 
 export const buildUsage = `model import SOURCE --out FILE[:KEY]       a .nemo, an .onnx or a folder of a Triton repository
   model build PIPELINE OUT[:KEY] IN[:KEY]… one archive of a pipeline (-h lists its options)
   model deploy IN[:KEY]… REPOSITORY        archives to a Triton model repository
   model init --archives DIR --models DIR   every .apipeline and .rmir of a folder
-  model inspect FILE[:KEY]                 what is in an archive`;
+  model inspect FILE[:KEY]                 what is in an archive
+  model quantise FOLDER --out DIR          a model of a repository with 8 bits`;
 
 const help = `auricle model VERB …
 
@@ -38,6 +40,11 @@ const help = `auricle model VERB …
   init --archives DIR --models DIR [--key KEY] [-f] [--target …]
       deploys every .apipeline and .rmir of DIR; models that are there already stay as they are unless -f
   inspect FILE[:KEY]           with a key its content is checked, too
+  quantise FOLDER --out DIR    a model of a Triton repository with one ONNX network, as a model with weights of 8 bits
+      --static                 activations by scales of samples, not as they come; wants --calibrate
+      --calibrate DIR          the samples: KServe v2 requests (.json), or recordings for a featurizer
+      --features FOLDER        the model that makes the network's inputs of sound
+      --samples N              how many of them, spread over DIR (default 1000)
 
   -f, --force                  overwrites what this tool wrote; never what somebody else put there
   --json                       the answer as JSON
@@ -57,6 +64,7 @@ const verbs = new Map<string, Verb>([
   ['deploy', (_, given) => runDeploy(given)],
   ['init', (_, given) => runInit(given)],
   ['inspect', (_, given) => runInspect(given)],
+  ['quantise', (_, given) => runQuantise(given)],
 ]);
 
 const refusedBy = ({ kind, text }: Problem): Answer => ({

@@ -8,6 +8,9 @@ export interface Words {
   readonly force: boolean;
 }
 
+/** Flags that say what they say by being there. */
+const switches = new Set(['static']);
+
 export function readWords(words: readonly string[]): Made<Words> {
   const operands: string[] = [];
   const flags: Record<string, string[]> = {};
@@ -19,7 +22,7 @@ export function readWords(words: readonly string[]): Made<Words> {
     else {
       const [, name = '', joined] = /^--([\w.-]+)(?:=(.*))?$/s.exec(word) ?? [];
       if (name === '') return problem('written', `${word} is no option`);
-      const value = joined ?? words[++at];
+      const value = joined ?? (switches.has(name) ? '' : words[++at]);
       if (value === undefined) return problem('written', `--${name} needs a value`);
       flags[name] = [...(flags[name] ?? []), value];
     }

@@ -44,6 +44,18 @@ export const modelBuildLimits = {
     by: 'builder',
     why: 'Graphs within graphs of an ONNX file; real ones have two or three.',
   },
+  modelCalibrationSamples: {
+    value: 1000,
+    unit: 'count',
+    by: 'builder',
+    why: 'Requests that scales of activations are taken from (A22), spread over all that there are: more change nothing any more.',
+  },
+  modelCalibrationBytes: {
+    value: 64 * MiB,
+    unit: 'byte',
+    by: 'builder',
+    why: 'One of those requests, as large as the embedded engine takes one.',
+  },
   modelPickleBytes: {
     value: 64 * MiB,
     unit: 'byte',

@@ -26,7 +26,7 @@ const voiceFolder = path.resolve(import.meta.dirname, '../../infra/pool/models/v
 const network = path.join(repository, MODEL, '1/model.onnx');
 
 /** The voice as the agent speaks with it, the network in this process on one thread. */
-async function openVoice() {
+export async function openVoice() {
   const session = await InferenceSession.create(network, { intraOpNumThreads: 1 });
   const model = (await readRepository(repository, 0, () => {})).find(({ description }) => description.name === MODEL);
   if (!model?.speech) throw new Error(`${MODEL} is not in the repository`);
@@ -60,7 +60,7 @@ async function askTeacher(folder: string, voice: string, text: string): Promise<
 }
 
 /** At nine tenths of full scale, as the recogniser was taught, with silence around. */
-function prepare(sound: Int16Array): Float32Array {
+export function prepare(sound: Int16Array): Float32Array {
   const padded = new Float32Array(sound.length + 2 * AROUND);
   const peak = sound.reduce((most, sample) => Math.max(most, Math.abs(sample)), 1);
   for (const [at, sample] of sound.entries()) padded[AROUND + at] = (0.9 * sample) / peak;
@@ -98,7 +98,7 @@ function randomOf(seed: number): () => number {
 }
 
 /** What is spoken, by its kind: `each` of every kind. */
-async function drawTexts(each: number, books: string): Promise<Record<string, string[]>> {
+export async function drawTexts(each: number, books: string): Promise<Record<string, string[]>> {
   const random = randomOf(1);
   const draw = (from: readonly string[], count: number) =>
     Array.from({ length: count }, () => from[Math.floor(random() * from.length)]!);

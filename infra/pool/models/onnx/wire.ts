@@ -6,6 +6,8 @@ export interface Field {
   readonly value: bigint;
   /** Of a length-delimited or fixed field: its bytes, not copied. */
   readonly bytes: Uint8Array;
+  /** The whole field as it is written, its number included, not copied. */
+  readonly raw: Uint8Array;
 }
 
 /** Bytes that are no protobuf message. */
@@ -32,7 +34,7 @@ export function* fieldsOf(bytes: Uint8Array): Generator<Field> {
     if (number === 0) throw new WireError(`no field at ${at}`);
     if (wire === 0) {
       const [value, next] = varint(bytes, behind);
-      yield { number, wire, value, bytes: nothing };
+      yield { number, wire, value, bytes: nothing, raw: bytes.subarray(at, next) };
       at = next;
       continue;
     }
@@ -40,7 +42,7 @@ export function* fieldsOf(bytes: Uint8Array): Generator<Field> {
     if (wire !== 1 && wire !== 2 && wire !== 5) throw new WireError(`no field at ${at}`);
     const end = from + Number(length);
     if (end > bytes.length) throw new WireError(`a field at ${at} goes over the end`);
-    yield { number, wire, value: 0n, bytes: bytes.subarray(from, end) };
+    yield { number, wire, value: 0n, bytes: bytes.subarray(from, end), raw: bytes.subarray(at, end) };
     at = end;
   }
 }

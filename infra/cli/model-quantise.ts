@@ -1,0 +1,44 @@
+// auricle model quantise
+import { ok } from '../../shared/result.ts';
+import { type Made, problem } from '../pool/models/problem.ts';
+import { quantise } from '../pool/models/quantise/quantise.ts';
+import type { Answer } from './answer.ts';
+import { one, onlyFlags, type Words } from './model-words.ts';
+
+const usage =
+  'usage: auricle model quantise FOLDER --out DIR [--static --calibrate DIR [--features FOLDER] [--samples N]]';
+
+/** A15, A22: a model with 8 bits beside the one it is made from; what it costs in words is for the gates to find out. */
+export async function runQuantise(given: Words): Promise<Made<Answer>> {
+  const known = onlyFlags(given, ['out', 'static', 'calibrate', 'features', 'samples']);
+  if (!known.ok) return known;
+  const read: Partial<Record<'out' | 'static' | 'calibrate' | 'features' | 'samples', string>> = {};
+  for (const name of ['out', 'static', 'calibrate', 'features', 'samples'] as const) {
+    const value = one(given, name);
+    if (!value.ok) return value;
+    if (value.value !== undefined) read[name] = value.value;
+  }
+  const [folder, ...more] = given.operands;
+  const { out, calibrate, features, samples } = read;
+  if (folder === undefined || out === undefined || more.length > 0) return problem('written', usage);
+  if ((read.static === '') !== (calibrate !== undefined))
+    return problem('written', '--static and --calibrate DIR go together');
+  if (calibrate === undefined && (features !== undefined || samples !== undefined))
+    return problem('written', '--features and --samples say how to --calibrate DIR');
+  if (samples !== undefined && !/^[1-9]\d{0,5}$/.test(samples))
+    return problem('written', `--samples ${samples}: 1 to 999999`);
+  const source = calibrate !== undefined && {
+    folder: calibrate,
+    ...(features !== undefined && { features }),
+    ...(samples !== undefined && { count: Number(samples) }),
+  };
+  const made = await quantise({ folder, out, force: given.force, ...(source && { calibrate: source }) });
+  if (!made.ok) return made;
+  const { name, method, products, bytes, advice } = made.value;
+  const lines = [
+    `${made.value.folder}: "${name}", ${method}, ${products} products in 8 bits, ${bytes.before} → ${bytes.after} bytes`,
+    made.value.digest,
+    ...advice.map((line) => `note: ${line}`),
+  ];
+  return ok({ exit: 0, text: lines.join('\n'), value: made.value });
+}

@@ -1,0 +1,177 @@
+import { readHead, type TensorHead } from './tensor.ts';
+import { type Field, fieldsOf, numberOf, textOf, WireError } from './wire.ts';
+import { bytesField, integerField, joinBytes, messageField, textField } from './write-wire.ts';
+
+/** A node that can be changed, with its bytes as they were read. */
+export interface Node {
+  readonly name: string;
+  readonly operator: string;
+  readonly domain: string;
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  readonly bytes: Uint8Array;
+}
+
+/** A weight, with its bytes as they were read. */
+export interface Weight extends TensorHead {
+  readonly bytes: Uint8Array;
+}
+
+/** A model whose nodes, weights and outputs can be exchanged. Everything else is kept as the bytes it was read as. */
+export interface OnnxModel {
+  readonly nodes: readonly Node[];
+  readonly weights: readonly Weight[];
+  /** ValueInfoProto. Older files list their weights as inputs, too. */
+  readonly inputs: readonly Uint8Array[];
+  readonly outputs: readonly Uint8Array[];
+  /** Of the standard's operators. */
+  readonly opset: number;
+  readonly rest: { readonly model: readonly Uint8Array[]; readonly graph: readonly Pick<Field, 'number' | 'raw'>[] };
+  /** Where the graph stands among the fields of the model. */
+  readonly graphAt: number;
+}
+
+/** Reads a ModelProto to be changed. Throws `WireError` for what is none. */
+export function readModel(bytes: Uint8Array): OnnxModel {
+  const [nodes, weights]: [Node[], Weight[]] = [[], []];
+  const [inputs, outputs]: [Uint8Array[], Uint8Array[]] = [[], []];
+  const rest: { model: Uint8Array[]; graph: Pick<Field, 'number' | 'raw'>[] } = { model: [], graph: [] };
+  let [opset, graphAt] = [0, -1];
+  for (const field of fieldsOf(bytes)) {
+    if (field.number === 7) {
+      if (graphAt >= 0) throw new WireError('a model with two graphs');
+      graphAt = rest.model.length;
+      for (const part of fieldsOf(field.bytes)) {
+        if (part.number === 1) nodes.push(readNode(part.bytes));
+        else if (part.number === 5) weights.push({ ...readHead(part.bytes), bytes: part.bytes });
+        else if (part.number === 11) inputs.push(part.bytes);
+        else if (part.number === 12) outputs.push(part.bytes);
+        else rest.graph.push(part);
+      }
+      continue;
+    }
+    if (field.number === 8) opset = Math.max(opset, standardVersion(field));
+    rest.model.push(field.raw);
+  }
+  if (graphAt < 0) throw new WireError('no ONNX model');
+  return { nodes, weights, inputs, outputs, opset, rest, graphAt };
+}
+
+function standardVersion(field: Field): number {
+  let [domain, version] = ['', 0];
+  for (const part of fieldsOf(field.bytes)) {
+    if (part.number === 1) domain = textOf(part);
+    if (part.number === 2) version = numberOf(part);
+  }
+  return domain === '' || domain === 'ai.onnx' ? version : 0;
+}
+
+/** The model's bytes, the same for the same model, and those it was read from when nothing was exchanged. */
+export function writeModel({ nodes, weights, inputs, outputs, rest, graphAt }: OnnxModel): Uint8Array {
+  const listed: Readonly<Record<number, readonly Uint8Array[]>> = {
+    1: nodes.map(({ bytes }) => bytes),
+    5: weights.map(({ bytes }) => bytes),
+    11: inputs,
+    12: outputs,
+  };
+  // By number, as everybody's serialiser does; fields of one number stay in their order.
+  const fields = [
+    ...rest.graph,
+    ...Object.entries(listed).map(([number, all]) => ({
+      number: Number(number),
+      raw: joinBytes(all.map((bytes) => bytesField(Number(number), bytes))),
+    })),
+  ].sort((one, other) => one.number - other.number);
+  const graph = messageField(
+    7,
+    fields.map(({ raw }) => raw),
+  );
+  return joinBytes([...rest.model.slice(0, graphAt), graph, ...rest.model.slice(graphAt)]);
+}
+
+export function readNode(bytes: Uint8Array): Node {
+  let [name, operator, domain] = ['', '', ''];
+  const [inputs, outputs]: [string[], string[]] = [[], []];
+  for (const field of fieldsOf(bytes)) {
+    if (field.number === 1) inputs.push(textOf(field));
+    if (field.number === 2) outputs.push(textOf(field));
+    if (field.number === 3) name = textOf(field);
+    if (field.number === 4) operator = textOf(field);
+    if (field.number === 7) domain = textOf(field);
+  }
+  return { name, operator, domain, inputs, outputs, bytes };
+}
+
+/** AttributeProto: an integer, a float, or integers. */
+export type Attributes = Readonly<Record<string, number | readonly number[]>>;
+
+const attribute = (name: string, value: number | readonly number[]): Uint8Array =>
+  typeof value === 'number'
+    ? messageField(5, [textField(1, name), integerField(3, value), integerField(20, 2)])
+    : messageField(5, [textField(1, name), ...value.map((one) => integerField(8, one)), integerField(20, 7)]);
+
+/** A node of the standard's operators with integers as attributes. It has no name: names must differ, and none need be there. */
+export function makeNode(
+  operator: string,
+  inputs: readonly string[],
+  outputs: readonly string[],
+  attributes: Attributes = {},
+): Node {
+  const fields = [
+    ...inputs.map((one) => textField(1, one)),
+    ...outputs.map((one) => textField(2, one)),
+    textField(4, operator),
+    ...Object.entries(attributes).map(([name, value]) => attribute(name, value)),
+  ];
+  return readNode(joinBytes(fields));
+}
+
+/** A node with other inputs and outputs, or another operator, and everything else as it was. */
+export function changeNode(node: Node, change: Partial<Pick<Node, 'inputs' | 'outputs' | 'operator'>>): Node {
+  const { inputs, outputs, operator } = { ...node, ...change };
+  const kept = [...fieldsOf(node.bytes)].filter(({ number }) => number > 2 && number !== 4).map(({ raw }) => raw);
+  const named = [...inputs.map((one) => textField(1, one)), ...outputs.map((one) => textField(2, one))];
+  return readNode(joinBytes([...named, textField(4, operator), ...kept]));
+}
+
+/** An attribute that is one number; `undefined` where the node has none of that name. */
+export function numberAttribute(node: Node, wanted: string): number | undefined {
+  for (const field of fieldsOf(node.bytes)) {
+    if (field.number !== 5) continue;
+    let [name, value]: [string, number | undefined] = ['', undefined];
+    for (const part of fieldsOf(field.bytes)) {
+      if (part.number === 1) name = textOf(part);
+      if (part.number === 2) value = new DataView(part.bytes.buffer, part.bytes.byteOffset, 4).getFloat32(0, true);
+      if (part.number === 3) value = numberOf(part);
+    }
+    if (name === wanted) return value;
+  }
+  return undefined;
+}
+
+export const makeWeight = (bytes: Uint8Array): Weight => ({ ...readHead(bytes), bytes });
+
+/** A tensor of numbers as an output, of any shape. */
+export const makeOutput = (name: string, elem: number): Uint8Array =>
+  joinBytes([textField(1, name), messageField(2, [messageField(1, [integerField(1, elem)])])]);
+
+/** The name of a ValueInfoProto. */
+export function nameOf(value: Uint8Array): string {
+  for (const field of fieldsOf(value)) if (field.number === 1) return textOf(field);
+  return '';
+}
+
+/** Every name a node reads, those of graphs inside of it included. */
+export function namesIn(node: Uint8Array, into: Set<string>): void {
+  for (const field of fieldsOf(node)) {
+    if (field.number === 1) into.add(textOf(field));
+    if (field.number !== 5) continue;
+    for (const part of fieldsOf(field.bytes)) {
+      if (part.number !== 6 && part.number !== 11) continue;
+      for (const inner of fieldsOf(part.bytes)) {
+        if (inner.number === 1) namesIn(inner.bytes, into);
+        if (inner.number === 12) into.add(nameOf(inner.bytes));
+      }
+    }
+  }
+}

@@ -1,0 +1,26 @@
+import { Buffer } from 'node:buffer';
+
+/** Protobuf as bytes: what `fieldsOf` reads. Integers are in their shortest form, so that the same says the same bytes. */
+function varint(given: number | bigint): Uint8Array {
+  let rest = BigInt.asUintN(64, BigInt(given));
+  const out: number[] = [];
+  do {
+    const low = Number(rest & 127n);
+    rest >>= 7n;
+    out.push(rest > 0n ? low | 128 : low);
+  } while (rest > 0n);
+  return Uint8Array.from(out);
+}
+
+export const joinBytes = (parts: readonly Uint8Array[]): Uint8Array => Buffer.concat(parts);
+
+export const integerField = (number: number, value: number | bigint): Uint8Array =>
+  joinBytes([varint(number << 3), varint(value)]);
+
+export const bytesField = (number: number, bytes: Uint8Array): Uint8Array =>
+  joinBytes([varint((number << 3) | 2), varint(bytes.length), bytes]);
+
+export const textField = (number: number, text: string): Uint8Array => bytesField(number, Buffer.from(text));
+
+export const messageField = (number: number, fields: readonly Uint8Array[]): Uint8Array =>
+  bytesField(number, joinBytes(fields));

@@ -1,0 +1,45 @@
+import { countOf } from '../onnx/tensor.ts';
+
+/**
+ * Seven bits of weight against eight of activation: two products always fit the 16-bit sums of processors that have no
+ * dot-product instruction (255 · 63 · 2 < 32768), so that every processor gives the same answer.
+ */
+export const WEIGHT_LIMIT = 63;
+
+export interface Rounded {
+  readonly dims: readonly number[];
+  readonly whole: Int8Array;
+  /** One for each channel of the output. */
+  readonly scales: Float32Array;
+}
+
+/** Weights as whole numbers around zero, with a scale for each place along `axis`. */
+export function roundWeights(values: Float32Array, dims: readonly number[], axis: number): Rounded {
+  const channels = dims[axis] as number;
+  const inner = countOf(dims.slice(axis + 1));
+  // By place: of millions of numbers, iterators would take most of the time.
+  const channelOf = (at: number) => Math.floor(at / inner) % channels;
+  const most = new Float64Array(channels);
+  for (let at = 0; at < values.length; at++) {
+    const channel = channelOf(at);
+    most[channel] = Math.max(most[channel] as number, Math.abs(values[at] as number));
+  }
+  // A channel of zeroes needs some scale.
+  const scales = Float32Array.from(most, (peak) => Math.max(peak, 1e-8) / WEIGHT_LIMIT);
+  const whole = new Int8Array(values.length);
+  for (let at = 0; at < values.length; at++) {
+    const rounded = Math.round((values[at] as number) / (scales[channelOf(at)] as number));
+    whole[at] = Math.max(-WEIGHT_LIMIT, Math.min(WEIGHT_LIMIT, rounded));
+  }
+  return { dims, whole, scales };
+}
+
+/** Rows as columns. */
+export function turn(values: Float32Array, [rows, columns]: readonly [number, number]): Float32Array {
+  const turned = new Float32Array(values.length);
+  for (let row = 0; row < rows; row++) {
+    for (let column = 0; column < columns; column++)
+      turned[column * rows + row] = values[row * columns + column] as number;
+  }
+  return turned;
+}

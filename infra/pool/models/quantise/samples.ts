@@ -1,0 +1,100 @@
+import { createReadStream } from 'node:fs';
+import { readdir, readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { Tensor } from 'onnxruntime-node';
+import { decodeInferRequest } from '../../../../shared/kserve/infer-request.ts';
+import { readFp32, readInt32, type Tensor as Sent } from '../../../../shared/kserve/tensor.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { ok } from '../../../../shared/result.ts';
+import { decodeSound } from '../../agent/sound/decode.ts';
+import { joinSamples } from '../../agent/sound/join.ts';
+import { createMono } from '../../agent/sound/mono.ts';
+import { type Made, problem } from '../problem.ts';
+import { type Featurizer, openFeaturizer } from './featurizer.ts';
+
+/** Inputs of a network by name. */
+export type Sample = Readonly<Record<string, Tensor>>;
+
+export interface SampleSource {
+  /** With KServe v2 requests (`.json`), or recordings (any format the agent reads) for a featurizer. */
+  readonly folder: string;
+  /** The model that makes the network's inputs of sound. */
+  readonly features?: string;
+  /** How many, spread evenly over the folder. */
+  readonly count?: number;
+}
+
+export interface Samples {
+  readonly count: number;
+  /** Gives each in turn; what cannot be read ends it with a problem. */
+  read(): AsyncGenerator<Made<Sample>>;
+  close(): Promise<void>;
+}
+
+/** The samples of a folder, in the order of their names. */
+export async function openSamples({ folder, features, count }: SampleSource): Promise<Made<Samples>> {
+  const listed = await readdir(folder).catch(() => undefined);
+  if (!listed) return problem('unreadable', `${folder} cannot be read`);
+  const kind = features === undefined ? /\.json$/ : /\.(wav|flac|opus|ogg|mp3)$/;
+  const all = listed.filter((name) => kind.test(name)).sort();
+  if (all.length === 0) {
+    return problem(
+      'unreadable',
+      `${folder} has no samples: requests (.json), or with --features the recordings a featurizer takes`,
+    );
+  }
+  const most = Math.min(count ?? limits.modelCalibrationSamples.value, all.length);
+  const chosen = Array.from({ length: most }, (_, at) => all[Math.floor((at * all.length) / most)] as string);
+  const featurizer = features === undefined ? ok(undefined) : await openFeaturizer(features);
+  if (!featurizer.ok) return featurizer;
+  return ok({
+    count: most,
+    async *read() {
+      for (const name of chosen) {
+        const sample = await readSample(path.join(folder, name), featurizer.value);
+        yield sample;
+        if (!sample.ok) return;
+      }
+    },
+    close: async () => featurizer.value?.close(),
+  });
+}
+
+async function readSample(file: string, featurizer: Featurizer | undefined): Promise<Made<Sample>> {
+  const { size } = await stat(file);
+  if (size > limits.modelCalibrationBytes.value) return problem('bound', `${file} has ${size} bytes`);
+  if (featurizer) {
+    const sound = await readSound(file);
+    return sound.ok ? featurizer.hear(sound.value) : sound;
+  }
+  const request = decodeInferRequest(await readFile(file));
+  if (!request.ok) return problem('unreadable', `${file}: ${request.refusal.reason}`);
+  const sample: Record<string, Tensor> = {};
+  for (const sent of request.value.inputs) {
+    const tensor = tensorOf(sent);
+    if (!tensor) return problem('unsupported', `${file}: ${sent.name} is ${sent.datatype}`);
+    sample[sent.name] = tensor;
+  }
+  return ok(sample);
+}
+
+function tensorOf(sent: Sent): Tensor | undefined {
+  if (sent.datatype === 'INT64') {
+    const view = new DataView(sent.bytes.buffer, sent.bytes.byteOffset, sent.bytes.byteLength);
+    const values = BigInt64Array.from({ length: sent.bytes.byteLength / 8 }, (_, at) => view.getBigInt64(8 * at, true));
+    return new Tensor('int64', values, [...sent.shape]);
+  }
+  const read = sent.datatype === 'FP32' ? readFp32(sent) : sent.datatype === 'INT32' ? readInt32(sent) : undefined;
+  return read?.ok ? new Tensor(read.value, [...sent.shape]) : undefined;
+}
+
+/** As the agent hears it: one channel at 16 kHz. */
+async function readSound(file: string): Promise<Made<Float32Array>> {
+  const mono = createMono();
+  const parts: Float32Array[] = [];
+  for await (const block of decodeSound(createReadStream(file))) {
+    if (!block.ok) return problem('unreadable', `${file}: ${block.refusal.reason}`);
+    parts.push(...mono.push(block.value));
+  }
+  return ok(joinSamples([...parts, mono.finish()]));
+}

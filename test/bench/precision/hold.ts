@@ -1,0 +1,19 @@
+// What a network needs in memory: a process of its own that loads it, runs it over ten seconds of features, and says by how
+// much it grew: `hold.ts FILE`.
+import { InferenceSession, Tensor } from 'onnxruntime-node';
+
+const [file = ''] = process.argv.slice(2);
+const STEPS = 1_000;
+
+/** The runtime itself is not the network's: one session is made and given back before it is counted. */
+async function grow(): Promise<number> {
+  const before = process.memoryUsage.rss();
+  const session = await InferenceSession.create(file, { intraOpNumThreads: 1 });
+  const features = new Tensor('float32', new Float32Array(STEPS * 80), [1, STEPS, 80]);
+  const length = new Tensor('int32', [STEPS], [1, 1]);
+  for (let n = 0; n < 3; n += 1) await session.run({ FEATURES: features, FEATURE_LENGTH: length });
+  return process.memoryUsage.rss() - before;
+}
+
+process.send?.({ bytes: await grow() });
+process.disconnect?.();
