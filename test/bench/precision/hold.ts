@@ -5,7 +5,7 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 const [file = ''] = process.argv.slice(2);
 const STEPS = 1_000;
 
-/** The runtime itself is not the network's: one session is made and given back before it is counted. */
+/** The runtime itself, loaded by now, is not the network's. */
 async function grow(): Promise<number> {
   const before = process.memoryUsage.rss();
   const session = await InferenceSession.create(file, { intraOpNumThreads: 1 });

@@ -4,8 +4,8 @@ import type { Product } from './find-products.ts';
 import { dropUnused } from './widen.ts';
 
 /**
- * The products worth it. ONNX Runtime's ConvInteger is slower than its convolutions in full (test/bench/precision.bench.ts),
- * so that convolutions stay as they are unless most of the weights are theirs and size is what is gained.
+ * The products worth it. ONNX Runtime's ConvInteger is slower than its convolutions in full: with it the reference network
+ * took twice as long. So convolutions stay as they are unless most of the weights are theirs and size is what is gained.
  */
 export function worthIt(products: readonly Product[]): readonly Product[] {
   const matrices = products.filter(({ kind }) => kind === 'matrix');
