@@ -13,7 +13,8 @@ import type { Arguments } from './arguments.ts';
 import type { findLog } from './audit.ts';
 
 export const searchUsage = `audit search [--request R] [--subject S] [--model M] [--day 2026-11-22] [--zone Z] [--after A]
-                                  entries of the tenant, each proven to be in the log; exit code 40 if one is not
+                                  entries of the tenant, each proven to be in the log; exit code 40 if one is not;
+                                  S: "sub" of the tokens that the caller held, or its commitment, c1:…
   audit index [--zone Z]          builds the index of the search again (scope operate)`;
 
 const found = z.object({ data: z.array(foundEntries) });
@@ -36,6 +37,10 @@ export async function searchAudit(
   headers: Record<string, string>,
   find: typeof findLog,
 ): Promise<Answer> {
+  if (/^c1:[0-9a-f]{64}$/.test(given.subject ?? '')) {
+    const { subject: known, ...rest } = given;
+    return searchAudit({ ...rest, subject: undefined, commitment: known }, headers, find);
+  }
   const { edge, request, subject, commitment, onlyModel: model, day, zone, after } = given;
   if (after !== undefined && zone === undefined) return wrong('--after goes on in one zone: give --zone, too');
   const query = new URLSearchParams();
@@ -103,7 +108,7 @@ function tell(shown: readonly Shown[], broken: readonly string[], zones: z.infer
   const indexed = Object.fromEntries(zones.map(({ zone, indexed: upTo }) => [zone, upTo]));
   const next = Object.fromEntries(zones.map(({ zone, next: one }) => [zone, one]));
   const exit = broken.length > 0 ? 40 : shown.length > 0 ? 0 : 1;
-  const text = lines.length > 0 ? lines.join('\n') : 'nothing was found';
+  const text = lines.length > 0 ? lines.join('\n') : `nothing was found in ${zones.map(({ zone }) => zone).join(', ')}`;
   return { exit, text, value: { hits: shown, broken, indexed, next } };
 }
 

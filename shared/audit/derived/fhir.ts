@@ -27,6 +27,21 @@ const ACTIONS: readonly (readonly [RegExp, string])[] = [
 
 const coding = (system: string, code: string, display: string) => ({ coding: [{ system, code, display }] });
 
+/** A call of ours is a RESTful operation; the record itself, and what the log does, have kinds of DICOM. */
+function kindOf(type: string) {
+  const own = { system: 'urn:auricle:audit:type', code: type };
+  if (/^(inference|token)\./.test(type)) {
+    const operation = { system: 'http://hl7.org/fhir/restful-interaction', code: 'operation' };
+    return { type: { system: AUDIT_TYPE, code: 'rest', display: 'RESTful Operation' }, subtype: [operation, own] };
+  }
+  const [code, display] = type.startsWith('export.')
+    ? ['110106', 'Export']
+    : type === 'access.audit'
+      ? ['110101', 'Audit Log Used']
+      : ['110100', 'Application Activity'];
+  return { type: { system: DICOM, code, display }, subtype: [own] };
+}
+
 export function auditEventOf(entry: DerivedEntry, { origin }: DerivedContext): Record<string, unknown> {
   const { leaf, index, leafHash } = entry;
   const type = textOf(leaf.type) ?? 'unknown';
@@ -42,16 +57,13 @@ export function auditEventOf(entry: DerivedEntry, { origin }: DerivedContext): R
         url: 'urn:auricle:audit:entry',
         extension: [
           { url: 'log', valueString: origin },
-          { url: 'index', valueDecimal: index },
+          // FHIR's whole numbers end at 2^31, and those of a log do not.
+          { url: 'index', valueString: String(index) },
           { url: 'leaf_hash', valueString: leafHash },
         ],
       },
     ],
-    type: { system: AUDIT_TYPE, code: 'rest', display: 'RESTful Operation' },
-    subtype: [
-      { system: 'http://hl7.org/fhir/restful-interaction', code: 'operation' },
-      { system: 'urn:auricle:audit:type', code: type },
-    ],
+    ...kindOf(type),
     action: ACTIONS.find(([pattern]) => pattern.test(type))?.[1] ?? 'E',
     period: { start: isoTime(timeOf(entry, 'origin') ?? time) },
     recorded: isoTime(time),
