@@ -1,4 +1,5 @@
 // Numbers that must have no holes: those of the tenant, and those of each of its outboxes.
+import { limits } from '../../limits.ts';
 import { isOwnOutbox } from '../bundle/belongs.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import { canonicalJson } from '../canonical-json.ts';
@@ -12,6 +13,7 @@ export class Numbers {
   #tseq: number | undefined;
   #last: { readonly index: number; readonly leaf: LeafFacts } | undefined;
   #first: number | undefined;
+  #shown: Readonly<Record<string, unknown>> = {};
   /** Last number of the tenant in the log before this one, as far as the reader knows it. */
   readonly #after: number | undefined;
   /** The tenant's first leaf in the bundle. */
@@ -27,6 +29,11 @@ export class Numbers {
     this.#after = after;
     this.#manifest = manifest;
     this.#findings = findings;
+  }
+
+  /** What is disclosed of an entry; of interest is the one that says what the export is for. */
+  show(index: number, values: Readonly<Record<string, unknown>>): void {
+    if (index === this.#manifest.anchor.index) this.#shown = values;
   }
 
   see(leaf: LeafFacts, index: number): void {
@@ -124,6 +131,8 @@ export class Numbers {
         'invalid',
         'the manifest names another range or profile than the export was made for',
       );
+    else if (!isOfAsker({ ...leaf.leaf, ...this.#shown }, leaf.time, this.#manifest))
+      this.#findings.add('numbers', 'invalid', 'the manifest names another purpose, request or time than the log');
   }
 }
 
@@ -138,6 +147,12 @@ function isOfRequest({ range = '{}', redaction, sd }: LeafFacts['leaf'], manifes
     return false;
   }
 }
+
+/** Purpose and request are compared where they are disclosed; where they are not, the manifest's word is all there is. */
+const isOfAsker = ({ purpose, req }: LeafFacts['leaf'], time: number, manifest: Manifest): boolean =>
+  (purpose === undefined || purpose === manifest.purpose) &&
+  (req === undefined || req === manifest.requested_by) &&
+  Math.abs(Date.parse(manifest.created) - time) <= limits.auditExportAnchorMs.value + limits.auditWitnessSkewMs.value;
 
 export const lostText = ({ outbox, from, to }: Record<'outbox' | 'from' | 'to', unknown>): string =>
   Number.isSafeInteger(to)

@@ -2,6 +2,7 @@
 import { toBase64 } from '../base64.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import type { Judged } from '../judge.ts';
+import { shownBy } from './disclosed.ts';
 import { type Facts, type Findings, type Report, stages, type Verdict, verdicts } from './verdict.ts';
 
 const sentences: Readonly<Record<Verdict, string>> = {
@@ -31,11 +32,27 @@ export function reportOf(
   };
 }
 
-function factsOf({ export_id, log, tenant, range, counts, redaction, purpose, created }: Manifest): Facts {
+function factsOf({ export_id, log, tenant, range, counts, redaction, purpose, created, query }: Manifest): Facts {
   const { entries, disclosed, erased } = counts;
   const { tseq, index } = range;
   const { origin } = log;
-  return { exportId: export_id, origin, tenant, tseq, index, entries, disclosed, erased, redaction, purpose, created };
+  // The leaf with it is the last one, which an end that was asked for leaves undisclosed.
+  const whole = query.to === undefined && query.tseq_to === undefined;
+  const purposeShown = whole && shownBy(redaction, ['purpose']).length > 0;
+  return {
+    exportId: export_id,
+    origin,
+    tenant,
+    tseq,
+    index,
+    entries,
+    disclosed,
+    erased,
+    redaction,
+    purpose,
+    created,
+    purposeShown,
+  };
 }
 
 /** Bundles are written by others: what is no letter, sign or space would do something to a terminal, or hide something. */
@@ -52,12 +69,17 @@ function numbersText({ tseq: [first, last] = [0, 0], entries = 0 }: Facts): stri
 /** The report as people read it. */
 export function reportText({ verdict, exit, summary, findings, findingCounts, facts }: Report): string {
   const { origin, tenant, disclosed, erased, size, witnesses = [], trust, redaction, purpose } = facts;
+  const { purposeShown = false } = facts;
   const about = [
     `${verdict} (${exit}): ${summary}`,
     ...(origin === undefined ? [] : [`  log        ${origin}${size === undefined ? '' : `, ${size} entries`}`]),
     ...(tenant === undefined ? [] : [`  tenant     ${tenant}, ${numbersText(facts)}`]),
     ...(redaction === undefined ? [] : [`  disclosed  ${disclosed} entries, ${erased} erased, profile ${redaction}`]),
-    ...(purpose === undefined ? [] : [`  purpose    ${purpose}`]),
+    ...(purpose === undefined
+      ? []
+      : [
+          `  purpose    ${purpose}${purposeShown ? '' : ' (by the manifest alone: the log does not disclose it here)'}`,
+        ]),
     ...witnesses.map(({ name, time }) => `  witness    ${name}, ${new Date(time * 1_000).toISOString()}`),
     trust === 'policy given'
       ? '  believed   whom the policy names that you gave'

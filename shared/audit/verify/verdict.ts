@@ -72,6 +72,8 @@ export interface Facts {
   readonly erased?: number;
   readonly redaction?: string;
   readonly purpose?: string;
+  /** Whether the log says the same, and not the manifest alone. */
+  readonly purposeShown?: boolean;
   readonly created?: string;
   readonly size?: number;
   readonly root?: string;

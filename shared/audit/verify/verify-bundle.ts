@@ -93,6 +93,7 @@ class Walk {
       const entry = this.#entry(line);
       if (!entry) return false;
       const values = this.#disclosed.of(entry.index, entry.facts, shown);
+      this.#numbers.show(entry.index, values);
       if (!derives || !isAsked(this.#bundle.manifest, entry.facts)) continue;
       derivable.push({ index: entry.index, leafHash: hexOf(entry.hash), leaf: entry.facts.leaf, shown: values });
     }

@@ -298,6 +298,15 @@ describe('C9 corruption matrix: by whoever has the key of the log', () => {
     expect((await verdictOf(another)).verdict).toBe('invalid');
   });
 
+  it.each([
+    ['purpose', { purpose: 'another' }],
+    ['request', { requested_by: 'another' }],
+    ['time', { created: '2020-01-01T00:00:00.000Z' }],
+  ])('a manifest with another %s than the leaf of the export', async (_, change) => {
+    const report = await verdictOf(await signedAgain(copy(), (manifest) => ({ ...manifest, ...change })));
+    expect(report.findings).toEqual([expect.objectContaining({ stage: 'numbers', verdict: 'invalid' })]);
+  });
+
   it('paths that lead out of the bundle, or are written in two ways', async () => {
     for (const path of ['../entries.ndjson', 'a//b', '/etc/x', './entries.ndjson', 'proofs/..', 'proofs/.x']) {
       const files = await signedAgain(copy(), (manifest) => ({
