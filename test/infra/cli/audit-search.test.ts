@@ -1,7 +1,9 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { Arguments } from '../../../infra/cli/arguments.ts';
 import { eraseUsage, lineOfErased, privacyVerbs } from '../../../infra/cli/audit-erase.ts';
-import { proveHit } from '../../../infra/cli/audit-search.ts';
+import { proveHit, searchAudit } from '../../../infra/cli/audit-search.ts';
 import { toBase64 } from '../../../shared/audit/base64.ts';
 import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { commit, disclose } from '../../../shared/audit/commitment.ts';
@@ -90,6 +92,23 @@ describe('C9 C12 auricle audit search believes no hit', () => {
     ];
     for (const [given, said, query] of cases) expect(await prove(given, query)).toContain(said);
   });
+});
+
+it('C12 a search names where it looked, and finds by the commitment that files of an export show', async () => {
+  const asked: string[] = [];
+  const edge = createServer((request, response) => {
+    asked.push(`${request.url} ${String(request.headers['x-auricle-subject'])}`);
+    response.end(JSON.stringify({ data: [{ zone: 'eu', hits: [] }] }));
+  });
+  await new Promise<void>((settle) => edge.listen(0, '127.0.0.1', settle));
+  const { port } = edge.address() as AddressInfo;
+  const given = { edge: `http://127.0.0.1:${port}`, operands: ['search'] } as unknown as Arguments;
+  const find = async () => ({ vkey }) as never;
+  const search = (subject: string) => searchAudit({ ...given, subject }, {}, find);
+  expect(await search(ANN)).toMatchObject({ exit: 1, text: 'nothing was found in eu' });
+  await search('ann');
+  edge.close();
+  expect(asked).toEqual([`/v1/audit/search?commitment=${ANN.replace(':', '%3A')} undefined`, '/v1/audit/search? ann']);
 });
 
 describe('C12 auricle audit erase and hold', () => {
