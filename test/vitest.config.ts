@@ -37,6 +37,8 @@ const node: TestProjectConfiguration = {
       '**/node_modules/**',
     ],
     setupFiles: ['test/hermetic.ts'],
+    // Left to itself, vitest keeps one of two cores for nobody.
+    maxWorkers: 2,
   },
 };
 
