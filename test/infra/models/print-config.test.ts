@@ -15,6 +15,9 @@ import {
 import { emptyMessage } from '../../../infra/pool/models/config/value.ts';
 import { runs } from '../../seeds.ts';
 
+/** No field tells zero from its negative. */
+const unsigned = (value: number): number => (value === 0 ? 0 : value);
+
 const scalars: Record<string, fc.Arbitrary<unknown>> = {
   string: fc.string({ unit: 'grapheme', maxLength: 12 }),
   bool: fc.boolean(),
@@ -22,8 +25,8 @@ const scalars: Record<string, fc.Arbitrary<unknown>> = {
   int64: fc.maxSafeInteger(),
   uint32: fc.nat(),
   uint64: fc.maxSafeNat(),
-  float: fc.double(),
-  double: fc.double(),
+  float: fc.double().map(unsigned),
+  double: fc.double().map(unsigned),
 };
 
 /** A message of the table with anything in it that it may say, nested up to a depth. */
