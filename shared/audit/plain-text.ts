@@ -5,4 +5,9 @@ import { z } from 'zod';
 const PLAIN = /^[^\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069]*$/u;
 
 export const plainText = (most: number) =>
-  z.string().min(1).max(most).regex(PLAIN, 'must be words in one line, without control characters');
+  // Not as a pattern: few readers of a JSON Schema know classes of Unicode.
+  z
+    .string()
+    .min(1)
+    .max(most)
+    .refine((text) => PLAIN.test(text), 'must be words in one line, without control characters');
