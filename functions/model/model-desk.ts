@@ -3,7 +3,7 @@
 import type { SignerKey } from '../../shared/model/signature/key.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { Reporter } from '../audit/report.ts';
+import type { Reporter } from '../audit/report/report.ts';
 import type { Settings } from '../settings.ts';
 import type { Rows } from '../store/rows.ts';
 import { openTable } from '../store/table-rows.ts';

@@ -3,9 +3,9 @@
 // told twice and never not at all.
 import { isMonth, keptUntil, type Month, type RetentionName, retentionNames } from '../../shared/audit/retention.ts';
 import { limits } from '../../shared/limits.ts';
-import type { EraseDesk } from '../audit/erase-desk.ts';
-import { endingName, endingPrefix, hasHolds } from '../audit/hold-state.ts';
-import { periodsPrefix } from '../audit/sidecar-names.ts';
+import type { EraseDesk } from '../audit/erase/erase-desk.ts';
+import { endingName, endingPrefix, hasHolds } from '../audit/erase/hold-state.ts';
+import { periodsPrefix } from '../audit/sidecar/sidecar-names.ts';
 
 interface Period {
   readonly name: string;

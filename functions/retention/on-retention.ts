@@ -1,10 +1,10 @@
 // Every few minutes: holds and erasures that broke off go on, what waited for its time is erased, and what has been kept long
 // enough is destroyed. Every few seconds: the index follows the logs.
 
-import { settleErasures } from '../audit/erase.ts';
-import type { PrivacyDesk, ZoneDesk } from '../audit/erase-desks.ts';
-import { settleHolds } from '../audit/hold.ts';
-import { followLog } from '../audit/search-follow.ts';
+import { settleErasures } from '../audit/erase/erase.ts';
+import type { PrivacyDesk, ZoneDesk } from '../audit/erase/erase-desks.ts';
+import { settleHolds } from '../audit/erase/hold.ts';
+import { followLog } from '../audit/search/search-follow.ts';
 import { endPeriods } from './end-periods.ts';
 
 export const onRetention = (desk: PrivacyDesk): Promise<void> =>

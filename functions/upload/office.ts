@@ -1,5 +1,5 @@
 // What every step of an upload needs: the stores, a clock, and where to say what happened.
-import type { Reporter } from '../audit/report.ts';
+import type { Reporter } from '../audit/report/report.ts';
 import type { Settings } from '../settings.ts';
 import type { Stores } from '../stores.ts';
 

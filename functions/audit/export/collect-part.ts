@@ -10,7 +10,7 @@ import { type Hash, hashLeaf } from '../../../shared/audit/tree.ts';
 import { isAsked } from '../../../shared/audit/verify/disclosed.ts';
 import { limits } from '../../../shared/limits.ts';
 import { concat } from '../../../shared/seal/bytes.ts';
-import { SidecarReader } from '../sidecar.ts';
+import { SidecarReader } from '../sidecar/sidecar.ts';
 import { END } from './anchor-export.ts';
 import { discloseLeaf } from './disclose-leaf.ts';
 import type { ExportDesk } from './export-desk.ts';

@@ -5,8 +5,8 @@ import { eventId } from '../../../shared/audit/event-id.ts';
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
-import { newestState } from '../acknowledge.ts';
-import { publishedSize } from '../publish-checkpoint.ts';
+import { newestState } from '../intake/acknowledge.ts';
+import { publishedSize } from '../log/publish-checkpoint.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { type ExportRow, findExport, insertExport, replaceExport } from './export-row.ts';
 

@@ -1,7 +1,7 @@
 // What an export shows of what a leaf hides.
 import { checkDisclosure } from '../../../shared/audit/commitment.ts';
 import { formatDisclosureLine, shownBy } from '../../../shared/audit/verify/disclosed.ts';
-import type { Hidden } from '../sidecar.ts';
+import type { Hidden } from '../sidecar/sidecar.ts';
 
 export interface Shown {
   readonly line: string | undefined;

@@ -1,8 +1,8 @@
 // What exports need of the world.
 import type { Policy } from '../../../shared/audit/policy.ts';
 import type { Rows } from '../../store/rows.ts';
-import type { LogDesk } from '../log-desk.ts';
-import type { Reporter } from '../report.ts';
+import type { LogDesk } from '../log/log-desk.ts';
+import type { Reporter } from '../report/report.ts';
 
 export interface ExportDesk
   extends Pick<LogDesk, 'store' | 'zones' | 'base' | 'settings' | 'signer' | 'keys' | 'now' | 'log'> {

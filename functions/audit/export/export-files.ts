@@ -2,7 +2,7 @@
 // hides and are removed again.
 import type { BundlePart, FileDigest } from '../../../shared/audit/bundle/manifest.ts';
 import { digestOf } from '../../../shared/audit/verify/bundle-files.ts';
-import type { LogStore } from '../log-store.ts';
+import type { LogStore } from '../log/log-store.ts';
 import type { ExportRow } from './export-row.ts';
 
 type Place = Pick<ExportRow, 'zone' | 'tenant' | 'id'>;

@@ -2,8 +2,8 @@
 // tile of each level is held, and no more.
 import { TILE_WIDTH, type Tile, tilePath, tileWith, unpackEntries, unpackHashes } from '../../../shared/audit/tile.ts';
 import { type Hash, rootOf } from '../../../shared/audit/tree.ts';
-import { fileArea, fileName } from '../log-names.ts';
-import type { LogStore } from '../log-store.ts';
+import { fileArea, fileName } from '../log/log-names.ts';
+import type { LogStore } from '../log/log-store.ts';
 
 /** Hashes of a tile are those of subtrees 2^8 times as high as those of the tile below. */
 const LEVEL_HEIGHT = 8;

@@ -6,8 +6,8 @@ import path from 'node:path';
 import { limits } from '../../../shared/limits.ts';
 import type { Settings } from '../../settings.ts';
 import { openTable } from '../../store/table-rows.ts';
-import type { LogDesk } from '../log-desk.ts';
-import type { Reporter } from '../report.ts';
+import type { LogDesk } from '../log/log-desk.ts';
+import type { Reporter } from '../report/report.ts';
 import type { ExportDesk } from './export-desk.ts';
 
 /** What a bundle has besides what is of the log. */

@@ -1,7 +1,7 @@
 // Checkpoints that may cover an export: the published one, and the newest that witnesses have signed.
-import { checkpointName, witnessedName } from '../log-names.ts';
-import type { LogStore } from '../log-store.ts';
-import { headOf } from '../publish-checkpoint.ts';
+import { checkpointName, witnessedName } from '../log/log-names.ts';
+import type { LogStore } from '../log/log-store.ts';
+import { headOf } from '../log/publish-checkpoint.ts';
 
 export interface Published {
   readonly size: number;

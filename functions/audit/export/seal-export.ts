@@ -10,8 +10,8 @@ import {
 } from '../../../shared/audit/bundle/manifest.ts';
 import { signNote } from '../../../shared/audit/note.ts';
 import { digestOf } from '../../../shared/audit/verify/bundle-files.ts';
-import { writePolicy } from '../log-keys.ts';
-import { signedName } from '../log-names.ts';
+import { writePolicy } from '../log/log-keys.ts';
+import { signedName } from '../log/log-names.ts';
 import { END } from './anchor-export.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { putFile, readFile, readParts } from './export-files.ts';

@@ -1,9 +1,9 @@
 // What the edge reports of requests, as much and as long as it is; and the way of it into the intake of a log.
-import { openHide } from '../../../functions/audit/hide.ts';
-import { type Hide, nameOfReceived, type Received, receive } from '../../../functions/audit/intake.ts';
-import type { LogStore } from '../../../functions/audit/log-store.ts';
-import { wrapWith } from '../../../functions/audit/sidecar-box.ts';
-import { SidecarKeys } from '../../../functions/audit/sidecar-keys.ts';
+import { openHide } from '../../../functions/audit/sidecar/hide.ts';
+import { type Hide, nameOfReceived, type Received, receive } from '../../../functions/audit/intake/intake.ts';
+import type { LogStore } from '../../../functions/audit/log/log-store.ts';
+import { wrapWith } from '../../../functions/audit/sidecar/sidecar-box.ts';
+import { SidecarKeys } from '../../../functions/audit/sidecar/sidecar-keys.ts';
 import type { Delivery } from '../../../shared/audit/delivery.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 

@@ -1,7 +1,7 @@
 // The promises of storage that the sequencer relies on, asked of the emulator and of the storage that tests are made with.
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type BlobLogStore, openBlobLogStore } from '../../../functions/audit/blob-log-store.ts';
-import type { LogStore } from '../../../functions/audit/log-store.ts';
+import { type BlobLogStore, openBlobLogStore } from '../../../functions/audit/log/blob-log-store.ts';
+import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { storageConnection } from '../../../infra/local/plan.ts';
 import { type Stack, startStack } from '../../../infra/local/stack.ts';
 import { temporaryFolder } from '../../infra/local/folder.ts';

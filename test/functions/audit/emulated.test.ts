@@ -1,7 +1,7 @@
 // The log on the real emulator behind a lock, on bad days: requests that fail, requests that fail and were done all the
 // same, and writers that die anywhere.
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type BlobLogStore, openBlobLogStore } from '../../../functions/audit/blob-log-store.ts';
+import { type BlobLogStore, openBlobLogStore } from '../../../functions/audit/log/blob-log-store.ts';
 import { openP256Key, p256Signer } from '../../../shared/audit/ecdsa.ts';
 import { openSigningKey, type Signer } from '../../../shared/audit/note.ts';
 import { seeds } from '../../seeds.ts';

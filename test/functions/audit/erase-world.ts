@@ -1,8 +1,8 @@
 // What erasing works with, around a log that can be read.
-import type { EraseDesk } from '../../../functions/audit/erase-desk.ts';
-import { openHide } from '../../../functions/audit/hide.ts';
-import type { LogStore } from '../../../functions/audit/log-store.ts';
-import { openReporter } from '../../../functions/audit/report.ts';
+import type { EraseDesk } from '../../../functions/audit/erase/erase-desk.ts';
+import type { LogStore } from '../../../functions/audit/log/log-store.ts';
+import { openReporter } from '../../../functions/audit/report/report.ts';
+import { openHide } from '../../../functions/audit/sidecar/hide.ts';
 import type { Leaf } from '../../../shared/audit/leaf.ts';
 import { type HiddenLog, ZONE } from './hidden-log.ts';
 

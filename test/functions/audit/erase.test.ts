@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { eraseSubject, listErasures, settleErasures } from '../../../functions/audit/erase.ts';
-import { readBox } from '../../../functions/audit/hide.ts';
-import { releaseHold, setHold } from '../../../functions/audit/hold.ts';
-import { readSidecar, SidecarReader } from '../../../functions/audit/sidecar.ts';
-import { decrypt, deriveKey, importKey } from '../../../functions/audit/sidecar-box.ts';
-import { describeBox } from '../../../functions/audit/sidecar-keys.ts';
+import { eraseSubject, listErasures, settleErasures } from '../../../functions/audit/erase/erase.ts';
+import { releaseHold, setHold } from '../../../functions/audit/erase/hold.ts';
+import { readBox } from '../../../functions/audit/sidecar/hide.ts';
+import { readSidecar, SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
+import { decrypt, deriveKey, importKey } from '../../../functions/audit/sidecar/sidecar-box.ts';
+import { describeBox } from '../../../functions/audit/sidecar/sidecar-keys.ts';
 import { fromBase64 } from '../../../shared/audit/base64.ts';
 import { proveInclusion, verifyInclusion } from '../../../shared/audit/proof.ts';
 import { hashLeaf, rootOf } from '../../../shared/audit/tree.ts';

@@ -1,5 +1,5 @@
 // Storage of which one call goes wrong.
-import type { LogStore } from '../../../functions/audit/log-store.ts';
+import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { Failed, type Fate } from './scheduler.ts';
 
 /** Call number `broken` ends like that; all others are done. `calls` tells what was asked. */

@@ -1,10 +1,10 @@
 // Regions and the log of checkpoints on one storage, with real keys.
-import { nameOfReceived, receive } from '../../../functions/audit/intake.ts';
-import type { LogLine } from '../../../functions/audit/log-desk.ts';
-import { openLogKeys } from '../../../functions/audit/log-keys.ts';
-import type { Kept, LogStore } from '../../../functions/audit/log-store.ts';
-import { recordHead } from '../../../functions/audit/record-heads.ts';
-import { type Round, Sequencer } from '../../../functions/audit/sequencer.ts';
+import { nameOfReceived, receive } from '../../../functions/audit/intake/intake.ts';
+import type { LogLine } from '../../../functions/audit/log/log-desk.ts';
+import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
+import type { Kept, LogStore } from '../../../functions/audit/log/log-store.ts';
+import { type Round, Sequencer } from '../../../functions/audit/log/sequencer.ts';
+import { recordHead } from '../../../functions/audit/witness/record-heads.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { HEADS, readHead } from '../../../shared/audit/head.ts';
 import type { Leaf } from '../../../shared/audit/leaf.ts';

@@ -1,8 +1,8 @@
 // The log of checkpoints: what is decided, and what is in the log whatever broke off and whoever wrote.
 import { describe, expect, it } from 'vitest';
-import { newestState } from '../../../functions/audit/acknowledge.ts';
-import { decideHead, type Recorded } from '../../../functions/audit/head-decide.ts';
-import { recordHead, recordHeads } from '../../../functions/audit/record-heads.ts';
+import { newestState } from '../../../functions/audit/intake/acknowledge.ts';
+import { decideHead, type Recorded } from '../../../functions/audit/witness/head-decide.ts';
+import { recordHead, recordHeads } from '../../../functions/audit/witness/record-heads.ts';
 import { toBase64 } from '../../../shared/audit/base64.ts';
 import { HEADS, readHead } from '../../../shared/audit/head.ts';
 import { limits } from '../../../shared/limits.ts';

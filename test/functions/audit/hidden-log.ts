@@ -1,10 +1,11 @@
 // A log whose leaves hide something, written as the functions write it, on storage that can be looked through.
-import { openHide } from '../../../functions/audit/hide.ts';
-import { nameOfReceived, type RetentionOf, receive } from '../../../functions/audit/intake.ts';
-import type { LogStore } from '../../../functions/audit/log-store.ts';
-import { Sequencer } from '../../../functions/audit/sequencer.ts';
-import { wrapWith } from '../../../functions/audit/sidecar-box.ts';
-import { SidecarKeys } from '../../../functions/audit/sidecar-keys.ts';
+
+import { nameOfReceived, type RetentionOf, receive } from '../../../functions/audit/intake/intake.ts';
+import type { LogStore } from '../../../functions/audit/log/log-store.ts';
+import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
+import { openHide } from '../../../functions/audit/sidecar/hide.ts';
+import { wrapWith } from '../../../functions/audit/sidecar/sidecar-box.ts';
+import { SidecarKeys } from '../../../functions/audit/sidecar/sidecar-keys.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
 import { MemoryStore, readStoredLog } from './stored-log.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { eraseSubject, settleErasures } from '../../../functions/audit/erase.ts';
-import { setHold, settleHolds } from '../../../functions/audit/hold.ts';
-import type { LogStore } from '../../../functions/audit/log-store.ts';
+import { eraseSubject, settleErasures } from '../../../functions/audit/erase/erase.ts';
+import { setHold, settleHolds } from '../../../functions/audit/erase/hold.ts';
+import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { endPeriods } from '../../../functions/retention/end-periods.ts';
 import { keptUntil } from '../../../shared/audit/retention.ts';
 import { limits } from '../../../shared/limits.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { listHolds, releaseHold, setHold, settleHolds } from '../../../functions/audit/hold.ts';
-import { readSidecar } from '../../../functions/audit/sidecar.ts';
-import type { SubjectPlace } from '../../../functions/audit/sidecar-subject.ts';
+import { listHolds, releaseHold, setHold, settleHolds } from '../../../functions/audit/erase/hold.ts';
+import { readSidecar } from '../../../functions/audit/sidecar/sidecar.ts';
+import type { SubjectPlace } from '../../../functions/audit/sidecar/sidecar-subject.ts';
 import { endPeriods } from '../../../functions/retention/end-periods.ts';
 import { readDisclosure } from '../../../shared/audit/commitment.ts';
 import {

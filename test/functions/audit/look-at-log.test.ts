@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { receive } from '../../../functions/audit/intake.ts';
-import { openLogKeys } from '../../../functions/audit/log-keys.ts';
-import { lookAtLog } from '../../../functions/audit/look-at-log.ts';
-import { Sequencer } from '../../../functions/audit/sequencer.ts';
+import { receive } from '../../../functions/audit/intake/intake.ts';
+import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
+import { lookAtLog } from '../../../functions/audit/log/look-at-log.ts';
+import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { MemoryStore } from './stored-log.ts';
 

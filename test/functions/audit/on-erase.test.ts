@@ -1,11 +1,11 @@
 // Erasing, holds and search as the functions are asked about them: by the edge, and for the tenant of its token only.
 import { HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { failedIn, type PrivacyDesk } from '../../../functions/audit/erase-desks.ts';
-import * as erasing from '../../../functions/audit/on-erase.ts';
-import { onRebuild, onSearch } from '../../../functions/audit/on-search.ts';
-import { followLog } from '../../../functions/audit/search-follow.ts';
-import { subjectIndex } from '../../../functions/audit/search-subject.ts';
+import { failedIn, type PrivacyDesk } from '../../../functions/audit/erase/erase-desks.ts';
+import * as erasing from '../../../functions/audit/erase/on-erase.ts';
+import { onRebuild, onSearch } from '../../../functions/audit/search/on-search.ts';
+import { followLog } from '../../../functions/audit/search/search-follow.ts';
+import { subjectIndex } from '../../../functions/audit/search/search-subject.ts';
 import { onIndex, onRetention } from '../../../functions/retention/on-retention.ts';
 import { keptUntil } from '../../../shared/audit/retention.ts';
 import { refuse } from '../../../shared/refusal.ts';

@@ -1,6 +1,6 @@
 import { HttpRequest } from '@azure/functions';
 import { expect, it } from 'vitest';
-import { onLog } from '../../../functions/audit/on-log.ts';
+import { onLog } from '../../../functions/audit/log/on-log.ts';
 import { makeCallers } from '../callers.ts';
 import { ExportedLog } from './export/exported-log.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { pickWaiting } from '../../../functions/audit/pick-waiting.ts';
+import { pickWaiting } from '../../../functions/audit/intake/pick-waiting.ts';
 
 const name = (outbox: string, from: number, count: number) =>
   `eu/${outbox}/e/${String(from).padStart(16, '0')}-${String(from + count - 1).padStart(16, '0')}`;

@@ -1,5 +1,5 @@
 // Reports as whoever makes them sees it: kept, or refused.
-import type { Reporter } from '../../../functions/audit/report.ts';
+import type { Reporter } from '../../../functions/audit/report/report.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok } from '../../../shared/result.ts';

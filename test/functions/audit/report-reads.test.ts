@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { reportPolicy } from '../../../functions/audit/report-policy.ts';
-import { Reads } from '../../../functions/audit/report-reads.ts';
+import { reportPolicy } from '../../../functions/audit/report/report-policy.ts';
+import { Reads } from '../../../functions/audit/report/report-reads.ts';
 import { readSettings } from '../../../functions/settings.ts';
 import { isPlain } from '../../../shared/audit/plain-members.ts';
 import { reporterDouble } from './report-double.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { readReceived } from '../../../functions/audit/intake.ts';
-import { openReporter, type Reporter, type ReportParts } from '../../../functions/audit/report.ts';
+import { readReceived } from '../../../functions/audit/intake/intake.ts';
+import { openReporter, type Reporter, type ReportParts } from '../../../functions/audit/report/report.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
 import type { LeafDraft } from '../../../shared/audit/leaf.ts';
 import { limits } from '../../../shared/limits.ts';

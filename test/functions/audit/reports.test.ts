@@ -1,8 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { LogDesk } from '../../../functions/audit/log-desk.ts';
-import { openLogKeys } from '../../../functions/audit/log-keys.ts';
-import { reportPolicy, rulesOf } from '../../../functions/audit/report-policy.ts';
-import { openReports } from '../../../functions/audit/reports.ts';
+import type { LogDesk } from '../../../functions/audit/log/log-desk.ts';
+import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
+import { reportPolicy, rulesOf } from '../../../functions/audit/report/report-policy.ts';
+import { openReports } from '../../../functions/audit/report/reports.ts';
 import { readSettings } from '../../../functions/settings.ts';
 import { limits } from '../../../shared/limits.ts';
 import { reporterDouble } from './report-double.ts';

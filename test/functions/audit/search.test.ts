@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { eraseSubject } from '../../../functions/audit/erase.ts';
-import { setHold } from '../../../functions/audit/hold.ts';
-import { type SearchAsked, searchLog } from '../../../functions/audit/search.ts';
-import { followLog, indexedUpTo, rebuildIndex } from '../../../functions/audit/search-follow.ts';
-import { dayOf, keyOf, partitionOf, readKey } from '../../../functions/audit/search-rows.ts';
-import { subjectIndex } from '../../../functions/audit/search-subject.ts';
+import { eraseSubject } from '../../../functions/audit/erase/erase.ts';
+import { setHold } from '../../../functions/audit/erase/hold.ts';
+import { type SearchAsked, searchLog } from '../../../functions/audit/search/search.ts';
+import { followLog, indexedUpTo, rebuildIndex } from '../../../functions/audit/search/search-follow.ts';
+import { dayOf, keyOf, partitionOf, readKey } from '../../../functions/audit/search/search-rows.ts';
+import { subjectIndex } from '../../../functions/audit/search/search-subject.ts';
 import type { Change } from '../../../functions/store/rows.ts';
 import { checkDisclosure } from '../../../shared/audit/commitment.ts';
 import { openJudge } from '../../../shared/audit/judge.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { openHidden, openHide, readBox } from '../../../functions/audit/hide.ts';
-import { sidecarName } from '../../../functions/audit/log-names.ts';
-import { readSidecar, SidecarReader } from '../../../functions/audit/sidecar.ts';
-import { encrypt, importKey, wrapWith } from '../../../functions/audit/sidecar-box.ts';
-import { SidecarKeys } from '../../../functions/audit/sidecar-keys.ts';
+import { sidecarName } from '../../../functions/audit/log/log-names.ts';
+import { openHidden, openHide, readBox } from '../../../functions/audit/sidecar/hide.ts';
+import { readSidecar, SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
+import { encrypt, importKey, wrapWith } from '../../../functions/audit/sidecar/sidecar-box.ts';
+import { SidecarKeys } from '../../../functions/audit/sidecar/sidecar-keys.ts';
 import { toBase64 } from '../../../shared/audit/base64.ts';
 import { checkDisclosure, disclose, readDisclosure } from '../../../shared/audit/commitment.ts';
 import { faults, faultyStore } from './faulty-store.ts';

@@ -1,6 +1,6 @@
 // A log's storage in memory, with the rules of the real one, and what an outsider can make of what lies there.
 
-import type { Area, Kept, LogStore } from '../../../functions/audit/log-store.ts';
+import type { Area, Kept, LogStore } from '../../../functions/audit/log/log-store.ts';
 import { readCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { type Leaf, readLeaf } from '../../../shared/audit/leaf.ts';
 import { RightEdge } from '../../../shared/audit/right-edge.ts';

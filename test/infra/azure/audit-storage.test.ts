@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { areas } from '../../../functions/audit/log-store.ts';
+import { areas } from '../../../functions/audit/log/log-store.ts';
 import { ROOT } from '../../../infra/local/root.ts';
 
 const bicep = readFileSync(path.join(ROOT, 'infra/azure/audit/storage.bicep'), 'utf8');

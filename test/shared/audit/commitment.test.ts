@@ -1,6 +1,6 @@
 import { createHash, createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { receive } from '../../../functions/audit/intake.ts';
+import { receive } from '../../../functions/audit/intake/intake.ts';
 import { checkDisclosure, commit, disclose, fromBase64Url, readDisclosure } from '../../../shared/audit/commitment.ts';
 import { draftLeaf, reportedEvent } from '../../../shared/audit/leaf.ts';
 

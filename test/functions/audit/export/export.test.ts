@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { advanceExport, advanceExports } from '../../../../functions/audit/export/advance-export.ts';
 import type { ExportDesk } from '../../../../functions/audit/export/export-desk.ts';
 import { insertExport, listExports } from '../../../../functions/audit/export/export-row.ts';
-import type { LogStore } from '../../../../functions/audit/log-store.ts';
+import type { LogStore } from '../../../../functions/audit/log/log-store.ts';
 import type { Manifest } from '../../../../shared/audit/bundle/manifest.ts';
 import { eventId } from '../../../../shared/audit/event-id.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';

@@ -4,12 +4,12 @@ import { advanceExport } from '../../../../functions/audit/export/advance-export
 import { createExport } from '../../../../functions/audit/export/create-export.ts';
 import type { ExportDesk } from '../../../../functions/audit/export/export-desk.ts';
 import { type ExportRow, findExport } from '../../../../functions/audit/export/export-row.ts';
-import { openHide } from '../../../../functions/audit/hide.ts';
-import { nameOfReceived, receive } from '../../../../functions/audit/intake.ts';
-import { openReporter } from '../../../../functions/audit/report.ts';
-import { Sequencer } from '../../../../functions/audit/sequencer.ts';
-import { wrapWith } from '../../../../functions/audit/sidecar-box.ts';
-import { SidecarKeys } from '../../../../functions/audit/sidecar-keys.ts';
+import { nameOfReceived, receive } from '../../../../functions/audit/intake/intake.ts';
+import { Sequencer } from '../../../../functions/audit/log/sequencer.ts';
+import { openReporter } from '../../../../functions/audit/report/report.ts';
+import { openHide } from '../../../../functions/audit/sidecar/hide.ts';
+import { wrapWith } from '../../../../functions/audit/sidecar/sidecar-box.ts';
+import { SidecarKeys } from '../../../../functions/audit/sidecar/sidecar-keys.ts';
 import type { NewExport } from '../../../../shared/audit/bundle/contract.ts';
 import { signCheckpoint } from '../../../../shared/audit/checkpoint.ts';
 import { cosigner } from '../../../../shared/audit/cosignature.ts';

@@ -1,0 +1,41 @@
+// What erasing, holding, retention and search share, by zone.
+import type { Rows } from '../../store/rows.ts';
+import type { LogDesk } from '../log/log-desk.ts';
+import type { Reporter } from '../report/report.ts';
+import type { Reads } from '../report/report-reads.ts';
+import type { IndexDesk } from '../search/search-follow.ts';
+import { subjectIndex } from '../search/search-subject.ts';
+import type { EraseDesk } from './erase-desk.ts';
+
+export type ZoneDesk = EraseDesk & IndexDesk;
+
+export interface PrivacyDesk {
+  readonly log: LogDesk;
+  readonly rows: Rows;
+  readonly reads: Pick<Reads, 'note'>;
+  /** `undefined` for one that is not served. */
+  zone(name: string): ZoneDesk | undefined;
+  readonly zones: readonly ZoneDesk[];
+}
+
+export function openPrivacy(
+  log: LogDesk,
+  rows: Rows,
+  reporter: Pick<Reporter, 'report'>,
+  reads: Pick<Reads, 'note'>,
+): PrivacyDesk {
+  const zones = log.zones.map(
+    (zone): ZoneDesk => ({
+      ...{ zone, rows, store: log.store, keys: log.keys(zone), now: log.now },
+      index: subjectIndex(rows, zone),
+      report: (draft) => reporter.report(zone, draft),
+      failed: failedIn(log.log, zone),
+    }),
+  );
+  return { log, rows, reads, zones, zone: (name) => zones.find(({ zone }) => zone === name) };
+}
+
+export const failedIn =
+  (log: LogDesk['log'], zone: string) =>
+  (error: unknown): void =>
+    log({ what: 'failed', zone, detail: error instanceof Error ? error.message.slice(0, 300) : 'no reason given' });

@@ -1,0 +1,56 @@
+// An erasure on its way, from the moment it is asked for until the log says that it is done.
+import { z } from 'zod';
+import type { LogStore } from '../log/log-store.ts';
+import type { SubjectPlace } from '../sidecar/sidecar-subject.ts';
+
+const erasureState = z.object({
+  v: z.literal(1),
+  tenant: z.string(),
+  /** The commitment of whom it is about. */
+  subject: z.string(),
+  /** The rule that asks for it, by its short name. */
+  basis: z.string(),
+  by: z.string().optional(),
+  request: z.string().optional(),
+  /** ms since 1970. */
+  at: z.number().int(),
+  /**
+   * What is to be destroyed: the subject's numbers up to now, each under how the log will name it, and of how many records
+   * the index knew. What happens after somebody asked has another number, and is not meant.
+   */
+  parts: z.array(z.object({ sid: z.string(), erased: z.string(), count: z.number().int().optional() })),
+  /** Written down before anybody asks for the last time whether the subject is held: a hold that comes later waits. */
+  destroying: z.boolean().optional(),
+  /** What forbids it, as the log was told. */
+  deferred: z.object({ basis: z.string(), until: z.number().int().optional() }).optional(),
+});
+export type ErasureState = z.infer<typeof erasureState>;
+
+export const erasuresPrefix = (zone: string, tenant?: string): string =>
+  tenant === undefined ? `${zone}/erasures/` : `${zone}/erasures/${encodeURIComponent(tenant)}/`;
+export const erasureName = (zone: string, tenant: string, tag: string): string =>
+  `${erasuresPrefix(zone, tenant)}${tag}`;
+export const tenantOfErasure = (name: string): string => decodeURIComponent(name.split('/')[2] ?? '');
+
+export interface KeptErasure {
+  readonly name: string;
+  readonly version: string;
+  readonly state: ErasureState;
+}
+
+export async function readErasure({ store, key }: SubjectPlace, name: string): Promise<KeptErasure | undefined> {
+  const kept = await store.read('sidecar', name);
+  return kept && { name, version: kept.version, state: erasureState.parse(await key.open(kept.bytes, name)) };
+}
+
+/** Writes it as it is to be; `false` when somebody else was faster, or when that cannot be told. */
+export async function writeErasure(
+  { key }: SubjectPlace,
+  store: LogStore,
+  name: string,
+  state: ErasureState,
+  before: KeptErasure | undefined,
+): Promise<boolean> {
+  const box = await key.seal(state, name);
+  return before ? store.replace('sidecar', name, box, before.version) : store.create('sidecar', name, box);
+}

@@ -1,0 +1,241 @@
+// Erasing a subject: its secrets are destroyed, and with them all that its tenant's leaves hide about it. No leaf changes, so
+// every proof holds. Each step can break off and be done again by anybody: what is to be destroyed is written down first, and
+// stays written down until the log says that it is done.
+import { limits } from '../../../shared/limits.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../shared/result.ts';
+import { subjectName } from '../sidecar/sidecar-names.ts';
+import { leadNowhere, readPointer, readSecret, type SubjectPlace } from '../sidecar/sidecar-subject.ts';
+import { decideErasure, type Verdict } from './erase-decide.ts';
+import { type Asker, askerOf, type EraseDesk } from './erase-desk.ts';
+import { saltedName } from './erase-name.ts';
+import {
+  type ErasureState,
+  erasureName,
+  erasuresPrefix,
+  type KeptErasure,
+  readErasure,
+  tenantOfErasure,
+  writeErasure,
+} from './erase-state.ts';
+import { isHeld } from './hold-state.ts';
+
+export interface ErasureAsked extends Asker {
+  readonly tenant: string;
+  /** A commitment. */
+  readonly subject: string;
+  /** The rule that asks for it, by its short name. */
+  readonly basis: string;
+}
+
+/** `nothing`: nothing is hidden about the subject, or not any more. */
+export interface Erased {
+  readonly outcome: 'done' | 'deferred' | 'nothing';
+  /** What asked for it; what forbids it when it is deferred. */
+  readonly basis: string;
+  /** What asked for it first; absent where nothing was there to erase. */
+  readonly asked?: string;
+  /** When it will be done, ms since 1970; unknown while somebody holds it. */
+  readonly until?: number;
+  /** How the log names the subject: one of each of its numbers. */
+  readonly erased: readonly string[];
+  /** Of how many records the index knew. */
+  readonly count: number;
+}
+
+/** Tries against others who change the same; each failure means that one of them did. */
+const TRIES = 8;
+
+/** A refusal says that the log could not be told: what was begun goes on by itself, and may be asked for again. */
+export function eraseSubject(desk: EraseDesk, { subject, ...asked }: ErasureAsked): Promise<Result<Erased>> {
+  return eraseSubjects(desk, [subject], asked);
+}
+
+/** The same for somebody who is known by several commitments. */
+export async function eraseSubjects(
+  desk: EraseDesk,
+  subjects: readonly string[],
+  asked: Omit<ErasureAsked, 'subject'>,
+): Promise<Result<Erased>> {
+  const { tenant, basis } = asked;
+  const place = await desk.keys.subjects(tenant);
+  const ends: Erased[] = [];
+  for (const subject of place ? subjects : []) {
+    const detached = await detach(desk, place as SubjectPlace, { ...asked, subject });
+    if (!detached.ok) return detached;
+    const end = detached.value && (await proceed(desk, place as SubjectPlace, detached.value));
+    if (end?.ok === false) return end;
+    if (end) ends.push(end.value);
+  }
+  if (ends.length > 0) return ok(joinEnds(ends));
+  const told = await desk.report({ type: 'erasure.exec', tenant, outcome: 'nothing', basis, ...askerOf(asked) });
+  return told.ok ? ok({ outcome: 'nothing', basis, erased: [], count: 0 }) : told;
+}
+
+/** Done when all are, and deferred for as long as the last. */
+function joinEnds(ends: readonly Erased[]): Erased {
+  const worst = ends.filter(({ outcome }) => outcome === 'deferred');
+  const untils = worst.map(({ until }) => until ?? Number.POSITIVE_INFINITY);
+  const last = worst.find(({ until }) => (until ?? Number.POSITIVE_INFINITY) === Math.max(...untils)) ?? ends[0];
+  return {
+    ...(last as Erased),
+    erased: ends.flatMap(({ erased }) => erased),
+    count: ends.reduce((sum, { count }) => sum + count, 0),
+  };
+}
+
+/** Goes on with what waits: for the timer. Returns how many were done. */
+export async function settleErasures(desk: EraseDesk): Promise<number> {
+  const { store, zone, keys } = desk;
+  let done = 0;
+  for (const name of await store.list('sidecar', erasuresPrefix(zone), limits.auditErasures.value)) {
+    try {
+      const place = await keys.subjects(tenantOfErasure(name));
+      const kept = place && (await readErasure(place, name));
+      const went = place && kept && (await proceed(desk, place, kept));
+      if (went?.ok && went.value.outcome === 'done') done += 1;
+    } catch (error) {
+      desk.failed(error);
+    }
+  }
+  return done;
+}
+
+/** Erasures of a tenant that are not done yet. */
+export async function listErasures({ store, zone, keys }: EraseDesk, tenant: string): Promise<ErasureState[]> {
+  const place = await keys.subjects(tenant);
+  if (!place) return [];
+  const names = await store.list('sidecar', erasuresPrefix(zone, tenant), limits.auditErasures.value);
+  const read = await Promise.all(names.map((name) => readErasure(place, name)));
+  return read.flatMap((kept) => (kept ? [kept.state] : [])).sort((a, b) => a.at - b.at);
+}
+
+/** Writes down which of the subject's numbers are meant; the next record of it gets another. */
+async function detach(
+  desk: EraseDesk,
+  place: SubjectPlace,
+  asked: ErasureAsked,
+): Promise<Result<KeptErasure | undefined>> {
+  const { store, zone, now } = desk;
+  const { tenant, subject } = asked;
+  const name = erasureName(zone, tenant, await place.key.tag(subject));
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const [pointer, kept] = [await readPointer(place, subject), await readErasure(place, name)];
+    const { sid } = pointer;
+    if (sid === undefined) return ok(kept);
+    const secret = await readSecret(place, sid);
+    if (secret && !kept?.state.parts.some((part) => part.sid === sid)) {
+      const limit = limits.auditErasures.value;
+      const waiting = kept ? 0 : (await store.list('sidecar', erasuresPrefix(zone), limit)).length;
+      if (waiting >= limit) return no(refuse('erasures_waiting', { limit }));
+      const part = { sid, erased: await saltedName(secret, subject) };
+      const fresh: ErasureState = { v: 1, ...asked, at: now(), parts: [] };
+      const { parts, ...rest } = kept?.state ?? fresh;
+      await writeErasure(place, store, name, { ...rest, parts: [...parts, part] }, kept);
+      // What is there now counts, whoever wrote it.
+      continue;
+    }
+    await leadNowhere(place, pointer);
+  }
+  throw new Error('a subject changes all the time');
+}
+
+async function proceed(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure): Promise<Result<Erased>> {
+  const { store, zone, now } = desk;
+  const { tenant, subject, parts } = kept.state;
+  // Whoever wrote it down may not have come further.
+  const pointer = await readPointer(place, subject);
+  if (parts.some(({ sid }) => sid === pointer.sid)) await leadNowhere(place, pointer);
+  const secrets = await Promise.all(parts.map(({ sid }) => readSecret(place, sid)));
+  const used = secrets.flatMap((secret) => (secret ? [secret.used] : []));
+  const tag = await place.key.tag(subject);
+  const verdict = decideErasure({ held: await isHeld(store, zone, tenant, tag), used }, now());
+  // What is destroyed already can only be told.
+  if (used.length === 0) return destroy(desk, place, kept);
+  if (!verdict.due) return defer(desk, place, kept, verdict);
+  const marked = await mark(desk, place, kept);
+  if (!marked) return over(kept);
+  // A hold that this does not see finds the mark: it is told of only when this is over.
+  const held = await isHeld(store, zone, tenant, tag);
+  return held ? defer(desk, place, marked, { due: false, basis: 'hold' }) : destroy(desk, place, marked);
+}
+
+/** `undefined` when the erasure is over. */
+async function mark({ store }: EraseDesk, place: SubjectPlace, before: KeptErasure): Promise<KeptErasure | undefined> {
+  let kept: KeptErasure | undefined = before;
+  for (let tries = 0; kept && !kept.state.destroying; tries += 1) {
+    if (tries >= TRIES) throw new Error('an erasure changes all the time');
+    await writeErasure(place, store, kept.name, { ...kept.state, destroying: true }, kept);
+    kept = await readErasure(place, kept.name);
+  }
+  return kept;
+}
+
+/** Somebody else has done all of it meanwhile. */
+const over = ({ state: { basis, parts } }: KeptErasure): Result<Erased> =>
+  ok({ outcome: 'done', basis, asked: basis, erased: parts.map((part) => part.erased), count: 0 });
+
+async function defer(
+  { store, report }: EraseDesk,
+  place: SubjectPlace,
+  kept: KeptErasure,
+  { basis, until }: Extract<Verdict, { due: false }>,
+): Promise<Result<Erased>> {
+  const { destroying, ...state } = kept.state;
+  const { tenant, parts, deferred } = state;
+  const facts = { basis, ...(until !== undefined && { until }) };
+  const erased = parts.map((part) => part.erased);
+  if (deferred?.basis !== basis || deferred.until !== until) {
+    const [first = ''] = erased;
+    const asker = askerOf(kept.state);
+    const told = await report({
+      ...{ type: 'erasure.exec', tenant, outcome: 'deferred', erased: first, basis: kept.state.basis, waits: basis },
+      ...{ ...(until !== undefined && { until }), ...asker },
+    });
+    if (!told.ok) return told;
+  } else if (!destroying) return ok({ outcome: 'deferred', ...facts, asked: state.basis, erased, count: 0 });
+  // Where this fails the log is told once more.
+  await writeErasure(place, store, kept.name, { ...state, deferred: facts }, kept);
+  return ok({ outcome: 'deferred', ...facts, asked: kept.state.basis, erased, count: 0 });
+}
+
+async function destroy(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure): Promise<Result<Erased>> {
+  const { store, zone, keys, index, report } = desk;
+  const { tenant, basis } = kept.state;
+  const counted = await writeCounts(desk, place, kept);
+  if (!counted) return over(kept);
+  const { parts } = counted.state;
+  for (const { sid } of parts) {
+    await store.remove('sidecar', subjectName(zone, tenant, sid));
+    await index.forget(tenant, sid);
+  }
+  keys.forget();
+  for (const { erased, count } of parts) {
+    const facts = { tenant, outcome: 'done' as const, basis, erased, ...(count !== undefined && { count }) };
+    const told = await report({ type: 'erasure.exec', ...facts, ...askerOf(counted.state) });
+    if (!told.ok) return told;
+  }
+  await store.remove('sidecar', kept.name);
+  const count = parts.reduce((sum, part) => sum + (part.count ?? 0), 0);
+  return ok({ outcome: 'done', basis, asked: basis, erased: parts.map((part) => part.erased), count });
+}
+
+/** Of how many records the index knows, written down while it still knows; `undefined` when the erasure is over. */
+async function writeCounts(
+  { store, index }: EraseDesk,
+  place: SubjectPlace,
+  before: KeptErasure,
+): Promise<KeptErasure | undefined> {
+  let kept: KeptErasure | undefined = before;
+  for (let tries = 0; kept; tries += 1) {
+    if (tries >= TRIES) throw new Error('an erasure changes all the time');
+    const { state }: KeptErasure = kept;
+    if (state.parts.every(({ count }) => count !== undefined)) return kept;
+    const parts = await Promise.all(
+      state.parts.map(async (part) => ({ ...part, count: part.count ?? (await index.count(state.tenant, part.sid)) })),
+    );
+    await writeErasure(place, store, kept.name, { ...state, parts }, kept);
+    kept = await readErasure(place, kept.name);
+  }
+  return undefined;
+}

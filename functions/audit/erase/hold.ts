@@ -1,0 +1,189 @@
+// Setting and releasing holds. A hold is there before the log is told of it, and gone only after: whatever breaks off, too
+// much is held and never too little. Whoever comes next, the timer at the latest, tells what was not told.
+import { limits } from '../../../shared/limits.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../shared/result.ts';
+import type { SubjectPlace } from '../sidecar/sidecar-subject.ts';
+import { type Asker, askerOf, type EraseDesk } from './erase-desk.ts';
+import { nameInLog } from './erase-name.ts';
+import { erasureName, erasuresPrefix, readErasure } from './erase-state.ts';
+import {
+  endingName,
+  type HoldState,
+  holdName,
+  holdsPrefix,
+  type KeptHold,
+  readHold,
+  tenantOfHold,
+} from './hold-state.ts';
+
+export interface HoldAsked extends Asker {
+  /** Chosen by whoever asks: asking again sets nothing twice. */
+  readonly id: string;
+  readonly tenant: string;
+  readonly subject?: string | undefined;
+  /** By what else the same one is known. */
+  readonly also?: readonly string[] | undefined;
+  readonly reason: string;
+  readonly basis?: string | undefined;
+}
+
+/** Tries to change one hold; each failure means that somebody else has. */
+const TRIES = 8;
+
+/** Sets a hold. A refusal says that the log could not be told, and not that nothing is held: ask again. */
+export async function setHold(desk: EraseDesk, { tenant, also = [], ...asked }: HoldAsked): Promise<Result<HoldState>> {
+  const { store, zone, keys, now } = desk;
+  const place = (await keys.subjects(tenant, true)) as SubjectPlace;
+  const limit = limits.auditHolds.value;
+  const there = await store.list('sidecar', holdsPrefix(zone, tenant), limit + 1);
+  const tag = asked.subject === undefined ? undefined : await place.key.tag(asked.subject);
+  const name = holdName(zone, tenant, tag, asked.id);
+  if (!there.includes(name) && there.length + also.length >= limit) return no(refuse('holds_most', { limit }));
+  const fresh: HoldState = {
+    ...{ v: 1, tenant, ...withoutMissing(asked), at: now(), told: false },
+    ...(also.length > 0 && { also: [...also] }),
+  };
+  await store.create('sidecar', name, await place.key.seal(fresh, name));
+  const kept = await readHold(store, place.key, name);
+  // Released by somebody in this moment.
+  return kept ? settle(desk, place, kept) : no(refuse('hold_unknown'));
+}
+
+/** Ends a hold, once the log says so. Answers as `setHold` does. */
+export async function releaseHold(
+  desk: EraseDesk,
+  tenant: string,
+  id: string,
+  asked: Asker & { readonly reason: string },
+): Promise<Result<HoldState>> {
+  const { store, zone, keys, now } = desk;
+  const place = await keys.subjects(tenant);
+  const there = place ? await store.list('sidecar', holdsPrefix(zone, tenant), limits.auditHolds.value + 1) : [];
+  let last: Result<HoldState> = no(refuse('hold_unknown'));
+  if (!place) return last;
+  for (const name of there.filter((one) => one.endsWith(`/${id}`))) {
+    if (await isPart(desk, place, name)) continue;
+    const changed = await change(desk, place, name, (hold) => ({
+      ...hold,
+      release: hold.release ?? { ...withoutMissing(asked), at: now() },
+    }));
+    if (changed) last = await settle(desk, place, changed);
+    if (!last.ok) return last;
+  }
+  return last;
+}
+
+/** All holds of a tenant. */
+export async function listHolds({ store, zone, keys }: EraseDesk, tenant: string): Promise<HoldState[]> {
+  const place = await keys.subjects(tenant);
+  if (!place) return [];
+  const names = await store.list('sidecar', holdsPrefix(zone, tenant), limits.auditHolds.value + 1);
+  const read = await Promise.all(names.map((name) => readHold(store, place.key, name)));
+  return read.flatMap((kept) => (kept && kept.hold.of === undefined ? [kept.hold] : [])).sort((a, b) => a.at - b.at);
+}
+
+/** Tells the log of what it was not told, and ends what was to end. For the timer. */
+export async function settleHolds(desk: EraseDesk): Promise<void> {
+  const names = await desk.store.list('sidecar', holdsPrefix(desk.zone), limits.auditHoldsListed.value);
+  for (const name of names) {
+    try {
+      await settleOne(desk, name);
+    } catch (error) {
+      desk.failed(error);
+    }
+  }
+}
+
+async function settleOne(desk: EraseDesk, name: string): Promise<void> {
+  const place = await desk.keys.subjects(tenantOfHold(name));
+  if (!place || (await isPart(desk, place, name))) return;
+  const kept = await readHold(desk.store, place.key, name);
+  if (kept && (!kept.hold.told || kept.hold.release)) await settle(desk, place, kept);
+}
+
+async function settle(desk: EraseDesk, place: SubjectPlace, kept: KeptHold): Promise<Result<HoldState>> {
+  let { hold } = kept;
+  if (!hold.told) {
+    for (const subject of hold.also ?? []) await holdPart(desk, place, kept, subject);
+    // It holds from now on; whether it came in time is known when what is being destroyed is.
+    if (await isLate(desk, place, hold))
+      return no(refuse('audit_unavailable', undefined, 'something is being destroyed'));
+    const told = await tell(desk, place, 'hold.set', hold, hold);
+    if (!told.ok) return told;
+    const changed = await change(desk, place, kept.name, (one) => ({ ...one, told: true }));
+    if (!changed) return ok(hold);
+    hold = changed.hold;
+  }
+  if (!hold.release) return ok(hold);
+  const told = await tell(desk, place, 'hold.release', hold, hold.release);
+  if (!told.ok) return told;
+  for (const subject of hold.also ?? []) await desk.store.remove('sidecar', await partName(desk, place, hold, subject));
+  await desk.store.remove('sidecar', kept.name);
+  return ok(hold);
+}
+
+/** Whether something of what it holds is being destroyed by somebody who may not have seen it. */
+async function isLate({ store, zone }: EraseDesk, place: SubjectPlace, hold: HoldState): Promise<boolean> {
+  const { tenant, subject, also = [] } = hold;
+  if (await store.read('sidecar', endingName(zone, tenant))) return true;
+  const tags = subject === undefined ? [] : await Promise.all([subject, ...also].map((one) => place.key.tag(one)));
+  const names =
+    subject === undefined
+      ? await store.list('sidecar', erasuresPrefix(zone, tenant), limits.auditErasures.value)
+      : tags.map((tag) => erasureName(zone, tenant, tag));
+  const found = await Promise.all(names.map((name) => readErasure(place, name)));
+  return found.some((kept) => kept?.state.destroying);
+}
+
+const partName = async ({ zone }: EraseDesk, { key }: SubjectPlace, { tenant, id }: HoldState, subject: string) =>
+  holdName(zone, tenant, await key.tag(subject), id);
+
+/** Before the log is told of the act, all of whom it is about is held. */
+async function holdPart(desk: EraseDesk, place: SubjectPlace, { name: of, hold }: KeptHold, subject: string) {
+  const { also: _, ...rest } = hold;
+  const name = await partName(desk, place, hold, subject);
+  await desk.store.create('sidecar', name, await place.key.seal({ ...rest, subject, of, told: true }, name));
+}
+
+/** Whether it goes with another one. What is left of one that is over ends here. */
+async function isPart({ store }: EraseDesk, { key }: SubjectPlace, name: string): Promise<boolean> {
+  const of = (await readHold(store, key, name))?.hold.of;
+  if (of !== undefined && !(await store.read('sidecar', of))) await store.remove('sidecar', name);
+  return of !== undefined;
+}
+
+async function tell(
+  { zone, report }: EraseDesk,
+  place: SubjectPlace,
+  type: 'hold.set' | 'hold.release',
+  { id, tenant, subject, also = [], basis }: HoldState,
+  { reason, ...asker }: Asker & { readonly reason: string },
+): Promise<Result<unknown>> {
+  const known = subject === undefined ? [] : [subject, ...also];
+  const named = await Promise.all(known.map((one) => nameInLog(place, one)));
+  const held = named.filter((one) => one !== undefined).join(' ');
+  const scope = subject === undefined ? ('tenant' as const) : ('subject' as const);
+  const more = { ...(held !== '' && { held }), ...(basis !== undefined && { basis }) };
+  return report({ type, tenant, hold: id, scope, zone, reason, ...more, ...askerOf(asker) });
+}
+
+/** `undefined` when it is gone. */
+async function change(
+  { store }: EraseDesk,
+  { key }: SubjectPlace,
+  name: string,
+  next: (hold: HoldState) => HoldState,
+): Promise<KeptHold | undefined> {
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const kept = await readHold(store, key, name);
+    if (!kept) return undefined;
+    const changed = next(kept.hold);
+    if (JSON.stringify(changed) === JSON.stringify(kept.hold)) return kept;
+    await store.replace('sidecar', name, await key.seal(changed, name), kept.version);
+  }
+  throw new Error('a hold changes all the time');
+}
+
+const withoutMissing = <T extends object>(value: T): T =>
+  Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as T;

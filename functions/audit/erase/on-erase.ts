@@ -1,0 +1,81 @@
+// What the edge asks of erasing and holding over HTTP: `shared/audit/privacy.ts`.
+import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import type { z } from 'zod';
+import { newErasure, newHold, newRelease } from '../../../shared/audit/privacy.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { answer, answerNo } from '../../answer.ts';
+import type { EdgeCaller } from '../../caller/edge-caller.ts';
+import { verified } from '../intake/on-audit.ts';
+import { eraseSubjects, listErasures } from './erase.ts';
+import type { PrivacyDesk, ZoneDesk } from './erase-desks.ts';
+import { listHolds, releaseHold, setHold } from './hold.ts';
+import type { HoldState } from './hold-state.ts';
+
+type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
+
+/** POST /api/audit/{zone}/erasures */
+export const onErase = (desk: PrivacyDesk | undefined): Question =>
+  asked(desk, newErasure, async ({ subjects, ...rest }, { tenant }, zone) => {
+    const done = await eraseSubjects(zone, subjects, { ...rest, tenant });
+    return done.ok ? answer(200, done.value) : answerNo(done.refusal);
+  });
+
+/** GET /api/audit/{zone}/erasures */
+export const onErasures = (desk: PrivacyDesk | undefined): Question =>
+  asked(desk, undefined, async (_, { tenant, subject }, zone) => {
+    const noted = await desk?.reads.note({ zone: zone.zone, tenant, subject, action: 'erasures' });
+    if (noted?.ok === false) return answerNo(noted.refusal);
+    const waiting = await listErasures(zone, tenant);
+    const data = waiting.map(({ subject, basis, at, deferred }) => ({ subject, basis, at, deferred }));
+    return answer(200, { data });
+  });
+
+/** POST /api/audit/{zone}/holds */
+export const onHold = (desk: PrivacyDesk | undefined): Question =>
+  asked(desk, newHold, async ({ subjects = [], ...rest }, { tenant }, zone) => {
+    const [subject, ...also] = subjects;
+    const set = await setHold(zone, { ...rest, tenant, subject, also });
+    return set.ok ? answer(200, told(set.value)) : answerNo(set.refusal);
+  });
+
+/** GET /api/audit/{zone}/holds */
+export const onHolds = (desk: PrivacyDesk | undefined): Question =>
+  asked(desk, undefined, async (_, { tenant, subject }, zone) => {
+    const noted = await desk?.reads.note({ zone: zone.zone, tenant, subject, action: 'holds' });
+    if (noted?.ok === false) return answerNo(noted.refusal);
+    // Of older versions, one for each commitment of somebody.
+    const all = new Map((await listHolds(zone, tenant)).map((hold) => [hold.id, hold]));
+    return answer(200, { data: [...all.values()].map(told) });
+  });
+
+/** POST /api/audit/{zone}/holds/{id}/release */
+export const onRelease = (desk: PrivacyDesk | undefined): Question =>
+  asked(desk, newRelease, async (body, { tenant }, zone, { id = '' }) => {
+    const done = await releaseHold(zone, tenant, id, body);
+    return done.ok ? answer(200, { id }) : answerNo(done.refusal);
+  });
+
+const told = ({ id, subject, reason, basis, at }: HoldState) => ({
+  ...{ id, scope: subject === undefined ? 'tenant' : 'subject', subject, reason, basis, at },
+});
+
+/** About the tenant of the question only, in a zone that is served, with a body of that shape. */
+export function asked<S extends z.ZodType | undefined>(
+  desk: PrivacyDesk | undefined,
+  schema: S,
+  then: (
+    body: S extends z.ZodType ? z.infer<S> : undefined,
+    caller: EdgeCaller,
+    zone: ZoneDesk,
+    params: HttpRequest['params'],
+  ) => Promise<HttpResponseInit>,
+): Question {
+  return verified(desk?.log, async (request, caller) => {
+    const { zone = '' } = request.params;
+    const found = desk?.zone(zone);
+    if (!found) return answerNo(refuse('zone_unserved', { zone }));
+    const body = schema?.safeParse(await request.json().catch(() => undefined));
+    if (body && !body.success) return answerNo(refuse('field_invalid', { field: 'body', rule: 'it is not as agreed' }));
+    return then(body?.data as never, caller, found, request.params);
+  });
+}

@@ -1,0 +1,73 @@
+// What the edge asks about logs over HTTP.
+import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import { type Ack, ackName, delivery, originOfLog, signAck, zoneOfProducer } from '../../../shared/audit/delivery.ts';
+import { limits } from '../../../shared/limits.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { answer, answerNo } from '../../answer.ts';
+import { type EdgeCaller, verifyEdge } from '../../caller/edge-caller.ts';
+import { readText } from '../../read-text.ts';
+import type { LogDesk } from '../log/log-desk.ts';
+import { yearOf } from '../log/log-names.ts';
+import { lookAtLog } from '../log/look-at-log.ts';
+import { newestState, upToOf } from './acknowledge.ts';
+import { nameOfReceived, receive } from './intake.ts';
+
+type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
+
+const invalid = (rule: string) => answerNo(refuse('field_invalid', { field: 'body', rule }));
+
+/** POST /api/audit/{zone}/events: takes a delivery of an outbox, and says how far the log has it. */
+export const onEvents = (desk: LogDesk | undefined): Question =>
+  verified(desk, async (request, caller, { store, zones, base, hide, signer, now }) => {
+    const { zone = '' } = request.params;
+    if (!zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
+    const text = await readText(request, limits.auditDeliveryBytes.value);
+    if (text === undefined) return invalid('it is too long');
+    const parsed = delivery.safeParse(readJson(text));
+    if (!parsed.success) return invalid('it is not as agreed');
+    const { producer, epoch, rows } = parsed.data;
+    if (zoneOfProducer(producer) !== zone || !isOf(producer, caller)) return invalid('it is of another outbox');
+    if (rows.length > 0) {
+      const received = await receive(parsed.data, now(), hide(zone));
+      if (!received) return invalid('its rows are not in their order');
+      await store.create('intake', nameOfReceived(zone, received), new TextEncoder().encode(JSON.stringify(received)));
+    }
+    const state = await newestState(store, zone);
+    const origin = state?.origin ?? originOfLog(base, zone, yearOf(now()));
+    const ack: Ack = { origin, producer, epoch, upTo: upToOf(state, producer, epoch) };
+    return answer(200, { note: await signAck(ack, signer(ackName(origin))) });
+  });
+
+/** Gates and their spares are their tenants', rosters are those of the fleet. */
+function isOf(producer: string, { tenant, operate }: EdgeCaller): boolean {
+  const [kind, owner] = producer.split('/');
+  return kind === 'roster' ? operate : owner === tenant;
+}
+
+/** GET /api/audit/{zone}/health: how the log is doing, without a word of what is in it. */
+export const onLogHealth = (desk: LogDesk | undefined): Question =>
+  verified(desk, async (request, _caller, found) => {
+    const { zone = '' } = request.params;
+    if (!found.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
+    return answer(200, await lookAtLog(found, zone));
+  });
+
+/** Questions of the edge only. */
+export function verified(
+  desk: LogDesk | undefined,
+  then: (request: HttpRequest, caller: EdgeCaller, desk: LogDesk) => Promise<HttpResponseInit>,
+): Question {
+  return async (request) => {
+    if (!desk) return answerNo(refuse('audit_closed', undefined, 'no AUDIT_KEY'));
+    const caller = await verifyEdge(request.headers.get('authorization'), desk.settings, desk.now());
+    return caller.ok ? then(request, caller.value, desk) : answerNo(caller.refusal);
+  };
+}
+
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,58 @@
+// What one commit takes of what waits: as much as it may hold in memory, and only what can be read. A delivery that cannot
+// be is put aside under another name for a person to look at; its events are missing then, and the log says so.
+import { limits } from '../../../shared/limits.ts';
+import type { Kept, LogStore } from '../log/log-store.ts';
+import type { Waiting } from '../log/sequence.ts';
+import { readReceived } from './intake.ts';
+
+/** No zone's name begins with a point. */
+export const asideName = (name: string): string => `.unreadable/${name}`;
+
+/** Read at a time, each at most as long as a delivery and what it hides. */
+const AT_ONCE = 32;
+
+export interface Read {
+  readonly waiting: readonly Waiting[];
+  /** How many were put aside. */
+  readonly unreadable: number;
+  /** The last that was looked at. */
+  readonly last: string | undefined;
+}
+
+/** In the order of the names; at least one. */
+export async function readWaiting(store: LogStore, names: readonly string[]): Promise<Read> {
+  const waiting: Waiting[] = [];
+  let [bytes, unreadable] = [0, 0];
+  let last: string | undefined;
+  for (let from = 0; from < names.length; from += AT_ONCE) {
+    const some = names.slice(from, from + AT_ONCE);
+    const read = await Promise.all(some.map((name) => store.read('intake', name)));
+    for (const [at, name] of some.entries()) {
+      const kept = read[at];
+      if (!kept) continue;
+      bytes += kept.bytes.length;
+      if (bytes > limits.auditCommitBytes.value && last !== undefined) return { waiting, unreadable, last };
+      last = name;
+      const one = open(name, kept);
+      if (one) waiting.push(one);
+      else {
+        await putAside(store, name, kept);
+        unreadable += 1;
+      }
+    }
+  }
+  return { waiting, unreadable, last };
+}
+
+function open(name: string, { bytes }: Kept): Waiting | undefined {
+  try {
+    return { name, received: readReceived(bytes) };
+  } catch {
+    return undefined;
+  }
+}
+
+async function putAside(store: LogStore, name: string, { bytes }: Kept): Promise<void> {
+  await store.create('intake', asideName(name), bytes);
+  await store.remove('intake', name);
+}

@@ -1,0 +1,96 @@
+// What everything around the logs needs: storage, keys, a clock, and where to say what happened.
+import { HEADS } from '../../../shared/audit/head.ts';
+import type { Settings } from '../../settings.ts';
+import type { Hide, RetentionOf } from '../intake/intake.ts';
+import { openHide } from '../sidecar/hide.ts';
+import { wrapWith } from '../sidecar/sidecar-box.ts';
+import { SidecarKeys } from '../sidecar/sidecar-keys.ts';
+import { type BlobLogStore, openBlobLogStore } from './blob-log-store.ts';
+import { type LogKeys, openLogKeys } from './log-keys.ts';
+import type { Leases, LogStore } from './log-store.ts';
+
+export interface LogDesk extends LogKeys {
+  readonly store: LogStore & Leases;
+  readonly zones: readonly string[];
+  /** Whether the log of checkpoints is kept here. */
+  readonly heads?: boolean;
+  /** What the names of logs begin with. */
+  readonly base: string;
+  readonly settings: Pick<Settings, 'EDGE_KEYS'> & Partial<Pick<Settings, 'MODE'>>;
+  hide(zone: string): Hide;
+  /** The keys of what the leaves of a zone hide. */
+  keys(zone: string): SidecarKeys;
+  /** Milliseconds since 1970. */
+  now(): number;
+  log(line: LogLine): void;
+}
+
+/** Names and numbers only. */
+export interface LogLine {
+  readonly what:
+    | 'committed'
+    | 'erased'
+    | 'held'
+    | 'gap'
+    | 'silent'
+    | 'failed'
+    | 'unwitnessed'
+    | 'diverged'
+    | 'unreadable'
+    | 'full'
+    | 'beaten';
+  readonly zone: string;
+  readonly entries?: number;
+  readonly held?: number;
+  /** Entries that say that events of a producer are missing, or may come late. */
+  readonly gaps?: number;
+  /** Deliveries that nobody can read, put aside in the intake. */
+  readonly unreadable?: number;
+  /** Producers that have begun, have not ended, and say nothing. */
+  readonly silent?: number;
+  readonly detail?: string;
+}
+
+/** Every log that is kept here, by what stands for its zone. */
+export const logsOf = ({ zones, heads = false }: Pick<LogDesk, 'zones' | 'heads'>): readonly string[] =>
+  heads ? [...zones, HEADS] : zones;
+
+/** By tenant, as somebody has set it. */
+const retentionOf =
+  ({ AUDIT_RETENTION }: Pick<Settings, 'AUDIT_RETENTION'>): RetentionOf =>
+  (tenant = '') => {
+    const { default: otherwise = 'standard', tenants = {} } = AUDIT_RETENTION ?? {};
+    return (Object.hasOwn(tenants, tenant) && tenants[tenant]) || otherwise;
+  };
+
+/** `undefined` where no logs are kept: without keys nothing can be signed or hidden. */
+export async function openLogDesk(
+  settings: Settings,
+): Promise<(LogDesk & { readonly store: BlobLogStore }) | undefined> {
+  const {
+    AUDIT_HEADS: heads = false,
+    AUDIT_SIDECAR_KEY,
+    AUDIT_ORIGIN = 'auricle',
+    STORAGE_CONNECTION,
+    ZONES,
+  } = settings;
+  const logKeys = await openLogKeys(settings);
+  if (!logKeys || AUDIT_SIDECAR_KEY === undefined) return undefined;
+  const store = openBlobLogStore(STORAGE_CONNECTION);
+  const now = () => Date.now();
+  const wrap = wrapWith(AUDIT_SIDECAR_KEY);
+  const keys = new Map(ZONES.map((zone) => [zone, new SidecarKeys({ store, zone, wrap, now })]));
+  const keysOf = (zone: string) => keys.get(zone) ?? new SidecarKeys({ store, zone, wrap, now });
+  return {
+    ...logKeys,
+    store,
+    zones: ZONES,
+    heads,
+    base: AUDIT_ORIGIN,
+    settings,
+    hide: (zone) => openHide(keysOf(zone), retentionOf(settings)),
+    keys: keysOf,
+    now,
+    log: (line) => console.log(JSON.stringify(line)),
+  };
+}

@@ -1,0 +1,40 @@
+// Where everything of a log lies. A log is that of a region (a zone) and a year.
+import { toBase64 } from '../../../shared/audit/base64.ts';
+import type { LogFile } from '../../../shared/audit/right-edge.ts';
+import type { Hash } from '../../../shared/audit/tree.ts';
+import type { Area } from './log-store.ts';
+
+export const yearOf = (now: number): number => new Date(now).getUTCFullYear();
+
+export const lockName = (zone: string): string => `${zone}/lock`;
+/** There while the log is not what it was: `diverged.ts`. */
+export const divergedName = (zone: string): string => `${zone}/diverged`;
+/** There while that witness refuses the log's checkpoints. */
+export const refusedName = (zone: string, witness: string): string => `${zone}/refused/${encodeURIComponent(witness)}`;
+/** One for all years, so that one swap ends a year and begins the next. */
+export const stateName = (zone: string): string => `${zone}/state`;
+export const checkpointName = (zone: string, year: number): string => `${zone}/${year}/checkpoint`;
+/** The newest checkpoint that witnesses have signed. */
+export const witnessedName = (zone: string, year: number): string => `${zone}/${year}/witnessed`;
+export const signedName = (zone: string, year: number, size: number): string => `${zone}/${year}/checkpoints/${size}`;
+
+/** A checkpoint of that size that enough witnesses have signed: the first of its size. */
+export const cosignedName = (zone: string, year: number, size: number): string => `${zone}/${year}/witness/${size}`;
+
+const digits = (value: number): string => String(value).padStart(16, '0');
+
+/** A name with the root in it: whatever lies there is what leads to that root. */
+const named = (size: number, root: Hash): string => {
+  return `${digits(size)}-${toBase64(root).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')}`;
+};
+
+export const recordName = (zone: string, year: number, size: number, root: Hash): string =>
+  `${zone}/${year}/wal/${named(size, root)}`;
+
+/** What the entries from `from` on hide, up to that size. */
+export const sidecarName = (zone: string, year: number, from: number, size: number, root: Hash): string =>
+  `${zone}/${year}/${digits(from)}-${named(size, root)}`;
+
+/** A full tile never changes, a partial one is of use until it is full. */
+export const fileArea = ({ partial }: Pick<LogFile, 'partial'>): Area => (partial ? 'state' : 'log');
+export const fileName = (zone: string, year: number, path: string): string => `${zone}/${year}/${path}`;

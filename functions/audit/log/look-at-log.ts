@@ -1,0 +1,83 @@
+// How a log is doing, from what lies in storage.
+import type { LogHealth } from '../../../shared/audit/health.ts';
+import { openJudge } from '../../../shared/audit/judge.ts';
+import { limits } from '../../../shared/limits.ts';
+import type { Settings } from '../../settings.ts';
+import { newestState } from '../intake/acknowledge.ts';
+import { readReceived } from '../intake/intake.ts';
+import { readDiverged } from '../witness/diverged.ts';
+import { type LogDesk, logsOf } from './log-desk.ts';
+import { checkpointName, refusedName, witnessedName } from './log-names.ts';
+import { isFull, type LogState } from './log-state.ts';
+import type { LogStore } from './log-store.ts';
+import { headOf } from './publish-checkpoint.ts';
+
+type Desk = Pick<LogDesk, 'policy' | 'now'> & {
+  readonly store: LogStore;
+  readonly settings: Partial<Pick<Settings, 'MODE'>>;
+};
+
+export async function lookAtLog(desk: Desk, zone: string): Promise<LogHealth> {
+  const { store, now, settings } = desk;
+  const state = await newestState(store, zone);
+  const [log, intake, locked, mark, refused] = await Promise.all([
+    state && state.size > 0 ? lookAtState(desk, zone, state) : undefined,
+    lookAtIntake(desk, zone),
+    store.isLocked?.().catch(() => undefined),
+    readDiverged(store, zone),
+    store.list('state', refusedName(zone, ''), limits.auditHealthIntake.value),
+  ]);
+  return {
+    ...{ zone, at: now(), intake, development: settings.MODE === 'development' },
+    witnesses: state !== undefined && desk.policy(state.origin).witnesses.length > 0,
+    ...(log && { log }),
+    ...(locked !== undefined && { locked }),
+    ...(refused.length > 0 && { refusing: refused.map((name) => decodeURIComponent(name.split('/').at(-1) ?? '')) }),
+    ...(mark && { diverged: { at: mark.at, witness: mark.witness, why: mark.why } }),
+  };
+}
+
+/** All logs there are; null for one that cannot be read now. */
+export async function lookAtLogs(
+  desk: (Desk & Pick<LogDesk, 'zones' | 'heads'>) | undefined,
+): Promise<Record<string, LogHealth | null>> {
+  const zones = desk ? logsOf(desk) : [];
+  const looked = await Promise.all(zones.map((zone) => (desk ? lookAtLog(desk, zone).catch(() => null) : null)));
+  return Object.fromEntries(zones.map((zone, at) => [zone, looked[at] ?? null]));
+}
+
+async function lookAtState({ store, policy }: Desk, zone: string, state: LogState): Promise<LogHealth['log']> {
+  const { origin, year, size, last, lives = {}, late = {} } = state;
+  const [published, witnessed] = await Promise.all([
+    store.read('state', checkpointName(zone, year)),
+    store.read('state', witnessedName(zone, year)),
+  ]);
+  const enough = witnessed && (await (await openJudge(policy(origin)))(witnessed.bytes))?.quorum;
+  return {
+    ...{ origin, size, last, published: published ? headOf(published.bytes).size : 0 },
+    ...(witnessed && enough && { witnessed: headOf(witnessed.bytes).size }),
+    open: Object.values(lives).filter((at) => at > 0).length,
+    late: Object.keys(late).length,
+    full: isFull(state),
+  };
+}
+
+async function lookAtIntake({ store, now }: Desk, zone: string): Promise<LogHealth['intake']> {
+  const names = await store.list('intake', `${zone}/`, limits.auditIntakeList.value);
+  // By name, not by age: of a few, which is enough to see that nothing moves.
+  const read = await Promise.all(
+    names.slice(0, limits.auditHealthIntake.value).map((name) => store.read('intake', name)),
+  );
+  const at = now();
+  const ages = read.flatMap((kept) => (kept ? [at - sinceOf(kept.bytes)] : []));
+  return { waiting: names.length, oldestMs: Math.max(0, ...ages) };
+}
+
+/** When it came; of one that nobody can read not long ago: it is put aside at once. */
+function sinceOf(bytes: Uint8Array): number {
+  try {
+    return readReceived(bytes).at;
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
+}

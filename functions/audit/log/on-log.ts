@@ -1,0 +1,65 @@
+// GET /api/audit/log/{zone}/{year}/{path}: what there is to read of a log, as `shared/audit/log-path.ts` names it. Asked by
+// the edge, which knows who may read what.
+import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import { originOfLog } from '../../../shared/audit/delivery.ts';
+import { HEADS } from '../../../shared/audit/head.ts';
+import { holdsEntries, type LogPath, readLogPath } from '../../../shared/audit/log-path.ts';
+import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { answerNo } from '../../answer.ts';
+import { verified } from '../intake/on-audit.ts';
+import type { Reads } from '../report/report-reads.ts';
+import { type LogDesk, logsOf } from './log-desk.ts';
+import { writePolicy } from './log-keys.ts';
+import { checkpointName, fileArea, fileName, witnessedName } from './log-names.ts';
+import { makeReceipt } from './make-receipt.ts';
+
+/** Who may read them may keep them for as long as they like, and nobody between: each read takes a token. */
+const FOREVER = 'private, max-age=31536000, immutable';
+
+export const onLog = (
+  desk: LogDesk | undefined,
+  reads: Reads | undefined,
+): ((request: HttpRequest) => Promise<HttpResponseInit>) =>
+  verified(desk, async (request, caller, found) => {
+    const { zone = '', year = '', path = '' } = request.params;
+    const asked = readLogPath(path);
+    if (!logsOf(found).includes(zone) || !/^\d{4}$/.test(year) || !asked) return answerNo(refuse('route_unknown'));
+    // Entries are of all tenants. The edge has looked already; this is for the day on which it has not.
+    if (holdsEntries(asked) && !caller.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
+    const body = await read(found, zone, Number(year), path, asked);
+    if (body === undefined) return answerNo(refuse('route_unknown'));
+    const tile = asked.kind === 'tile';
+    const action = !tile ? asked.kind : holdsEntries(asked) ? 'entries' : 'hashes';
+    // The log of checkpoints is about nobody: who reads it is nobody's business, and would be somebody's name in it.
+    const { tenant, subject } = caller;
+    const told = zone === HEADS ? undefined : await reads?.note({ zone, tenant, subject, action });
+    if (told && !told.ok) return answerNo(told.refusal);
+    const headers = {
+      'content-type': tile ? 'application/octet-stream' : 'text/plain; charset=utf-8',
+      'cache-control': tile ? FOREVER : 'no-store',
+    };
+    return { status: 200, body: body as Uint8Array<ArrayBuffer> | string, headers };
+  });
+
+async function read(
+  { store, base, policy }: LogDesk,
+  zone: string,
+  year: number,
+  path: string,
+  asked: LogPath,
+): Promise<Uint8Array | string | undefined> {
+  switch (asked.kind) {
+    case 'receipt':
+      return makeReceipt(store, zone, year, asked.index);
+    case 'policy':
+      return writePolicy(policy(originOfLog(base, zone, year)));
+    case 'tile':
+      return (await store.read(fileArea({ partial: asked.tile.width < TILE_WIDTH }), fileName(zone, year, path)))
+        ?.bytes;
+    case 'checkpoint':
+      return (await store.read('state', checkpointName(zone, year)))?.bytes;
+    case 'witnessed':
+      return (await store.read('state', witnessedName(zone, year)))?.bytes;
+  }
+}

@@ -1,0 +1,120 @@
+// Every second: take what is waiting into the logs of all regions.
+import { eventId } from '../../../shared/audit/event-id.ts';
+import { limits } from '../../../shared/limits.ts';
+import { readDiverged } from '../witness/diverged.ts';
+import { LifeWatch } from './lives.ts';
+import { type LogDesk, logsOf } from './log-desk.ts';
+import { lockName } from './log-names.ts';
+import { isFull, type LogState } from './log-state.ts';
+import { Sequencer } from './sequencer.ts';
+
+/** Rounds of one tick while there is always more: then others get a turn. */
+const ROUNDS_MAX = 8;
+
+/** Rounds in a row that came to nothing, after which somebody is told: two ticks of them. */
+const BEATEN_MANY = 2 * ROUNDS_MAX;
+
+/** One region's writer, and its right to be the only one at work. The right only saves work; nothing depends on it. */
+class Writer {
+  readonly #desk: LogDesk;
+  readonly #zone: string;
+  readonly #sequencer: Sequencer;
+  readonly #watch = new LifeWatch();
+  #toldAt = 0;
+  /** Rounds in a row. */
+  #beaten = 0;
+  #divergedAt = 0;
+  #lease: { readonly id: string; readonly at: number } | undefined;
+
+  constructor(desk: LogDesk, zone: string) {
+    this.#desk = desk;
+    this.#zone = zone;
+    const newId = () => eventId(desk.now(), crypto.getRandomValues(new Uint8Array(10)));
+    const { store, base, signers, now } = desk;
+    this.#sequencer = new Sequencer({ store, base, signers, now, zone, newId });
+  }
+
+  async tick(): Promise<void> {
+    const zone = this.#zone;
+    if (!(await this.#hold())) return;
+    for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
+      const { kind, entries, held, gaps, unreadable, state } = await this.#sequencer.round();
+      this.#tellBeaten(kind === 'beaten');
+      if (kind === 'diverged') return this.#tellDiverged();
+      if (held > 0) this.#desk.log({ what: 'held', zone, held });
+      if (gaps > 0) this.#desk.log({ what: 'gap', zone, gaps });
+      if (unreadable > 0) this.#desk.log({ what: 'unreadable', zone, unreadable });
+      this.#tellSilent(state);
+      if (entries > 0) this.#desk.log({ what: 'committed', zone, entries });
+      if (kind === 'idle' || kind === 'clock') return;
+    }
+  }
+
+  /** Once a minute: an alarm is a rule on this line. */
+  #tellSilent(state: LogState | undefined): void {
+    const now = this.#desk.now();
+    if (!state || now - this.#toldAt < limits.auditTickMs.value) return;
+    this.#toldAt = now;
+    const silent = this.#watch.silent(state, now);
+    if (silent > 0) this.#desk.log({ what: 'silent', zone: this.#zone, silent });
+    if (isFull(state)) this.#desk.log({ what: 'full', zone: this.#zone });
+  }
+
+  /** Somebody is faster now and then; who is never the first, though the lease is held, gets nowhere. */
+  #tellBeaten(beaten: boolean): void {
+    this.#beaten = beaten ? this.#beaten + 1 : 0;
+    if (this.#beaten > 0 && this.#beaten % BEATEN_MANY === 0) this.#desk.log({ what: 'beaten', zone: this.#zone });
+  }
+
+  /** Once a minute, as long as nobody has looked. */
+  async #tellDiverged(): Promise<void> {
+    const { store, now, log } = this.#desk;
+    if (now() - this.#divergedAt < limits.auditTickMs.value) return;
+    this.#divergedAt = now();
+    const mark = await readDiverged(store, this.#zone);
+    if (mark) log({ what: 'diverged', zone: this.#zone, detail: `stopped: ${mark.witness} ${mark.why}` });
+  }
+
+  /** Holds the lease on, or takes it when nobody has it. */
+  async #hold(): Promise<boolean> {
+    const { store, now } = this.#desk;
+    const at = now();
+    if (this.#lease && at - this.#lease.at < limits.auditRenewMs.value) return true;
+    const name = lockName(this.#zone);
+    const id = await store.hold(name, limits.auditLeaseSeconds.value, this.#lease?.id);
+    this.#lease = id === undefined ? undefined : { id, at };
+    return id !== undefined;
+  }
+
+  async release(): Promise<void> {
+    const lease = this.#lease;
+    this.#lease = undefined;
+    if (lease) await this.#desk.store.release(lockName(this.#zone), lease.id);
+  }
+}
+
+export interface Ticking {
+  tick(): Promise<void>;
+  /** So that the next writer need not wait. */
+  release(): Promise<void>;
+}
+
+export function openTicking(desk: LogDesk): Ticking {
+  const writers = logsOf(desk).map((zone) => ({ zone, writer: new Writer(desk, zone) }));
+  return {
+    async tick() {
+      // One region's trouble must not keep the others from being written.
+      await Promise.all(
+        writers.map(({ zone, writer }) =>
+          writer.tick().catch((error: unknown) => {
+            const detail = error instanceof Error ? error.message.slice(0, 300) : 'no reason given';
+            desk.log({ what: 'failed', zone, detail });
+          }),
+        ),
+      );
+    },
+    async release() {
+      await Promise.allSettled(writers.map(({ writer }) => writer.release()));
+    },
+  };
+}

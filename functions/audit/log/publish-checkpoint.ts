@@ -1,0 +1,56 @@
+// Signed checkpoints on their way to readers. The first signatures that are kept of a size are the ones that count: some
+// keys never sign the same way twice. A longer log's checkpoint replaces a shorter one's, and of one size one with more
+// witnesses the one with fewer; never the other way round, however late whoever writes is.
+import { type Checkpoint, formatCheckpoint, readCheckpoint, signCheckpoint } from '../../../shared/audit/checkpoint.ts';
+import { type Signer, splitNote } from '../../../shared/audit/note.ts';
+import { checkpointName, signedName } from './log-names.ts';
+import type { LogStore } from './log-store.ts';
+
+export interface Place {
+  readonly store: LogStore;
+  /** All of them sign. */
+  readonly signers: readonly Signer[];
+  readonly zone: string;
+  readonly year: number;
+}
+
+/** Tries to put a newer checkpoint before the older ones; each failure means that somebody else did. */
+const TRIES = 8;
+
+/** The head of a signed checkpoint; who signed it is for readers to ask. */
+export function headOf(note: Uint8Array): Checkpoint & { readonly signatures: number } {
+  const parts = splitNote(note);
+  const checkpoint = parts && readCheckpoint(parts.text);
+  if (!checkpoint) throw new Error('what is published is no checkpoint');
+  return { ...checkpoint, signatures: parts.signatures.length };
+}
+
+/** The checkpoint as it was signed first, by whoever did. */
+export async function signOnce({ store, signers, zone, year }: Place, checkpoint: Checkpoint): Promise<Uint8Array> {
+  const name = signedName(zone, year, checkpoint.size);
+  const note = new TextEncoder().encode(await signCheckpoint(checkpoint, ...signers));
+  if (await store.create('log', name, note)) return note;
+  const kept = await store.read('log', name);
+  const same = kept && splitNote(kept.bytes)?.text === formatCheckpoint(checkpoint);
+  if (!kept || !same) throw new Error(`log ${name}: something else is there`);
+  return kept.bytes;
+}
+
+/** Puts a checkpoint before older ones under that name of the area `state`. */
+export async function putForward(store: LogStore, name: string, note: Uint8Array): Promise<void> {
+  const { size, signatures } = headOf(note);
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const kept = await store.read('state', name);
+    const there = kept && headOf(kept.bytes);
+    if (there && (there.size > size || (there.size === size && there.signatures >= signatures))) return;
+    const done = kept ? store.replace('state', name, note, kept.version) : store.create('state', name, note);
+    if (await done) return;
+  }
+  throw new Error(`${name}: the checkpoint of ${size} could not be published`);
+}
+
+/** The size of the published checkpoint; 0 when there is none. */
+export async function publishedSize({ store, zone, year }: Omit<Place, 'signers'>): Promise<number> {
+  const kept = await store.read('state', checkpointName(zone, year));
+  return kept ? headOf(kept.bytes).size : 0;
+}

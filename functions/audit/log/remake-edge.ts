@@ -1,0 +1,85 @@
+// The right edge of a log whose partial tiles are gone: made again from what is locked, the records of its last commits and
+// its full tiles. Nothing is believed: what comes out has the root that was asked for, or there is an error.
+import { toBase64Url } from '../../../shared/audit/commitment.ts';
+import { RightEdge } from '../../../shared/audit/right-edge.ts';
+import { partialTiles, TILE_WIDTH, tilePath, unpackHashes } from '../../../shared/audit/tile.ts';
+import { equalBytes, type Hash, hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
+import { fileArea, fileName, recordName, signedName } from './log-names.ts';
+import type { LogStore } from './log-store.ts';
+import { headOf } from './publish-checkpoint.ts';
+import { unpackRecord } from './write-record.ts';
+
+export async function remakeEdge(
+  store: Pick<LogStore, 'read'>,
+  zone: string,
+  year: number,
+  size: number,
+  root: Hash,
+): Promise<RightEdge> {
+  const bundle = await lastEntries(store, zone, year, size, root);
+  const levels: Hash[][] = [];
+  for (const { level, index, width } of partialTiles(size)) {
+    if (level === 'entries') continue;
+    levels[level] = level === 0 ? bundle.map(hashLeaf) : await rootsOf(store, zone, year, level - 1, index, width);
+  }
+  for (let level = 0; level < levels.length; level += 1) levels[level] ??= [];
+  const edge = new RightEdge({ size, levels, bundle });
+  if (!equalBytes(edge.root(), root)) throw new Error(`${zone}/${year} of ${size}: the records have another root`);
+  return edge;
+}
+
+/** Writes the partial tiles of a log again; those that are there stay. */
+export async function putPartials(store: LogStore, zone: string, year: number, edge: RightEdge): Promise<void> {
+  const partial = edge.files().filter((file) => file.partial);
+  await Promise.all(partial.map((file) => store.create(fileArea(file), fileName(zone, year, file.path), file.bytes)));
+}
+
+/** Those of the last bundle, from the newest record back; which record of a size is the committed one its checkpoint says. */
+async function lastEntries(
+  store: Pick<LogStore, 'read'>,
+  zone: string,
+  year: number,
+  size: number,
+  root: Hash,
+): Promise<Uint8Array[]> {
+  const start = size - (size % TILE_WIDTH);
+  const found: Uint8Array[][] = [];
+  let [at, rootAt] = [size, root];
+  while (at > start) {
+    const kept = await store.read('log', recordName(zone, year, at, rootAt));
+    if (!kept) throw new Error(`${zone}/${year} of ${at}: the record ${toBase64Url(rootAt)} is not there`);
+    const { from, entries } = unpackRecord(kept.bytes);
+    if (from >= at || from + entries.length !== at) throw new Error(`${zone}/${year} of ${at}: not the record of it`);
+    found.unshift(entries);
+    at = from;
+    if (at > start) rootAt = await rootAtSize(store, zone, year, at);
+  }
+  return found.flat().slice(start - at);
+}
+
+async function rootAtSize(store: Pick<LogStore, 'read'>, zone: string, year: number, size: number): Promise<Hash> {
+  const kept = await store.read('log', signedName(zone, year, size));
+  if (!kept) throw new Error(`${zone}/${year}: the checkpoint of ${size} is not there`);
+  return headOf(kept.bytes).root;
+}
+
+/** Roots of full tiles of a level: the hashes of the partial tile above them. */
+async function rootsOf(
+  store: Pick<LogStore, 'read'>,
+  zone: string,
+  year: number,
+  level: number,
+  index: number,
+  width: number,
+): Promise<Hash[]> {
+  const first = index * TILE_WIDTH;
+  return Promise.all(
+    Array.from({ length: width }, async (_, at) => {
+      const path = tilePath({ level, index: first + at, width: TILE_WIDTH });
+      const kept = await store.read('log', fileName(zone, year, path));
+      const hashes = kept && unpackHashes(kept.bytes);
+      if (hashes?.length !== TILE_WIDTH) throw new Error(`${zone}/${year}: ${path} is not there, or not whole`);
+      return rootOf(hashes);
+    }),
+  );
+}

@@ -1,0 +1,213 @@
+// Which events are next in a log, and in which order: decided from what it has and what is waiting, and nothing else.
+
+import { toBase64 } from '../../../shared/audit/base64.ts';
+import { readHead } from '../../../shared/audit/head.ts';
+import { encodeLeaf, type Leaf, type LeafDraft } from '../../../shared/audit/leaf.ts';
+import { limits } from '../../../shared/limits.ts';
+import type { Received } from '../intake/intake.ts';
+import { endSilent, forgetLives, isMany, noteLife } from './lives.ts';
+import { counterOf, type LogState } from './log-state.ts';
+import { mayRepeat } from './repeats.ts';
+
+/** Whether an event of that id is among the last of the log. */
+export type IsKnown = (id: string) => boolean;
+
+export interface Waiting {
+  readonly name: string;
+  readonly received: Received;
+}
+
+export interface Sequenced {
+  readonly entries: readonly Uint8Array[];
+  /** What each entry hides, encrypted. */
+  readonly hidden: readonly (string | null)[];
+  readonly upTo: LogState['upTo'];
+  readonly tseq: LogState['tseq'];
+  readonly lives: NonNullable<LogState['lives']>;
+  readonly late: NonNullable<LogState['late']>;
+  readonly spared: NonNullable<LogState['spared']>;
+  readonly heads: NonNullable<LogState['heads']>;
+  /** Leaves that say that events are missing: some may still come. */
+  readonly gaps: number;
+  /** Deliveries of which nothing is left once these entries are in the log. */
+  readonly used: readonly string[];
+  /** Deliveries that wait for what is before them, or for room. */
+  readonly held: number;
+}
+
+type LogsOwn = {
+  readonly type:
+    | 'shard.open'
+    | 'shard.close'
+    | 'log.tick'
+    | 'producer.gap'
+    | 'producer.late'
+    | 'producer.silent'
+    | 'event.repeated';
+  readonly [member: string]: unknown;
+};
+
+/** Leaves of one commit in the making. */
+class Leaves {
+  readonly entries: Uint8Array[] = [];
+  readonly hidden: (string | null)[] = [];
+  readonly upTo: Record<string, number>;
+  readonly tseq: Record<string, number>;
+  readonly lives: Record<string, number>;
+  readonly late: Record<string, number>;
+  readonly spared: Record<string, number>;
+  readonly heads: Record<string, NonNullable<LogState['heads']>[string]>;
+  gaps = 0;
+  /** Of the events of this commit. */
+  readonly #ids = new Set<string>();
+  readonly #now: number;
+  readonly #origin: string;
+  readonly #newId: () => string;
+
+  constructor(state: LogState, now: number, newId: () => string) {
+    this.upTo = { ...state.upTo };
+    this.tseq = { ...state.tseq };
+    this.lives = { ...state.lives };
+    this.late = { ...state.late };
+    this.spared = { ...state.spared };
+    this.heads = { ...state.heads };
+    this.#now = now;
+    this.#origin = state.origin;
+    this.#newId = newId;
+  }
+
+  add(draft: LeafDraft, from: Pick<Leaf, 'p' | 'ep' | 'pseq'>, hidden: string | null): void {
+    const { tn } = draft;
+    const tseq = tn === undefined ? undefined : (this.tseq[tn] ?? 0) + 1;
+    if (tn !== undefined && tseq !== undefined) this.tseq[tn] = tseq;
+    this.upTo[counterOf(from.p, from.ep)] = from.pseq;
+    const found = readHead({ ...draft, ...from });
+    if (found) this.heads[from.p] = { ...found.head, at: this.#now };
+    const t = { ...draft.t, seq: this.#now };
+    this.entries.push(encodeLeaf({ ...draft, ...from, ...(tseq !== undefined && { tseq }), t }));
+    this.hidden.push(hidden);
+  }
+
+  /** The next event of an outbox, or that it is here already. */
+  take(draft: LeafDraft, from: Pick<Leaf, 'p' | 'ep' | 'pseq'>, hidden: string | null, isKnown: IsKnown): void {
+    if (Object.hasOwn(this.spared, draft.id) || (mayRepeat(from.p) && (this.#ids.has(draft.id) || isKnown(draft.id)))) {
+      const t = { origin: this.#now, edge: this.#now };
+      this.add({ v: 1, id: this.#newId(), type: 'event.repeated', by: 'log', t, of: draft.id }, from, null);
+      return;
+    }
+    const broken = noteLife(this.lives, this.upTo, from, draft, this.#now);
+    if (broken) this.addGap({ type: 'producer.gap', outbox: from.p, ...broken });
+    this.#ids.add(draft.id);
+    if (from.p.startsWith('spare/')) this.spared[draft.id] = this.#now;
+    this.add(draft, from, hidden);
+  }
+
+  addGap(said: LogsOwn): void {
+    this.gaps += 1;
+    this.addOwn(said);
+  }
+
+  /** What the log itself has to say: an outbox of its own, in a sense. */
+  addOwn(said: LogsOwn): void {
+    const [p, ep] = ['log', this.#origin];
+    const pseq = (this.upTo[counterOf(p, ep)] ?? 0) + 1;
+    const t = { origin: this.#now, edge: this.#now };
+    this.add({ ...said, v: 1, id: this.#newId(), by: 'log', t }, { p, ep, pseq }, null);
+  }
+}
+
+/**
+ * What comes next. An event is taken when it is the next one of its outbox: what the log has already is dropped, what is
+ * ahead of its turn waits. Events that the outbox says are lost, or that did not come in time, leave a leaf that says so.
+ */
+export function sequence(
+  state: LogState,
+  waiting: readonly Waiting[],
+  now: number,
+  newId: () => string,
+  full = false,
+  isKnown: IsKnown = () => false,
+): Sequenced {
+  const leaves = new Leaves(state, now, newId);
+  const used: string[] = [];
+  let held = 0;
+  if (state.size === 0) leaves.addOwn(opening(state));
+  else if (waiting.length === 0 && now - state.last >= limits.auditTickMs.value) leaves.addOwn({ type: 'log.tick' });
+  const room = limits.auditEntriesPerCommit.value;
+  for (const { name, received } of [...waiting].sort(byTurn)) {
+    const { producer, epoch, from, drafts, hidden } = received;
+    const counter = counterOf(producer, epoch);
+    const known = leaves.upTo[counter];
+    const missing = missingBefore(received, known ?? 0, now);
+    // Of the functions all is taken: what they report is on record when they go on, and there are few of them.
+    const unknown = full && known === undefined && !isMany(producer);
+    if (missing === 'wait' || leaves.entries.length >= room || unknown) {
+      held += 1;
+      if (missing === 'wait') noteLate(leaves, received, known ?? 0, now);
+      continue;
+    }
+    if (missing) leaves.addGap({ type: 'producer.gap', outbox: producer, epoch, ...missing });
+    delete leaves.late[counter];
+    const start = Math.max(0, (missing?.to ?? known ?? 0) + 1 - from);
+    for (let at = start; at < drafts.length; at += 1) {
+      const draft = drafts[at] as LeafDraft;
+      leaves.take(draft, { p: producer, ep: epoch, pseq: from + at }, hidden[at] ?? null, isKnown);
+    }
+    used.push(name);
+  }
+  // Nothing is forgotten while nothing is written.
+  if (leaves.entries.length > 0) {
+    for (const silent of endSilent(leaves.lives, leaves.upTo, now))
+      leaves.addOwn({ type: 'producer.silent', ...silent });
+    forget(leaves, now);
+  }
+  const { entries, hidden, upTo, tseq, lives, late, spared, heads, gaps } = leaves;
+  return { entries, hidden, upTo, tseq, lives, late, spared, heads, gaps, used, held };
+}
+
+/** The last leaf of a log. */
+export function closing(state: LogState, now: number, newId: () => string): Sequenced {
+  const leaves = new Leaves(state, now, newId);
+  if (state.size === 0) leaves.addOwn(opening(state));
+  leaves.addOwn({ type: 'shard.close' });
+  return { ...leaves, used: [], held: 0 };
+}
+
+/** Says once that something is missing that may still come. */
+function noteLate(leaves: Leaves, { producer, epoch, from, at }: Received, known: number, now: number): void {
+  const counter = counterOf(producer, epoch);
+  if (now - at < limits.auditLateMs.value || leaves.late[counter] === known) return;
+  leaves.late[counter] = known;
+  leaves.addGap({ type: 'producer.late', outbox: producer, epoch, from: known + 1, to: from - 1 });
+}
+
+function forget({ lives, upTo, spared }: Leaves, now: number): void {
+  forgetLives(lives, upTo, now);
+  const ids = Object.keys(spared);
+  for (const [at, id] of ids.entries()) {
+    const old = now - (spared[id] ?? 0) >= limits.auditSparedMs.value;
+    if (old || ids.length - at > limits.auditRecentIds.value) delete spared[id];
+  }
+}
+
+function opening({ previous }: LogState): LogsOwn {
+  const told = previous && { ...previous, root: toBase64(previous.root) };
+  return { type: 'shard.open', ...(told && { previous: told }) };
+}
+
+const byTurn = ({ received: a }: Waiting, { received: b }: Waiting): number =>
+  compare(a.producer, b.producer) || compare(a.epoch, b.epoch) || a.from - b.from;
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** What lies between the log and a delivery, and will not come any more; `wait` when it still may. */
+function missingBefore(
+  { from, oldest, at }: Received,
+  known: number,
+  now: number,
+): { from: number; to: number } | 'wait' | undefined {
+  if (from <= known + 1) return undefined;
+  // The outbox has nothing before `oldest`, and what it has comes in order.
+  if (oldest >= from || now - at > limits.auditGapMs.value) return { from: known + 1, to: from - 1 };
+  return 'wait';
+}

@@ -1,0 +1,215 @@
+// The writer of the logs of one region. Several may run at once: who is allowed to is asked of a lease elsewhere, but
+// nothing here depends on it. A commit is the swap of the log's state, and only the one who read the state as it is can
+// swap it; what is written before is harmless without it, and what comes after can be done again by anybody.
+import { originOfLog } from '../../../shared/audit/delivery.ts';
+import type { Signer } from '../../../shared/audit/note.ts';
+import { RightEdge } from '../../../shared/audit/right-edge.ts';
+import { equalBytes } from '../../../shared/audit/tree.ts';
+import { limits } from '../../../shared/limits.ts';
+import { outboxOf, pickWaiting } from '../intake/pick-waiting.ts';
+import { readWaiting } from '../intake/read-waiting.ts';
+import { loadEdge } from './load-edge.ts';
+import { divergedName, recordName, sidecarName, stateName, yearOf } from './log-names.ts';
+import { encodeState, freshState, isFull, type LogState, readState } from './log-state.ts';
+import type { LogStore } from './log-store.ts';
+import { dropPartials, loadAgain, publish, redoCommit } from './publish.ts';
+import { type Place, publishedSize } from './publish-checkpoint.ts';
+import { mayRepeat, RecentIds } from './repeats.ts';
+import { closing, type Sequenced, sequence } from './sequence.ts';
+import { packRecord } from './write-record.ts';
+
+export interface SequencerParts {
+  readonly store: LogStore;
+  /** Who sign as the log of that name. */
+  signers(origin: string): readonly Signer[];
+  readonly zone: string;
+  /** What the names of logs begin with. */
+  readonly base: string;
+  /** Milliseconds since 1970. */
+  now(): number;
+  newId(): string;
+}
+
+/**
+ * `idle`: nothing to do. `committed`: entries were added and published. `beaten`: somebody else was faster, or it is not
+ * known whether this one was. `clock`: the last entry is not in the past. `diverged`: nothing is written until a person
+ * has looked (`diverged.ts`).
+ */
+export interface Round {
+  readonly kind: 'idle' | 'committed' | 'beaten' | 'clock' | 'diverged';
+  readonly entries: number;
+  readonly held: number;
+  /** Entries that say that others are missing. */
+  readonly gaps: number;
+  /** Deliveries that nobody can read, and that were put aside. */
+  readonly unreadable: number;
+  /** The log as it was found. */
+  readonly state?: LogState;
+}
+
+const nothing = (kind: Round['kind']): Round => ({ kind, entries: 0, held: 0, gaps: 0, unreadable: 0 });
+
+interface Opened {
+  readonly place: Place;
+  readonly state: LogState;
+  readonly version: string;
+}
+
+/** What the name of an outbox begins with, in the intake: base64url. */
+const NAME_BEGINS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+
+export class Sequencer {
+  readonly #parts: SequencerParts;
+  /** The edge at the end of the last round, which that round has read back. */
+  #edge: { readonly origin: string; readonly edge: RightEdge } | undefined;
+  /** What is known to be published, so that nobody asks again. */
+  #published: { readonly origin: string; readonly size: number } | undefined;
+
+  readonly #recent = new RecentIds();
+  /** The outbox that was looked at last. */
+  #turn: string | undefined;
+  /** Which names are looked at when there are more than one list holds. */
+  #page = 0;
+
+  constructor(parts: SequencerParts) {
+    this.#parts = parts;
+  }
+
+  /** Takes what is waiting into the log. Throws when storage fails, or when something is wrong with the log. */
+  async round(): Promise<Round> {
+    const { store, zone, now, newId } = this.#parts;
+    const opened = await this.#open();
+    if (!opened) return nothing('beaten');
+    if (opened === 'diverged') return nothing('diverged');
+    const { state } = opened;
+    if (!(await this.#finish(opened))) return nothing('beaten');
+    const listed = await this.#listed();
+    const quiet = now() - state.last < limits.auditTickMs.value;
+    if (listed.length === 0 && state.size > 0 && quiet) return { ...nothing('idle'), state };
+    const { auditEntriesPerCommit: room, auditIntakeReads: most } = limits;
+    const { names } = pickWaiting(listed, room.value, most.value, this.#turn);
+    const { waiting, unreadable, last } = await readWaiting(store, names);
+    this.#turn = last === undefined ? this.#turn : outboxOf(last);
+    const at = now();
+    if (at <= state.last) return nothing('clock');
+    const full = isFull(state);
+    if (waiting.some(({ received }) => mayRepeat(received.producer))) await this.#recent.load(store, zone, state);
+    const next = sequence(state, waiting, at, newId, full, (id) => this.#recent.has(id));
+    const done = next.entries.length === 0 || (await this.#commit(opened, next, at));
+    if (!done) return nothing('beaten');
+    await Promise.all(next.used.map((name) => store.remove('intake', name)));
+    const { entries, held, gaps } = next;
+    const kind = entries.length > 0 ? 'committed' : 'idle';
+    return { kind, entries: entries.length, held, gaps, unreadable, state };
+  }
+
+  /** What waits, or as much of it as one list holds, and then some more: each time of other outboxes. */
+  async #listed(): Promise<readonly string[]> {
+    const { store, zone } = this.#parts;
+    const most = limits.auditIntakeList.value;
+    const names = await store.list('intake', `${zone}/`, most);
+    if (names.length < most) return names;
+    this.#page = (this.#page + 1) % NAME_BEGINS.length;
+    const more = await store.list('intake', `${zone}/${NAME_BEGINS[this.#page]}`, most);
+    return [...new Set([...names, ...more])];
+  }
+
+  /** The log to write to; `undefined` when it was ended or begun just now, here or elsewhere. */
+  async #open(): Promise<Opened | 'diverged' | undefined> {
+    const { store, zone, base, now } = this.#parts;
+    const year = yearOf(now());
+    const name = stateName(zone);
+    const [kept, mark] = await Promise.all([store.read('state', name), store.read('state', divergedName(zone))]);
+    if (mark) return 'diverged';
+    const begin = (one: number, before?: LogState) =>
+      encodeState(freshState(originOfLog(base, zone, one), one, before));
+    if (!kept) {
+      await store.create('state', name, begin(year));
+      return undefined;
+    }
+    const state = readState(kept.bytes);
+    const opened = { place: this.#placeOf(state), state, version: kept.version };
+    // Some writers' clocks are behind: years are only ever gone on from.
+    if (state.year >= year && !state.closed) return opened;
+    // A log is published to its end before the next one takes its place: later nobody would look at it again.
+    if (!(await this.#finish(opened))) return undefined;
+    if (state.closed) await store.replace('state', name, begin(Math.max(year, state.year + 1), state), kept.version);
+    else await this.#close(opened);
+    return undefined;
+  }
+
+  #placeOf({ origin, year }: LogState): Place {
+    const { store, signers, zone } = this.#parts;
+    return { store, zone, year, signers: signers(origin) };
+  }
+
+  async #close(opened: Opened): Promise<void> {
+    const { now, newId } = this.#parts;
+    const at = now();
+    if (at > opened.state.last) await this.#commit(opened, closing(opened.state, at, newId), at, true);
+  }
+
+  /** The last commit may not have been published by whoever made it. */
+  async #finish({ place, state }: Opened): Promise<boolean> {
+    if (state.size === 0) return true;
+    const known = this.#published?.origin === state.origin && this.#published.size >= state.size;
+    if (known || (await publishedSize(place)) >= state.size) {
+      this.#published = { origin: state.origin, size: state.size };
+      return true;
+    }
+    return this.#show(place, state, await redoCommit(place, state));
+  }
+
+  async #commit({ place, state, version }: Opened, next: Sequenced, now: number, closed = false): Promise<boolean> {
+    const { store, zone, year } = place;
+    const edge = await this.#edgeOf(place, state);
+    if (!edge) return false;
+    for (const entry of next.entries) edge.append(entry);
+    const [size, root] = [edge.size, edge.root()];
+    const { upTo, tseq, lives, late, spared, heads } = next;
+    const before = { size: state.size, root: state.root };
+    const changed: LogState = {
+      ...state,
+      size,
+      root,
+      before,
+      last: now,
+      upTo,
+      tseq,
+      lives,
+      late,
+      spared,
+      ...(Object.keys(heads).length > 0 && { heads }),
+      ...(closed && { closed }),
+    };
+    // A record of that name leads to that root, whoever wrote it.
+    await store.create('log', recordName(zone, year, size, root), packRecord(state.size, next.entries));
+    if (next.hidden.some((one) => one !== null)) {
+      const bytes = new TextEncoder().encode(JSON.stringify({ v: 1, from: state.size, hidden: next.hidden }));
+      await store.create('sidecar', sidecarName(zone, year, state.size, size, root), bytes);
+    }
+    // The commit. After a "no" and after a failure alike, only the state itself can tell whether it happened.
+    if (!(await store.replace('state', stateName(zone), encodeState(changed), version))) return false;
+    return this.#show(place, changed, edge.files());
+  }
+
+  async #show(place: Place, state: LogState, files: Parameters<typeof publish>[2]): Promise<boolean> {
+    const edge = await publish(place, state, files);
+    if (!edge) return false;
+    this.#edge = { origin: state.origin, edge };
+    this.#published = { origin: state.origin, size: state.size };
+    await dropPartials(place, state.before.size, files);
+    return true;
+  }
+
+  async #edgeOf(place: Place, { origin, size, root }: LogState): Promise<RightEdge | undefined> {
+    const kept = this.#edge?.origin === origin ? this.#edge.edge : undefined;
+    const same = kept && kept.size === size && equalBytes(kept.root(), root);
+    const { store, zone, year } = place;
+    const edge = same
+      ? kept
+      : ((await loadEdge(store, zone, year, size, root)) ?? (await loadAgain(place, size, root)));
+    // A copy: what fails from here on must leave the original as it was.
+    return edge && new RightEdge(edge.facts);
+  }
+}

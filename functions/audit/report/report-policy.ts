@@ -1,0 +1,59 @@
+// Rules that the functions are told from outside: whom they believe, and for whom they seal. When one is another than it
+// was, the log says so, before anything is done by the new one.
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { canonicalJson } from '../../../shared/audit/canonical-json.ts';
+import { formatNoteKey } from '../../../shared/audit/note-key.ts';
+import type { Settings } from '../../settings.ts';
+import type { LogKeys } from '../log/log-keys.ts';
+import type { LogStore } from '../log/log-store.ts';
+import type { Reporter } from './report.ts';
+
+/** What is compared: nothing of it is a secret. */
+const RULES = [
+  ...(['ISSUERS', 'ATTESTATION', 'ZONE_KEYS', 'EDGE_KEYS', 'ZONES', 'AUDIT_ORIGIN', 'AUDIT_RETENTION'] as const),
+  ...(['MODE', 'AUDIT_WITNESSES', 'AUDIT_KEYS'] as const),
+] as const;
+type Setting = Exclude<(typeof RULES)[number], 'AUDIT_KEYS'>;
+/** `AUDIT_KEYS`: the public halves of what the logs are signed with. */
+export type Rules = Partial<Pick<Settings, Setting>> & { readonly AUDIT_KEYS?: readonly string[] };
+
+/** Of the settings, and of the keys that the logs are signed with. */
+export const rulesOf = (settings: Pick<Settings, Setting>, policy: LogKeys['policy']): Rules => ({
+  ...settings,
+  // The name is part of a key's line: one that stays the same.
+  AUDIT_KEYS: policy('keys').logs.map(({ key }) => formatNoteKey(key)),
+});
+
+const known = z.object({ v: z.literal(1), rules: z.record(z.string(), z.string()) });
+
+const digestOf = (value: unknown): string =>
+  `sha256:${createHash('sha256')
+    .update(canonicalJson(value ?? null))
+    .digest('hex')}`;
+
+const nameOf = (zone: string): string => `${zone}/rules`;
+
+/** Whether all that changed is told. What is not is found at the next start, or the next call. */
+export async function reportPolicy(
+  store: Pick<LogStore, 'read' | 'create' | 'replace'>,
+  zone: string,
+  settings: Rules,
+  reporter: Pick<Reporter, 'report'>,
+): Promise<boolean> {
+  const kept = await store.read('state', nameOf(zone));
+  const before = kept ? known.parse(JSON.parse(new TextDecoder().decode(kept.bytes))).rules : {};
+  const rules = Object.fromEntries(RULES.map((rule) => [rule, digestOf(settings[rule])]));
+  const changed = RULES.filter((rule) => before[rule] !== rules[rule]);
+  if (changed.length === 0) return true;
+  for (const rule of changed) {
+    const from = before[rule];
+    const draft = { type: 'policy.change' as const, policy: rule, zone, after: rules[rule] ?? '' };
+    const told = await reporter.report(zone, { ...draft, ...(from !== undefined && { before: from }) });
+    if (!told.ok) return false;
+  }
+  const bytes = new TextEncoder().encode(JSON.stringify({ v: 1, rules }));
+  // When another process was faster, it has told the same.
+  await (kept ? store.replace('state', nameOf(zone), bytes, kept.version) : store.create('state', nameOf(zone), bytes));
+  return true;
+}

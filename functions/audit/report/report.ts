@@ -1,0 +1,191 @@
+// What the functions themselves have to say to the log: through the intake, as everybody. A report that was accepted is
+// durable when the call returns; one that cannot be made durable in time is refused, and what it is about must not be done.
+import { randomBytes, randomUUID } from 'node:crypto';
+import { ownProducer } from '../../../shared/audit/delivery.ts';
+import type { AuditEvent, EventDraft } from '../../../shared/audit/event.ts';
+import { eventId } from '../../../shared/audit/event-id.ts';
+import { limits } from '../../../shared/limits.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { no, ok, type Result } from '../../../shared/result.ts';
+import { type Hide, nameOfReceived, receive } from '../intake/intake.ts';
+import type { LogStore } from '../log/log-store.ts';
+
+/** Where an event will be in the log: `upToOf(state, producer, epoch) >= pseq` says that it is. */
+export interface Reported {
+  readonly id: string;
+  readonly producer: string;
+  readonly epoch: string;
+  readonly pseq: number;
+}
+
+export interface Reporter {
+  /**
+   * Into the log of that zone. A refusal is `audit_unavailable`: perhaps it is written all the same. `id`: of an event that
+   * may be reported again, so that it is the same one.
+   */
+  report(zone: string, draft: EventDraft, id?: string): Promise<Result<Reported>>;
+  /** Ends the lives of what has been quiet for `quietMs`: from time to time, and with 0 when the process ends. */
+  close(quietMs: number): Promise<void>;
+}
+
+export interface ReportParts {
+  readonly store: Pick<LogStore, 'create'>;
+  hide(zone: string): Hide;
+  /** Milliseconds since 1970. */
+  now(): number;
+  /** Rings after so many milliseconds. */
+  after(ms: number): { readonly rings: Promise<unknown>; cancel(): void };
+}
+
+export function openReporter(parts: ReportParts): Reporter {
+  const voices = new Map<string, Voice>();
+  const voiceOf = (zone: string): Voice => {
+    const voice = voices.get(zone) ?? new Voice(parts, zone);
+    voices.set(zone, voice);
+    return voice;
+  };
+  return {
+    report: (zone, draft, id) => voiceOf(zone).report(draft, id),
+    async close(quietMs) {
+      await Promise.all([...voices.values()].map((voice) => voice.close(quietMs)));
+    },
+  };
+}
+
+interface Life {
+  readonly epoch: string;
+  /** Number of its last event that is durable. */
+  last: number;
+}
+
+interface Waiting {
+  readonly event: AuditEvent;
+  answer(result: Result<Reported>): void;
+}
+
+/**
+ * One zone's reports, in their order, several in one write while another is under way. A write that failed may have
+ * happened: then nobody knows the next number, and another life begins, which says where the one before was last safe.
+ */
+class Voice {
+  readonly #parts: ReportParts;
+  readonly #zone: string;
+  readonly #waiting: Waiting[] = [];
+  #life: Life | undefined;
+  /** A life that ended with a failure, of which the next has to tell. */
+  #failed: Life | undefined;
+  /** Ends when nothing is being written. */
+  #busy: Promise<void> | undefined;
+  #lastAt = 0;
+
+  constructor(parts: ReportParts, zone: string) {
+    this.#parts = parts;
+    this.#zone = zone;
+  }
+
+  report(draft: EventDraft, id?: string): Promise<Result<Reported>> {
+    const full = this.#waiting.length >= limits.auditReportEvents.value;
+    if (full) return Promise.resolve(no(refuse('audit_unavailable', undefined, 'too many reports wait')));
+    const event = this.#mint(draft, id);
+    const bell = this.#parts.after(limits.auditReportMs.value);
+    return new Promise((settle) => {
+      const answer = (result: Result<Reported>) => {
+        bell.cancel();
+        settle(result);
+      };
+      const waiting = { event, answer };
+      this.#waiting.push(waiting);
+      void bell.rings.then(() => {
+        const at = this.#waiting.indexOf(waiting);
+        // What waits no longer is never written; what is being written may be.
+        if (at >= 0) this.#waiting.splice(at, 1);
+        answer(late());
+      });
+      void this.#write();
+    });
+  }
+
+  async close(quietMs: number): Promise<void> {
+    await this.#busy;
+    this.#wake();
+    if (this.#life && this.#parts.now() - this.#lastAt >= quietMs) await this.#alone(() => this.#end());
+  }
+
+  /** A process that was put to sleep may have been given up by the log: then it begins again, and tells of the life before. */
+  #wake(): void {
+    if (!this.#life || this.#parts.now() - this.#lastAt < limits.auditGoneMs.value) return;
+    [this.#failed, this.#life] = [this.#life, undefined];
+  }
+
+  async #end(): Promise<void> {
+    const life = this.#life;
+    this.#life = undefined;
+    if (!life) return;
+    const last = this.#mint({ type: 'producer.close', last: life.last + 1 });
+    // When this fails, the next life tells of it.
+    this.#failed = (await this.#put(life, [last])) ? undefined : life;
+  }
+
+  #mint(draft: EventDraft, id?: string): AuditEvent {
+    const at = this.#parts.now();
+    return { ...draft, v: 1, id: id ?? eventId(at, randomBytes(10)), at, producer: 'functions' };
+  }
+
+  #write(): Promise<void> {
+    return this.#alone(async () => {
+      while (this.#waiting.length > 0) await this.#writeSome(this.#waiting.splice(0, limits.auditReportBatch.value));
+    });
+  }
+
+  /** Does nothing while something else is being written: what waits comes after it. */
+  #alone(work: () => Promise<void>): Promise<void> {
+    this.#busy ??= work().finally(() => {
+      this.#busy = undefined;
+      if (this.#waiting.length > 0) void this.#write();
+    });
+    return this.#busy;
+  }
+
+  async #writeSome(some: readonly Waiting[]): Promise<void> {
+    this.#wake();
+    const life = this.#life ?? { epoch: randomUUID(), last: 0 };
+    const first = this.#life ? [] : [this.#mint({ type: 'producer.open', ...this.#previous() })];
+    const from = life.last + first.length + 1;
+    const done = await this.#put(life, [...first, ...some.map(({ event }) => event)]);
+    this.#life = done ? life : undefined;
+    if (done) this.#failed = undefined;
+    // One that perhaps never began is told of, too: its first write may have happened all the same.
+    else if (life.last > 0 || !this.#failed) this.#failed = life;
+    const [producer, { epoch }] = [ownProducer(this.#zone), life];
+    for (const [at, { event, answer }] of some.entries()) {
+      answer(done ? ok({ id: event.id, producer, epoch, pseq: from + at }) : late());
+    }
+  }
+
+  #previous() {
+    return this.#failed && { previous: this.#failed.epoch, previousLast: this.#failed.last };
+  }
+
+  /** Whether the events are durable. `false`: nobody knows. */
+  async #put(life: Life, events: readonly AuditEvent[]): Promise<boolean> {
+    const { store, hide, now, after } = this.#parts;
+    const [zone, t] = [this.#zone, now()];
+    const to = life.last + events.length;
+    const rows = [{ to, t, events: [...events] }];
+    const delivery = { v: 1 as const, producer: ownProducer(zone), epoch: life.epoch, oldest: 1, rows };
+    const write = async (): Promise<boolean> => {
+      const received = await receive(delivery, t, hide(zone));
+      if (!received) return false;
+      // `false` of the store: the client library tried again and found what it had done.
+      await store.create('intake', nameOfReceived(zone, received), new TextEncoder().encode(JSON.stringify(received)));
+      return true;
+    };
+    const bell = after(limits.auditReportMs.value);
+    const done = await Promise.race([write().catch(() => false), bell.rings.then(() => false)]);
+    bell.cancel();
+    if (done) [life.last, this.#lastAt] = [to, t];
+    return done;
+  }
+}
+
+const late = (): Result<never> => no(refuse('audit_unavailable', undefined, 'the intake did not take it in time'));

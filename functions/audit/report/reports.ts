@@ -1,0 +1,72 @@
+// All that one process of the functions reports, for as long as it lives.
+import { limits } from '../../../shared/limits.ts';
+import type { Settings } from '../../settings.ts';
+import type { LogDesk } from '../log/log-desk.ts';
+import { openReporter, type Reporter } from './report.ts';
+import { reportPolicy, rulesOf } from './report-policy.ts';
+import { Reads } from './report-reads.ts';
+
+export interface Reports {
+  readonly reporter: Reporter;
+  readonly reads: Reads;
+  /** Tells what has changed since the last process, and from then on what is counted. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export function openReports(desk: LogDesk, settings: Settings): Reports {
+  const reporter = openReporter({ ...desk, after });
+  const reads = new Reads(reporter, desk.now);
+  const rules = rulesOf(settings, desk.policy);
+  /** Zones whose rules are told. */
+  const told = new Set<string>();
+  let telling: Promise<void> | undefined;
+  const tellAll = async () => {
+    for (const zone of desk.zones) {
+      if (told.has(zone)) continue;
+      if (await reportPolicy(desk.store, zone, rules, reporter).catch(() => false)) told.add(zone);
+    }
+  };
+  const tellRules = () => {
+    telling ??= tellAll().finally(() => {
+      telling = undefined;
+    });
+    return telling;
+  };
+  // The platform's timers ring in one process of all; this is of each.
+  let timer: ReturnType<typeof setInterval> | undefined;
+  const look = async () => {
+    await tellRules();
+    await reads.flush();
+    await reporter.close(limits.auditProducerIdleMs.value);
+  };
+  // Until they are told: what is done meanwhile is done by rules that the log does not know yet.
+  let soon: ReturnType<typeof setInterval> | undefined;
+  const again = async () => {
+    await tellRules();
+    if (told.size === desk.zones.length) clearInterval(soon);
+  };
+  return {
+    reporter,
+    reads,
+    async start() {
+      timer ??= setInterval(() => void look(), limits.auditReadsMs.value).unref();
+      await tellRules();
+      if (told.size < desk.zones.length) soon ??= setInterval(() => void again(), limits.auditReportMs.value).unref();
+    },
+    async stop() {
+      clearInterval(timer);
+      clearInterval(soon);
+      await reads.flush();
+      await reporter.close(0);
+    },
+  };
+}
+
+function after(ms: number) {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const rings = new Promise<void>((settle) => {
+    timer = setTimeout(settle, ms);
+  });
+  return { rings, cancel: () => clearTimeout(timer) };
+}

@@ -1,0 +1,133 @@
+// Builds the index by following the logs of a zone, from its first year to its last entry. All rows of a bundle are written
+// before the cursor goes on, and writing one twice changes nothing: whatever breaks off is done again.
+import { z } from 'zod';
+import { readLeaf } from '../../../shared/audit/leaf.ts';
+import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
+import { limits } from '../../../shared/limits.ts';
+import type { Rows } from '../../store/rows.ts';
+import { LogFiles } from '../export/log-files.ts';
+import { newestState } from '../intake/acknowledge.ts';
+import type { LogStore } from '../log/log-store.ts';
+import { publishedSize } from '../log/publish-checkpoint.ts';
+import { readBox } from '../sidecar/hide.ts';
+import { SidecarReader } from '../sidecar/sidecar.ts';
+import type { SidecarKeys } from '../sidecar/sidecar-keys.ts';
+import { subjectName } from '../sidecar/sidecar-names.ts';
+import { type IndexRow, type Position, rowsOf } from './search-rows.ts';
+
+export interface IndexDesk {
+  readonly zone: string;
+  readonly store: LogStore;
+  readonly rows: Rows;
+  readonly keys: SidecarKeys;
+}
+
+const cursorRow = z.object({ year: z.number().int(), index: z.number().int() });
+const cursorPartition = (zone: string): string => `cursor!${zone}`;
+const CURSOR = 'cursor';
+
+/** Up to where the index knows the logs; `undefined` where none has begun. */
+export async function indexedUpTo({ rows, zone }: Pick<IndexDesk, 'rows' | 'zone'>): Promise<Position | undefined> {
+  const kept = await rows.read(cursorPartition(zone), CURSOR);
+  return kept && cursorRow.parse(kept.value);
+}
+
+/** Begins again from the first entry of all. Rows that are right are written once more, what was missing comes back. */
+export async function rebuildIndex({ rows, store, zone }: IndexDesk): Promise<Position | undefined> {
+  const start = await firstLog(store, zone);
+  if (start) await rows.commit(cursorPartition(zone), [{ type: 'put', key: CURSOR, value: { ...start } }]);
+  return start;
+}
+
+/** One round: up to `most` bundles. Returns how many entries it looked at. */
+export async function followLog(desk: IndexDesk, most: number = limits.auditIndexBundles.value): Promise<number> {
+  const { rows, store, zone } = desk;
+  let looked = 0;
+  for (let bundles = 0; bundles < most; bundles += 1) {
+    const kept = await rows.read(cursorPartition(zone), CURSOR);
+    const at = kept ? cursorRow.parse(kept.value) : await firstLog(store, zone);
+    if (!at) return looked;
+    const size = await publishedSize({ store, zone, year: at.year });
+    const next = at.index < size ? await addBundle(desk, at, size) : await nextLog(store, zone, at);
+    if (!next) return looked;
+    const value = { ...next };
+    const change = kept
+      ? ({ type: 'replace', key: CURSOR, value, version: kept.version } as const)
+      : ({ type: 'insert', key: CURSOR, value } as const);
+    // Somebody else follows, too, or begins again.
+    if (!(await rows.commit(cursorPartition(zone), [change]))) return looked;
+    looked += next.year === at.year ? next.index - at.index : 0;
+  }
+  return looked;
+}
+
+async function firstLog(store: LogStore, zone: string): Promise<Position | undefined> {
+  const state = await newestState(store, zone);
+  if (!state) return undefined;
+  for (let year = state.year - limits.auditSearchYears.value; year < state.year; year += 1) {
+    if ((await publishedSize({ store, zone, year })) > 0) return { year, index: 0 };
+  }
+  return { year: state.year, index: 0 };
+}
+
+/** The log of a later year: the one before has been published to its end. */
+async function nextLog(store: LogStore, zone: string, { year }: Position): Promise<Position | undefined> {
+  const newest = (await newestState(store, zone))?.year ?? year;
+  for (let next = year + 1; next <= newest; next += 1) {
+    if (next === newest || (await publishedSize({ store, zone, year: next })) > 0) return { year: next, index: 0 };
+  }
+  return undefined;
+}
+
+/** The entries from `at` to the end of their bundle. */
+async function addBundle(desk: IndexDesk, { year, index }: Position, size: number): Promise<Position> {
+  const { store, zone, keys } = desk;
+  const bundle = Math.floor(index / TILE_WIDTH);
+  const first = index - bundle * TILE_WIDTH;
+  const entries = (await new LogFiles(store, zone, year, size).entries(bundle)).slice(first);
+  const boxes = await new SidecarReader({ store, zone, year }, keys).boxes(index, index + entries.length);
+  const found: IndexRow[] = [];
+  const lives = new Map<string, Promise<boolean>>();
+  for (const [offset, entry] of entries.entries()) {
+    const leaf = readLeaf(entry);
+    if (!leaf) continue;
+    const box = boxes[offset];
+    const sid = leaf.sd && box !== undefined ? readBox(box)?.sid : undefined;
+    // Nobody is found who was erased, however often the index is built.
+    const alive = sid ? await isAlive(desk, leaf.tn, sid, lives) : false;
+    found.push(...rowsOf(zone, leaf, { year, index: index + offset }, alive ? sid : undefined));
+  }
+  await writeRows(desk.rows, found);
+  return { year, index: index + entries.length };
+}
+
+function isAlive(
+  { store, zone }: IndexDesk,
+  tenant: string | undefined,
+  sid: string,
+  known: Map<string, Promise<boolean>>,
+) {
+  const name = subjectName(zone, tenant, sid);
+  const asked = known.get(name) ?? store.read('sidecar', name).then((kept) => kept !== undefined);
+  known.set(name, asked);
+  return asked;
+}
+
+async function writeRows(rows: Rows, found: readonly IndexRow[]): Promise<void> {
+  const partitions = new Map<string, string[]>();
+  for (const { partition, key } of found) partitions.set(partition, [...(partitions.get(partition) ?? []), key]);
+  const transactions = [...partitions].flatMap(([partition, keys]) =>
+    Array.from({ length: Math.ceil(keys.length / limits.rowChanges.value) }, (_, at) => ({
+      partition,
+      keys: keys.slice(at * limits.rowChanges.value, (at + 1) * limits.rowChanges.value),
+    })),
+  );
+  const next = transactions[Symbol.iterator]();
+  const work = async () => {
+    for (const { partition, keys } of next) {
+      const changes = keys.map((key) => ({ type: 'put', key, value: {} }) as const);
+      if (!(await rows.commit(partition, changes))) throw new Error('the index does not take what is put into it');
+    }
+  };
+  await Promise.all(Array.from({ length: limits.auditIndexAtOnce.value }, work));
+}

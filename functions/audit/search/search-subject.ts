@@ -1,0 +1,26 @@
+// What the index knows of a subject's number, and forgets with it.
+import { limits } from '../../../shared/limits.ts';
+import { endOf, type Rows } from '../../store/rows.ts';
+import type { SubjectIndex } from '../erase/erase-desk.ts';
+import { partitionOf } from './search-rows.ts';
+
+/** Rounds of forgetting: all rows that can be counted, and twice as many in case somebody writes meanwhile. */
+const ROUNDS = 3 * Math.ceil(limits.auditIndexCounted.value / limits.rowChanges.value);
+
+export function subjectIndex(rows: Rows, zone: string): SubjectIndex {
+  const scan = (tenant: string, sid: string, limit: number) =>
+    rows.scan(partitionOf('subject', zone, tenant, sid), '', endOf(''), limit);
+  return {
+    count: async (tenant, sid) => (await scan(tenant, sid, limits.auditIndexCounted.value)).length,
+    async forget(tenant, sid) {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const found = await scan(tenant, sid, limits.rowChanges.value);
+        if (found.length === 0) return;
+        // What somebody else removes at the same moment is gone as well.
+        const changes = found.map(({ key }) => ({ type: 'remove', key }) as const);
+        await rows.commit(partitionOf('subject', zone, tenant, sid), changes);
+      }
+      throw new Error('the index still knows a subject');
+    },
+  };
+}

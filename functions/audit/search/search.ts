@@ -1,0 +1,161 @@
+// Finds entries of a tenant. The index says where to look; what is answered is what the log says there, with its receipt. A
+// row that is wrong is answered to nobody, and one that is missing hides an entry until the index is built again.
+
+import { toBase64 } from '../../../shared/audit/base64.ts';
+import { readDisclosure } from '../../../shared/audit/commitment.ts';
+import { type Leaf, readLeaf } from '../../../shared/audit/leaf.ts';
+import type { FoundEntries, SearchHit } from '../../../shared/audit/search.ts';
+import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
+import { hashLeaf } from '../../../shared/audit/tree.ts';
+import { limits } from '../../../shared/limits.ts';
+import { endOf } from '../../store/rows.ts';
+import { erasureName, readErasure } from '../erase/erase-state.ts';
+import { LogFiles } from '../export/log-files.ts';
+import { makeReceipt } from '../log/make-receipt.ts';
+import { publishedSize } from '../log/publish-checkpoint.ts';
+import { SidecarReader } from '../sidecar/sidecar.ts';
+import { readPointer, type SubjectPlace } from '../sidecar/sidecar-subject.ts';
+import { type IndexDesk, indexedUpTo } from './search-follow.ts';
+import { dayOf, daysBetween, type Position, partitionOf, readKey, rowsOf } from './search-rows.ts';
+
+/** All that is given must hold. */
+export interface SearchAsked {
+  readonly tenant: string;
+  readonly request?: string | undefined;
+  readonly model?: string | undefined;
+  /** As `20261122`. */
+  readonly day?: string | undefined;
+  /** The commitments of one caller, any of which will do. */
+  readonly subjects?: readonly string[] | undefined;
+  /** `next` of an earlier answer. */
+  readonly after?: string | undefined;
+  readonly limit?: number | undefined;
+}
+
+interface Candidate extends Position {
+  readonly partition: string;
+  readonly key: string;
+}
+
+export async function searchLog(desk: IndexDesk, asked: SearchAsked): Promise<FoundEntries> {
+  const most = Math.min(asked.limit ?? limits.auditSearchHits.value, limits.auditSearchHits.value);
+  const candidates = await findCandidates(desk, asked, most + 1);
+  const page = candidates.slice(0, most);
+  const reader = new EntryReader(desk);
+  const hits: SearchHit[] = [];
+  for (const candidate of page) {
+    const hit = await reader.read(candidate, asked);
+    if (hit === 'wrong') await desk.rows.commit(candidate.partition, [{ type: 'remove', key: candidate.key }]);
+    else if (hit) hits.push(hit);
+  }
+  const next = candidates.length > most ? page.at(-1)?.key : undefined;
+  const indexed = await indexedUpTo(desk);
+  return { zone: desk.zone, hits, ...(next !== undefined && { next }), ...(indexed && { indexed }) };
+}
+
+/** Where the most telling of what is asked for is said to be, in the order of their keys. */
+async function findCandidates(desk: IndexDesk, asked: SearchAsked, limit: number): Promise<Candidate[]> {
+  const { rows, zone } = desk;
+  const { tenant, request, model, day, subjects, after } = asked;
+  const partitions =
+    request !== undefined
+      ? [partitionOf('request', zone, tenant, request)]
+      : subjects !== undefined
+        ? (await sidsOf(desk, tenant, subjects)).map((sid) => partitionOf('subject', zone, tenant, sid))
+        : model !== undefined
+          ? [partitionOf('model', zone, tenant, model)]
+          : [partitionOf('day', zone, tenant, '')];
+  const byDay = request === undefined && subjects === undefined && model === undefined;
+  const [from, to] = byDay ? daysBetween(day) : ['', endOf('')];
+  // A key is not followed by anything sooner than by itself and one character more.
+  const start = after === undefined || after < from ? from : `${after} `;
+  const found = await Promise.all(partitions.map((partition) => rows.scan(partition, start, to, limit)));
+  const candidates = found.flatMap((some, at) =>
+    some.flatMap(({ key }): Candidate[] => {
+      const place = readKey(key);
+      return place ? [{ ...place, key, partition: partitions[at] as string }] : [];
+    }),
+  );
+  return candidates.sort((a, b) => (a.key < b.key ? -1 : 1)).slice(0, limit);
+}
+
+/** The numbers of a subject: its own, and those that wait to be erased. */
+async function sidsOf({ keys, zone }: IndexDesk, tenant: string, subjects: readonly string[]): Promise<string[]> {
+  const place = await keys.subjects(tenant);
+  const found = new Set<string>();
+  for (const subject of place ? subjects : []) {
+    const { sid } = await readPointer(place as SubjectPlace, subject);
+    if (sid !== undefined) found.add(sid);
+    const name = erasureName(zone, tenant, await (place as SubjectPlace).key.tag(subject));
+    const waiting = await readErasure(place as SubjectPlace, name);
+    for (const part of waiting?.state.parts ?? []) found.add(part.sid);
+  }
+  return [...found];
+}
+
+/** Entries of the logs of a zone, one bundle of which is held. */
+class EntryReader {
+  readonly #desk: IndexDesk;
+  readonly #sidecars = new Map<number, SidecarReader>();
+  readonly #sizes = new Map<number, number>();
+  #bundle: { readonly year: number; readonly number: number; readonly entries: readonly Uint8Array[] } | undefined;
+
+  constructor(desk: IndexDesk) {
+    this.#desk = desk;
+  }
+
+  /** `wrong`: the log says something else there. `undefined`: it is not all that was asked for, or that cannot be told. */
+  async read(candidate: Candidate, asked: SearchAsked): Promise<SearchHit | 'wrong' | undefined> {
+    const { store, zone } = this.#desk;
+    const { year, index } = candidate;
+    const entry = await this.#entry(year, index);
+    const leaf = entry && readLeaf(entry);
+    if (!entry || !leaf || !isRight(zone, candidate, leaf, asked)) return 'wrong';
+    if (!fits(leaf, asked)) return undefined;
+    const { subjects } = asked;
+    const disclosure = subjects && (await this.#subject(year, index, entry, subjects));
+    if (subjects && disclosure === undefined) return undefined;
+    const receipt = await makeReceipt(store, zone, year, index);
+    if (receipt === undefined) return undefined;
+    return {
+      ...{ year, index, leafHash: toBase64(hashLeaf(entry)), entry: new TextDecoder().decode(entry), receipt },
+      ...(disclosure !== undefined && { disclosure }),
+    };
+  }
+
+  async #entry(year: number, index: number): Promise<Uint8Array | undefined> {
+    const { store, zone } = this.#desk;
+    const number = Math.floor(index / TILE_WIDTH);
+    const size = this.#sizes.get(year) ?? (await publishedSize({ store, zone, year }));
+    this.#sizes.set(year, size);
+    if (index >= size) return undefined;
+    if (this.#bundle?.year !== year || this.#bundle.number !== number) {
+      this.#bundle = { year, number, entries: await new LogFiles(store, zone, year, size).entries(number) };
+    }
+    return this.#bundle.entries[index - number * TILE_WIDTH];
+  }
+
+  /** What shows that the entry is about one of them. */
+  async #subject(year: number, index: number, entry: Uint8Array, subjects: readonly string[]) {
+    const { store, zone, keys } = this.#desk;
+    const reader = this.#sidecars.get(year) ?? new SidecarReader({ store, zone, year }, keys);
+    this.#sidecars.set(year, reader);
+    const [hidden] = await reader.read(index, [entry]);
+    const text = typeof hidden === 'object' ? hidden.subject : undefined;
+    const value = text === undefined ? undefined : readDisclosure(text)?.value;
+    return subjects.some((subject) => subject === value) ? text : undefined;
+  }
+}
+
+/** Whether the row says of the entry what the entry says; of whom it is, the entry alone does not. */
+function isRight(zone: string, { partition, key, ...at }: Candidate, leaf: Leaf, { tenant }: SearchAsked): boolean {
+  if (partition.startsWith('subject!')) return leaf.tn === tenant;
+  return rowsOf(zone, leaf, at, undefined).some((row) => row.partition === partition && row.key === key);
+}
+
+function fits(leaf: Leaf, { tenant, request, model, day }: SearchAsked): boolean {
+  if (leaf.tn !== tenant) return false;
+  if (request !== undefined && leaf.req !== request) return false;
+  if (model !== undefined && leaf.model !== model) return false;
+  return day === undefined || dayOf(leaf) === day;
+}

@@ -1,0 +1,65 @@
+// What leaves hide, kept apart from them and encrypted, in boxes that say with which secrets they open and nothing else.
+import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
+import { readDisclosure } from '../../../shared/audit/commitment.ts';
+import { isMonth, isRetention } from '../../../shared/audit/retention.ts';
+import type { Hide, RetentionOf } from '../intake/intake.ts';
+import { decrypt, encrypt } from './sidecar-box.ts';
+import { type BoxAbout, describeBox, type SidecarKeys } from './sidecar-keys.ts';
+import { tenantKeyName } from './sidecar-names.ts';
+
+type Disclosures = Readonly<Record<string, string>>;
+
+/** Hides for one zone: under the subject that the disclosures name, if they name one. */
+export function openHide(keys: SidecarKeys, retention?: RetentionOf): Hide {
+  const hide: Hide = async ({ tn, ret }, disclosures) => {
+    const { value } = readDisclosure(disclosures.subject ?? '') ?? {};
+    const subject = typeof value === 'string' ? value : undefined;
+    const { key, ...about } = await keys.toHide(tn, subject, isRetention(ret) ? ret : 'standard');
+    const text = new TextEncoder().encode(JSON.stringify(disclosures));
+    const box = toBase64(await encrypt(key, text, describeBox(keys.zone, tn, about)));
+    return `2.${about.sid}.${about.ret}.${about.month}.${box}`;
+  };
+  return Object.assign(hide, { ...(retention && { retention }) });
+}
+
+/** What a box says of itself; `undefined` for one of the first version, which says nothing. */
+export function readBox(hidden: string): (BoxAbout & { readonly box: string }) | undefined {
+  const [version, sid = '', ret, month = '', box = '', ...rest] = hidden.split('.');
+  if (version !== '2' || !isRetention(ret) || !isMonth(month) || rest.length > 0) return undefined;
+  return { sid, ret, month, box };
+}
+
+/**
+ * What a leaf hides, by name: disclosures, for whoever may see them. `erased` when a secret that it needs is destroyed;
+ * `undefined` when it is not a box of that tenant.
+ */
+export async function openHidden(
+  keys: SidecarKeys,
+  tenant: string | undefined,
+  hidden: string,
+): Promise<Disclosures | 'erased' | undefined> {
+  const said = readBox(hidden);
+  const box = fromBase64(said?.box ?? hidden);
+  if (!box) return undefined;
+  const open = said ? await openerOf(keys, tenant, said) : await firstOpenerOf(keys, tenant);
+  if (!open) return 'erased';
+  try {
+    return JSON.parse(new TextDecoder().decode(await open(box))) as Disclosures;
+  } catch {
+    return undefined;
+  }
+}
+
+type Open = (box: Uint8Array) => Promise<Uint8Array>;
+
+async function openerOf(keys: SidecarKeys, tenant: string | undefined, about: BoxAbout): Promise<Open | undefined> {
+  const { sid, ret, month } = about;
+  const key = await keys.toOpen(tenant, { sid, ret, month });
+  return key && ((box) => decrypt(key, box, describeBox(keys.zone, tenant, about)));
+}
+
+/** The first version: one key for all of a tenant. */
+async function firstOpenerOf(keys: SidecarKeys, tenant: string | undefined): Promise<Open | undefined> {
+  const key = await keys.tenant(tenant);
+  return key && ((box) => key.openDirectly(box, tenantKeyName(keys.zone, tenant)));
+}

@@ -1,0 +1,54 @@
+// Boxes of what must not be read: AES-256-GCM, bound to what they are about.
+import { fromBase64 } from '../../../shared/audit/base64.ts';
+import { ascii, concat } from '../../../shared/seal/bytes.ts';
+
+export const KEY_BYTES = 32;
+const IV_BYTES = 12;
+
+/**
+ * Encrypts the keys of tenants. What the functions are told in a setting, or a key that never leaves its vault: `wrapKey`
+ * and `unwrapKey` of Azure Key Vault fit as they are. One that knows no additional data may leave `about` out; what is
+ * wrapped is bound to its name a second time by whatever it opens.
+ */
+export interface KeyWrap {
+  wrap(key: Uint8Array, about: string): Promise<Uint8Array>;
+  /** Throws when it is not the box of that. */
+  unwrap(box: Uint8Array, about: string): Promise<Uint8Array>;
+}
+
+/** `secret` is 32 bytes in base64. */
+export function wrapWith(secret: string): KeyWrap {
+  const bytes = fromBase64(secret);
+  if (bytes?.length !== KEY_BYTES) throw new Error('the key of the sidecar is not 32 bytes in base64');
+  const outer = importKey(bytes);
+  return {
+    wrap: async (key, about) => encrypt(await outer, key, about),
+    unwrap: async (box, about) => decrypt(await outer, box, about),
+  };
+}
+
+export const importKey = (bytes: Uint8Array): Promise<CryptoKey> =>
+  crypto.subtle.importKey('raw', bytes as BufferSource, 'AES-GCM', false, ['encrypt', 'decrypt']);
+
+/** A key of several secrets, which nobody has who lacks one of them. */
+export async function deriveKey(secrets: readonly Uint8Array[], about: string): Promise<CryptoKey> {
+  const whole = await crypto.subtle.importKey('raw', concat(...secrets), 'HKDF', false, ['deriveKey']);
+  const hkdf = { name: 'HKDF', hash: 'SHA-256', salt: new Uint8Array(), info: ascii(about) as BufferSource };
+  return crypto.subtle.deriveKey(hkdf, whole, { name: 'AES-GCM', length: 256 }, false, ['encrypt', 'decrypt']);
+}
+
+/** `about` is bound to what is encrypted, so that nothing passes for something else. */
+export async function encrypt(key: CryptoKey, bytes: Uint8Array, about: string): Promise<Uint8Array> {
+  const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
+  const additionalData = new TextEncoder().encode(about);
+  const box = await crypto.subtle.encrypt({ name: 'AES-GCM', iv, additionalData }, key, bytes as BufferSource);
+  return concat(iv, new Uint8Array(box));
+}
+
+/** Throws when it is not the box of that. */
+export async function decrypt(key: CryptoKey, box: Uint8Array, about: string): Promise<Uint8Array> {
+  const iv = box.slice(0, IV_BYTES);
+  const additionalData = new TextEncoder().encode(about);
+  const opened = crypto.subtle.decrypt({ name: 'AES-GCM', iv, additionalData }, key, box.slice(IV_BYTES));
+  return new Uint8Array(await opened);
+}

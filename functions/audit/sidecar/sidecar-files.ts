@@ -1,0 +1,62 @@
+// Which files hold what some entries hide: one for each commit that hides something, and now and then one of a commit that
+// never came to be.
+
+import { readCheckpoint } from '../../../shared/audit/checkpoint.ts';
+import { toBase64Url } from '../../../shared/audit/commitment.ts';
+import { limits } from '../../../shared/limits.ts';
+import { signedName } from '../log/log-names.ts';
+import type { LogStore } from '../log/log-store.ts';
+
+export interface SidecarFile {
+  readonly name: string;
+  /** The entries `from` up to `size`. */
+  readonly from: number;
+  readonly size: number;
+  /** The root at `size`, as it stands in names. */
+  readonly root: string;
+}
+
+export interface SidecarPlace {
+  readonly store: LogStore;
+  readonly zone: string;
+  readonly year: number;
+}
+
+/** Entries whose files are listed together; the names of their files begin with the same digits. */
+const BLOCK = 1_000;
+const NAME = /\/(\d{16})-(\d{16})-([\w-]+)$/;
+
+/** The files with entries from `from` up to `to`, by where they begin; of those of the same entries, the one committed. */
+export async function findSidecarFiles(place: SidecarPlace, from: number, to: number): Promise<SidecarFile[]> {
+  const found: SidecarFile[] = [];
+  const first = Math.floor(Math.max(0, from - limits.auditSidecarReach.value) / BLOCK);
+  for (let block = Math.floor((to - 1) / BLOCK); block >= first; block -= 1) {
+    const files = await listBlock(place, block);
+    found.push(...files.filter((file) => file.from < to && file.size > from));
+    // Commits follow each other: what begins before this one ends where it begins, if it was ever committed.
+    if (files.some((file) => file.from <= from)) break;
+  }
+  const sorted = found.sort((a, b) => a.from - b.from || a.size - b.size);
+  const alone = sorted.every((file, at) => at === 0 || (sorted[at - 1] as SidecarFile).size <= file.from);
+  if (alone) return sorted;
+  const committed = await Promise.all(sorted.map((file) => isCommitted(place, file)));
+  return sorted.filter((_, at) => committed[at]);
+}
+
+async function listBlock({ store, zone, year }: SidecarPlace, block: number): Promise<SidecarFile[]> {
+  const digits = String(block * BLOCK).padStart(16, '0');
+  const prefix = `${zone}/${year}/${digits.slice(0, 16 - String(BLOCK - 1).length)}`;
+  const names = await store.list('sidecar', prefix, limits.auditSidecarFiles.value);
+  return names.flatMap((name): SidecarFile[] => {
+    const [, from, size, root] = NAME.exec(name) ?? [];
+    return root === undefined ? [] : [{ name, from: Number(from), size: Number(size), root }];
+  });
+}
+
+/** Each commit has a signed checkpoint. Whose signature that is does not matter here: disclosures prove themselves. */
+async function isCommitted({ store, zone, year }: SidecarPlace, { size, root }: SidecarFile): Promise<boolean> {
+  const kept = await store.read('log', signedName(zone, year, size));
+  const text = kept && new TextDecoder().decode(kept.bytes);
+  const checkpoint = text === undefined ? undefined : readCheckpoint(text.slice(0, text.lastIndexOf('\n\n') + 1));
+  return checkpoint !== undefined && toBase64Url(checkpoint.root) === root;
+}

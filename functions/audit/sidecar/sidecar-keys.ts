@@ -1,0 +1,124 @@
+// The keys of what leaves hide, in one zone. A record opens with two secrets: that of its subject, and that of its class and
+// month. Whoever destroys the first has erased the subject, whoever destroys the second all that has been kept long enough;
+// either way nothing else has to be found, and every proof still holds. Both are encrypted under the key of the tenant,
+// and that under a key that no store has.
+import { z } from 'zod';
+import { toBase64 } from '../../../shared/audit/base64.ts';
+import { type Month, monthOf, type RetentionName } from '../../../shared/audit/retention.ts';
+import type { LogStore } from '../log/log-store.ts';
+import { deriveKey, KEY_BYTES, type KeyWrap } from './sidecar-box.ts';
+import { Held } from './sidecar-cache.ts';
+import { periodName } from './sidecar-names.ts';
+import { bytesOf, makeSubject, readSecret, type SubjectPlace } from './sidecar-subject.ts';
+import { findTenantKey, type TenantKey } from './sidecar-tenant.ts';
+
+export interface SidecarParts {
+  readonly store: LogStore;
+  readonly zone: string;
+  readonly wrap: KeyWrap;
+  /** Milliseconds since 1970. */
+  now(): number;
+}
+
+/** What a box says of itself. */
+export interface BoxAbout {
+  /** The number of its subject; empty when it has none. */
+  readonly sid: string;
+  readonly ret: RetentionName;
+  readonly month: Month;
+}
+
+export interface BoxKey extends BoxAbout {
+  readonly key: CryptoKey;
+}
+
+export class SidecarKeys {
+  readonly #parts: SidecarParts;
+  readonly #tenants: Held<TenantKey>;
+  readonly #periods: Held<Uint8Array>;
+  readonly #making: Held<BoxKey>;
+  readonly #opening: Held<CryptoKey>;
+
+  constructor(parts: SidecarParts) {
+    this.#parts = parts;
+    const now = () => parts.now();
+    this.#tenants = new Held(now);
+    this.#periods = new Held(now);
+    this.#making = new Held(now);
+    this.#opening = new Held(now);
+  }
+
+  get zone(): string {
+    return this.#parts.zone;
+  }
+
+  /** `undefined` when there is none, or no more, and none is to be made. */
+  tenant(tenant: string | undefined, make = false): Promise<TenantKey | undefined> {
+    return this.#tenants.get(String(tenant), () => findTenantKey(this.#parts, tenant, make));
+  }
+
+  /** Where the subjects of a tenant are; `undefined` for one of whom nothing was ever hidden. */
+  async subjects(tenant: string | undefined, make = false): Promise<SubjectPlace | undefined> {
+    const key = await this.tenant(tenant, make);
+    const { store, zone } = this.#parts;
+    return key && { store, zone, tenant, key };
+  }
+
+  /** For what happens now. */
+  async toHide(tenant: string | undefined, subject: string | undefined, ret: RetentionName): Promise<BoxKey> {
+    const month = monthOf(this.#parts.now());
+    const made = await this.#making.get(JSON.stringify([tenant, subject, ret, month]), async () => {
+      const place = (await this.subjects(tenant, true)) as SubjectPlace;
+      const found = subject === undefined ? undefined : await makeSubject(place, subject, ret, month);
+      const about = { sid: found?.sid ?? '', ret, month };
+      const period = (await this.#period(place, ret, month, true)) as Uint8Array;
+      return { ...about, key: await this.#derive(tenant, about, found && bytesOf(found.secret.key), period) };
+    });
+    return made as BoxKey;
+  }
+
+  /** `undefined` when one of its secrets was destroyed. */
+  toOpen(tenant: string | undefined, about: BoxAbout): Promise<CryptoKey | undefined> {
+    const { sid, ret, month } = about;
+    return this.#opening.get(JSON.stringify([tenant, sid, ret, month]), async () => {
+      const place = await this.subjects(tenant);
+      const secret = place && sid !== '' ? await readSecret(place, sid) : undefined;
+      if (!place || (sid !== '' && !secret)) return undefined;
+      const period = await this.#period(place, ret, month, false);
+      return period && this.#derive(tenant, about, secret && bytesOf(secret.key), period);
+    });
+  }
+
+  /** Forgets what this process holds: what was destroyed must not live on here. */
+  forget(): void {
+    for (const held of [this.#tenants, this.#periods, this.#making, this.#opening]) held.clear();
+  }
+
+  #derive(
+    tenant: string | undefined,
+    about: BoxAbout,
+    subject: Uint8Array | undefined,
+    period: Uint8Array,
+  ): Promise<CryptoKey> {
+    return deriveKey(subject ? [subject, period] : [period], describeBox(this.zone, tenant, about));
+  }
+
+  #period({ key, tenant }: SubjectPlace, ret: RetentionName, month: Month, make: boolean) {
+    const { store, zone } = this.#parts;
+    const name = periodName(zone, ret, month, tenant);
+    return this.#periods.get(name, async () => {
+      let kept = await store.read('sidecar', name);
+      if (!kept && make) {
+        const fresh = toBase64(crypto.getRandomValues(new Uint8Array(KEY_BYTES)));
+        await store.create('sidecar', name, await key.seal(fresh, name));
+        kept = await store.read('sidecar', name);
+        if (!kept) throw new Error('the secret of a month was deleted in this moment');
+      }
+      return kept && bytesOf(z.string().parse(await key.open(kept.bytes, name)));
+    });
+  }
+}
+
+/** What is bound to a box, so that it is of no use in another place. */
+export const describeBox = (zone: string, tenant: string | undefined, { sid, ret, month }: BoxAbout): string =>
+  JSON.stringify(['auricle audit box 2', zone, tenant ?? null, sid, ret, month]);

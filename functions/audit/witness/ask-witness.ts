@@ -1,0 +1,86 @@
+// One witness and one checkpoint (C2SP tlog-witness): says what it has not seen yet, and gives its cosignature.
+import { createHash } from 'node:crypto';
+import { formatSignature, openNote, type Verifier } from '../../../shared/audit/note.ts';
+import { proveConsistency, type ReadSubtree } from '../../../shared/audit/proof.ts';
+import { formatWitnessRequest, readSize, SIZE_TYPE } from '../../../shared/audit/witness-request.ts';
+import { limits } from '../../../shared/limits.ts';
+
+export interface Witness {
+  readonly verifier: Verifier;
+  /** Where it takes checkpoints. */
+  readonly url: string;
+}
+
+/** A signed checkpoint, and the tree below it. */
+export interface Signed {
+  readonly note: Uint8Array;
+  readonly size: number;
+  readonly read: ReadSubtree;
+}
+
+export interface Asked {
+  /** A line of a note, checked; `undefined` when it did not sign. */
+  readonly line?: string;
+  /** Where the witness stands now, as far as we know. */
+  readonly size: number;
+  /** Why it did not. */
+  readonly why?: string;
+  /** It does not go on from what it has: the size that it says it has, or none. */
+  readonly doubt?: { readonly told?: number };
+}
+
+export type Get = (url: string, signal: AbortSignal) => Promise<Response>;
+export type Post = (url: string, body: Uint8Array<ArrayBuffer>, signal: AbortSignal) => Promise<Response>;
+
+/** Questions to one witness about one checkpoint: a wrong guess where it stands, its answer, and another writer's. */
+const TRIES = 3;
+
+/** `from`: where we think that the witness stands. */
+export async function askWitness(witness: Witness, signed: Signed, from: number, post: Post): Promise<Asked> {
+  const signal = AbortSignal.timeout(limits.auditWitnessMs.value);
+  let old = Math.min(from, signed.size);
+  for (let tries = 0; tries < TRIES; tries += 1) {
+    const proof = await proveConsistency(old, signed.size, signed.read);
+    const body = formatWitnessRequest({ old, proof, checkpoint: signed.note });
+    const response = await post(`${witness.url.replace(/\/$/, '')}/add-checkpoint`, body, signal);
+    const text = await readShort(response);
+    if (response.status === 200) return take(witness.verifier, signed, text);
+    if (response.status === 422) return { size: old, why: 'refuses', doubt: {} };
+    const told = response.status === 409 && response.headers.get('content-type') === SIZE_TYPE;
+    const size = told ? readSize(text?.replace(/\n$/, '')) : undefined;
+    if (size === undefined) return { size: old, why: `answered ${response.status}` };
+    // It has seen a newer one: somebody else asked, or this log was longer once.
+    if (size > signed.size) return { size, why: 'is ahead', doubt: { told: size } };
+    old = size;
+  }
+  return { size: old, why: 'stands nowhere' };
+}
+
+/** The newest checkpoint that it has seen of a log, if it shows one, as ours do: the specification does not ask for it. */
+export async function fetchSeen({ url }: Witness, origin: string, get: Get): Promise<Uint8Array | undefined> {
+  const name = createHash('sha256').update(origin).digest('hex');
+  const signal = AbortSignal.timeout(limits.auditWitnessMs.value);
+  const response = await get(`${url.replace(/\/$/, '')}/${name}/checkpoint`, signal);
+  const text = await readShort(response);
+  return response.status === 200 && text !== undefined ? new TextEncoder().encode(text) : undefined;
+}
+
+async function take(verifier: Verifier, signed: Signed, text: string | undefined): Promise<Asked> {
+  const whole = new TextEncoder().encode(`${new TextDecoder().decode(signed.note)}${text ?? ''}`);
+  const opened = await openNote(whole, [verifier]);
+  const [signature] = opened?.good ?? [];
+  if (!signature) return { size: signed.size, why: 'signed with another key' };
+  return { size: signed.size, line: formatSignature(signature) };
+}
+
+/** `undefined` when it is longer than some signatures. */
+async function readShort(response: Response): Promise<string | undefined> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of response.body ?? []) {
+    length += piece.length;
+    if (length > limits.auditWitnessBytes.value) return undefined;
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString('utf8');
+}

@@ -1,0 +1,150 @@
+// Every two seconds: what was published and nobody has witnessed is shown to the witnesses. The log never waits for them;
+// it is published first, and its signatures grow.
+import { type Judge, openJudge } from '../../../shared/audit/judge.ts';
+import { isOfKey, splitNote } from '../../../shared/audit/note.ts';
+import { openNoteKey } from '../../../shared/audit/note-key.ts';
+import { subtreesOf } from '../../../shared/audit/subtree.ts';
+import { newestState } from '../intake/acknowledge.ts';
+import { type LogDesk, logsOf } from '../log/log-desk.ts';
+import { checkpointName, cosignedName, refusedName, signedName, witnessedName } from '../log/log-names.ts';
+import type { LogState } from '../log/log-state.ts';
+import { headOf, putForward } from '../log/publish-checkpoint.ts';
+import { readTileOf } from '../log/read-tile.ts';
+import { type Asked, askWitness, fetchSeen, type Get, type Post, type Signed, type Witness } from './ask-witness.ts';
+import { markDiverged, readDiverged } from './diverged.ts';
+import { judgeDoubt } from './judge-witness.ts';
+
+type Desk = Pick<LogDesk, 'store' | 'zones' | 'heads' | 'policy' | 'now' | 'log'>;
+
+const post: Post = (url, body, signal) => fetch(url, { method: 'POST', body, signal, redirect: 'error' });
+const get: Get = (url, signal) => fetch(url, { signal, redirect: 'error' });
+
+/** Shows the logs of all zones. What a witness has seen is remembered, as long as the process lives. */
+export class Witnessing {
+  readonly #desk: Desk;
+  readonly #post: Post;
+  readonly #get: Get;
+  /** By witness and log: where it stands. */
+  readonly #stands = new Map<string, number>();
+  /** By witness and zone: whether it refuses, as far as this process has told. */
+  readonly #refuses = new Map<string, boolean>();
+  /** By log: sizes that need no more signatures, or will not get any. */
+  readonly #settled = new Map<string, number>();
+
+  constructor(desk: Desk, send: Post = post, look: Get = get) {
+    this.#desk = desk;
+    this.#post = send;
+    this.#get = look;
+  }
+
+  async tick(): Promise<void> {
+    await Promise.all(
+      logsOf(this.#desk).map((zone) =>
+        this.#show(zone).catch((error: unknown) => {
+          const detail = error instanceof Error ? error.message.slice(0, 300) : 'no reason given';
+          this.#desk.log({ what: 'unwitnessed', zone, detail });
+        }),
+      ),
+    );
+  }
+
+  async #show(zone: string): Promise<void> {
+    const { store } = this.#desk;
+    const state = await newestState(store, zone);
+    // Another witness must not sign the second history of a log that is not what it was.
+    if (!state || (await readDiverged(store, zone))) return;
+    // The end of a year is shown as well, however soon the next one begins.
+    const { previous } = state;
+    if (previous) await this.#showLog(zone, previous.origin, yearIn(previous.origin));
+    await this.#showLog(zone, state.origin, state.year);
+  }
+
+  async #showLog(zone: string, origin: string, year: number): Promise<void> {
+    const { store, policy } = this.#desk;
+    const asked = policy(origin);
+    const witnesses = asked.witnesses.filter(({ url }) => url !== undefined);
+    if (witnesses.length === 0) return;
+    const published = await store.read('state', checkpointName(zone, year));
+    if (!published) return;
+    const { size } = headOf(published.bytes);
+    // Not "at least": a log that is shorter than it was has to be asked about.
+    if (this.#settled.get(origin) === size) return;
+    const signed = await store.read('log', signedName(zone, year, size));
+    if (!signed) throw new Error(`${zone}/${year} of ${size}: it is published and not kept`);
+    const seen = await this.#newestSeen(zone, year, size, signed.bytes);
+    const judge = await openJudge(asked);
+    const about = { note: signed.bytes, size, read: subtreesOf(size, readTileOf(store, zone, year)) };
+    const answers = await Promise.all(
+      witnesses.map(async ({ name, key, url = '' }): Promise<Partial<Asked>> => {
+        const witness = { verifier: await openNoteKey(key), url };
+        const known = splitNote(seen)?.signatures.some((one) => isOfKey(one, witness.verifier));
+        return known ? {} : this.#ask(zone, name, witness, origin, about, judge);
+      }),
+    );
+    const lines = answers.flatMap(({ line }) => line ?? []);
+    if (answers.every((one) => one.why === undefined)) this.#settled.set(origin, size);
+    if (lines.length === 0) return;
+    const note = new TextEncoder().encode(`${new TextDecoder().decode(seen)}${lines.join('')}`);
+    if ((await judge(note))?.quorum) await store.create('log', cosignedName(zone, year, size), note);
+    await putForward(store, witnessedName(zone, year), note);
+    await putForward(store, checkpointName(zone, year), note);
+  }
+
+  /** The checkpoint with the cosignatures that it has already. */
+  async #newestSeen(zone: string, year: number, size: number, signed: Uint8Array): Promise<Uint8Array> {
+    const kept = await this.#desk.store.read('state', witnessedName(zone, year));
+    return kept && headOf(kept.bytes).size === size ? kept.bytes : signed;
+  }
+
+  async #ask(
+    zone: string,
+    name: string,
+    witness: Witness,
+    origin: string,
+    signed: Signed,
+    judge: Judge,
+  ): Promise<Partial<Asked>> {
+    const place = `${name} ${origin}`;
+    const answer = await askWitness(witness, signed, this.#stands.get(place) ?? 0, this.#post).catch(
+      (error: unknown): Partial<Asked> => ({ why: error instanceof Error ? error.name : 'no reason given' }),
+    );
+    if (answer.size !== undefined) this.#stands.set(place, answer.size);
+    await this.#tellRefusal(zone, name, answer);
+    if (answer.doubt) await this.#look(zone, name, witness, origin, signed, answer.doubt, judge);
+    if (answer.why !== undefined) this.#desk.log({ what: 'unwitnessed', zone, detail: `${name}: ${answer.why}` });
+    return answer;
+  }
+
+  /** Whoever asks how the log is doing may ask another process. */
+  async #tellRefusal(zone: string, name: string, { line, doubt }: Partial<Asked>): Promise<void> {
+    const refuses = line === undefined && doubt !== undefined && doubt.told === undefined;
+    const place = `${name} ${zone}`;
+    if ((line === undefined && !refuses) || this.#refuses.get(place) === refuses) return;
+    const [{ store, now }, at] = [this.#desk, refusedName(zone, name)];
+    if (refuses) await store.create('state', at, new TextEncoder().encode(JSON.stringify({ v: 1, at: now() })));
+    else await store.remove('state', at);
+    this.#refuses.set(place, refuses);
+  }
+
+  /** One that is ahead was asked by another process a moment ago, or this log is not what it was. */
+  async #look(
+    zone: string,
+    name: string,
+    witness: Witness,
+    origin: string,
+    signed: Signed,
+    { told }: NonNullable<Asked['doubt']>,
+    judge: Judge,
+  ): Promise<void> {
+    const { store, now, log } = this.#desk;
+    const note = await fetchSeen(witness, origin, this.#get).catch(() => undefined);
+    const doubt = { ...(told !== undefined && { told }), ...(note && { note }) };
+    const why = await judgeDoubt(store, zone, origin, signed, doubt, judge);
+    if (why === undefined) return;
+    const shown = note && new TextDecoder().decode(note);
+    const mark = { v: 1, origin, at: now(), witness: name, why, ...(shown !== undefined && { note: shown }) } as const;
+    if (await markDiverged(store, zone, mark)) log({ what: 'diverged', zone, detail: `${name}: ${why}` });
+  }
+}
+
+const yearIn = (origin: LogState['origin']): number => Number(origin.split('/').at(-1));
