@@ -6,7 +6,8 @@ import { aliasName } from '../../shared/model/registry.ts';
 import { modelName } from '../../shared/model/revision.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { answer, answerNo, answerResult } from '../answer.ts';
-import { verifyEdge } from '../caller/edge-caller.ts';
+import { fromEdge, type Question } from '../caller/from-edge.ts';
+import { readJson } from '../upload/on-uploads.ts';
 import { readCount } from '../upload/read-count.ts';
 import { readEntries } from './kept-model.ts';
 import { type ModelDesk, needDesk } from './model-desk.ts';
@@ -14,8 +15,6 @@ import { moveAlias } from './move-alias.ts';
 import { moveRevision, seeTransition } from './move-revision.ts';
 import { registerRevision, seeRevision } from './register-revision.ts';
 import { seeModel } from './see-model.ts';
-
-type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
 
 const unlike = (field: string, rule = 'it is not as agreed') => answerNo(refuse('field_invalid', { field, rule }));
 
@@ -88,21 +87,9 @@ function ofModel(
   desk: ModelDesk | undefined,
   then: (desk: ModelDesk, model: string, request: HttpRequest) => Promise<HttpResponseInit>,
 ): Question {
-  return async (request) => {
-    const known = needDesk(desk);
-    if (!known.ok) return answerNo(known.refusal);
-    const caller = await verifyEdge(request.headers.get('authorization'), known.value.settings, known.value.now());
-    if (!caller.ok) return answerNo(caller.refusal);
-    if (!caller.value.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
+  return fromEdge(needDesk(desk), async (request, caller, known) => {
+    if (!caller.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
     const model = modelName.safeParse(request.params.model);
-    return model.success ? then(known.value, model.data, request) : unlike('model');
-  };
-}
-
-async function readJson(request: HttpRequest): Promise<unknown> {
-  try {
-    return await request.json();
-  } catch {
-    return undefined;
-  }
+    return model.success ? then(known, model.data, request) : unlike('model');
+  });
 }

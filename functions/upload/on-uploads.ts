@@ -2,10 +2,12 @@
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
+import { ok } from '../../shared/result.ts';
 import { newUpload } from '../../shared/upload/contract.ts';
 import { isUploadId, type UploadPlace } from '../../shared/upload/paths.ts';
 import { answer, answerNo, answerResult } from '../answer.ts';
-import { type EdgeCaller, verifyEdge } from '../caller/edge-caller.ts';
+import type { EdgeCaller } from '../caller/edge-caller.ts';
+import { fromEdge, type Question } from '../caller/from-edge.ts';
 import type { Settings } from '../settings.ts';
 import { cancel, list, openTranscript, rerun, see } from './asked.ts';
 import { followNews } from './follow-news.ts';
@@ -14,7 +16,6 @@ import type { Office } from './office.ts';
 import { readCount } from './read-count.ts';
 
 export type Desk = Office & { readonly settings: Settings };
-export type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
 
 /** POST /api/uploads */
 export const onGrant = (desk: Desk): Question =>
@@ -54,15 +55,10 @@ export const onRerun = (desk: Desk): Question => about(desk, async (place) => an
 export const onOpenTranscript = (desk: Desk): Question =>
   about(desk, async (place) => answerResult(await openTranscript(desk, place)));
 
-export function verified(
+export const verified = (
   desk: Desk,
   then: (request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
-): Question {
-  return async (request) => {
-    const caller = await verifyEdge(request.headers.get('authorization'), desk.settings, desk.now());
-    return caller.ok ? then(request, caller.value) : answerNo(caller.refusal);
-  };
-}
+): Question => fromEdge(ok(desk), then);
 
 /** One upload. That of another tenant is unknown, whether it exists or not. */
 export function about(

@@ -5,13 +5,12 @@ import { newErasure, newHold, newRelease } from '../../../shared/audit/privacy.t
 import { refuse } from '../../../shared/refusal.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
+import type { Question } from '../../caller/from-edge.ts';
 import { verified } from '../intake/on-audit.ts';
 import { eraseSubjects, listErasures } from './erase.ts';
 import type { PrivacyDesk, ZoneDesk } from './erase-desks.ts';
 import { listHolds, releaseHold, setHold } from './hold.ts';
 import type { HoldState } from './hold-state.ts';
-
-type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
 
 /** POST /api/audit/{zone}/erasures */
 export const onErase = (desk: PrivacyDesk | undefined): Question =>

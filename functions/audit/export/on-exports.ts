@@ -8,13 +8,13 @@ import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { answer, answerNo } from '../../answer.ts';
-import { type EdgeCaller, verifyEdge } from '../../caller/edge-caller.ts';
+import type { EdgeCaller } from '../../caller/edge-caller.ts';
+import { fromEdge, type Question } from '../../caller/from-edge.ts';
 import { createExport } from './create-export.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { readFile } from './export-files.ts';
 import { type ExportRow, findExport, listExports, statusOf } from './export-row.ts';
 
-export type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
 type Asked = (request: HttpRequest, caller: EdgeCaller, desk: ExportDesk, zone: string) => Promise<HttpResponseInit>;
 
 /** POST /api/audit/exports/{zone} */
@@ -107,14 +107,10 @@ async function tellRead(
 }
 
 /** About the tenant of the question only, in a zone that is served. */
-export function asked(desk: ExportDesk | undefined, then: Asked): Question {
-  return async (request) => {
-    if (!desk) return answerNo(refuse('audit_closed', undefined, 'no exports'));
-    const caller = await verifyEdge(request.headers.get('authorization'), desk.settings, desk.now());
-    if (!caller.ok) return answerNo(caller.refusal);
-    const { zone = '', tenant = caller.value.tenant } = request.params;
-    if (!desk.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
-    if (tenant !== caller.value.tenant) return answerNo(refuse('export_unknown'));
-    return then(request, caller.value, desk, zone);
-  };
-}
+export const asked = (desk: ExportDesk | undefined, then: Asked): Question =>
+  fromEdge(desk ? ok(desk) : no(refuse('audit_closed', undefined, 'no exports')), async (request, caller, found) => {
+    const { zone = '', tenant = caller.tenant } = request.params;
+    if (!found.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
+    if (tenant !== caller.tenant) return answerNo(refuse('export_unknown'));
+    return then(request, caller, found, zone);
+  });

@@ -11,12 +11,13 @@ import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
+import type { Question } from '../../caller/from-edge.ts';
 import { newestState } from '../intake/acknowledge.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import { Places } from '../places.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { LogFiles } from './log-files.ts';
-import { asked, type Question } from './on-exports.ts';
+import { asked } from './on-exports.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 
 /** Tells that somebody streams; `undefined` where nobody counts. */

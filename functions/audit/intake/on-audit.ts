@@ -3,16 +3,16 @@ import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { type Ack, ackName, delivery, originOfLog, signAck, zoneOfProducer } from '../../../shared/audit/delivery.ts';
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
+import { no, ok } from '../../../shared/result.ts';
 import { answer, answerNo } from '../../answer.ts';
-import { type EdgeCaller, verifyEdge } from '../../caller/edge-caller.ts';
+import type { EdgeCaller } from '../../caller/edge-caller.ts';
+import { fromEdge, type Question } from '../../caller/from-edge.ts';
 import { readText } from '../../read-text.ts';
 import type { LogDesk } from '../log/log-desk.ts';
 import { yearOf } from '../log/log-names.ts';
 import { lookAtLog } from '../log/look-at-log.ts';
 import { newestState, upToOf } from './acknowledge.ts';
 import { nameOfReceived, receive } from './intake.ts';
-
-type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
 
 const invalid = (rule: string) => answerNo(refuse('field_invalid', { field: 'body', rule }));
 
@@ -53,16 +53,10 @@ export const onLogHealth = (desk: LogDesk | undefined): Question =>
   });
 
 /** Questions of the edge only. */
-export function verified(
+export const verified = (
   desk: LogDesk | undefined,
   then: (request: HttpRequest, caller: EdgeCaller, desk: LogDesk) => Promise<HttpResponseInit>,
-): Question {
-  return async (request) => {
-    if (!desk) return answerNo(refuse('audit_closed', undefined, 'no AUDIT_KEY'));
-    const caller = await verifyEdge(request.headers.get('authorization'), desk.settings, desk.now());
-    return caller.ok ? then(request, caller.value, desk) : answerNo(caller.refusal);
-  };
-}
+): Question => fromEdge(desk ? ok(desk) : no(refuse('audit_closed', undefined, 'no AUDIT_KEY')), then);
 
 function readJson(text: string): unknown {
   try {

@@ -1,16 +1,14 @@
 // What the edge asks of the index over HTTP: `shared/audit/privacy.ts`.
-import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { newSearch } from '../../../shared/audit/privacy.ts';
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { answer, answerNo } from '../../answer.ts';
+import type { Question } from '../../caller/from-edge.ts';
 import type { PrivacyDesk } from '../erase/erase-desks.ts';
 import { asked } from '../erase/on-erase.ts';
 import { Places } from '../places.ts';
 import { searchLog } from './search.ts';
 import { rebuildIndex } from './search-follow.ts';
-
-type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
 
 /** POST /api/audit/{zone}/search: on record before it is answered. */
 export function onSearch(desk: PrivacyDesk | undefined): Question {

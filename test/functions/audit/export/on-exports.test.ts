@@ -1,7 +1,8 @@
 import { HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { ExportDesk } from '../../../../functions/audit/export/export-desk.ts';
-import { onCreate, onFile, onList, onSee, type Question } from '../../../../functions/audit/export/on-exports.ts';
+import { onCreate, onFile, onList, onSee } from '../../../../functions/audit/export/on-exports.ts';
+import type { Question } from '../../../../functions/caller/from-edge.ts';
 import { onStream, type TellStream } from '../../../../functions/audit/export/on-stream.ts';
 import { exportStatus, streamPage } from '../../../../shared/audit/bundle/contract.ts';
 import { readCursor } from '../../../../shared/audit/bundle/cursor.ts';
