@@ -14,7 +14,7 @@ import {
   transitionRow,
 } from '../../shared/model/contract.ts';
 import { refuse } from '../../shared/refusal.ts';
-import { no, type Result } from '../../shared/result.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
 import type { RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
@@ -33,12 +33,11 @@ export const showAliases = (request: Request, context: RequestContext, model: st
 
 /** `POST /v1/models/{model}/revisions`: a signature of files makes a revision known. */
 export const createRevision = (request: Request, context: RequestContext, model: string): Promise<Response> =>
-  send(
+  ask(
     request,
     context,
-    newRevision,
     revisionRow,
-    { method: 'POST', path: `/${encodeURIComponent(model)}/revisions` },
+    { method: 'POST', path: `/${encodeURIComponent(model)}/revisions`, takes: newRevision },
     (row) => Response.json(row, { status: 201 }),
   );
 
@@ -51,12 +50,11 @@ export const showRevision = (request: Request, context: RequestContext, model: s
 
 /** `POST /v1/models/{model}/transitions`: 202 while somebody else must sign the same. */
 export const createTransition = (request: Request, context: RequestContext, model: string): Promise<Response> =>
-  send(
+  ask(
     request,
     context,
-    newTransition,
     transitionRow,
-    { method: 'POST', path: `/${encodeURIComponent(model)}/transitions` },
+    { method: 'POST', path: `/${encodeURIComponent(model)}/transitions`, takes: newTransition },
     (row) => Response.json(row, { status: row.missing > 0 ? 202 : 200 }),
   );
 
@@ -76,9 +74,10 @@ export const showTransition = (request: Request, context: RequestContext, model:
 
 /** `PUT /v1/models/{model}/aliases/{alias}`, from what it names now. */
 export const moveAlias = (request: Request, context: RequestContext, model: string): Promise<Response> =>
-  send(request, context, aliasMove, aliasRow, {
+  ask(request, context, aliasRow, {
     method: 'PUT',
     path: `/${encodeURIComponent(model)}/aliases/${lastPart(request)}`,
+    takes: aliasMove,
   });
 
 /** As it stands in the address, encoded. */
@@ -89,40 +88,32 @@ function at(request: Request): string {
   return asked === null ? '' : `?at=${encodeURIComponent(asked)}`;
 }
 
-type Asked = Pick<Question, 'method' | 'path' | 'body'>;
-
-async function send<Body extends z.ZodType, Row extends z.ZodType>(
-  request: Request,
-  context: RequestContext,
-  body: Body,
-  row: Row,
-  asked: Asked,
-  show?: (value: z.infer<Row>) => Response,
-): Promise<Response> {
-  const claims = await admit(request, 'operate', context);
-  if (!claims.ok) return refuseWith(claims.refusal);
-  const json = await readJson(request, context, limits.modelBodyBytes.value);
-  if (!json.ok) return refuseWith(json.refusal);
-  const parsed = body.safeParse(json.value);
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    return refuseWith(
-      refuse('field_invalid', { field: issue?.path.join('.') || 'body', rule: issue?.message ?? 'is not valid' }),
-    );
-  }
-  return answer(await askModels({ ...asked, body: parsed.data }, row, claims.value.tenant, context), show);
+interface Asked extends Pick<Question, 'method' | 'path'> {
+  /** What the body must be like; it is asked with. */
+  readonly takes?: z.ZodType;
 }
 
 async function ask<Row extends z.ZodType>(
   request: Request,
   context: RequestContext,
   row: Row,
-  asked: Asked,
+  { takes, ...asked }: Asked,
   show?: (value: z.infer<Row>) => Response,
 ): Promise<Response> {
   const claims = await admit(request, 'operate', context);
   if (!claims.ok) return refuseWith(claims.refusal);
-  return answer(await askModels(asked, row, claims.value.tenant, context), show);
+  const body = takes ? await readBody(request, context, takes) : ok(undefined);
+  if (!body.ok) return refuseWith(body.refusal);
+  return answer(await askModels({ ...asked, body: body.value }, row, claims.value.tenant, context), show);
+}
+
+async function readBody(request: Request, context: RequestContext, body: z.ZodType): Promise<Result<unknown>> {
+  const json = await readJson(request, context, limits.modelBodyBytes.value);
+  if (!json.ok) return json;
+  const parsed = body.safeParse(json.value);
+  if (parsed.success) return ok(parsed.data);
+  const [issue] = parsed.error.issues;
+  return no(refuse('field_invalid', { field: issue?.path.join('.') || 'body', rule: issue?.message ?? 'is not valid' }));
 }
 
 function answer<T>(
@@ -138,7 +129,7 @@ function answer<T>(
 
 /** Models are of the whole fleet: the functions of the first zone that has any keep them for all. */
 async function askModels<Row extends z.ZodType>(
-  { path, ...asked }: Asked,
+  { path, ...asked }: Pick<Question, 'method' | 'path' | 'body'>,
   row: Row,
   tenant: string,
   context: RequestContext,
