@@ -4,7 +4,9 @@
 import { readCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { formatSignature, openNote, splitNote } from '../../shared/audit/note.ts';
 import { readWitnessRequest, SIZE_TYPE } from '../../shared/audit/witness-request.ts';
+import { toHex } from '../../shared/hex.ts';
 import { limits } from '../../shared/limits.ts';
+import { ascii, concat, sha256 } from '../../shared/seal/bytes.ts';
 import { readWitnessSettings, type WitnessBindings, type WitnessSettings } from './settings.ts';
 
 export { Seen } from './seen.ts';
@@ -12,12 +14,8 @@ export { Seen } from './seen.ts';
 const say = (status: number, text = '', type = 'text/plain; charset=utf-8'): Response =>
   new Response(text, { status, headers: { 'content-type': type, 'cache-control': 'no-store' } });
 
-const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-
 /** The address of what was seen of a log. */
-async function nameOf(origin: string): Promise<string> {
-  return hex(new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(origin))));
-}
+const nameOf = async (origin: string): Promise<string> => toHex(await sha256(ascii(origin)));
 
 async function addCheckpoint(request: Request, env: WitnessBindings, settings: WitnessSettings): Promise<Response> {
   const body = await readBody(request);
@@ -54,13 +52,7 @@ async function readBody(request: Request): Promise<Uint8Array | undefined> {
     if (length > limits.auditWitnessBytes.value) return undefined;
     pieces.push(piece);
   }
-  const whole = new Uint8Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
+  return concat(...pieces);
 }
 
 async function answer(request: Request, env: WitnessBindings): Promise<Response> {

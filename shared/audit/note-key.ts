@@ -1,4 +1,5 @@
 // Public keys of every type that is checked here, as signed notes write them: `name+keyid+key`.
+import { toHex } from '../hex.ts';
 import { concat } from '../seal/bytes.ts';
 import { fromBase64, toBase64 } from './base64.ts';
 import { cosignatureKeyId, openCosignatureVerifier } from './cosignature.ts';
@@ -33,11 +34,9 @@ export interface NoteKey {
   readonly publicKey: Uint8Array;
 }
 
-const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-
 export function formatNoteKey({ type, name, publicKey }: NoteKey): string {
   const { byte, keyId } = kinds[type];
-  return `${name}+${hex(keyId(name, publicKey))}+${toBase64(concat(Uint8Array.of(byte), publicKey))}`;
+  return `${name}+${toHex(keyId(name, publicKey))}+${toBase64(concat(Uint8Array.of(byte), publicKey))}`;
 }
 
 /** `undefined` for anything that `formatNoteKey` would not have written, keys of other types among it. */

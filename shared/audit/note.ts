@@ -1,5 +1,6 @@
 // Signed notes (C2SP signed-note): a text, and below an empty line who signed it. Ed25519 keys (type 1) are here, those of
 // other types in note-key.ts; signatures by unknown keys are carried along and count for nothing.
+import { toHex } from '../hex.ts';
 import { ascii, concat } from '../seal/bytes.ts';
 import { fromBase64, toBase64 } from './base64.ts';
 import { sha256 } from './sha256.ts';
@@ -44,11 +45,9 @@ export function keyIdOf(name: string, publicKey: Uint8Array): Uint8Array {
   return sha256(ascii(`${name}\n`), Uint8Array.of(ED25519), publicKey).subarray(0, KEY_ID_BYTES);
 }
 
-const hex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-
 /** A public key as text with its name: `name+keyid+key`. */
 export const formatVerifierKey = (name: string, publicKey: Uint8Array): string =>
-  `${name}+${hex(keyIdOf(name, publicKey))}+${toBase64(concat(Uint8Array.of(ED25519), publicKey))}`;
+  `${name}+${toHex(keyIdOf(name, publicKey))}+${toBase64(concat(Uint8Array.of(ED25519), publicKey))}`;
 
 /** The name and the raw public key of such a text; `undefined` when it is none of an Ed25519 key. */
 export function readVerifierKey(text: string): { name: string; publicKey: Uint8Array } | undefined {
@@ -56,7 +55,7 @@ export function readVerifierKey(text: string): { name: string; publicKey: Uint8A
   const key = fromBase64(rest.join('+'));
   if (!isName(name) || key?.length !== 33 || key[0] !== ED25519) return undefined;
   const publicKey = key.slice(1);
-  return hex(keyIdOf(name, publicKey)) === id ? { name, publicKey } : undefined;
+  return toHex(keyIdOf(name, publicKey)) === id ? { name, publicKey } : undefined;
 }
 
 export async function openVerifier(name: string, publicKey: Uint8Array): Promise<Verifier> {
@@ -97,7 +96,7 @@ export async function signNote(text: string, signers: readonly Signer[]): Promis
 
 /** Whether a signature says that it is of that key. */
 export const isOfKey = (signature: Pick<NoteSignature, 'name' | 'keyId'>, key: Pick<Verifier, 'name' | 'keyId'>) =>
-  signature.name === key.name && hex(signature.keyId) === hex(key.keyId);
+  signature.name === key.name && toHex(signature.keyId) === toHex(key.keyId);
 
 /**
  * The text of a note that at least one of `verifiers` signed; `undefined` when nobody did, when a signature of one of

@@ -1,6 +1,7 @@
 // What a revision is: the files it is made of, and nothing else. Whoever has the files knows its name.
 import { z } from 'zod';
 import { sha256 } from '../audit/sha256.ts';
+import { toHex } from '../hex.ts';
 import { ascii } from '../seal/bytes.ts';
 
 export const revisionDigest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
@@ -16,6 +17,5 @@ export function digestOfFiles(files: readonly { readonly name: string; readonly 
   const lines = [...files]
     .sort((one, other) => (one.name < other.name ? -1 : 1))
     .map(({ name, digest }) => `${digest} ${name}`);
-  const digest = sha256(ascii(lines.join('\n')));
-  return `sha256:${Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('')}`;
+  return `sha256:${toHex(sha256(ascii(lines.join('\n'))))}`;
 }

@@ -2,6 +2,7 @@
 // (signature/envelope), and whoever signs says all of it.
 import { z } from 'zod';
 import { sha256 } from '../audit/sha256.ts';
+import { toHex } from '../hex.ts';
 import { limits } from '../limits.ts';
 import { ascii } from '../seal/bytes.ts';
 import { evidence } from './evidence.ts';
@@ -55,5 +56,4 @@ export function readStatement(payload: Uint8Array): GateStatement | undefined {
   return { ...predicate, revision: `sha256:${one.digest.sha256}`, id: statementId(payload) };
 }
 
-export const statementId = (payload: Uint8Array): string =>
-  Array.from(sha256(payload), (byte) => byte.toString(16).padStart(2, '0')).join('');
+export const statementId = (payload: Uint8Array): string => toHex(sha256(payload));

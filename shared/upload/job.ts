@@ -2,6 +2,7 @@
 // takes a job asks the back office to open it (open-job.ts); a job that is no longer wanted is refused there and deleted.
 import { z } from 'zod';
 import { sha256 } from '../audit/sha256.ts';
+import { toHex } from '../hex.ts';
 import { limits } from '../limits.ts';
 import { classes } from '../tenant/claims.ts';
 import { inEdition, isRecordId, isUploadId, isWorkId, type OutcomeName, piecesMax } from './paths.ts';
@@ -115,6 +116,5 @@ export const deadQueue = (prefix: string, zone: string): string => `${zoneQueues
 /** Names of queues have 80 characters, and few kinds of them; the digest tells models apart that look the same so. */
 function queueWord(model: string): string {
   const digest = sha256(new TextEncoder().encode(model)).subarray(0, 5);
-  const hex = Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
-  return `${model.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 24)}-${hex}`;
+  return `${model.replace(/[^A-Za-z0-9_-]/g, '_').slice(0, 24)}-${toHex(digest)}`;
 }
