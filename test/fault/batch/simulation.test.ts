@@ -5,10 +5,9 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
-import { seeds as SEEDS } from '../../seeds.ts';
+import { firstSeed, seeds as SEEDS } from '../../seeds.ts';
 import { runHistories, type Share, type Told } from './histories.ts';
 
-const FIRST = Number(process.env.FIRST_SEED ?? 1);
 /** Of one history, in milliseconds: far over what the slowest takes. */
 const HISTORY_MS = 100;
 /** Below it a thread costs more than it saves. */
@@ -35,7 +34,7 @@ describe('T4: a batch of uploads on stores that fail', () => {
   it(
     `none lost, none twice, bytes accounted for, what was used booked once, in ${SEEDS} histories`,
     async () => {
-      const [first, ...others] = sharesOf(FIRST, SEEDS);
+      const [first, ...others] = sharesOf(firstSeed, SEEDS);
       const told = await Promise.all([runHistories(first as Share), ...others.map(inThread)]);
       for (const { wrong } of told) if (wrong) expect(wrong.why, `seed ${wrong.seed}`).toEqual([]);
       // The histories are rough enough to see every end, and not so rough that nothing gets done.

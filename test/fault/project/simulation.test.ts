@@ -3,11 +3,10 @@
 // on a model of its stores; `SEEDS` says how many histories are tried.
 import { describe, expect, it } from 'vitest';
 import type { UploadRecord } from '../../../functions/upload/record.ts';
-import { runs } from '../../seeds.ts';
+import { firstSeed, runs } from '../../seeds.ts';
 import { findWrong } from './invariant.ts';
 import { ProjectSimulation } from './project-simulation.ts';
 
-const FIRST = Number(process.env.FIRST_SEED ?? 1);
 const COUNT = runs(50, 1_200);
 
 describe('T3 T4: text projects on stores that fail', () => {
@@ -16,7 +15,7 @@ describe('T3 T4: text projects on stores that fail', () => {
     async () => {
       const ends = new Map<string, number>();
       let edits = 0;
-      for (let seed = FIRST; seed < FIRST + COUNT; seed += 1) {
+      for (let seed = firstSeed; seed < firstSeed + COUNT; seed += 1) {
         const simulation = new ProjectSimulation(seed);
         await simulation.run(() => {
           const clients = simulation.world.between(1, 4);
