@@ -1,4 +1,4 @@
-import { json, query, requestId, schema, success } from './parts.ts';
+import { inPath, json, query, requestId, schema, success } from './parts.ts';
 import { errors, identified } from './refusals.ts';
 
 const always = [...identified, 'uploads_closed', 'uploads_unavailable'] as const;
@@ -7,13 +7,6 @@ const about = [...always, 'project_unknown'] as const;
 const text = ['text_empty', 'text_invalid', 'text_too_long', 'sealing_required'] as const;
 const body = ['field_invalid', 'field_missing', 'json_invalid', 'body_too_large', 'client_slow'] as const;
 
-const inPath = (name: string, description: string) => ({
-  name,
-  in: 'path',
-  required: true,
-  description,
-  schema: { type: 'string' },
-});
 const id = inPath('name', 'Id of the project');
 const document = inPath('document', 'Number of the document, from 0');
 

@@ -4,7 +4,7 @@ import { errors, identified } from './refusals.ts';
 const always = [...identified, 'uploads_closed', 'uploads_unavailable'] as const;
 const allowance = ['allowance_requests', 'allowance_concurrent', 'allowance_seconds', 'audit_unavailable'] as const;
 const about = [...always, 'upload_unknown'] as const;
-const id = { name: 'name', in: 'path', required: true, description: 'Id of the upload', schema: { type: 'string' } };
+const id = inPath('name', 'Id of the upload');
 const text = { schema: { type: 'string' } };
 
 /** Files that are sent to storage and worked on in their turn. */
