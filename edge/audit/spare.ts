@@ -1,7 +1,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import type { Bindings } from '../settings.ts';
-import { Commitments } from '../tenant/subject.ts';
+import { type Commitments, openCommitments } from '../tenant/subject.ts';
 import { Outbox, type OutboxPage } from './outbox.ts';
 import { Rest } from './rest.ts';
 import { Shipper } from './ship.ts';
@@ -25,10 +25,7 @@ export class Spare extends DurableObject<Bindings> {
     this.#shipper = new Shipper(this.#outbox, sql, env, name === undefined ? undefined : `spare/${name}`);
     this.#rest = new Rest(ctx.storage, this.#outbox, this.#shipper);
     // Of its own: the gate's cannot be asked for when it is needed. The same caller looks like another one here.
-    sql.exec('CREATE TABLE IF NOT EXISTS salt (id INTEGER PRIMARY KEY CHECK (id = 0), bytes BLOB NOT NULL)');
-    sql.exec('INSERT OR IGNORE INTO salt VALUES (0, ?)', crypto.getRandomValues(new Uint8Array(32)).buffer);
-    const { bytes } = sql.exec<{ bytes: ArrayBuffer }>('SELECT bytes FROM salt').one();
-    this.#commitments = new Commitments(new Uint8Array(bytes));
+    this.#commitments = openCommitments(sql);
   }
 
   /** On disk when the answer leaves. False when there is no room: here, too, nothing is dropped for a strict tenant. */

@@ -22,7 +22,7 @@ import { Shipper } from '../audit/ship.ts';
 import type { Bindings } from '../settings.ts';
 import { Booked } from './booked.ts';
 import type { ReportStep } from './reserves.ts';
-import { Commitments } from './subject.ts';
+import { type Commitments, openCommitments } from './subject.ts';
 
 /** What a caller may ask of a gate. */
 export type GateStep =
@@ -88,10 +88,7 @@ export class Gate extends DurableObject<Bindings> {
     const [row] = sql.exec<{ state: string }>('SELECT state FROM allowance').toArray();
     this.#allowance = row ? (JSON.parse(row.state) as AllowanceState) : freshAllowance;
     this.#written = this.#allowance;
-    sql.exec('CREATE TABLE IF NOT EXISTS salt (id INTEGER PRIMARY KEY CHECK (id = 0), bytes BLOB NOT NULL)');
-    sql.exec('INSERT OR IGNORE INTO salt VALUES (0, ?)', crypto.getRandomValues(new Uint8Array(32)).buffer);
-    const { bytes } = sql.exec<{ bytes: ArrayBuffer }>('SELECT bytes FROM salt').one();
-    this.#commitments = new Commitments(new Uint8Array(bytes));
+    this.#commitments = openCommitments(sql);
   }
 
   /**

@@ -46,4 +46,12 @@ export class Commitments {
   }
 }
 
+/** With the salt of that object alone, drawn when it first wakes. */
+export function openCommitments(sql: SqlStorage): Commitments {
+  sql.exec('CREATE TABLE IF NOT EXISTS salt (id INTEGER PRIMARY KEY CHECK (id = 0), bytes BLOB NOT NULL)');
+  sql.exec('INSERT OR IGNORE INTO salt VALUES (0, ?)', crypto.getRandomValues(new Uint8Array(32)).buffer);
+  const { bytes } = sql.exec<{ bytes: ArrayBuffer }>('SELECT bytes FROM salt').one();
+  return new Commitments(new Uint8Array(bytes));
+}
+
 const subjectIn = (subject: string): string => `"subject":${JSON.stringify(subject)}`;
