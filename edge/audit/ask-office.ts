@@ -4,9 +4,9 @@ import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { backOfficeRefusal } from '../../shared/upload/contract.ts';
-import { late, within } from '../clock.ts';
+import { late } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
-import { signService } from '../upload/back-office.ts';
+import { callFunctions } from '../upload/back-office.ts';
 import { commitmentOfReader, type Reader } from './reader.ts';
 
 export interface AuditQuestion {
@@ -25,7 +25,7 @@ export async function askOffice(
   reader: Reader,
   context: RequestContext,
 ): Promise<Result<Response>> {
-  const { id, settings, surroundings } = context;
+  const { id, settings } = context;
   const office = settings.backOffices.get(zone);
   if (office === undefined || !settings.auditLogs.has(zone)) return no(refuse('audit_closed'));
   const address = `${office}/api/audit${path}`;
@@ -33,25 +33,13 @@ export async function askOffice(
   if (new URL(address).href !== address) return no(refuse('route_unknown', undefined, 'a path that leads elsewhere'));
   const named = await commitmentOfReader(zone, reader, context);
   if (!named.ok) return named;
-  const asker = {
+  const claims = {
     ...{ tenant: reader.tenant, ...(operate && { operate }) },
     ...(named.value !== undefined && { subject: named.value }),
   };
-  const asking = new AbortController();
-  const ask = async () =>
-    fetch(address, {
-      method: body === undefined ? 'GET' : 'POST',
-      headers: {
-        authorization: `Bearer ${await signService(settings, asker, surroundings.now())}`,
-        'x-request-id': id,
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      redirect: 'manual',
-      signal: asking.signal,
-    });
-  const answered = await within(ask(), limits.auditReadMs.value, surroundings).catch(() => undefined);
-  if (answered === late) asking.abort();
+  const method = body === undefined ? 'GET' : 'POST';
+  const call = { address, method, body, claims, headers: { 'x-request-id': id }, ms: limits.auditReadMs.value } as const;
+  const answered = await callFunctions(call, (response) => response, context);
   if (answered === late || answered === undefined) return no(refuse('audit_unreachable'));
   return answered.ok ? ok(answered) : no(await refusalIn(answered));
 }

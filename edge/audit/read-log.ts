@@ -6,12 +6,12 @@ import { holdsEntries, readLogPath } from '../../shared/audit/log-path.ts';
 import { formatVerifierKey } from '../../shared/audit/note.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
-import { late, within } from '../clock.ts';
+import { late } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import type { Settings } from '../settings.ts';
 import { admit } from '../tenant/admit.ts';
-import { signService } from '../upload/back-office.ts';
+import { callFunctions } from '../upload/back-office.ts';
 import { isOpenTo } from './exports.ts';
 import { commitmentOfReader } from './reader.ts';
 
@@ -59,7 +59,7 @@ export async function readLog(request: Request, context: RequestContext, name: s
   const scopes = holdsEntries(asked) ? ('operate' as const) : (['audit', 'operate'] as const);
   const claims = await admit(request, scopes, context);
   if (!claims.ok) return refuseWith(claims.refusal);
-  const { settings, surroundings } = context;
+  const { settings } = context;
   const office = settings.backOffices.get(zone);
   if (!asked) return refuseWith(refuse('route_unknown'));
   // The log of checkpoints is of all regions, and says nothing of what is in theirs.
@@ -71,18 +71,10 @@ export async function readLog(request: Request, context: RequestContext, name: s
   const named = await commitmentOfReader(zone, zone === HEADS ? { tenant } : { tenant, subject: holder }, context);
   if (!named.ok) return refuseWith(named.refusal);
   const operate = holdsEntries(asked) && { operate: true };
-  const asker = { tenant, ...operate, ...(named.value !== undefined && { subject: named.value }) };
-  const asking = new AbortController();
-  const ask = async () =>
-    fetch(`${office}/api/audit/log/${zone}/${year}/${path}`, {
-      headers: {
-        authorization: `Bearer ${await signService(settings, asker, surroundings.now())}`,
-      },
-      redirect: 'manual',
-      signal: asking.signal,
-    });
-  const answered = await within(ask(), limits.auditReadMs.value, surroundings).catch(() => undefined);
-  if (answered === late) asking.abort();
+  const claimed = { tenant, ...operate, ...(named.value !== undefined && { subject: named.value }) };
+  const address = `${office}/api/audit/log/${zone}/${year}/${path}`;
+  const call = { method: 'GET', address, claims: claimed, ms: limits.auditReadMs.value } as const;
+  const answered = await callFunctions(call, (response) => response, context);
   if (answered === late || answered === undefined || (answered.status !== 200 && answered.status !== 404)) {
     if (answered !== late) await answered?.body?.cancel();
     return refuseWith(refuse('audit_unreachable'));

@@ -35,39 +35,61 @@ export async function askBackOffice<T extends z.ZodType>(
   question: Question,
   schema: T,
   tenant: string,
-  { settings, surroundings }: RequestContext,
+  context: RequestContext,
 ): Promise<Result<z.infer<T> | undefined>> {
-  const office = settings.backOffices.get(question.zone);
+  const office = context.settings.backOffices.get(question.zone);
   if (office === undefined) return no(refuse('uploads_closed', undefined, `no functions for ${question.zone}`));
-  const { method, path, body, waitSeconds = 0, operate = false, signal } = question;
-  const claims = { tenant, ...(operate && { operate }) };
-  const asking = new AbortController();
-  const ask = async () => {
-    const response = await fetch(`${office}/api${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${await signService(settings, claims, surroundings.now())}`,
-        ...(body !== undefined && { 'content-type': 'application/json' }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      redirect: 'manual',
-      signal: signal ? AbortSignal.any([asking.signal, signal]) : asking.signal,
-    });
-    const { status } = response;
-    if (status === 204) return { status, body: undefined };
-    return { status, body: await response.json() };
+  const { path, waitSeconds = 0, operate = false, ...rest } = question;
+  const call = {
+    ...rest,
+    address: `${office}/api${path}`,
+    claims: { tenant, ...(operate && { operate }) },
+    ms: limits.uploadAskMs.value + waitSeconds * 1_000,
   };
-  let answer: { status: number; body: unknown } | typeof late;
-  try {
-    answer = await within(ask(), limits.uploadAskMs.value + waitSeconds * 1_000, surroundings);
-  } catch {
-    return unavailable('cannot be reached');
-  }
-  if (answer === late) {
-    asking.abort();
-    return unavailable('do not answer');
-  }
+  const answer = await callFunctions(call, readStatus, context);
+  if (answer === undefined) return unavailable('cannot be reached');
+  if (answer === late) return unavailable('do not answer');
   return readAnswer(answer, schema);
+}
+
+async function readStatus(response: Response): Promise<{ status: number; body: unknown }> {
+  const { status } = response;
+  return { status, body: status === 204 ? undefined : await response.json() };
+}
+
+export interface Call extends Pick<Question, 'method' | 'body' | 'signal'> {
+  readonly address: string;
+  /** Of the token: who asks. */
+  readonly claims: JWTPayload;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The answer may take so long, as far as `read` reads it. */
+  readonly ms: number;
+}
+
+/** Asks functions with a token of its own. `undefined` when they cannot be reached or read, `late` when they do not answer. */
+export async function callFunctions<T>(
+  { address, method, claims, headers, body, ms, signal }: Call,
+  read: (response: Response) => Promise<T> | T,
+  { settings, surroundings }: RequestContext,
+): Promise<T | typeof late | undefined> {
+  const asking = new AbortController();
+  const ask = async () =>
+    read(
+      await fetch(address, {
+        method,
+        headers: {
+          authorization: `Bearer ${await signService(settings, claims, surroundings.now())}`,
+          ...headers,
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+        },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
+        redirect: 'manual',
+        signal: signal ? AbortSignal.any([asking.signal, signal]) : asking.signal,
+      }),
+    );
+  const answered = await within(ask(), ms, surroundings).catch(() => undefined);
+  if (answered === late) asking.abort();
+  return answered;
 }
 
 const unavailable = (detail: string) => no(refuse('uploads_unavailable', undefined, `the functions ${detail}`));
