@@ -1,5 +1,6 @@
-import { packEntries, packHashes, TILE_WIDTH, tilePath } from './tile.ts';
-import { emptyRoot, type Hash, hashLeaf, hashNode, rootOf } from './tree.ts';
+import { packEntries, packHashes, TILE_WIDTH, type Tile, type TreeTile, tilePath } from './tile.ts';
+import { type Hash, hashLeaf } from './tree.ts';
+import { type TreeFacts, TreeWalk } from './tree-walk.ts';
 
 /** A file of the log by its path. */
 export interface LogFile {
@@ -9,90 +10,56 @@ export interface LogFile {
   readonly partial: boolean;
 }
 
-/** What it takes to append: by level, the hashes of the tile that is not full yet, and the entries of the last bundle. */
-export interface EdgeFacts {
-  readonly size: number;
-  readonly levels: readonly (readonly Hash[])[];
+/** What it takes to append: the tree that was walked so far, and the entries of the last bundle. */
+export interface EdgeFacts extends TreeFacts {
   readonly bundle: readonly Uint8Array[];
 }
 
 /** The right edge of a log. Appends, and says what has to be written and what the root is now. */
 export class RightEdge {
-  #size: number;
-  readonly #levels: Hash[][];
+  readonly #tree: TreeWalk;
   #bundle: Uint8Array[];
   readonly #full: LogFile[] = [];
 
-  constructor({ size, levels, bundle }: EdgeFacts = { size: 0, levels: [], bundle: [] }) {
-    this.#size = size;
-    this.#levels = levels.map((hashes) => [...hashes]);
+  constructor({ bundle, ...tree }: EdgeFacts = { size: 0, levels: [], bundle: [] }) {
+    this.#tree = new TreeWalk((tile, hashes) => this.#fill(tile, hashes), tree);
     this.#bundle = [...bundle];
   }
 
   append(entry: Uint8Array): void {
     this.#bundle.push(entry);
-    let hash = hashLeaf(entry);
-    let index = this.#size;
-    this.#size += 1;
-    for (let level = 0; ; level += 1) {
-      this.#levels[level] ??= [];
-      const hashes = this.#levels[level] as Hash[];
-      hashes.push(hash);
-      if (hashes.length < TILE_WIDTH) return;
-      index = Math.floor(index / TILE_WIDTH);
-      this.#put({ level, index, width: TILE_WIDTH }, packHashes(hashes));
-      if (level === 0) {
-        this.#put({ level: 'entries', index, width: TILE_WIDTH }, packEntries(this.#bundle));
-        this.#bundle = [];
-      }
-      hash = rootOf(hashes);
-      this.#levels[level] = [];
-    }
+    this.#tree.add(hashLeaf(entry));
   }
 
   get size(): number {
-    return this.#size;
+    return this.#tree.size;
   }
 
   get facts(): EdgeFacts {
-    return { size: this.#size, levels: this.#levels.map((hashes) => [...hashes]), bundle: [...this.#bundle] };
+    return { ...this.#tree.facts, bundle: [...this.#bundle] };
   }
 
   root(): Hash {
-    let tail: Hash | undefined;
-    for (const hashes of this.#levels) tail = joinPeaks(hashes, tail);
-    return tail ?? emptyRoot;
+    return this.#tree.root();
   }
 
   /** The full tiles and bundles that came to be since this object was made, and the partial ones as they are now. */
   files(): LogFile[] {
-    const partial: LogFile[] = [];
-    let index = this.#size;
-    for (const [level, hashes] of this.#levels.entries()) {
-      index = Math.floor(index / TILE_WIDTH);
-      const width = hashes.length;
-      if (width === 0) continue;
-      partial.push({ path: tilePath({ level, index, width }), bytes: packHashes(hashes), partial: true });
-      if (level > 0) continue;
-      const path = tilePath({ level: 'entries', index, width });
-      partial.push({ path, bytes: packEntries(this.#bundle), partial: true });
-    }
-    return [...this.#full, ...partial];
+    const files = [...this.#full];
+    this.#tree.end((tile, hashes) => files.push(...this.#filesOf(tile, hashes)));
+    return files;
   }
 
-  #put(tile: Parameters<typeof tilePath>[0], bytes: Uint8Array): void {
-    this.#full.push({ path: tilePath(tile), bytes, partial: false });
+  #fill(tile: TreeTile, hashes: readonly Hash[]): void {
+    this.#full.push(...this.#filesOf(tile, hashes));
+    if (tile.level === 0) this.#bundle = [];
   }
-}
 
-/** Subtrees of one height, joined as the tree does: `tail` is what is right of them, and lower. */
-function joinPeaks(hashes: readonly Hash[], tail: Hash | undefined): Hash | undefined {
-  let joined = tail;
-  for (let end = hashes.length; end > 0; ) {
-    const width = end & -end;
-    const peak = rootOf(hashes, end - width, end);
-    joined = joined ? hashNode(peak, joined) : peak;
-    end -= width;
+  /** Its hashes, and beside those of entries the entries themselves. */
+  #filesOf(tile: TreeTile, hashes: readonly Hash[]): LogFile[] {
+    const partial = tile.width < TILE_WIDTH;
+    const file = (one: Tile, bytes: Uint8Array): LogFile => ({ path: tilePath(one), bytes, partial });
+    const own = file(tile, packHashes(hashes));
+    return tile.level > 0 ? [own] : [own, file({ ...tile, level: 'entries' }, packEntries(this.#bundle))];
   }
-  return joined;
 }

@@ -1,6 +1,6 @@
 // Subtrees of a log, read from its tiles: what proofs are made of.
 import type { ReadSubtree } from './proof.ts';
-import { type Tile, tilePath, tileWith } from './tile.ts';
+import { TILE_WIDTH, type Tile, type TreeTile, tilePath, tileWith } from './tile.ts';
 import { type Hash, rootOf } from './tree.ts';
 
 /** Height of a tile: 2^8 hashes. */
@@ -9,19 +9,25 @@ const TILE_HEIGHT = 8;
 /** The hashes of a tile, `width` of them at least. */
 export type ReadTile = (tile: Tile) => Promise<readonly Hash[]>;
 
+/** In which tile the root of the subtree of 2^height leaves is that begins at leaf `at`·2^height: over which of its hashes. */
+export function placeOf(size: number, height: number, at: number): { tile: TreeTile; from: number; to: number } {
+  const level = Math.floor(height / TILE_HEIGHT);
+  const count = 2 ** (height % TILE_HEIGHT);
+  const tile = tileWith(level, at * count, size);
+  const from = at * count - tile.index * TILE_WIDTH;
+  return { tile, from, to: from + count };
+}
+
 /** Each tile is read once. */
 export function subtreesOf(size: number, read: ReadTile): ReadSubtree {
   const tiles = new Map<string, Promise<readonly Hash[]>>();
   return async (height, at) => {
-    const level = Math.floor(height / TILE_HEIGHT);
-    const count = 2 ** (height % TILE_HEIGHT);
-    const tile = tileWith(level, at * count, size);
+    const { tile, from, to } = placeOf(size, height, at);
     const path = tilePath(tile);
     const reading = tiles.get(path) ?? read(tile);
     tiles.set(path, reading);
     const hashes = await reading;
-    const from = (at * count) % 2 ** TILE_HEIGHT;
-    if (hashes.length < from + count) throw new RangeError(`${path} has ${hashes.length} hashes`);
-    return rootOf(hashes, from, from + count);
+    if (hashes.length < to) throw new RangeError(`${path} has ${hashes.length} hashes`);
+    return rootOf(hashes, from, to);
   };
 }

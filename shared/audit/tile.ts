@@ -17,6 +17,11 @@ export interface Tile {
   readonly width: number;
 }
 
+/** A tile of the tree: one of hashes. */
+export interface TreeTile extends Tile {
+  readonly level: number;
+}
+
 export function tilePath({ level, index, width }: Tile): string {
   let text = String(index % 1_000).padStart(3, '0');
   for (let rest = Math.floor(index / 1_000); rest > 0; rest = Math.floor(rest / 1_000)) {
@@ -54,7 +59,7 @@ export function partialTiles(size: number): Tile[] {
 }
 
 /** Which tile of a log of `size` entries holds hash `at` of `level`. The hash must be there. */
-export function tileWith(level: number, at: number, size: number): Tile {
+export function tileWith(level: number, at: number, size: number): TreeTile {
   const index = Math.floor(at / TILE_WIDTH);
   const count = Math.floor(size / TILE_WIDTH ** level);
   return { level, index, width: Math.min(TILE_WIDTH, count - index * TILE_WIDTH) };

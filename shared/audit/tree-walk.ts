@@ -1,22 +1,34 @@
-// A log from its first leaf to its last, with no more in memory than one tile of each level: for whoever verifies it.
-import { TILE_WIDTH, type Tile } from './tile.ts';
+// The tree of a log, leaf by leaf, with no more in memory than one tile of each level: for whoever makes it longer, and for
+// whoever verifies it.
+import { TILE_WIDTH, type TreeTile } from './tile.ts';
 import { emptyRoot, type Hash, hashNode, rootOf } from './tree.ts';
 
-export type SeeTile = (tile: Tile & { readonly level: number }, hashes: readonly Hash[]) => void;
+export type SeeTile = (tile: TreeTile, hashes: readonly Hash[]) => void;
+
+/** What it takes to walk on: by level, the hashes of the tile that is not full yet. */
+export interface TreeFacts {
+  readonly size: number;
+  readonly levels: readonly (readonly Hash[])[];
+}
 
 export class TreeWalk {
-  #size = 0;
-  /** By level, the hashes of the tile that is not full yet. */
-  readonly #levels: Hash[][] = [];
+  #size: number;
+  readonly #levels: Hash[][];
   readonly #see: SeeTile;
 
   /** `see` is called with every tile once it is full. */
-  constructor(see: SeeTile = () => {}) {
+  constructor(see: SeeTile = () => {}, { size, levels }: TreeFacts = { size: 0, levels: [] }) {
     this.#see = see;
+    this.#size = size;
+    this.#levels = levels.map((hashes) => [...hashes]);
   }
 
   get size(): number {
     return this.#size;
+  }
+
+  get facts(): TreeFacts {
+    return { size: this.#size, levels: this.#levels.map((hashes) => [...hashes]) };
   }
 
   add(leaf: Hash): void {
@@ -36,11 +48,11 @@ export class TreeWalk {
   }
 
   /** Shows the tiles that are not full, of a log that ends here. */
-  end(): void {
-    let count = this.#size;
+  end(see = this.#see): void {
+    let index = this.#size;
     for (const [level, hashes] of this.#levels.entries()) {
-      count = Math.floor(count / TILE_WIDTH);
-      if (hashes.length > 0) this.#see({ level, index: count, width: hashes.length }, hashes);
+      index = Math.floor(index / TILE_WIDTH);
+      if (hashes.length > 0) see({ level, index, width: hashes.length }, hashes);
     }
   }
 

@@ -1,17 +1,29 @@
 // Tiles of a log as they are stored: full ones for ever, partial ones until they are full.
 import type { ReadTile } from '../../../shared/audit/subtree.ts';
 import { TILE_WIDTH, type Tile, tilePath, unpackHashes } from '../../../shared/audit/tile.ts';
-import { fileName } from './log-names.ts';
+import { fileArea, fileName } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
 
-/** Throws when a tile is not there: then the log is not as long as it was said to be. */
 export const readTileOf =
-  (store: LogStore, zone: string, year: number): ReadTile =>
-  async (tile) => {
-    const read = ({ width, ...place }: Tile) =>
-      store.read(width === TILE_WIDTH ? 'log' : 'state', fileName(zone, year, tilePath({ ...place, width })));
-    const kept = (await read(tile)) ?? (await read({ ...tile, width: TILE_WIDTH }));
-    const hashes = kept && unpackHashes(kept.bytes);
-    if (!hashes || hashes.length < tile.width) throw new Error(`${zone}/${year}: ${tilePath(tile)} is not there`);
-    return hashes.slice(0, tile.width);
-  };
+  (store: Pick<LogStore, 'read'>, zone: string, year: number): ReadTile =>
+  (tile) =>
+    readParts(store, zone, year, tile, unpackHashes);
+
+/**
+ * What is in a tile; of one that has become full meanwhile, the beginning. Throws when it is not there: then the log is not
+ * as long as it was said to be.
+ */
+export async function readParts<T>(
+  store: Pick<LogStore, 'read'>,
+  zone: string,
+  year: number,
+  tile: Tile,
+  unpack: (bytes: Uint8Array) => T[] | undefined,
+): Promise<readonly T[]> {
+  const read = (one: Tile) =>
+    store.read(fileArea({ partial: one.width < TILE_WIDTH }), fileName(zone, year, tilePath(one)));
+  const kept = (await read(tile)) ?? (await read({ ...tile, width: TILE_WIDTH }));
+  const parts = kept && unpack(kept.bytes);
+  if (!parts || parts.length < tile.width) throw new Error(`${zone}/${year}: ${tilePath(tile)} is missing or not whole`);
+  return parts.slice(0, tile.width);
+}
