@@ -9,6 +9,8 @@ import { signModel, signUsage, verifyModel, verifyUsage } from './model-sign.ts'
 
 interface ModelVerb {
   readonly usage: string;
+  /** Done on this machine alone: no edge is asked, and no token needed. */
+  readonly local?: true;
   readonly run: (given: Arguments, headers: Headers) => Promise<Answer>;
 }
 
@@ -18,8 +20,8 @@ const released = Object.entries(releaseVerbs).map(([name, run]): [string, ModelV
 ]);
 
 const verbs = new Map<string, ModelVerb>([
-  ['sign', { usage: signUsage, run: signModel }],
-  ['verify', { usage: verifyUsage, run: verifyModel }],
+  ['sign', { usage: signUsage, run: signModel, local: true }],
+  ['verify', { usage: verifyUsage, run: verifyModel, local: true }],
   ['promote', { usage: promoteUsages.promote, run: promote }],
   ['approve', { usage: promoteUsages.approve, run: approve }],
   ...released,
@@ -27,9 +29,8 @@ const verbs = new Map<string, ModelVerb>([
 
 export const modelUsage = [...verbs.values()].map(({ usage }) => usage).join('\n  ');
 
-/** What is done on this machine alone: no edge is asked, and no token needed. */
-export const isLocal = ([verb = '']: readonly string[]): boolean =>
-  verb === 'sign' || verb === 'verify' || !verbs.has(verb);
+/** A verb that there is not is refused here, too. */
+export const isLocal = ([verb = '']: readonly string[]): boolean => verbs.get(verb)?.local ?? !verbs.has(verb);
 
 export async function model(given: Arguments, headers: Headers): Promise<Answer> {
   const verb = verbs.get(given.operands[0] ?? '');
