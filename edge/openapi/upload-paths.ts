@@ -1,4 +1,4 @@
-import { json, query, requestId, schema, success } from './parts.ts';
+import { inPath, json, query, requestId, schema, success } from './parts.ts';
 import { errors, identified } from './refusals.ts';
 
 const always = [...identified, 'uploads_closed', 'uploads_unavailable'] as const;
