@@ -1,10 +1,9 @@
 // Every few minutes: holds and erasures that broke off go on, what waited for its time is erased, and what has been kept long
-// enough is destroyed. Every few seconds: the index follows the logs.
+// enough is destroyed.
 
 import { settleErasures } from '../audit/erase/erase.ts';
 import type { PrivacyDesk, ZoneDesk } from '../audit/erase/erase-desks.ts';
 import { settleHolds } from '../audit/erase/hold.ts';
-import { followLog } from '../audit/search/search-follow.ts';
 import { endPeriods } from './end-periods.ts';
 
 export const onRetention = (desk: PrivacyDesk): Promise<void> =>
@@ -15,11 +14,6 @@ export const onRetention = (desk: PrivacyDesk): Promise<void> =>
     const ended = await endPeriods(zone).catch(zone.failed);
     const entries = (done ?? 0) + (ended?.destroyed ?? 0);
     if (entries > 0) desk.log.log({ what: 'erased', zone: zone.zone, entries });
-  });
-
-export const onIndex = (desk: PrivacyDesk): Promise<void> =>
-  inEach(desk, async (zone) => {
-    await followLog(zone);
   });
 
 /** One region's trouble must not keep the others waiting. */

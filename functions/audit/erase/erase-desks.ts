@@ -1,6 +1,6 @@
 // What erasing, holding, retention and search share, by zone.
 import type { Rows } from '../../store/rows.ts';
-import type { LogDesk } from '../log/log-desk.ts';
+import { failedIn, type LogDesk } from '../log/log-desk.ts';
 import type { Reporter } from '../report/report.ts';
 import type { Reads } from '../report/report-reads.ts';
 import type { IndexDesk } from '../search/search-follow.ts';
@@ -34,8 +34,3 @@ export function openPrivacy(
   );
   return { log, rows, reads, zones, zone: (name) => zones.find(({ zone }) => zone === name) };
 }
-
-export const failedIn =
-  (log: LogDesk['log'], zone: string) =>
-  (error: unknown): void =>
-    log({ what: 'failed', zone, detail: error instanceof Error ? error.message.slice(0, 300) : 'no reason given' });

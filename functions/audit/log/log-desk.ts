@@ -1,13 +1,16 @@
 // What everything around the logs needs: storage, keys, a clock, and where to say what happened.
 import { HEADS } from '../../../shared/audit/head.ts';
+import { after } from '../../after.ts';
 import type { Settings } from '../../settings.ts';
 import type { Hide, RetentionOf } from '../intake/intake.ts';
 import { openHide } from '../sidecar/hide.ts';
 import { wrapWith } from '../sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../sidecar/sidecar-keys.ts';
+import type { VaultParts } from './ask-vault.ts';
 import { type BlobLogStore, openBlobLogStore } from './blob-log-store.ts';
-import { type LogKeys, openLogKeys } from './log-keys.ts';
+import { type LogKeys, openLogKeys, openVaultKey } from './log-keys.ts';
 import type { Leases, LogStore } from './log-store.ts';
+import { type Noticing, noticing } from './noticing-store.ts';
 
 export interface LogDesk extends LogKeys {
   readonly store: LogStore & Leases;
@@ -34,8 +37,10 @@ export interface LogLine {
     | 'gap'
     | 'silent'
     | 'failed'
+    | 'unsigned'
     | 'unwitnessed'
     | 'diverged'
+    | 'doubted'
     | 'unreadable'
     | 'full'
     | 'beaten';
@@ -55,6 +60,17 @@ export interface LogLine {
 export const logsOf = ({ zones, heads = false }: Pick<LogDesk, 'zones' | 'heads'>): readonly string[] =>
   heads ? [...zones, HEADS] : zones;
 
+/** What is said of an error of whoever else's making, without more of it than a line holds. */
+export const reasonOf = (error: unknown): string =>
+  error instanceof Error ? error.message.slice(0, REASON_CHARACTERS) : 'no reason given';
+const REASON_CHARACTERS = 300;
+
+/** Says that something went wrong in a zone. */
+export const failedIn =
+  (log: LogDesk['log'], zone: string) =>
+  (error: unknown): void =>
+    log({ what: 'failed', zone, detail: reasonOf(error) });
+
 /** By tenant, as somebody has set it. */
 const retentionOf =
   ({ AUDIT_RETENTION }: Pick<Settings, 'AUDIT_RETENTION'>): RetentionOf =>
@@ -66,7 +82,7 @@ const retentionOf =
 /** `undefined` where no logs are kept: without keys nothing can be signed or hidden. */
 export async function openLogDesk(
   settings: Settings,
-): Promise<(LogDesk & { readonly store: BlobLogStore }) | undefined> {
+): Promise<(LogDesk & { readonly store: BlobLogStore & Noticing }) | undefined> {
   const {
     AUDIT_HEADS: heads = false,
     AUDIT_SIDECAR_KEY,
@@ -74,9 +90,14 @@ export async function openLogDesk(
     STORAGE_CONNECTION,
     ZONES,
   } = settings;
-  const logKeys = await openLogKeys(settings);
+  const send: VaultParts['send'] = (url, init) => fetch(url, init);
+  const vault = await openVaultKey(settings, { send, now: () => Date.now(), after });
+  const log: LogDesk['log'] = (line) => console.log(JSON.stringify(line));
+  const logKeys = await openLogKeys(settings, vault, (origin, error) =>
+    log({ what: 'unsigned', zone: origin.split('/').at(-2) ?? '', detail: `p256: ${reasonOf(error)}` }),
+  );
   if (!logKeys || AUDIT_SIDECAR_KEY === undefined) return undefined;
-  const store = openBlobLogStore(STORAGE_CONNECTION);
+  const store = noticing(openBlobLogStore(STORAGE_CONNECTION));
   const now = () => Date.now();
   const wrap = wrapWith(AUDIT_SIDECAR_KEY);
   const keys = new Map(ZONES.map((zone) => [zone, new SidecarKeys({ store, zone, wrap, now })]));
@@ -91,6 +112,6 @@ export async function openLogDesk(
     hide: (zone) => openHide(keysOf(zone), retentionOf(settings)),
     keys: keysOf,
     now,
-    log: (line) => console.log(JSON.stringify(line)),
+    log,
   };
 }

@@ -1,11 +1,13 @@
-// Every second: take what is waiting into the logs of all regions.
+// Every second, and a little less often while nothing comes: take what is waiting into the logs of all regions.
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { limits } from '../../../shared/limits.ts';
+import { openRounds } from '../rounds.ts';
 import { readDiverged } from '../witness/diverged.ts';
 import { LifeWatch } from './lives.ts';
-import { type LogDesk, logsOf } from './log-desk.ts';
+import { failedIn, type LogDesk, logsOf } from './log-desk.ts';
 import { lockName } from './log-names.ts';
 import { isFull, type LogState } from './log-state.ts';
+import type { Noticing } from './noticing-store.ts';
 import { Sequencer } from './sequencer.ts';
 
 /** Rounds of one tick while there is always more: then others get a turn. */
@@ -34,20 +36,25 @@ class Writer {
     this.#sequencer = new Sequencer({ store, base, signers, now, zone, newId });
   }
 
-  async tick(): Promise<void> {
+  /** Whether there was anything to write. */
+  async tick(): Promise<boolean> {
     const zone = this.#zone;
-    if (!(await this.#hold())) return;
+    if (!(await this.#hold())) return false;
     for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
       const { kind, entries, held, gaps, unreadable, state } = await this.#sequencer.round();
       this.#tellBeaten(kind === 'beaten');
-      if (kind === 'diverged') return this.#tellDiverged();
+      if (kind === 'diverged') {
+        await this.#tellDiverged();
+        return false;
+      }
       if (held > 0) this.#desk.log({ what: 'held', zone, held });
       if (gaps > 0) this.#desk.log({ what: 'gap', zone, gaps });
       if (unreadable > 0) this.#desk.log({ what: 'unreadable', zone, unreadable });
       this.#tellSilent(state);
       if (entries > 0) this.#desk.log({ what: 'committed', zone, entries });
-      if (kind === 'idle' || kind === 'clock') return;
+      if (kind === 'idle' || kind === 'clock') return rounds > 0 || held > 0;
     }
+    return true;
   }
 
   /** Once a minute: an alarm is a rule on this line. */
@@ -99,22 +106,19 @@ export interface Ticking {
   release(): Promise<void>;
 }
 
-export function openTicking(desk: LogDesk): Ticking {
-  const writers = logsOf(desk).map((zone) => ({ zone, writer: new Writer(desk, zone) }));
+export function openTicking(desk: LogDesk & { readonly store: Noticing }): Ticking {
+  const writers = new Map(logsOf(desk).map((zone) => [zone, new Writer(desk, zone)]));
   return {
-    async tick() {
-      // One region's trouble must not keep the others from being written.
-      await Promise.all(
-        writers.map(({ zone, writer }) =>
-          writer.tick().catch((error: unknown) => {
-            const detail = error instanceof Error ? error.message.slice(0, 300) : 'no reason given';
-            desk.log({ what: 'failed', zone, detail });
-          }),
-        ),
-      );
-    },
+    tick: openRounds({
+      zones: [...writers.keys()],
+      longestMs: limits.auditWriterIdleMs.value,
+      now: desk.now,
+      changes: (zone) => desk.store.changes('intake', zone),
+      work: async (zone) => (await writers.get(zone)?.tick()) ?? false,
+      failed: (zone, error) => failedIn(desk.log, zone)(error),
+    }),
     async release() {
-      await Promise.allSettled(writers.map(({ writer }) => writer.release()));
+      await Promise.allSettled([...writers.values()].map((writer) => writer.release()));
     },
   };
 }

@@ -1,4 +1,5 @@
-// A witness does not go on from what it has: is it only ahead of this process, or was the log another one before?
+// A witness does not go on from what it has: is it only ahead of this process, or was the log another one before? Only what
+// the log itself has signed can tell. A witness could say anything, and would stop a log by saying it.
 import type { Judge } from '../../../shared/audit/judge.ts';
 import { hashRange } from '../../../shared/audit/proof.ts';
 import { equalBytes } from '../../../shared/audit/tree.ts';
@@ -13,9 +14,15 @@ export interface Doubt {
   readonly note?: Uint8Array;
 }
 
+export interface Finding {
+  /** It is in a checkpoint that the log signed under its own name, so nobody can have made it up. */
+  readonly proven: boolean;
+  readonly why: string;
+}
+
 /**
- * Why the log is not what it was, or `undefined` when the answer proves nothing. What is committed is read after the
- * answer: nobody can have seen more than that of this log, however far behind `signed` is.
+ * Why the log is not what it was, or `undefined` when the answer says nothing of the kind. What is committed is read after
+ * the answer: nobody can have seen more than that of this log, however far behind `signed` is.
  */
 export async function judgeDoubt(
   store: LogStore,
@@ -24,19 +31,21 @@ export async function judgeDoubt(
   signed: Signed,
   { told = 0, note }: Doubt,
   judge: Judge,
-): Promise<string | undefined> {
+): Promise<Finding | undefined> {
   const committed = await committedSize(store, zone, origin);
   if (committed === undefined) return undefined;
-  // Only what this log signed under its own name counts, whoever shows it.
+  const proven = (why: string): Finding => ({ proven: true, why });
   const seen = note && (await judge(note))?.checkpoint;
   const known = seen?.origin === origin ? seen : undefined;
   if (known && known.size > committed)
-    return `shows a signed checkpoint of ${known.size} entries, the log has ${committed}`;
+    return proven(`shows a signed checkpoint of ${known.size} entries, the log has ${committed}`);
   if (known && known.size <= signed.size) {
     const root = await hashRange(0, known.size, signed.read);
-    if (!equalBytes(root, known.root)) return `shows a signed checkpoint of ${known.size} entries with another root`;
+    if (!equalBytes(root, known.root))
+      return proven(`shows a signed checkpoint of ${known.size} entries with another root`);
   }
-  return told > committed ? `says that it has seen ${told} entries, the log has ${committed}` : undefined;
+  const why = `says that it has seen ${told} entries and shows none of them signed, the log has ${committed}`;
+  return told > committed ? { proven: false, why } : undefined;
 }
 
 /** `undefined` of a log that is long over. */

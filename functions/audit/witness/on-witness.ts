@@ -1,25 +1,27 @@
-// Every two seconds: what was published and nobody has witnessed is shown to the witnesses. The log never waits for them;
-// it is published first, and its signatures grow.
+// Every two seconds while there is something: what was published and nobody has witnessed is shown to the witnesses. The log
+// never waits for them; it is published first, and its signatures grow.
 import { type Judge, openJudge } from '../../../shared/audit/judge.ts';
 import { isOfKey, splitNote } from '../../../shared/audit/note.ts';
 import { openNoteKey } from '../../../shared/audit/note-key.ts';
 import { subtreesOf } from '../../../shared/audit/subtree.ts';
+import { limits } from '../../../shared/limits.ts';
 import { newestState } from '../intake/acknowledge.ts';
-import { type LogDesk, logsOf } from '../log/log-desk.ts';
+import type { LogDesk } from '../log/log-desk.ts';
 import { checkpointName, cosignedName, refusedName, signedName, witnessedName } from '../log/log-names.ts';
 import type { LogState } from '../log/log-state.ts';
 import { headOf, putForward } from '../log/publish-checkpoint.ts';
 import { readTileOf } from '../log/read-tile.ts';
 import { type Asked, askWitness, fetchSeen, type Get, type Post, type Signed, type Witness } from './ask-witness.ts';
 import { markDiverged, readDiverged } from './diverged.ts';
+import { dropDoubt, keepDoubt } from './doubted.ts';
 import { judgeDoubt } from './judge-witness.ts';
 
-type Desk = Pick<LogDesk, 'store' | 'zones' | 'heads' | 'policy' | 'now' | 'log'>;
+type Desk = Pick<LogDesk, 'store' | 'policy' | 'now' | 'log'>;
 
 const post: Post = (url, body, signal) => fetch(url, { method: 'POST', body, signal, redirect: 'error' });
 const get: Get = (url, signal) => fetch(url, { signal, redirect: 'error' });
 
-/** Shows the logs of all zones. What a witness has seen is remembered, as long as the process lives. */
+/** Shows logs. What a witness has seen is remembered, as long as the process lives. */
 export class Witnessing {
   readonly #desk: Desk;
   readonly #post: Post;
@@ -28,6 +30,8 @@ export class Witnessing {
   readonly #stands = new Map<string, number>();
   /** By witness and zone: whether it refuses, as far as this process has told. */
   readonly #refuses = new Map<string, boolean>();
+  /** By witness and zone: when its doubt was told of last, and -1 when it is known to have none. */
+  readonly #doubts = new Map<string, number>();
   /** By log: sizes that need no more signatures, or will not get any. */
   readonly #settled = new Map<string, number>();
 
@@ -37,38 +41,28 @@ export class Witnessing {
     this.#get = look;
   }
 
-  async tick(): Promise<void> {
-    await Promise.all(
-      logsOf(this.#desk).map((zone) =>
-        this.#show(zone).catch((error: unknown) => {
-          const detail = error instanceof Error ? error.message.slice(0, 300) : 'no reason given';
-          this.#desk.log({ what: 'unwitnessed', zone, detail });
-        }),
-      ),
-    );
-  }
-
-  async #show(zone: string): Promise<void> {
+  /** The log of that zone. Whether there was anybody to show it to. */
+  async show(zone: string): Promise<boolean> {
     const { store } = this.#desk;
     const state = await newestState(store, zone);
     // Another witness must not sign the second history of a log that is not what it was.
-    if (!state || (await readDiverged(store, zone))) return;
+    if (!state || (await readDiverged(store, zone))) return false;
     // The end of a year is shown as well, however soon the next one begins.
     const { previous } = state;
-    if (previous) await this.#showLog(zone, previous.origin, yearIn(previous.origin));
-    await this.#showLog(zone, state.origin, state.year);
+    const before = previous && (await this.#showLog(zone, previous.origin, yearIn(previous.origin)));
+    return (await this.#showLog(zone, state.origin, state.year)) || before === true;
   }
 
-  async #showLog(zone: string, origin: string, year: number): Promise<void> {
+  async #showLog(zone: string, origin: string, year: number): Promise<boolean> {
     const { store, policy } = this.#desk;
     const asked = policy(origin);
     const witnesses = asked.witnesses.filter(({ url }) => url !== undefined);
-    if (witnesses.length === 0) return;
+    if (witnesses.length === 0) return false;
     const published = await store.read('state', checkpointName(zone, year));
-    if (!published) return;
+    if (!published) return false;
     const { size } = headOf(published.bytes);
     // Not "at least": a log that is shorter than it was has to be asked about.
-    if (this.#settled.get(origin) === size) return;
+    if (this.#settled.get(origin) === size) return false;
     const signed = await store.read('log', signedName(zone, year, size));
     if (!signed) throw new Error(`${zone}/${year} of ${size}: it is published and not kept`);
     const seen = await this.#newestSeen(zone, year, size, signed.bytes);
@@ -83,11 +77,12 @@ export class Witnessing {
     );
     const lines = answers.flatMap(({ line }) => line ?? []);
     if (answers.every((one) => one.why === undefined)) this.#settled.set(origin, size);
-    if (lines.length === 0) return;
+    if (lines.length === 0) return true;
     const note = new TextEncoder().encode(`${new TextDecoder().decode(seen)}${lines.join('')}`);
     if ((await judge(note))?.quorum) await store.create('log', cosignedName(zone, year, size), note);
     await putForward(store, witnessedName(zone, year), note);
     await putForward(store, checkpointName(zone, year), note);
+    return true;
   }
 
   /** The checkpoint with the cosignatures that it has already. */
@@ -110,6 +105,7 @@ export class Witnessing {
     );
     if (answer.size !== undefined) this.#stands.set(place, answer.size);
     await this.#tellRefusal(zone, name, answer);
+    if (answer.line !== undefined) await this.#forgetDoubt(zone, name);
     if (answer.doubt) await this.#look(zone, name, witness, origin, signed, answer.doubt, judge);
     if (answer.why !== undefined) this.#desk.log({ what: 'unwitnessed', zone, detail: `${name}: ${answer.why}` });
     return answer;
@@ -139,11 +135,31 @@ export class Witnessing {
     const { store, now, log } = this.#desk;
     const note = await fetchSeen(witness, origin, this.#get).catch(() => undefined);
     const doubt = { ...(told !== undefined && { told }), ...(note && { note }) };
-    const why = await judgeDoubt(store, zone, origin, signed, doubt, judge);
-    if (why === undefined) return;
+    const found = await judgeDoubt(store, zone, origin, signed, doubt, judge);
+    if (!found) return;
+    const { proven, why } = found;
+    if (!proven) return this.#tellDoubt(zone, name, why);
     const shown = note && new TextDecoder().decode(note);
     const mark = { v: 1, origin, at: now(), witness: name, why, ...(shown !== undefined && { note: shown }) } as const;
     if (await markDiverged(store, zone, mark)) log({ what: 'diverged', zone, detail: `${name}: ${why}` });
+  }
+
+  /** What nobody has signed stops nothing. It is told once a minute, as long as it is said. */
+  async #tellDoubt(zone: string, name: string, why: string): Promise<void> {
+    const { store, now, log } = this.#desk;
+    const [place, at] = [`${name} ${zone}`, now()];
+    const told = this.#doubts.get(place) ?? -1;
+    if (told >= 0 && at - told < limits.auditTickMs.value) return;
+    await keepDoubt(store, zone, { v: 1, at, witness: name, why });
+    this.#doubts.set(place, at);
+    log({ what: 'doubted', zone, detail: `${name}: ${why}` });
+  }
+
+  async #forgetDoubt(zone: string, name: string): Promise<void> {
+    const place = `${name} ${zone}`;
+    if (this.#doubts.get(place) === -1) return;
+    await dropDoubt(this.#desk.store, zone, name);
+    this.#doubts.set(place, -1);
   }
 }
 

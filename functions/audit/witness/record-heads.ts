@@ -17,25 +17,16 @@ import { headOf } from '../log/publish-checkpoint.ts';
 import { readTileOf } from '../log/read-tile.ts';
 import { decideHead, type HeadStep, type Recorded, type Shown, yearOfLog } from './head-decide.ts';
 
-type Desk = Pick<LogDesk, 'zones' | 'policy' | 'now' | 'log'> & { readonly store: LogStore };
-
-/** One region's trouble keeps no other from being recorded. */
-export async function recordHeads(desk: Desk): Promise<void> {
-  await Promise.all(
-    desk.zones.map(async (zone) => {
-      try {
-        const step = await recordHead(desk, zone);
-        if (step.kind === 'broken') desk.log({ what: 'diverged', zone, detail: step.why });
-      } catch (error) {
-        const detail = error instanceof Error ? error.message.slice(0, 300) : 'no reason given';
-        desk.log({ what: 'failed', zone: HEADS, detail: `${zone}: ${detail}` });
-      }
-    }),
-  );
-}
+type Desk = Pick<LogDesk, 'policy' | 'now' | 'log'> & { readonly store: LogStore };
 
 /** What was decided, and, when that was to record it, done. Throws when storage fails. */
 export async function recordHead(desk: Desk, zone: string): Promise<HeadStep> {
+  const step = await decide(desk, zone);
+  if (step.kind === 'broken') desk.log({ what: 'diverged', zone, detail: step.why });
+  return step;
+}
+
+async function decide(desk: Desk, zone: string): Promise<HeadStep> {
   const { store, now } = desk;
   // First what is recorded, then what there is: the other way round a log that grows would look shorter than it was.
   const heads = await newestState(store, HEADS);

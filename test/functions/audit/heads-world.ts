@@ -84,6 +84,11 @@ export class HeadsWorld {
     await this.commit(HEADS);
   }
 
+  /** What the timer does. */
+  async recordAll(): Promise<void> {
+    await Promise.all(this.zones.map((zone) => recordHead(this.desk(), zone)));
+  }
+
   /** All of a region that is not on its way. */
   keep(zone: string): readonly Files[] {
     return (['log', 'state'] as const).map(

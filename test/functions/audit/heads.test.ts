@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { newestState } from '../../../functions/audit/intake/acknowledge.ts';
 import { decideHead, type Recorded } from '../../../functions/audit/witness/head-decide.ts';
-import { recordHead, recordHeads } from '../../../functions/audit/witness/record-heads.ts';
+import { recordHead } from '../../../functions/audit/witness/record-heads.ts';
 import { toBase64 } from '../../../shared/audit/base64.ts';
 import { HEADS, readHead } from '../../../shared/audit/head.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -51,7 +51,7 @@ describe('C9 the log of checkpoints', () => {
       await world.grow('eu', 2);
       if (minute < 2) await world.grow('us', 3);
       for (let often = 0; often < 3; often += 1) {
-        await recordHeads(world.desk());
+        await world.recordAll();
         await world.commit(HEADS);
       }
       world.now += N;
@@ -180,7 +180,7 @@ describe('C9 the log of checkpoints', () => {
     const before = world.keep('eu');
     await world.grow('eu', 3);
     await world.grow('us', 1);
-    await recordHeads(world.desk());
+    await world.recordAll();
     await world.commit(HEADS);
     world.rollBack('eu', before);
     for (const more of [0, 1, 2, 4]) {
@@ -188,7 +188,7 @@ describe('C9 the log of checkpoints', () => {
       await world.grow('us', 1);
       world.now += N;
       world.lines.length = 0;
-      await recordHeads(world.desk());
+      await world.recordAll();
       await world.commit(HEADS);
       expect(world.lines).toMatchObject([{ what: 'diverged', zone: 'eu' }]);
     }

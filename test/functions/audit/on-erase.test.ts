@@ -1,12 +1,13 @@
 // Erasing, holds and search as the functions are asked about them: by the edge, and for the tenant of its token only.
 import { HttpRequest, type HttpResponseInit } from '@azure/functions';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { failedIn, type PrivacyDesk } from '../../../functions/audit/erase/erase-desks.ts';
+import type { PrivacyDesk } from '../../../functions/audit/erase/erase-desks.ts';
 import * as erasing from '../../../functions/audit/erase/on-erase.ts';
+import { failedIn } from '../../../functions/audit/log/log-desk.ts';
 import { onRebuild, onSearch } from '../../../functions/audit/search/on-search.ts';
 import { followLog } from '../../../functions/audit/search/search-follow.ts';
 import { subjectIndex } from '../../../functions/audit/search/search-subject.ts';
-import { onIndex, onRetention } from '../../../functions/retention/on-retention.ts';
+import { onRetention } from '../../../functions/retention/on-retention.ts';
 import { keptUntil } from '../../../shared/audit/retention.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok } from '../../../shared/result.ts';
@@ -91,7 +92,7 @@ describe('C12 what the edge asks', () => {
   it('a caller with two commitments is held, found and erased under both', async () => {
     const spare = `c1:${'b'.repeat(64)}`;
     await log.write(log.event({ subject: spare, request: 'r2' }));
-    await onIndex(desk);
+    for (const zone of desk.zones) await followLog(zone);
     const subjects = [ann, spare];
     await ask(erasing.onHold, { id, subjects, reason: 'case 7' });
     expect((await ask(erasing.onHolds)).body.data).toHaveLength(1);

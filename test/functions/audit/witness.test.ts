@@ -37,13 +37,19 @@ let witness: WitnessWorker;
 beforeAll(async () => {
   witness = await startWitness(folder, [
     { origin: 'one.example/log', keys: [keyOf('one.example/log')] },
-    ...['audit.example', 'back.example/13', 'back.example/24', 'longer.example', 'ahead.example', 'silent.example'].map(
-      (base) => ({
-        origin: `${base}/eu`,
-        yearly: true,
-        keys: [keyOf(`${base}/eu`)],
-      }),
-    ),
+    ...[
+      'audit.example',
+      'back.example/13',
+      'back.example/24',
+      'longer.example',
+      'ahead.example',
+      'silent.example',
+      'doubted.example',
+    ].map((base) => ({
+      origin: `${base}/eu`,
+      yearly: true,
+      keys: [keyOf(`${base}/eu`)],
+    })),
   ]);
 });
 afterAll(async () => {
@@ -245,14 +251,14 @@ describe('C9 a log and its witnesses', () => {
     for (const count of [1, 5, 300]) {
       await kept.grow(count);
       expect(await judge(kept.kept(checkpointName('eu', 2026)))).toMatchObject({ quorum: false });
-      await witnessing.tick();
+      await witnessing.show('eu');
       for (const name of [checkpointName('eu', 2026), witnessedName('eu', 2026)]) {
         expect(await judge(kept.kept(name)), name).toMatchObject({ quorum: true });
       }
     }
     // Another process, which knows nothing of the first, goes on where the witness stands.
     await kept.grow(4);
-    await kept.witnessing(toWorker).tick();
+    await kept.witnessing(toWorker).show('eu');
     expect(await judge(kept.kept(checkpointName('eu', 2026)))).toMatchObject({ quorum: true });
     expect(kept.lines).toEqual([]);
     const { entries } = readStoredLog(kept.store, 'eu', 2026);
@@ -290,13 +296,13 @@ describe('C9 a log and its witnesses', () => {
     const before = kept.kept(checkpointName('eu', 2026));
     for (const [why, answer] of answers) {
       kept.lines.length = 0;
-      await kept.witnessing(answer, nothingShown).tick();
+      await kept.witnessing(answer, nothingShown).show('eu');
       expect(kept.lines, why).toEqual([{ what: 'unwitnessed', zone: 'eu', detail: `w1: ${why}` }]);
     }
     expect(kept.kept(checkpointName('eu', 2026))).toEqual(before);
     expect(kept.kept(witnessedName('eu', 2026))).toHaveLength(0);
     expect((await lookAtLog(kept.desk, 'eu')).refusing).toEqual(['w1']);
-    await kept.witnessing(toWorker, nothingShown).tick();
+    await kept.witnessing(toWorker, nothingShown).show('eu');
     expect((await lookAtLog(kept.desk, 'eu')).refusing).toBeUndefined();
   });
 });
@@ -304,27 +310,27 @@ describe('C9 a log and its witnesses', () => {
 describe('C9 a log that went back in time', () => {
   it.each([
     ['a process that remembers', (kept: Kept, before: Witnessing) => [before, kept] as const],
-    ['a new process', (kept: Kept) => [kept.witnessing(toWorker, nothingShown), kept] as const],
-  ])('is signed no further once a witness says so: %s', async (name, processOf) => {
+    ['a new process', (kept: Kept) => [kept.witnessing(toWorker, showsIt), kept] as const],
+  ])('is signed no further once a witness shows what the log signed: %s', async (name, processOf) => {
     const kept = new Kept(LINE, `back.example/${name.length}`);
-    const before = kept.witnessing(toWorker, nothingShown);
+    const before = kept.witnessing(toWorker, showsIt);
     await kept.grow(3);
-    await before.tick();
+    await before.show('eu');
     const restore = kept.copy();
     await kept.grow(9);
-    await before.tick();
+    await before.show('eu');
     restore();
     const [witnessing] = processOf(kept, before);
-    await witnessing.tick();
+    await witnessing.show('eu');
     // What was restored is signed by the witness already; the first new entry betrays it.
     await kept.grow(2);
-    await witnessing.tick();
+    await witnessing.show('eu');
     const size = kept.size;
     expect(kept.lines).toContainEqual({ what: 'diverged', zone: 'eu', detail: expect.stringContaining('13 entries') });
     expect((await lookAtLog(kept.desk, 'eu')).diverged).toMatchObject({ witness: 'w1' });
     const lines = kept.lines.length;
     const kinds = await kept.grow(5);
-    await witnessing.tick();
+    await witnessing.show('eu');
     expect(new Set(kinds)).toEqual(new Set(['diverged']));
     expect([kept.size, kept.lines.length]).toEqual([size, lines]);
     // A person has looked.
@@ -337,16 +343,53 @@ describe('C9 a log that went back in time', () => {
     await kept.grow(3);
     const restore = kept.copy();
     await kept.grow(9);
-    await kept.witnessing(toWorker, showsIt).tick();
+    await kept.witnessing(toWorker, showsIt).show('eu');
     restore();
     await kept.grow(30);
-    await kept.witnessing(toWorker, nothingShown).tick();
+    await kept.witnessing(toWorker, nothingShown).show('eu');
     expect(await readDiverged(kept.store, 'eu'), 'a refusal alone proves nothing').toBeUndefined();
     expect((await lookAtLog(kept.desk, 'eu')).refusing).toEqual(['w1']);
-    await kept.witnessing(toWorker, showsIt).tick();
+    await kept.witnessing(toWorker, showsIt).show('eu');
     const mark = await readDiverged(kept.store, 'eu');
     expect(mark?.why).toContain('another root');
     expect(mark?.note).toContain('longer.example/eu/2026\n13\n');
+  });
+
+  it('is not one of which a witness says so and shows nothing signed: the log goes on, and health tells of the doubt', async () => {
+    const kept = new Kept(LINE, 'doubted.example');
+    await kept.grow(3);
+    const claim = () => new Response('999999\n', { status: 409, headers: { 'content-type': 'text/x.tlog.size' } });
+    const stranger = (await openSigningKey(new Uint8Array(32).fill(5))).signer('doubted.example/eu/2026');
+    const forged = await signCheckpoint({ origin: 'doubted.example/eu/2026', ...headAt(600) }, stranger);
+    const other = await signCheckpoint(
+      { origin: 'other.example/eu/2026', ...headAt(600) },
+      log.signer('other.example/eu/2026'),
+    );
+    const witnessing = kept.witnessing(async () => claim(), nothingShown);
+    const why = 'says that it has seen 999999 entries and shows none of them signed, the log has 3';
+    await witnessing.show('eu');
+    await witnessing.show('eu');
+    expect(kept.lines.filter(({ what }) => what === 'doubted')).toEqual([
+      { what: 'doubted', zone: 'eu', detail: `w1: ${why}` },
+    ]);
+    for (const shown of [forged, other, '']) {
+      await kept
+        .witnessing(
+          async () => claim(),
+          async () => new Response(shown),
+        )
+        .show('eu');
+    }
+    expect(await readDiverged(kept.store, 'eu')).toBeUndefined();
+    expect(await kept.grow(2)).toContain('committed');
+    const health = await lookAtLog(kept.desk, 'eu');
+    expect([health.diverged, health.doubted]).toEqual([undefined, [{ at: expect.any(Number), witness: 'w1', why }]]);
+    kept.now += 60_000;
+    await witnessing.show('eu');
+    expect(kept.lines.filter(({ what }) => what === 'doubted').at(-1)?.detail).toContain('the log has');
+    // It has signed since: what it said is over.
+    await kept.witnessing(toWorker, nothingShown).show('eu');
+    expect((await lookAtLog(kept.desk, 'eu')).doubted).toBeUndefined();
   });
 
   it('is not one whose other process is ahead, nor one of which a stranger signs more', async () => {
@@ -356,7 +399,7 @@ describe('C9 a log that went back in time', () => {
     let between = async () => {
       between = async () => {};
       await kept.grow(9);
-      await other.tick();
+      await other.show('eu');
     };
     // Between its question and the answer, another process publishes more and shows it.
     await kept
@@ -364,7 +407,7 @@ describe('C9 a log that went back in time', () => {
         await between();
         return toWorker(url, body);
       }, showsIt)
-      .tick();
+      .show('eu');
     expect(kept.lines).toEqual([{ what: 'unwitnessed', zone: 'eu', detail: 'w1: is ahead' }]);
     const stranger = (await openSigningKey(new Uint8Array(32).fill(5))).signer('ahead.example/eu/2026');
     const forged = await signCheckpoint({ origin: 'ahead.example/eu/2026', ...headAt(600) }, stranger);
@@ -374,7 +417,7 @@ describe('C9 a log that went back in time', () => {
         async () => new Response('', { status: 422 }),
         async () => new Response(forged),
       )
-      .tick();
+      .show('eu');
     expect(await readDiverged(kept.store, 'eu')).toBeUndefined();
   });
 });

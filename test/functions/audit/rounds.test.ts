@@ -1,0 +1,88 @@
+// How often logs are looked at while nothing happens, and when something does.
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { noticing } from '../../../functions/audit/log/noticing-store.ts';
+import { openRounds, Pace } from '../../../functions/audit/rounds.ts';
+import { runs } from '../../seeds.ts';
+import { MemoryStore } from './stored-log.ts';
+
+const LONGEST = 3_000;
+
+describe('pace of a look', () => {
+  it('looks less and less often while nothing is found, at most so seldom, and each time something was found', () => {
+    const pace = new Pace(LONGEST);
+    const looks: number[] = [];
+    for (let now = 0; now <= 20_000; now += 500) {
+      if (!pace.due(now, 0)) continue;
+      looks.push(now);
+      pace.looked(now, 0, now === 9_500);
+    }
+    expect(looks).toEqual([0, 500, 1_500, 3_500, 6_500, 9_500, 10_000, 10_500, 11_500, 13_500, 16_500, 19_500]);
+  });
+
+  it('is never asleep for longer than allowed, nor when something was written that it has not looked at', () => {
+    const step = fc.record({ after: fc.nat(2_000), written: fc.boolean(), found: fc.boolean() });
+    fc.assert(
+      fc.property(fc.array(step), (steps) => {
+        const pace = new Pace(LONGEST);
+        let [now, changes, lookedAt, known] = [0, 0, Number.NEGATIVE_INFINITY, -1];
+        for (const { after, written, found } of steps) {
+          now += after;
+          if (written) changes += 1;
+          const due = pace.due(now, changes);
+          if (changes !== known || now - lookedAt >= LONGEST) expect(due).toBe(true);
+          if (!due) continue;
+          [lookedAt, known] = [now, changes];
+          pace.looked(now, changes, found);
+        }
+      }),
+      { numRuns: runs(200, 2_000) },
+    );
+  });
+
+  it('what is written while it looks is looked at next time, and one that fails keeps no other waiting', async () => {
+    let now = 0;
+    const changes = new Map<string, number>();
+    const [looked, failed]: [string[], string[]] = [[], []];
+    const round = openRounds({
+      zones: ['eu', 'us'],
+      longestMs: LONGEST,
+      now: () => now,
+      changes: (zone) => changes.get(zone) ?? 0,
+      async work(zone) {
+        looked.push(`${zone} ${now}`);
+        if (zone === 'us') throw new Error('storage');
+        if (now === 0) changes.set('eu', 1);
+        return false;
+      },
+      failed: (zone) => failed.push(zone),
+    });
+    for (now = 0; now < 300; now += 100) await round();
+    expect(looked).toEqual(['eu 0', 'us 0', 'eu 100']);
+    expect(failed).toEqual(['us']);
+  });
+
+  it('a write is noticed in its area and zone, also one that failed', async () => {
+    const bytes = new Uint8Array(1);
+    const kept = new MemoryStore();
+    let broken = false;
+    const store = noticing({
+      read: (area, name) => kept.read(area, name),
+      async create(area, name, what) {
+        if (broken) throw new Error('storage');
+        return kept.create(area, name, what);
+      },
+      replace: (area, name, what, version) => kept.replace(area, name, what, version),
+      list: (area, prefix, limit) => kept.list(area, prefix, limit),
+      remove: (area, name) => kept.remove(area, name),
+    });
+    await store.create('intake', 'eu/who/1', bytes);
+    await store.create('intake', 'us/who/1', bytes);
+    await store.replace('state', 'eu/state', bytes, 'none');
+    broken = true;
+    await store.create('intake', 'eu/who/2', bytes).catch(() => {});
+    await store.read('intake', 'eu/who/1');
+    expect([store.changes('intake', 'eu'), store.changes('intake', 'us')]).toEqual([2, 1]);
+    expect([store.changes('state', 'eu'), store.changes('state', 'us')]).toEqual([1, 0]);
+  });
+});
