@@ -8,21 +8,22 @@ import { advanceExports } from './audit/export/advance-export.ts';
 import * as exports from './audit/export/on-exports.ts';
 import { onStream } from './audit/export/on-stream.ts';
 import { openExports } from './audit/export/open-exports.ts';
+import { openHeads, openIndexing, openWitnessing } from './audit/follow-logs.ts';
 import * as audit from './audit/intake/on-audit.ts';
 import { openLogDesk } from './audit/log/log-desk.ts';
 import { lookAtLogs } from './audit/log/look-at-log.ts';
-import { onLog } from './audit/log/on-log.ts';
+import { onLog, onYears } from './audit/log/on-log.ts';
 import { openTicking } from './audit/log/on-tick.ts';
 import { openReports } from './audit/report/reports.ts';
 import { onRebuild, onSearch } from './audit/search/on-search.ts';
-import { Witnessing } from './audit/witness/on-witness.ts';
-import { recordHeads } from './audit/witness/record-heads.ts';
 import { onHealth } from './health/on-health.ts';
+import { judgeLive } from './model/judge-live.ts';
 import { openModelDesk } from './model/model-desk.ts';
+import { onLive } from './model/on-live.ts';
 import * as models from './model/on-models.ts';
 import { publishRelease } from './model/publish-release.ts';
 import * as projects from './project/on-projects.ts';
-import { onIndex, onRetention } from './retention/on-retention.ts';
+import { onRetention } from './retention/on-retention.ts';
 import { currentSettings } from './settings.ts';
 import { type BlobReference, registerReferences } from './store/blob-reference.ts';
 import { NOTICES, notice } from './store/notices.ts';
@@ -137,6 +138,7 @@ app.http('segment-edit', {
 
 // By operators through the edge.
 const ofModel = 'models/{model}';
+app.http('model-list', { ...http, route: 'models', methods: ['GET'], handler: models.onModels(modelDesk) });
 app.http('model-see', { ...http, route: ofModel, methods: ['GET'], handler: models.onModel(modelDesk) });
 app.http('model-register', {
   ...http,
@@ -149,6 +151,18 @@ app.http('model-revision', {
   route: `${ofModel}/revisions/{revision}`,
   methods: ['GET'],
   handler: models.onSeeRevision(modelDesk),
+});
+app.http('model-retire', {
+  ...http,
+  route: `${ofModel}/revisions/{revision}`,
+  methods: ['DELETE'],
+  handler: models.onRetire(modelDesk),
+});
+app.http('model-evidence', {
+  ...http,
+  route: `${ofModel}/revisions/{revision}/evidence`,
+  methods: ['GET'],
+  handler: models.onEvidence(modelDesk),
 });
 app.http('model-move', {
   ...http,
@@ -182,6 +196,7 @@ app.http('job-open', {
   methods: ['POST'],
   handler: (request) => onOpenJob(desk, request),
 });
+app.http('agent-live', { ...http, route: 'agents/live', methods: ['POST'], handler: onLive(modelDesk) });
 app.http('job-replay', {
   ...http,
   route: 'jobs/replay',
@@ -219,6 +234,12 @@ app.http('audit-health', {
   route: 'audit/{zone}/health',
   methods: ['GET'],
   handler: audit.onLogHealth(logDesk),
+});
+app.http('audit-logs', {
+  ...http,
+  route: 'audit/log/{zone}',
+  methods: ['GET'],
+  handler: onYears(logDesk, reports?.reads),
 });
 app.http('audit-log', {
   ...http,
@@ -271,6 +292,7 @@ app.http('audit-stream', {
 // By the clock.
 app.timer('on-stalled', { schedule: '0 * * * * *', handler: () => onStalled(desk) });
 if (modelDesk) {
+  app.timer('on-live', { schedule: '*/10 * * * * *', handler: () => judgeLive(modelDesk) });
   app.timer('on-release', { schedule: '30 * * * * *', handler: async () => void (await publishRelease(modelDesk)) });
   app.hook.appStart(() => modelDesk.rows.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {}));
 }
@@ -284,14 +306,13 @@ if (logDesk && ticking && reports) {
     await ticking.release();
   });
   app.timer('on-audit', { schedule: '* * * * * *', handler: () => ticking.tick() });
-  if (logDesk.heads) app.timer('on-heads', { schedule: '*/10 * * * * *', handler: () => recordHeads(logDesk) });
-  const witnessing = new Witnessing(logDesk);
-  app.timer('on-witness', { schedule: '*/2 * * * * *', handler: () => witnessing.tick() });
+  if (logDesk.heads) app.timer('on-heads', { schedule: '*/10 * * * * *', handler: openHeads(logDesk) });
+  app.timer('on-witness', { schedule: '*/2 * * * * *', handler: openWitnessing(logDesk) });
 }
-if (privacyDesk) {
+if (logDesk && privacyDesk) {
   app.hook.appStart(() => privacyDesk.rows.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {}));
   app.timer('on-retention', { schedule: '20 */5 * * * *', handler: () => onRetention(privacyDesk) });
-  app.timer('on-index', { schedule: '*/3 * * * * *', handler: () => onIndex(privacyDesk) });
+  app.timer('on-index', { schedule: '*/3 * * * * *', handler: openIndexing(logDesk, privacyDesk) });
 }
 if (exportDesk) {
   app.hook.appStart(async () => {

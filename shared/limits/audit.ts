@@ -254,6 +254,18 @@ export const auditLimits = {
     by: 'client',
     why: 'How long one file of a log may take to a reader: the longest one at two megabits a second.',
   },
+  auditWriterIdleMs: {
+    value: 3_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'Longest pause of a sequencer that finds nothing, for what other processes took in; what its own process takes in wakes it.',
+  },
+  auditFollowIdleMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'Longest pause of who shows a log to witnesses or indexes it and finds nothing new; what its own process writes wakes it.',
+  },
   auditRenewMs: { value: 5_000, unit: 'ms', by: 'functions', why: 'Age at which a sequencer renews its lease.' },
   auditPurposeCharacters: {
     value: 500,

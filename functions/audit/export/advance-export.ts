@@ -1,12 +1,14 @@
 // What comes next of an export, one step at a time. A step does what can be done again, and then swaps the row: whoever
 // dies in between, or is beaten by another, has changed nothing.
 import { limits } from '../../../shared/limits.ts';
+import { reasonOf } from '../log/log-desk.ts';
 import { anchorExport } from './anchor-export.ts';
 import { collectPart } from './collect-part.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { removeFiles } from './export-files.ts';
 import { dueOf, type ExportRow, findExport, listDue, replaceExport } from './export-row.ts';
 import { findBegin } from './find-begin.ts';
+import { findLinks } from './find-links.ts';
 import { sealExport } from './seal-export.ts';
 
 /** `undefined`: nothing is known of it any more. */
@@ -18,7 +20,8 @@ const steps: Readonly<Record<ExportRow['state'], Step>> = {
   anchoring: anchorExport,
   collecting: (desk, row) => {
     if (row.back !== undefined) return findBegin(desk, row, row.back);
-    return row.covered === row.size ? sealExport(desk, row) : collectPart(desk, row);
+    if (row.covered !== row.size) return collectPart(desk, row);
+    return row.linked ? sealExport(desk, row) : findLinks(desk, row);
   },
   done: expire,
   failed: async () => undefined,
@@ -36,8 +39,7 @@ const PAUSE_MS = 1_000;
 
 /** After a failure: later each time, and not for ever. */
 async function failed(desk: ExportDesk, row: ExportRow, error: unknown): Promise<ExportRow> {
-  const detail = error instanceof Error ? error.message.slice(0, 300) : 'no reason given';
-  desk.log({ what: 'failed', zone: row.zone, detail: `export ${row.id}: ${detail}` });
+  desk.log({ what: 'failed', zone: row.zone, detail: `export ${row.id}: ${reasonOf(error)}` });
   const tries = row.tries + 1;
   if (tries < limits.auditExportTries.value) return { ...row, tries, due: desk.now() + PAUSE_MS * 2 ** tries };
   await removeFiles(desk.store, row).catch(() => {});
@@ -58,15 +60,26 @@ export async function advanceExport(desk: ExportDesk, zone: string, tenant: stri
   return (await replaceExport(desk.rows, next, kept)) && next !== undefined && dueOf(next) <= desk.now();
 }
 
-/** All that is due in all zones, in turns, as long as one tick lasts. */
+/** All that is due in all zones, a step of each in turns, as long as one tick lasts. */
 export async function advanceExports(desk: ExportDesk): Promise<void> {
   const until = desk.now() + limits.auditExportStepMs.value;
-  for (const zone of desk.zones) {
+  const listed = desk.zones.map(async (zone) => {
     const due = await listDue(desk.rows, zone, desk.now());
-    for (let more = due; more.length > 0 && desk.now() < until; ) {
-      const going: typeof due = [];
-      for (const one of more) if (await advanceExport(desk, zone, one.tenant, one.id)) going.push(one);
-      more = going;
+    return due.map((one) => ({ ...one, zone }));
+  });
+  for (let more = inTurns(await Promise.all(listed)); more.length > 0 && desk.now() < until; ) {
+    const going: typeof more = [];
+    for (const one of more) {
+      // What is left waits for the next tick, which begins with what is due for longest.
+      if (desk.now() >= until) return;
+      if (await advanceExport(desk, one.zone, one.tenant, one.id)) going.push(one);
     }
+    more = going;
   }
+}
+
+/** The first of each, then the second of each: no zone waits for all of another. */
+function inTurns<T>(lists: readonly (readonly T[])[]): T[] {
+  const longest = Math.max(0, ...lists.map(({ length }) => length));
+  return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat();
 }
