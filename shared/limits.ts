@@ -8,6 +8,7 @@ import { engineLimits } from './limits/engine.ts';
 import { modelLimits } from './limits/model.ts';
 import { modelBuildLimits } from './limits/model-build.ts';
 import { poolLimits } from './limits/pool.ts';
+import { modelLiveLimits } from './limits/model-live.ts';
 import { projectLimits } from './limits/project.ts';
 import { requestLimits } from './limits/request.ts';
 import { sealLimits } from './limits/seal.ts';
@@ -42,3 +43,4 @@ export const limits = {
   ...modelBuildLimits,
   ...modelLimits,
 } as const;
+  ...modelLiveLimits,
