@@ -50,7 +50,7 @@ function show({ verdict, exit, summary, facts, findings, findingCounts }: Report
     ['Log', facts.origin],
     ['Entries of the log', facts.size?.toLocaleString('en')],
     ['Tenant', facts.tenant],
-    ['Numbers of the tenant', facts.tseq?.join(' to ')],
+    ['Numbers of the tenant', facts.tseq && numbersIn(facts.tseq)],
     ['Entries here', facts.entries?.toLocaleString('en')],
     ['Disclosed, erased', facts.disclosed === undefined ? undefined : `${facts.disclosed}, ${facts.erased}`],
     ['Profile', facts.redaction],
@@ -68,6 +68,8 @@ function show({ verdict, exit, summary, facts, findings, findingCounts }: Report
   result.hidden = false;
   element('verdict').focus();
 }
+
+const numbersIn = ([first, last]: readonly [number, number]): string => (last < first ? 'none' : `${first} to ${last}`);
 
 function rowOf(name: string, value: string): HTMLElement {
   const row = document.createElement('tr');

@@ -1,51 +1,75 @@
-// Waits until the log has the leaf that says that the export is made, in a published checkpoint: that is the one that covers
-// the bundle. If witnesses are wanted, it waits for those, too, but not for ever.
+// Waits until the log has the leaf that says that the export is made, in a published checkpoint. That is the one that covers
+// the bundle; of a log that had ended, its last one does, and the other shows that nothing comes between. If witnesses are
+// wanted, it waits for those, too, but not for ever.
+import { originOfLog } from '../../../shared/audit/delivery.ts';
 import { openJudge } from '../../../shared/audit/judge.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { limits } from '../../../shared/limits.ts';
+import { newestState } from '../intake/acknowledge.ts';
+import { publishedSize } from '../log/publish-checkpoint.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { putFile } from './export-files.ts';
-import type { ExportRow } from './export-row.ts';
+import { type ExportRow, isEnded } from './export-row.ts';
 import { findStart } from './find-start.ts';
 import { LogFiles } from './log-files.ts';
 import { ownLeaves } from './own-leaves.ts';
 import { type Published, readPublished } from './read-published.ts';
 
 export const END = 'checkpoints/end.txt';
+/** The checkpoint that covers the anchor in a later log; what of it goes into the bundle is in receipts. */
+export const LATER = '.job/later.txt';
 
 /** How long until somebody looks again. */
 const SOON_MS = 500;
 
-export async function anchorExport(desk: ExportDesk, row: ExportRow): Promise<ExportRow> {
+export async function anchorExport(desk: ExportDesk, asked: ExportRow): Promise<ExportRow> {
   const { store, now } = desk;
-  const { zone, year, created } = row;
-  const published = await readPublished(store, zone, year);
-  const longest = Math.max(0, ...published.map(({ size }) => size));
-  const anchor = row.anchor ?? (await findAnchor(desk, row, longest));
-  if (!anchor) {
-    if (now() - created <= limits.auditExportAnchorMs.value) return { ...row, due: now() + SOON_MS };
-    return { ...row, state: 'failed', reason: 'not_logged', ended: now() };
+  const found = asked.anchor ?? (await findAnchor(desk, asked));
+  if (!found) {
+    if (now() - asked.created <= limits.auditExportAnchorMs.value) return { ...asked, due: now() + SOON_MS };
+    return { ...asked, state: 'failed', reason: 'not_logged', ended: now() };
   }
-  const head = await chooseHead(desk, row, published, anchor.index);
-  if (!head) return { ...row, anchor, due: now() + SOON_MS };
+  const row = movedOn(desk, { ...asked, anchor: found });
+  if (!row) return { ...asked, state: 'failed', reason: 'year_ended', ended: now() };
+  const { zone, year, query } = row;
+  const ended = isEnded(row);
+  const last = ended ? (await publishedSize({ store, zone, year })) - 1 : found.index;
+  const head = await chooseHead(desk, row, year, last);
+  const later = ended ? await chooseHead(desk, row, found.year ?? year, found.index) : undefined;
+  if (!head || (ended && !later)) return { ...row, due: now() + SOON_MS };
   await putFile(store, row, END, head.note);
+  if (later) await putFile(store, row, LATER, later.note);
   const log = new LogFiles(store, zone, year, head.size);
-  const { from } = row.query;
-  const back = from === undefined ? {} : { back: await findStart(log, from) };
+  const back = query.from === undefined ? {} : { back: await findStart(log, query.from) };
+  const anchor = { ...found, ...(later && { size: later.size }) };
   return { ...row, anchor, ...back, state: 'collecting', size: head.size, at: 0, covered: 0, due: now() };
 }
 
-/** One that enough witnesses have signed; after a while, one that they have not. */
+/**
+ * Of the newest log, where none was asked for by its year: a year may have ended since. `undefined`: what was asked for is
+ * of the log that ended.
+ */
+function movedOn({ base }: ExportDesk, row: ExportRow): ExportRow | undefined {
+  const { query, zone, anchor } = row;
+  const year = anchor?.year;
+  if (query.year !== undefined || year === undefined || year === row.year) return row;
+  if (query.from !== undefined && query.from < Date.UTC(year)) return undefined;
+  const { start: _, ...rest } = row;
+  return { ...rest, year, origin: originOfLog(base, zone, year) };
+}
+
+/** One that enough witnesses have signed; after a while, one that they have not. It covers that entry. */
 async function chooseHead(
-  { policy, now }: ExportDesk,
-  { origin, created }: ExportRow,
-  published: readonly Published[],
-  anchor: number,
+  { store, policy, base, now }: ExportDesk,
+  { zone, created }: ExportRow,
+  year: number,
+  entry: number,
 ): Promise<Published | undefined> {
+  const origin = originOfLog(base, zone, year);
   const judge = await openJudge(policy(origin));
   const late = now() - created > limits.auditExportWitnessMs.value;
   let chosen: Published | undefined;
-  for (const head of published.filter(({ size }) => size > anchor)) {
+  for (const head of (await readPublished(store, zone, year)).filter(({ size }) => size > entry)) {
     const judged = await judge(head.note);
     if (!judged) throw new Error(`${origin}: a published checkpoint is not signed by the log`);
     if (judged.quorum) return head;
@@ -55,15 +79,21 @@ async function chooseHead(
 }
 
 async function findAnchor(
-  { store }: ExportDesk,
-  { zone, year, tenant, event, at }: ExportRow,
-  size: number,
-): Promise<{ index: number; tseq: number } | undefined> {
-  const log = new LogFiles(store, zone, year, size);
-  for (let bundle = Math.floor(at / TILE_WIDTH); bundle < log.bundles; bundle += 1) {
-    const own = ownLeaves(tenant, bundle * TILE_WIDTH, await log.entries(bundle));
-    const leaf = own.find(({ facts }) => facts.id === event);
-    if (leaf) return { index: leaf.index, tseq: leaf.facts.tseq as number };
+  { store, breathe }: ExportDesk,
+  row: ExportRow,
+): Promise<{ index: number; tseq: number; year: number } | undefined> {
+  const { zone, tenant, event } = row;
+  const told = row.told ?? row;
+  const newest = (await newestState(store, zone))?.year ?? told.year;
+  for (let year = told.year; year <= newest; year += 1) {
+    const log = new LogFiles(store, zone, year, await publishedSize({ store, zone, year }));
+    const first = year === told.year ? Math.floor(told.at / TILE_WIDTH) : 0;
+    for (let bundle = first; bundle < log.bundles; bundle += 1) {
+      await breathe();
+      const own = ownLeaves(tenant, bundle * TILE_WIDTH, await log.entries(bundle));
+      const leaf = own.find(({ facts }) => facts.id === event);
+      if (leaf) return { index: leaf.index, tseq: leaf.facts.tseq as number, year };
+    }
   }
   return undefined;
 }

@@ -8,14 +8,13 @@ import type { DerivedEntry } from '../../../shared/audit/derived/row.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { type Hash, hashLeaf } from '../../../shared/audit/tree.ts';
 import { isAsked } from '../../../shared/audit/verify/disclosed.ts';
-import { limits } from '../../../shared/limits.ts';
 import { concat } from '../../../shared/seal/bytes.ts';
 import { SidecarReader } from '../sidecar/sidecar.ts';
 import { END } from './anchor-export.ts';
 import { discloseLeaf } from './disclose-leaf.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { putFile, putPart, readFile } from './export-files.ts';
-import type { ExportRow } from './export-row.ts';
+import { type ExportRow, lastOf } from './export-row.ts';
 import { LogFiles } from './log-files.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 
@@ -30,19 +29,20 @@ class Draft {
 }
 
 export async function collectPart(desk: ExportDesk, row: ExportRow): Promise<ExportRow> {
-  const { zone, year, size = 0, anchor } = row;
-  if (!anchor) throw new Error('an export without an anchor');
+  const { zone, year, size = 0 } = row;
+  const end = lastOf(row);
   const log = new LogFiles(desk.store, zone, year, size);
   const sidecar = new SidecarReader({ store: desk.store, zone, year }, desk.keys(zone));
   const draft = new Draft();
   let next = row;
   let bundle = Math.floor(row.at / TILE_WIDTH);
-  const until = Math.min(log.bundles, bundle + limits.auditExportScanBundles.value);
+  const until = Math.min(log.bundles, bundle + desk.scanBundles);
   for (; bundle < until && draft.bytes < desk.partBytes; bundle += 1) {
-    if (bundle * TILE_WIDTH > anchor.index) break;
-    next = await takeBundle(next, draft, { log, sidecar, bundle, anchor });
+    if (bundle * TILE_WIDTH > end) break;
+    await desk.breathe();
+    next = await takeBundle(next, draft, { log, sidecar, bundle, end });
   }
-  const finished = bundle * TILE_WIDTH > anchor.index || bundle >= log.bundles;
+  const finished = bundle * TILE_WIDTH > end || bundle >= log.bundles;
   next = { ...next, at: Math.min(bundle * TILE_WIDTH, size) };
   if (finished) {
     await cover(next, draft, log, size);
@@ -57,14 +57,15 @@ interface Bundle {
   readonly log: LogFiles;
   readonly sidecar: SidecarReader;
   readonly bundle: number;
-  readonly anchor: { readonly index: number };
+  /** The last entry of the export. */
+  readonly end: number;
 }
 
-async function takeBundle(row: ExportRow, draft: Draft, { log, sidecar, bundle, anchor }: Bundle): Promise<ExportRow> {
+async function takeBundle(row: ExportRow, draft: Draft, { log, sidecar, bundle, end }: Bundle): Promise<ExportRow> {
   const from = bundle * TILE_WIDTH;
   const entries = await log.entries(bundle);
-  const own = ownLeaves(row.tenant, from, entries).filter(({ index }) => index <= anchor.index);
-  const begin = row.first === undefined ? own.findIndex((leaf) => isReached(row, leaf)) : 0;
+  const own = ownLeaves(row.tenant, from, entries).filter(({ index }) => index <= end);
+  const begin = row.first === undefined ? own.findIndex((leaf) => leaf.index === end || isReached(row, leaf)) : 0;
   const leaves = begin < 0 ? [] : own.slice(begin);
   if (leaves.length === 0) return row;
   const shown = await discloseBundle(row, from, entries, leaves, sidecar);
@@ -90,7 +91,7 @@ function countedRow(row: ExportRow, { index, facts }: OwnLeaf, counted: 'disclos
     entries: row.entries + 1,
     ...(counted && { [counted]: row[counted] + 1 }),
     first: row.first ?? { index, ...(tseq !== undefined && { tseq }) },
-    ...(row.firstTseq === undefined && tseq !== undefined && { firstTseq: tseq }),
+    ...(tseq !== undefined && { firstTseq: row.firstTseq ?? tseq, lastTseq: tseq }),
   };
 }
 
@@ -130,7 +131,7 @@ async function cover({ covered, start, size = 0 }: ExportRow, draft: Draft, log:
   for (const { height, at } of blocksBetween(covered, to, cuts)) draft.proofs.push(await log.subtree(height, at));
 }
 
-async function writePart({ store }: ExportDesk, row: ExportRow, draft: Draft): Promise<void> {
+async function writePart({ store, breathe }: ExportDesk, row: ExportRow, draft: Draft): Promise<void> {
   const [at, files]: [number, FileDigest[]] = [row.parts, []];
   const put = async (name: string, bytes: Uint8Array): Promise<string> => {
     const path = numbered(name, at);
@@ -150,6 +151,7 @@ async function writePart({ store }: ExportDesk, row: ExportRow, draft: Draft): P
   const disclosures = shows ? await put('disclosures.ndjson', encode(draft.disclosures)) : undefined;
   for (const format of row.formats) {
     const { file, derive } = derivedFormats[format];
+    await breathe();
     derived[format] = await put(file, derive(draft.derivable, context));
   }
   const part: BundlePart = { entries, proofs, ...(disclosures !== undefined && { disclosures }), derived };

@@ -1,5 +1,6 @@
 // An export begins as an entry of the log: what it holds ends with the leaf that says that it was made.
 import type { NewExport } from '../../../shared/audit/bundle/contract.ts';
+import { originOfLog } from '../../../shared/audit/delivery.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -7,6 +8,7 @@ import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { newestState } from '../intake/acknowledge.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
+import { readPrevious } from '../log/read-opening.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { type ExportRow, findExport, insertExport, replaceExport } from './export-row.ts';
 
@@ -16,18 +18,13 @@ export async function createExport(
   asked: NewExport,
   subject?: string,
 ): Promise<Result<ExportRow>> {
-  const { rows, now, store } = desk;
+  const { rows, now } = desk;
   const { tenant, query, known_size: known } = asked;
   const problem = problemOf(query);
   if (problem) return no(refuse('field_invalid', problem));
-  const state = await newestState(store, zone);
-  if (!state) return no(refuse('audit_closed', undefined, 'nothing was ever logged'));
-  const { year, origin } = state;
-  if (state.previous && query.from !== undefined && query.from < Date.UTC(year)) {
-    const rule = `must not be before ${year}: what came before is in another log, ${state.previous.origin}`;
-    return no(refuse('field_invalid', { field: 'from', rule }));
-  }
-  const published = await publishedSize({ store, zone, year });
+  const found = await logOf(desk, zone, asked);
+  if (!found.ok) return found;
+  const { year, origin, published, told } = found.value;
   if (known !== undefined && known > published)
     return no(refuse('field_invalid', { field: 'known_size', rule: `the log has ${published} entries` }));
   const start = known ?? (published > 0 ? published : undefined);
@@ -48,7 +45,8 @@ export async function createExport(
     formats: [...new Set(asked.formats)],
     ...(start !== undefined && { start }),
     // The leaf is not in the log yet: it comes after all that is published now.
-    ...{ at: published, covered: 0, parts: 0, entries: 0, disclosed: 0, erased: 0, tries: 0 },
+    told,
+    ...{ at: 0, covered: 0, parts: 0, entries: 0, disclosed: 0, erased: 0, tries: 0 },
     due: at + limits.auditExportAnchorMs.value,
   };
   if (!(await insertExport(rows, fresh))) return no(refuse('exports_open'));
@@ -60,6 +58,40 @@ export async function createExport(
     : { ...kept.row, state: 'failed', reason: 'not_recorded', ended: at };
   if (!(await replaceExport(rows, next, kept))) throw new Error('an export is being made before it was begun');
   return reported.ok ? ok(next) : no(reported.refusal);
+}
+
+interface AskedLog {
+  readonly year: number;
+  readonly origin: string;
+  readonly published: number;
+  /** Where the newest log goes on, which is told of the export. */
+  readonly told: { readonly year: number; readonly at: number };
+}
+
+/** The log that is asked for, if there is one and it can have what is asked for. */
+async function logOf(
+  { store, base }: ExportDesk,
+  zone: string,
+  { tenant, query }: NewExport,
+): Promise<Result<AskedLog>> {
+  const wrong = (field: string, rule: string) => no(refuse('field_invalid', { field, rule }));
+  const state = await newestState(store, zone);
+  if (!state) return no(refuse('audit_closed', undefined, 'nothing was ever logged'));
+  const { year = state.year, from, tseq_from } = query;
+  const newest = await publishedSize({ store, zone, year: state.year });
+  const published = year === state.year ? newest : await publishedSize({ store, zone, year });
+  if (year > state.year || (year < state.year && published === 0))
+    return wrong('year', `there is no log of ${year} in ${zone}`);
+  const previous = year === state.year ? state.previous : await readPrevious(store, zone, year);
+  if (previous && from !== undefined && from < Date.UTC(year))
+    return wrong('from', `must not be before ${year}: what came before is in another log, ${previous.origin}`);
+  if (year < state.year && from !== undefined && from >= Date.UTC(year + 1))
+    return wrong('from', `must be in ${year}, whose log has ended`);
+  const last = state.tseq[tenant] ?? 0;
+  if (tseq_from !== undefined && tseq_from > last + 1)
+    return wrong('tseq_from', `must not be after ${last + 1}, the next number of the tenant`);
+  const told = { year: state.year, at: newest };
+  return ok({ year, origin: originOfLog(base, zone, year), published, told });
 }
 
 /** Says in which zone it is, so that nobody has to. */

@@ -12,8 +12,12 @@ export interface ExportDesk
   policy(origin: string): Policy;
   /** Random bytes of an id. */
   random(count: number): Uint8Array;
+  /** Lets everything else in this process go on for a moment: the logs are written by it, too. */
+  breathe(): Promise<void>;
   /** Bytes of entries after which a part ends. */
   readonly partBytes: number;
+  /** Bundles of entries that one step reads. */
+  readonly scanBundles: number;
   /** What auditors verify with, as files of every bundle: `VERIFY.md`, `verify.mjs`, `verify.html`. */
   readonly verifier: ReadonlyMap<string, Uint8Array>;
 }

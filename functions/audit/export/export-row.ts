@@ -6,6 +6,9 @@ import { formatNames } from '../../../shared/audit/derived/formats.ts';
 import { limits } from '../../../shared/limits.ts';
 import { type Change, endOf, type Row, type Rows } from '../../store/rows.ts';
 
+/** A leaf of another year's log. */
+const link = z.object({ year: z.number().int(), index: z.number().int(), tseq: z.number().int() });
+
 export const exportRow = z.object({
   v: z.literal(1),
   id: z.string(),
@@ -28,14 +31,24 @@ export const exportRow = z.object({
   start: z.number().int().optional(),
   /** Id of the event that says that it is made. */
   event: z.string().optional(),
-  anchor: z.object({ index: z.number().int(), tseq: z.number().int() }).optional(),
+  /** Where it is looked for: in the log of that year from that entry on, and in those after it. */
+  told: z.object({ year: z.number().int(), at: z.number().int() }).optional(),
+  /** Where it is. `year`: in the log of a later year, of which the bundle shows so much. */
+  anchor: z
+    .object({
+      index: z.number().int(),
+      tseq: z.number().int(),
+      year: z.number().int().optional(),
+      size: z.number().int().optional(),
+    })
+    .optional(),
   /** Of the log whose checkpoint covers it. */
   size: z.number().int().optional(),
   /** Of one from a time on, until it is known where it begins: the bundle of entries that is looked through next, backwards. */
   back: z.number().int().optional(),
   /** Of one from a time on: place of the tenant's last leaf before that, or where the log begins. */
   begin: z.number().int().optional(),
-  /** Entries before this one were looked at. While anchoring, of those that may be the anchor. */
+  /** Entries before this one were looked at. */
   at: z.number().int(),
   /** Leaves before this one are covered by entries and hashes of the parts that are made. */
   covered: z.number().int(),
@@ -43,6 +56,15 @@ export const exportRow = z.object({
   first: z.object({ index: z.number().int(), tseq: z.number().int().optional() }).optional(),
   /** Number of the tenant's first leaf in it. */
   firstTseq: z.number().int().optional(),
+  /** Number of its last one so far. */
+  lastTseq: z.number().int().optional(),
+  /** The tenant's last leaf in a log before this one, and its first in one after it: `find-links.ts`. */
+  before: link.optional(),
+  after: link.optional(),
+  /** Where it is looked for next: the bundle of entries. */
+  seek: z.object({ side: z.enum(['before', 'after']), year: z.number().int(), bundle: z.number().int() }).optional(),
+  /** Nothing is looked for any more. */
+  linked: z.boolean().optional(),
   entries: z.number().int(),
   disclosed: z.number().int(),
   erased: z.number().int(),
@@ -55,6 +77,17 @@ export const exportRow = z.object({
   due: z.number().int(),
 });
 export type ExportRow = z.infer<typeof exportRow>;
+
+/** Whether it is of a log that had ended before the export was asked for. */
+export const isEnded = ({ anchor, year }: Pick<ExportRow, 'anchor' | 'year'>): boolean =>
+  anchor?.year !== undefined && anchor.year > year;
+
+/** The last entry of it: the leaf that says that it is made, or the log's own last. */
+export function lastOf(row: Pick<ExportRow, 'anchor' | 'year' | 'size'>): number {
+  const { anchor, size } = row;
+  if (!anchor || size === undefined) throw new Error('an export without an anchor');
+  return isEnded(row) ? size - 1 : anchor.index;
+}
 
 export interface KeptExport {
   readonly row: ExportRow;

@@ -1,19 +1,23 @@
 // Where an export from a time on begins: with the tenant's last leaf before that time. Its number shows that the one after
 // it is the first that was asked for.
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
-import { limits } from '../../../shared/limits.ts';
 import type { ExportDesk } from './export-desk.ts';
 import type { ExportRow } from './export-row.ts';
 import { LogFiles } from './log-files.ts';
 import { ownLeaves } from './own-leaves.ts';
 
 /** Looks from the bundle `from` backwards, as far as one step may; where there is no such leaf, it is the log's first. */
-export async function findBegin({ store, now }: ExportDesk, row: ExportRow, from: number): Promise<ExportRow> {
+export async function findBegin(
+  { store, now, breathe, scanBundles }: ExportDesk,
+  row: ExportRow,
+  from: number,
+): Promise<ExportRow> {
   const { back: _, ...rest } = row;
   const { zone, year, size = 0, tenant, query } = row;
   const log = new LogFiles(store, zone, year, size);
-  const until = Math.max(0, from + 1 - limits.auditExportScanBundles.value);
+  const until = Math.max(0, from + 1 - scanBundles);
   for (let bundle = from; bundle >= until; bundle -= 1) {
+    await breathe();
     const own = ownLeaves(tenant, bundle * TILE_WIDTH, await log.entries(bundle));
     const last = own.findLast(({ facts }) => facts.tseq !== undefined && facts.time < (query.from ?? 0));
     if (last) return { ...rest, begin: last.index, at: bundle * TILE_WIDTH, due: now() };

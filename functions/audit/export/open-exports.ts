@@ -26,7 +26,9 @@ export function openExports(
     rows: openTable(STORAGE_CONNECTION, 'exports'),
     report: (zone, draft) => reporter.report(zone, draft),
     random: (count) => randomBytes(count),
+    breathe: () => new Promise((settle) => setImmediate(settle)),
     partBytes: limits.auditExportPartBytes.value,
+    scanBundles: limits.auditExportScanBundles.value,
     verifier,
   };
 }

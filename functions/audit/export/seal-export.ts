@@ -8,6 +8,7 @@ import {
   manifestNoteText,
   POLICY,
 } from '../../../shared/audit/bundle/manifest.ts';
+import { originOfLog } from '../../../shared/audit/delivery.ts';
 import { signNote } from '../../../shared/audit/note.ts';
 import { digestOf } from '../../../shared/audit/verify/bundle-files.ts';
 import { writePolicy } from '../log/log-keys.ts';
@@ -15,7 +16,8 @@ import { signedName } from '../log/log-names.ts';
 import { END } from './anchor-export.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { putFile, readFile, readParts } from './export-files.ts';
-import type { ExportRow } from './export-row.ts';
+import { type ExportRow, isEnded, lastOf } from './export-row.ts';
+import { putLinks } from './put-links.ts';
 
 const START = 'checkpoints/start.txt';
 const TOOL = 'auricle-audit-export@1';
@@ -39,8 +41,12 @@ export async function sealExport(desk: ExportDesk, row: ExportRow): Promise<Expo
   await put(END, note);
   await put(POLICY, writePolicy(desk.policy(origin)));
   for (const [path, bytes] of desk.verifier) await put(path, bytes);
+  const { links, files: linked } = await putLinks(desk, row);
+  files.push(...linked);
   const checkpoints = [...(begins ? [{ path: START, size: start }] : []), { path: END, size }];
-  const manifest = manifestOf(row, { ...{ checkpoints, files, anchor }, parts: records.map(({ part }) => part) });
+  const log = isEnded(row) ? originOfLog(desk.base, zone, anchor.year ?? year) : undefined;
+  const parts = records.map(({ part }) => part);
+  const manifest = manifestOf(row, { checkpoints, files, anchor, parts, links, log });
   const bytes = encodeManifest(manifest);
   await putFile(store, row, MANIFEST, bytes);
   const text = manifestNoteText(origin, await digestOf(bytes));
@@ -49,17 +55,25 @@ export async function sealExport(desk: ExportDesk, row: ExportRow): Promise<Expo
   return { ...row, state: 'done', ended: now(), due: now() };
 }
 
-type Made = Pick<Manifest, 'checkpoints' | 'files' | 'parts'> & { readonly anchor: { index: number; tseq: number } };
+type Made = Pick<Manifest, 'checkpoints' | 'files' | 'parts'> & {
+  readonly links: Manifest['links'];
+  readonly anchor: { readonly index: number; readonly tseq: number };
+  /** The log that the anchor is in, if it is another one. */
+  readonly log: string | undefined;
+};
 
-function manifestOf(row: ExportRow, { checkpoints, files, parts, anchor }: Made): Manifest {
+function manifestOf(row: ExportRow, { checkpoints, files, parts, anchor, links, log }: Made): Manifest {
   const { id, origin, zone, year, tenant, query, redaction, entries, disclosed, erased, purpose, request } = row;
-  const { event = '', first, firstTseq } = row;
+  const { event = '', first } = row;
+  const end = log === undefined ? anchor.tseq : undefined;
+  const begins = row.firstTseq ?? end ?? row.after?.tseq ?? 1;
   return {
     ...{ v: 1, export_id: id, log: { origin, zone, year }, tenant, checkpoints, policy: POLICY },
-    range: { tseq: [firstTseq ?? anchor.tseq, anchor.tseq], index: [first?.index ?? anchor.index, anchor.index] },
+    range: { tseq: [begins, end ?? row.lastTseq ?? begins - 1], index: [first?.index ?? lastOf(row), lastOf(row)] },
     ...{ query: { ...query }, redaction, counts: { entries, disclosed, erased }, parts, files, purpose },
     ...{ requested_by: request, created: new Date(row.created).toISOString() },
-    anchor: { index: anchor.index, id: event, type: 'export.create' },
+    anchor: { index: anchor.index, id: event, type: 'export.create', ...(log !== undefined && { log }) },
+    ...(links && { links }),
     ...{ tool: TOOL, schema: { leaf: 1, ocsf: '1.8.0', fhir: 'R4, patterns of BALP 1.1', parquet: 1 } },
   };
 }

@@ -11,6 +11,8 @@ export const lockName = (zone: string): string => `${zone}/lock`;
 export const divergedName = (zone: string): string => `${zone}/diverged`;
 /** There while that witness refuses the log's checkpoints. */
 export const refusedName = (zone: string, witness: string): string => `${zone}/refused/${encodeURIComponent(witness)}`;
+/** There while that witness says what nobody has signed: `doubted.ts`. */
+export const doubtedName = (zone: string, witness: string): string => `${zone}/doubted/${encodeURIComponent(witness)}`;
 /** One for all years, so that one swap ends a year and begins the next. */
 export const stateName = (zone: string): string => `${zone}/state`;
 export const checkpointName = (zone: string, year: number): string => `${zone}/${year}/checkpoint`;
@@ -28,8 +30,15 @@ const named = (size: number, root: Hash): string => {
   return `${digits(size)}-${toBase64(root).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')}`;
 };
 
+/** What the names of a log's records begin with. */
+export const recordsOf = (zone: string, year: number): string => `${zone}/${year}/wal/`;
 export const recordName = (zone: string, year: number, size: number, root: Hash): string =>
-  `${zone}/${year}/wal/${named(size, root)}`;
+  recordsOf(zone, year) + named(size, root);
+/** How long the log is that a record of that name leads to. */
+export function sizeOfRecord(name: string): number | undefined {
+  const [, size] = /\/wal\/(\d{16})-/.exec(name) ?? [];
+  return size === undefined ? undefined : Number(size);
+}
 
 /** What the entries from `from` on hide, up to that size. */
 export const sidecarName = (zone: string, year: number, from: number, size: number, root: Hash): string =>

@@ -6,13 +6,28 @@ import { HEADS } from '../../../shared/audit/head.ts';
 import { holdsEntries, type LogPath, readLogPath } from '../../../shared/audit/log-path.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { refuse } from '../../../shared/refusal.ts';
-import { answerNo } from '../../answer.ts';
+import { answer, answerNo } from '../../answer.ts';
+import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import { verified } from '../intake/on-audit.ts';
 import type { Reads } from '../report/report-reads.ts';
+import { listYears } from './list-years.ts';
 import { type LogDesk, logsOf } from './log-desk.ts';
 import { writePolicy } from './log-keys.ts';
 import { checkpointName, fileArea, fileName, witnessedName } from './log-names.ts';
 import { makeReceipt } from './make-receipt.ts';
+
+/** GET /api/audit/log/{zone}: the logs that there are (`shared/audit/logged-years.ts`). */
+export const onYears = (
+  desk: LogDesk | undefined,
+  reads: Reads | undefined,
+): ((request: HttpRequest) => Promise<HttpResponseInit>) =>
+  verified(desk, async (request, caller, found) => {
+    const { zone = '' } = request.params;
+    if (!logsOf(found).includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
+    const told = await tellRead(reads, zone, caller, 'logs');
+    if (told && !told.ok) return answerNo(told.refusal);
+    return answer(200, { data: await listYears(found.store, zone) });
+  });
 
 /** Who may read them may keep them for as long as they like, and nobody between: each read takes a token. */
 const FOREVER = 'private, max-age=31536000, immutable';
@@ -31,9 +46,7 @@ export const onLog = (
     if (body === undefined) return answerNo(refuse('route_unknown'));
     const tile = asked.kind === 'tile';
     const action = !tile ? asked.kind : holdsEntries(asked) ? 'entries' : 'hashes';
-    // The log of checkpoints is about nobody: who reads it is nobody's business, and would be somebody's name in it.
-    const { tenant, subject } = caller;
-    const told = zone === HEADS ? undefined : await reads?.note({ zone, tenant, subject, action });
+    const told = await tellRead(reads, zone, caller, action);
     if (told && !told.ok) return answerNo(told.refusal);
     const headers = {
       'content-type': tile ? 'application/octet-stream' : 'text/plain; charset=utf-8',
@@ -41,6 +54,14 @@ export const onLog = (
     };
     return { status: 200, body: body as Uint8Array<ArrayBuffer> | string, headers };
   });
+
+/** The log of checkpoints is about nobody: who reads it is nobody's business, and would be somebody's name in it. */
+const tellRead = async (
+  reads: Reads | undefined,
+  zone: string,
+  { tenant, subject }: Pick<EdgeCaller, 'tenant' | 'subject'>,
+  action: string,
+) => (zone === HEADS ? undefined : reads?.note({ zone, tenant, subject, action }));
 
 async function read(
   { store, base, policy }: LogDesk,

@@ -19,9 +19,12 @@ export const redactionProfile = z
 
 const time = z.number().int().min(0);
 const tseq = z.number().int().min(1);
+const year = z.number().int().min(1_000).max(9_999);
 
 /** Times are those of the log, in ms since 1970, numbers those of the tenant. */
 export const exportQuery = z.object({
+  /** Whose log; without one the newest, as it is when the export is made. */
+  year: year.optional(),
   from: time.optional(),
   to: time.optional(),
   tseq_from: tseq.optional(),

@@ -24,13 +24,19 @@ export interface BundlePart {
   readonly derived: Readonly<Record<string, string>>;
 }
 
+/** A leaf of another log of the same region: the entry as it stands there, and that it does (`.tlog-proof`). */
+export interface LinkFiles {
+  readonly entry: string;
+  readonly receipt: string;
+}
+
 export interface Manifest {
   readonly v: 1;
   readonly export_id: string;
   readonly log: { readonly origin: string; readonly zone: string; readonly year: number };
   readonly tenant: string;
   readonly range: {
-    /** First and last number of the tenant; every one between them is in the bundle. */
+    /** First and last number of the tenant; every one between them is in the bundle. Of none: one less than the first. */
     readonly tseq: readonly [number, number];
     /** Places of the first and the last entry. */
     readonly index: readonly [number, number];
@@ -40,6 +46,7 @@ export interface Manifest {
   readonly policy: typeof POLICY;
   /** What was asked for. Disclosures and derived files are of this part of the range, entries are of all of it. */
   readonly query: {
+    readonly year?: number | undefined;
     /** Times in the log, ms since 1970: not before, and before. */
     readonly from?: number | undefined;
     readonly to?: number | undefined;
@@ -60,8 +67,18 @@ export interface Manifest {
   /** Id of the request that asked for it. */
   readonly requested_by: string;
   readonly created: string;
-  /** The leaf that says that this export was made: the last number of the tenant in it. */
-  readonly anchor: { readonly index: number; readonly id: string; readonly type: 'export.create' };
+  /**
+   * The leaf that says that this export was made: the last number of the tenant in it. Of a log that had ended it is in a
+   * later one, whose name is `log`, and among `links.after`.
+   */
+  readonly anchor: {
+    readonly index: number;
+    readonly id: string;
+    readonly type: 'export.create';
+    readonly log?: string;
+  };
+  /** What ties this log to others, from it away: `check-links.ts`. */
+  readonly links?: { readonly before: readonly LinkFiles[]; readonly after: readonly LinkFiles[] };
   readonly tool: string;
   readonly schema: Readonly<Record<string, string | number>>;
 }

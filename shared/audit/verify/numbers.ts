@@ -2,7 +2,9 @@
 import { limits } from '../../limits.ts';
 import { isOwnOutbox } from '../bundle/belongs.ts';
 import type { Manifest } from '../bundle/manifest.ts';
+import { type LogEnd, previousOf, yearIn } from '../bundle/previous.ts';
 import { canonicalJson } from '../canonical-json.ts';
+import type { Linked } from './check-links.ts';
 import type { LeafFacts } from './leaf-facts.ts';
 import { isObject } from './read-manifest.ts';
 import type { Findings } from './verdict.ts';
@@ -24,6 +26,7 @@ export class Numbers {
   #time = 0;
   /** Whether the log's first leaf is here, and goes on from another log. */
   #opening: 'first' | 'later' | undefined;
+  #previous: LogEnd | undefined;
 
   constructor(manifest: Manifest, findings: Findings, after?: number) {
     this.#after = after;
@@ -33,13 +36,27 @@ export class Numbers {
 
   /** What is disclosed of an entry; of interest is the one that says what the export is for. */
   show(index: number, values: Readonly<Record<string, unknown>>): void {
-    if (index === this.#manifest.anchor.index) this.#shown = values;
+    if (index === this.#manifest.anchor.index && !this.#isEnded) this.#shown = values;
+  }
+
+  /** The log that this one goes on from, if its first leaf is here. */
+  get previous(): LogEnd | undefined {
+    return this.#previous;
+  }
+
+  /** Of a log that had ended when the export was made: then the leaf that says so is in a later one. */
+  get #isEnded(): boolean {
+    const { anchor, log } = this.#manifest;
+    return anchor.log !== undefined && anchor.log !== log.origin;
   }
 
   see(leaf: LeafFacts, index: number): void {
     this.#first ??= index;
     const { tn, tseq, time } = leaf;
-    if (index === 0 && leaf.type === 'shard.open') this.#opening = 'previous' in leaf.leaf ? 'later' : 'first';
+    if (index === 0 && leaf.type === 'shard.open') {
+      this.#opening = 'previous' in leaf.leaf ? 'later' : 'first';
+      this.#previous = previousOf(leaf.leaf);
+    }
     if (time < this.#time) this.#findings.add('numbers', 'invalid', `entry ${index} is older than the one before it`);
     this.#time = time;
     this.#last = { index, leaf };
@@ -84,22 +101,26 @@ export class Numbers {
 
   /**
    * Nothing may be missing before the first number, as far as it was asked for: it is 1, or the number that was asked for,
-   * or one from before the time that was asked for, or the log begins here, and the reader knows what came before.
+   * or one from before the time that was asked for, or the log begins here, and it is shown, or the reader knows, which
+   * one came before.
    */
-  #begin(): void {
+  #begin({ before, after }: Linked): void {
     const { query } = this.#manifest;
     const { tseq_from: wanted = 1, from } = query;
     const numbered = query.tseq_from !== undefined;
     if (!numbered && from === undefined && this.#opening === undefined)
       this.#incomplete('the first entry of the log is missing');
-    const begin = this.#begun;
+    // Where the tenant has none in this log, the one that comes after is the first.
+    const begin = this.#begun ?? (after === undefined ? undefined : { tseq: after, time: Number.POSITIVE_INFINITY });
+    if (begin && before !== undefined && before >= begin.tseq)
+      this.#invalid(`number ${before} of the tenant is in a log before this one, and ${begin.tseq} in this one`);
     if (!begin || begin.tseq <= wanted || (from !== undefined && begin.time < from)) return;
     const { tseq } = begin;
     if (this.#opening === 'later' && !numbered) {
       const told = `the log begins with number ${tseq} of the tenant by its own word`;
-      if (this.#after === undefined)
-        this.#incomplete(`${told}: give the last number of the log before it with --after`);
-      else if (tseq > this.#after + 1) this.#incomplete(missing(this.#after + 1, tseq - 1));
+      const known = before ?? this.#after;
+      if (known === undefined) this.#incomplete(`${told}: give the last number of the log before it with --after`);
+      else if (tseq > known + 1) this.#incomplete(missing(known + 1, tseq - 1));
     } else if (from === undefined) this.#incomplete(missing(wanted, tseq - 1));
     else
       this.#incomplete(`the tenant's entry before number ${tseq} is missing, which would show that none is left out`);
@@ -109,30 +130,52 @@ export class Numbers {
     this.#findings.add('numbers', 'incomplete', text);
   }
 
-  /** The last one must be the leaf of this very export: it is what all others are counted up to. */
-  end(): void {
-    this.#begin();
-    const { range, anchor, export_id } = this.#manifest;
+  #invalid(text: string): void {
+    this.#findings.add('numbers', 'invalid', text);
+  }
+
+  end(linked: Linked): void {
+    this.#begin(linked);
+    const { range, log, query } = this.#manifest;
     const [first, last] = range.tseq;
-    if (this.#tseq === undefined || this.#tseq < last)
-      this.#findings.add('numbers', 'incomplete', missing(this.#tseq === undefined ? first : this.#tseq + 1, last));
-    else if (this.#tseq > last)
-      this.#findings.add('numbers', 'invalid', `number ${this.#tseq} is after the last one, ${last}`);
+    const seen = this.#tseq ?? first - 1;
+    if (seen < last) this.#incomplete(missing(seen + 1, last));
+    else if (seen > last) this.#invalid(`number ${seen} is after the last one, ${last}`);
     if (this.#first !== range.index[0] || this.#last?.index !== range.index[1])
-      this.#findings.add('numbers', 'invalid', 'the entries do not begin and end where the manifest says');
-    const leaf = this.#last?.leaf;
-    const anchored =
-      leaf?.type === anchor.type && leaf.id === anchor.id && this.#last?.index === anchor.index && leaf.tseq === last;
+      this.#invalid('the entries do not begin and end where the manifest says');
+    if (query.year !== undefined && yearIn(log.origin) !== query.year)
+      this.#invalid(`the export was asked for of ${query.year}, and is of ${log.origin}`);
+    if (this.#isEnded) this.#endOfLog(linked, last);
+    else this.#checkAnchor(this.#last?.leaf, this.#last?.leaf.tseq === last ? this.#last?.index : undefined);
+  }
+
+  /** Of a log that has ended all is here, up to its end, and which number of the tenant comes next is shown. */
+  #endOfLog({ after, anchor }: Linked, last: number): void {
+    const { checkpoints, query, anchor: said } = this.#manifest;
+    const end = this.#last;
+    if (end?.leaf.type !== 'shard.close' || end.index + 1 !== checkpoints.at(-1)?.size)
+      this.#incomplete('the last entry of the log is missing, which would show that it had ended');
+    if (after === undefined) this.#incomplete(`nothing shows that number ${last} is the tenant's last in this log`);
+    else if (after > last + 1) this.#incomplete(missing(last + 1, after - 1));
+    else if (after <= last) this.#invalid(`number ${after} of the tenant is in a later log, and ${last} in this one`);
+    if (query.year === undefined) this.#invalid('the export was asked for of the newest log, and is of an earlier one');
+    this.#checkAnchor(anchor?.leaf, anchor?.origin === said.log ? anchor?.index : undefined);
+  }
+
+  /** The leaf of this very export is what all others are counted up to. `index`: where it is, if it is where it should be. */
+  #checkAnchor(leaf: LeafFacts | undefined, index: number | undefined): void {
+    const { anchor, export_id } = this.#manifest;
+    const anchored = leaf?.type === anchor.type && leaf.id === anchor.id && index === anchor.index;
     if (!anchored || leaf?.leaf.export !== export_id)
-      this.#findings.add('numbers', 'invalid', 'the last entry is not the one that says that this export was made');
-    else if (!isOfRequest(leaf.leaf, this.#manifest))
-      this.#findings.add(
-        'numbers',
-        'invalid',
-        'the manifest names another range or profile than the export was made for',
+      this.#invalid(
+        this.#isEnded
+          ? 'the entry of a later log that says that this export was made is not here'
+          : 'the last entry is not the one that says that this export was made',
       );
+    else if (!isOfRequest(leaf.leaf, this.#manifest))
+      this.#invalid('the manifest names another range or profile than the export was made for');
     else if (!isOfAsker({ ...leaf.leaf, ...this.#shown }, leaf.time, this.#manifest))
-      this.#findings.add('numbers', 'invalid', 'the manifest names another purpose, request or time than the log');
+      this.#invalid('the manifest names another purpose, request or time than the log');
   }
 }
 

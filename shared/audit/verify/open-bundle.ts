@@ -62,7 +62,7 @@ function openFiles(files: BundleFiles, manifest: Manifest, findings: Findings): 
     async readRest() {
       for (const path of [...unread]) await read(path);
       for (const path of await files.list()) {
-        const ours = /^(entries|disclosures)\b|^(proofs|checkpoints|derived)\//.test(path);
+        const ours = /^(entries|disclosures)\b|^(proofs|checkpoints|derived|links)\//.test(path);
         if (ours && !listed.has(path)) wrong(`${path} is here, and the manifest does not list it`);
       }
     },

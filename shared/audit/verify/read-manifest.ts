@@ -27,6 +27,8 @@ const isPart = (value: unknown): value is BundlePart =>
   isObject(value.derived) &&
   Object.entries(value.derived).every(([format, path]) => isFormat(format) && isPath(path));
 
+const isLink = (value: unknown): boolean => isObject(value) && isPath(value.entry) && isPath(value.receipt);
+
 const isHead = (value: unknown): boolean => isObject(value) && isPath(value.path) && isCount(value.size);
 
 const rules: Readonly<Record<string, (value: unknown) => boolean>> = {
@@ -37,14 +39,22 @@ const rules: Readonly<Record<string, (value: unknown) => boolean>> = {
   range: (value) => isObject(value) && isPair(value.tseq) && isPair(value.index),
   checkpoints: (value) => Array.isArray(value) && value.length > 0 && value.every(isHead),
   policy: (value) => value === POLICY,
-  query: (value) => isObject(value) && [value.from, value.to, value.tseq_from, value.tseq_to].every(isTime),
+  query: (value) => isObject(value) && [value.year, value.from, value.to, value.tseq_from, value.tseq_to].every(isTime),
   redaction: (value) => value === 'full' || value === 'auditor-min' || /^fields:[^,]+(,[^,]+)*$/.test(String(value)),
   counts: (value) => isObject(value) && [value.entries, value.disclosed, value.erased].every(isCount),
   parts: (value) => Array.isArray(value) && value.length > 0 && value.every(isPart),
   files: (value) => Array.isArray(value) && value.every(isFile) && isUnique(value.map(({ path }) => path)),
   purpose: isText,
   created: isText,
-  anchor: (value) => isObject(value) && isCount(value.index) && isText(value.id) && value.type === 'export.create',
+  anchor: (value) =>
+    isObject(value) &&
+    isCount(value.index) &&
+    isText(value.id) &&
+    value.type === 'export.create' &&
+    (value.log === undefined || isText(value.log)),
+  links: (value) =>
+    value === undefined ||
+    (isObject(value) && [value.before, value.after].every((some) => Array.isArray(some) && some.every(isLink))),
 };
 
 const isUnique = (values: readonly string[]): boolean => new Set(values).size === values.length;

@@ -32,12 +32,13 @@ export function reportOf(
   };
 }
 
-function factsOf({ export_id, log, tenant, range, counts, redaction, purpose, created, query }: Manifest): Facts {
+function factsOf(manifest: Manifest): Facts {
+  const { export_id, log, tenant, range, counts, redaction, purpose, created, query, anchor } = manifest;
   const { entries, disclosed, erased } = counts;
   const { tseq, index } = range;
   const { origin } = log;
-  // The leaf with it is the last one, which an end that was asked for leaves undisclosed.
-  const whole = query.to === undefined && query.tseq_to === undefined;
+  // The leaf with it is the last one, which an end that was asked for leaves undisclosed, or one of another log.
+  const whole = query.to === undefined && query.tseq_to === undefined && anchor.log === undefined;
   const purposeShown = whole && shownBy(redaction, ['purpose']).length > 0;
   return {
     exportId: export_id,
@@ -63,7 +64,8 @@ const printable = (text: string): string =>
 function numbersText({ tseq: [first, last] = [0, 0], entries = 0 }: Facts): string {
   const own = entries - (last - first + 1);
   const of = own > 0 ? ` (${own} of them the log's own, without a number)` : '';
-  return `numbers ${first} to ${last}, ${entries} ${entries === 1 ? 'entry' : 'entries'}${of}`;
+  const numbers = last < first ? 'no numbers' : `numbers ${first} to ${last}`;
+  return `${numbers}, ${entries} ${entries === 1 ? 'entry' : 'entries'}${of}`;
 }
 
 /** The report as people read it. */

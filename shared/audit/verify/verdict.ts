@@ -11,6 +11,7 @@ export const stages = [
   'checkpoints',
   'consistency',
   'inclusion',
+  'links',
   'numbers',
   'outboxes',
   'disclosures',

@@ -1,14 +1,17 @@
 // Whether a bundle is what it says, decided from its files and from whom the reader believes. Nothing else is asked.
+import { toHex } from '../../hex.ts';
 import { belongsTo } from '../bundle/belongs.ts';
 import { blocksBetween } from '../bundle/cover.ts';
 import { linesOf, readEntryLine } from '../bundle/entry-line.ts';
 import type { BundlePart } from '../bundle/manifest.ts';
+import type { LogEnd } from '../bundle/previous.ts';
 import { derivedFormats, isFormat } from '../derived/formats.ts';
 import type { DerivedEntry } from '../derived/row.ts';
 import { ENTRY_BYTES_MAX } from '../tile.ts';
 import { equalBytes, HASH_BYTES, type Hash, hashLeaf } from '../tree.ts';
 import type { BundleFiles } from './bundle-files.ts';
 import { checkWitnesses, Growth, type Heads, readHeads, readKnownHead } from './check-heads.ts';
+import { checkLinks, type Linked } from './check-links.ts';
 import { Disclosed, isAsked } from './disclosed.ts';
 import { readLeafFacts } from './leaf-facts.ts';
 import { Numbers } from './numbers.ts';
@@ -51,7 +54,8 @@ async function checkEntries(bundle: OpenBundle, heads: Heads, asked: Asked, find
   if (asked.head && !known) findings.add('consistency', 'incomplete', 'the known head is no checkpoint');
   const walk = new Walk(bundle, heads, new Growth(heads, known, findings), findings, asked);
   for (const part of manifest.parts) if (!(await walk.part(part))) return;
-  walk.end();
+  const ends = { end: heads.end.checkpoint, previous: walk.previous, now: asked.now };
+  walk.end(await checkLinks(bundle, ends, findings));
 }
 
 /** Goes through the entries in their order, and hashes them and what lies between them. */
@@ -95,7 +99,7 @@ class Walk {
       const values = this.#disclosed.of(entry.index, entry.facts, shown);
       this.#numbers.show(entry.index, values);
       if (!derives || !isAsked(this.#bundle.manifest, entry.facts)) continue;
-      derivable.push({ index: entry.index, leafHash: hexOf(entry.hash), leaf: entry.facts.leaf, shown: values });
+      derivable.push({ index: entry.index, leafHash: toHex(entry.hash), leaf: entry.facts.leaf, shown: values });
     }
     this.#disclosed.endPart(shown);
     await this.#derived(part, derivable);
@@ -149,11 +153,15 @@ class Walk {
     }
   }
 
-  end(): void {
+  get previous(): LogEnd | undefined {
+    return this.#numbers.previous;
+  }
+
+  end(linked: Linked): void {
     if (!this.#fill(this.#heads.end.checkpoint.size)) return;
     if (this.#proofs.at !== this.#proofs.bytes.length) this.#stop('there are proofs that nothing needs');
     this.#growth.end();
-    this.#numbers.end();
+    this.#numbers.end(linked);
     this.#disclosed.end();
     const { entries } = this.#bundle.manifest.counts;
     if (entries !== this.#count)
@@ -169,12 +177,4 @@ class Walk {
     this.#findings.add('inclusion', 'invalid', text);
     return false;
   }
-}
-
-const digits = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
-
-function hexOf(hash: Uint8Array): string {
-  let text = '';
-  for (const byte of hash) text += digits[byte];
-  return text;
 }

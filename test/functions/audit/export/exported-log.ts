@@ -19,6 +19,7 @@ import { openSigningKey, splitNote } from '../../../../shared/audit/note.ts';
 import { type Policy, readPolicy } from '../../../../shared/audit/policy.ts';
 import type { BundleFiles } from '../../../../shared/audit/verify/bundle-files.ts';
 import { limits } from '../../../../shared/limits.ts';
+import type { Refusal } from '../../../../shared/refusal.ts';
 import { MemoryStore } from '../stored-log.ts';
 import { MemoryRows } from './memory-rows.ts';
 
@@ -45,10 +46,16 @@ export class ExportedLog {
   });
   readonly #delivered = new Map<string, number>();
   readonly desk: ExportDesk;
+  /** Called whenever the desk lets others go on. */
+  onBreath: () => void = () => {};
   /** Lines that the desk logged. */
   readonly lines: unknown[] = [];
 
-  constructor({ witnessed = false, partBytes = limits.auditExportPartBytes.value } = {}) {
+  constructor({
+    witnessed = false,
+    partBytes = limits.auditExportPartBytes.value,
+    scanBundles = limits.auditExportScanBundles.value,
+  } = {}) {
     const hide = () => openHide(this.keys);
     const after = () => ({ rings: never, cancel: () => {} });
     const reporter = openReporter({ store: this.store, hide, now: () => this.now, after });
@@ -66,7 +73,9 @@ export class ExportedLog {
       rows: this.rows,
       report: (zone, draft) => reporter.report(zone, draft),
       random: (count) => crypto.getRandomValues(new Uint8Array(count)),
+      breathe: async () => void this.onBreath(),
       partBytes,
+      scanBundles,
       verifier: new Map([['VERIFY.md', new TextEncoder().encode('# How to verify\n')]]),
     };
   }
@@ -115,19 +124,31 @@ export class ExportedLog {
   }
 
   /** Puts the witness's signature below the published checkpoint. */
-  async witness(): Promise<void> {
-    const kept = await this.store.read('state', `${ZONE}/2026/checkpoint`);
+  async witness(year = 2026): Promise<void> {
+    const name = `${ZONE}/${year}/checkpoint`;
+    const kept = await this.store.read('state', name);
     const text = kept && splitNote(kept.bytes)?.text;
     if (!kept || text === undefined) throw new Error('nothing is published');
     const note = await cosigned(text, Math.floor(this.now / 1_000));
-    await this.store.replace('state', `${ZONE}/2026/checkpoint`, new TextEncoder().encode(note), kept.version);
+    await this.store.replace('state', name, new TextEncoder().encode(note), kept.version);
+  }
+
+  #ask(tenant: string, more: Partial<NewExport>) {
+    const asked = { tenant, request: 'req-1', purpose: 'yearly audit', formats: [...formatNames], redaction: 'full' };
+    return createExport(this.desk, ZONE, { ...asked, query: {}, ...more });
   }
 
   async ask(tenant: string, more: Partial<NewExport> = {}): Promise<ExportRow> {
-    const asked = { tenant, request: 'req-1', purpose: 'yearly audit', formats: [...formatNames], redaction: 'full' };
-    const made = await createExport(this.desk, ZONE, { ...asked, query: {}, ...more });
+    const made = await this.#ask(tenant, more);
     if (!made.ok) throw new Error(made.refusal.reason);
     return made.value;
+  }
+
+  /** Of one that is not made. */
+  async refusal(tenant: string, more: Partial<NewExport>): Promise<Refusal> {
+    const made = await this.#ask(tenant, more);
+    if (made.ok) throw new Error('it is made');
+    return made.refusal;
   }
 
   async row({ tenant, id }: ExportRow): Promise<ExportRow> {

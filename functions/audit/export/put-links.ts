@@ -1,0 +1,86 @@
+// Files of a bundle that tie its log to others: `shared/audit/verify/check-links.ts` says how they are read.
+import type { FileDigest, LinkFiles, Manifest } from '../../../shared/audit/bundle/manifest.ts';
+import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
+import { receiptsUnder } from '../log/make-receipt.ts';
+import { readPrevious, yearsBetween } from '../log/read-opening.ts';
+import { LATER } from './anchor-export.ts';
+import type { ExportDesk } from './export-desk.ts';
+import { putFile, readFile } from './export-files.ts';
+import { type ExportRow, isEnded } from './export-row.ts';
+import { LogFiles } from './log-files.ts';
+import { readPublished } from './read-published.ts';
+
+interface Place {
+  readonly year: number;
+  readonly index: number;
+  /** What it is there for, in the names of its files. */
+  readonly says: 'opening' | 'before' | 'after' | 'export';
+}
+
+/** `undefined` where nothing ties it, and nothing has to. */
+export async function putLinks(
+  desk: ExportDesk,
+  row: ExportRow,
+): Promise<{ readonly links: Manifest['links']; readonly files: readonly FileDigest[] }> {
+  const [before, after] = [await placesBefore(desk, row), await placesAfter(desk, row)];
+  const files: FileDigest[] = [];
+  const put = async (places: readonly Place[]): Promise<LinkFiles[]> => {
+    const links: LinkFiles[] = [];
+    for (const place of places) links.push(await putLink(desk, row, place, files));
+    return links;
+  };
+  if (before.length + after.length === 0) return { links: undefined, files };
+  return { links: { before: await put(before), after: await put(after) }, files };
+}
+
+/** From this log back to the one with the leaf: the first leaf of each between them names the one before it. */
+async function placesBefore({ store }: ExportDesk, { zone, year, before }: ExportRow): Promise<Place[]> {
+  if (!before) return [];
+  const places: Place[] = [];
+  for (let at = await readPrevious(store, zone, year); at && at.year > before.year; ) {
+    places.push({ year: at.year, index: 0, says: 'opening' });
+    at = await readPrevious(store, zone, at.year);
+  }
+  return [...places, { ...before, says: 'before' }];
+}
+
+/** From this log on to the one that says that the export is made. */
+async function placesAfter({ store }: ExportDesk, row: ExportRow): Promise<Place[]> {
+  const { zone, year, anchor, after } = row;
+  if (!isEnded(row) || !anchor || !after) return [];
+  const until = anchor.year ?? year;
+  const years = await yearsBetween(store, zone, year + 1, until);
+  const same = after.year === until && after.index === anchor.index;
+  return years.flatMap((one): Place[] => [
+    { year: one, index: 0, says: 'opening' },
+    ...(one === after.year && !same ? [{ ...after, says: 'after' } as const] : []),
+    ...(one === until ? [{ year: one, index: anchor.index, says: 'export' } as const] : []),
+  ]);
+}
+
+async function putLink(
+  { store }: ExportDesk,
+  row: ExportRow,
+  { year, index, says }: Place,
+  files: FileDigest[],
+): Promise<LinkFiles> {
+  const { zone, anchor } = row;
+  const note = year === anchor?.year ? await readFile(store, row, LATER) : await lastNote(store, zone, year);
+  if (!note) throw new Error(`${zone}/${year}: its checkpoint is gone`);
+  const receipts = receiptsUnder(store, zone, year, note);
+  const bundle = Math.floor(index / TILE_WIDTH);
+  const entries = await new LogFiles(store, zone, year, receipts.size).entries(bundle);
+  const [entry, receipt] = [`links/${year}/${says}.json`, `links/${year}/${says}.tlog-proof`];
+  files.push(
+    await putFile(store, row, entry, entries[index - bundle * TILE_WIDTH] as Uint8Array),
+    await putFile(store, row, receipt, new TextEncoder().encode(await receipts.make(index))),
+  );
+  return { entry, receipt };
+}
+
+/** Of a log that has ended, the longest there is; of those the one that witnesses have signed. */
+async function lastNote(store: ExportDesk['store'], zone: string, year: number): Promise<Uint8Array | undefined> {
+  const published = await readPublished(store, zone, year);
+  const longest = Math.max(...published.map(({ size }) => size));
+  return published.find(({ size }) => size === longest)?.note;
+}

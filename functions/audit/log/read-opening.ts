@@ -1,0 +1,28 @@
+// The first leaf of a log, and the log before it that this one goes on from.
+import { type LogEnd, previousOf, yearIn } from '../../../shared/audit/bundle/previous.ts';
+import { tileWith, unpackEntries } from '../../../shared/audit/tile.ts';
+import { readLeafFacts } from '../../../shared/audit/verify/leaf-facts.ts';
+import type { LogStore } from './log-store.ts';
+import { publishedSize } from './publish-checkpoint.ts';
+import { readParts } from './read-tile.ts';
+
+/** `undefined` of the first log of all. Throws when the log has no entry yet. */
+export async function readPrevious(
+  store: LogStore,
+  zone: string,
+  year: number,
+): Promise<(LogEnd & { readonly year: number }) | undefined> {
+  const size = await publishedSize({ store, zone, year });
+  const [entry] = await readParts(store, zone, year, { ...tileWith(0, 0, size), level: 'entries' }, unpackEntries);
+  const facts = entry && readLeafFacts(new TextDecoder().decode(entry));
+  const previous = facts && previousOf(facts.leaf);
+  const before = previous && yearIn(previous.origin);
+  return previous && before !== undefined ? { ...previous, year: before } : undefined;
+}
+
+/** Years of a zone that have a log, from one to another, both included. */
+export async function yearsBetween(store: LogStore, zone: string, from: number, to: number): Promise<number[]> {
+  const years = Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => from + at);
+  const sizes = await Promise.all(years.map((year) => publishedSize({ store, zone, year })));
+  return years.filter((_, at) => (sizes[at] as number) > 0);
+}

@@ -1,0 +1,16 @@
+// Which logs a zone has: what the functions tell the edge.
+//
+//   GET /api/audit/log/{zone}    loggedYears, the newest first
+import { z } from 'zod';
+
+export const loggedYear = z.object({
+  year: z.number().int(),
+  /** Entries that its first checkpoint covered, and those that the published one does. */
+  first: z.number().int().optional(),
+  size: z.number().int(),
+  /** It has ended, and all of it is published. */
+  closed: z.boolean(),
+});
+export type LoggedYear = z.infer<typeof loggedYear>;
+
+export const loggedYears = z.object({ data: z.array(loggedYear) });
