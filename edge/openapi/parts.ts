@@ -13,5 +13,9 @@ export const query = (name: string, description: string) => ({
   description,
   schema: { type: 'string' },
 });
-export const inPath = (name: string, description: string) => ({ ...query(name, description), in: 'path', required: true });
+export const inPath = (name: string, description: string) => ({
+  ...query(name, description),
+  in: 'path',
+  required: true,
+});
 export const hint = (name: string, description: string) => ({ ...query(name, description), in: 'header' });

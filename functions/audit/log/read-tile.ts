@@ -24,6 +24,7 @@ export async function readParts<T>(
     store.read(fileArea({ partial: one.width < TILE_WIDTH }), fileName(zone, year, tilePath(one)));
   const kept = (await read(tile)) ?? (await read({ ...tile, width: TILE_WIDTH }));
   const parts = kept && unpack(kept.bytes);
-  if (!parts || parts.length < tile.width) throw new Error(`${zone}/${year}: ${tilePath(tile)} is missing or not whole`);
+  if (!parts || parts.length < tile.width)
+    throw new Error(`${zone}/${year}: ${tilePath(tile)} is missing or not whole`);
   return parts.slice(0, tile.width);
 }
