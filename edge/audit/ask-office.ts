@@ -1,5 +1,6 @@
 // The functions of a zone, asked about its audit log.
 import type { z } from 'zod';
+import { HEADS } from '../../shared/audit/head.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -27,7 +28,8 @@ export async function askOffice(
 ): Promise<Result<Response>> {
   const { id, settings } = context;
   const office = settings.backOffices.get(zone);
-  if (office === undefined || !settings.auditLogs.has(zone)) return no(refuse('audit_closed'));
+  const kept = zone === HEADS ? settings.auditHeads !== undefined : settings.auditLogs.has(zone);
+  if (office === undefined || !kept) return no(refuse('audit_closed'));
   const address = `${office}/api/audit${path}`;
   // Whoever built the path has looked at its parts; an address that is another one once it is read is asked by nobody.
   if (new URL(address).href !== address) return no(refuse('route_unknown', undefined, 'a path that leads elsewhere'));
@@ -38,7 +40,14 @@ export async function askOffice(
     ...(named.value !== undefined && { subject: named.value }),
   };
   const method = body === undefined ? 'GET' : 'POST';
-  const call = { address, method, body, claims, headers: { 'x-request-id': id }, ms: limits.auditReadMs.value } as const;
+  const call = {
+    address,
+    method,
+    body,
+    claims,
+    headers: { 'x-request-id': id },
+    ms: limits.auditReadMs.value,
+  } as const;
   const answered = await callFunctions(call, (response) => response, context);
   if (answered === late || answered === undefined) return no(refuse('audit_unreachable'));
   return answered.ok ? ok(answered) : no(await refusalIn(answered));

@@ -28,12 +28,15 @@ const time = z.iso.datetime({ offset: true }).or(z.iso.date());
 export const exportBody = z.strictObject({
   purpose: plainText(limits.auditPurposeCharacters.value).describe('What it is for; it goes on record'),
   zone: zoneName.optional().describe('Whose log; by default the home of the token'),
+  year: exportQuery.shape.year.describe('Whose log of that zone, also of a year that has ended; by default the newest'),
   from: time
     .optional()
+    .describe('Entries that the log took from then on, within its year; all that come after are in the bundle'),
+  to: time
+    .optional()
     .describe(
-      'Entries that the log took from then on, in the year of its newest log; all that come after are in the bundle',
+      'What is disclosed and derived ends before this; entries go on to the export itself, or to the end of the year',
     ),
-  to: time.optional().describe('What is disclosed and derived ends before this; entries go on to the export itself'),
   tseq_from: exportQuery.shape.tseq_from.describe('The same by the numbers of the tenant'),
   tseq_to: exportQuery.shape.tseq_to,
   formats: z
@@ -72,8 +75,9 @@ export async function createExport(request: Request, context: RequestContext): P
 }
 
 function newExportOf(body: z.infer<typeof exportBody>, { tenant }: Claims, { id }: RequestContext): NewExport {
-  const { from, to, tseq_from, tseq_to, purpose, formats, redaction, known_size } = body;
+  const { year, from, to, tseq_from, tseq_to, purpose, formats, redaction, known_size } = body;
   const query = {
+    ...(year !== undefined && { year }),
     ...(from !== undefined && { from: Date.parse(from) }),
     ...(to !== undefined && { to: Date.parse(to) }),
     ...(tseq_from !== undefined && { tseq_from }),

@@ -3,15 +3,18 @@ import { fromBase64 } from '../../shared/audit/base64.ts';
 import { originOfLog } from '../../shared/audit/delivery.ts';
 import { HEADS } from '../../shared/audit/head.ts';
 import { holdsEntries, readLogPath } from '../../shared/audit/log-path.ts';
+import { loggedYear, loggedYears } from '../../shared/audit/logged-years.ts';
 import { formatVerifierKey } from '../../shared/audit/note.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
 import { late } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import type { Settings } from '../settings.ts';
 import { admit } from '../tenant/admit.ts';
 import { callFunctions } from '../upload/back-office.ts';
+import { askOfficeFor } from './ask-office.ts';
 import { isOpenTo } from './exports.ts';
 import { commitmentOfReader } from './reader.ts';
 
@@ -24,6 +27,11 @@ export const listedLog = z.object({
   vkey: z.string(),
   /** Where its files are. */
   prefix: z.string(),
+  first: loggedYear.shape.first.describe('Entries that its first checkpoint covered'),
+  size: loggedYear.shape.size.optional().describe('Entries that its published checkpoint covers'),
+  state: z
+    .enum(['open', 'closed', 'unknown'])
+    .describe('`closed`: its year has ended, and nothing is added. `unknown`: whoever keeps the logs did not say'),
 });
 
 const PATH = /^([a-z0-9][a-z0-9_.-]{0,62})\/(\d{4})\/(.+)$/;
@@ -32,20 +40,44 @@ const PATH = /^([a-z0-9][a-z0-9_.-]{0,62})\/(\d{4})\/(.+)$/;
 const logsOf = ({ auditLogs, auditHeads }: Settings) =>
   auditHeads ? [...auditLogs, [HEADS, auditHeads] as const] : [...auditLogs];
 
-/** `GET /v1/audit/log`: the logs that there are, each under what its files are called, and the key that signs it. */
+/**
+ * `GET /v1/audit/log?zone=…`: the logs that there are, of each zone the newest first: each under what its files are called,
+ * the key that signs it, and how long it is. Where whoever keeps them does not answer: this year's, and that.
+ */
 export async function listLogs(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, ['audit', 'operate'], context);
   if (!claims.ok) return refuseWith(claims.refusal);
-  const { settings, surroundings } = context;
-  const year = new Date(surroundings.now()).getUTCFullYear();
-  const open = logsOf(settings).filter(([zone]) => zone === HEADS || isOpenTo(claims.value, zone));
-  const data = open.flatMap(([zone, { origin: base, key }]): z.infer<typeof listedLog>[] => {
-    const publicKey = fromBase64(key);
-    const origin = originOfLog(base, zone, year);
+  const asked = new URL(request.url).searchParams.get('zone');
+  const mine = logsOf(context.settings).filter(([zone]) => zone === HEADS || isOpenTo(claims.value, zone));
+  const open = asked === null ? mine : mine.filter(([zone]) => zone === asked);
+  if (asked !== null && open.length === 0) return refuseWith(refuse('zone_unserved', { zone: asked }));
+  const data = await Promise.all(open.map(([zone, log]) => listZone(zone, log, claims.value, context)));
+  return Response.json({ object: 'list', data: data.flat() }, { headers: { 'cache-control': 'no-store' } });
+}
+
+async function listZone(
+  zone: string,
+  { origin: base, key }: { readonly origin: string; readonly key: string },
+  { tenant, subject }: Claims,
+  context: RequestContext,
+): Promise<z.infer<typeof listedLog>[]> {
+  // The log of checkpoints is about nobody, and names none of its readers.
+  const reader = zone === HEADS ? { tenant } : { tenant, subject };
+  const found = await askOfficeFor({ zone, path: `/log/${zone}` }, loggedYears, reader, context);
+  const thisYear = new Date(context.surroundings.now()).getUTCFullYear();
+  const known = found.ok
+    ? found.value.data.map(({ closed, ...one }) => ({
+        ...one,
+        state: closed ? ('closed' as const) : ('open' as const),
+      }))
+    : [{ year: thisYear, state: 'unknown' as const }];
+  const none = [{ year: thisYear, size: 0, state: 'open' as const }];
+  const publicKey = fromBase64(key);
+  return (known.length > 0 ? known : none).flatMap((one) => {
+    const origin = originOfLog(base, zone, one.year);
     const vkey = publicKey && formatVerifierKey(origin, publicKey);
-    return vkey === undefined ? [] : [{ zone, year, origin, vkey, prefix: `/v1/audit/log/${zone}/${year}` }];
+    return vkey === undefined ? [] : [{ zone, origin, vkey, prefix: `/v1/audit/log/${zone}/${one.year}`, ...one }];
   });
-  return Response.json({ object: 'list', data });
 }
 
 /**

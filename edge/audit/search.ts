@@ -14,13 +14,14 @@ import { isOpenTo } from './exports.ts';
 import { commitmentsIn, who, zonesOf } from './who.ts';
 
 /** Whom a search is about: a header, since addresses are kept in places that no one thinks of. */
-export const SUBJECT_HEADER = 'x-auricle-subject';
+const SUBJECT_HEADER = 'x-auricle-subject';
 
 /** The query of `GET /v1/audit/search`. */
 const searchQuery = z.strictObject({
   request: z.string().min(1).max(128).optional(),
   model: z.string().min(1).max(256).optional(),
   day: z.iso.date().optional(),
+  type: z.string().min(1).max(64).optional(),
   ...who,
   zone: z.string().optional(),
   after: z.string().max(64).optional(),

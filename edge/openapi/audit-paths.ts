@@ -29,7 +29,8 @@ export function auditPaths() {
         summary: 'A bundle of the entries of the tenant, which can be verified without us',
         description:
           'Making it is an entry of the log itself, the last one in the bundle: between it and the first there is none ' +
-          'that is not there. `verify.mjs` and `verify.html` in the bundle verify it offline.',
+          'that is not there. With `year` it is of the log of that year: of one that has ended up to its end, with what ' +
+          'shows which entry came next. `verify.mjs` and `verify.html` in the bundle verify it offline.',
         requestBody: { required: true, content: { 'application/json': schema('AuditExportRequest') } },
         responses: {
           '202': { description: 'It is on record and is being made', headers: requestId, content: json('AuditExport') },
@@ -155,15 +156,18 @@ function privacyPaths() {
     '/v1/audit/search': {
       get: {
         operationId: 'searchAuditLog',
-        summary: 'Entries of the tenant by request, subject, model and day, each with the proof that it is in the log',
+        summary:
+          'Entries of the tenant by request, subject, model, day and type, each with the proof that it is in the log',
         description:
           'The index says where to look, and the log what is there: a hit is an entry with its receipt (C2SP tlog-proof). ' +
-          'Entries from `indexed` on are not in the index yet. `after` goes on in one `zone`.',
+          'Entries from `indexed` on are not in the index yet. `after` goes on in one `zone`; an answer with `next` may have ' +
+          'fewer hits than asked for, or none.',
         parameters: [
           everyZone,
           query('request', 'Id of the request.'),
           query('model', 'Name of the model.'),
           query('day', 'Day of UTC on which it happened: 2026-11-22.'),
+          query('type', 'Type of the entry: `inference.complete`, `export.create`, …'),
           query('commitment', 'Whom it is about, as the log has it.'),
           hint('x-auricle-subject', 'Whom it is about, as `sub` of its tokens says it, percent-encoded.'),
           query('after', '`next` of the answer before.'),

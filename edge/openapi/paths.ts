@@ -123,8 +123,12 @@ export function paths() {
     '/v1/audit/log': {
       get: {
         operationId: 'listAuditLogs',
-        summary: 'The audit logs of this year, one for each zone, and the keys that sign them',
-        responses: { ...success('Logs', json('AuditLogList')), ...errors(identified) },
+        summary: 'The audit logs of the zones of the token, of all years, and the keys that sign them',
+        description:
+          'Of each zone the newest first. A log that has ended (`closed`) is read, verified and exported as before. Who ' +
+          'asks is on record.',
+        parameters: [query('zone', 'Whose logs; by default those of all zones of the token, and that of checkpoints.')],
+        responses: { ...success('Logs', json('AuditLogList')), ...errors([...identified, 'zone_unserved']) },
       },
     },
     '/v1/audit/log/{name}': {
@@ -151,7 +155,8 @@ export function paths() {
       get: {
         operationId: 'readAuditOutbox',
         summary: 'Audit events not yet taken over by the log',
-        description: 'The scope `audit` opens those of the own tenant, `operate` those of every tenant and roster.',
+        description:
+          'The scope `audit` opens those of the own tenant, `operate` those of every tenant and roster. On record as `access.audit` in the outbox of the own tenant.',
         parameters: [
           query('tenant', 'Whose events; without it, those of the roster of `zone`.'),
           query('zone', 'The zone whose objects are read; by default the first one that the token may see.'),
@@ -160,7 +165,7 @@ export function paths() {
         ],
         responses: {
           ...success('Events, oldest first', json('OutboxPage')),
-          ...errors([...identified, 'field_invalid', 'field_missing', 'zone_unserved']),
+          ...errors([...identified, 'field_invalid', 'field_missing', 'zone_unserved', 'audit_unavailable']),
         },
       },
     },

@@ -38,6 +38,8 @@ export type Arguments = {
   evidence: string | undefined;
   at: string | undefined;
   reason: string | undefined;
+  /** What is promised of a revision: `latencyMs=100,…`. */
+  sla: string | undefined;
   alias: string | undefined;
   /** Of `audit export`: the range, what for, what is disclosed; `to` is that of `model`. Of `audit verify`: whom to believe. */
   from: string | undefined;
@@ -45,6 +47,11 @@ export type Arguments = {
   profile: string | undefined;
   policy: string | undefined;
   head: string | undefined;
+  /** Of `audit verify`: a receipt, and its entry. */
+  receipt: string | undefined;
+  entry: string | undefined;
+  /** Of `audit tail` and `audit search`: of entries. */
+  type: string | undefined;
   /** Of `audit erase`, `hold` and `search`: whom, why, when; a model that was named, and no default. */
   subject: string | undefined;
   commitment: string | undefined;
@@ -93,12 +100,16 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
         evidence: { type: 'string' },
         at: { type: 'string' },
         reason: { type: 'string' },
+        sla: { type: 'string' },
         alias: { type: 'string' },
         from: { type: 'string' },
         purpose: { type: 'string' },
         profile: { type: 'string' },
         policy: { type: 'string' },
         head: { type: 'string' },
+        receipt: { type: 'string' },
+        entry: { type: 'string' },
+        type: { type: 'string' },
         subject: { type: 'string' },
         commitment: { type: 'string' },
         basis: { type: 'string' },
@@ -143,12 +154,16 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       evidence: values.evidence,
       at: values.at,
       reason: values.reason,
+      sla: values.sla,
       alias: values.alias,
       from: values.from,
       purpose: values.purpose,
       profile: values.profile,
       policy: values.policy,
       head: values.head,
+      receipt: values.receipt,
+      entry: values.entry,
+      type: values.type,
       subject: values.subject,
       commitment: values.commitment,
       basis: values.basis,

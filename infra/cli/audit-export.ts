@@ -20,10 +20,11 @@ import { recall } from './audit-memory.ts';
 import { openFolder } from './bundle-folder.ts';
 import { hashLeafNatively } from './native-hash.ts';
 
-export const exportUsage = `audit export --out DIR --purpose TEXT [--from TIME] [--to TIME] [--format csv,fhir,…] [--profile P] [--zone Z]
+export const exportUsage = `audit export --out DIR --purpose TEXT [--year Y] [--from TIME] [--to TIME] [--format csv,fhir,…] [--profile P] [--zone Z]
                                   all entries of the tenant as a bundle that anybody can verify; the same command goes
                                   on with one that was broken off. Profiles: full, auditor-min, fields:NAME,NAME.
-                                  Entries go on to the export itself; what is disclosed and derived ends at --to
+                                  Of the newest log entries go on to the export itself, of a year that has ended to
+                                  its end; what is disclosed and derived ends at --to
   audit verify DIR [--policy FILE] [--head NOTE] [--after N]
                                   is that bundle what it says? the same exit codes as below`;
 
@@ -33,7 +34,7 @@ const JOURNAL = '.export.json';
 type Headers = Record<string, string>;
 export type ExportArguments = Pick<
   Arguments,
-  'edge' | 'zone' | 'out' | 'purpose' | 'from' | 'to' | 'format' | 'profile'
+  'edge' | 'zone' | 'year' | 'out' | 'purpose' | 'from' | 'to' | 'format' | 'profile'
 >;
 
 export interface ExportWorld {
@@ -47,8 +48,9 @@ export const realWorld: ExportWorld = {
 };
 
 export async function exportAudit(given: ExportArguments, headers: Headers, world = realWorld): Promise<Answer> {
-  const { out, edge, to } = given;
+  const { out, edge, to, year } = given;
   if (out === undefined) return wrong('usage: auricle audit export --out DIR --purpose TEXT');
+  if (year !== undefined && !/^\d{4}$/.test(year)) return wrong(`"${year}" is no year of a log`);
   const journal = path.join(out, JOURNAL);
   const known = existsSync(journal) ? (JSON.parse(readFileSync(journal, 'utf8')) as { id?: string }).id : undefined;
   if (known === undefined && existsSync(path.join(out, 'manifest.json')))
@@ -69,11 +71,13 @@ export async function exportAudit(given: ExportArguments, headers: Headers, worl
     if (at % 50 === 49) world.tell(`${at + 1} of ${done.files.length} files`);
   }
   rmSync(journal);
-  const head = await knownHead(edge, given.zone, headers);
+  const head = await knownHead(given, headers);
   const seen = head && { head: new TextEncoder().encode(head.note) };
   const report = await verifyBundle(openFolder(out), { now: Date.now(), hashLeaf: hashLeafNatively, ...seen });
   const ends =
-    to === undefined ? '' : `\nentries go on to the export itself; what is disclosed and derived ends at ${to}`;
+    to === undefined
+      ? ''
+      : `\nentries go on after that, to prove what is there; what is disclosed and derived ends at ${to}`;
   const text = `${done.files.length} files in ${out}${ends}\n${reportText(report)}\nverify it yourself: node ${path.join(out, 'verify.mjs')}`;
   // That nobody witnessed it is no failure of the export.
   const value = {
@@ -87,11 +91,13 @@ export async function exportAudit(given: ExportArguments, headers: Headers, worl
 }
 
 /** The id of a new export, or why there is none. */
-async function begin({ edge, zone, from, to, purpose, format, profile }: ExportArguments, headers: Headers) {
+async function begin(given: ExportArguments, headers: Headers) {
+  const { edge, zone, year, from, to, purpose, format, profile } = given;
   if (purpose === undefined) return wrong('--purpose TEXT: an export says what it is for');
-  const head = await knownHead(edge, zone, headers);
+  const head = await knownHead(given, headers);
   const body = {
     ...{ purpose, zone, from, to, redaction: profile, known_size: head?.size },
+    year: year === undefined ? undefined : Number(year),
     formats: format === undefined ? undefined : format.split(',').filter((one) => one !== ''),
   };
   const response = await fetch(`${edge}/v1/audit/exports`, {
@@ -103,10 +109,10 @@ async function begin({ edge, zone, from, to, purpose, format, profile }: ExportA
 }
 
 /** What was last seen of the zone's log on this machine: the bundle shows that the log has grown from there. */
-async function knownHead(edge: string, zone: string | undefined, headers: Headers) {
+async function knownHead({ edge, zone, year }: Pick<ExportArguments, 'edge' | 'zone' | 'year'>, headers: Headers) {
   const response = zone === undefined ? undefined : await fetch(`${edge}/v1/audit/log`, { headers });
   const logs = response?.ok ? listedLogs.parse(await response.json()).data : [];
-  const log = logs.find((one) => one.zone === zone);
+  const log = logs.find((one) => one.zone === zone && (year === undefined || one.year === Number(year)));
   const note = log && recall(`${edge}${log.prefix}`)?.note;
   const checkpoint = note === undefined ? undefined : readKnownHead(new TextEncoder().encode(note));
   return note !== undefined && checkpoint && checkpoint.size > 0 ? { note, size: checkpoint.size } : undefined;

@@ -19,8 +19,19 @@ export class Refused extends Error {
   }
 }
 
+/** Of each zone the newest first. */
 export const listedLogs = z.object({
-  data: z.array(z.object({ zone: z.string(), year: z.number(), vkey: z.string(), prefix: z.string() })),
+  data: z.array(
+    z.object({
+      zone: z.string(),
+      year: z.number(),
+      vkey: z.string(),
+      prefix: z.string(),
+      first: z.number().optional(),
+      size: z.number().optional(),
+      state: z.string().optional(),
+    }),
+  ),
 });
 
 export interface LogReader {

@@ -1,4 +1,6 @@
 // auricle audit search|index: what the edge finds is believed as far as the log's key, the tree and the commitments carry it.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { z } from 'zod';
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { checkDisclosure } from '../../shared/audit/commitment.ts';
@@ -10,16 +12,17 @@ import { foundEntries, type SearchHit } from '../../shared/audit/search.ts';
 import { hashLeaf } from '../../shared/audit/tree.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
-import type { findLog } from './audit.ts';
+import type { findLog } from './audit-find.ts';
 
-export const searchUsage = `audit search [--request R] [--subject S] [--model M] [--day 2026-11-22] [--zone Z] [--after A]
+export const searchUsage = `audit search [--request R] [--subject S] [--model M] [--day 2026-11-22] [--type T] [--zone Z] [--after A] [--out DIR]
                                   entries of the tenant, each proven to be in the log; exit code 40 if one is not;
                                   S: "sub" of the tokens that the caller held, or its commitment, c1:…
+                                  --out DIR: a file of each entry and one of its receipt, for audit verify --receipt
   audit index [--zone Z]          builds the index of the search again (scope operate)`;
 
 const found = z.object({ data: z.array(foundEntries) });
 
-type Query = Pick<Arguments, 'request' | 'subject' | 'commitment' | 'day' | 'onlyModel'>;
+type Query = Pick<Arguments, 'request' | 'subject' | 'commitment' | 'day' | 'onlyModel' | 'type'>;
 
 /** What a hit says, once it is shown. */
 interface Shown {
@@ -41,10 +44,10 @@ export async function searchAudit(
     const { subject: known, ...rest } = given;
     return searchAudit({ ...rest, subject: undefined, commitment: known }, headers, find);
   }
-  const { edge, request, subject, commitment, onlyModel: model, day, zone, after } = given;
+  const { edge, request, subject, commitment, onlyModel: model, day, type, zone, after, out } = given;
   if (after !== undefined && zone === undefined) return wrong('--after goes on in one zone: give --zone, too');
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries({ request, commitment, model, day, zone, after })) {
+  for (const [name, value] of Object.entries({ request, commitment, model, day, type, zone, after })) {
     if (value !== undefined) query.set(name, value);
   }
   const about = subject === undefined ? {} : { 'x-auricle-subject': encodeURIComponent(subject) };
@@ -60,9 +63,18 @@ export async function searchAudit(
       const proven = await proveHit(hit, keys.vkey, given);
       if (typeof proven === 'string') broken.push(`${one} ${hit.index}: ${proven}`);
       else shown.push({ zone: one, ...proven });
+      if (out !== undefined && typeof proven !== 'string') writeHit(out, one, hit);
     }
   }
   return tell(shown, broken, parsed.data.data);
+}
+
+/** The entry as it stands in the log, and its receipt beside it. */
+function writeHit(folder: string, zone: string, { year, index, entry, receipt }: SearchHit): void {
+  mkdirSync(folder, { recursive: true });
+  const name = path.join(folder, `${zone}-${year}-${index}`);
+  writeFileSync(`${name}.json`, entry);
+  writeFileSync(`${name}.tlog-proof`, receipt);
 }
 
 /** What is wrong with a hit, or what it shows. */
@@ -95,7 +107,8 @@ export async function proveHit(
   return { year, index, leafHash, leaf, commitment: said.value };
 }
 
-function misfitOf(leaf: Leaf, { request, onlyModel, day }: Query): string | undefined {
+function misfitOf(leaf: Leaf, { request, onlyModel, day, type }: Query): string | undefined {
+  if (type !== undefined && leaf.type !== type) return 'it is of another type';
   if (request !== undefined && leaf.req !== request) return 'it is of another request';
   if (onlyModel !== undefined && leaf.model !== onlyModel) return 'it is of another model';
   if (day !== undefined && new Date(leaf.t.origin).toISOString().slice(0, 10) !== day) return 'it is of another day';

@@ -5,7 +5,7 @@ import { lostText } from '../../shared/audit/verify/numbers.ts';
 import { type Verdict, verdicts } from '../../shared/audit/verify/verdict.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Answer } from './answer.ts';
-import type { Found } from './audit.ts';
+import type { Found } from './audit-find.ts';
 import { fetchCheckpoint, Invalid, leafOf, walkLog } from './audit-log.ts';
 import { recall, remember } from './audit-memory.ts';
 import { findWitnessed, type Witnessed } from './audit-witness.ts';

@@ -17,7 +17,7 @@ import { plainText } from './plain-text.ts';
 export const commitment = z.string().regex(/^c1:[0-9a-f]{64}$/);
 const commitments = z.array(commitment).min(1).max(4);
 /** The short name of a rule or a case, which will stand in the log for all to read. */
-export const basisName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ().:/_-]{0,63}$/);
+const basisName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9 ().:/_-]{0,63}$/);
 /** What erasing is asked by: a rule, or what somebody promised or decided. */
 export const erasureBases = ['gdpr-17', 'ccpa-1798.105', 'pipl-47', 'contract', 'court-order'] as const;
 export const erasureBasis = z.enum(erasureBases).or(z.string().regex(/^other:[A-Za-z0-9][A-Za-z0-9 ().:/_-]{0,57}$/));
@@ -36,6 +36,7 @@ export const newRelease = z.strictObject({ reason, ...asker });
 export const newSearch = z.strictObject({
   request: z.string().max(128).optional(),
   model: z.string().max(256).optional(),
+  type: z.string().max(64).optional(),
   day: z
     .string()
     .regex(/^\d{8}$/)

@@ -26,6 +26,12 @@ export const auditPrivacyLimits = {
     by: 'functions',
     why: 'Files of what leaves hide that begin within a thousand entries: one for each commit, and a few of commits that never were.',
   },
+  auditRaceTries: {
+    value: 8,
+    unit: 'count',
+    by: 'functions',
+    why: 'Conditional writes of one thing in a row that may lose to others: each failure means that one of them is done, and few change the same.',
+  },
   auditHolds: {
     value: 256,
     unit: 'count',
@@ -85,6 +91,12 @@ export const auditPrivacyLimits = {
     unit: 'count',
     by: 'functions',
     why: 'Hits of one page of a search, each with its proof: about 150 KiB.',
+  },
+  auditSearchLooked: {
+    value: 200,
+    unit: 'count',
+    by: 'functions',
+    why: 'Entries that one search looks at for the hits of its page: four pages, so that what fits few of them is found in few answers.',
   },
   auditSearchYears: {
     value: 8,

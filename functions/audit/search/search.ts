@@ -11,7 +11,7 @@ import { limits } from '../../../shared/limits.ts';
 import { endOf } from '../../store/rows.ts';
 import { erasureName, readErasure } from '../erase/erase-state.ts';
 import { LogFiles } from '../export/log-files.ts';
-import { makeReceipt } from '../log/make-receipt.ts';
+import { Receipts } from '../log/make-receipt.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import { SidecarReader } from '../sidecar/sidecar.ts';
 import { readPointer, type SubjectPlace } from '../sidecar/sidecar-subject.ts';
@@ -23,6 +23,7 @@ export interface SearchAsked {
   readonly tenant: string;
   readonly request?: string | undefined;
   readonly model?: string | undefined;
+  readonly type?: string | undefined;
   /** As `20261122`. */
   readonly day?: string | undefined;
   /** The commitments of one caller, any of which will do. */
@@ -39,16 +40,22 @@ interface Candidate extends Position {
 
 export async function searchLog(desk: IndexDesk, asked: SearchAsked): Promise<FoundEntries> {
   const most = Math.min(asked.limit ?? limits.auditSearchHits.value, limits.auditSearchHits.value);
-  const candidates = await findCandidates(desk, asked, most + 1);
-  const page = candidates.slice(0, most);
   const reader = new EntryReader(desk);
   const hits: SearchHit[] = [];
-  for (const candidate of page) {
-    const hit = await reader.read(candidate, asked);
-    if (hit === 'wrong') await desk.rows.commit(candidate.partition, [{ type: 'remove', key: candidate.key }]);
-    else if (hit) hits.push(hit);
+  let [after, more] = [asked.after, true];
+  // What the index does not go by may fit few of those that it names.
+  for (let looked = 0; more && hits.length < most && looked < limits.auditSearchLooked.value; ) {
+    const candidates = await findCandidates(desk, { ...asked, after }, most + 1);
+    for (const candidate of candidates.slice(0, most)) {
+      if (hits.length === most) break;
+      [after, looked] = [candidate.key, looked + 1];
+      const hit = await reader.read(candidate, asked);
+      if (hit === 'wrong') await desk.rows.commit(candidate.partition, [{ type: 'remove', key: candidate.key }]);
+      else if (hit) hits.push(hit);
+    }
+    more = candidates.length > 0 && after !== candidates.at(-1)?.key;
   }
-  const next = candidates.length > most ? page.at(-1)?.key : undefined;
+  const next = more ? after : undefined;
   const indexed = await indexedUpTo(desk);
   return { zone: desk.zone, hits, ...(next !== undefined && { next }), ...(indexed && { indexed }) };
 }
@@ -93,20 +100,22 @@ async function sidsOf({ keys, zone }: IndexDesk, tenant: string, subjects: reado
   return [...found];
 }
 
-/** Entries of the logs of a zone, one bundle of which is held. */
+/** Entries of the logs of a zone, one bundle of which is held. What proves them is read once for all of an answer. */
 class EntryReader {
   readonly #desk: IndexDesk;
+  readonly #receipts: Receipts;
   readonly #sidecars = new Map<number, SidecarReader>();
   readonly #sizes = new Map<number, number>();
   #bundle: { readonly year: number; readonly number: number; readonly entries: readonly Uint8Array[] } | undefined;
 
   constructor(desk: IndexDesk) {
     this.#desk = desk;
+    this.#receipts = new Receipts(desk.store, desk.zone);
   }
 
   /** `wrong`: the log says something else there. `undefined`: it is not all that was asked for, or that cannot be told. */
   async read(candidate: Candidate, asked: SearchAsked): Promise<SearchHit | 'wrong' | undefined> {
-    const { store, zone } = this.#desk;
+    const { zone } = this.#desk;
     const { year, index } = candidate;
     const entry = await this.#entry(year, index);
     const leaf = entry && readLeaf(entry);
@@ -115,7 +124,7 @@ class EntryReader {
     const { subjects } = asked;
     const disclosure = subjects && (await this.#subject(year, index, entry, subjects));
     if (subjects && disclosure === undefined) return undefined;
-    const receipt = await makeReceipt(store, zone, year, index);
+    const receipt = await this.#receipts.of(year, index);
     if (receipt === undefined) return undefined;
     return {
       ...{ year, index, leafHash: toBase64(hashLeaf(entry)), entry: new TextDecoder().decode(entry), receipt },
@@ -153,8 +162,9 @@ function isRight(zone: string, { partition, key, ...at }: Candidate, leaf: Leaf,
   return rowsOf(zone, leaf, at, undefined).some((row) => row.partition === partition && row.key === key);
 }
 
-function fits(leaf: Leaf, { tenant, request, model, day }: SearchAsked): boolean {
+function fits(leaf: Leaf, { tenant, request, model, day, type }: SearchAsked): boolean {
   if (leaf.tn !== tenant) return false;
+  if (type !== undefined && leaf.type !== type) return false;
   if (request !== undefined && leaf.req !== request) return false;
   if (model !== undefined && leaf.model !== model) return false;
   return day === undefined || dayOf(leaf) === day;

@@ -66,7 +66,15 @@ const take = (out: string, more = {}) =>
   exportAudit(
     {
       ...{ edge: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, out: path.join(scratch, out) },
-      ...{ zone: undefined, purpose: 'audit', from: undefined, to: undefined, format: undefined, profile: undefined },
+      ...{
+        zone: undefined,
+        year: undefined,
+        purpose: 'audit',
+        from: undefined,
+        to: undefined,
+        format: undefined,
+        profile: undefined,
+      },
       ...more,
     },
     {},

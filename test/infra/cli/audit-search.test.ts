@@ -54,6 +54,7 @@ const nothing: Query = {
   commitment: undefined,
   day: undefined,
   onlyModel: undefined,
+  type: undefined,
 };
 const prove = async (hit: SearchHit, query: Partial<Query> = {}) => proveHit(hit, vkey, { ...nothing, ...query });
 

@@ -58,7 +58,7 @@ async function publish(leaves: readonly Leaf[], signer = log): Promise<void> {
 }
 
 const server = createServer((request, response) => {
-  const url = request.url ?? '';
+  const url = (request.url ?? '').split('?')[0] ?? '';
   if (url === '/v1/audit/log') {
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ data: [{ zone: 'eu', year: 2026, vkey, prefix: PREFIX }] }));
