@@ -35,6 +35,7 @@ import { listedLog } from './audit/read-log.ts';
 import { begunIndex, listedHits } from './audit/search.ts';
 import { deepgramError } from './dialect/deepgram-refuse.ts';
 import { clientSecretAnswer, clientSecretBody, grantAnswer, grantBody } from './dialect/issue-tokens.ts';
+import { describedVersion, listedVersions, statusAnswer, torchserveError } from './dialect/torchserve.ts';
 import { listedModel } from './models.ts';
 import { paths } from './openapi/paths.ts';
 import { listedPool } from './operate.ts';
@@ -108,6 +109,10 @@ function describe() {
         AliasRequest: input(aliasMove),
         Alias: output(aliasRow),
         AliasList: list(aliasRow),
+        TorchserveModels: output(listedVersions),
+        TorchserveVersions: output(z.array(describedVersion)),
+        TorchserveStatus: output(statusAnswer),
+        TorchserveError: output(torchserveError),
         PoolList: list(listedPool),
         OutboxPage: output(outboxPage),
         AuditHealth: output(auditHealth),

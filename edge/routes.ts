@@ -14,6 +14,7 @@ import type { RequestContext } from './context.ts';
 import { answerPreflight, setCors } from './cors.ts';
 import { answerClientSecret, answerGrant, answerTranscriptionSession } from './dialect/issue-tokens.ts';
 import { openListen, openRealtime } from './dialect/open-live.ts';
+import { refuseAsTorchserve, TORCHSERVE } from './dialect/torchserve.ts';
 import { answerKserve } from './kserve/answer-kserve.ts';
 import { linger } from './linger.ts';
 import {
@@ -26,6 +27,7 @@ import {
   showRevisions,
   showTransition,
 } from './model/ask-model.ts';
+import { describeDefault, describeVersions, listVersions, retireVersion, setDefaultVersion } from './model/versions.ts';
 import { listModels, showModel } from './models.ts';
 import { describeApi } from './openapi.ts';
 import { joinRoster, listPools, readOutbox } from './operate.ts';
@@ -65,6 +67,10 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> 
   '/v1/models/:name/transitions/:id': { GET: showTransition },
   '/v1/models/:name/aliases': { GET: showAliases },
   '/v1/models/:name/aliases/:alias': { PUT: moveAlias },
+  [`${TORCHSERVE}/models`]: { GET: listVersions },
+  [`${TORCHSERVE}/models/:name`]: { GET: describeDefault },
+  [`${TORCHSERVE}/models/:name/:version`]: { GET: describeVersions, DELETE: retireVersion },
+  [`${TORCHSERVE}/models/:name/:version/set-default`]: { PUT: setDefaultVersion },
   '/v1/openapi.json': { GET: () => describeApi() },
   '/v1/stream': { GET: serveStream },
   '/v1/jobs/replay': { POST: replayJobs },
@@ -120,8 +126,10 @@ for (const [path, answers] of Object.entries(routes)) {
     app.on(method, path, route(served, path.includes(':name')));
   }
   app.options(path, route(serve((request) => answerPreflight(request, allow))));
-  app.all(path, route(serve(() => refuseWith(refuse('method_wrong', { allow: allow.join(', ') })))));
+  const tell = path.startsWith(TORCHSERVE) ? refuseAsTorchserve : refuseWith;
+  app.all(path, route(serve(() => tell(refuse('method_wrong', { allow: allow.join(', ') })))));
 }
+app.all(`${TORCHSERVE}/*`, route(serve(() => refuseAsTorchserve(refuse('route_unknown')))));
 
 // A protocol of its own, which says of itself what it has.
 for (const path of ['/v2', '/v2/*']) {

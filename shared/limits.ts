@@ -7,8 +7,8 @@ import { cliLimits } from './limits/cli.ts';
 import { engineLimits } from './limits/engine.ts';
 import { modelLimits } from './limits/model.ts';
 import { modelBuildLimits } from './limits/model-build.ts';
-import { poolLimits } from './limits/pool.ts';
 import { modelLiveLimits } from './limits/model-live.ts';
+import { poolLimits } from './limits/pool.ts';
 import { projectLimits } from './limits/project.ts';
 import { requestLimits } from './limits/request.ts';
 import { sealLimits } from './limits/seal.ts';
@@ -42,5 +42,5 @@ export const limits = {
   ...projectLimits,
   ...modelBuildLimits,
   ...modelLimits,
-} as const;
   ...modelLiveLimits,
+} as const;

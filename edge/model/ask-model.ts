@@ -113,31 +113,33 @@ async function readBody(request: Request, context: RequestContext, body: z.ZodTy
   const parsed = body.safeParse(json.value);
   if (parsed.success) return ok(parsed.data);
   const [issue] = parsed.error.issues;
-  return no(refuse('field_invalid', { field: issue?.path.join('.') || 'body', rule: issue?.message ?? 'is not valid' }));
+  return no(
+    refuse('field_invalid', { field: issue?.path.join('.') || 'body', rule: issue?.message ?? 'is not valid' }),
+  );
 }
 
-function answer<T>(
-  found: Result<T | undefined>,
-  show: (value: T) => Response = (value) => Response.json(value),
-): Response {
+function answer<T>(found: Result<T>, show: (value: T) => Response = (value) => Response.json(value)): Response {
   if (!found.ok) return refuseWith(found.refusal);
-  if (found.value === undefined) return refuseWith(refuse('models_unavailable', undefined, 'they answered nothing'));
   const response = show(found.value);
   response.headers.set('cache-control', 'no-store');
   return response;
 }
 
 /** Models are of the whole fleet: the functions of the first zone that has any keep them for all. */
-async function askModels<Row extends z.ZodType>(
+export async function askModels<Row extends z.ZodType>(
   { path, ...asked }: Pick<Question, 'method' | 'path' | 'body'>,
   row: Row,
   tenant: string,
   context: RequestContext,
-): Promise<Result<z.infer<Row> | undefined>> {
+): Promise<Result<z.infer<Row>>> {
   const { zones, backOffices } = context.settings;
   const zone = zones.find((one) => backOffices.has(one));
   if (zone === undefined) return no(refuse('models_closed'));
   const found = await askBackOffice({ ...asked, zone, path: `/models${path}`, operate: true }, row, tenant, context);
-  if (found.ok || found.refusal.reason !== 'uploads_unavailable') return found;
+  if (found.ok) {
+    const { value } = found;
+    return value === undefined ? no(refuse('models_unavailable', undefined, 'they answered nothing')) : ok(value);
+  }
+  if (found.refusal.reason !== 'uploads_unavailable') return found;
   return no(refuse('models_unavailable', undefined, found.refusal.detail));
 }

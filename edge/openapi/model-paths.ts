@@ -1,3 +1,5 @@
+import type { Reason } from '../../shared/refusal.ts';
+import { TORCHSERVE } from '../dialect/torchserve.ts';
 import { json, query, requestId, schema, success } from './parts.ts';
 import { errors, identified } from './refusals.ts';
 
@@ -117,6 +119,60 @@ export function modelPaths() {
         responses: {
           ...success('What it names now', json('Alias')),
           ...errors([...always, ...body, 'alias_moved', 'revision_unknown', 'gate_closed']),
+        },
+      },
+    },
+    ...versionPaths(),
+  };
+}
+
+const version = inPath('version', 'Its number, from 1 in the order of registration, or its digest');
+
+/** The same in the words and with the errors of TorchServe's management API: the base URL of its clients is the prefix. */
+function versionPaths() {
+  const refused = (...more: Reason[]) => errors([...always, 'model_unknown', ...more], 'TorchserveError');
+  return {
+    [`${TORCHSERVE}/models`]: {
+      get: {
+        operationId: 'torchserveListModels',
+        summary: 'Models of which anything is registered',
+        parameters: [query('limit', 'At most so many, 100 at most.'), query('next_page_token', 'Read on there.')],
+        responses: { ...success('Models', json('TorchserveModels')), ...errors(always, 'TorchserveError') },
+      },
+    },
+    [`${TORCHSERVE}/models/{name}`]: {
+      get: {
+        operationId: 'torchserveDescribeModel',
+        summary: 'The default version: what the alias `stable` names',
+        parameters: [model],
+        responses: { ...success('One version', json('TorchserveVersions')), ...refused('revision_unknown') },
+      },
+    },
+    [`${TORCHSERVE}/models/{name}/{version}`]: {
+      get: {
+        operationId: 'torchserveDescribeVersion',
+        summary: 'One version, or `all`, with the agents that have it loaded',
+        parameters: [model, version],
+        responses: { ...success('Versions', json('TorchserveVersions')), ...refused('revision_unknown') },
+      },
+      delete: {
+        operationId: 'torchserveUnregisterVersion',
+        summary: 'Retires the revision; never one that an alias names',
+        parameters: [model, version],
+        responses: {
+          ...success('It is retired', json('TorchserveStatus')),
+          ...refused('revision_unknown', 'gate_closed', 'stage_passed', 'audit_unavailable'),
+        },
+      },
+    },
+    [`${TORCHSERVE}/models/{name}/{version}/set-default`]: {
+      put: {
+        operationId: 'torchserveSetDefault',
+        summary: 'Moves the alias `stable`; only to a revision of the stage full',
+        parameters: [model, version],
+        responses: {
+          ...success('It answers everybody', json('TorchserveStatus')),
+          ...refused('revision_unknown', 'gate_closed', 'alias_moved', 'audit_unavailable'),
         },
       },
     },

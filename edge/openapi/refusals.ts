@@ -50,7 +50,7 @@ const retryHeaders = { 'retry-after': { $ref: '#/components/headers/RetryAfter' 
 /** One entry for each status, with the codes that have it and what they tell. */
 export function errors(
   reasons: readonly Reason[],
-  shape: 'Error' | 'DeepgramError' = 'Error',
+  shape: 'Error' | 'DeepgramError' | 'TorchserveError' = 'Error',
 ): Record<string, unknown> {
   const byStatus = new Map<number, Reason[]>();
   for (const reason of [...reasons, ...everyone]) {

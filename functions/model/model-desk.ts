@@ -1,6 +1,6 @@
 // What everything about models needs: rows, whose signatures count, a clock, and where to say what happened.
 
-import type { SignerKey } from '../../shared/model/signature/key.ts';
+import type { SignerKey, SigningKey } from '../../shared/model/signature/key.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Reporter } from '../audit/report/report.ts';
@@ -8,10 +8,13 @@ import type { Settings } from '../settings.ts';
 import type { Rows } from '../store/rows.ts';
 import { openTable } from '../store/table-rows.ts';
 import { openReleaseEdge, type ReleaseEdge } from './publish-release.ts';
+import { openOwnKey, ownSigner } from './sign-as-functions.ts';
 
 export interface ModelDesk {
   readonly rows: Rows;
   readonly signers: readonly SignerKey[];
+  /** What the functions sign with; absent where they have no key. Their own name is among the signers then. */
+  readonly ownKey?: SigningKey | undefined;
   /** The log of which zone is told. */
   readonly zone: string;
   readonly audit: Pick<Reporter, 'report'> | undefined;
@@ -35,9 +38,11 @@ export const MODEL_TABLE = 'models';
 export function openModelDesk(settings: Settings, audit: ModelDesk['audit']): ModelDesk | undefined {
   const { MODEL_SIGNERS, STORAGE_CONNECTION, ZONES } = settings;
   if (!MODEL_SIGNERS) return undefined;
+  const ownKey = openOwnKey(settings);
   return {
     rows: openTable(STORAGE_CONNECTION, MODEL_TABLE),
-    signers: MODEL_SIGNERS,
+    signers: ownKey ? [...MODEL_SIGNERS, ownSigner(ownKey)] : MODEL_SIGNERS,
+    ownKey,
     zone: ZONES[0] as string,
     audit,
     edge: openReleaseEdge(settings),

@@ -6,6 +6,7 @@ import { aliasName } from '../../shared/model/registry.ts';
 import { modelName } from '../../shared/model/revision.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { answer, answerNo, answerResult } from '../answer.ts';
+import type { EdgeCaller } from '../caller/edge-caller.ts';
 import { fromEdge, type Question } from '../caller/from-edge.ts';
 import { readJson } from '../upload/on-uploads.ts';
 import { readCount } from '../upload/read-count.ts';
@@ -13,7 +14,9 @@ import { readEntries } from './kept-model.ts';
 import { type ModelDesk, needDesk } from './model-desk.ts';
 import { moveAlias } from './move-alias.ts';
 import { moveRevision, seeTransition } from './move-revision.ts';
+import { listModels } from './publish-release.ts';
 import { registerRevision, seeRevision } from './register-revision.ts';
+import { retireRevision } from './retire-revision.ts';
 import { seeModel } from './see-model.ts';
 
 const unlike = (field: string, rule = 'it is not as agreed') => answerNo(refuse('field_invalid', { field, rule }));
@@ -31,6 +34,16 @@ export const onSeeRevision = (desk: ModelDesk | undefined): Question =>
   ofModel(desk, async (known, model, request) =>
     answerResult(await seeRevision(known, model, request.params.revision ?? '')),
   );
+
+/** DELETE /api/models/{model}/revisions/{revision} */
+export const onRetire = (desk: ModelDesk | undefined): Question =>
+  ofModel(desk, async (known, model, request, { tenant }) =>
+    answerResult(await retireRevision(known, model, request.params.revision ?? '', tenant)),
+  );
+
+/** GET /api/models */
+export const onModels = (desk: ModelDesk | undefined): Question =>
+  byOperator(desk, async (known) => answer(200, { models: await listModels(known) }));
 
 /** GET /api/models/{model}?at= */
 export const onModel = (desk: ModelDesk | undefined): Question =>
@@ -85,11 +98,18 @@ export const onAlias = (desk: ModelDesk | undefined): Question =>
 
 function ofModel(
   desk: ModelDesk | undefined,
-  then: (desk: ModelDesk, model: string, request: HttpRequest) => Promise<HttpResponseInit>,
+  then: (desk: ModelDesk, model: string, request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
 ): Question {
-  return fromEdge(needDesk(desk), async (request, caller, known) => {
-    if (!caller.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
+  return byOperator(desk, async (known, request, caller) => {
     const model = modelName.safeParse(request.params.model);
-    return model.success ? then(known, model.data, request) : unlike('model');
+    return model.success ? then(known, model.data, request, caller) : unlike('model');
   });
 }
+
+const byOperator = (
+  desk: ModelDesk | undefined,
+  then: (desk: ModelDesk, request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
+): Question =>
+  fromEdge(needDesk(desk), async (request, caller, known) =>
+    caller.operate ? then(known, request, caller) : answerNo(refuse('scope_missing', { scope: 'operate' })),
+  );

@@ -4,6 +4,7 @@ import { CompactSign, importJWK } from 'jose';
 import { z } from 'zod';
 import { canonicalJson } from '../../shared/audit/canonical-json.ts';
 import { limits } from '../../shared/limits.ts';
+import type { modelNames } from '../../shared/model/contract.ts';
 import { RELEASE_TYPE, type ReleaseMap, releaseMap, releaseOf } from '../../shared/model/release.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -29,6 +30,14 @@ export async function enrolModel({ rows }: Desk, model: string): Promise<Result<
     if (await writeMap(rows, { ...map, models: { ...map.models, [model]: {} } }, version)) return ok(undefined);
   }
   return no(refuse('models_unavailable', undefined, 'the release map changes all the time'));
+}
+
+/** All that anything was registered of, by name, and what "stable" names. */
+export async function listModels({ rows }: Pick<Desk, 'rows'>): Promise<z.infer<typeof modelNames>['models']> {
+  const { map } = await readMap(rows);
+  return Object.keys(map.models)
+    .sort()
+    .map((model) => ({ model, ...(map.models[model]?.stable && { stable: map.models[model].stable }) }));
 }
 
 /** Brings the map to what the logs say, of one model or of all, and tells the edge. Throws when the edge cannot be told. */

@@ -120,6 +120,12 @@ export const modelLimits = {
     by: 'functions',
     why: 'Models of the release map, which is in every snapshot of a roster: 50 KiB of digests.',
   },
+  listedVersions: {
+    value: 100,
+    unit: 'count',
+    by: 'edge',
+    why: "Models of one answer in TorchServe's shape: its own default, and its most.",
+  },
   releaseTellMs: {
     value: 3_000,
     unit: 'ms',

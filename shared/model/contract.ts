@@ -1,7 +1,9 @@
 // What the edge, and through it operators, ask the back office about models, below `/api`:
 //
+//   GET  /models                                 → modelNames
 //   POST /models/{model}/revisions               newRevision → revisionRow
 //   GET  /models/{model}/revisions/{revision}    → keptRevision, with its signature
+//   DELETE /models/{model}/revisions/{revision}  → transitionRow: retired, signed by the functions for whoever asked
 //   GET  /models/{model}                         ?at= → modelState: as it is, or as it was
 //   POST /models/{model}/transitions             newTransition → transitionRow; 202 while somebody must still sign
 //   GET  /models/{model}/transitions             ?after= → logPage: every entry of the log, the oldest first
@@ -52,6 +54,11 @@ export const modelState = z.object({
   aliases: z.array(aliasRow),
 });
 export type ModelState = z.infer<typeof modelState>;
+
+/** All that anything was registered of, by name. */
+export const modelNames = z.object({
+  models: z.array(z.object({ model: z.string(), stable: revisionDigest.optional() })),
+});
 
 export const newTransition = z.object({ envelope });
 

@@ -7,6 +7,9 @@ import { type Evidence, type EvidenceKind, judgeEvidence } from './evidence.ts';
 import { type Move, moveOf, type Standing, showStanding } from './stage.ts';
 import type { GateStatement } from './statement.ts';
 
+/** Who signs what nobody signed: the functions themselves. No person, so a gate that asks for people does not count them. */
+export const FUNCTIONS = 'functions';
+
 interface Gate {
   /** Each kind at least once, and all that is sent must be a PASS. */
   readonly needs: readonly EvidenceKind[];
@@ -47,7 +50,8 @@ export function openGate(
   if (missing !== undefined) return closed(`evidence of the kind "${missing}" is missing`);
   const problem = move === 'step-up' ? stepProblem(statement, now) : problemOf(move, statement, now);
   if (problem !== undefined) return closed(problem);
-  const counting = new Set(signers.filter((name) => gate.author || name !== author));
+  const people = move === 'advance' ? signers.filter((name) => name !== FUNCTIONS) : signers;
+  const counting = new Set(people.filter((name) => gate.author || name !== author));
   return ok(Math.max(0, gate.signers - counting.size));
 }
 

@@ -86,7 +86,9 @@ export class BackOffice {
       maxTokenAge: 60,
       currentDate: new Date(Date.now()),
     });
-    const body: unknown = request.method === 'POST' ? await request.json().catch(() => undefined) : undefined;
+    const body: unknown = ['POST', 'PUT'].includes(request.method)
+      ? await request.json().catch(() => undefined)
+      : undefined;
     this.asked.push({ line: `${request.method} ${url.pathname}${url.search}`, body, claims: payload });
     if (this.plain) return this.plain();
     const { refusal } = this;

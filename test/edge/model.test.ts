@@ -1,8 +1,9 @@
 // What operators ask about revisions of models goes to the functions that keep them, and nobody else's does.
-import { beforeEach, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { describedVersion, listedVersions, torchserveError } from '../../edge/dialect/torchserve.ts';
 import { makeToken } from './authority.ts';
 import { BackOffice } from './back-office-double.ts';
-import { ask, readRefusal } from './network.ts';
+import { ask, readRefusal, startAgent } from './network.ts';
 
 const A = `sha256:${'a'.repeat(64)}`;
 const id = '1'.repeat(64);
@@ -89,4 +90,107 @@ it('M3: a "no" of the functions is passed on, and what cannot be reached is said
   expect(await readRefusal(await call('POST', '/transitions', { envelope }))).toMatchObject({ code: 'gate_closed' });
   eu.plain = () => new Response('?', { status: 500 });
   expect(await readRefusal(await call('GET', '/revisions'))).toMatchObject({ code: 'models_unavailable' });
+});
+
+describe("T1: versions, as TorchServe's management API speaks of them", () => {
+  const B = `sha256:${'b'.repeat(64)}`;
+  const row = (revision: string, registered: number, stage: string) => ({
+    ...{ revision, author: 'ann', registered, stage, since: registered },
+    aliases: revision === A ? ['stable'] : [],
+  });
+  const two = { ...state, revisions: [row(A, 1, 'full'), row(B, 2, 'develop-verify')] };
+  const manage = async (method: string, path: string, scope = 'operate') =>
+    ask(`/v1/torchserve${path}`, { method, headers: { authorization: `Bearer ${await makeToken({ scope })}` } });
+  const lines = () => eu.asked.map(({ line }) => line);
+  /** What was asked for the model itself, and then what follows. */
+  const answers = (then: () => Response) => {
+    eu.plain = () => (lines().at(-1) === 'GET /api/models/reference-en' ? Response.json(two) : then());
+  };
+  const refusedAs = async (response: Response) => {
+    const error = torchserveError.strict().parse(await response.json());
+    expect(error.code).toBe(response.status);
+    expect(response.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/);
+    return error;
+  };
+
+  it('lists models by pages', async () => {
+    const models = Array.from({ length: 3 }, (_, at) => ({ model: `m${at}`, ...(at === 0 && { stable: A }) }));
+    eu.plain = () => Response.json({ models });
+    const first = listedVersions.strict().parse(await (await manage('GET', '/models?limit=2')).json());
+    expect(first).toEqual({
+      models: [
+        { modelName: 'm0', modelUrl: A },
+        { modelName: 'm1', modelUrl: '' },
+      ],
+      nextPageToken: '2',
+    });
+    const rest = await (await manage('GET', '/models?limit=2&next_page_token=2')).json();
+    expect(rest).toEqual({ models: [{ modelName: 'm2', modelUrl: '' }] });
+    expect(await (await manage('GET', '/models?limit=x&next_page_token=-1')).json()).toMatchObject({
+      models: [{}, {}, {}],
+    });
+    expect(lines()[0]).toBe('GET /api/models');
+  });
+
+  it('describes the default version, one, and all, with the agents that have it', async () => {
+    const revision = `sha256:${'1'.repeat(64)}`;
+    const name = `model-${crypto.randomUUID().slice(0, 8)}`;
+    const agent = await startAgent(name, { revision });
+    eu.plain = () => Response.json({ ...two, model: name, revisions: [row(A, 1, 'full'), row(revision, 2, 'canary')] });
+    const read = async (path: string) => {
+      const all = (await (await manage('GET', `/models/${name}${path}`)).json()) as unknown[];
+      return all.map((one) => describedVersion.strict().parse(one));
+    };
+    expect(await read('')).toMatchObject([{ modelVersion: '1', modelUrl: A, defaultVersion: true, workers: [] }]);
+    expect(await read('/2')).toEqual([
+      {
+        ...{ modelName: name, modelVersion: '2', modelUrl: revision, minWorkers: 1, maxWorkers: 1 },
+        workers: [{ id: agent.name, startTime: '2023-11-14T22:13:20.000Z', status: 'READY', gpu: false }],
+        ...{ defaultVersion: false, stage: 'canary' },
+      },
+    ]);
+    expect((await read('/all')).map(({ modelVersion }) => modelVersion)).toEqual(['1', '2']);
+    expect(await read(`/${encodeURIComponent(revision)}`)).toEqual(await read('/2'));
+  });
+
+  it('sets the default version from what it is, and retires another one', async () => {
+    answers(() => Response.json(state.aliases[0]));
+    const set = await manage('PUT', '/models/reference-en/2/set-default');
+    expect(await set.json()).toEqual({ status: 'Default version of model "reference-en" is now "2"' });
+    expect(lines().at(-1)).toBe('PUT /api/models/reference-en/aliases/stable');
+    expect(eu.asked.at(-1)).toMatchObject({ body: { revision: B, from: A }, claims: { operate: true } });
+    answers(() => Response.json(moved));
+    const gone = await manage('DELETE', '/models/reference-en/2');
+    expect(await gone.json()).toEqual({ status: 'Model "reference-en" version "2" unregistered' });
+    expect(lines().at(-1)).toBe(`DELETE /api/models/reference-en/revisions/${encodeURIComponent(B)}`);
+  });
+
+  it('says no in its shape: what is not there, what is not open, who may not', async () => {
+    eu.plain = () => Response.json({ ...state, revisions: [], aliases: [] });
+    expect(await refusedAs(await manage('GET', '/models/reference-en'))).toMatchObject({
+      ...{ code: 404, type: 'ModelNotFoundException' },
+      message: 'The model "reference-en" does not exist here.',
+    });
+    eu.plain = () => Response.json({ ...two, aliases: [] });
+    const none = ['/models/reference-en', '/models/reference-en/3', '/models/reference-en/%ff'];
+    for (const path of none)
+      expect(await refusedAs(await manage('GET', path))).toMatchObject({ type: 'ModelVersionNotFoundException' });
+    for (const [method, path] of [
+      ['DELETE', '/3'],
+      ['PUT', '/3/set-default'],
+    ] as const)
+      expect(await refusedAs(await manage(method, `/models/reference-en${path}`))).toMatchObject({ code: 404 });
+    const closed = { error: { reason: 'gate_closed', params: { rule: 'the alias "stable" names it' } } };
+    answers(() => Response.json(closed, { status: 422 }));
+    expect(await refusedAs(await manage('DELETE', '/models/reference-en/1'))).toEqual({
+      ...{ code: 422, type: 'InvalidModelVersionException' },
+      message: 'The gate stays closed: the alias "stable" names it.',
+    });
+    expect(await refusedAs(await manage('GET', '/models', 'models'))).toMatchObject({ type: 'InvalidKeyException' });
+    expect(await refusedAs(await ask('/v1/torchserve/models'))).toMatchObject({ code: 401 });
+    expect(await refusedAs(await manage('POST', '/models'))).toMatchObject({ type: 'MethodNotAllowedException' });
+    expect(await refusedAs(await manage('GET', '/workflows'))).toMatchObject({ type: 'ResourceNotFoundException' });
+    eu.plain = () => new Response('?', { status: 500 });
+    expect(await refusedAs(await manage('GET', '/models'))).toMatchObject({ type: 'ServiceUnavailableException' });
+  });
 });

@@ -5,9 +5,11 @@ import type { ModelDesk } from '../../../functions/model/model-desk.ts';
 import * as models from '../../../functions/model/on-models.ts';
 import { publishRelease } from '../../../functions/model/publish-release.ts';
 import type { Change } from '../../../functions/store/rows.ts';
+import { toBase64 } from '../../../shared/audit/base64.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
 import { modelVersions, readModelVersion, toModelVersion } from '../../../shared/model/azure-ml.ts';
 import type { Evidence } from '../../../shared/model/evidence.ts';
+import { FUNCTIONS } from '../../../shared/model/gate.ts';
 import type { Entry } from '../../../shared/model/registry.ts';
 import type { ReleaseMap } from '../../../shared/model/release.ts';
 import type { Bundle } from '../../../shared/model/signature/bundle.ts';
@@ -311,6 +313,36 @@ describe('T1: versions and roll back', () => {
       body: { error: { reason: 'alias_moved' } },
     });
     expect(await setAlias(before, revision)).toMatchObject({ status: 200, body: { revision: first.revision } });
+  });
+
+  it('an operator retires what nothing names, and the functions sign for it; they open no gate that people open', async () => {
+    const own = await makeP256();
+    desk = { ...desk, ownKey: own, signers: [...desk.signers, { name: FUNCTIONS, key: toBase64(own.publicKey) }] };
+    const retire = (revision: string) => ask(models.onRetire, { revision });
+    expect(await retire(second.revision)).toMatchObject({ status: 422, body: { error: { reason: 'gate_closed' } } });
+    await setAlias(first.revision, second.revision);
+    expect(await retire(second.revision)).toMatchObject({
+      ...{ status: 200, body: { to: { stage: 'retired' }, signers: [FUNCTIONS], missing: 0 } },
+    });
+    const { statement } = (await ask(models.onLog)).body.entries.at(-1);
+    const { body } = await ask(models.onSeeTransition, { id: statement });
+    expect(atob(body.envelope.payload)).toContain('asked for by an operator of acme');
+    expect(await retire(second.revision)).toMatchObject({ status: 422 });
+    expect(await retire(`sha256:${'0'.repeat(64)}`)).toMatchObject({ status: 404 });
+    const again = { revision: second.revision, from: { stage: 'retired' }, to: { stage: 'develop-verify' } } as const;
+    now += 1;
+    expect(await send(again, ann)).toMatchObject({ status: 200 });
+    const itself = { name: FUNCTIONS, key: own };
+    const on = { ...again, from: again.to, to: { stage: 'grey' }, evidence: forGrey() } as const;
+    now += 1;
+    expect(await send(on, itself)).toMatchObject({ status: 202, body: { missing: 1 } });
+    desk = { ...desk, ownKey: undefined };
+    expect(await retire(second.revision)).toMatchObject({ status: 503, body: { error: { reason: 'models_closed' } } });
+  });
+
+  it('all models are listed, with what answers', async () => {
+    expect((await ask(models.onModels)).body).toEqual({ models: [{ model: 'reference-en', stable: second.revision }] });
+    expect(await ask(models.onModels, {}, undefined, {}, false)).toMatchObject({ status: 403 });
   });
 
   it('what was in production when', async () => {

@@ -1,0 +1,114 @@
+// What TorchServe's management API says of models and their versions, as far as it is said here.
+import { z } from 'zod';
+import type { ModelState } from '../../shared/model/contract.ts';
+import { STABLE } from '../../shared/model/registry.ts';
+import { stage } from '../../shared/model/stage.ts';
+import type { Version } from '../../shared/model/version.ts';
+import { healthOf, takesWork } from '../../shared/pool/health.ts';
+import type { Snapshot } from '../../shared/pool/heartbeat.ts';
+import { publicText, type Reason, type Refusal, refusals } from '../../shared/refusal.ts';
+import { refuseWith } from '../refuse.ts';
+
+/** What stands before its addresses, so that none is one of OpenAI's: the base URL of its clients. */
+export const TORCHSERVE = '/v1/torchserve';
+
+export const torchserveError = z.object({
+  code: z.number().int().describe('The HTTP status'),
+  type: z.string().describe("TorchServe's name of the exception"),
+  message: z.string(),
+});
+
+/** Its own names where it has one for the reason; otherwise that of the status. */
+const types: Readonly<Partial<Record<Reason, string>>> = {
+  model_unknown: 'ModelNotFoundException',
+  revision_unknown: 'ModelVersionNotFoundException',
+  gate_closed: 'InvalidModelVersionException',
+  stage_passed: 'InvalidModelVersionException',
+  scope_missing: 'InvalidKeyException',
+};
+
+const typesOfStatus: Readonly<Record<number, string>> = {
+  401: 'InvalidKeyException',
+  404: 'ResourceNotFoundException',
+  405: 'MethodNotAllowedException',
+  408: 'RequestTimeoutException',
+  409: 'ConflictStatusException',
+  503: 'ServiceUnavailableException',
+};
+
+const typeOf = (reason: Reason, status: number): string =>
+  types[reason] ?? typesOfStatus[status] ?? (status >= 500 ? 'InternalServerException' : 'BadRequestException');
+
+/** With the headers of every other refusal. */
+export function refuseAsTorchserve(refusal: Refusal): Response {
+  const { status, headers } = refuseWith(refusal);
+  const { reason } = refusal;
+  const error: z.infer<typeof torchserveError> = {
+    code: status,
+    type: typeOf(reason, refusals[reason].status),
+    message: publicText(refusal),
+  };
+  const body = new TextEncoder().encode(JSON.stringify(error));
+  headers.set('content-length', String(body.byteLength));
+  return new Response(body, { status, headers });
+}
+
+export const statusAnswer = z.object({ status: z.string() });
+
+export const listedVersions = z.object({
+  nextPageToken: z.string().optional(),
+  models: z.array(
+    z.object({
+      modelName: z.string(),
+      modelUrl: z.string().describe('Digest of the default version; empty where there is none'),
+    }),
+  ),
+});
+
+/** What agents do not say of each model – batches, queues, memory – is left out. */
+export const describedVersion = z.object({
+  modelName: z.string(),
+  modelVersion: z.string(),
+  modelUrl: z.string().describe('Digest of the revision'),
+  minWorkers: z.number().int(),
+  maxWorkers: z.number().int(),
+  workers: z
+    .array(
+      z.object({
+        id: z.string(),
+        startTime: z.string(),
+        status: z.enum(['READY', 'UNLOADING']),
+        gpu: z.boolean(),
+      }),
+    )
+    .describe('Agents that have it loaded'),
+  defaultVersion: z.boolean(),
+  stage,
+});
+
+export function describeVersion(
+  { model, aliases }: ModelState,
+  { version, row }: Version,
+  snapshots: readonly Snapshot[],
+): z.infer<typeof describedVersion> {
+  const { revision } = row;
+  const workers = snapshots.flatMap(({ at, entries }) =>
+    entries.flatMap(({ description, load, heard }) => {
+      const served = description.models.find((one) => one.name === model && one.revision === revision);
+      if (!served) return [];
+      const status = takesWork(healthOf({ load, heard }, at)) ? 'READY' : 'UNLOADING';
+      const startTime = new Date(served.loaded * 1_000).toISOString();
+      return [{ id: description.agent, startTime, status, gpu: description.accelerator === 'gpu' } as const];
+    }),
+  );
+  return {
+    modelName: model,
+    modelVersion: version,
+    modelUrl: revision,
+    minWorkers: workers.length,
+    maxWorkers: workers.length,
+    workers,
+    defaultVersion: aliases.some((one) => one.alias === STABLE && one.revision === revision),
+    stage: row.stage,
+  };
+}

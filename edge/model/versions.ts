@@ -1,0 +1,134 @@
+// The part of TorchServe's management API that is about versions, for scripts and tools that know it: revisions are versions,
+// numbered as they were registered, and the default one is what `stable` names. By operators.
+import type { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { aliasRow, type ModelState, modelNames, modelState, transitionRow } from '../../shared/model/contract.ts';
+import { STABLE } from '../../shared/model/registry.ts';
+import { findVersion, type Version, versionsOf } from '../../shared/model/version.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { logBug } from '../bug.ts';
+import type { RequestContext } from '../context.ts';
+import { describeVersion, type listedVersions, refuseAsTorchserve, type statusAnswer } from '../dialect/torchserve.ts';
+import { readSnapshots } from '../pool/snapshot.ts';
+import { admit } from '../tenant/admit.ts';
+import { askModels } from './ask-model.ts';
+
+/** `GET …/models?limit=&next_page_token=` */
+export const listVersions = (request: Request, context: RequestContext): Promise<Response> =>
+  byOperator(request, context, async (tenant) => {
+    const found = await askModels({ method: 'GET', path: '' }, modelNames, tenant, context);
+    if (!found.ok) return found;
+    const query = new URL(request.url).searchParams;
+    const from = readNumber(query.get('next_page_token')) ?? 0;
+    const most = Math.min(readNumber(query.get('limit')) ?? Infinity, limits.listedVersions.value);
+    const all = found.value.models;
+    const models = all
+      .slice(from, from + most)
+      .map(({ model, stable = '' }) => ({ modelName: model, modelUrl: stable }));
+    const next = from + models.length;
+    const page: z.infer<typeof listedVersions> = { models, ...(next < all.length && { nextPageToken: String(next) }) };
+    return ok(page);
+  });
+
+/** What is no number is taken for the default, as TorchServe does. */
+const readNumber = (text: string | null): number | undefined =>
+  text !== null && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+
+/** `GET …/models/{model}`: the default version. */
+export const describeDefault = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+  ofModel(request, context, model, async (state) => {
+    const stable = state.aliases.find(({ alias }) => alias === STABLE)?.revision;
+    const found = stable === undefined ? undefined : findVersion(state, stable);
+    return found ? ok(await describe(state, [found], context)) : unknownVersion(state);
+  });
+
+/** `GET …/models/{model}/{version}`, or `all` of them. */
+export const describeVersions = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+  ofModel(request, context, model, async (state) => {
+    const version = partOf(request, VERSION);
+    const found =
+      version === 'all' ? versionsOf(state) : [findVersion(state, version)].filter((one) => one !== undefined);
+    return found.length > 0 ? ok(await describe(state, found, context)) : unknownVersion(state);
+  });
+
+/** `PUT …/models/{model}/{version}/set-default`: "stable" is moved, from what it names now. */
+export const setDefaultVersion = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+  ofModel(request, context, model, async (state, tenant) => {
+    const found = findVersion(state, partOf(request, VERSION));
+    if (!found) return unknownVersion(state);
+    const from = state.aliases.find(({ alias }) => alias === STABLE)?.revision;
+    const body = { revision: found.row.revision, ...(from !== undefined && { from }) };
+    const path = `/${encodeURIComponent(model)}/aliases/${STABLE}`;
+    const moved = await askModels({ method: 'PUT', path, body }, aliasRow, tenant, context);
+    return moved.ok ? ok(said(`Default version of model "${model}" is now "${found.version}"`)) : moved;
+  });
+
+/** `DELETE …/models/{model}/{version}`: the revision is retired. */
+export const retireVersion = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+  ofModel(request, context, model, async (state, tenant) => {
+    const found = findVersion(state, partOf(request, VERSION));
+    if (!found) return unknownVersion(state);
+    const path = `/${encodeURIComponent(model)}/revisions/${encodeURIComponent(found.row.revision)}`;
+    const retired = await askModels({ method: 'DELETE', path }, transitionRow, tenant, context);
+    return retired.ok ? ok(said(`Model "${model}" version "${found.version}" unregistered`)) : retired;
+  });
+
+const said = (status: string): z.infer<typeof statusAnswer> => ({ status });
+
+const unknownVersion = ({ model }: ModelState) => no(refuse('revision_unknown', { model }));
+
+async function describe(
+  state: ModelState,
+  versions: readonly Version[],
+  { settings, env, surroundings }: RequestContext,
+) {
+  const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+  return versions.map((one) => describeVersion(state, one, snapshots));
+}
+
+/** Places in `/v1/torchserve/models/{model}/{version}`. */
+const VERSION = 5;
+
+function partOf(request: Request, place: number): string {
+  const written = new URL(request.url).pathname.split('/')[place] ?? '';
+  try {
+    return decodeURIComponent(written);
+  } catch {
+    return written;
+  }
+}
+
+const ofModel = (
+  request: Request,
+  context: RequestContext,
+  model: string,
+  then: (state: ModelState, tenant: string) => Promise<Result<object>>,
+): Promise<Response> =>
+  byOperator(request, context, async (tenant) => {
+    const path = `/${encodeURIComponent(model)}`;
+    const found = await askModels({ method: 'GET', path }, modelState, tenant, context);
+    if (!found.ok) return found;
+    const { value } = found;
+    return value.revisions.length > 0
+      ? then(value, tenant)
+      : no(refuse('model_unknown', { model: model.slice(0, 63) }));
+  });
+
+/** Whatever goes wrong is said in TorchServe's shape. */
+async function byOperator(
+  request: Request,
+  context: RequestContext,
+  then: (tenant: string) => Promise<Result<object>>,
+): Promise<Response> {
+  try {
+    const claims = await admit(request, 'operate', context);
+    if (!claims.ok) return refuseAsTorchserve(claims.refusal);
+    const found = await then(claims.value.tenant);
+    if (!found.ok) return refuseAsTorchserve(found.refusal);
+    return Response.json(found.value, { headers: { 'cache-control': 'no-store' } });
+  } catch (error) {
+    logBug(context.id, error);
+    return refuseAsTorchserve(refuse('internal'));
+  }
+}

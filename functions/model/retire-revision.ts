@@ -1,0 +1,33 @@
+// An operator takes a revision out without a statement of their own: the functions sign one. Out is the way that has no gate,
+// and whoever may operate may do more: move an alias.
+import type { TransitionRow } from '../../shared/model/contract.ts';
+import { signPayload } from '../../shared/model/signature/envelope.ts';
+import { writeStatement } from '../../shared/model/statement.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, type Result } from '../../shared/result.ts';
+import { readModel } from './kept-model.ts';
+import type { ModelDesk } from './model-desk.ts';
+import { moveRevision } from './move-revision.ts';
+
+export async function retireRevision(
+  desk: ModelDesk,
+  model: string,
+  revision: string,
+  tenant: string,
+): Promise<Result<TransitionRow>> {
+  if (!desk.ownKey) return no(refuse('models_closed', undefined, 'no SERVICE_KEY'));
+  const { registry } = await readModel(desk, model);
+  const found = registry.revisions[revision];
+  if (!found) return no(refuse('revision_unknown', { model }));
+  const payload = writeStatement({
+    model,
+    revision,
+    from: found.standing,
+    to: { stage: 'retired' },
+    // Clocks differ, and nothing is written before what it is about.
+    at: Math.max(desk.now(), found.since),
+    reason: `asked for by an operator of ${tenant}`,
+    evidence: [],
+  });
+  return moveRevision(desk, model, await signPayload(payload, desk.ownKey));
+}

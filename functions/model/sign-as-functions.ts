@@ -1,0 +1,19 @@
+// What the functions sign themselves, with the key that they tell the edge of releases with: moves back and out, for whoever
+// asked or for a verdict. Where people must sign, their signature is nobody's.
+import { createPrivateKey, createPublicKey, type JsonWebKey, sign } from 'node:crypto';
+import { toBase64 } from '../../shared/audit/base64.ts';
+import { FUNCTIONS } from '../../shared/model/gate.ts';
+import type { SignerKey, SigningKey } from '../../shared/model/signature/key.ts';
+import type { Settings } from '../settings.ts';
+
+/** `undefined` where they have no key. */
+export function openOwnKey({ SERVICE_KEY }: Pick<Settings, 'SERVICE_KEY'>): SigningKey | undefined {
+  if (!SERVICE_KEY) return undefined;
+  const key = createPrivateKey({ key: SERVICE_KEY as JsonWebKey, format: 'jwk' });
+  return {
+    publicKey: new Uint8Array(createPublicKey(key).export({ format: 'der', type: 'spki' })),
+    sign: async (message) => new Uint8Array(sign('sha256', message, key)),
+  };
+}
+
+export const ownSigner = ({ publicKey }: SigningKey): SignerKey => ({ name: FUNCTIONS, key: toBase64(publicKey) });
