@@ -4,13 +4,11 @@ import { odata, RestError, TableClient, TableServiceClient, type TransactionActi
 import { limits } from '../../shared/limits.ts';
 import type { Change, Row, Rows, Value } from './rows.ts';
 
-/** Tries of one call, the first included. */
-const RETRIES = { maxRetries: 2, retryDelayInMs: 200 };
-
 type Entity = { partitionKey: string; rowKey: string; etag?: string } & Record<string, unknown>;
 
 export function openTable(connection: string, name: string): Rows {
-  const options = { allowInsecureConnection: /\bhttp:/.test(connection), retryOptions: RETRIES };
+  const retryOptions = { maxRetries: limits.blobCallTries.value - 1, retryDelayInMs: limits.blobPauseMs.value };
+  const options = { allowInsecureConnection: /\bhttp:/.test(connection), retryOptions };
   const table = TableClient.fromConnectionString(connection, name, options);
   const service = TableServiceClient.fromConnectionString(connection, options);
   return {

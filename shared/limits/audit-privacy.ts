@@ -26,12 +26,6 @@ export const auditPrivacyLimits = {
     by: 'functions',
     why: 'Files of what leaves hide that begin within a thousand entries: one for each commit, and a few of commits that never were.',
   },
-  auditRaceTries: {
-    value: 8,
-    unit: 'count',
-    by: 'functions',
-    why: 'Conditional writes of one thing in a row that may lose to others: each failure means that one of them is done, and few change the same.',
-  },
   auditHolds: {
     value: 256,
     unit: 'count',

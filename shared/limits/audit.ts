@@ -230,6 +230,12 @@ export const auditLimits = {
     by: 'functions',
     why: 'Reports in one write: as many as rows of a delivery.',
   },
+  auditRaceTries: {
+    value: 8,
+    unit: 'count',
+    by: 'functions',
+    why: 'Conditional writes of one thing in a row that may lose to others: each failure means that one of them is done, and few change the same.',
+  },
   auditWitnessBytes: {
     value: 64 * KiB,
     unit: 'byte',

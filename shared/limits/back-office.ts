@@ -84,7 +84,7 @@ export const backOfficeLimits = {
     value: 3,
     unit: 'count',
     by: 'functions',
-    why: 'Tries of one call, the first included; callers bring their own deadline.',
+    why: 'Tries of one call of blobs or tables, the first included; callers bring their own deadline.',
   },
   blobPauseMs: {
     value: 200,

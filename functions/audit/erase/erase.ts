@@ -43,9 +43,6 @@ export interface Erased {
   readonly count: number;
 }
 
-/** Tries against others who change the same; each failure means that one of them did. */
-const TRIES = 8;
-
 /** A refusal says that the log could not be told: what was begun goes on by itself, and may be asked for again. */
 export function eraseSubject(desk: EraseDesk, { subject, ...asked }: ErasureAsked): Promise<Result<Erased>> {
   return eraseSubjects(desk, [subject], asked);
@@ -119,7 +116,7 @@ async function detach(
   const { store, zone, now } = desk;
   const { tenant, subject } = asked;
   const name = erasureName(zone, tenant, await place.key.tag(subject));
-  for (let tries = 0; tries < TRIES; tries += 1) {
+  for (let tries = 0; tries < limits.auditRaceTries.value; tries += 1) {
     const [pointer, kept] = [await readPointer(place, subject), await readErasure(place, name)];
     const { sid } = pointer;
     if (sid === undefined) return ok(kept);
@@ -164,7 +161,7 @@ async function proceed(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure):
 async function mark({ store }: EraseDesk, place: SubjectPlace, before: KeptErasure): Promise<KeptErasure | undefined> {
   let kept: KeptErasure | undefined = before;
   for (let tries = 0; kept && !kept.state.destroying; tries += 1) {
-    if (tries >= TRIES) throw new Error('an erasure changes all the time');
+    if (tries >= limits.auditRaceTries.value) throw new Error('an erasure changes all the time');
     await writeErasure(place, store, kept.name, { ...kept.state, destroying: true }, kept);
     kept = await readErasure(place, kept.name);
   }
@@ -228,7 +225,7 @@ async function writeCounts(
 ): Promise<KeptErasure | undefined> {
   let kept: KeptErasure | undefined = before;
   for (let tries = 0; kept; tries += 1) {
-    if (tries >= TRIES) throw new Error('an erasure changes all the time');
+    if (tries >= limits.auditRaceTries.value) throw new Error('an erasure changes all the time');
     const { state }: KeptErasure = kept;
     if (state.parts.every(({ count }) => count !== undefined)) return kept;
     const parts = await Promise.all(

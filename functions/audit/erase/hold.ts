@@ -28,9 +28,6 @@ export interface HoldAsked extends Asker {
   readonly basis?: string | undefined;
 }
 
-/** Tries to change one hold; each failure means that somebody else has. */
-const TRIES = 8;
-
 /** Sets a hold. A refusal says that the log could not be told, and not that nothing is held: ask again. */
 export async function setHold(desk: EraseDesk, { tenant, also = [], ...asked }: HoldAsked): Promise<Result<HoldState>> {
   const { store, zone, keys, now } = desk;
@@ -175,7 +172,7 @@ async function change(
   name: string,
   next: (hold: HoldState) => HoldState,
 ): Promise<KeptHold | undefined> {
-  for (let tries = 0; tries < TRIES; tries += 1) {
+  for (let tries = 0; tries < limits.auditRaceTries.value; tries += 1) {
     const kept = await readHold(store, key, name);
     if (!kept) return undefined;
     const changed = next(kept.hold);

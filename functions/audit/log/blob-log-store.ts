@@ -1,12 +1,9 @@
 // Logs in Azure Blob Storage: one container for each area.
 import { BlobServiceClient, RestError } from '@azure/storage-blob';
+import { limits } from '../../../shared/limits.ts';
 import { type Area, areas, type Leases, type LogStore } from './log-store.ts';
 
 const containerOf = (area: Area): string => `audit-${area}`;
-
-/** Tries of one call, the first included. One that was tried again may find its own work done: 409 and 412 tell no more. */
-const TRIES = 3;
-const PAUSE_MS = 200;
 
 export interface BlobLogStore extends LogStore, Leases {
   /** Makes the containers that are not there. */
@@ -15,7 +12,8 @@ export interface BlobLogStore extends LogStore, Leases {
 
 export function openBlobLogStore(connection: string): BlobLogStore {
   const account = BlobServiceClient.fromConnectionString(connection, {
-    retryOptions: { maxTries: TRIES, retryDelayInMs: PAUSE_MS },
+    // A call that was tried again may find its own work done: 409 and 412 tell no more.
+    retryOptions: { maxTries: limits.blobCallTries.value, retryDelayInMs: limits.blobPauseMs.value },
   });
   const container = (area: Area) => account.getContainerClient(containerOf(area));
   const blob = (area: Area, name: string) => container(area).getBlockBlobClient(name);

@@ -5,14 +5,13 @@ import { z } from 'zod';
 import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
 import type { Month, RetentionName } from '../../../shared/audit/retention.ts';
+import { limits } from '../../../shared/limits.ts';
 import type { Kept, LogStore } from '../log/log-store.ts';
 import { KEY_BYTES } from './sidecar-box.ts';
 import { pointerName, subjectName } from './sidecar-names.ts';
 import type { TenantKey } from './sidecar-tenant.ts';
 
 const SID_BYTES = 16;
-/** Tries to be the one who says what a subject's number is; each failure means that somebody else did. */
-const TRIES = 8;
 /** A pointer that leads nowhere is as long as one that leads somewhere. */
 const NOWHERE = '-'.repeat(22);
 
@@ -83,7 +82,7 @@ export async function makeSubject(
   ret: RetentionName,
   month: Month,
 ): Promise<Subject> {
-  for (let tries = 0; tries < TRIES; tries += 1) {
+  for (let tries = 0; tries < limits.auditRaceTries.value; tries += 1) {
     const pointer = await readPointer(place, subject);
     const known = pointer.sid === undefined ? undefined : await markUsed(place, pointer.sid, ret, month);
     if (known) return known;
@@ -100,7 +99,7 @@ async function markUsed(
   ret: RetentionName,
   month: Month,
 ): Promise<Subject | undefined> {
-  for (let tries = 0; tries < TRIES; tries += 1) {
+  for (let tries = 0; tries < limits.auditRaceTries.value; tries += 1) {
     const found = await readWithVersion(place, sid);
     if (!found) return undefined;
     const { name, version, secret } = found;
