@@ -11,9 +11,9 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 import type { Task } from '../../infra/pool/agent/dispatch.ts';
 import { readRepository } from '../../infra/pool/agent/models.ts';
 import { createSpeaker } from '../../infra/pool/agent/speak/create-speaker.ts';
-import { wordErrors } from '../../infra/pool/models/reference/word-errors.ts';
 import { openHearing } from '../../infra/pool/models/voice/hear.ts';
 import { fp32Tensor, readFp32, readInt32 } from '../../shared/kserve/tensor.ts';
+import { countWordErrors } from '../../shared/model/word-errors.ts';
 import { ok } from '../../shared/result.ts';
 import type { Bench } from './run.ts';
 
@@ -74,7 +74,7 @@ function createTally() {
     add(key: string, heard: string, text: string) {
       const words = text.split(' ');
       const { wrong, words: before } = count.get(key) ?? { wrong: 0, words: 0 };
-      count.set(key, { wrong: wrong + wordErrors(heard.split(' '), words), words: before + words.length });
+      count.set(key, { wrong: wrong + countWordErrors(words, heard.split(' ')), words: before + words.length });
     },
     has: (key: string) => [...count.keys()].some((name) => name.startsWith(key)),
     /** Of the keys that begin so. */

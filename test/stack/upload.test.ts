@@ -11,7 +11,7 @@ import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { storageConnection } from '../../infra/local/plan.ts';
 import { ROOT } from '../../infra/local/root.ts';
-import { wordErrors } from '../../infra/pool/models/reference/word-errors.ts';
+import { countWordErrors } from '../../shared/model/word-errors.ts';
 import { readHead } from '../../shared/seal/envelope.ts';
 import { deadQueue } from '../../shared/upload/job.ts';
 import { seeds } from '../seeds.ts';
@@ -301,7 +301,7 @@ describe('C11 T4 the end of an upload', () => {
       expect([code, value.status], err).toEqual([0, 'done']);
       expect(value.pieces.total).toBeGreaterThanOrEqual(6);
       // Every turn is there, in its order; a letter may be heard otherwise beside another pause.
-      expect(wordErrors(value.text.split(' '), spoken) / spoken.length).toBeLessThan(0.02);
+      expect(countWordErrors(spoken, value.text.split(' ')) / spoken.length).toBeLessThan(0.02);
       const starts = value.outcome.words.map(({ start }: { start: number }) => start);
       expect(starts).toEqual([...starts].sort((one: number, other: number) => one - other));
       expect(starts.at(-1)).toBeGreaterThan(3_580);

@@ -5,7 +5,7 @@ import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { ROOT } from '../../../infra/local/root.ts';
 import { createDecoder } from '../../../infra/pool/agent/decode/decoder.ts';
-import { wordErrors } from '../../../infra/pool/models/reference/word-errors.ts';
+import { countWordErrors } from '../../../shared/model/word-errors.ts';
 
 const repository = path.join(ROOT, 'infra/pool/models/repository');
 const read = (file: string) => readFileSync(path.join(repository, 'reference-en', file));
@@ -87,4 +87,4 @@ export function wordsOf(decoder: ReturnType<typeof createDecoder>, { probabiliti
 }
 
 export const countErrors = (decoder: ReturnType<typeof createDecoder>, heard: Heard, text: string): number =>
-  wordErrors(wordsOf(decoder, heard), text.split(' '));
+  countWordErrors(text.split(' '), wordsOf(decoder, heard));

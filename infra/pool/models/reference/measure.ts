@@ -13,9 +13,9 @@ import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
+import { countWordErrors } from '../../../../shared/model/word-errors.ts';
 import { createDecoder, type DecodedSoFar, type WordDecoder } from '../../agent/decode/decoder.ts';
 import { openStream } from './stream.ts';
-import { wordErrors } from './word-errors.ts';
 
 interface Utterance {
   readonly text: string;
@@ -134,7 +134,7 @@ async function measureSet(name: string, decoders: Record<string, WordDecoder>, e
     words += spoken.length;
     const features = await timed('features', () => preprocess(audio));
     const count = (key: string, heard: string) => {
-      wrong[key] = (wrong[key] ?? 0) + wordErrors(heard.split(' '), spoken);
+      wrong[key] = (wrong[key] ?? 0) + countWordErrors(spoken, heard.split(' '));
     };
     count('int8_stream_lm', await listen(audio, decoders.lm!));
     for (const precision of ['int8', 'fp16'] as const) {
