@@ -138,7 +138,6 @@ export type OpenedTranscript = z.infer<typeof openedTranscript>;
 
 /** `proof` is the compact JWS of callers.ts. */
 export const openJob = z.object({ job: uploadJob, proof: z.string().max(2 * limits.attestationCharacters.value) });
-export type OpenJob = z.infer<typeof openJob>;
 
 export const openedJob = z.object({
   upload: z.object({

@@ -5,12 +5,6 @@ import type { LeafDraft } from '../../../shared/audit/leaf.ts';
 import { limits } from '../../../shared/limits.ts';
 import { counterOf, type LogState } from './log-state.ts';
 
-/**
- * By counter when it began (of the functions: when it was heard last), or, negative, when it ended, in ms since 1970. Lives
- * of older edges never said that they began.
- */
-export type LivesKnown = NonNullable<LogState['lives']>;
-
 /** A life that ended without saying so. */
 export interface Broken {
   readonly epoch: string;

@@ -28,7 +28,10 @@ const logState = z.object({
   upTo: z.record(z.string(), z.number().int()),
   /** By tenant: how many of its leaves are in the logs of this region. */
   tseq: z.record(z.string(), z.number().int()),
-  /** Which lives of outboxes have begun or ended: `lives.ts`. */
+  /**
+   * Which lives of outboxes have begun or ended (`lives.ts`): by counter when it began (of the functions: when it was heard
+   * last), or, negative, when it ended, in ms since 1970. Lives of older edges never said that they began.
+   */
   lives: z.record(z.string(), z.number().int()).optional(),
   /** By outbox and its life: after which number a hole was found, while it still may be filled. */
   late: z.record(z.string(), z.number().int()).optional(),

@@ -64,14 +64,6 @@ export class SidecarReader {
   }
 }
 
-/** What some entries of a log hide: `entries` are those from index `from` on. For ranges that are read once. */
-export const readSidecar = (
-  place: SidecarPlace,
-  keys: SidecarKeys,
-  from: number,
-  entries: readonly Uint8Array[],
-): Promise<Hidden[]> => new SidecarReader(place, keys).read(from, entries);
-
 function fitting(
   disclosures: Readonly<Record<string, string>>,
   commitments: Readonly<Record<string, string>>,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { eraseSubject, listErasures, settleErasures } from '../../../functions/audit/erase/erase.ts';
 import { releaseHold, setHold } from '../../../functions/audit/erase/hold.ts';
 import { readBox } from '../../../functions/audit/sidecar/hide.ts';
-import { readSidecar, SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
+import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
 import { decrypt, deriveKey, importKey } from '../../../functions/audit/sidecar/sidecar-box.ts';
 import { describeBox } from '../../../functions/audit/sidecar/sidecar-keys.ts';
 import { fromBase64 } from '../../../shared/audit/base64.ts';
@@ -26,7 +26,7 @@ async function twoSubjects(): Promise<HiddenLog> {
 
 const shown = async (log: HiddenLog) => {
   const { entries, leaves } = log.read();
-  const hidden = await readSidecar(log.place(), log.newKeys(), 0, entries);
+  const hidden = await new SidecarReader(log.place(), log.newKeys()).read(0, entries);
   return leaves.map((leaf, at) => (leaf.type === 'inference.complete' ? hidden[at] : undefined)).slice(1, 5);
 };
 
@@ -146,12 +146,12 @@ describe('C12 C9 erasing a subject', () => {
     const asked = entries.findIndex((entry) => new TextDecoder().decode(entry).includes('inference.complete'));
     log.now += 250 * DAY;
     expect(await settleErasures(deskOf(log))).toBe(1);
-    const hidden = await readSidecar(place, log.newKeys(), 0, entries);
+    const hidden = await new SidecarReader(place, log.newKeys()).read(0, entries);
     expect(hidden[asked]).toBe('erased');
     expect(hidden.filter((one) => typeof one === 'object')).toHaveLength(1);
     // Asked for again, it means that one, too.
     expect(await eraseSubject(deskOf(log), ask)).toMatchObject({ value: { outcome: 'done' } });
-    const again = await readSidecar(place, log.newKeys(), 0, entries);
+    const again = await new SidecarReader(place, log.newKeys()).read(0, entries);
     expect(again.filter((one) => typeof one === 'object')).toEqual([]);
   });
 

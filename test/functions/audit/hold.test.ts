@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { listHolds, releaseHold, setHold, settleHolds } from '../../../functions/audit/erase/hold.ts';
-import { readSidecar } from '../../../functions/audit/sidecar/sidecar.ts';
+import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
 import type { SubjectPlace } from '../../../functions/audit/sidecar/sidecar-subject.ts';
 import { endPeriods } from '../../../functions/retention/end-periods.ts';
 import { readDisclosure } from '../../../shared/audit/commitment.ts';
@@ -49,7 +49,7 @@ describe('C12 holds', () => {
     expect(await toldOf(log, 'hold.release')).toMatchObject([{ hold: id }]);
     expect(await releaseHold(deskOf(log), 'dev', id, release)).toMatchObject({ refusal: { reason: 'hold_unknown' } });
     const { entries, leaves } = log.read();
-    const hidden = await readSidecar(log.place(), log.newKeys(), 0, entries);
+    const hidden = await new SidecarReader(log.place(), log.newKeys()).read(0, entries);
     const said = hidden[leaves.findIndex((leaf) => leaf.type === 'hold.release')];
     const values = Object.values(said as Record<string, string>).map((one) => readDisclosure(one)?.value);
     expect(values).toEqual(expect.arrayContaining(['over', 'c1:officer']));
@@ -192,7 +192,7 @@ describe('C12 classes of retention', () => {
     await log.write(log.event(ann), log.event({ ...ann, tenant: 'other' }), log.event({ subject: undefined }));
     const { entries } = log.read();
     const place = log.place();
-    const hidden = () => readSidecar(place, log.newKeys(), 1, entries.slice(1));
+    const hidden = () => new SidecarReader(place, log.newKeys()).read(1, entries.slice(1));
     expect(JSON.parse(new TextDecoder().decode(entries[1]))).toMatchObject({ ret: 'ai-act' });
     log.now = keptUntil('ai-act', '202606') - 1;
     expect(await endPeriods(deskOf(log))).toEqual({ destroyed: 0, held: 0 });

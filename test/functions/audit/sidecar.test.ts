@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { sidecarName } from '../../../functions/audit/log/log-names.ts';
 import { openHidden, openHide, readBox } from '../../../functions/audit/sidecar/hide.ts';
-import { readSidecar, SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
+import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
 import { encrypt, importKey, wrapWith } from '../../../functions/audit/sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../../../functions/audit/sidecar/sidecar-keys.ts';
 import { toBase64 } from '../../../shared/audit/base64.ts';
@@ -49,7 +49,7 @@ describe('C12 what entries hide', () => {
     const log = new HiddenLog();
     await log.write(log.event(ann));
     const { entries } = log.read();
-    const before = await readSidecar(log.place(), log.keys, 0, entries);
+    const before = await new SidecarReader(log.place(), log.keys).read(0, entries);
     const [name = ''] = names(log, '2026/');
     const lost = new TextEncoder().encode(JSON.stringify({ v: 1, from: 0, hidden: ['AAAA', 'AAAA', 'AAAA', 'AAAA'] }));
     for (const size of [1, 2, 3]) {
@@ -57,9 +57,9 @@ describe('C12 what entries hide', () => {
       await log.store.create('sidecar', other, lost);
     }
     expect(names(log, '2026/').length).toBe(4);
-    expect(await readSidecar(log.place(), log.keys, 0, entries)).toEqual(before);
+    expect(await new SidecarReader(log.place(), log.keys).read(0, entries)).toEqual(before);
     await log.store.remove('sidecar', name);
-    expect(await readSidecar(log.place(), log.keys, 0, entries)).toEqual(entries.map(() => undefined));
+    expect(await new SidecarReader(log.place(), log.keys).read(0, entries)).toEqual(entries.map(() => undefined));
   });
 
   it('is nothing where it is forged: another leaf’s, another tenant’s, or not decipherable', async () => {
@@ -76,14 +76,14 @@ describe('C12 what entries hide', () => {
         version: 'x',
       });
     put([b, a, a]);
-    expect(await readSidecar(log.place(), log.newKeys(), 0, entries)).toEqual([
+    expect(await new SidecarReader(log.place(), log.newKeys()).read(0, entries)).toEqual([
       undefined,
       undefined,
       undefined,
       'erased',
     ]);
     put([`${a.slice(0, -8)}AAAAAAAA`, '2.x.y', c]);
-    const read = await readSidecar(log.place(), log.newKeys(), 0, entries);
+    const read = await new SidecarReader(log.place(), log.newKeys()).read(0, entries);
     expect(read.slice(0, 3)).toEqual([undefined, undefined, undefined]);
     expect(valuesOf(read[3])).toMatchObject(ann);
   });
@@ -94,13 +94,13 @@ describe('C12 what entries hide', () => {
       await log.write(log.event(ann));
       const { entries } = log.read();
       for (const name of names(log, gone)) await log.store.remove('sidecar', name);
-      expect(await readSidecar(log.place(), log.newKeys(), 1, entries.slice(1)), gone).toEqual(['erased']);
+      expect(await new SidecarReader(log.place(), log.newKeys()).read(1, entries.slice(1)), gone).toEqual(['erased']);
     }
     const log = new HiddenLog();
     await log.write(log.event(ann), log.event(ben));
     const [, first = ''] = await new SidecarReader(log.place(), log.keys).boxes(0, 2);
     await log.store.remove('sidecar', `${ZONE}/subjects/dev/${readBox(first)?.sid}`);
-    const read = await readSidecar(log.place(), log.newKeys(), 0, log.read().entries);
+    const read = await new SidecarReader(log.place(), log.newKeys()).read(0, log.read().entries);
     expect([read[1], valuesOf(read[2])]).toEqual(['erased', expect.objectContaining(ben)]);
   });
 
@@ -124,7 +124,7 @@ describe('C12 what entries hide', () => {
     await log.write(log.event(ann));
     const wrap = wrapWith(Buffer.alloc(32).toString('base64'));
     const keys = new SidecarKeys({ store: log.store, zone: ZONE, wrap, now: () => log.now });
-    await expect(readSidecar(log.place(), keys, 0, log.read().entries)).rejects.toThrow();
+    await expect(new SidecarReader(log.place(), keys).read(0, log.read().entries)).rejects.toThrow();
     expect(() => wrapWith('short')).toThrow();
   });
 
