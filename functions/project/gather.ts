@@ -19,7 +19,7 @@ export async function readDocuments(office: Office, { tenant, id }: UploadPlace)
 }
 
 /** What a state of all documents means for their project; `undefined` while one is worked on. */
-export function gatheredFrom(documents: readonly UploadRecord[]): UploadEvent | undefined {
+function gatheredFrom(documents: readonly UploadRecord[]): UploadEvent | undefined {
   if (documents.length === 0 || !documents.every(({ state }) => isOver(state.status))) return undefined;
   const refusal = documents.map(whyNot).find((one) => one !== undefined);
   return { type: 'gathered', edition: editionsOf(documents), seconds: secondsOf(documents), refusal };

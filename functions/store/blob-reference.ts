@@ -16,7 +16,7 @@ const content = z.object({ ContainerName: z.string(), BlobName: z.string() });
 
 const SOURCE = 'AzureStorageBlobs';
 
-export function readReference(data: ModelBindingData | ModelBindingData[]): BlobReference {
+function readReference(data: ModelBindingData | ModelBindingData[]): BlobReference {
   const one = Array.isArray(data) ? data[0] : data;
   const parsed = content.parse(JSON.parse(new TextDecoder().decode(one?.content ?? new Uint8Array())));
   return { container: parsed.ContainerName, name: parsed.BlobName };

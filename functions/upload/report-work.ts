@@ -99,4 +99,4 @@ async function report(office: Office, { tenant, id, asked, created }: UploadReco
 }
 
 /** Whatever called comes again, as after any failure. */
-export class Unrecorded extends Error {}
+class Unrecorded extends Error {}

@@ -65,7 +65,7 @@ function sameJobs(from: UploadRecord, to: UploadRecord): boolean {
 }
 
 /** The rows of all jobs of an upload, waiting and queued. */
-export async function readJobs(office: Office, record: UploadRecord): Promise<Row[]> {
+async function readJobs(office: Office, record: UploadRecord): Promise<Row[]> {
   const scan = (prefix: string) =>
     office.rows.scan(record.tenant, prefix, endOf(prefix), limits.uploadPieces.value + 2);
   const [waiting, queued] = await Promise.all([

@@ -84,7 +84,7 @@ export interface StreamSummary {
 }
 
 /** Pure: what the streams add up to. */
-export function summarizeStreams(outcomes: readonly StreamOutcome[], milliseconds: number): StreamSummary {
+function summarizeStreams(outcomes: readonly StreamOutcome[], milliseconds: number): StreamSummary {
   const sum = (take: (outcome: StreamOutcome) => number) => outcomes.reduce((total, one) => total + take(one), 0);
   const errors: Record<string, number> = {};
   const trouble: Record<string, number> = {};

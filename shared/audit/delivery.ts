@@ -10,7 +10,7 @@ import { zoneName } from '../upload/job.ts';
 import { openNote, type Signer, signNote, type Verifier } from './note.ts';
 
 /** Which outbox: `gate/<tenant>/<zone>`, or where the gate could not be reached `spare/<tenant>/<zone>`; `roster/<zone>`. */
-export const producerName = z
+const producerName = z
   .string()
   .regex(/^((gate|spare)\/(@anonymous|[^\s/+]{1,128})|roster)\/[a-z0-9][a-z0-9_.-]{0,62}$/u);
 

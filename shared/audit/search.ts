@@ -1,7 +1,7 @@
 // What a search of the audit log answers. Nothing of it need be believed: each hit carries what shows that it is in the log.
 import { z } from 'zod';
 
-export const searchHit = z.object({
+const searchHit = z.object({
   year: z.number().int().describe('Of which year’s log'),
   index: z.number().int(),
   leafHash: z.string().describe('Base64'),

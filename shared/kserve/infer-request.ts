@@ -24,7 +24,7 @@ export interface InferRequest {
 const outputMessage = z.object({ name: tensorName, parameters: parameters.optional() });
 
 /** Unknown members are let pass, as the protocol asks of servers; the known ones must be right. */
-export const inferRequestMessage = z.object({
+const inferRequestMessage = z.object({
   id: z.string().optional(),
   inputs: z.array(tensorMessage).min(1),
   outputs: z.array(outputMessage).optional(),

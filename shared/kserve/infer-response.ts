@@ -18,7 +18,7 @@ export interface InferResponse {
   readonly outputs: readonly Tensor[];
 }
 
-export const inferResponseMessage = z.object({
+const inferResponseMessage = z.object({
   id: z.string().optional(),
   model_name: z.string(),
   model_version: z.string().optional(),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-export const modelStates = ['UNKNOWN', 'READY', 'UNAVAILABLE', 'LOADING', 'UNLOADING'] as const;
+const modelStates = ['UNKNOWN', 'READY', 'UNAVAILABLE', 'LOADING', 'UNLOADING'] as const;
 export type ModelState = (typeof modelStates)[number];
 
 /** A model that was never loaded is listed by its name alone. */

@@ -22,7 +22,7 @@ const batchStatistics = z.object({
   compute_output: duration,
 });
 
-export const modelStatistics = z.object({
+const modelStatistics = z.object({
   name: z.string(),
   version: z.string(),
   last_inference: z.number(),

@@ -10,7 +10,7 @@ import { modelName, revisionDigest } from './revision.ts';
 import { readPayload, STATEMENT_TYPE } from './signature/envelope.ts';
 import { standing } from './stage.ts';
 
-export const GATE_TYPE = 'urn:auricle:gate:v1';
+const GATE_TYPE = 'urn:auricle:gate:v1';
 
 const move = z.object({
   model: modelName,

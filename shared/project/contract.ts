@@ -20,7 +20,7 @@ import { DOCUMENT_JSON, DOCUMENT_TEXT } from './document.ts';
 import { isProjectId } from './id.ts';
 import { speech } from './speech.ts';
 
-export const projectId = z.string().refine(isProjectId, 'must be the id of a project');
+const projectId = z.string().refine(isProjectId, 'must be the id of a project');
 /** Titles lie beside a project as names of files do beside uploads: readable. */
 export const title = z.string().min(1).max(limits.filenameCharacters.value);
 
@@ -49,7 +49,7 @@ const plainRefusal = z.object({
   params: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
 });
 
-export const documentRow = z.object({
+const documentRow = z.object({
   id: workId,
   index: z.number().int(),
   title: z.string().optional(),

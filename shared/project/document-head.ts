@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { readAt } from '../upload/contract.ts';
 import { workId } from '../upload/job.ts';
 
-export const documentParts = ['audio', 'manifest'] as const;
+const documentParts = ['audio', 'manifest'] as const;
 
 export const documentHead = z.object({
   v: z.literal(1),

@@ -14,7 +14,7 @@ export interface DocumentText {
 const characters = z.string().max(limits.projectDocumentBytes.value);
 
 /** A block is text that is split into segments, or the segments themselves. */
-export const blockText = z.union([
+const blockText = z.union([
   z.strictObject({ text: characters }),
   z.strictObject({ segments: z.array(characters).max(limits.projectSegments.value) }),
 ]);

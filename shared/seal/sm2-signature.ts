@@ -5,7 +5,7 @@ import { combine, curve, invert, isOnCurve, modulo, type Point } from './sm2-cur
 import { sm3 } from './sm3.ts';
 
 /** The id of signers that have none (GM/T 0009-2012). */
-export const SM2_DEFAULT_ID = '1234567812345678';
+const SM2_DEFAULT_ID = '1234567812345678';
 
 const BYTES = 32;
 const { A, B, G, N } = curve;

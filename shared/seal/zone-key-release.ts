@@ -147,7 +147,7 @@ export async function openRelease(
 }
 
 /** Private keys, from wherever they were released, if they are the expected ones. */
-export async function takeKeys(
+async function takeKeys(
   jwks: readonly JsonWebKey[],
   expected: readonly ZoneKey[],
 ): Promise<Result<ReadonlyMap<string, SealPrivateKey>>> {

@@ -67,7 +67,7 @@ const readers: Record<string, (view: DataView, at: number) => number> = {
 };
 
 /** Turns whole frames into one array per channel. */
-export function readWavFrames(bytes: Uint8Array, format: WavFormat): SoundBlock {
+function readWavFrames(bytes: Uint8Array, format: WavFormat): SoundBlock {
   const sampleBytes = format.bits / 8;
   const frames = Math.floor(bytes.length / (sampleBytes * format.channels));
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,7 +1,7 @@
 // How a file goes to storage in blocks (Azure Blob Storage: Put Block, Put Block List), for whoever has the address.
 
 /** Name of a block; all are of one length, as the store demands. */
-export const blockId = (block: number): string => btoa(`block-${String(block).padStart(6, '0')}`);
+const blockId = (block: number): string => btoa(`block-${String(block).padStart(6, '0')}`);
 
 export const blockQuery = (block: number): string => `comp=block&blockid=${encodeURIComponent(blockId(block))}`;
 export const blockListQuery = 'comp=blocklist';

@@ -7,7 +7,7 @@ import { limits } from '../limits.ts';
 import { classes } from '../tenant/claims.ts';
 import { inEdition, isRecordId, isUploadId, isWorkId, type OutcomeName, piecesMax } from './paths.ts';
 
-export const jobKinds = ['plan', 'work', 'merge'] as const;
+const jobKinds = ['plan', 'work', 'merge'] as const;
 export type JobKind = (typeof jobKinds)[number];
 
 export const zoneName = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);

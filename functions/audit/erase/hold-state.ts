@@ -6,7 +6,7 @@ import type { TenantKey } from '../sidecar/sidecar-tenant.ts';
 
 const asker = { by: z.string().optional(), request: z.string().optional() };
 
-export const heldState = z.object({
+const heldState = z.object({
   v: z.literal(1),
   id: z.uuid(),
   tenant: z.string(),

@@ -4,7 +4,7 @@ import { type Column, cellOf, columns, type DerivedContext, type DerivedEntry, i
 /** What spreadsheets calculate instead of showing it. */
 const FORMULA = /^[=+\-@\t\r]/;
 
-export function csvText(value: string): string {
+function csvText(value: string): string {
   const safe = FORMULA.test(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

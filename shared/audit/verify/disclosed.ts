@@ -17,7 +17,7 @@ export interface DisclosureLine {
 export const formatDisclosureLine = ({ index, sd, erased }: DisclosureLine): string =>
   `${JSON.stringify(erased ? { index, erased } : { index, sd })}\n`;
 
-export function readDisclosureLine(line: string): DisclosureLine | undefined {
+function readDisclosureLine(line: string): DisclosureLine | undefined {
   try {
     const value: unknown = JSON.parse(line);
     if (!isObject(value) || !Number.isSafeInteger(value.index)) return undefined;

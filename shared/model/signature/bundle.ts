@@ -7,7 +7,7 @@ import { type Envelope, envelope, openEnvelope, readPayload } from './envelope.t
 import { algorithmOf, digestOf, type SignerKey } from './key.ts';
 import { type Manifest, readManifest } from './manifest.ts';
 
-export const BUNDLE_TYPE = 'application/vnd.dev.sigstore.bundle.v0.3+json';
+const BUNDLE_TYPE = 'application/vnd.dev.sigstore.bundle.v0.3+json';
 
 export const bundle = z.looseObject({
   mediaType: z.literal(BUNDLE_TYPE),

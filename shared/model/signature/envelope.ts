@@ -6,7 +6,7 @@ import { limits } from '../../limits.ts';
 import { ascii, concat } from '../../seal/bytes.ts';
 import { hintOf, type SignerKey, type SigningKey, verifyBy } from './key.ts';
 
-export const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
+const PAYLOAD_TYPE = 'application/vnd.in-toto+json';
 export const STATEMENT_TYPE = 'https://in-toto.io/Statement/v1';
 
 const signature = z.object({ keyid: z.string().max(128).default(''), sig: z.base64().min(1).max(256) });
@@ -19,7 +19,7 @@ export const envelope = z.object({
 export type Envelope = z.infer<typeof envelope>;
 
 /** Pre-authentication encoding. */
-export const pae = (payload: Uint8Array): Uint8Array =>
+const pae = (payload: Uint8Array): Uint8Array =>
   concat(ascii(`DSSEv1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} ${payload.length} `), payload);
 
 export async function signPayload(payload: Uint8Array, key: SigningKey): Promise<Envelope> {

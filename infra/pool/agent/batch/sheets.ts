@@ -20,7 +20,7 @@ export const planSheet = z.object({
 export type PlanSheet = z.infer<typeof planSheet>;
 
 /** Last line of a result: it was heard to its end. Times before it count from the start of the piece. */
-export const heardLine = z.object({
+const heardLine = z.object({
   type: z.literal('heard'),
   v: z.literal(1),
   seconds: z.number().nonnegative(),
@@ -32,7 +32,7 @@ export const heardLine = z.object({
 export type HeardLine = z.infer<typeof heardLine>;
 
 /** First line of a transcript. */
-export const aboutLine = z.object({
+const aboutLine = z.object({
   type: z.literal('about'),
   v: z.literal(1),
   /** Where each piece of it begins, in seconds: nothing was recognised across these. */

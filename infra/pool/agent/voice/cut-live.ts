@@ -25,7 +25,7 @@ export interface CutUtterance {
 }
 
 /** Milliseconds of silence that end an utterance, in units; `false`: none do. */
-export function releaseUnits(endpointingMs: number | false): number {
+function releaseUnits(endpointingMs: number | false): number {
   return endpointingMs === false
     ? Number.POSITIVE_INFINITY
     : Math.max(1, Math.ceil(endpointingMs / 1_000 / UNIT_SECONDS));

@@ -122,7 +122,7 @@ function checkInitial({ initial_state, data_type, dims }: Message<'State'>): str
 }
 
 /** Bytes of one sequence as it begins; free dimensions count as 1, as they begin in Triton. */
-export function stateBytes(state: readonly Message<'State'>[]): number {
+function stateBytes(state: readonly Message<'State'>[]): number {
   return state.reduce((sum, { data_type, dims, initial_state: [initial] }) => {
     const type = fromConfigName(data_type);
     const shape = initial?.dims ?? dims.map((dim) => (dim === -1 ? 1 : dim));

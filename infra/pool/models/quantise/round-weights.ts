@@ -4,7 +4,7 @@ import { countOf } from '../onnx/tensor.ts';
  * Seven bits of weight against eight of activation: two products always fit the 16-bit sums of processors that have no
  * dot-product instruction (255 · 63 · 2 < 32768), so that every processor gives the same answer.
  */
-export const WEIGHT_LIMIT = 63;
+const WEIGHT_LIMIT = 63;
 
 export interface Rounded {
   readonly dims: readonly number[];

@@ -14,7 +14,7 @@ const torchTypes = 'float16 bfloat16 float32 float64 int8 int16 int32 int64 uint
  * What a pickled checkpoint may import: what rebuilds tensors, and containers. Unpickling calls what it imports, so a name
  * that is not here may be anything. Not a list of what is known to be bad: that list is never long enough.
  */
-export const allowedGlobals: ReadonlySet<string> = new Set([
+const allowedGlobals: ReadonlySet<string> = new Set([
   'collections.OrderedDict',
   'torch._utils._rebuild_tensor',
   'torch._utils._rebuild_tensor_v2',

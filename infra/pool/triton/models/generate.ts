@@ -11,7 +11,7 @@ const ONNX = /\b(?:platform|backend)\s*:\s*(?:"onnxruntime(?:_onnx)?"|'onnxrunti
  * A model's config.pbtxt for a Triton that has no ONNX Runtime backend: the Python backend, and everything else as it
  * was. Ensembles stay as they are. Throws when the configuration is not one for ONNX Runtime.
  */
-export function forPython(text: string): string {
+function forPython(text: string): string {
   const before = parseText(text);
   if (!before.ok) throw new Error(before.refusal.reason);
   if (before.value.ensemble_scheduling) return text;
