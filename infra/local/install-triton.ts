@@ -10,8 +10,7 @@ import { StartProblem } from './start-problem.ts';
 export type Told = { doing: string } | { installed: Installed } | { problem: string };
 
 /** The same installation as of `npm run test:triton`, whatever the stack's own folder is: it has 280 MB. */
-export const tritonFolder = (): string =>
-  path.resolve(process.env.AURICLE_TRITON ?? path.join(ROOT, '.auricle/triton'));
+const tritonFolder = (): string => path.resolve(process.env.AURICLE_TRITON ?? path.join(ROOT, '.auricle/triton'));
 
 /**
  * The installed Triton. The first time it is downloaded, which `say` hears about. When `signal` gives up, so does the
