@@ -53,7 +53,7 @@ const edge: TestProjectConfiguration = {
   test: { ...bounded, name: 'edge', root, include: ['test/edge/**/*.test.ts', 'test/conformance/stream/**/*.test.ts'] },
 };
 
-// Why: what a client sees, from outside, with every part running. Two stacks at a time: each mostly waits.
+// Why: what a client sees, from outside, with every part running. Three stacks at a time: each mostly waits.
 const stack: TestProjectConfiguration = {
   test: {
     ...bounded,
@@ -64,7 +64,7 @@ const stack: TestProjectConfiguration = {
     pool: 'forks',
     include: ['test/stack/**/*.test.ts', 'test/fault/**/*.test.ts'],
     setupFiles: ['test/hermetic.ts'],
-    maxWorkers: 2,
+    maxWorkers: 3,
     // Not beside the others: a stack on a busy machine is slow, and its tests have deadlines.
     sequence: { groupOrder: 1 },
   },
