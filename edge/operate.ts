@@ -5,7 +5,7 @@ import { healthOf, healths } from '../shared/pool/health.ts';
 import { load } from '../shared/pool/heartbeat.ts';
 import { refuse } from '../shared/refusal.ts';
 import { no, ok, type Result } from '../shared/result.ts';
-import { isTenantName } from '../shared/tenant/claims.ts';
+import { type Claims, isTenantName } from '../shared/tenant/claims.ts';
 import { isOpenTo } from './audit/exports.ts';
 import { anonymousOwner, gateName } from './audit/record.ts';
 import type { RequestContext } from './context.ts';
@@ -68,7 +68,9 @@ export async function joinRoster(request: Request, context: RequestContext): Pro
 
 /**
  * `GET /v1/audit/outbox?tenant=…&after=…&limit=…`: events not yet taken over by the log. `zone=…` reads a roster's.
- * The scope `audit` opens the outbox of the token's own tenant; `operate` is of the whole fleet and opens all.
+ * The scope `audit` opens the outbox of the token's own tenant; `operate` is of the whole fleet and opens all. Each read is
+ * on record before it is answered, at the gate of whoever reads: here, and not where the functions tell of other reads,
+ * since outboxes are looked at when the functions are away.
  */
 export async function readOutbox(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, ['audit', 'operate'], context);
@@ -95,13 +97,34 @@ export async function readOutbox(request: Request, context: RequestContext): Pro
     }
     const name = gateName({ tenant, zones: zone === null ? claims.value.zones : [zone] }, settings.zones);
     return Response.json(await env.GATE.getByName(name).outbox(page.value.after, page.value.limit));
+    const told = await tellRead(claims.value, { zone, query: `tenant ${tenant}` }, context);
+    if (!told.ok) return refuseWith(told.refusal);
   }
   if (zone === null) return refuseWith(refuse('field_missing', { field: 'tenant' }));
   return Response.json(await env.ROSTER.getByName(zone).outbox(page.value.after, page.value.limit));
 }
+  const told = await tellRead(claims.value, { zone, query: 'roster' }, context);
+  if (!told.ok) return refuseWith(told.refusal);
 
 function readPage(query: URLSearchParams): Result<{ after: number; limit: number }> {
   const after = Number(query.get('after') ?? 0);
+/** Durable when it answers. A refusal: nothing is to be shown. */
+async function tellRead(
+  claims: Claims,
+  { zone, query }: { readonly zone: string | null; readonly query: string },
+  { id, recorder, surroundings }: RequestContext,
+): Promise<Result<undefined>> {
+  const { tenant, subject } = claims;
+  const event = recorder.mint({
+    ...{ type: 'access.audit', request: id, tenant, action: 'outbox', count: 1, since: surroundings.now(), query },
+    ...(zone !== null && { zone }),
+    ...(subject !== undefined && { subject }),
+  });
+  const step = { kind: 'record', mode: 'strict', events: [event] } as const;
+  const told = await recorder.secure(claims, step, step);
+  return told ? ok(undefined) : no(refuse('audit_unavailable', undefined, 'a read of an outbox'));
+}
+
   const limit = Number(query.get('limit') ?? limits.auditPageEvents.value);
   if (!Number.isSafeInteger(after) || after < 0) {
     return no(refuse('field_invalid', { field: 'after', rule: 'must be a whole number' }));

@@ -88,7 +88,7 @@ async function grant<T>(
     expires: issued.value.expires,
     ...(subject !== undefined && { subject }),
   });
-  const issuing = { kind: 'record', events: [event] } as const;
+  const issuing = { kind: 'record', mode: 'strict', events: [event] } as const;
   if (audit === 'buffered') recorder.later(claims.value, [event]);
   else if (!(await recorder.secure(claims.value, issuing, issuing))) {
     return no(refuse('audit_unavailable', undefined, 'a token could not be recorded'));

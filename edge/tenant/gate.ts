@@ -37,8 +37,8 @@ export type GateStep =
   | { kind: 'settle'; id: string; mode: Claims['audit']; audioSeconds: number; events: readonly AuditEvent[] }
   /** Books what work has used that held no place, once for each `id`. Written when the answer leaves. */
   | { kind: 'book'; id: string; mode: 'strict'; audioSeconds: number; events: readonly AuditEvent[] }
-  /** Writes events that concern no place. */
-  | { kind: 'record'; events: readonly AuditEvent[] }
+  /** Writes events that concern no place; those of a strict one are on disk when the answer leaves. */
+  | { kind: 'record'; mode?: 'strict'; events: readonly AuditEvent[] }
   /** What an isolate did with the places it holds in advance; the answer says what it holds from now on. */
   | ReportStep;
 
@@ -46,6 +46,13 @@ interface Decided {
   readonly state: AllowanceState;
   readonly events: readonly Entry[];
   readonly grant?: Grant;
+}
+
+interface Opened {
+  readonly outbox: Outbox;
+  readonly shipper: Shipper;
+  readonly booked: Booked;
+  readonly commitments: Commitments;
 }
 
 /** A refusal can only come from a `take`, a grant from a `report`. */
@@ -72,23 +79,46 @@ export class Gate extends DurableObject<Bindings> {
   #resting = false;
   /** When events were last written in this life of the object, ms since 1970. */
   #eventsAt = 0;
-  readonly #commitments: Commitments;
-  readonly #outbox: Outbox;
-  readonly #shipper: Shipper;
-  readonly #booked: Booked;
+  #opened: Opened | undefined;
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
     const { sql } = ctx.storage;
-    this.#outbox = new Outbox(sql, undefined, env.AUDIT_LOGS !== undefined);
-    const { name } = ctx.id;
-    this.#shipper = new Shipper(this.#outbox, sql, env, name === undefined ? undefined : `gate/${name}`);
-    this.#booked = new Booked(sql);
+    this.#allowance = freshAllowance;
+    this.#written = freshAllowance;
+    if (sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'allowance'").toArray().length > 0) this.#open();
+  }
+
+  /** What is on disk. A gate that nobody has used has nothing there, and looking at it leaves nothing. */
+  #open(): Opened {
+    const { storage, id } = this.ctx;
+    const { sql } = storage;
+    const outbox = new Outbox(sql, undefined, this.env.AUDIT_LOGS !== undefined);
+    const producer = id.name === undefined ? undefined : `gate/${id.name}`;
+    const shipper = new Shipper(outbox, sql, this.env, producer);
+    const booked = new Booked(sql);
     sql.exec('CREATE TABLE IF NOT EXISTS allowance (id INTEGER PRIMARY KEY CHECK (id = 0), state TEXT NOT NULL)');
     const [row] = sql.exec<{ state: string }>('SELECT state FROM allowance').toArray();
     this.#allowance = row ? (JSON.parse(row.state) as AllowanceState) : freshAllowance;
     this.#written = this.#allowance;
-    this.#commitments = openCommitments(sql);
+    this.#opened = { outbox, shipper, booked, commitments: openCommitments(sql) };
+    return this.#opened;
+  }
+
+  get #outbox(): Outbox {
+    return (this.#opened ?? this.#open()).outbox;
+  }
+
+  get #shipper(): Shipper {
+    return (this.#opened ?? this.#open()).shipper;
+  }
+
+  get #booked(): Booked {
+    return (this.#opened ?? this.#open()).booked;
+  }
+
+  get #commitments(): Commitments {
+    return (this.#opened ?? this.#open()).commitments;
   }
 
   /**
@@ -201,8 +231,9 @@ export class Gate extends DurableObject<Bindings> {
     });
   }
 
-  /** Events after position `after`, oldest first. For operators and tests. */
+  /** Events after position `after`, oldest first; none, of no life, where nothing ever happened. For operators and tests. */
   outbox(after: number, limit: number): OutboxPage {
+    if (!this.#opened) return { epoch: '', rows: [], waiting: 0 };
     if (this.#unwritten.length > 0) this.#write(this.#allowance, this.#unwritten, Date.now());
     return this.#outbox.page(after, limit);
   }

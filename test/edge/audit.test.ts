@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { late, realSurroundings, type Surroundings } from '../../edge/clock.ts';
+import { readOutbox } from '../../edge/operate.ts';
 import { transcribe } from '../../edge/short/transcribe.ts';
 import { type AuditEvent, auditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
@@ -148,6 +149,21 @@ describe('A1 a strict tenant is not served unrecorded', () => {
     expect(settled).toMatchObject([
       [context.id, 0, [{ type: 'inference.complete', status: 503, reason: 'audit_unavailable' }]],
     ]);
+  });
+
+  it('A21 an outbox is not shown while nobody can put on record who reads it', async () => {
+    const gate = {
+      take: async () => ({ ok: true as const, value: undefined }),
+      settle: async () => {},
+      record: () => Promise.reject(new Error('gone')),
+    };
+    const { context, settled } = makeContext(gate, realSurroundings);
+    const request = new Request('http://edge.test/v1/audit/outbox?tenant=ops', { headers: await operator() });
+    expect(await readRefusal(await readOutbox(request, context))).toMatchObject({
+      status: 503,
+      code: 'audit_unavailable',
+    });
+    await settled();
   });
 
   it('refused when the gate fails', async () => {

@@ -102,6 +102,21 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
     expect((await gate.outbox(0, 10)).rows.map(({ pseq }) => pseq)).toEqual([1, 2, 3]);
   });
 
+  it('C9 whoever looks at one that nobody has used leaves nothing there', async () => {
+    const gate = freshGate();
+    const tables = () =>
+      runInDurableObject<Gate, unknown[]>(gate, (_, { storage }) =>
+        storage.sql.exec("SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf\\_%' ESCAPE '\\'").toArray(),
+      );
+    expect(await gate.outbox(0, 10)).toEqual({ epoch: '', rows: [], waiting: 0 });
+    expect(await tables()).toEqual([]);
+    await take(gate, { id: 'one', work, allowance }, 'strict', [attempt('one')]);
+    expect((await tables()).length).toBeGreaterThan(0);
+    expect((await gate.outbox(0, 10)).rows).toHaveLength(1);
+    await evictDurableObject(gate);
+    expect((await gate.outbox(0, 10)).rows).toHaveLength(1);
+  });
+
   it('state survives an eviction', async () => {
     const gate = freshGate();
     await take(gate, { id: 'one', work, allowance: { requestsAtOnce: 1 } }, 'strict', [attempt('one')]);

@@ -64,7 +64,10 @@ describe('C5 operators', () => {
     const headers = await bearer({ tenant, scope: 'audit', zones: ['us'] });
     await ask('/v1/models', { headers });
     const own = await ask(`/v1/audit/outbox?tenant=${tenant}`, { headers });
-    expect(await own.json()).toMatchObject({ rows: [{ event: { type: 'inference.denied', tenant } }] });
+    // The read itself is on record before it is answered.
+    expect(await own.json()).toMatchObject({
+      rows: [{ event: { type: 'inference.denied', tenant } }, { event: { type: 'access.audit', tenant } }],
+    });
     for (const query of ['?tenant=acme', '?tenant=@anonymous', '?zone=eu', '', `?tenant=${tenant}x`]) {
       const refusal = await readRefusal(await ask(`/v1/audit/outbox${query}`, { headers }));
       expect(refusal).toEqual({ status: 403, code: 'scope_missing', message: 'The token lacks the scope "operate".' });
@@ -72,6 +75,27 @@ describe('C5 operators', () => {
     const neither = await bearer({ tenant, scope: 'models transcribe' });
     const refusal = await readRefusal(await ask(`/v1/audit/outbox?tenant=${tenant}`, { headers: neither }));
     expect(refusal).toMatchObject({ status: 403, message: 'The token lacks the scope "audit".' });
+  });
+
+  it('A21 C9 who reads an outbox is on record where they are at home, with whose it was', async () => {
+    const [operators, other, sub] = [`ops-${unique()}`, `never-${unique()}`, `holder-${unique()}`];
+    const headers = await bearer({ tenant: operators, sub });
+    for (const query of [`tenant=${other}`, 'zone=eu'])
+      await (await ask(`/v1/audit/outbox?${query}`, { headers })).text();
+    const read = await (await ask(`/v1/audit/outbox?tenant=${operators}`, { headers: await bearer() })).text();
+    const { rows } = JSON.parse(read) as { rows: { event: Record<string, unknown> }[] };
+    const told = {
+      type: 'access.audit',
+      tenant: operators,
+      action: 'outbox',
+      count: 1,
+      subject: expect.stringMatching(/^c1:/),
+    };
+    expect(rows.map(({ event }) => event)).toMatchObject([
+      { ...told, query: `tenant ${other}` },
+      { ...told, query: 'roster', zone: 'eu' },
+    ]);
+    expect(read).not.toContain(sub);
   });
 
   it.each(['Acme', 'a b', '', '@anonymous/x', '../eu', 'x'.repeat(64)])('no outbox is made for %j', async (tenant) => {
