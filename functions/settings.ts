@@ -30,6 +30,13 @@ const issuer = z.object({
     .default(['ES256']),
 });
 
+/** Tokens of the app go to that host: no others than those of vaults, and one version that never becomes another key. */
+const vaultKeyId = z
+  .string()
+  .regex(
+    /^https:\/\/[a-z0-9-]{3,24}\.(vault|managedhsm)\.(azure\.net|azure\.cn|usgovcloudapi\.net)\/keys\/[A-Za-z0-9-]{1,127}\/[0-9a-f]{32}$/,
+  );
+
 /** Everything the functions are told from outside. The only reader of the environment. */
 const settings = z.object({
   /** Connection string of the storage account that holds uploads, outcomes, their rows and their notices. */
@@ -67,6 +74,16 @@ const settings = z.object({
   AUDIT_KEY: z.base64().length(44).optional(),
   /** A second key that signs checkpoints: private P-256 key, PKCS #8 in base64 or JWK. A secret. */
   AUDIT_P256_KEY: z.string().min(1).optional(),
+  /**
+   * The same key where hardware keeps it: which version of which key of Azure Key Vault or a Managed HSM, its public half as
+   * SPKI in base64, and the client id of the identity that may use it, if that is not the app's own.
+   */
+  AUDIT_VAULT_KEY: jsonText(
+    z.strictObject({ id: vaultKeyId, publicKey: z.base64().length(124), identity: z.uuid().optional() }),
+  ).optional(),
+  /** Where the app's identity gets its tokens, and what it says there. Both are set by the platform. */
+  IDENTITY_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
+  IDENTITY_HEADER: z.string().min(1).optional(),
   /** Who is asked to witness the logs: the `witness`, `group` and `quorum` lines of a C2SP tlog-policy. */
   AUDIT_WITNESSES: z.string().max(limits.auditPolicyBytes.value).optional(),
   /** Whether the log of checkpoints is kept here: of all that share AUDIT_ORIGIN, in one place only. */

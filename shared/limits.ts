@@ -1,4 +1,5 @@
 import { auditLimits } from './limits/audit.ts';
+import { auditKeysLimits } from './limits/audit-keys.ts';
 import { auditPrivacyLimits } from './limits/audit-privacy.ts';
 import { backOfficeLimits } from './limits/back-office.ts';
 import { batchLimits } from './limits/batch.ts';
@@ -37,6 +38,7 @@ export const limits = {
   ...uploadFrontLimits,
   ...batchLimits,
   ...auditLimits,
+  ...auditKeysLimits,
   ...auditPrivacyLimits,
   ...backOfficeLimits,
   ...projectLimits,

@@ -73,11 +73,7 @@ function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, 
       : [];
   return [
     say('checkpoint fresh', age <= doctorFreshMs.value, `the last entry is ${seconds(age)} old`),
-    say(
-      'published',
-      behind === 0 || age <= doctorWaitMs.value,
-      behind === 0 ? 'all of it' : `${behind} entries are not, since ${seconds(age)}`,
-    ),
+    say('published', ...judgePublished(behind, age, log?.unsigned)),
     say('clock', offset <= doctorClockMs.value, `${Math.round(offset)} ms apart at least`),
     say(
       'intake',
@@ -99,10 +95,22 @@ function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, 
   ];
 }
 
-function judgeHistory({ witnesses, refusing = [], diverged }: AuditHealth): [boolean | undefined, string] {
+function judgePublished(behind: number, age: number, unsigned: readonly string[] = []): [boolean, string] {
+  if (unsigned.length > 0) return [false, `without the signature of its key of ${unsigned.join(' and ')}`];
+  if (behind === 0) return [true, 'all of it'];
+  return [age <= limits.doctorWaitMs.value, `${behind} entries are not, since ${seconds(age)}`];
+}
+
+function judgeHistory({
+  witnesses,
+  refusing = [],
+  doubted = [],
+  diverged,
+}: AuditHealth): [boolean | undefined, string] {
   const stopped = 'it is stopped until an operator has looked';
   if (diverged) return [false, `${diverged.witness} ${diverged.why}: ${stopped}`];
   if (refusing.length > 0) return [false, `refused by ${refusing.join(', ')}`];
+  if (doubted.length > 0) return [false, doubted.map(({ witness, why }) => `${witness} ${why}`).join('; ')];
   return witnesses ? [true, 'no witness has seen another one'] : [undefined, 'nobody else looks at it'];
 }
 

@@ -43,16 +43,23 @@ export async function openP256Key(written: string): Promise<P256Key | undefined>
     const key = await (format === 'jwk'
       ? crypto.subtle.importKey('jwk', { ...data, key_ops: ['sign'] }, CURVE, true, ['sign'])
       : crypto.subtle.importKey('pkcs8', data, CURVE, true, ['sign']));
-    const { x = '', y = '' } = (await crypto.subtle.exportKey('jwk', key)) as JsonWebKey;
-    const [across, up] = [fromBase64Url(x), fromBase64Url(y)];
-    if (!across || !up) return undefined;
-    return {
-      publicKey: concat(SPKI, Uint8Array.of(4), across, up),
-      sign: async (message) => new Uint8Array(await crypto.subtle.sign(SIGN, key, message as BufferSource)),
-    };
+    const publicKey = p256Spki((await crypto.subtle.exportKey('jwk', key)) as JsonWebKey);
+    return (
+      publicKey && {
+        publicKey,
+        sign: async (message) => new Uint8Array(await crypto.subtle.sign(SIGN, key, message as BufferSource)),
+      }
+    );
   } catch {
     return undefined;
   }
+}
+
+/** The public key of a JSON Web Key as SPKI; `undefined` when its numbers are not as long as those of P-256. */
+export function p256Spki({ x = '', y = '' }: Pick<JsonWebKey, 'x' | 'y'>): Uint8Array | undefined {
+  const [across, up] = [fromBase64Url(x), fromBase64Url(y)];
+  if (across?.length !== NUMBER_BYTES || up?.length !== NUMBER_BYTES) return undefined;
+  return concat(SPKI, Uint8Array.of(4), across, up);
 }
 
 const fromBase64Url = (text: string): Uint8Array | undefined =>

@@ -15,6 +15,8 @@ export const logHealth = z.object({
       size: z.number().int(),
       published: z.number().int(),
       witnessed: z.number().int().optional(),
+      /** Keys of its policy that have not signed what is published: of each kind there is one. */
+      unsigned: z.array(z.string()).optional(),
       /** Time of the last entry, ms since 1970. */
       last: z.number(),
       /** Outboxes that have begun and have not ended; holes in their numbers that may still be filled. */
@@ -35,7 +37,9 @@ export const logHealth = z.object({
   locked: z.boolean().optional(),
   /** Witnesses that refuse its checkpoints. */
   refusing: z.array(z.string()).optional(),
-  /** It is not what a witness has seen of it: nothing is written until an operator has looked. */
+  /** What witnesses say of it without anything that is signed: it goes on, and somebody should ask them. */
+  doubted: z.array(z.object({ at: z.number(), witness: z.string(), why: z.string() })).optional(),
+  /** It is not what a witness has seen of it, by its own signature: nothing is written until an operator has looked. */
   diverged: z.object({ at: z.number(), witness: z.string(), why: z.string() }).optional(),
   development: z.boolean(),
 });

@@ -6,6 +6,7 @@ import type { Settings } from '../../settings.ts';
 import { newestState } from '../intake/acknowledge.ts';
 import { readReceived } from '../intake/intake.ts';
 import { readDiverged } from '../witness/diverged.ts';
+import { readDoubts } from '../witness/doubted.ts';
 import { type LogDesk, logsOf } from './log-desk.ts';
 import { checkpointName, refusedName, witnessedName } from './log-names.ts';
 import { isFull, type LogState } from './log-state.ts';
@@ -20,12 +21,13 @@ type Desk = Pick<LogDesk, 'policy' | 'now'> & {
 export async function lookAtLog(desk: Desk, zone: string): Promise<LogHealth> {
   const { store, now, settings } = desk;
   const state = await newestState(store, zone);
-  const [log, intake, locked, mark, refused] = await Promise.all([
+  const [log, intake, locked, mark, refused, doubts] = await Promise.all([
     state && state.size > 0 ? lookAtState(desk, zone, state) : undefined,
     lookAtIntake(desk, zone),
     store.isLocked?.().catch(() => undefined),
     readDiverged(store, zone),
     store.list('state', refusedName(zone, ''), limits.auditHealthIntake.value),
+    readDoubts(store, zone),
   ]);
   return {
     ...{ zone, at: now(), intake, development: settings.MODE === 'development' },
@@ -33,6 +35,7 @@ export async function lookAtLog(desk: Desk, zone: string): Promise<LogHealth> {
     ...(log && { log }),
     ...(locked !== undefined && { locked }),
     ...(refused.length > 0 && { refusing: refused.map((name) => decodeURIComponent(name.split('/').at(-1) ?? '')) }),
+    ...(doubts.length > 0 && { doubted: doubts.map(({ at, witness, why }) => ({ at, witness, why })) }),
     ...(mark && { diverged: { at: mark.at, witness: mark.witness, why: mark.why } }),
   };
 }
@@ -52,9 +55,14 @@ async function lookAtState({ store, policy }: Desk, zone: string, state: LogStat
     store.read('state', checkpointName(zone, year)),
     store.read('state', witnessedName(zone, year)),
   ]);
-  const enough = witnessed && (await (await openJudge(policy(origin)))(witnessed.bytes))?.quorum;
+  const { logs } = policy(origin);
+  const judge = await openJudge(policy(origin));
+  const enough = witnessed && (await judge(witnessed.bytes))?.quorum;
+  const signed = published && (await judge(published.bytes))?.logKeys.map(({ type }) => type);
+  const unsigned = signed && logs.flatMap(({ key: { type } }) => (signed.includes(type) ? [] : [type]));
   return {
     ...{ origin, size, last, published: published ? headOf(published.bytes).size : 0 },
+    ...(unsigned && unsigned.length > 0 && { unsigned }),
     ...(witnessed && enough && { witnessed: headOf(witnessed.bytes).size }),
     open: Object.values(lives).filter((at) => at > 0).length,
     late: Object.keys(late).length,

@@ -2,13 +2,13 @@
 // keys never sign the same way twice. A longer log's checkpoint replaces a shorter one's, and of one size one with more
 // witnesses the one with fewer; never the other way round, however late whoever writes is.
 import { type Checkpoint, formatCheckpoint, readCheckpoint, signCheckpoint } from '../../../shared/audit/checkpoint.ts';
-import { type Signer, splitNote } from '../../../shared/audit/note.ts';
+import { formatSignature, type Signer, splitNote } from '../../../shared/audit/note.ts';
 import { checkpointName, signedName } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
 
 export interface Place {
   readonly store: LogStore;
-  /** All of them sign. */
+  /** The first must sign, the others where they can. */
   readonly signers: readonly Signer[];
   readonly zone: string;
   readonly year: number;
@@ -25,15 +25,33 @@ export function headOf(note: Uint8Array): Checkpoint & { readonly signatures: nu
   return { ...checkpoint, signatures: parts.signatures.length };
 }
 
-/** The checkpoint as it was signed first, by whoever did. */
+/**
+ * The checkpoint as it was signed first, by whoever did. What is signed is not signed again: a key may be far away, and a
+ * commit that is published in a second try must not wait for it twice.
+ */
 export async function signOnce({ store, signers, zone, year }: Place, checkpoint: Checkpoint): Promise<Uint8Array> {
   const name = signedName(zone, year, checkpoint.size);
-  const note = new TextEncoder().encode(await signCheckpoint(checkpoint, ...signers));
-  if (await store.create('log', name, note)) return note;
-  const kept = await store.read('log', name);
+  const before = await store.read('log', name);
+  const note = before ? undefined : await signedBy(checkpoint, signers);
+  if (note && (await store.create('log', name, note))) return note;
+  const kept = before ?? (await store.read('log', name));
   const same = kept && splitNote(kept.bytes)?.text === formatCheckpoint(checkpoint);
   if (!kept || !same) throw new Error(`log ${name}: something else is there`);
   return kept.bytes;
+}
+
+/** A key that cannot sign now says so itself; the log does not stand still for it. */
+async function signedBy(checkpoint: Checkpoint, [first, ...others]: readonly Signer[]): Promise<Uint8Array> {
+  const text = new TextEncoder().encode(formatCheckpoint(checkpoint));
+  const lines = others.map(async ({ name, keyId, sign }) => {
+    try {
+      return formatSignature({ name, keyId, signature: await sign(text) });
+    } catch {
+      return '';
+    }
+  });
+  const note = await signCheckpoint(checkpoint, ...(first ? [first] : []));
+  return new TextEncoder().encode(`${note}${(await Promise.all(lines)).join('')}`);
 }
 
 /** Puts a checkpoint before older ones under that name of the area `state`. */

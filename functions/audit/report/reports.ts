@@ -1,5 +1,6 @@
 // All that one process of the functions reports, for as long as it lives.
 import { limits } from '../../../shared/limits.ts';
+import { after } from '../../after.ts';
 import type { Settings } from '../../settings.ts';
 import type { LogDesk } from '../log/log-desk.ts';
 import { openReporter, type Reporter } from './report.ts';
@@ -61,12 +62,4 @@ export function openReports(desk: LogDesk, settings: Settings): Reports {
       await reporter.close(0);
     },
   };
-}
-
-function after(ms: number) {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const rings = new Promise<void>((settle) => {
-    timer = setTimeout(settle, ms);
-  });
-  return { rings, cancel: () => clearTimeout(timer) };
 }

@@ -4,6 +4,7 @@ import { formatSignature, openNote, type Verifier } from '../../../shared/audit/
 import { proveConsistency, type ReadSubtree } from '../../../shared/audit/proof.ts';
 import { formatWitnessRequest, readSize, SIZE_TYPE } from '../../../shared/audit/witness-request.ts';
 import { limits } from '../../../shared/limits.ts';
+import { readText } from '../../read-text.ts';
 
 export interface Witness {
   readonly verifier: Verifier;
@@ -43,7 +44,7 @@ export async function askWitness(witness: Witness, signed: Signed, from: number,
     const proof = await proveConsistency(old, signed.size, signed.read);
     const body = formatWitnessRequest({ old, proof, checkpoint: signed.note });
     const response = await post(`${witness.url.replace(/\/$/, '')}/add-checkpoint`, body, signal);
-    const text = await readShort(response);
+    const text = await readText(response, limits.auditWitnessBytes.value);
     if (response.status === 200) return take(witness.verifier, signed, text);
     if (response.status === 422) return { size: old, why: 'refuses', doubt: {} };
     const told = response.status === 409 && response.headers.get('content-type') === SIZE_TYPE;
@@ -61,7 +62,7 @@ export async function fetchSeen({ url }: Witness, origin: string, get: Get): Pro
   const name = createHash('sha256').update(origin).digest('hex');
   const signal = AbortSignal.timeout(limits.auditWitnessMs.value);
   const response = await get(`${url.replace(/\/$/, '')}/${name}/checkpoint`, signal);
-  const text = await readShort(response);
+  const text = await readText(response, limits.auditWitnessBytes.value);
   return response.status === 200 && text !== undefined ? new TextEncoder().encode(text) : undefined;
 }
 
@@ -71,16 +72,4 @@ async function take(verifier: Verifier, signed: Signed, text: string | undefined
   const [signature] = opened?.good ?? [];
   if (!signature) return { size: signed.size, why: 'signed with another key' };
   return { size: signed.size, line: formatSignature(signature) };
-}
-
-/** `undefined` when it is longer than some signatures. */
-async function readShort(response: Response): Promise<string | undefined> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of response.body ?? []) {
-    length += piece.length;
-    if (length > limits.auditWitnessBytes.value) return undefined;
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces).toString('utf8');
 }

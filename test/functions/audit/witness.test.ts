@@ -366,7 +366,7 @@ describe('C9 a log that went back in time', () => {
       log.signer('other.example/eu/2026'),
     );
     const witnessing = kept.witnessing(async () => claim(), nothingShown);
-    const why = 'says that it has seen 999999 entries and shows none of them signed, the log has 3';
+    const why = 'says that it has seen 999999 entries and shows none of them signed, the log has 4';
     await witnessing.show('eu');
     await witnessing.show('eu');
     expect(kept.lines.filter(({ what }) => what === 'doubted')).toEqual([

@@ -5,13 +5,14 @@ import { describe, expect, it } from 'vitest';
 import { areas } from '../../../functions/audit/log/log-store.ts';
 import { ROOT } from '../../../infra/local/root.ts';
 
-const bicep = readFileSync(path.join(ROOT, 'infra/azure/audit/storage.bicep'), 'utf8');
 /** Without comments: what is said must also be done. */
-const code = bicep.replace(/^\s*\/\/.*$/gm, '');
+const read = (file: string): string =>
+  readFileSync(path.join(ROOT, 'infra/azure/audit', file), 'utf8').replace(/^\s*\/\/.*$/gm, '');
+const code = read('storage.bicep');
 
 /** The block of a resource, up to the next one. */
-function resource(name: string): string {
-  const [, found] = new RegExp(`^resource ${name} ([\\s\\S]*?)(?=^resource |^output )`, 'm').exec(code) ?? [];
+function resource(name: string, text = code): string {
+  const [, found] = new RegExp(`^resource ${name} ([\\s\\S]*?)(?=^resource |^output )`, 'm').exec(text) ?? [];
   if (found === undefined) throw new Error(`no resource ${name}`);
   return found;
 }
@@ -44,5 +45,23 @@ describe('C9 C12 storage of the audit logs on Azure', () => {
     expect(resource('blobs')).toContain('isVersioningEnabled: false');
     expect(resource('storage')).toContain('allowBlobPublicAccess: false');
     expect(resource('readsLog')).toContain('scope: log');
+  });
+});
+
+describe('C9 T7 the key of the audit logs on Azure', () => {
+  it('is a P-256 key of hardware that cannot be had out, and the functions may sign with it and nothing else', () => {
+    const text = read('key.bicep');
+    const key = resource('key', text);
+    expect(key).toContain("kty: 'EC-HSM'");
+    expect(key).toContain("curveName: 'P-256'");
+    expect(key).toContain("keyOps: ['sign', 'verify']");
+    expect(key).toContain('exportable: false');
+    expect(resource('store', text)).toMatch(/enableRbacAuthorization: true[\s\S]*enablePurgeProtection: true/);
+    const role = resource('maySign', text);
+    expect(role).toContain('scope: key');
+    expect(role).toContain("subscriptionResourceId('Microsoft.Authorization/roleDefinitions', cryptoUser)");
+    // "Key Vault Crypto User".
+    expect(text).toContain("var cryptoUser = '12338af0-0e69-4776-bea7-57ae8d297424'");
+    expect(text.match(/roleAssignments@/g)).toHaveLength(1);
   });
 });

@@ -71,6 +71,7 @@ describe('C9 auricle audit doctor', () => {
       {},
       { log: { ...log, size: 701, last: NOW - limits.doctorWaitMs.value - 1 } },
     ],
+    ['a key did not sign what is published', 'published', {}, { log: { ...log, unsigned: ['p256'] } }],
     ['its clock is another', 'clock', { asked: NOW - 1_520, answered: NOW - 1_480 }, {}],
     ['deliveries pile up', 'intake', {}, { intake: { waiting: limits.auditIntakeList.value, oldestMs: 10 } }],
     ['a delivery is stuck', 'intake', {}, { intake: { waiting: 1, oldestMs: limits.doctorWaitMs.value + 1 } }],
@@ -91,6 +92,7 @@ describe('C9 auricle audit doctor', () => {
       { log: { ...log, last: NOW } },
     ],
     ['a witness refuses it', 'one history', {}, { refusing: ['w1'] }],
+    ['a witness doubts it', 'one history', {}, { doubted: [{ at: 1, witness: 'w1', why: 'says that' }] }],
     ['a witness has seen another one', 'one history', {}, { diverged: { at: 1, witness: 'w1', why: 'shows more' } }],
     ['storage does not lock it', 'write once', {}, { locked: false }],
   ])('finds that %s', (_what, check, seen, told) => {

@@ -1,0 +1,8 @@
+/** A bell that rings after so many milliseconds, unless it is cancelled. */
+export function after(ms: number): { readonly rings: Promise<void>; cancel(): void } {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const rings = new Promise<void>((settle) => {
+    timer = setTimeout(settle, ms);
+  });
+  return { rings, cancel: () => clearTimeout(timer) };
+}

@@ -1,0 +1,47 @@
+import { KiB, type Limit } from './limit.ts';
+
+/** A key of the audit log that a vault keeps. */
+export const auditKeysLimits = {
+  auditVaultMs: {
+    value: 2_500,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How long a checkpoint waits for the signature of a vault, with tokens and further tries; then it is published without. A vault needs 20 to 200 ms.',
+  },
+  auditVaultTries: {
+    value: 3,
+    unit: 'count',
+    by: 'functions',
+    why: 'Questions to a vault for one signature: what is refused for too many is asked again, and not for ever.',
+  },
+  auditVaultPauseMs: {
+    value: 100,
+    unit: 'ms',
+    by: 'functions',
+    why: 'Pause before the second question, twice as long before the third; a vault that says how long is obeyed.',
+  },
+  auditVaultRestMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How long a vault that failed is not asked: a log that commits once a second must not wait for it each time.',
+  },
+  auditVaultRestMostMs: {
+    value: 300_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How long it is not asked at most, whatever it says: a wrong number must not silence it for a year.',
+  },
+  auditVaultBytes: {
+    value: 16 * KiB,
+    unit: 'byte',
+    by: 'functions',
+    why: 'Answer of a vault or of the place where tokens are given: a signature has 100 bytes, a token a few thousand.',
+  },
+  auditTokenEarlyMs: {
+    value: 300_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How long before its end a token is used no more: clocks differ, and a question takes time.',
+  },
+} as const satisfies Record<string, Limit>;
