@@ -1,0 +1,23 @@
+import path from 'node:path';
+import { defineConfig } from 'vitest/config';
+
+// What breaks, and what is left of it: parts of whole stacks killed, stalled and cut off. A run of its own, because faults
+// take their time (leases that end, queues that offer again) and `npm test` should not wait for them.
+export default defineConfig({
+  root: path.resolve(import.meta.dirname, '../..'),
+  test: {
+    name: 'fault',
+    environment: 'node',
+    pool: 'forks',
+    include: ['test/fault/**/*.test.ts'],
+    // Nothing runs in these but our own code: they are with the others.
+    exclude: ['test/fault/**/simulation.test.ts', '**/node_modules/**'],
+    setupFiles: ['test/hermetic.ts'],
+    testTimeout: 10_000,
+    hookTimeout: 60_000,
+    teardownTimeout: 20_000,
+    // Each mostly waits.
+    maxWorkers: 3,
+    passWithNoTests: false,
+  },
+});
