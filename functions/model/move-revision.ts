@@ -29,7 +29,9 @@ export async function moveRevision(desk: ModelDesk, model: string, sent: Envelop
   });
   if (!done.ok) return done;
   const told = await afterEntry(desk, model);
-  return told.ok ? ok(done.value.said) : told;
+  if (!told.ok) return told;
+  const { said } = done.value;
+  return said.missed === undefined ? ok(said) : no(refuse('sla_missed', { rule: said.missed }));
 }
 
 async function decide(
@@ -45,22 +47,23 @@ async function decide(
   const envelope = kept ? join(kept.envelope, sent) : sent;
   const opened = await openEnvelope(envelope, desk.signers);
   if (!opened) return invalid('one of its signatures is not good, or of nobody who is known here');
-  const signers = [...opened.signers];
-  const decided = decideTransition(known, statement, signers, desk.now());
+  const machines = new Set(desk.signers.filter(({ worker }) => worker).map(({ name }) => name));
+  const people = opened.signers.filter((name) => !machines.has(name));
+  const workers = opened.signers.filter((name) => machines.has(name));
+  const decided = decideTransition(known, statement, people, desk.now(), [], workers);
   if (!decided.ok) return decided;
-  const waits = typeof decided.value === 'number';
+  const draft = typeof decided.value === 'number' ? undefined : decided.value;
   const { id, revision, from, to } = statement;
   const said: TransitionRow = {
-    id,
-    revision,
-    from,
-    to,
-    signers,
+    ...{ id, revision, from, to },
+    signers: draft?.type === 'rollout' ? draft.signers : people,
     missing: typeof decided.value === 'number' ? decided.value : 0,
-    ...(!waits && { seq: known.seq + 1 }),
+    ...(draft && { seq: known.seq + 1 }),
+    // Whoever took it back has what was asked for.
+    ...(draft?.type === 'rollout' && to.stage !== 'develop-verify' && { missed: draft.reason }),
   };
   const change = putOn(row, statementKey(id), { ...said, envelope });
-  return ok({ draft: typeof decided.value === 'number' ? undefined : decided.value, said, changes: [change] });
+  return ok({ draft, said, changes: [change] });
 }
 
 const putOn = (row: Row | undefined, key: string, value: KeptTransition): Change =>

@@ -37,7 +37,9 @@ export async function registerRevision(
   const enrolled = await enrolModel(desk, model);
   if (!enrolled.ok) return enrolled;
   const done = await append(desk, model, (known) => {
-    const decided = decideRevision(known, revision, signer);
+    const worker = desk.signers.some(({ name, worker }) => name === signer && worker);
+    const { sla, made } = manifest;
+    const decided = decideRevision(known, { revision, author: signer, worker, sla, made });
     if (!decided.ok) return decided;
     const kept = { type: 'put', key: bundleKey(revision), value: { bundle, description } } as const;
     return ok({ draft: decided.value, said: undefined, changes: decided.value ? [kept] : [] });

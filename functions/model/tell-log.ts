@@ -34,7 +34,18 @@ const idOf = (one: Entry): string =>
 function draftOf(one: Entry): EventDraft {
   const about = { type: 'model.stage', model: one.model } as const;
   if (one.type === 'revision') {
-    return { ...about, revision: one.revision, to: 'develop-verify', reason: `signed by ${one.author}` };
+    const origin = one.made ? `, made of ${one.made.from} with the method "${one.made.method}"` : '';
+    return { ...about, revision: one.revision, to: 'develop-verify', reason: `signed by ${one.author}${origin}` };
+  }
+  if (one.type === 'rollout') {
+    return {
+      ...about,
+      revision: one.failed ?? one.revision,
+      to: one.state === 'stopped' ? 'stopped' : 'develop-verify',
+      verdict: 'FAIL',
+      evidence: one.statement,
+      reason: one.reason,
+    };
   }
   if (one.type === 'alias') {
     return {

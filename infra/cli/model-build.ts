@@ -45,6 +45,10 @@ const help = `auricle model VERB …
       --calibrate DIR          the samples: KServe v2 requests (.json), or recordings for a featurizer
       --features FOLDER        the model that makes the network's inputs of sound
       --samples N              how many of them, spread over DIR (default 1000)
+  quantise --watch MODEL… --models DIR --out DIR --key FILE | --as NAME [--calibrate DIR] [--once] [--edge URL] [--token T]
+      makes smaller revisions of those of MODEL that missed what was promised of them, and registers them
+      --models DIR             a repository with their files (repeatable)
+      --once                   ends when nothing is wanted
 
   -f, --force                  overwrites what this tool wrote; never what somebody else put there
   --json                       the answer as JSON

@@ -15,6 +15,8 @@ import { ask, askState, findRevision, type Headers, shortOf, unknownRevision } f
 export const promoteUsages = {
   promote: `model promote MODEL REVISION [--to STAGE|N%] [--evidence FILE] [--reason WHY] --key FILE | --as NAME
                                             signs that it moves: to the next stage, or to the one named`,
+  takeover: `model takeover MODEL REVISION --reason WHY --key FILE | --as NAME
+                                            what missed its promise may go to its gates again`,
   approve: 'model approve MODEL TRANSITION --key FILE | --as NAME   signs what somebody else has signed',
 } as const;
 
@@ -57,6 +59,25 @@ export async function promote(given: Arguments, headers: Headers): Promise<Answe
   if (!shown.success) return wrong(`${given.evidence} is no evidence: ${z.prettifyError(shown.error)}`);
   const reason = given.reason === undefined ? {} : { reason: given.reason };
   const asked = { model, revision: found.revision, from, to, at: Date.now(), evidence: shown.data, ...reason };
+  return send(given, headers, model, writeStatement(asked), key);
+}
+
+/** A statement that moves nothing: a person answers for what goes on now. */
+export async function takeover(given: Arguments, headers: Headers): Promise<Answer> {
+  const [, model, named, ...rest] = given.operands;
+  const file = keyFileOf(given);
+  const { reason } = given;
+  if (model === undefined || named === undefined || rest.length > 0 || file === undefined || !reason) {
+    return misused('takeover');
+  }
+  const key = await readSigningKey(file);
+  if (!key) return wrong(`${file} holds no private key of P-256 or SM2`);
+  const state = await askState(given, headers, model);
+  if ('exit' in state) return state;
+  const found = findRevision(state.value, named);
+  if (!found) return unknownRevision(named);
+  const at: Standing = { stage: found.stage, ...(found.share !== undefined && { share: found.share }) };
+  const asked = { model, revision: found.revision, from: at, to: at, at: Date.now(), evidence: [], reason };
   return send(given, headers, model, writeStatement(asked), key);
 }
 

@@ -1,15 +1,21 @@
 // auricle model quantise
+import process from 'node:process';
 import { ok } from '../../shared/result.ts';
 import { type Made, problem } from '../pool/models/problem.ts';
 import { quantise } from '../pool/models/quantise/quantise.ts';
-import type { Answer } from './answer.ts';
+import { type Answer, unreachable, wrong } from './answer.ts';
+import { DEFAULT_EDGE } from './arguments.ts';
+import { keyFileOf, readSigningKey } from './model-key.ts';
+import { watchRevisions } from './model-watch.ts';
 import { one, onlyFlags, type Words } from './model-words.ts';
+import { findToken } from './token.ts';
 
 const usage =
   'usage: auricle model quantise FOLDER --out DIR [--static --calibrate DIR [--features FOLDER] [--samples N]]';
 
 /** A15, A22: a model with 8 bits beside the one it is made from; what it costs in words is for the gates to find out. */
 export async function runQuantise(given: Words): Promise<Made<Answer>> {
+  if (given.flags.watch) return runWatch(given);
   const known = onlyFlags(given, ['out', 'static', 'calibrate', 'features', 'samples']);
   if (!known.ok) return known;
   const read: Partial<Record<'out' | 'static' | 'calibrate' | 'features' | 'samples', string>> = {};
@@ -41,4 +47,51 @@ export async function runQuantise(given: Words): Promise<Made<Answer>> {
     ...advice.map((line) => `note: ${line}`),
   ];
   return ok({ exit: 0, text: lines.join('\n'), value: made.value });
+}
+
+const watchUsage =
+  'usage: auricle model quantise --watch MODEL… --models DIR… --out DIR --key FILE | --as NAME [--calibrate DIR [--samples N]] [--once]';
+const watchFlags = ['edge', 'token', 'key', 'as', 'out', 'calibrate', 'samples'] as const;
+
+/** Smaller ones of revisions that missed what was promised of them, as the edge says which. */
+async function runWatch(given: Words): Promise<Made<Answer>> {
+  const known = onlyFlags(given, [...watchFlags, 'models', 'watch', 'once']);
+  if (!known.ok) return known;
+  const read: Partial<Record<(typeof watchFlags)[number], string>> = {};
+  for (const name of watchFlags) {
+    const value = one(given, name);
+    if (!value.ok) return value;
+    if (value.value !== undefined) read[name] = value.value;
+  }
+  const { out, calibrate, samples } = read;
+  const [edge, file] = [(read.edge ?? DEFAULT_EDGE).replace(/\/+$/, ''), keyFileOf({ key: read.key, as: read.as })];
+  const repositories = given.flags.models ?? [];
+  if (out === undefined || file === undefined || given.operands.length === 0 || repositories.length === 0)
+    return problem('written', watchUsage);
+  if (samples !== undefined && !/^[1-9]\d{0,5}$/.test(samples))
+    return problem('written', `--samples ${samples}: 1 to 999999`);
+  const key = await readSigningKey(file);
+  if (!key) return problem('key', `${file} holds no private key of P-256 or SM2`);
+  const token = findToken({ edge, token: read.token }, process.env);
+  if (token === undefined) return ok(wrong('no token: give --token, or set AURICLE_TOKEN'));
+  const source = calibrate !== undefined && {
+    folder: calibrate,
+    ...(samples !== undefined && { count: Number(samples) }),
+  };
+  try {
+    const answered = await watchRevisions({
+      edge,
+      headers: { authorization: `Bearer ${token}` },
+      models: given.operands,
+      repositories,
+      out,
+      key,
+      ...(source && { calibrate: source }),
+      once: given.flags.once !== undefined,
+      say: (line) => void process.stderr.write(`${line}\n`),
+    });
+    return ok(answered);
+  } catch (error) {
+    return ok(unreachable(edge, error));
+  }
 }

@@ -24,7 +24,7 @@ export async function ask<T extends z.ZodType>(
   return { value: schema.parse(await response.json()) };
 }
 
-export const askState = (given: Arguments, headers: Headers, model: string) => {
+export const askState = (given: Pick<Arguments, 'edge' | 'at'>, headers: Headers, model: string) => {
   const at = given.at === undefined ? '' : `?at=${encodeURIComponent(given.at)}`;
   return ask(given, headers, `${encodeURIComponent(model)}/revisions${at}`, modelState);
 };

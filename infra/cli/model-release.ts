@@ -80,11 +80,12 @@ const revisions: Run = async (given, headers) => {
   if (model === undefined || rest.length > 0) return misused('revisions');
   const found = await askState(given, headers, model);
   if ('exit' in found) return found;
-  const rows = found.value.revisions.map(({ revision, author, since, aliases, ...at }) =>
+  const rows = found.value.revisions.flatMap(({ revision, author, since, aliases, rollout, ...at }) => [
     [shortOf(revision), new Date(since).toISOString(), showStanding(at).padEnd(14), author, aliases.join(', ')]
       .join('  ')
       .trimEnd(),
-  );
+    ...(rollout ? [`              ${rollout.state}: ${rollout.reason}`] : []),
+  ]);
   return {
     exit: 0,
     text: rows.length > 0 ? rows.join('\n') : `nothing is registered of the name ${model}`,
@@ -152,7 +153,11 @@ function showEntry(one: Entry): string {
 
 function saidOf(one: Entry): string {
   if (one.type === 'alias') return `${one.alias}: ${shortOf(one.from)} → ${shortOf(one.revision)}`;
-  if (one.type === 'revision') return `${shortOf(one.revision)}  registered, signed by ${one.author}`;
+  if (one.type === 'revision') {
+    const origin = one.made ? `, ${one.made.method} of ${shortOf(one.made.from)}` : '';
+    return `${shortOf(one.revision)}  registered, signed by ${one.author}${origin}`;
+  }
+  if (one.type === 'rollout') return `${shortOf(one.failed ?? one.revision)}  ${one.state}: ${one.reason}`;
   const way = `${showStanding(one.from)} → ${showStanding(one.to)}`;
   return `${shortOf(one.revision)}  ${way}, signed by ${one.signers.join(', ')}`;
 }

@@ -7,13 +7,14 @@ import { signPayload } from '../../shared/model/signature/envelope.ts';
 import { algorithmOf, digestOf, signerKey } from '../../shared/model/signature/key.ts';
 import { writeManifest } from '../../shared/model/signature/manifest.ts';
 import { verifyFiles } from '../../shared/model/signature/verify-files.ts';
+import { sla } from '../../shared/model/sla.ts';
 import { publicText } from '../../shared/refusal.ts';
 import { type Answer, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 import { digestFolder, openFolder, signatureOf } from './model-files.ts';
 import { keyFileOf, readPublicKey, readSigningKey } from './model-key.ts';
 
-export const signUsage = `model sign FOLDER [PART…] --key FILE | --as NAME   signs its files, or those of these folders in it: model.sig,
+export const signUsage = `model sign FOLDER [PART…] [--sla WHAT=N,…] --key FILE | --as NAME   signs its files, or those of these folders in it: model.sig,
                                             with SM2 model.sm2.sig, or named after the first part`;
 export const verifyUsage = 'model verify FOLDER [PART…] --key FILE    are these the files that the key has signed?';
 
@@ -36,11 +37,19 @@ export async function signModel(given: Arguments): Promise<Answer> {
   const revision = digestOfFiles(digests.map(({ name, sha256 }) => ({ name, digest: sha256 })));
   const hash = digestOf[algorithm];
   const listed = digests.map((one) => ({ name: one.name, digest: one[hash] }));
-  const payload = writeManifest(parts[0] ?? path.basename(path.resolve(folder)), hash, listed, revision);
+  const promised = given.sla === undefined ? undefined : sla.safeParse(readNumbers(given.sla));
+  if (promised?.success === false)
+    return wrong(`--sla ${given.sla}: latencyMs=N, memoryBytes=N, wordErrors=N, with commas`);
+  const name = parts[0] ?? path.basename(path.resolve(folder));
+  const payload = writeManifest(name, hash, listed, revision, promised && { sla: promised.data });
   const signature = signatureOf(folder, parts, hash);
   writeFileSync(signature, JSON.stringify(makeBundle(await signPayload(payload, key))));
   return { exit: 0, text: `${signature}\n${revision}`, value: { signature, revision, files: digests.length } };
 }
+
+/** `a=1,b=2`; what is no number is none. */
+const readNumbers = (text: string): Record<string, number> =>
+  Object.fromEntries(text.split(',').map((pair) => [pair.split('=')[0], Number(pair.split('=')[1] || Number.NaN)]));
 
 export async function verifyModel(given: Arguments): Promise<Answer> {
   const [folder, ...parts] = given.operands.slice(1);

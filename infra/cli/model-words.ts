@@ -9,7 +9,7 @@ export interface Words {
 }
 
 /** Flags that say what they say by being there. */
-const switches = new Set(['static']);
+const switches = new Set(['static', 'watch', 'once']);
 
 export function readWords(words: readonly string[]): Made<Words> {
   const operands: string[] = [];

@@ -2,7 +2,7 @@
 import { type Answer, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 import { buildUsage } from './model-build.ts';
-import { approve, promote, promoteUsages } from './model-promote.ts';
+import { approve, promote, promoteUsages, takeover } from './model-promote.ts';
 import type { Headers } from './model-registry.ts';
 import { releaseUsages, releaseVerbs } from './model-release.ts';
 import { signModel, signUsage, verifyModel, verifyUsage } from './model-sign.ts';
@@ -23,6 +23,7 @@ const verbs = new Map<string, ModelVerb>([
   ['sign', { usage: signUsage, run: signModel, local: true }],
   ['verify', { usage: verifyUsage, run: verifyModel, local: true }],
   ['promote', { usage: promoteUsages.promote, run: promote }],
+  ['takeover', { usage: promoteUsages.takeover, run: takeover }],
   ['approve', { usage: promoteUsages.approve, run: approve }],
   ...released,
 ]);

@@ -44,6 +44,12 @@ export const modelBuildLimits = {
     by: 'builder',
     why: 'Graphs within graphs of an ONNX file; real ones have two or three.',
   },
+  modelWatchMs: {
+    value: 2_000,
+    unit: 'ms',
+    by: 'builder',
+    why: 'Pause between two looks for revisions to be made: making one takes seconds.',
+  },
   modelCalibrationSamples: {
     value: 1000,
     unit: 'count',

@@ -83,10 +83,10 @@ export const modelLimits = {
     why: 'A week after it was written evidence is of another fleet and another traffic.',
   },
   modelRevisions: {
-    value: 500,
+    value: 250,
     unit: 'count',
     by: 'functions',
-    why: 'Revisions of a model: what is known of all of them is one row of the table, with 150 bytes each.',
+    why: 'Revisions of a model: what is known of all of them is one row of the table, with up to 420 bytes each.',
   },
   modelProperties: { value: 32, unit: 'count', by: 'functions', why: 'Members of the description of a revision.' },
   modelBodyBytes: {

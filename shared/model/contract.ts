@@ -4,6 +4,7 @@
 //   POST /models/{model}/revisions               newRevision → revisionRow
 //   GET  /models/{model}/revisions/{revision}    → keptRevision, with its signature
 //   DELETE /models/{model}/revisions/{revision}  → transitionRow: retired, signed by the functions for whoever asked
+//   GET  /models/{model}/revisions/{revision}/evidence → liveEvidence: what live traffic says of it
 //   GET  /models/{model}                         ?at= → modelState: as it is, or as it was
 //   POST /models/{model}/transitions             newTransition → transitionRow; 202 while somebody must still sign
 //   GET  /models/{model}/transitions             ?after= → logPage: every entry of the log, the oldest first
@@ -11,11 +12,15 @@
 //   PUT  /models/{model}/aliases/{alias}         aliasMove → aliasRow
 import { z } from 'zod';
 import { limits } from '../limits.ts';
+import { evidence } from './evidence.ts';
 import { entry } from './registry.ts';
 import { revisionDigest } from './revision.ts';
+import { made, rollout } from './rollout.ts';
 import { bundle } from './signature/bundle.ts';
 import { envelope } from './signature/envelope.ts';
+import { sla } from './sla.ts';
 import { canaryShare, stage, standing } from './stage.ts';
+import { verdict } from './verdict.ts';
 
 /** What people want to know of a revision and nothing depends on. */
 export const description = z
@@ -32,6 +37,9 @@ export const revisionRow = z.object({
   share: canaryShare.optional().describe('Share of the sessions, in the stage canary'),
   since: z.number().int().describe('When it came to where it stands'),
   aliases: z.array(z.string()),
+  sla: sla.optional().describe('What is promised of it'),
+  made: made.omit({ parameters: true }).optional().describe('Of which revision it was made, and how'),
+  rollout: rollout.optional().describe('What became of it since it missed that'),
 });
 export type RevisionRow = z.infer<typeof revisionRow>;
 
@@ -60,6 +68,29 @@ export const modelNames = z.object({
   models: z.array(z.object({ model: z.string(), stable: revisionDigest.optional() })),
 });
 
+/** What live traffic says of a revision: of one that is under way as a gate would take it, and of any how fast it is. */
+export const liveEvidence = z.object({
+  revision: revisionDigest,
+  stage,
+  share: canaryShare.optional(),
+  since: z.number().int(),
+  evidence: z.array(evidence).describe('As a statement would carry it; empty when it is not under way'),
+  verdicts: z.partialRecord(z.string(), verdict).describe('Of each kind of evidence'),
+  verdict: verdict.optional().describe('Of all of it: FAIL moves the revision back, PASS opens its gate'),
+  windows: z
+    .array(
+      z.object({
+        from: z.number().int(),
+        to: z.number().int(),
+        streams: z.number().int(),
+        failed: z.number().int(),
+        p95: z.number().optional().describe('Milliseconds that a second of sound took, 95th percentile'),
+      }),
+    )
+    .describe('Of what callers were answered, the oldest first'),
+});
+export type LiveEvidence = z.infer<typeof liveEvidence>;
+
 export const newTransition = z.object({ envelope });
 
 export const transitionRow = z.object({
@@ -70,6 +101,7 @@ export const transitionRow = z.object({
   signers: z.array(z.string()),
   missing: z.number().int().describe('People who must still sign; 0 when the revision has moved'),
   seq: z.number().int().optional().describe('Its entry of the log'),
+  missed: z.string().optional().describe('Why it moved nothing, and what is done about it'),
 });
 export type TransitionRow = z.infer<typeof transitionRow>;
 

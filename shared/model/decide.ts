@@ -3,37 +3,82 @@
 import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
+import { decideMiss, decideTakeover } from './decide-rollout.ts';
+import { type Evidence, underPromise } from './evidence.ts';
 import { openGate } from './gate.ts';
 import { type EntryDraft, type Registry, STABLE } from './registry.ts';
-import { showStanding } from './stage.ts';
+import { heldBack, type Made } from './rollout.ts';
+import type { Sla } from './sla.ts';
+import { FIRST, isSame, moveOf, showStanding } from './stage.ts';
 import type { GateStatement } from './statement.ts';
 
+/** What the signature of its files says of a revision. */
+export interface SignedRevision {
+  readonly revision: string;
+  readonly author: string;
+  /** The author is a machine (`SignerKey.worker`). */
+  readonly worker?: boolean | undefined;
+  readonly sla?: Sla | undefined;
+  readonly made?: Made | undefined;
+}
+
 /** `undefined`: it is there already, by the same author. */
-export function decideRevision(known: Registry, revision: string, author: string): Result<EntryDraft | undefined> {
+export function decideRevision(known: Registry, signed: SignedRevision): Result<EntryDraft | undefined> {
+  const { revision, author, made } = signed;
   const there = known.revisions[revision];
   if (there) return there.author === author ? ok(undefined) : no(closed('another author has signed the same files'));
   if (Object.keys(known.revisions).length >= limits.modelRevisions.value) {
     return no(closed(`a model has at most ${limits.modelRevisions.value} revisions`));
   }
-  return ok({ type: 'revision', revision, author });
+  const problem = lineageProblem(known, signed);
+  if (problem !== undefined) return no(closed(problem));
+  // What is made of something owes what that owes.
+  const sla = made ? known.revisions[made.from]?.sla : signed.sla;
+  return ok({ type: 'revision', revision, author, ...(sla && { sla }), ...(made && { made }) });
+}
+
+function lineageProblem({ revisions }: Registry, { worker, sla, made }: SignedRevision): string | undefined {
+  if (!made) return worker ? 'its author makes nothing but what is made of something' : undefined;
+  const source = revisions[made.from];
+  if (!source) return 'what it is made of is not known here';
+  if (sla && JSON.stringify(sla) !== JSON.stringify(source.sla)) {
+    return 'it promises something else than what it is made of';
+  }
+  const twin = Object.values(revisions).some((one) => one.made?.from === made.from && one.made.method === made.method);
+  return worker && twin ? `the method "${made.method}" was tried already` : undefined;
 }
 
 const closed = (rule: string) => refuse('gate_closed', { rule });
 
-/** A number: so many more people must sign. */
+/**
+ * A number: so many more people must sign. `live`: what live traffic says of the revision. `workers`: machines that signed as
+ * well as `signers`. What is written may be that a promise was missed (`rollout`).
+ */
 export function decideTransition(
   known: Registry,
-  statement: GateStatement,
+  sent: GateStatement,
   signers: readonly string[],
   now: number,
+  live: readonly Evidence[] = [],
+  workers: readonly string[] = [],
 ): Result<EntryDraft | number> {
-  const { revision, from, to, id } = statement;
+  const { revision, from, to, id } = sent;
   const found = known.revisions[revision];
-  if (!found || statement.model !== known.model) return no(refuse('revision_unknown', { model: known.model }));
+  if (!found || sent.model !== known.model) return no(refuse('revision_unknown', { model: known.model }));
   const stands = showStanding(found.standing);
   if (stands !== showStanding(from)) return no(refuse('stage_passed', { standing: stands }));
   // What was signed for an earlier visit to this stage is no evidence for this one.
-  if (statement.at < found.since) return no(closed('it was written before the revision came to where it stands'));
+  if (sent.at < found.since) return no(closed('it was written before the revision came to where it stands'));
+  if (isSame(from, to)) return decideTakeover(known, sent, { people: signers, workers }, now);
+  const statement = { ...sent, evidence: sent.evidence.map((one) => underPromise(one, found.sla)) };
+  const move = moveOf(from, to);
+  const forward = move === 'advance' || move === 'step-up';
+  const held = heldBack(known.revisions, revision);
+  if (forward && held !== undefined) return no(refuse('rollout_held', { rule: held }));
+  // Whoever takes it back to the beginning may have found the same.
+  const judged = forward || (move === 'withdraw' && isSame(to, FIRST));
+  const missed = judged && held === undefined ? decideMiss(known, statement, live, signers, now) : undefined;
+  if (missed) return ok(missed);
   const rival = Object.entries(known.revisions).find(
     ([digest, { standing }]) => digest !== revision && standing.stage === 'canary',
   );
@@ -41,10 +86,15 @@ export function decideTransition(
   const alias = Object.entries(known.aliases).find(([, { revision: named }]) => named === revision)?.[0];
   if (alias === STABLE && to.stage !== 'full') return no(closed(`the alias "${STABLE}" names it`));
   if (alias !== undefined && to.stage === 'retired') return no(closed(`the alias "${alias}" names it`));
-  const open = openGate(statement, signers, found.author, now);
+  if (to.stage === 'grey' && found.sla?.memoryBytes !== undefined && !statement.evidence.some(isMemory)) {
+    return no(closed('evidence of the kind "memory" is missing'));
+  }
+  const open = openGate(statement, signers, found.author, now, live);
   if (!open.ok) return open;
   return ok(open.value > 0 ? open.value : { type: 'stage', revision, from, to, statement: id, signers: [...signers] });
 }
+
+const isMemory = ({ kind }: Evidence): boolean => kind === 'memory';
 
 export interface AliasMove {
   readonly alias: string;

@@ -3,7 +3,11 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { canaryRun, decideCanary } from './canary.ts';
-import { judgeQuality, speakerErrors } from './quality.ts';
+import { judgeDisagreement } from './disagreement.ts';
+import { DISAGREEMENT_ENDS } from './live-counts.ts';
+import { isEnough, judgeQuality, type SpeakerErrors, speakerErrors } from './quality.ts';
+import { method } from './rollout.ts';
+import type { Miss, Sla } from './sla.ts';
 import { type Verdict, verdict } from './verdict.ts';
 
 const facts = z.record(z.string().max(64), z.union([z.string().max(512), z.number(), z.boolean()])).default({});
@@ -14,7 +18,15 @@ export const evidence = z.discriminatedUnion('kind', [
   /** What only looking at it can tell, and whoever looked says: security, loading, differences of mirrored answers. */
   z.object({ kind: z.literal('scan'), ...named, verdict, facts }),
   z.object({ kind: z.literal('load'), ...named, verdict, facts }),
-  z.object({ kind: z.literal('disagreement'), ...named, verdict, streams: z.number().int().nonnegative(), facts }),
+  z.object({
+    kind: z.literal('disagreement'),
+    ...named,
+    verdict,
+    streams: z.number().int().nonnegative(),
+    facts,
+    /** Streams by how far they differ (`live-counts.ts`): where they are given, they decide and nobody's word. */
+    differing: z.array(z.number().int().nonnegative()).max(DISAGREEMENT_ENDS.length).optional(),
+  }),
   /** Streams that were mirrored, and how many of them broke it. */
   z.object({
     kind: z.literal('stability'),
@@ -39,6 +51,10 @@ export const evidence = z.discriminatedUnion('kind', [
     speakers: z.array(speakerErrors).max(limits.modelSpeakers.value),
   }),
   z.object({ kind: z.literal('rates'), ...named, run: canaryRun }),
+  /** What the engine needs more since the revision was loaded; judged by what was promised, if anything was. */
+  z.object({ kind: z.literal('memory'), ...named, bytes: z.number().int().nonnegative() }),
+  /** Whether a smaller revision could be made: a FAIL by whoever was to make it says that it could not. */
+  z.object({ kind: z.literal('quantise'), ...named, method, verdict, facts }),
 ]);
 export type Evidence = z.infer<typeof evidence>;
 export type EvidenceKind = Evidence['kind'];
@@ -48,8 +64,10 @@ type Judges = { readonly [Kind in EvidenceKind]: (one: Extract<Evidence, { kind:
 const judges: Judges = {
   scan: ({ verdict: told }) => told,
   load: ({ verdict: told }) => told,
-  disagreement: ({ verdict: told, streams }) =>
-    told === 'PASS' && streams < limits.greyStreams.value ? 'INCONCLUSIVE' : told,
+  disagreement: ({ verdict: told, streams, differing }) => {
+    if (differing) return judgeDisagreement(differing);
+    return told === 'PASS' && streams < limits.greyStreams.value ? 'INCONCLUSIVE' : told;
+  },
   stability: ({ streams, crashes }) => {
     if (crashes > 0) return 'FAIL';
     return streams >= limits.greyStreams.value ? 'PASS' : 'INCONCLUSIVE';
@@ -57,6 +75,8 @@ const judges: Judges = {
   latency: ({ sla, windows }) => judgeLatency(sla, windows),
   quality: ({ speakers, seed }) => judgeQuality(speakers, seed).verdict,
   rates: ({ run }, now) => decideCanary(run, now).verdict,
+  memory: () => 'PASS',
+  quantise: ({ verdict: told }) => told,
 };
 
 export const judgeEvidence = (one: Evidence, now: number): Verdict =>
@@ -71,3 +91,31 @@ function judgeLatency(sla: number, windows: readonly number[]): Verdict {
   if (last.length < STEADY || Math.max(...last) > WITHIN * Math.min(...last)) return 'INCONCLUSIVE';
   return Math.max(...last) <= sla ? 'PASS' : 'FAIL';
 }
+
+/** As it is to be judged where that was promised: whoever measured may have asked for less. */
+export const underPromise = (one: Evidence, promised: Sla | undefined): Evidence =>
+  one.kind === 'latency' && promised?.latencyMs !== undefined
+    ? { ...one, sla: Math.min(one.sla, promised.latencyMs) }
+    : one;
+
+/** What of a promise was measured and not kept; what was measured too little to say so is no miss. */
+export function findMisses(promised: Sla, all: readonly Evidence[], now: number): Miss[] {
+  return all.flatMap((sent): Miss[] => {
+    const one = underPromise(sent, promised);
+    if (one.kind === 'latency' && promised.latencyMs !== undefined && judgeEvidence(one, now) === 'FAIL') {
+      const found = Math.max(...one.windows.slice(-STEADY));
+      return found > promised.latencyMs ? [{ of: 'latencyMs', promised: promised.latencyMs, found }] : [];
+    }
+    if (one.kind === 'memory' && promised.memoryBytes !== undefined && one.bytes > promised.memoryBytes) {
+      return [{ of: 'memoryBytes', promised: promised.memoryBytes, found: one.bytes }];
+    }
+    if (one.kind === 'quality' && promised.wordErrors !== undefined && isEnough(one.speakers)) {
+      const found = errorRate(one.speakers);
+      return found > promised.wordErrors ? [{ of: 'wordErrors', promised: promised.wordErrors, found }] : [];
+    }
+    return [];
+  });
+}
+
+const errorRate = (speakers: readonly SpeakerErrors[]): number =>
+  speakers.reduce((sum, { after }) => sum + after, 0) / speakers.reduce((sum, { words }) => sum + words, 0);

@@ -34,17 +34,29 @@ const stepGate: Gate = { needs: ['rates'], signers: 1, author: true };
 
 const closed = (rule: string) => no(refuse('gate_closed', { rule }));
 
-/** How many more people must sign; 0 when the gate is open. */
+/**
+ * What opens a gate: what was signed, and of kinds that are not in it what live traffic says. A FAIL of live traffic counts
+ * in any case.
+ */
+const withLive = (statement: GateStatement, live: readonly Evidence[], now: number): GateStatement => {
+  const kinds = new Set(statement.evidence.map(({ kind }) => kind));
+  const more = live.filter((one) => !kinds.has(one.kind) || judgeEvidence(one, now) === 'FAIL');
+  return { ...statement, evidence: [...statement.evidence, ...more] };
+};
+
+/** How many more people must sign; 0 when the gate is open. `live`: evidence of live traffic (`trial.ts`). */
 export function openGate(
-  statement: GateStatement,
+  signed: GateStatement,
   signers: readonly string[],
   author: string,
   now: number,
+  live: readonly Evidence[] = [],
 ): Result<number> {
+  const statement = withLive(signed, live, now);
   const move = moveOf(statement.from, statement.to);
   if (!move) return closed(`there is no way from ${showStanding(statement.from)} to ${showStanding(statement.to)}`);
-  if (now - statement.at > limits.modelStatementSeconds.value * 1_000) return closed('its evidence is too old');
-  if (statement.at - now > limits.clockSkewSeconds.value * 1_000) return closed('it is from the future');
+  const untimely = untimelyIn(statement, now);
+  if (untimely !== undefined) return closed(untimely);
   const gate = gateOf(move, statement.to);
   const missing = gate.needs.find((kind) => !statement.evidence.some((one) => one.kind === kind));
   if (missing !== undefined) return closed(`evidence of the kind "${missing}" is missing`);
@@ -53,6 +65,11 @@ export function openGate(
   const people = move === 'advance' ? signers.filter((name) => name !== FUNCTIONS) : signers;
   const counting = new Set(people.filter((name) => gate.author || name !== author));
   return ok(Math.max(0, gate.signers - counting.size));
+}
+
+export function untimelyIn({ at }: GateStatement, now: number): string | undefined {
+  if (now - at > limits.modelStatementSeconds.value * 1_000) return 'its evidence is too old';
+  return at - now > limits.clockSkewSeconds.value * 1_000 ? 'it is from the future' : undefined;
 }
 
 function gateOf(move: Move, to: Standing): Gate {

@@ -67,12 +67,14 @@ export function judgeQuality(
   const tail = Math.floor(rule.tail * found.length);
   const [low, high] = [found[tail] as number, found[found.length - 1 - tail] as number];
   const rates = { before: all.before / all.words, after: all.after / all.words, low, high };
-  // Too few speakers say little of those who are not among them, however sure the numbers look.
-  const enough = speakers.length >= rule.speakers && speakers.every(({ utterances }) => utterances >= rule.utterances);
-  if (!enough) return { verdict: 'INCONCLUSIVE', ...rates };
+  if (!isEnough(speakers, rule)) return { verdict: 'INCONCLUSIVE', ...rates };
   if (high < 0) return { verdict: 'PASS', ...rates };
   return { verdict: low > 0 ? 'FAIL' : 'INCONCLUSIVE', ...rates };
 }
+
+/** Too few speakers say little of those who are not among them, however sure the numbers look. */
+export const isEnough = (speakers: readonly SpeakerErrors[], rule: QualityRule = qualityRule): boolean =>
+  speakers.length >= rule.speakers && speakers.every(({ utterances }) => utterances >= rule.utterances);
 
 /** Excesses of as many draws of speakers, by size. */
 function resample(speakers: readonly SpeakerErrors[], seed: number, margin: number): Float64Array {

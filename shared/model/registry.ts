@@ -3,9 +3,12 @@
 import { z } from 'zod';
 import { canonicalJson } from '../audit/canonical-json.ts';
 import { sha256 } from '../audit/sha256.ts';
+import { toHex } from '../hex.ts';
 import { ascii } from '../seal/bytes.ts';
 import { modelName, revisionDigest } from './revision.ts';
-import { FIRST, standing } from './stage.ts';
+import { isAwaited, made, type Rollout, rollout, rolloutEntry, sourceOf } from './rollout.ts';
+import { sla } from './sla.ts';
+import { FIRST, isSame, standing } from './stage.ts';
 
 /** The alias that answers whoever names the model and nothing else. */
 export const STABLE = 'stable';
@@ -23,7 +26,14 @@ const place = {
 };
 
 export const entry = z.discriminatedUnion('type', [
-  z.object({ ...place, type: z.literal('revision'), revision: revisionDigest, author: z.string() }),
+  z.object({
+    ...place,
+    type: z.literal('revision'),
+    revision: revisionDigest,
+    author: z.string(),
+    sla: sla.optional(),
+    made: made.optional(),
+  }),
   z.object({
     ...place,
     type: z.literal('stage'),
@@ -43,6 +53,7 @@ export const entry = z.discriminatedUnion('type', [
     revision: revisionDigest.optional(),
     reason: z.string().optional(),
   }),
+  z.object({ ...place, ...rolloutEntry }),
 ]);
 export type Entry = z.infer<typeof entry>;
 /** What an entry says, before it has its place. */
@@ -60,7 +71,15 @@ export const registry = z.object({
   last: z.string().optional(),
   revisions: z.record(
     z.string(),
-    z.object({ author: z.string(), registered: z.number().int(), standing, since: z.number().int() }),
+    z.object({
+      author: z.string(),
+      registered: z.number().int(),
+      standing,
+      since: z.number().int(),
+      sla: sla.optional(),
+      made: made.omit({ parameters: true }).optional(),
+      rollout: rollout.optional(),
+    }),
   ),
   aliases: z.record(
     z.string(),
@@ -76,8 +95,7 @@ export type Registry = z.infer<typeof registry>;
 
 export const newRegistry = (model: string): Registry => ({ model, seq: 0, at: 0, revisions: {}, aliases: {} });
 
-export const digestOfEntry = (one: Entry): string =>
-  Array.from(sha256(ascii(canonicalJson(one))), (byte) => byte.toString(16).padStart(2, '0')).join('');
+export const digestOfEntry = (one: Entry): string => toHex(sha256(ascii(canonicalJson(one))));
 
 /** The entry with its place behind what is known. */
 export const placeEntry = (known: Registry, draft: EntryDraft, now: number): Entry =>
@@ -95,18 +113,58 @@ export function applyEntry(known: Registry, one: Entry): Registry {
     throw new Error(`the entry ${one.seq} of ${known.model} does not follow ${known.seq}`);
   }
   const next = { ...known, seq: one.seq, at: one.at, last: digestOfEntry(one) };
-  if (one.type === 'revision') {
-    const made = { author: one.author, registered: one.at, standing: FIRST, since: one.at };
-    return { ...next, revisions: { ...known.revisions, [one.revision]: made } };
-  }
-  if (one.type === 'stage') {
-    const moved = { ...known.revisions[one.revision], standing: one.to, since: one.at };
-    return { ...next, revisions: { ...known.revisions, [one.revision]: moved as Registry['revisions'][string] } };
-  }
+  if (one.type === 'revision') return { ...next, revisions: withNew(known.revisions, one) };
+  if (one.type === 'stage') return { ...next, revisions: withMoved(known.revisions, one) };
+  if (one.type === 'rollout') return { ...next, revisions: withRollout(known.revisions, one) };
   const { [one.alias]: _, ...others } = known.aliases;
   if (one.revision === undefined) return { ...next, aliases: others };
   const named = { revision: one.revision, since: one.at, ...(one.from !== undefined && { before: one.from }) };
   return { ...next, aliases: { ...others, [one.alias]: named } };
+}
+
+type Revisions = Registry['revisions'];
+type EntryOf<Type extends Entry['type']> = Extract<Entry, { type: Type }>;
+
+const change = (revisions: Revisions, revision: string, to: Partial<Revisions[string]>): Revisions => ({
+  ...revisions,
+  [revision]: { ...(revisions[revision] as Revisions[string]), ...to },
+});
+
+function withNew(revisions: Revisions, { revision, author, at, sla: promised, made: lineage }: EntryOf<'revision'>) {
+  const from = lineage && { from: lineage.from, method: lineage.method };
+  const row = {
+    ...{ author, registered: at, standing: FIRST, since: at },
+    ...(promised && { sla: promised }),
+    ...(from && { made: from }),
+  };
+  const all = { ...revisions, [revision]: row };
+  const source = from && isAwaited(revisions, from) ? revisions[from.from]?.rollout : undefined;
+  if (!from || !source) return all;
+  const tried = { ...source.tried, [from.method]: revision };
+  return change(all, from.from, { rollout: { ...source, state: 'trying', since: at, tried } });
+}
+
+/** From a stage to the same one: a person has taken over a rollout. */
+function withMoved(revisions: Revisions, { revision, from, to, at }: EntryOf<'stage'>): Revisions {
+  const moved = change(revisions, revision, { standing: to, since: at });
+  const source = sourceOf(revisions, revision);
+  const known = revisions[source]?.rollout;
+  const state = isSame(from, to) ? 'resumed' : to.stage === 'full' && source !== revision ? 'met' : undefined;
+  return known && state ? change(moved, source, { rollout: { ...known, state, since: at } }) : moved;
+}
+
+/** Whoever failed is where all begin: what was signed for it until now is no evidence any more. */
+function withRollout(revisions: Revisions, one: EntryOf<'rollout'>): Revisions {
+  const { revision, failed, state, method, reason, at } = one;
+  const before = revisions[revision]?.rollout;
+  const last = before?.method;
+  const tried: Rollout['tried'] = {
+    ...before?.tried,
+    ...(before?.state === 'making' && last !== undefined && { [last]: null }),
+  };
+  const known: Rollout = { state, since: at, reason, tried, ...((method ?? last) ? { method: method ?? last } : {}) };
+  const moved = change(revisions, revision, { rollout: known });
+  return failed === undefined ? moved : change(moved, failed, { standing: FIRST, since: at });
 }
 
 /** As it was at `asOf`. `entries` from the first. */

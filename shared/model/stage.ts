@@ -51,6 +51,9 @@ export function moveOf(from: Standing, to: Standing): Move | undefined {
 
 const shareAt = ({ share }: Standing): number => canaryShares.indexOf(share as CanaryShare);
 
+export const isSame = (one: Standing, other: Standing): boolean =>
+  one.stage === other.stage && one.share === other.share;
+
 /** As people read it: `canary 5 %`. */
 export const showStanding = ({ stage: name, share }: Standing): string =>
   share === undefined ? name : `${name} ${share * 100} %`;

@@ -30,6 +30,20 @@ export const modelRefusals = {
     retry: 'never',
     text: 'The revision does not stand where the statement says. It stands at {standing}.',
   },
+  sla_missed: {
+    status: 422,
+    close: 4400,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'The revision does not keep what was promised of it: {rule}.',
+  },
+  rollout_held: {
+    status: 409,
+    close: 4409,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'The revision goes no further: {rule}. A person may take over.',
+  },
   alias_moved: {
     status: 409,
     close: 4409,

@@ -29,7 +29,7 @@ export type Identity = {
   /** What the audit logs are signed and encrypted with. */
   audit: AuditKeys;
   /** Who may sign revisions of models, by public key. */
-  signers: { name: string; key: string }[];
+  signers: ReturnType<typeof keepSigners>;
   /** The development token, and the file it is kept in. */
   token: string;
   tokenFile: string;

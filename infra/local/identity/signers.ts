@@ -5,11 +5,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { writePrivate } from './keys.ts';
 
-/** Whoever makes revisions, and two who look at them. */
-export const SIGNERS = ['author', 'reviewer', 'approver'] as const;
+/** Whoever makes revisions, two who look at them, and the machine that makes smaller ones (`model quantise --watch`). */
+export const SIGNERS = ['author', 'reviewer', 'approver', 'quantiser'] as const;
 
 /** As `MODEL_SIGNERS` of the functions. The private halves lie in `signers/NAME.pem`, for `npx auricle model … --as NAME`. */
-export function keepSigners(folder: string): { name: string; key: string }[] {
+export function keepSigners(folder: string): { name: string; key: string; worker?: true }[] {
   return SIGNERS.map((name) => {
     const file = path.join(folder, 'signers', `${name}.pem`);
     if (!existsSync(file)) {
@@ -17,6 +17,7 @@ export function keepSigners(folder: string): { name: string; key: string }[] {
       writePrivate(file, privateKey.export({ format: 'pem', type: 'pkcs8' }).toString());
     }
     const publicKey = createPublicKey(createPrivateKey(readFileSync(file)));
-    return { name, key: publicKey.export({ format: 'der', type: 'spki' }).toString('base64') };
+    const key = publicKey.export({ format: 'der', type: 'spki' }).toString('base64');
+    return { name, key, ...(name === 'quantiser' && { worker: true }) };
   });
 }

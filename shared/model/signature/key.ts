@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { fromBase64, toBase64 } from '../../audit/base64.ts';
 import { fromDer, isP256, openP256Verifier, toDer } from '../../audit/ecdsa.ts';
 import { sha256 } from '../../audit/sha256.ts';
+import { toHex } from '../../hex.ts';
 import { ascii, concat } from '../../seal/bytes.ts';
 import type { Point } from '../../seal/sm2-curve.ts';
 import { readSm2Point, signSm2, sm2PublicKey, verifySm2, writeSm2Point } from '../../seal/sm2-signature.ts';
@@ -26,6 +27,8 @@ export const signerKey = z.object({
     .base64()
     .max(256)
     .refine((text) => algorithmOf(fromBase64(text)) !== undefined, 'is no key of P-256 or SM2'),
+  /** A machine that makes revisions which are waited for. Its signature opens no gate. */
+  worker: z.literal(true).optional(),
 });
 export type SignerKey = z.infer<typeof signerKey>;
 
@@ -38,8 +41,6 @@ export function algorithmOf(spki: Uint8Array | undefined): Algorithm | undefined
 
 const sm2PointOf = (spki: Uint8Array): Point | undefined =>
   SM2_SPKI.every((byte, at) => spki[at] === byte) ? readSm2Point(spki.subarray(SM2_SPKI.length)) : undefined;
-
-const toHex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 /** How bundles say which key: the SHA-256 of its PEM file, in hex. */
 export function hintOf(spki: Uint8Array): string {

@@ -2,10 +2,13 @@
 // tools verify what is signed with P-256. The variant with SM3 differs in nothing but the algorithm's name.
 import { z } from 'zod';
 import { sha256 } from '../../audit/sha256.ts';
+import { toHex } from '../../hex.ts';
 import { limits } from '../../limits.ts';
 import { ascii } from '../../seal/bytes.ts';
 import { sm3 } from '../../seal/sm3.ts';
 import { revisionDigest } from '../revision.ts';
+import { type Made, made } from '../rollout.ts';
+import { type Sla, sla } from '../sla.ts';
 import { STATEMENT_TYPE } from './envelope.ts';
 import type { HashName } from './key.ts';
 
@@ -48,6 +51,9 @@ const signatureStatement = z.looseObject({
     resources: z.array(resource).min(1).max(limits.modelFiles.value),
     /** Ours: the revision that these files make. Verifiers of the format leave out what they do not know. */
     revision: revisionDigest.optional(),
+    /** Ours as well: what is promised of it, and of what it was made. */
+    sla: sla.optional(),
+    made: made.optional(),
   }),
 });
 
@@ -68,11 +74,12 @@ export interface Manifest {
   /** By file, and within it by place. */
   readonly pieces: readonly Piece[];
   readonly revision: string | undefined;
+  readonly sla?: Sla | undefined;
+  readonly made?: Made | undefined;
 }
 
 const fromHex = (text: string): Uint8Array =>
   Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
-const toHex = (bytes: Uint8Array): string => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 const hashes = { sha256, sm3 } as const;
 
@@ -83,14 +90,18 @@ export function readManifest(statement: unknown): Manifest | undefined {
   const parsed = signatureStatement.safeParse(statement);
   if (!parsed.success) return undefined;
   const [subject] = parsed.data.subject;
-  const { serialization: how, resources, revision } = parsed.data.predicate;
+  const { serialization: how, resources, revision, sla: promised, made: lineage } = parsed.data.predicate;
   const { hash_type: hash, method, ignore_paths: ignored } = how;
   const digests = resources.map(({ digest }) => digest);
   if (!subject || subject.digest[hash] !== rootOf(hash, digests)) return undefined;
   if (resources.some(({ algorithm }) => algorithm !== hash)) return undefined;
   const pieces = resources.map(({ name, digest }) => readPiece(name, digest, method));
   if (!pieces.every((one) => one !== undefined) || !areWhole(pieces)) return undefined;
-  return { name: subject.name, hash, method, ignored, pieces, revision };
+  return {
+    ...{ name: subject.name, hash, method, ignored, pieces, revision },
+    ...(promised && { sla: promised }),
+    ...(lineage && { made: lineage }),
+  };
 }
 
 function readPiece(name: string, digest: string, method: Manifest['method']): Piece | undefined {
@@ -121,6 +132,7 @@ export function writeManifest(
   hash: HashName,
   files: readonly FileDigest[],
   revision: string,
+  { sla: promised, made: lineage }: Pick<Manifest, 'sla' | 'made'> = {},
 ): Uint8Array {
   const sorted = [...files].sort((one, other) => (one.name < other.name ? -1 : 1));
   const statement = {
@@ -141,6 +153,8 @@ export function writeManifest(
       serialization: { method: 'files', hash_type: hash, allow_symlinks: false, ignore_paths: SIGNATURE_FILES },
       resources: sorted.map(({ name: file, digest }) => ({ name: file, algorithm: hash, digest })),
       revision,
+      ...(promised && { sla: promised }),
+      ...(lineage && { made: lineage }),
     },
   };
   return ascii(JSON.stringify(statement));

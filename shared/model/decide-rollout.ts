@@ -1,0 +1,94 @@
+// What follows when a revision, or what was made of it, fails at a gate. Pure: the log is told, and whoever makes smaller
+// revisions reads there what is wanted.
+import { refuse } from '../refusal.ts';
+import { no, ok, type Result } from '../result.ts';
+import { type Evidence, findMisses, judgeEvidence } from './evidence.ts';
+import { FUNCTIONS, untimelyIn } from './gate.ts';
+import type { EntryDraft, Registry } from './registry.ts';
+import { nextMethod, sourceOf } from './rollout.ts';
+import { type Miss, showMisses } from './sla.ts';
+import type { GateStatement } from './statement.ts';
+
+type Draft = Extract<EntryDraft, { type: 'rollout' }>;
+
+const closed = (rule: string) => no(refuse('gate_closed', { rule }));
+
+/** What to write when the evidence says that a promise is not kept; `undefined`: it does not. */
+export function decideMiss(
+  known: Registry,
+  statement: GateStatement,
+  live: readonly Evidence[],
+  signers: readonly string[],
+  now: number,
+): Draft | undefined {
+  const { revision } = statement;
+  const evidence = [...statement.evidence, ...live];
+  if (signers.length === 0 || untimelyIn(statement, now) !== undefined) return undefined;
+  const source = sourceOf(known.revisions, revision);
+  const promised = known.revisions[revision]?.sla;
+  const misses = promised ? findMisses(promised, evidence, now) : [];
+  // Of what was made to be tried, any FAIL is the end: another one can be made. Of others a person thinks.
+  const failed = source === revision ? undefined : evidence.find((one) => judgeEvidence(one, now) === 'FAIL');
+  if (misses.length === 0 && !failed) return undefined;
+  const reason = misses.length > 0 ? showMisses(misses) : `"${failed?.kind}" is FAIL`;
+  // Fewer bits make no fewer word errors.
+  const hopeless = source === revision && misses.some(({ of }) => of === 'wordErrors');
+  return draftOf(known, { source, failed: revision, misses, reason, hopeless, statement, signers });
+}
+
+interface Failure {
+  readonly source: string;
+  readonly failed?: string;
+  readonly misses: readonly Miss[];
+  readonly reason: string;
+  readonly hopeless?: boolean;
+  readonly statement: GateStatement;
+  readonly signers: readonly string[];
+}
+
+function draftOf({ revisions }: Registry, failure: Failure): Draft {
+  const { source, failed, misses, reason, hopeless = false, statement, signers } = failure;
+  const next = hopeless ? undefined : nextMethod(revisions, source);
+  return {
+    type: 'rollout',
+    revision: source,
+    ...(failed !== undefined && { failed }),
+    state: next ? 'making' : 'stopped',
+    ...(next && { method: next }),
+    reason: `${reason}; ${next ? `one is made with the method "${next}"` : 'nothing is left to try'}`,
+    misses: [...misses],
+    statement: statement.id,
+    signers: [...signers],
+  };
+}
+
+/**
+ * A statement that moves nothing: whoever was to make a smaller revision says that there can be none, or a person takes a
+ * rollout over, which then is as if it had never been, but for what was tried.
+ */
+export function decideTakeover(
+  known: Registry,
+  statement: GateStatement,
+  { people, workers }: { readonly people: readonly string[]; readonly workers: readonly string[] },
+  now: number,
+): Result<EntryDraft | number> {
+  const { revision, from, to, id, reason, evidence } = statement;
+  const untimely = untimelyIn(statement, now);
+  if (untimely !== undefined) return closed(untimely);
+  const rollout = known.revisions[revision]?.rollout;
+  const report = evidence.find((one) => one.kind === 'quantise');
+  if (report) {
+    if (report.verdict !== 'FAIL' || rollout?.state !== 'making' || rollout.method !== report.method) {
+      return closed('nobody waits for it');
+    }
+    const why = `"${report.method}" cannot be made: ${String(report.facts.problem ?? 'no reason given').slice(0, 200)}`;
+    return ok(
+      draftOf(known, { source: revision, misses: [], reason: why, statement, signers: [...people, ...workers] }),
+    );
+  }
+  if (!rollout || rollout.state === 'resumed' || rollout.state === 'met')
+    return closed('there is nothing to take over');
+  if (!reason) return closed('whoever takes over says why');
+  if (!people.some((name) => name !== FUNCTIONS)) return ok(1);
+  return ok({ type: 'stage', revision, from, to, statement: id, signers: [...people] });
+}

@@ -1,0 +1,25 @@
+// What is promised of a revision. It stands in what its author signs, so that nobody lowers it on the way.
+import { z } from 'zod';
+
+export const sla = z
+  .object({
+    latencyMs: z.number().positive().describe('95th percentile of what a second of sound takes, in milliseconds'),
+    memoryBytes: z.number().int().positive().describe('What the engine needs more with the revision loaded'),
+    wordErrors: z.number().min(0).max(1).describe('Word errors of all words, on the set of the gates'),
+  })
+  .partial()
+  .strict()
+  .refine((value) => Object.values(value).some((bound) => bound !== undefined), 'promises nothing');
+export type Sla = z.infer<typeof sla>;
+
+/** A promise that was not kept. */
+export const miss = z.object({
+  of: z.enum(['latencyMs', 'memoryBytes', 'wordErrors']),
+  promised: z.number(),
+  found: z.number(),
+});
+export type Miss = z.infer<typeof miss>;
+
+/** `latencyMs 130, promised 100`. */
+export const showMisses = (misses: readonly Miss[]): string =>
+  misses.map(({ of, promised, found }) => `${of} ${Number(found.toPrecision(4))}, promised ${promised}`).join('; ');
