@@ -20,6 +20,7 @@ export const listedPool = poolDescription.extend({
   health: z.enum(healths),
   /** Milliseconds since it was last heard. */
   heardMs: z.number(),
+  release: z.number().int().optional().describe('Generation of the release map that it goes by'),
 });
 
 /** `GET /v1/pools`: the agents as the rosters know them, those that went lately included. */
@@ -30,11 +31,12 @@ export async function listPools(request: Request, context: RequestContext): Prom
   const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
   const data = snapshots.flatMap(({ at, entries }) =>
     entries.map(
-      ({ description, load, heard }): z.infer<typeof listedPool> => ({
+      ({ description, load, heard, release }): z.infer<typeof listedPool> => ({
         ...description,
         load,
         health: healthOf({ load, heard }, at),
         heardMs: at - heard,
+        ...(release !== undefined && { release }),
       }),
     ),
   );

@@ -24,6 +24,8 @@ export interface Agent {
   readonly load: Load | undefined;
   /** When it was last heard, ms since 1970. */
   readonly heard: number;
+  /** Generation of the release map that it goes by; absent where it takes none, and until the first report. */
+  readonly release?: number | undefined;
 }
 
 /** What the agent's access token says it may call itself. */
@@ -103,9 +105,9 @@ export async function readMessage(
     const events = readEvents(message.events, agent.description.agent, now);
     return ok({ agent: { ...agent, seq, heard: now }, events, ack: seq });
   }
-  const { models = agent.description.models, load } = message;
+  const { models = agent.description.models, load, release } = message;
   const description = { ...agent.description, models };
-  return ok({ agent: { ...agent, seq, heard: now, load, description }, events: [], ack: undefined });
+  return ok({ agent: { ...agent, seq, heard: now, load, release, description }, events: [], ack: undefined });
 }
 
 /**

@@ -4,21 +4,38 @@ import { type ReleaseMap, releaseMap } from '../../shared/model/release.ts';
 export class KeptRelease {
   readonly #sql: SqlStorage;
   #map: ReleaseMap | undefined;
+  #signed: { readonly generation: number; readonly release: string } | undefined;
 
   constructor(sql: SqlStorage) {
     this.#sql = sql;
     sql.exec('CREATE TABLE IF NOT EXISTS release (one INTEGER PRIMARY KEY CHECK (one = 1), map TEXT NOT NULL)');
     const [row] = sql.exec<{ map: string }>('SELECT map FROM release').toArray();
     this.#map = row && releaseMap.parse(JSON.parse(row.map));
+    sql.exec(
+      'CREATE TABLE IF NOT EXISTS signed (one INTEGER PRIMARY KEY CHECK (one = 1), generation INTEGER NOT NULL, release TEXT NOT NULL)',
+    );
+    [this.#signed] = sql
+      .exec<{ generation: number; release: string }>('SELECT generation, release FROM signed')
+      .toArray();
   }
 
   get map(): ReleaseMap | undefined {
     return this.#map;
   }
 
-  /** The generation that is kept afterwards: never a lower one than before. */
-  keep(map: ReleaseMap): number {
+  /** What agents are told that go by an older one; `undefined` when this one goes by the newest. */
+  newerThan(generation: number): string | undefined {
+    return this.#signed && this.#signed.generation > generation ? this.#signed.release : undefined;
+  }
+
+  /** The generation that is kept afterwards: never a lower one than before. `release` is the map as it was signed. */
+  keep(map: ReleaseMap, release: string): number {
     const known = this.#map?.generation ?? -1;
+    if (map.generation > (this.#signed?.generation ?? -1) && map.generation >= known) {
+      const { generation } = map;
+      this.#sql.exec('INSERT OR REPLACE INTO signed (one, generation, release) VALUES (1, ?, ?)', generation, release);
+      this.#signed = { generation, release };
+    }
     if (map.generation <= known) return known;
     this.#sql.exec('INSERT OR REPLACE INTO release (one, map) VALUES (1, ?)', JSON.stringify(map));
     this.#map = map;

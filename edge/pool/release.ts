@@ -29,7 +29,9 @@ export async function takeRelease(request: Request, context: RequestContext): Pr
     recorder.deniedUnknown(id, 'release', map.refusal.reason, map.refusal.detail);
     return refuseWith(map.refusal);
   }
-  const told = Promise.all(settings.zones.map((zone) => env.ROSTER.getByName(zone).release(map.value)));
+  const told = Promise.all(
+    settings.zones.map((zone) => env.ROSTER.getByName(zone).release(map.value, sent.data.release)),
+  );
   let kept: number[] | typeof late;
   try {
     kept = await within(told, limits.snapshotWaitMs.value, surroundings);

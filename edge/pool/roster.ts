@@ -101,9 +101,18 @@ export class Roster extends DurableObject<Bindings> {
     return { zone: this.ctx.id.name ?? '', at: now, entries, ...(release && { release }) };
   }
 
-  /** Which revisions answer from now on; the generation that is the newest then. */
-  release(map: ReleaseMap): number {
-    return this.#release.keep(map);
+  /** Which revisions answer from now on, as it was signed; the generation that is the newest then. Agents hear it at once. */
+  release(map: ReleaseMap, signed: string): number {
+    const generation = this.#release.keep(map, signed);
+    for (const link of this.#links.values()) this.#tellRelease(link);
+    return generation;
+  }
+
+  /** To an agent that takes it and has an older one; what is lost on the way is said again after its next report. */
+  #tellRelease(link: Link): void {
+    const known = link.agent?.release;
+    const release = known === undefined ? undefined : this.#release.newerThan(known);
+    if (release !== undefined) this.#say(link, { type: 'release', release });
   }
 
   outbox(after: number, limit: number): OutboxPage {
@@ -187,6 +196,7 @@ export class Roster extends DurableObject<Bindings> {
     this.#hear(next, Date.now());
     this.record(events);
     if (ack !== undefined) this.#say(link, { type: 'ack', seq: ack });
+    else this.#tellRelease(link);
   }
 
   #hear({ description, boot, seq, issued, earlier, expires }: Agent, now: number): void {
@@ -222,9 +232,10 @@ export class Roster extends DurableObject<Bindings> {
   }
 }
 
-const entryOf = ({ description, attestation, heard }: Agent, load: Load): RosterEntry => ({
+const entryOf = ({ description, attestation, heard, release }: Agent, load: Load): RosterEntry => ({
   description,
   attestation,
   load,
   heard,
+  ...(release !== undefined && { release }),
 });

@@ -149,6 +149,10 @@ export const onModels = (part: Part, models: string): Part => ({
   env: Object.fromEntries(Object.entries(part.env).map(([name, value]) => [name, value === MODELS ? models : value])),
 });
 
+/** The same part with other bounds than those of shared/limits. */
+export const withLimits = (part: Part, limits: Readonly<Record<string, number>> | undefined): Part =>
+  limits ? { ...part, env: { ...part.env, AURICLE_LIMITS: JSON.stringify(limits) } } : part;
+
 const poolIssuer = ({ issuer }: Identity) => ({
   issuer: ISSUER,
   audience: AUDIENCE,
@@ -274,6 +278,8 @@ function planAgent(
       AURICLE_EDGE_URL: edgeUrl,
       AURICLE_POOL_TOKEN_FILE: identity.poolTokenFiles[pool.name] as string,
       AURICLE_EDGE_KEYS_FILE: identity.ticket.publicFile,
+      AURICLE_SERVICE_KEYS: JSON.stringify(identity.service.jwks),
+      AURICLE_MODEL_SIGNERS: JSON.stringify(identity.signers),
       AURICLE_ATTESTATION_KEY_FILE: identity.attestation.privateFile,
       AURICLE_ATTESTATION_ISSUER: ATTESTATION_ISSUER,
       AURICLE_RELEASE_URL: `http://${HOST}:${ports.release}`,

@@ -87,7 +87,7 @@ export const auditEvent = z.discriminatedUnion('type', [
     ...origin,
     type: z.literal('model.revision'),
     agent: z.string(),
-    action: z.enum(['loaded', 'unloaded']),
+    action: z.enum(['loaded', 'unloaded', 'refused']),
     model: z.string(),
     revision: z.string(),
   }),

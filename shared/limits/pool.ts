@@ -70,6 +70,18 @@ export const poolLimits = {
     by: 'edge',
     why: 'With the roster unreachable, a snapshot this old no longer says where pools are.',
   },
+  releaseGraceMs: {
+    value: 3_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'How long an agent goes on answering by a revision that was taken back: edges have a snapshot of a second ago, and ask in time of an answer.',
+  },
+  rosterMessageBytes: {
+    value: 132 * KiB,
+    unit: 'byte',
+    by: 'agent',
+    why: 'A message of the roster: a release map of 128 KiB, and what is said around it.',
+  },
   heartbeatMs: { value: 1_000, unit: 'ms', by: 'agent', why: 'How often an agent reports.' },
   heartbeatUnknownMs: {
     value: 3_000,

@@ -48,6 +48,8 @@ export const agentMessage = z.discriminatedUnion('type', [
     load,
     /** Present when the set of loaded models changed. */
     models: z.array(modelDescription).optional(),
+    /** Generation of the release map it goes by, 0 for none yet. Agents that take none do not say. */
+    release: z.number().int().nonnegative().optional(),
   }),
   z.object({
     v: z.literal(1),
@@ -64,6 +66,8 @@ export const rosterMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('welcome'), intervalMs: z.number().int().positive() }),
   z.object({ type: z.literal('ack'), seq: z.number().int() }),
   z.object({ type: z.literal('drain') }),
+  /** The release map as the functions signed it: when there is a newer one, and when a report tells of an older one. */
+  z.object({ type: z.literal('release'), release: z.string().max(limits.modelBodyBytes.value) }),
   z.object({ type: z.literal('refusal'), reason: z.string() }),
 ]);
 
@@ -78,6 +82,8 @@ export interface RosterEntry {
   readonly attestation: string;
   readonly load: Load;
   readonly heard: number;
+  /** Generation of the release map that it goes by, where it says. */
+  readonly release?: number | undefined;
 }
 
 export interface Snapshot {

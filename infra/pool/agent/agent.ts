@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import type { JSONWebKeySet } from 'jose';
 import { limits } from '../../../shared/limits.ts';
-import type { PoolDescription } from '../../../shared/pool/description.ts';
+import type { ModelDescription, PoolDescription } from '../../../shared/pool/description.ts';
 import type { Load } from '../../../shared/pool/heartbeat.ts';
 import { createAttest } from './attest.ts';
 import { openBatch } from './batch/batch.ts';
@@ -19,8 +19,9 @@ import { createLaneReader } from './lanes.ts';
 import { createServiceTime } from './load.ts';
 import { createLog, type Log } from './log.ts';
 import { createMetrics } from './metrics.ts';
-import { createModelSource } from './model-source.ts';
+import { createModelSource, type Entry } from './model-source.ts';
 import { type Outbox, openOutbox } from './record.ts';
+import { openReleaseMap } from './release-map.ts';
 import { createAgentServer } from './serve.ts';
 import { readJson, type Settings } from './settings.ts';
 import { type Clock, systemClock } from './stream/clock.ts';
@@ -90,6 +91,10 @@ function createRenewal({ keys, outbox, log, agent, now, onRenewed }: RenewalOpti
   return { first: renew, stop: () => clearTimeout(timer) };
 }
 
+/** Who must have signed what is served; `undefined` where nobody looks. */
+const entryOf = ({ agent, modelSigners, mode }: Settings, { record }: Outbox): Entry | undefined =>
+  modelSigners && { agent, signers: modelSigners, strict: mode === 'production', record };
+
 /** Starts an agent: keys, attestation, engine watch, server, heartbeat. Resolves when it listens. */
 export async function startAgent(settings: Settings, world: World = {}): Promise<Agent> {
   const now = world.now ?? Date.now;
@@ -101,8 +106,10 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
   const { models: given } = world;
   const reload = given
     ? async () => given
-    : createModelSource(settings.models, now, log, (task) => dispatcher.run(task));
+    : createModelSource(settings.models, now, log, (task) => dispatcher.run(task), entryOf(settings, outbox));
   const models = await reload();
+  const { serviceKeys, stateDir } = settings;
+  const releaseMap = await openReleaseMap({ keys: serviceKeys, stateDir, now, log });
   const watch = createEngineWatch({ engine, models, reload, record: outbox.record, log, agent: settings.agent });
   const serviceTime = createServiceTime(now);
   const dispatcher = createDispatcher({
@@ -150,6 +157,11 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
   const ends = createEnds(engine, clock);
   const streamMetrics = createStreamMetrics(metrics.registry, { open: () => desk.streams.size(), tracks });
   const edgeKeys = readJson(settings.edgeKeysFile) as JSONWebKeySet;
+  /** A revision that was taken back answers nothing new; what it has begun it ends. */
+  const model = (name: string) => {
+    const found = watch.model(name);
+    return found && releaseMap.part(found.description) !== undefined ? found : undefined;
+  };
   const desk = openDesk({
     agent: settings.agent,
     now,
@@ -161,7 +173,7 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
     calls,
     metrics,
     log,
-    model: watch.model,
+    model,
     keepaliveMs: world.keepaliveMs ?? limits.keepaliveMs.value,
     live: {
       most: settings.streams,
@@ -175,9 +187,11 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
     files: keyring && { keyring, storage: createStorage() },
   });
   const door = createStreamDoor(desk);
-  const { ready, model } = watch;
+  const { ready } = watch;
   const { batch } = settings;
-  const served = () => watch.descriptions().map(({ name }) => name);
+  // Jobs are everybody's: what nobody is answered by gets none.
+  const takes = (one: ModelDescription) => !['grey', undefined].includes(releaseMap.part(one));
+  const served = () => watch.descriptions().flatMap((one) => (takes(one) ? [one.name] : []));
   const taker =
     batch && keyring
       ? await openBatch({ settings, batch, keys, keyring, dispatcher, metrics, model, models: served, ready, log, now })
@@ -215,6 +229,7 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
     describe,
     load,
     outbox,
+    release: releaseMap,
     onDrain() {
       desk.drain();
       taker?.drain();

@@ -5,6 +5,7 @@ import { type AgentMessage, type Load, rosterMessage } from '../../../shared/poo
 import type { Keys } from './keys.ts';
 import type { Log } from './log.ts';
 import type { Outbox } from './record.ts';
+import type { ReleaseMapHeld } from './release-map.ts';
 
 export interface HeartbeatOptions {
   /** Base URL of the edge. */
@@ -16,6 +17,8 @@ export interface HeartbeatOptions {
   readonly load: () => Load;
   readonly outbox: Outbox;
   readonly onDrain: () => void;
+  /** Absent: no release map is taken. */
+  readonly release?: Pick<ReleaseMapHeld, 'generation' | 'take'>;
   readonly log: Log;
   readonly random?: () => number;
 }
@@ -78,7 +81,9 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     const { models } = options.describe();
     const changed = modelsText() !== announced;
     announced = modelsText();
-    return send(to, { type: 'report', load: options.load(), ...(changed && { models }) });
+    const release = options.release?.generation();
+    const news = { ...(changed && { models }), ...(release !== undefined && { release }) };
+    return send(to, { type: 'report', load: options.load(), ...news });
   }
 
   function sendEvents(to: WebSocket) {
@@ -105,6 +110,9 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
       outbox.acknowledge(awaited.ids);
       awaited = undefined;
       sendEvents(from);
+    } else if (message.type === 'release') {
+      // Told at once that it is known: a roll back is over when the last agent says so.
+      void options.release?.take(message.release).then(() => report(from));
     } else if (message.type === 'drain') {
       log('drain');
       options.onDrain();
@@ -134,7 +142,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
       headers: { authorization: `Bearer ${token}` },
       perMessageDeflate: false,
       handshakeTimeout: limits.reconnectMaxMs.value,
-      maxPayload: limits.heartbeatBytes.value,
+      maxPayload: limits.rosterMessageBytes.value,
     });
     socket = next;
     next.on('open', () => {

@@ -22,9 +22,13 @@ export type LogEvent =
   | 'connected'
   | 'disconnected'
   | 'drain'
+  | 'release'
+  | 'release-refused'
   | 'engine-ready'
   | 'engine-lost'
   | 'model-broken'
+  | 'model-refused'
+  | 'model-unsigned'
   | 'model-loaded'
   | 'model-unloaded'
   | 'refused'
@@ -34,6 +38,7 @@ export type LogEvent =
   | 'job-unreadable'
   | 'queue-lost'
   | 'queue-back'
+  | 'live-untold'
   | 'bug';
 
 export type Log = (event: LogEvent, fields?: LogFields) => void;

@@ -1,29 +1,52 @@
+import type { SignerKey } from '../../../shared/model/signature/key.ts';
+import { shortened } from '../../../shared/refusal.ts';
 import type { ServedModel } from './desk.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { Log } from './log.ts';
-import { isSpeechModel, readRepository } from './models.ts';
+import { type Enter, isSpeechModel, readRepository } from './models.ts';
 import { createRecognisers } from './recogniser.ts';
+import type { AgentEvent } from './record.ts';
 import type { KnownDigests } from './revision.ts';
 import { createSpeaker } from './speak/create-speaker.ts';
+import { createVerifyEntry } from './verify-entry.ts';
+
+export interface Entry {
+  readonly agent: string;
+  readonly signers: readonly SignerKey[];
+  /** Whether what nobody has signed is refused as well. */
+  readonly strict: boolean;
+  readonly record: (event: AgentEvent) => void;
+}
 
 /**
  * Reads the models of a repository that are whole, now and again: what has not changed is not loaded a second time. A
  * broken model must not take the others down with it; the log says which and why. `run` is the way to the engine for those
- * that speak.
+ * that speak. With `entry`, a revision is served only if its signature holds.
  */
 export function createModelSource(
   repository: string,
   now: () => number,
   log: Log,
   run: Dispatcher['run'],
+  entry?: Entry,
 ): () => Promise<ServedModel[]> {
   const digests: KnownDigests = new Map();
+  const enter = entry && createEnter(repository, entry, log);
+  /** Of which the audit log was told, by model: once, however often it is looked at. */
+  const refused = new Map<string, string>();
   let models: ServedModel[] = [];
+
+  function onBroken(model: string, detail: string, revision?: string) {
+    log(revision === undefined ? 'model-broken' : 'model-refused', { model, detail, ...(revision && { revision }) });
+    if (!entry || revision === undefined || refused.get(model) === revision) return;
+    refused.set(model, revision);
+    entry.record({ type: 'model.revision', agent: entry.agent, action: 'refused', model, revision });
+  }
+
   return async () => {
-    const onBroken = (model: string, detail: string) => log('model-broken', { model, detail });
     const recogniserOf = createRecognisers();
     const next: ServedModel[] = [];
-    for (const model of await readRepository(repository, now(), onBroken, digests)) {
+    for (const model of await readRepository(repository, now(), onBroken, digests, enter)) {
       const { name, revision } = model.description;
       const same = models.find(({ description }) => description.name === name && description.revision === revision);
       try {
@@ -38,5 +61,20 @@ export function createModelSource(
     }
     models = next;
     return models;
+  };
+}
+
+function createEnter(repository: string, { signers, strict }: Entry, log: Log): Enter {
+  const verify = createVerifyEntry(repository, signers);
+  const unsigned = new Set<string>();
+  return async (model, found) => {
+    const verified = await verify(model, found);
+    if (!verified.ok) return String(shortened(verified.refusal).params?.rule ?? verified.refusal.reason);
+    if (verified.value !== undefined) return undefined;
+    if (strict) return 'nobody has signed it';
+    const { revision } = found;
+    if (!unsigned.has(revision)) log('model-unsigned', { model, revision });
+    unsigned.add(revision);
+    return undefined;
   };
 }

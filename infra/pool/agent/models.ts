@@ -6,7 +6,7 @@ import type { ModelDescription } from '../../../shared/pool/description.ts';
 import { parseText } from '../models/config/parse-text.ts';
 import type { ModelConfig } from '../models/config/schema.ts';
 import type { LiveModel } from './desk.ts';
-import { digestRevision, type KnownDigests } from './revision.ts';
+import { digestRevision, type FoundRevision, type KnownDigests } from './revision.ts';
 import { MODEL_RATE } from './sound/mono.ts';
 import { type SpeakParameters, speakParameters } from './speak/parameters.ts';
 
@@ -127,21 +127,33 @@ async function readModel(place: Place, folder: string): Promise<RepositoryModel 
   return { ...model, parameters: read, ...(stream && { live: stream.live }) };
 }
 
+/** What was not let into this tier, and why. */
+class RefusedRevision extends Error {
+  readonly revision: string;
+  constructor(revision: string, reason: string) {
+    super(reason);
+    this.revision = revision;
+  }
+}
+
 async function makeModel(
-  { repository, now, digests }: Place,
+  { repository, now, digests, enter }: Place,
   folder: string,
   steps: readonly string[],
   named: readonly string[],
   { task, language, precision, stage }: ModelParameters | SpeakParameters | z.infer<typeof inferParameters>,
 ): Promise<RepositoryModel> {
   const files = named.map((file) => path.join(repository, folder, file));
+  const found = await digestRevision(repository, [...new Set([folder, ...steps])], files, digests);
+  const refused = await enter?.(folder, found);
+  if (refused !== undefined) throw new RefusedRevision(found.revision, refused);
   return {
     folder: path.join(repository, folder),
     description: {
       name: folder,
       task: task === 'speak' ? 'synthesize' : task,
       languages: language.split(',').map((tag) => tag.trim()),
-      revision: await digestRevision(repository, [...new Set([folder, ...steps])], files, digests),
+      revision: found.revision,
       precision,
       stage,
       loaded: Math.floor(now / 1_000),
@@ -153,25 +165,31 @@ interface Place {
   readonly repository: string;
   readonly now: number;
   readonly digests: KnownDigests;
+  readonly enter: Enter | undefined;
 }
+
+/** Asked of each revision whose files are here: why it is not let in, `undefined` when it is. */
+export type Enter = (model: string, found: FoundRevision) => Promise<string | undefined>;
 
 /**
  * The models of a repository that carry parameters of the agent, sorted by name; others are not for us.
  * `onBroken` hears of each that carries some and cannot be served, and why, and of each folder whose configuration
- * nobody can read: the others are served.
+ * nobody can read: the others are served. Of what `enter` refuses it hears the revision, too.
  */
 export async function readRepository(
   repository: string,
   now: number,
-  onBroken: (model: string, detail: string) => void,
+  onBroken: (model: string, detail: string, refused?: string) => void,
   digests: KnownDigests = new Map(),
+  enter?: Enter,
 ): Promise<RepositoryModel[]> {
   const entries = await readdir(repository, { withFileTypes: true });
   const folders = entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
   const models: RepositoryModel[] = [];
   for (const folder of folders.sort()) {
-    const model = await readModel({ repository, now, digests }, folder).catch((error: unknown) => {
-      onBroken(folder, error instanceof Error ? error.message : 'it cannot be read');
+    const model = await readModel({ repository, now, digests, enter }, folder).catch((error: unknown) => {
+      const refused = error instanceof RefusedRevision ? error.revision : undefined;
+      onBroken(folder, error instanceof Error ? error.message : 'it cannot be read', refused);
       return undefined;
     });
     if (model) models.push(model);

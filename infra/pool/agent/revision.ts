@@ -2,44 +2,61 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { digestOfFiles } from '../../../shared/model/revision.ts';
 
-/** Digests of files as they were when last read, so that only changed ones are read again. */
+/**
+ * Digests of files as they were when last read, so that only changed ones are read again. By what the file system calls
+ * them and not by where they lie: a folder that is moved away and back was read before.
+ */
 export type KnownDigests = Map<string, { stamp: string; digest: string }>;
+
+export interface FoundRevision {
+  readonly revision: string;
+  /** By path inside the repository, SHA-256 in hex. */
+  readonly files: readonly { readonly name: string; readonly digest: string }[];
+}
 
 async function listFiles(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true });
   return entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
 }
 
+/** What tells a file from another, and from itself after a change. */
+async function stampOf(file: string): Promise<{ id: string; stamp: string }> {
+  const { size, mtimeMs, ctimeMs, ino, dev } = await stat(file);
+  return { id: `${dev} ${ino}`, stamp: [size, mtimeMs, ctimeMs].join(' ') };
+}
+
 /** SHA-256 in hex. Networks are larger than memory should be for this, so a file passes through piece by piece. */
 async function digestFile(file: string, known: KnownDigests): Promise<string> {
-  const { size, mtimeMs, ctimeMs, ino } = await stat(file);
-  const stamp = [size, mtimeMs, ctimeMs, ino].join(' ');
-  const before = known.get(file);
+  const { id, stamp } = await stampOf(file);
+  const before = known.get(id);
   if (before?.stamp === stamp) return before.digest;
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(file)) hash.update(chunk as Uint8Array);
+  const after = await stampOf(file);
+  if (after.id !== id || after.stamp !== stamp) throw new Error(`${path.basename(file)} changed while it was read`);
   const digest = hash.digest('hex');
-  known.set(file, { stamp, digest });
+  known.set(id, { stamp, digest });
   return digest;
 }
 
 /**
- * Digest of everything that makes a revision: SHA-256 over the lines `<sha256 of file> <path>` of all files of the
- * ensemble, of the models it is composed of and of the files it names, sorted by path inside the repository.
+ * Everything that makes a revision (`shared/model/revision.ts`): all files of the ensemble, of the models it is composed of
+ * and the files it names, by their paths inside the repository.
  */
 export async function digestRevision(
   repository: string,
   folders: readonly string[],
-  files: readonly string[],
+  named: readonly string[],
   known: KnownDigests = new Map(),
-): Promise<string> {
+): Promise<FoundRevision> {
   const own = await Promise.all(folders.map((folder) => listFiles(path.join(repository, folder))));
-  const all = new Set([...own.flat(), ...files].map((file) => path.resolve(file)));
-  const lines: string[] = [];
+  const all = new Set([...own.flat(), ...named].map((file) => path.resolve(file)));
+  const files: { name: string; digest: string }[] = [];
   for (const file of [...all].sort()) {
-    lines.push(`${await digestFile(file, known)} ${path.relative(repository, file).split(path.sep).join('/')}`);
+    const name = path.relative(repository, file).split(path.sep).join('/');
+    files.push({ name, digest: await digestFile(file, known) });
   }
-  lines.sort((a, b) => (a.slice(65) < b.slice(65) ? -1 : 1));
-  return `sha256:${createHash('sha256').update(lines.join('\n')).digest('hex')}`;
+  return { revision: digestOfFiles(files), files };
 }

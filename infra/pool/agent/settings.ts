@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
+import type { JSONWebKeySet } from 'jose';
 import { z } from 'zod';
+import { jsonText } from '../../../shared/json-text.ts';
 import { limits } from '../../../shared/limits.ts';
+import { type SignerKey, signerKey } from '../../../shared/model/signature/key.ts';
 
 const name = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
 const port = z.coerce.number().int().min(0).max(65_535);
@@ -33,6 +36,10 @@ const environment = z.object({
   AURICLE_POOL_TOKEN_FILE: z.string().min(1),
   /** File with the key set (JWKS) that the edge's tickets are signed with. */
   AURICLE_EDGE_KEYS_FILE: z.string().min(1),
+  /** Key set (JWKS) that the functions sign release maps with; without it none is believed. */
+  AURICLE_SERVICE_KEYS: jsonText(z.object({ keys: z.array(z.record(z.string(), z.unknown())) })).optional(),
+  /** Whose signatures on revisions are believed. In production nothing is served that none of them has signed. */
+  AURICLE_MODEL_SIGNERS: jsonText(z.array(signerKey)).optional(),
   /** Development only: private JWK of the self-issued attestation authority. */
   AURICLE_ATTESTATION_KEY_FILE: z.string().min(1).optional(),
   /** Issuer that the self-issued authority calls itself. */
@@ -81,6 +88,9 @@ export interface Settings {
   readonly edgeUrl: string;
   readonly poolTokenFile: string;
   readonly edgeKeysFile: string;
+  readonly serviceKeys: JSONWebKeySet | undefined;
+  /** Absent: nobody looks who signed what is served. */
+  readonly modelSigners: readonly SignerKey[] | undefined;
   readonly attestation:
     | { readonly kind: 'development'; readonly keyFile: string; readonly issuer: string }
     | { readonly kind: 'azure'; readonly url: string; readonly provider: string };
@@ -120,6 +130,8 @@ const meanings: Record<keyof z.infer<typeof environment>, string> = {
   AURICLE_EDGE_URL: 'http(s) address of the edge, for the heartbeat',
   AURICLE_POOL_TOKEN_FILE: 'file with the pool token',
   AURICLE_EDGE_KEYS_FILE: "file with the key set (JWKS) of the edge's tickets",
+  AURICLE_SERVICE_KEYS: 'key set (JWKS) of the functions, which sign release maps',
+  AURICLE_MODEL_SIGNERS: 'who may sign revisions: [{"name", "key"}], the key as SPKI in base64',
   AURICLE_ATTESTATION_KEY_FILE: 'development: file with the private JWK of the self-issued authority',
   AURICLE_ATTESTATION_ISSUER: 'development: what that authority calls itself',
   AURICLE_ATTESTATION_URL: 'production: address of the attestation sidecar in this pod',
@@ -175,6 +187,8 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     edgeUrl: e.AURICLE_EDGE_URL.replace(/\/$/, ''),
     poolTokenFile: e.AURICLE_POOL_TOKEN_FILE,
     edgeKeysFile: e.AURICLE_EDGE_KEYS_FILE,
+    serviceKeys: e.AURICLE_SERVICE_KEYS as JSONWebKeySet | undefined,
+    modelSigners: e.AURICLE_MODEL_SIGNERS,
     attestation: attestationOf(e),
     release: releaseOf(e),
     batch: batchOf(e),
