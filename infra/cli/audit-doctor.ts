@@ -7,6 +7,7 @@ import { readPolicy } from '../../shared/audit/policy.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Answer, refused } from './answer.ts';
 import type { Arguments } from './arguments.ts';
+import { newestOf } from './audit-find.ts';
 import { fetchCheckpoint, listedLogs, openReader } from './audit-log.ts';
 import { recall } from './audit-memory.ts';
 
@@ -109,8 +110,8 @@ function judgeHistory({
 }: AuditHealth): [boolean | undefined, string] {
   const stopped = 'it is stopped until an operator has looked';
   if (diverged) return [false, `${diverged.witness} ${diverged.why}: ${stopped}`];
-  if (refusing.length > 0) return [false, `refused by ${refusing.join(', ')}`];
   if (doubted.length > 0) return [false, doubted.map(({ witness, why }) => `${witness} ${why}`).join('; ')];
+  if (refusing.length > 0) return [false, `refused by ${refusing.join(', ')}`];
   return witnesses ? [true, 'no witness has seen another one'] : [undefined, 'nobody else looks at it'];
 }
 
@@ -143,7 +144,7 @@ export async function auditDoctor(
   const response = await fetch(`${given.edge}/v1/audit/log`, { headers });
   if (!response.ok) return refused(response);
   const { data } = listedLogs.parse(await response.json());
-  const logs = data.filter(({ zone }) => zone === given.zone || (given.zone === undefined && zone !== HEADS));
+  const logs = newestOf(data).filter(({ zone }) => zone === given.zone || (given.zone === undefined && zone !== HEADS));
   const checks = (await Promise.all(logs.map(async (log) => judgeLog(await look(given, log, headers))))).flat();
   if (logs.length === 0)
     checks.push({ zone: given.zone ?? '-', check: 'log reachable', outcome: 'fail', detail: 'there is none' });

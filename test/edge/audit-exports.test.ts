@@ -71,11 +71,18 @@ function office(answer: (url: URL) => Response): Asked[] {
 describe('A21 exports at the edge', () => {
   it('asks for one in the words of the functions, and says where it will be', async () => {
     const asked = office(() => Response.json(status, { status: 202 }));
-    const body = { purpose: 'audit', from: '2026-01-01', to: '2026-02-01T00:00:00Z', formats: ['csv'], known_size: 9 };
+    const body = {
+      purpose: 'audit',
+      year: 2026,
+      from: '2026-01-01',
+      to: '2026-02-01T00:00:00Z',
+      formats: ['csv'],
+      known_size: 9,
+    };
     const made = await call(createExport, { body });
     expect([made.status, made.headers.get('location')]).toEqual([202, `/v1/audit/exports/${ID}`]);
     expect(await made.json()).toEqual(status);
-    const query = { from: Date.UTC(2026, 0, 1), to: Date.UTC(2026, 1, 1) };
+    const query = { year: 2026, from: Date.UTC(2026, 0, 1), to: Date.UTC(2026, 1, 1) };
     expect(asked).toEqual([
       {
         subject: expect.stringMatching(/^c1:/),
@@ -94,6 +101,8 @@ describe('A21 exports at the edge', () => {
       { purpose: 'a', redaction: 'some' },
       { purpose: 'a', formats: ['xml'] },
       { purpose: 'a', more: 1 },
+      { purpose: 'a', year: 26 },
+      { purpose: 'a', year: '2026' },
     ]) {
       expect((await call(createExport, { body })).status, JSON.stringify(body)).toBe(400);
     }

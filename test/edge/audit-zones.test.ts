@@ -66,6 +66,44 @@ describe('C9 the record of a region is for tokens of that region', () => {
     expect(await (await call(readLog, '', 'heads/2026/checkpoint', 'audit')).text()).toBe('checkpoint');
   });
 
+  it('of which it is told all years, and without an answer this year’s', async () => {
+    const years = [
+      { year: 2027, first: 2, size: 9, closed: false },
+      { year: 2026, first: 1, size: 300, closed: true },
+    ];
+    const asked: string[] = [];
+    elsewhere.set('functions.test', async (request) => {
+      const { pathname } = new URL(request.url);
+      asked.push(pathname);
+      return pathname.endsWith('/heads') ? new Response(null, { status: 503 }) : Response.json({ data: years });
+    });
+    const list = async (query: string) => {
+      const answer = await call(listLogs, query, '', 'audit', ['us']);
+      return ((await answer.json()) as { data: Record<string, unknown>[] }).data;
+    };
+    const [newest, closed, heads, ...none] = await list('');
+    expect(newest).toMatchObject({
+      zone: 'us',
+      year: 2027,
+      origin: 'audit.example/us/2027',
+      first: 2,
+      size: 9,
+      state: 'open',
+    });
+    expect(closed).toMatchObject({ year: 2026, size: 300, state: 'closed', prefix: '/v1/audit/log/us/2026' });
+    expect(closed?.vkey).toMatch(/^audit\.example\/us\/2026\+/);
+    expect(heads).toMatchObject({ zone: 'heads', year: new Date().getUTCFullYear(), state: 'unknown' });
+    expect(none).toEqual([]);
+    expect(asked.sort()).toEqual(['/api/audit/log/heads', '/api/audit/log/us']);
+    expect((await list('?zone=us')).map(({ year }) => year)).toEqual([2027, 2026]);
+    expect(await readRefusal(await call(listLogs, '?zone=eu', '', 'audit', ['us']))).toMatchObject({
+      code: 'zone_unserved',
+    });
+    // Of which nothing was ever logged, this year's.
+    elsewhere.set('functions.test', async () => Response.json({ data: [] }));
+    expect(await list('?zone=us')).toMatchObject([{ year: new Date().getUTCFullYear(), size: 0, state: 'open' }]);
+  });
+
   it('and the functions are told of an operator when they are asked for entries, and only then', async () => {
     const told: unknown[] = [];
     elsewhere.set('functions.test', async (request) => {

@@ -60,7 +60,7 @@ async function searched() {
 
 describe('C12 search', () => {
   it('finds entries by request, subject, model and day, each or together, and of one tenant only', async () => {
-    const { desk, requests } = await searched();
+    const { log, desk, requests } = await searched();
     expect(await requests({})).toEqual([]);
     expect(await followLog(desk())).toBe(6);
     expect(await requests({})).toEqual(['r1', 'r2', 'r4', 'r1']);
@@ -73,6 +73,10 @@ describe('C12 search', () => {
     expect(await requests({ tenant: 'other' })).toEqual(['r3']);
     expect(await requests({ tenant: 'other', request: 'r1' })).toEqual([]);
     expect(await requests({ subjects: ['c1:nobody'] })).toEqual([]);
+    // What somebody did to the record is found with what it is about them.
+    await log.write(log.event({ ...ann, type: 'access.audit', request: 'r9', action: 'search', count: 1, since: 1 }));
+    await followLog(desk());
+    expect(await requests({ subjects: ['c1:ann'] })).toEqual(['r1', 'r4', 'r9']);
     // What does not fit a question is no reason to forget it.
     expect(await requests({ model: 'reference-de' })).toHaveLength(3);
   });
@@ -96,6 +100,47 @@ describe('C12 search', () => {
       expect(checkDisclosure(disclosure ?? '', sd)).toEqual({ name: 'subject', value: 'c1:ann' });
     }
     expect((await find({ request: 'r1' })).hits.every(({ disclosure }) => disclosure === undefined)).toBe(true);
+  });
+
+  it('finds those of a type among others, in as many answers as it takes', async () => {
+    const { log, desk, find } = await searched();
+    const many = limits.auditSearchLooked.value + 20;
+    for (let at = 0; at < many; at += 110)
+      await log.write(...Array.from({ length: 110 }, (_, one) => log.event({ ...ann, request: `m${at + one}` })));
+    await log.write({ ...log.event({ ...ben, request: 'last' }), type: 'inference.denied', reason: 'pool_busy' });
+    while ((await followLog(desk())) > 0);
+    const types = async (after?: string) => {
+      const { hits, next } = await find({ type: 'inference.denied', ...(after !== undefined && { after }) });
+      return { found: hits.map(({ entry }) => readLeaf(new TextEncoder().encode(entry))?.req), next };
+    };
+    const first = await types();
+    expect(first.found).toEqual([]);
+    expect(await types(first.next)).toMatchObject({ found: ['last'] });
+    expect((await find({ type: 'inference.denied', request: 'last' })).hits).toHaveLength(1);
+    expect((await find({ type: 'inference.denied', request: 'm1' })).hits).toEqual([]);
+  });
+
+  it('reads what proves its hits once, however many they are', async () => {
+    const { log, desk } = await searched();
+    for (let at = 0; at < 4; at += 1)
+      await log.write(...Array.from({ length: 150 }, (_, one) => log.event({ ...ann, request: `m${at}-${one}` })));
+    while ((await followLog(desk())) > 0);
+    const readsOf = async (limit: number) => {
+      const names: string[] = [];
+      const found = desk();
+      const read: typeof log.store.read = async (area, name) => {
+        names.push(name);
+        return log.store.read(area, name);
+      };
+      const store = Object.assign(Object.create(log.store) as typeof log.store, { read });
+      const { hits } = await searchLog({ ...found, store }, { tenant: 'dev', limit });
+      expect(hits).toHaveLength(limit);
+      return names.filter((name) => /checkpoint|witnessed|tile\/\d/.test(name)).sort();
+    };
+    const few = await readsOf(2);
+    expect(await readsOf(40)).toEqual(few);
+    // Of a tile that has become full a partial one is asked for before: no more than two of each.
+    expect(few.length).toBeLessThanOrEqual(9);
   });
 
   it('goes on page by page, over as many years as there are, and says up to where it knows', async () => {

@@ -14,6 +14,7 @@ const ID = 'eu-01a201f4-2654-711a-9e85-3ba66254767e';
 let files: Map<string, Uint8Array>;
 /** What the edge was asked. */
 const asked: string[] = [];
+const bodies: unknown[] = [];
 /** Files that it gives before it says no. */
 let patience = Number.POSITIVE_INFINITY;
 /** Looks until the export is done. */
@@ -34,7 +35,17 @@ const server = createServer((request, response) => {
   asked.push(`${request.method} ${url.replace(ID, 'ID')}`);
   const [, name] = url.split('/files/');
   const send = (code: number, body: string | Uint8Array) => response.writeHead(code).end(body);
-  if (request.method === 'POST') return send(202, JSON.stringify(status('accepted')));
+  if (request.method === 'POST') {
+    let body = '';
+    request.on('data', (some) => {
+      body += some;
+    });
+    request.on('end', () => {
+      bodies.push(JSON.parse(body));
+      send(202, JSON.stringify(status('accepted')));
+    });
+    return;
+  }
   if (name === undefined) {
     looks -= 1;
     return send(200, JSON.stringify(status(looks >= 0 ? 'running' : 'done')));
@@ -104,6 +115,12 @@ describe('A21 auricle audit export', () => {
     expect((await take('two')).exit).toBe(0);
     expect(asked.filter((line) => line.startsWith('POST'))).toEqual([]);
     expect(asked.filter((line) => line.includes('/files/'))).toHaveLength(files.size - 4);
+  });
+
+  it('asks for the year that is given', async () => {
+    await take('year', { year: '2025' });
+    expect(bodies.at(-1)).toMatchObject({ purpose: 'audit', year: 2025 });
+    expect(await take('no-year', { year: 'last' })).toMatchObject({ exit: 2, text: '"last" is no year of a log' });
   });
 
   it('says what it needs', async () => {

@@ -71,6 +71,7 @@ describe('C9 C12 auricle audit search believes no hit', () => {
     ['request', { request: 'r9' }],
     ['model', { onlyModel: 'n' }],
     ['day', { day: '2026-11-21' }],
+    ['type', { type: 'export.create' }],
     ['somebody else', { commitment: `c1:${'b'.repeat(64)}` }],
   ])('one of another %s is not what was asked for', async (what, query) => {
     expect(await prove(await hitOf(2), query)).toContain(what);

@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Arguments } from '../../../infra/cli/arguments.ts';
-import { audit } from '../../../infra/cli/audit.ts';
+import { audit, needsNobody } from '../../../infra/cli/audit.ts';
 import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { cosigner } from '../../../shared/audit/cosignature.ts';
 import { encodeLeaf, type Leaf } from '../../../shared/audit/leaf.ts';
@@ -46,7 +46,8 @@ const leavesOf = (count: number): Leaf[] => [
   ...Array.from({ length: count - 1 }, (_, index) => event(index + 1, index + 1, index + 1)),
 ];
 
-/** What the server has: files of a log by their path. */
+/** The logs that it lists, and what it has: files of a log by their path. */
+let listed: object[] = [];
 let files = new Map<string, Uint8Array>();
 
 async function publish(leaves: readonly Leaf[], signer = log): Promise<void> {
@@ -61,7 +62,7 @@ const server = createServer((request, response) => {
   const url = (request.url ?? '').split('?')[0] ?? '';
   if (url === '/v1/audit/log') {
     response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify({ data: [{ zone: 'eu', year: 2026, vkey, prefix: PREFIX }] }));
+    response.end(JSON.stringify({ data: listed }));
     return;
   }
   const file = files.get(url.slice(PREFIX.length + 1));
@@ -81,6 +82,7 @@ afterAll(() => {
 beforeEach(() => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-audit-'));
   process.env.AURICLE_AUDIT = folder;
+  listed = [{ zone: 'eu', year: 2026, vkey, prefix: PREFIX }];
   return () => rmSync(folder, { recursive: true, force: true });
 });
 
@@ -272,6 +274,89 @@ describe('C9 auricle audit show and tail', () => {
     expect((await call(['show', '300'])).exit).toBe(2);
     expect((await call(['show'])).exit).toBe(2);
     expect((await call(['tail'], { zone: 'us' })).exit).toBe(2);
+    // The last ones of a type, however far back they are.
+    const rare = { ...event(5, 5, 5), type: 'export.create' };
+    await publish(leavesOf(600).with(5, rare));
+    expect(await call(['tail'], { type: 'export.create' })).toMatchObject({ value: { entries: [{ index: 5 }] } });
+    expect((await call(['tail'], { type: 'inference.complete' })).text.split('\n')).toHaveLength(20);
+    expect((await call(['tail'], { type: 'hold.set' })).exit).toBe(1);
+  });
+});
+
+describe('C9 auricle audit logs', () => {
+  it('all of them, of each zone the newest first; another year than those is none', async () => {
+    const other = (year: number) => ({
+      ...{ zone: 'eu', year, vkey: formatVerifierKey(`audit.example/eu/${year}`, log.publicKey) },
+      prefix: `/v1/audit/log/eu/${year}`,
+    });
+    listed = [
+      { ...other(2026), first: 3, size: 700, state: 'open' },
+      { ...other(2025), first: 1, size: 90, state: 'closed' },
+    ];
+    const { exit, text } = await call(['logs'], { zone: 'eu' });
+    expect([exit, ...text.split('\n').map((line) => line.split(/ {2,}/).slice(0, 3).join('|'))]).toEqual([
+      ...[0, 'eu/2026|open|3 to 700 entries', 'eu/2025|closed|1 to 90 entries'],
+    ]);
+    await publish(leavesOf(3));
+    expect(await call(['tail'], { year: '2024' })).toMatchObject({
+      ...{ exit: 2, text: 'there is no log of 2024, but of 2026, 2025' },
+    });
+    expect((await call(['tail'])).exit).toBe(0);
+  });
+});
+
+describe('C9 auricle audit verify --receipt', () => {
+  it('an entry, its receipt and a policy, and nobody is asked', async () => {
+    const leaves = leavesOf(5);
+    const [entries, hashes] = [leaves.map(encodeLeaf), leaves.map((one) => hashLeaf(encodeLeaf(one)))];
+    const read = async (height: number, at: number) => rootOf(hashes, at * 2 ** height, (at + 1) * 2 ** height);
+    const head = { origin: ORIGIN, size: 5, root: rootOf(hashes, 0, 5) };
+    const seconds = Math.floor(Date.now() / 1_000);
+    const witness = cosigner('w.example', { publicKey: seer.publicKey, sign: seer.signer('').sign }, () => seconds);
+    const name = (end: string) => path.join(folder, `eu-2026-3${end}`);
+    const put = async (...signers: Parameters<typeof signCheckpoint>[1][]) => {
+      const checkpoint = await signCheckpoint(head, ...signers);
+      const proof = await proveInclusion(3, 5, read);
+      writeFileSync(name('.tlog-proof'), formatReceipt({ index: 3, proof, checkpoint }));
+      writeFileSync(name('.json'), entries[3] as Uint8Array);
+    };
+    const seen = formatNoteKey({ type: 'cosignature', name: 'w.example', publicKey: seer.publicKey });
+    const policy = path.join(folder, 'policy');
+    writeFileSync(policy, `log ${vkey}\nwitness w ${seen}\nquorum w\n`);
+    const ask = (given: Partial<Arguments> = {}) =>
+      audit(
+        {
+          edge: 'http://nowhere.invalid',
+          verb: 'audit',
+          operands: ['verify'],
+          receipt: name('.tlog-proof'),
+          policy,
+          ...given,
+        } as Arguments,
+        {},
+      );
+    await put(log.signer(ORIGIN));
+    expect(await ask()).toMatchObject({ exit: 10, value: { verdict: 'unwitnessed', index: 3, leaf: { req: 'r3' } } });
+    await put(log.signer(ORIGIN), witness);
+    expect(await ask()).toMatchObject({ exit: 0, text: expect.stringContaining('witnessed by w') });
+    expect((await ask({ entry: name('.json') })).exit).toBe(0);
+    writeFileSync(name('.other'), entries[2] as Uint8Array);
+    expect(await ask({ entry: name('.other') })).toMatchObject({ exit: 40, value: { verdict: 'invalid' } });
+    // Without whom to believe, of another log, or without an entry nothing is said of the receipt.
+    writeFileSync(name('.policy'), `log ${formatVerifierKey('audit.example/us/2026', log.publicKey)}\nquorum none\n`);
+    for (const given of [
+      { policy: undefined },
+      { policy: name('.policy') },
+      { entry: name('.none') },
+      { operands: ['verify', folder] },
+    ])
+      expect((await ask(given as Partial<Arguments>)).exit, JSON.stringify(given)).toBe(2);
+    await put(other.signer(ORIGIN));
+    expect(await ask()).toMatchObject({ exit: 40, text: expect.stringContaining('is not signed by') });
+    writeFileSync(name('.tlog-proof'), 'c2sp.org/tlog-proof@v1\n');
+    expect(await ask()).toMatchObject({ exit: 40, text: expect.stringContaining('is no receipt') });
+    expect(needsNobody({ verb: 'audit', operands: ['verify'], receipt: 'x' })).toBe(true);
+    expect(needsNobody({ verb: 'audit', operands: ['verify'], receipt: undefined })).toBe(false);
   });
 });
 

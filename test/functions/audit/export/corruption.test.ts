@@ -2,19 +2,14 @@
 // can do who has the bundle; the rest takes the log's own key, and the bundle is signed again.
 
 import { beforeAll, describe, expect, it } from 'vitest';
-import {
-  encodeManifest,
-  exportName,
-  type Manifest,
-  manifestNoteText,
-} from '../../../../shared/audit/bundle/manifest.ts';
+import { exportName, manifestNoteText } from '../../../../shared/audit/bundle/manifest.ts';
 import { fromBase64Url, toBase64Url } from '../../../../shared/audit/commitment.ts';
 import { openSigningKey, signNote } from '../../../../shared/audit/note.ts';
 import { digestOf } from '../../../../shared/audit/verify/bundle-files.ts';
 import type { Asked } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { limits } from '../../../../shared/limits.ts';
-import { cosigned, ExportedLog, logKey, ORIGIN, readerOf } from './exported-log.ts';
+import { cosigned, ExportedLog, logKey, ORIGIN, readerOf, signedAgain } from './exported-log.ts';
 
 type Files = Map<string, Uint8Array>;
 const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -45,24 +40,6 @@ beforeAll(async () => {
 const copy = (): Files => new Map([...made].map(([path, bytes]) => [path, bytes.slice()]));
 const verdictOf = async (files: Files, asked: Partial<Asked> = {}) =>
   verifyBundle(readerOf(files), { now: log.now + 60_000, ...asked });
-
-/** The bundle as somebody signs it again who has the key of the log. */
-async function signedAgain(files: Files, change: (manifest: Manifest) => Manifest = (same) => same): Promise<Files> {
-  const manifest = JSON.parse(decode(files.get('manifest.json'))) as Manifest;
-  const listed = await Promise.all(
-    manifest.files
-      .filter(({ path }) => files.has(path))
-      .map(async ({ path }) => {
-        const bytes = files.get(path) as Uint8Array;
-        return { path, bytes: bytes.length, sha256: await digestOf(bytes) };
-      }),
-  );
-  const bytes = encodeManifest(change({ ...manifest, files: listed }));
-  files.set('manifest.json', bytes);
-  const text = manifestNoteText(ORIGIN, await digestOf(bytes));
-  files.set('manifest.note', encode(await signNote(text, [logKey.signer(exportName(ORIGIN))])));
-  return files;
-}
 
 const linesIn = (files: Files, path = 'entries.ndjson'): string[] => decode(files.get(path)).trimEnd().split('\n');
 const putLines = (files: Files, lines: readonly string[], path = 'entries.ndjson'): Files =>

@@ -11,13 +11,19 @@ import { openHide } from '../../../../functions/audit/sidecar/hide.ts';
 import { wrapWith } from '../../../../functions/audit/sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../../../../functions/audit/sidecar/sidecar-keys.ts';
 import type { NewExport } from '../../../../shared/audit/bundle/contract.ts';
+import {
+  encodeManifest,
+  exportName,
+  type Manifest,
+  manifestNoteText,
+} from '../../../../shared/audit/bundle/manifest.ts';
 import { signCheckpoint } from '../../../../shared/audit/checkpoint.ts';
 import { cosigner } from '../../../../shared/audit/cosignature.ts';
 import { formatNames } from '../../../../shared/audit/derived/formats.ts';
 import { eventId } from '../../../../shared/audit/event-id.ts';
-import { openSigningKey, splitNote } from '../../../../shared/audit/note.ts';
+import { openSigningKey, signNote, splitNote } from '../../../../shared/audit/note.ts';
 import { type Policy, readPolicy } from '../../../../shared/audit/policy.ts';
-import type { BundleFiles } from '../../../../shared/audit/verify/bundle-files.ts';
+import { type BundleFiles, digestOf } from '../../../../shared/audit/verify/bundle-files.ts';
 import { limits } from '../../../../shared/limits.ts';
 import type { Refusal } from '../../../../shared/refusal.ts';
 import { MemoryStore } from '../stored-log.ts';
@@ -217,5 +223,27 @@ export const readerOf = (files: ReadonlyMap<string, Uint8Array>): BundleFiles =>
   list: async () => [...files.keys()],
   read: async (path) => files.get(path),
 });
+
+/** A bundle as somebody signs it again who has the key of the log. */
+export async function signedAgain(
+  files: Map<string, Uint8Array>,
+  change: (manifest: Manifest) => Manifest = (same) => same,
+  origin: string = ORIGIN,
+): Promise<Map<string, Uint8Array>> {
+  const manifest = JSON.parse(new TextDecoder().decode(files.get('manifest.json'))) as Manifest;
+  const listed = await Promise.all(
+    manifest.files
+      .filter(({ path }) => files.has(path))
+      .map(async ({ path }) => {
+        const bytes = files.get(path) as Uint8Array;
+        return { path, bytes: bytes.length, sha256: await digestOf(bytes) };
+      }),
+  );
+  const bytes = encodeManifest(change({ ...manifest, files: listed }));
+  files.set('manifest.json', bytes);
+  const text = manifestNoteText(origin, await digestOf(bytes));
+  files.set('manifest.note', new TextEncoder().encode(await signNote(text, [logKey.signer(exportName(origin))])));
+  return files;
+}
 
 export { readPolicy };
