@@ -16,7 +16,7 @@ const USAGE = `node verify.mjs [FOLDER] [--policy FILE] [--head NOTE] [--tenant 
   --policy FILE  whom to believe (C2SP tlog-policy); without it the bundle's own policy.txt
   --head NOTE    a checkpoint of the log that you have from elsewhere: has the log grown from it?
   --tenant NAME  whose bundle it has to be
-  --after N      last number of the tenant in the log of the year before, from an export of that
+  --after N      last number of the tenant in the logs before this one, where the bundle does not show it
 
 Exit codes: 0 valid, complete and witnessed; 10 not witnessed; 20 something is missing; 30 not the log of --head;
 40 not valid; 2 this could not be run.
