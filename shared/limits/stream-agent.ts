@@ -56,6 +56,12 @@ export const streamAgentLimits = {
     by: 'agent',
     why: 'For the first record of a link; an edge sends it at once.',
   },
+  streamCloseMs: {
+    value: 5_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'For the farewell of an edge that was told one; what it sent before is read until then and thrown away.',
+  },
   streamHeardMs: {
     value: 1_000,
     unit: 'ms',

@@ -1,30 +1,46 @@
-import { EventEmitter } from 'node:events';
-import type WebSocket from 'ws';
+import type { SocketEars, WebSocket } from '../../../infra/pool/agent/stream/web-socket.ts';
 
 /** A socket whose other side is the test. */
-export class SocketDouble extends EventEmitter {
-  readonly OPEN = 1;
+export class SocketDouble implements WebSocket {
   readyState = 1;
-  bufferedAmount = 0;
   paused = false;
   pings = 0;
   closedWith: number | undefined;
   readonly sent: Uint8Array[] = [];
   /** While set, what is sent stays in the buffer. */
   clogged = false;
-  private unsent: (() => void)[] = [];
+  #ears: SocketEars | undefined;
+  #waiting = 0;
+  #unsent: (() => void)[] = [];
 
-  send(data: Uint8Array, _options: object, done: () => void) {
-    this.sent.push(data);
+  listen(ears: SocketEars) {
+    this.#ears = ears;
+  }
+  /** The other side sends this. */
+  hear(data: Buffer, isBinary = true) {
+    this.#ears?.message(data, isBinary);
+  }
+  pong() {
+    this.#ears?.pong();
+  }
+  isOpen() {
+    return this.readyState === 1;
+  }
+  unsent() {
+    return this.#waiting;
+  }
+  send(data: Uint8Array, done: () => void) {
+    // Who sends may use the place again.
+    this.sent.push(new Uint8Array(data));
     if (!this.clogged) return done();
-    this.bufferedAmount += data.length;
-    this.unsent.push(done);
+    this.#waiting += data.length;
+    this.#unsent.push(done);
   }
   /** The other side reads everything. */
   flow() {
     this.clogged = false;
-    this.bufferedAmount = 0;
-    for (const done of this.unsent.splice(0)) done();
+    this.#waiting = 0;
+    for (const done of this.#unsent.splice(0)) done();
   }
   pause() {
     this.paused = true;
@@ -45,9 +61,6 @@ export class SocketDouble extends EventEmitter {
   gone() {
     if (this.readyState !== 1) return;
     this.readyState = 3;
-    this.emit('close');
-  }
-  asWebSocket(): WebSocket {
-    return this as unknown as WebSocket;
+    this.#ears?.closed();
   }
 }

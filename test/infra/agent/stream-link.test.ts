@@ -42,7 +42,7 @@ async function scene() {
   let gone = 0;
   const control = { gate: Promise.resolve() };
   const link = openLink({
-    socket: socket.asWebSocket(),
+    socket,
     opener,
     sealer,
     clock: time.clock,
@@ -68,7 +68,7 @@ async function scene() {
     control,
     gone: () => gone,
     async receive(bytes: number) {
-      socket.emit('message', Buffer.from(await sender.seal(new Uint8Array(bytes), false)), true);
+      socket.hear(Buffer.from(await sender.seal(new Uint8Array(bytes), false)));
       await settle();
     },
     async events(): Promise<LinkEvent['type'][]> {
@@ -91,7 +91,7 @@ describe('the link of a stream', () => {
     for (let i = 0; i < 4; i++) {
       await time.advance(limits.streamKeepaliveMs.value);
       expect(await events()).toContain('keepalive');
-      socket.emit('pong');
+      socket.pong();
     }
     expect(socket.pings).toBeGreaterThanOrEqual(4);
     expect(socket.readyState).toBe(1);
@@ -191,11 +191,11 @@ describe('a stream of an agent in production', () => {
       model: liveModel(),
       sealer,
       opener,
-      socket: socket.asWebSocket(),
+      socket,
       stopped: new AbortController().signal,
       onDrain: () => {},
     });
-    socket.emit('message', Buffer.from(await sender.seal(encodeControl(openControl()), false)), true);
+    socket.hear(Buffer.from(await sender.seal(encodeControl(openControl()), false)));
     const news = async () => {
       const types: LinkEvent['type'][] = [];
       for (const sent of socket.sent.splice(0)) {
@@ -209,7 +209,7 @@ describe('a stream of an agent in production', () => {
     for (let i = 0; i < 5; i++) {
       await time.advance(2_000);
       await expect.poll(news).toContain('keepalive');
-      socket.emit('pong');
+      socket.pong();
     }
     socket.gone();
     await outcome;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { type WebSocket, WebSocketServer } from 'ws';
 import { limits } from '../../../../shared/limits.ts';
 import type { Refusal } from '../../../../shared/refusal.ts';
 import { createOpener, createSealer } from '../../../../shared/seal/records.ts';
@@ -9,6 +9,8 @@ import { nodeAead } from '../aead.ts';
 import type { Desk } from '../desk.ts';
 import { bugFields } from '../log.ts';
 import { serveStream } from './stream.ts';
+import { upgradeAnswer } from './upgrade.ts';
+import { openWebSocket, type WebSocket } from './web-socket.ts';
 
 const PATH = '/v1/stream';
 
@@ -22,24 +24,29 @@ function answerPlainly(socket: Duplex, status: number, body: string) {
 
 /** The door for live streams of an agent: takes the upgrades of its HTTP server. */
 export function createStreamDoor(desk: Desk) {
-  const server = new WebSocketServer({
-    noServer: true,
-    // What is sealed does not compress.
-    perMessageDeflate: false,
-    maxPayload: limits.streamLinkBytes.value,
-  });
+  /** Connections that are WebSockets. */
+  const open = new Set<Socket>();
 
   function report({ reason, detail }: Refusal) {
     desk.live.metrics.ended(reason);
     desk.log('stream-refused', { reason, ...(detail !== undefined && { detail }) });
   }
 
-  /** `use` gets the socket in the same turn, before its first message can be lost; nobody does when it is gone. */
-  function upgrade<T>(incoming: IncomingMessage, socket: Duplex, head: Buffer, use: (socket: WebSocket) => Promise<T>) {
-    return new Promise<T | undefined>((resolve, reject) => {
-      socket.once('close', () => resolve(undefined));
-      server.handleUpgrade(incoming, socket, head, (opened) => use(opened).then(resolve, reject));
-    });
+  /** Whoever gets the socket listens to it in the same turn, before its first message can be lost. */
+  function upgrade(incoming: IncomingMessage, socket: Socket, head: Buffer): WebSocket | undefined {
+    if (!socket.readable || !socket.writable) {
+      socket.destroy();
+      return undefined;
+    }
+    const answer = upgradeAnswer(incoming);
+    if (answer === undefined) {
+      answerPlainly(socket, 400, '{"reason":"upgrade_missing"}');
+      return undefined;
+    }
+    socket.write(answer);
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+    return openWebSocket(socket, head, limits.streamLinkBytes.value);
   }
 
   /** One stream from its first header to its last record. Never rejects. */
@@ -62,22 +69,23 @@ export function createStreamDoor(desk: Desk) {
       const { ticket, model, answerKey, requestKey } = admitted.value;
       const sealer = await createSealer(answerKey, ticket.suite, nodeAead);
       const opener = await createOpener(requestKey, ticket.suite, nodeAead);
-      const outcome = await upgrade(incoming, socket, head, (opened) =>
-        serveStream({
-          desk,
-          ticket,
-          model,
-          sealer,
-          opener,
-          socket: opened,
-          stopped: entry.signal,
-          onDrain(tell) {
-            onDrain = tell;
-          },
-        }),
-      );
-      if (outcome?.ok) desk.live.metrics.ended('ok');
-      else if (outcome) report(outcome.refusal);
+      // The platform upgrades what came in over TCP only.
+      const opened = upgrade(incoming, socket as Socket, head);
+      if (!opened) return;
+      const outcome = await serveStream({
+        desk,
+        ticket,
+        model,
+        sealer,
+        opener,
+        socket: opened,
+        stopped: entry.signal,
+        onDrain(tell) {
+          onDrain = tell;
+        },
+      });
+      if (outcome.ok) desk.live.metrics.ended('ok');
+      else report(outcome.refusal);
     } catch (error) {
       desk.live.metrics.ended('internal');
       desk.log('bug', bugFields(error));
@@ -91,14 +99,13 @@ export function createStreamDoor(desk: Desk) {
     serve,
     /** Every socket ends, at the latest after so many milliseconds: last events and farewells get out in them. */
     async close(milliseconds: number): Promise<void> {
-      const open = [...server.clients];
-      const gone = open.map((socket) => new Promise<void>((resolve) => socket.once('close', () => resolve())));
+      const left = [...open];
+      const gone = left.map((socket) => new Promise<void>((resolve) => socket.once('close', () => resolve())));
       const late = setTimeout(() => {
-        for (const socket of open) socket.terminate();
+        for (const socket of left) socket.destroy();
       }, milliseconds);
       await Promise.all(gone);
       clearTimeout(late);
-      server.close();
     },
   };
 }

@@ -1,10 +1,10 @@
-import type WebSocket from 'ws';
 import { limits } from '../../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import type { Result } from '../../../../shared/result.ts';
 import type { Opened, Opener, Sealer } from '../../../../shared/seal/records.ts';
 import type { LinkEvent } from '../../../../shared/stream/link.ts';
 import type { Clock } from './clock.ts';
+import type { WebSocket } from './web-socket.ts';
 
 /** The agent's side of the socket of one stream: sealed records in order, both ways. */
 export interface Link {
@@ -55,7 +55,7 @@ export function openLink(parts: LinkParts): Link {
   let sentAt = clock.now();
   let stopBeat = () => {};
 
-  const congested = () => !gone && socket.bufferedAmount + unsealed > limits.streamUnsentBytes.value;
+  const congested = () => !gone && socket.unsent() + unsealed > limits.streamUnsentBytes.value;
 
   function tellFlow() {
     if (congested()) return;
@@ -114,15 +114,17 @@ export function openLink(parts: LinkParts): Link {
 
   function write(record: Uint8Array, length: number, final: boolean): void {
     unsealed -= length;
-    if (socket.readyState !== socket.OPEN) {
+    if (!socket.isOpen()) {
       tellFlow();
       return;
     }
     sentAt = clock.now();
-    socket.send(record, { binary: true, compress: false }, () => {
-      tellFlow();
-      if (final) socket.close(NORMAL);
-    });
+    socket.send(record, final ? sayFarewell : tellFlow);
+  }
+
+  function sayFarewell() {
+    tellFlow();
+    socket.close(NORMAL);
   }
 
   function send(event: LinkEvent) {
@@ -157,12 +159,12 @@ export function openLink(parts: LinkParts): Link {
       silent++;
       if (clock.now() - sentAt >= parts.keepaliveMs / 2 && !congested()) send({ type: 'keepalive' });
       // Whoever sends shows that it is there.
-      if (silent > 1 && socket.readyState === socket.OPEN) socket.ping();
+      if (silent > 1 && socket.isOpen()) socket.ping();
       beat();
     });
   }
 
-  socket.on('message', (data: Buffer, isBinary: boolean) => {
+  function onMessage(data: Buffer, isBinary: boolean) {
     silent = 0;
     if (ended || gone) return;
     if (!isBinary) return parts.onBroken(refuse('seal_broken', undefined, 'a text message'));
@@ -178,18 +180,20 @@ export function openLink(parts: LinkParts): Link {
     } catch (error) {
       parts.onBug(error);
     }
-  });
-  socket.on('pong', () => {
-    silent = 0;
-  });
-  // What is wrong with a peer's frames ends its socket, and nothing else.
-  socket.on('error', () => {});
-  socket.on('close', () => {
-    gone = true;
-    queue = [];
-    stopBeat();
-    tellFlow();
-    parts.onGone();
+  }
+
+  socket.listen({
+    message: onMessage,
+    pong() {
+      silent = 0;
+    },
+    closed() {
+      gone = true;
+      queue = [];
+      stopBeat();
+      tellFlow();
+      parts.onGone();
+    },
   });
   beat();
 

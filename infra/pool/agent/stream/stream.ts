@@ -1,4 +1,3 @@
-import type { WebSocket } from 'ws';
 import { limits } from '../../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
 import { no, type Result } from '../../../../shared/result.ts';
@@ -10,6 +9,7 @@ import { bugFields } from '../log.ts';
 import type { Ticket } from '../ticket.ts';
 import { openLink } from './link.ts';
 import { openSession, type Session } from './session.ts';
+import type { WebSocket } from './web-socket.ts';
 
 export interface StreamParts {
   readonly desk: Pick<Desk, 'agent' | 'draining' | 'keepaliveMs' | 'live' | 'log' | 'metrics'>;
