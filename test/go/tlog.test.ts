@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -14,6 +14,7 @@ import { formatNoteKey } from '../../shared/audit/note-key.ts';
 import { RightEdge } from '../../shared/audit/right-edge.ts';
 import { MemoryStore } from '../functions/audit/stored-log.ts';
 import { fsck, verifier } from './install.ts';
+import { write, writeLogs } from './written-logs.ts';
 
 const run = promisify(execFile);
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'auricle-go-'));
@@ -27,12 +28,6 @@ const second = (await openP256Key(
     .privateKey.export({ format: 'der', type: 'pkcs8' })
     .toString('base64'),
 )) as P256Key;
-
-function write(folder: string, name: string, bytes: Uint8Array | string): void {
-  const file = path.join(folder, name);
-  mkdirSync(path.dirname(file), { recursive: true });
-  writeFileSync(file, bytes);
-}
 
 /** A log on disk that grew in steps to these sizes, with a checkpoint for each. */
 async function makeLog(name: string, sizes: readonly number[]): Promise<string> {
@@ -136,7 +131,7 @@ describe('C9 golang.org/x/mod/sumdb verifies what the sequencer publishes', () =
       if (next > 320 && next < 900) now = Math.max(now, Date.UTC(2027, 0, 1));
       for (let rounds = 0; rounds < 5; rounds += 1) await sequencer.round();
     }
-    const folders = [2026, 2027].map((year) => writeOut(store, year));
+    const folders = writeLogs(store, path.join(scratch, 'published'), publicKey);
     published.push(...folders);
     expect((await ask(...folders)).split('\n')).toEqual([
       expect.stringMatching(/^OK audit\.example\/eu\/2026 size \d+, \d+ earlier checkpoints$/),
@@ -144,19 +139,6 @@ describe('C9 golang.org/x/mod/sumdb verifies what the sequencer publishes', () =
       '',
     ]);
   });
-
-  /** A log as its readers would fetch it. */
-  function writeOut(store: MemoryStore, year: number): string {
-    const folder = path.join(scratch, `published-${year}`);
-    write(folder, 'vkey', formatVerifierKey(`audit.example/eu/${year}`, publicKey));
-    for (const area of ['state', 'log'] as const) {
-      for (const [name, { bytes }] of store.area(area)) {
-        const prefix = `eu/${year}/`;
-        if (name.startsWith(prefix)) write(folder, name.slice(prefix.length), bytes);
-      }
-    }
-    return folder;
-  }
 });
 
 /** It goes on asking for what is not there. */

@@ -33,9 +33,12 @@ export function mortal(store: LogStore, dies: () => 'before' | 'after' | undefin
 
 let clock = 0;
 
-export function writerOf(store: LogStore, zone: string, signers: readonly Signer[]): Sequencer {
+/** Who sign as the log of that name. */
+export type SignersOf = (origin: string) => readonly Signer[];
+
+export function writerOf(store: LogStore, zone: string, signers: SignersOf): Sequencer {
   return new Sequencer({
-    ...{ store, zone, base: BASE, signers: () => signers, newId: () => crypto.randomUUID() },
+    ...{ store, zone, base: BASE, signers, newId: () => crypto.randomUUID() },
     now: () => START + ++clock,
   });
 }

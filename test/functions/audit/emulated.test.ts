@@ -3,26 +3,27 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type BlobLogStore, openBlobLogStore } from '../../../functions/audit/log/blob-log-store.ts';
 import { openP256Key, p256Signer } from '../../../shared/audit/ecdsa.ts';
-import { openSigningKey, type Signer } from '../../../shared/audit/note.ts';
+import { openSigningKey } from '../../../shared/audit/note.ts';
 import { firstSeed, seeds } from '../../seeds.ts';
-import { Died, findWrong, mortal, Sender, writerOf } from './emulated-log.ts';
+import { chaos } from './chaos.ts';
+import { findWrong, mortal, Sender, type SignersOf, writerOf } from './emulated-log.ts';
 import { type Emulator, type Fate, startEmulator } from './emulator.ts';
 import { randomOf } from './scheduler.ts';
 
 let emulator: Emulator;
 let store: BlobLogStore;
 let direct: BlobLogStore;
-let signers: Signer[];
+let signers: SignersOf;
 beforeAll(async () => {
   emulator = await startEmulator();
   store = openBlobLogStore(emulator.connection);
   direct = openBlobLogStore(emulator.direct);
   await direct.ensure(AbortSignal.timeout(5_000));
-  const name = 'audit.example/log';
   const pair = await crypto.subtle.generateKey({ name: 'ECDSA', namedCurve: 'P-256' }, true, ['sign', 'verify']);
   const second = await openP256Key(JSON.stringify(await crypto.subtle.exportKey('jwk', pair.privateKey)));
   if (!second) throw new Error('no key');
-  signers = [(await openSigningKey(new Uint8Array(32).fill(1))).signer(name), p256Signer(second, name)];
+  const first = await openSigningKey(new Uint8Array(32).fill(1));
+  signers = (name) => [first.signer(name), p256Signer(second, name)];
 });
 afterAll(() => emulator?.stop());
 beforeEach(() => {
@@ -103,67 +104,6 @@ describe('C9 Sunlight’s fault matrix on the blob adapter', () => {
   };
 });
 
-/** So that nobody asks again and again: whoever waits goes on when it rings next. */
-class Bell {
-  #waiting: (() => void)[] = [];
-  heard(): Promise<void> {
-    return new Promise((settle) => void this.#waiting.push(settle));
-  }
-  ring(): void {
-    for (const settle of this.#waiting.splice(0)) settle();
-  }
-}
-
-/** Several writers until all is in the log; returns how often one died. */
-async function chaos(seed: number): Promise<{ died: number; problems: string[] }> {
-  const random = randomOf(seed);
-  const zone = `chaos-${seed}`;
-  const senders = Array.from({ length: 3 }, (_, at) => new Sender(zone, `t${at}`, 20 + Math.floor(random() * 40)));
-  const [sent, committed] = [new Bell(), new Bell()];
-  const badness = 0.002 + random() * 0.02;
-  const dies = () => (random() < badness ? (random() < 0.5 ? ('before' as const) : ('after' as const)) : undefined);
-  let died = 0;
-  let open = true;
-  const write = async () => {
-    while (open) {
-      const writer = writerOf(mortal(store, dies), zone, signers);
-      try {
-        while (open) {
-          const { kind } = await writer.round();
-          if (kind !== 'beaten') committed.ring();
-          if (kind === 'idle' && open) await sent.heard();
-        }
-      } catch (error) {
-        if (error instanceof Died) died += 1;
-        // Storage that failed for good ends a process as well; what is wrong with the log is not.
-        else if (!(error instanceof Error) || !('code' in error || 'statusCode' in error)) throw error;
-      }
-    }
-  };
-  const deliver = async (sender: Sender) => {
-    for (let done = 0; done < sender.count; ) {
-      const to = Math.min(sender.count, done + 1 + Math.floor(random() * 20));
-      const from = done + 1;
-      await sender.send(store, from, to).catch(() => {});
-      // The same is sent again until it is there, and now and then once more.
-      while (done < to) {
-        sent.ring();
-        await committed.heard();
-        done = await sender.acknowledged(direct);
-        if (done < to || random() < 0.3) await sender.send(store, from, to).catch(() => {});
-      }
-    }
-  };
-  const writing = Promise.all(Array.from({ length: 3 }, write));
-  await Promise.race([Promise.all(senders.map(deliver)), writing]);
-  open = false;
-  sent.ring();
-  await writing;
-  const last = writerOf(direct, zone, signers);
-  for (let rounds = 0; rounds < 3; rounds += 1) await last.round();
-  return { died, problems: await findWrong(direct, zone, senders) };
-}
-
 // Few where developers wait, as many as were asked for where machines do.
 const stories = seeds >= 10_000 ? 24 : 2;
 const AT_ONCE = 2;
@@ -178,7 +118,7 @@ describe('C9 C12 several writers and a bad network', () => {
     let died = 0;
     for (let seed = firstSeed; seed < firstSeed + stories; seed += AT_ONCE) {
       const some = Array.from({ length: AT_ONCE }, (_, at) => seed + at);
-      const told = await Promise.all(some.map(chaos));
+      const told = await Promise.all(some.map((one) => chaos({ store, direct, signers }, one)));
       for (const [at, { problems }] of told.entries()) expect(problems, `SEED=${seed + at}`).toEqual([]);
       died += told.reduce((sum, one) => sum + one.died, 0);
     }

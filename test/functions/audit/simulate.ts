@@ -24,9 +24,13 @@ export interface Told {
   readonly committed: number;
 }
 
-/** The whole story of one seed, in the middle of a year or around its end. */
-export async function simulate(seed: number, acrossYears = false): Promise<Told> {
-  const world = new World(seed, acrossYears ? NEW_YEAR - 700 : SUMMER);
+/** The whole story of one seed, in the middle of a year or around its end. A signer must sign at once: `world.ts`. */
+export async function simulate(
+  seed: number,
+  acrossYears = false,
+  signer?: ConstructorParameters<typeof World>[2],
+): Promise<Told> {
+  const world = new World(seed, acrossYears ? NEW_YEAR - 700 : SUMMER, signer);
   const { random, problems } = world;
   watchCheckpoints(world);
   let stopping = false;

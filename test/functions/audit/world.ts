@@ -5,6 +5,7 @@ import { nameOfReceived, receive } from '../../../functions/audit/intake/intake.
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { type Round, Sequencer } from '../../../functions/audit/log/sequencer.ts';
 import type { Signer } from '../../../shared/audit/note.ts';
+import { askedStore } from './faulty-store.ts';
 import { Failed, type Fate, randomOf, Scheduler } from './scheduler.ts';
 import { MemoryStore } from './stored-log.ts';
 
@@ -29,17 +30,8 @@ const vague = (name: string, random: () => number): Signer => ({
 const SOME = 24;
 
 /** Storage as one process sees it. */
-export function storeOf(actor: object, store: MemoryStore, scheduler: Scheduler): LogStore {
-  const ask = <T>(what: string, run: () => Promise<T>) => scheduler.ask(actor, what, run);
-  return {
-    read: (area, name) => ask(`read ${area} ${name}`, () => store.read(area, name)),
-    create: (area, name, bytes) => ask(`create ${area} ${name}`, () => store.create(area, name, bytes)),
-    replace: (area, name, bytes, version) =>
-      ask(`replace ${area} ${name}`, () => store.replace(area, name, bytes, version)),
-    list: (area, prefix, limit) => ask(`list ${area} ${prefix}`, () => store.list(area, prefix, limit)),
-    remove: (area, name) => ask(`remove ${area} ${name}`, () => store.remove(area, name)),
-  };
-}
+export const storeOf = (actor: object, store: MemoryStore, scheduler: Scheduler): LogStore =>
+  askedStore(store, (what, run) => scheduler.ask(actor, what, run));
 
 /** Rows of one life of an outbox; numbers begin at 1. */
 export interface Outbox {
@@ -72,7 +64,11 @@ export class World {
   readonly rounds: Round['kind'][] = [];
   now: number;
 
-  constructor(seed: number, start: number) {
+  /** Who signs besides one that never signs the same way twice. */
+  readonly #signer: (name: string) => Signer;
+
+  constructor(seed: number, start: number, signerOf = signer) {
+    this.#signer = signerOf;
     this.random = randomOf(seed);
     this.now = start;
   }
@@ -105,7 +101,7 @@ export class World {
   sequencer(actor: object, skew = 0): Sequencer {
     return new Sequencer({
       store: storeOf(actor, this.store, this.scheduler),
-      signers: (name) => [signer(name), vague(name, this.random)],
+      signers: (name) => [this.#signer(name), vague(name, this.random)],
       zone: ZONE,
       base: BASE,
       now: () => this.now + skew,
