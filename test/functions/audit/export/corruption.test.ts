@@ -2,7 +2,7 @@
 // can do who has the bundle; the rest takes the log's own key, and the bundle is signed again.
 
 import { beforeAll, describe, expect, it } from 'vitest';
-import { exportName, manifestNoteText } from '../../../../shared/audit/bundle/manifest.ts';
+import { exportName, type Manifest, manifestNoteText } from '../../../../shared/audit/bundle/manifest.ts';
 import { fromBase64Url, toBase64Url } from '../../../../shared/audit/commitment.ts';
 import { openSigningKey, signNote } from '../../../../shared/audit/note.ts';
 import { digestOf } from '../../../../shared/audit/verify/bundle-files.ts';

@@ -4,6 +4,7 @@ import type { ExportDesk } from '../../../../functions/audit/export/export-desk.
 import { insertExport, listExports } from '../../../../functions/audit/export/export-row.ts';
 import type { LogStore } from '../../../../functions/audit/log/log-store.ts';
 import type { Manifest } from '../../../../shared/audit/bundle/manifest.ts';
+import { formatNames } from '../../../../shared/audit/derived/formats.ts';
 import { eventId } from '../../../../shared/audit/event-id.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { limits } from '../../../../shared/limits.ts';
@@ -175,6 +176,21 @@ describe('A21 the job of an export', () => {
     return { ...log.desk, store: store as ExportDesk['store'] };
   };
 
+  /** A desk that tells of each call of its storage. */
+  const counting = (log: ExportedLog, tell: (name: string) => void): ExportDesk => {
+    const store = new Proxy(log.desk.store as LogStore, {
+      get(target, name: keyof LogStore) {
+        const call = target[name] as (...given: unknown[]) => Promise<unknown>;
+        if (typeof call !== 'function') return call;
+        return (...given: unknown[]) => {
+          tell(String(given[1]));
+          return call.apply(target, given);
+        };
+      },
+    });
+    return { ...log.desk, store: store as ExportDesk['store'] };
+  };
+
   it('broken off anywhere, it makes the same bundle', async () => {
     const log = new ExportedLog();
     await log.write('ann', 40);
@@ -224,6 +240,44 @@ describe('A21 the job of an export', () => {
     const missing = new Map(files);
     missing.delete('entries-2.ndjson');
     expect((await verify(log, missing)).verdict).toBe('invalid');
+  });
+
+  it('lets the writing of the logs go on after every few reads and writes', async () => {
+    const log = new ExportedLog({ partBytes: 60_000 });
+    await log.write('ann', 60);
+    await log.write('bob', 1_000);
+    await log.write('ann', 60);
+    const asked = await log.ask('ann');
+    await log.commit();
+    let [calls, most, breaths] = [0, 0, 0];
+    log.onBreath = () => {
+      most = Math.max(most, calls);
+      [calls, breaths] = [0, breaths + 1];
+    };
+    const counted = counting(log, () => {
+      calls += 1;
+    });
+    await log.finish(asked, counted);
+    // At each of five bundles, and at each derived file of a part at least.
+    expect(breaths).toBeGreaterThanOrEqual(5 + formatNames.length);
+    expect(most).toBeLessThanOrEqual(16);
+  });
+
+  it('a tick goes round: no zone and no tenant waits until another is done', async () => {
+    const log = new ExportedLog({ scanBundles: 1 });
+    await log.write('ann', 300);
+    await log.write('bob', 300);
+    const order: string[] = [];
+    const desk = counting(log, (name) => {
+      const [, tenant] = /^eu\/(ann|bob)\//.exec(name) ?? [];
+      if (tenant !== undefined && order.at(-1) !== tenant) order.push(tenant);
+    });
+    const asked = [await log.ask('ann', { formats: [] }), await log.ask('bob', { formats: [] })];
+    await log.commit();
+    await advanceExports(desk);
+    for (const one of asked) expect(await log.row(one)).toMatchObject({ state: 'done' });
+    expect(order.length).toBeGreaterThan(4);
+    expect(order.slice(0, 4)).toEqual(['ann', 'bob', 'ann', 'bob']);
   });
 
   it('is given up when the log never takes its leaf, and when a step fails again and again', async () => {

@@ -61,7 +61,7 @@ export class ExportedLog {
     witnessed = false,
     partBytes = limits.auditExportPartBytes.value,
     scanBundles = limits.auditExportScanBundles.value,
-  } = {}) {
+  }: { witnessed?: boolean; partBytes?: number; scanBundles?: number } = {}) {
     const hide = () => openHide(this.keys);
     const after = () => ({ rings: never, cancel: () => {} });
     const reporter = openReporter({ store: this.store, hide, now: () => this.now, after });
