@@ -30,7 +30,10 @@ export type RetentionOf = (tenant: string | undefined) => RetentionName;
 
 /** Encrypts what a leaf hides. */
 export interface Hide {
-  (leaf: Pick<LeafDraft, 'tn' | 'ret'>, disclosures: Readonly<Record<string, string>>): Promise<string>;
+  (
+    leaf: Pick<LeafDraft, 'tn' | 'ret'> & { readonly type?: string },
+    disclosures: Readonly<Record<string, string>>,
+  ): Promise<string>;
   readonly retention?: RetentionOf;
 }
 

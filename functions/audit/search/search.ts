@@ -14,6 +14,7 @@ import { LogFiles } from '../export/log-files.ts';
 import { Receipts } from '../log/make-receipt.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import { SidecarReader } from '../sidecar/sidecar.ts';
+import { actsOf } from '../sidecar/sidecar-names.ts';
 import { readPointer, type SubjectPlace } from '../sidecar/sidecar-subject.ts';
 import { type IndexDesk, indexedUpTo } from './search-follow.ts';
 import { dayOf, daysBetween, type Position, partitionOf, readKey, rowsOf } from './search-rows.ts';
@@ -86,13 +87,15 @@ async function findCandidates(desk: IndexDesk, asked: SearchAsked, limit: number
   return candidates.sort((a, b) => (a.key < b.key ? -1 : 1)).slice(0, limit);
 }
 
-/** The numbers of a subject: its own, and those that wait to be erased. */
+/** The numbers of a subject: its own, that of its acts, and those that wait to be erased. */
 async function sidsOf({ keys, zone }: IndexDesk, tenant: string, subjects: readonly string[]): Promise<string[]> {
   const place = await keys.subjects(tenant);
   const found = new Set<string>();
   for (const subject of place ? subjects : []) {
-    const { sid } = await readPointer(place as SubjectPlace, subject);
-    if (sid !== undefined) found.add(sid);
+    for (const name of [subject, actsOf(subject)]) {
+      const { sid } = await readPointer(place as SubjectPlace, name);
+      if (sid !== undefined) found.add(sid);
+    }
     const name = erasureName(zone, tenant, await (place as SubjectPlace).key.tag(subject));
     const waiting = await readErasure(place as SubjectPlace, name);
     for (const part of waiting?.state.parts ?? []) found.add(part.sid);

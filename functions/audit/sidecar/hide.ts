@@ -5,15 +5,15 @@ import { isMonth, isRetention } from '../../../shared/audit/retention.ts';
 import type { Hide, RetentionOf } from '../intake/intake.ts';
 import { decrypt, encrypt } from './sidecar-box.ts';
 import { type BoxAbout, describeBox, type SidecarKeys } from './sidecar-keys.ts';
-import { tenantKeyName } from './sidecar-names.ts';
+import { hiddenUnder, tenantKeyName } from './sidecar-names.ts';
 
 type Disclosures = Readonly<Record<string, string>>;
 
-/** Hides for one zone: under the subject that the disclosures name, if they name one. */
+/** Hides for one zone: under the subject that the disclosures name, if they name one, or under its acts. */
 export function openHide(keys: SidecarKeys, retention?: RetentionOf): Hide {
-  const hide: Hide = async ({ tn, ret }, disclosures) => {
+  const hide: Hide = async ({ tn, ret, type }, disclosures) => {
     const { value } = readDisclosure(disclosures.subject ?? '') ?? {};
-    const subject = typeof value === 'string' ? value : undefined;
+    const subject = typeof value === 'string' ? hiddenUnder(type, value) : undefined;
     const { key, ...about } = await keys.toHide(tn, subject, isRetention(ret) ? ret : 'standard');
     const text = new TextEncoder().encode(JSON.stringify(disclosures));
     const box = toBase64(await encrypt(key, text, describeBox(keys.zone, tn, about)));

@@ -23,3 +23,16 @@ export const pointerName = (zone: string, tenant: string | undefined, tag: strin
 /** What all records of a subject need, by its number. */
 export const subjectName = (zone: string, tenant: string | undefined, sid: string): string =>
   `${zone}/subjects/${part(tenant)}/${sid}`;
+
+/** Acts upon the record: by those who answer for it, and not what the record is about. */
+const ACTS = /^(hold\.(set|release)|erasure\.exec|export\.(create|read)|access\.audit|operator\.act)$/;
+
+/**
+ * Under whose secret a leaf hides what it does. Whoever acts upon the record is a subject as well, and has another secret for
+ * that: erasing somebody's own data must not take along why somebody was held or erased.
+ */
+export const hiddenUnder = (type: string | undefined, subject: string): string =>
+  ACTS.test(type ?? '') ? actsOf(subject) : subject;
+
+/** No commitment looks like that. */
+export const actsOf = (subject: string): string => `acts of ${subject}`;

@@ -6,6 +6,7 @@ import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
 import { decrypt, deriveKey, importKey } from '../../../functions/audit/sidecar/sidecar-box.ts';
 import { describeBox } from '../../../functions/audit/sidecar/sidecar-keys.ts';
 import { fromBase64 } from '../../../shared/audit/base64.ts';
+import { readDisclosure } from '../../../shared/audit/commitment.ts';
 import { proveInclusion, verifyInclusion } from '../../../shared/audit/proof.ts';
 import { hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
 import { deskOf, toldOf } from './erase-world.ts';
@@ -81,6 +82,35 @@ describe('C12 C9 erasing a subject', () => {
     // There is no more to do, and the log has that, too.
     expect(await eraseSubject(deskOf(log), ask)).toMatchObject({ value: { outcome: 'nothing' } });
     expect(await toldOf(log, 'erasure.exec')).toMatchObject([{ outcome: 'done' }, { outcome: 'nothing' }]);
+  });
+
+  it('of an officer leaves why others were held or erased: that is the record of whoever answers for it (GDPR 17(3)(b), (e))', async () => {
+    const log = new HiddenLog();
+    const officer = 'c1:officer';
+    const id = crypto.randomUUID();
+    await log.write(log.event({ subject: officer, audioSeconds: 3 }));
+    await setHold(deskOf(log), { id, tenant: 'dev', subject: 'c1:ben', reason: 'case 7', by: officer });
+    await log.write(
+      log.event({
+        type: 'export.create',
+        export: id,
+        format: 'csv',
+        redaction: 'none',
+        purpose: 'case 9',
+        subject: officer,
+      }),
+    );
+    expect(await eraseSubject(deskOf(log), { ...ask, subject: officer })).toMatchObject({ value: { outcome: 'done' } });
+    await log.commit();
+    const { entries, leaves } = log.read();
+    const hidden = await new SidecarReader(log.place(), log.newKeys()).read(0, entries);
+    const seenIn = (type: string, name: string) => {
+      const found = hidden[leaves.findIndex((leaf) => leaf.type === type)];
+      return typeof found === 'object' ? readDisclosure(found[name] ?? '')?.value : found;
+    };
+    expect(seenIn('inference.complete', 'subject')).toBe('erased');
+    expect([seenIn('hold.set', 'reason'), seenIn('hold.set', 'subject')]).toEqual(['case 7', officer]);
+    expect([seenIn('export.create', 'purpose'), seenIn('export.create', 'subject')]).toEqual(['case 9', officer]);
   });
 
   it('leaves no bytes in any container that lead to the value, with all keys there are', async () => {
