@@ -1,12 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { compactVerify, decodeJwt, importJWK } from 'jose';
+import { CompactSign, compactVerify, decodeJwt, exportJWK, generateKeyPair, importJWK } from 'jose';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { reconnectPause } from '../../../infra/pool/agent/heartbeat.ts';
 import { limits } from '../../../shared/limits.ts';
+import { RELEASE_TYPE } from '../../../shared/model/release.ts';
 import { type AgentMessage, agentMessage } from '../../../shared/pool/heartbeat.ts';
-import { type Bench, patience, startBench } from './start-agent.ts';
+import { type Bench, patience, startBench, testDescription } from './start-agent.ts';
 
 vi.setConfig({ testTimeout: 40_000 });
 
@@ -129,6 +130,25 @@ describe('heartbeat (shared/pool/PROTOCOL.md)', () => {
     bench.engine.ready = false;
     await roster.hears((message) => message.type === 'report' && !message.load.engineReady);
     expect((await fetch(`${bench.agent.url}/readyz`)).status).toBe(503);
+  });
+
+  it('takes the release map of the roster, and tells at once which one it goes by (M3, T1)', async () => {
+    const functions = await generateKeyPair('ES256');
+    const keys = { keys: [{ ...(await exportJWK(functions.publicKey)), alg: 'ES256' }] };
+    roster = await startRoster();
+    bench = await startBench({ AURICLE_EDGE_URL: roster.url, AURICLE_SERVICE_KEYS: JSON.stringify(keys) });
+    const first = await roster.hears(({ type }) => type === 'report');
+    expect(first).toMatchObject({ release: 0 });
+    const map = {
+      v: 1,
+      generation: 4,
+      models: { 'test-en': { stable: `sha256:${'b'.repeat(64)}`, before: testDescription.revision } },
+    };
+    const release = await new CompactSign(new TextEncoder().encode(JSON.stringify(map)))
+      .setProtectedHeader({ alg: 'ES256', typ: RELEASE_TYPE })
+      .sign(functions.privateKey);
+    roster.sockets[0]?.send(JSON.stringify({ type: 'release', release }));
+    await roster.hears((message) => message.type === 'report' && message.release === 4);
   });
 
   it('sends a last report before it goes', async () => {

@@ -1,0 +1,180 @@
+// A revision is let into the tier that the engine loads from by its signature, and by nothing else.
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { digestFolder } from '../../../infra/cli/model-files.ts';
+import type { LogEvent, LogFields } from '../../../infra/pool/agent/log.ts';
+import { createModelSource } from '../../../infra/pool/agent/model-source.ts';
+import type { AgentEvent } from '../../../infra/pool/agent/record.ts';
+import { digestRevision, type KnownDigests } from '../../../infra/pool/agent/revision.ts';
+import { digestOfFiles } from '../../../shared/model/revision.ts';
+import { makeBundle } from '../../../shared/model/signature/bundle.ts';
+import { signPayload } from '../../../shared/model/signature/envelope.ts';
+import { writeManifest } from '../../../shared/model/signature/manifest.ts';
+import { seeds } from '../../seeds.ts';
+import { makeP256, makeSm2, type Person, signerOf } from '../../shared/model/people.ts';
+
+const folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-entry-'));
+const repository = path.join(folder, 'repository');
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let ann: Person;
+let bob: Person;
+beforeAll(async () => {
+  ann = { name: 'ann', key: await makeP256() };
+  bob = { name: 'bob', key: makeSm2() };
+});
+
+const network = path.join(repository, 'network', '1', 'model.onnx');
+beforeEach(() => {
+  rmSync(repository, { recursive: true, force: true });
+  mkdirSync(path.dirname(network), { recursive: true });
+  mkdirSync(path.join(repository, 'speech'));
+  writeFileSync(path.join(repository, 'speech', 'config.pbtxt'), config);
+  writeFileSync(path.join(repository, 'network', 'config.pbtxt'), 'platform: "onnxruntime_onnx"');
+  writeFileSync(network, 'weights');
+});
+const config = `platform: "ensemble"
+  ensemble_scheduling { step [ { model_name: "network" model_version: -1 } ] }
+  parameters { key: "task" value { string_value: "infer" } }`;
+
+async function sign(person: Person, hash: 'sha256' | 'sm3' = 'sha256', ending = '.sig') {
+  const digests = await digestFolder(repository, ['speech', 'network']);
+  const revision = digestOfFiles(digests.map((one) => ({ name: one.name, digest: one.sha256 })));
+  const files = digests.map((one) => ({ name: one.name, digest: one[hash] }));
+  const signed = await signPayload(writeManifest('speech', hash, files, revision), person.key);
+  writeFileSync(path.join(repository, `speech${ending}`), JSON.stringify(makeBundle(signed)));
+  return revision;
+}
+
+function open(strict = true) {
+  const lines: [LogEvent, LogFields | undefined][] = [];
+  const events: AgentEvent[] = [];
+  const entry = {
+    agent: 'agent-1',
+    signers: [ann, bob].map(signerOf),
+    strict,
+    record: (one: AgentEvent) => events.push(one),
+  };
+  const read = createModelSource(
+    repository,
+    () => 0,
+    (...line) => lines.push(line),
+    async () => Promise.reject(new Error('no engine')),
+    entry,
+  );
+  return { served: async () => (await read()).map(({ description }) => description.revision), lines, events };
+}
+
+/** As a disk or an attacker would: the date says nothing of it. */
+function flipLastByte(file: string) {
+  const { size, atime, mtime } = statSync(file);
+  const opened = openSync(file, 'r+');
+  writeSync(opened, Buffer.of(1), 0, 1, size - 1);
+  closeSync(opened);
+  utimesSync(file, atime, mtime);
+}
+
+describe('A15, M2: what is served has been signed', () => {
+  it.each([
+    ['P-256', () => ann, 'sha256', '.sig'],
+    ['SM2', () => bob, 'sm3', '.sm2.sig'],
+  ] as const)('by %s; what has changed since is another revision and is refused', async (_, person, hash, ending) => {
+    const revision = await sign(person(), hash, ending);
+    const { served, lines, events } = open();
+    expect(await served()).toEqual([revision]);
+    expect(lines).toEqual([]);
+    flipLastByte(network);
+    expect(await served()).toEqual([]);
+    expect(await served()).toEqual([]);
+    expect(lines[0]).toMatchObject([
+      'model-refused',
+      { model: 'speech', detail: expect.stringContaining('network/1/model.onnx') },
+    ]);
+    // Told once, without anything of the file.
+    expect(events).toEqual([
+      {
+        type: 'model.revision',
+        agent: 'agent-1',
+        action: 'refused',
+        model: 'speech',
+        revision: lines[0]?.[1]?.revision,
+      },
+    ]);
+  });
+
+  it('a file more or fewer, a signature of nobody, none at all, and one of two that does not hold', async () => {
+    const why = async (strict = true) => {
+      const { served, lines } = open(strict);
+      expect(await served()).toEqual([]);
+      return lines.at(-1)?.[1]?.detail;
+    };
+    await sign(ann);
+    writeFileSync(path.join(repository, 'network', 'more.txt'), '');
+    expect(await why()).toBe('the file "network/more.txt" is not signed');
+    await sign(ann);
+    rmSync(path.join(repository, 'network', 'more.txt'));
+    expect(await why()).toBe('the file "network/more.txt" is missing');
+    await sign({ name: 'ann', key: await makeP256() });
+    expect(await why(false)).toContain('nobody who is known here');
+    await sign(ann);
+    writeFileSync(path.join(repository, 'speech.sm2.sig'), '{}');
+    expect(await why(false)).toContain('no sigstore bundle');
+    for (const ending of ['.sig', '.sm2.sig']) rmSync(path.join(repository, `speech${ending}`));
+    expect(await why()).toBe('nobody has signed it');
+  });
+
+  it('a development pool serves what nobody has signed, and says so once', async () => {
+    const { served, lines } = open(false);
+    expect(await served()).toHaveLength(1);
+    expect(await served()).toHaveLength(1);
+    expect(lines.map(([event]) => event)).toEqual(['model-unsigned']);
+  });
+
+  it('a network as large as they come: one byte at its end, and no more memory than a piece of it', async () => {
+    // Holes take no room and are read like everything else.
+    const size = seeds > 200 ? 500_000_000 : 32_000_000;
+    truncateSync(network, size - 1);
+    appendFileSync(network, '\0');
+    const revision = await sign(ann);
+    const { served } = open();
+    const before = process.memoryUsage().arrayBuffers;
+    expect(await served()).toEqual([revision]);
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(size / 2);
+    flipLastByte(network);
+    expect(await served()).toEqual([]);
+  });
+});
+
+describe('A16: a switch hashes nothing', () => {
+  it('what was put aside and comes back is known', async () => {
+    const known: KnownDigests = new Map();
+    const find = async () => (await digestRevision(repository, ['speech', 'network'], [], known)).revision;
+    const first = await find();
+    const [current, aside] = [path.join(repository, 'network'), path.join(folder, 'aside')];
+    renameSync(current, aside);
+    mkdirSync(path.dirname(network), { recursive: true });
+    writeFileSync(network, 'other weights');
+    expect(await find()).not.toBe(first);
+    const read = new Map(known);
+    rmSync(current, { recursive: true });
+    renameSync(aside, current);
+    expect(await find()).toBe(first);
+    // Each as it was read the first time.
+    for (const [id, entry] of known) expect(read.get(id)).toBe(entry);
+  });
+});
