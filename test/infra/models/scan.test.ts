@@ -50,13 +50,15 @@ describe('M1 pickles: only what is on the list', () => {
 
   it('any bytes are followed to a verdict, and no import gets by', () => {
     const opcodes = fc.uint8Array({ minLength: 1, maxLength: 60 });
+    // So often that a short string in front, of up to 255 bytes, cannot hold all of them.
+    const imports = Buffer.from(`${'cos\nsystem\n'.repeat(30)}.`);
     fc.assert(
       fc.property(opcodes, (bytes) => {
-        const got = scanPickle(Buffer.concat([bytes, Buffer.from('cos\nsystem\n.')]), 'w');
+        const got = scanPickle(Buffer.concat([bytes, imports]), 'w');
         // It ended before the import, or it was refused.
         expect(got.ok ? got.value <= bytes.length : got.refusal.kind === 'unsafe').toBe(true);
       }),
-      { numRuns: runs(200, 20_000) },
+      { numRuns: runs(200, 20_000), examples: [[Uint8Array.of(67, 11)]] },
     );
   });
 });
