@@ -6,7 +6,8 @@ import { formatSignature, openNote, splitNote } from '../../shared/audit/note.ts
 import { readWitnessRequest, SIZE_TYPE } from '../../shared/audit/witness-request.ts';
 import { toHex } from '../../shared/hex.ts';
 import { limits } from '../../shared/limits.ts';
-import { ascii, concat, sha256 } from '../../shared/seal/bytes.ts';
+import { readBounded } from '../../shared/read-bounded.ts';
+import { ascii, sha256 } from '../../shared/seal/bytes.ts';
 import { readWitnessSettings, type WitnessBindings, type WitnessSettings } from './settings.ts';
 
 export { Seen } from './seen.ts';
@@ -18,7 +19,7 @@ const say = (status: number, text = '', type = 'text/plain; charset=utf-8'): Res
 const nameOf = async (origin: string): Promise<string> => toHex(await sha256(ascii(origin)));
 
 async function addCheckpoint(request: Request, env: WitnessBindings, settings: WitnessSettings): Promise<Response> {
-  const body = await readBody(request);
+  const body = await readBounded(request.body, limits.auditWitnessBytes.value);
   const asked = body && readWitnessRequest(body);
   const parts = asked && splitNote(asked.checkpoint);
   const checkpoint = parts && readCheckpoint(parts.text);
@@ -41,18 +42,6 @@ async function addCheckpoint(request: Request, env: WitnessBindings, settings: W
 async function cosign(settings: WitnessSettings, text: string): Promise<string> {
   const { name, keyId, sign } = settings.signer(() => Math.floor(Date.now() / 1_000));
   return formatSignature({ name, keyId, signature: await sign(new TextEncoder().encode(text)) });
-}
-
-/** `undefined` when it is longer than anything that a log has to say. */
-async function readBody(request: Request): Promise<Uint8Array | undefined> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of request.body ?? []) {
-    length += piece.length;
-    if (length > limits.auditWitnessBytes.value) return undefined;
-    pieces.push(piece);
-  }
-  return concat(...pieces);
 }
 
 async function answer(request: Request, env: WitnessBindings): Promise<Response> {

@@ -7,6 +7,7 @@ import { TILE_WIDTH, type Tile, tilePath, tileWith, unpackEntries, unpackHashes 
 import { emptyRoot, equalBytes, type Hash, hashLeaf } from '../../shared/audit/tree.ts';
 import { TreeWalk } from '../../shared/audit/tree-walk.ts';
 import { limits } from '../../shared/limits.ts';
+import { readBounded } from '../../shared/read-bounded.ts';
 
 /** The log is not what it promises to be; says where. */
 export class Invalid extends Error {}
@@ -52,21 +53,16 @@ export async function openReader(
       const signal = AbortSignal.timeout(limits.auditFetchMs.value);
       const response = await fetch(`${base}/${path}`, { headers, signal });
       if (!response.ok) throw new Refused(response);
-      return readBounded(response, path);
+      return readFile(response, path);
     },
   };
 }
 
 /** Nothing of a log is longer than a bundle of the longest entries: whoever sends more must not fill our memory. */
-async function readBounded(response: Response, path: string): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of response.body ?? []) {
-    length += piece.length;
-    if (length > limits.auditFetchBytes.value) throw new Invalid(`${path} is longer than it can be`);
-    pieces.push(piece);
-  }
-  return Buffer.concat(pieces);
+async function readFile({ body }: Response, path: string): Promise<Uint8Array> {
+  const bytes = await readBounded(body, limits.auditFetchBytes.value);
+  if (!bytes) throw new Invalid(`${path} is longer than it can be`);
+  return bytes;
 }
 
 export async function fetchCheckpoint(reader: LogReader): Promise<{ note: Uint8Array; checkpoint: Checkpoint }> {
@@ -111,9 +107,6 @@ export const fetchHashes = (reader: LogReader, level: number, at: number, size: 
 /** An entry that is a leaf as this version writes them; others are of a newer one, and as good for the tree. */
 export const leafOf = (entry: Uint8Array): Leaf | undefined => readLeaf(entry);
 
-/** Bundles that are fetched at the same time. */
-const AT_ONCE = 4;
-
 /**
  * Fetches all of a log, entries and every tile, and hashes it from the ground up. Gives each entry in its order, and the
  * root at each of the `earlier` sizes, which is what a checkpoint that somebody remembers must say. No more of it is in memory than
@@ -132,8 +125,9 @@ export async function walkLog(
   });
   const roots = new Map<number, Hash>([[0, emptyRoot]]);
   const bundles = Math.ceil(size / TILE_WIDTH);
-  for (let from = 0; from < bundles; from += AT_ONCE) {
-    const some = Array.from({ length: Math.min(AT_ONCE, bundles - from) }, (_, at) => from + at);
+  const atOnce = limits.auditFetchesAtOnce.value;
+  for (let from = 0; from < bundles; from += atOnce) {
+    const some = Array.from({ length: Math.min(atOnce, bundles - from) }, (_, at) => from + at);
     const read = await Promise.all(
       some.map(async (index) => ({
         entries: await fetchEntries(reader, index, size),

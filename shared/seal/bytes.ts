@@ -2,7 +2,10 @@ const encoder = new TextEncoder();
 
 export const ascii = (text: string): Uint8Array => encoder.encode(text);
 
-export function concat(...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+export const concat = (...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> => joined(parts);
+
+/** However many there are. */
+export function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let length = 0;
   for (const part of parts) length += part.length;
   const whole = new Uint8Array(length);

@@ -1,4 +1,5 @@
 import { limits } from '../limits.ts';
+import { joined } from '../seal/bytes.ts';
 import { secondsOf } from './duration.ts';
 import { bytesPerSecond, type StreamFormat } from './format.ts';
 import type { Checkpoint, LinkControl, StreamOptions } from './link.ts';
@@ -200,14 +201,7 @@ export class Feed {
       length += item.audio.length;
       this.#cursor += 1;
     }
-    if (pieces.length === 1) return first;
-    const whole = new Uint8Array(length);
-    let at = 0;
-    for (const piece of pieces) {
-      whole.set(piece, at);
-      at += piece.length;
-    }
-    return whole;
+    return pieces.length === 1 ? first : joined(pieces);
   }
 
   /** The agent took audio in up to there. False when it was not sent: the agent cannot be trusted with the rest. */

@@ -1,4 +1,5 @@
 import { limits } from '../../../shared/limits.ts';
+import { readBounded } from '../../../shared/read-bounded.ts';
 
 /** A sample or a comment about one, of the names that Triton and the embedded engine give their own: none of the agent's. */
 const OF_ENGINE = /^(?:# (?:HELP|TYPE) )?(?:nv|auricle_engine)_/;
@@ -11,8 +12,8 @@ export function createEngineMetrics(url: string): () => Promise<string | undefin
   return async () => {
     try {
       const response = await fetch(url, { signal: AbortSignal.timeout(limits.heartbeatMs.value) });
-      const text = response.ok ? await readBounded(response) : undefined;
-      return text && ownLines(text);
+      const page = response.ok ? await readBounded(response.body, limits.engineMetricsBytes.value) : undefined;
+      return page && ownLines(new TextDecoder().decode(page));
     } catch {
       return undefined;
     }
@@ -22,16 +23,4 @@ export function createEngineMetrics(url: string): () => Promise<string | undefin
 export function ownLines(page: string): string {
   const kept = page.split('\n').filter((line) => OF_ENGINE.test(line));
   return kept.map((line) => `${line.trimEnd()}\n`).join('');
-}
-
-async function readBounded(response: Response): Promise<string | undefined> {
-  const parts: Uint8Array[] = [];
-  let received = 0;
-  for await (const part of response.body ?? []) {
-    received += part.byteLength;
-    // Leaving the loop drops the connection.
-    if (received > limits.engineMetricsBytes.value) return undefined;
-    parts.push(part);
-  }
-  return Buffer.concat(parts).toString('utf8');
 }
