@@ -1,3 +1,4 @@
+import { limits } from './limits.ts';
 import { askedRefusals } from './refusal/asked.ts';
 import { callerRefusals } from './refusal/caller.ts';
 import { exportRefusals } from './refusal/export.ts';
@@ -42,15 +43,13 @@ export function refuse(reason: Reason, params?: Refusal['params'], detail?: stri
   return { reason, ...(params && { params }), ...(detail !== undefined && { detail }) };
 }
 
-/** Most characters of one value in a public sentence: it may quote what a caller sent. */
-const VALUE_CHARACTERS = 200;
-
 /** As it may travel: whatever a value quotes, a refusal is short. */
 export function shortened(refusal: Refusal): Refusal {
   const { params } = refusal;
-  if (!params || Object.values(params).every((value) => String(value).length <= VALUE_CHARACTERS)) return refusal;
+  if (!params || Object.values(params).every((value) => String(value).length <= limits.refusalCharacters.value))
+    return refusal;
   const short = Object.entries(params).map(([name, value]) =>
-    typeof value === 'string' ? [name, value.slice(0, VALUE_CHARACTERS)] : [name, value],
+    typeof value === 'string' ? [name, value.slice(0, limits.refusalCharacters.value)] : [name, value],
   );
   return { ...refusal, params: Object.fromEntries(short) };
 }
@@ -62,7 +61,9 @@ export const isReason = (value: unknown): value is Reason =>
 export function publicText({ reason, params = {} }: Refusal): string {
   const { text, more }: Row = refusals[reason];
   const fill = (sentence: string) =>
-    sentence.replace(/\{(\w+)\}/g, (whole, name: string) => String(params[name] ?? whole).slice(0, VALUE_CHARACTERS));
+    sentence.replace(/\{(\w+)\}/g, (whole, name: string) =>
+      String(params[name] ?? whole).slice(0, limits.refusalCharacters.value),
+    );
   const knows =
     more !== undefined && [...more.matchAll(/\{(\w+)\}/g)].every(([, name = '']) => params[name] !== undefined);
   return knows ? `${fill(text)} ${fill(more)}` : fill(text);

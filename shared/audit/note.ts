@@ -1,14 +1,13 @@
 // Signed notes (C2SP signed-note): a text, and below an empty line who signed it. Ed25519 keys (type 1) are here, those of
 // other types in note-key.ts; signatures by unknown keys are carried along and count for nothing.
 import { toHex } from '../hex.ts';
+import { limits } from '../limits.ts';
 import { ascii, concat } from '../seal/bytes.ts';
 import { fromBase64, toBase64 } from './base64.ts';
 import { sha256 } from './sha256.ts';
 
 const ED25519 = 1;
 const KEY_ID_BYTES = 4;
-/** Lines of signatures that are read; a note with more is refused, so that nobody makes us check for ever. */
-const SIGNATURES_MAX = 100;
 /** DER around the 32 bytes of an Ed25519 private key (RFC 8410). */
 const PKCS8 = Uint8Array.of(0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20);
 
@@ -137,7 +136,7 @@ export function splitNote(note: Uint8Array): NoteParts | undefined {
   const split = whole.lastIndexOf('\n\n');
   if (split < 0 || !whole.endsWith('\n')) return undefined;
   const lines = whole.slice(split + 2, -1).split('\n');
-  if (lines.length > SIGNATURES_MAX) return undefined;
+  if (lines.length > limits.auditNoteSignatures.value) return undefined;
   const signatures = lines.map((line) => {
     const [, name = '', base64 = ''] = /^— (\S+) (\S+)$/u.exec(line) ?? [];
     const bytes = fromBase64(base64);

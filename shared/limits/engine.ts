@@ -53,6 +53,12 @@ export const engineLimits = {
     why: 'Threads of one model: each holds the whole network in memory.',
   },
   engineThreads: { value: 16, unit: 'count', by: 'engine', why: 'Threads inside one instance.' },
+  modelConfigDepth: {
+    value: 32,
+    unit: 'count',
+    by: 'engine',
+    why: 'Messages within messages of a config.pbtxt: what is nested deeper is none, and must not fill the stack.',
+  },
   modelConfigBytes: { value: MiB, unit: 'byte', by: 'engine', why: 'A config.pbtxt; real ones are a few KiB.' },
   repositoryModels: {
     value: 256,

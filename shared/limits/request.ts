@@ -74,6 +74,12 @@ export const requestLimits = {
     by: 'edge',
     why: 'No JSON request of the audio interface needs more.',
   },
+  refusalCharacters: {
+    value: 200,
+    unit: 'character',
+    by: 'edge',
+    why: 'One value in a public sentence: it may quote what a caller sent, and a refusal is short.',
+  },
   tokenCharacters: {
     value: 8 * KiB,
     unit: 'character',

@@ -70,6 +70,30 @@ export const workLimits = {
     by: 'agent',
     why: '20 s of log probabilities over 4,096 tokens every 40 ms take 8 MiB.',
   },
+  engineHeadBytes: {
+    value: 16_384,
+    unit: 'byte',
+    by: 'agent',
+    why: 'All headers of an answer of the engine together, and what stands behind its last chunk.',
+  },
+  engineLineBytes: {
+    value: 256,
+    unit: 'byte',
+    by: 'agent',
+    why: 'The line before a chunk of an answer of the engine: a length, and what some say beside it.',
+  },
+  engineRestMs: {
+    value: 5_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'How long an engine that does not say so is taken to keep a connection that rests.',
+  },
+  engineRestMarginMs: {
+    value: 1_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'Before the end of that a connection is used no more: a request that is sent while the engine closes it would be lost.',
+  },
   engineMetricsBytes: {
     value: MiB,
     unit: 'byte',

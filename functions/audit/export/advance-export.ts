@@ -35,13 +35,12 @@ async function expire({ store, now }: ExportDesk, row: ExportRow): Promise<Expor
   return { ...row, state: 'expired' };
 }
 
-const PAUSE_MS = 1_000;
-
 /** After a failure: later each time, and not for ever. */
 async function failed(desk: ExportDesk, row: ExportRow, error: unknown): Promise<ExportRow> {
   desk.log({ what: 'failed', zone: row.zone, detail: `export ${row.id}: ${reasonOf(error)}` });
   const tries = row.tries + 1;
-  if (tries < limits.auditExportTries.value) return { ...row, tries, due: desk.now() + PAUSE_MS * 2 ** tries };
+  if (tries < limits.auditExportTries.value)
+    return { ...row, tries, due: desk.now() + limits.auditExportPauseMs.value * 2 ** tries };
   await removeFiles(desk.store, row).catch(() => {});
   return { ...row, tries, state: 'failed', reason: 'step_failed', ended: desk.now() };
 }

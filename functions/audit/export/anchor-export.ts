@@ -19,14 +19,12 @@ export const END = 'checkpoints/end.txt';
 /** The checkpoint that covers the anchor in a later log; what of it goes into the bundle is in receipts. */
 export const LATER = '.job/later.txt';
 
-/** How long until somebody looks again. */
-const SOON_MS = 500;
-
 export async function anchorExport(desk: ExportDesk, asked: ExportRow): Promise<ExportRow> {
   const { store, now } = desk;
   const found = asked.anchor ?? (await findAnchor(desk, asked));
   if (!found) {
-    if (now() - asked.created <= limits.auditExportAnchorMs.value) return { ...asked, due: now() + SOON_MS };
+    if (now() - asked.created <= limits.auditExportAnchorMs.value)
+      return { ...asked, due: now() + limits.auditExportLookMs.value };
     return { ...asked, state: 'failed', reason: 'not_logged', ended: now() };
   }
   const row = movedOn(desk, { ...asked, anchor: found });
@@ -36,7 +34,7 @@ export async function anchorExport(desk: ExportDesk, asked: ExportRow): Promise<
   const last = ended ? (await publishedSize({ store, zone, year })) - 1 : found.index;
   const head = await chooseHead(desk, row, year, last);
   const later = ended ? await chooseHead(desk, row, found.year ?? year, found.index) : undefined;
-  if (!head || (ended && !later)) return { ...row, due: now() + SOON_MS };
+  if (!head || (ended && !later)) return { ...row, due: now() + limits.auditExportLookMs.value };
   await putFile(store, row, END, head.note);
   if (later) await putFile(store, row, LATER, later.note);
   const log = new LogFiles(store, zone, year, head.size);

@@ -2,6 +2,7 @@
 // hides and are removed again.
 import type { BundlePart, FileDigest } from '../../../shared/audit/bundle/manifest.ts';
 import { digestOf } from '../../../shared/audit/verify/bundle-files.ts';
+import { limits } from '../../../shared/limits.ts';
 import type { LogStore } from '../log/log-store.ts';
 import type { ExportRow } from './export-row.ts';
 
@@ -47,12 +48,9 @@ export async function readParts(store: LogStore, place: Place, count: number): P
   return records;
 }
 
-/** Names that are removed at a time. */
-const AT_ONCE = 100;
-
 export async function removeFiles(store: LogStore, place: Place): Promise<void> {
   for (;;) {
-    const names = await store.list('exports', folderOf(place), AT_ONCE);
+    const names = await store.list('exports', folderOf(place), limits.auditExportRemovals.value);
     if (names.length === 0) return;
     await Promise.all(names.map((name) => store.remove('exports', name)));
   }

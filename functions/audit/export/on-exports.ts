@@ -78,7 +78,6 @@ async function filesOf({ store }: ExportDesk, row: ExportRow): Promise<ExportSta
 
 /** When each reader was last said to read each export, by this process. */
 const reads = new WeakMap<ExportDesk, Map<string, number>>();
-const READS_MAX = 1_000;
 
 /** That somebody fetches an export is on record before the first byte of it is. */
 async function tellRead(
@@ -101,7 +100,7 @@ async function tellRead(
   };
   const told = await desk.report(zone, { type: 'export.read', ...about });
   if (!told.ok) return told;
-  if (known.size >= READS_MAX) known.clear();
+  if (known.size >= limits.auditExportReaders.value) known.clear();
   known.set(reader, now);
   return told;
 }

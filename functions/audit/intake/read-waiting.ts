@@ -8,9 +8,6 @@ import { readReceived } from './intake.ts';
 /** No zone's name begins with a point. */
 export const asideName = (name: string): string => `.unreadable/${name}`;
 
-/** Read at a time, each at most as long as a delivery and what it hides. */
-const AT_ONCE = 32;
-
 export interface Read {
   readonly waiting: readonly Waiting[];
   /** How many were put aside. */
@@ -24,8 +21,8 @@ export async function readWaiting(store: LogStore, names: readonly string[]): Pr
   const waiting: Waiting[] = [];
   let [bytes, unreadable] = [0, 0];
   let last: string | undefined;
-  for (let from = 0; from < names.length; from += AT_ONCE) {
-    const some = names.slice(from, from + AT_ONCE);
+  for (let from = 0; from < names.length; from += limits.auditReadsAtOnce.value) {
+    const some = names.slice(from, from + limits.auditReadsAtOnce.value);
     const read = await Promise.all(some.map((name) => store.read('intake', name)));
     for (const [at, name] of some.entries()) {
       const kept = read[at];

@@ -1,5 +1,6 @@
 // What everything around the logs needs: storage, keys, a clock, and where to say what happened.
 import { HEADS } from '../../../shared/audit/head.ts';
+import { limits } from '../../../shared/limits.ts';
 import { after } from '../../after.ts';
 import type { Settings } from '../../settings.ts';
 import type { Hide, RetentionOf } from '../intake/intake.ts';
@@ -62,8 +63,7 @@ export const logsOf = ({ zones, heads = false }: Pick<LogDesk, 'zones' | 'heads'
 
 /** What is said of an error of whoever else's making, without more of it than a line holds. */
 export const reasonOf = (error: unknown): string =>
-  error instanceof Error ? error.message.slice(0, REASON_CHARACTERS) : 'no reason given';
-const REASON_CHARACTERS = 300;
+  error instanceof Error ? error.message.slice(0, limits.auditReasonCharacters.value) : 'no reason given';
 
 /** Says that something went wrong in a zone. */
 export const failedIn =

@@ -10,11 +10,8 @@ import { isFull, type LogState } from './log-state.ts';
 import type { Noticing } from './noticing-store.ts';
 import { Sequencer } from './sequencer.ts';
 
-/** Rounds of one tick while there is always more: then others get a turn. */
-const ROUNDS_MAX = 8;
-
 /** Rounds in a row that came to nothing, after which somebody is told: two ticks of them. */
-const BEATEN_MANY = 2 * ROUNDS_MAX;
+const BEATEN_MANY = 2 * limits.auditRoundsPerTick.value;
 
 /** One region's writer, and its right to be the only one at work. The right only saves work; nothing depends on it. */
 class Writer {
@@ -40,7 +37,7 @@ class Writer {
   async tick(): Promise<boolean> {
     const zone = this.#zone;
     if (!(await this.#hold())) return false;
-    for (let rounds = 0; rounds < ROUNDS_MAX; rounds += 1) {
+    for (let rounds = 0; rounds < limits.auditRoundsPerTick.value; rounds += 1) {
       const { kind, entries, held, gaps, unreadable, state } = await this.#sequencer.round();
       this.#tellBeaten(kind === 'beaten');
       if (kind === 'diverged') {

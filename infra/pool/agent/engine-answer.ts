@@ -10,9 +10,6 @@ export interface Answer {
 /** What came is no answer, or too long. */
 export const answerFault = (detail: string) => Object.assign(new Error(detail), { code: 'ANSWER_WRONG' });
 
-/** Of all headers together, and of the line before a chunk. */
-const HEAD_BYTES_MAX = 16_384;
-const LINE_BYTES_MAX = 256;
 const END_OF_HEAD = '\r\n\r\n';
 const WITHOUT_BODY = new Set([204, 304]);
 
@@ -79,7 +76,7 @@ export function createAnswerReader() {
     const all = waiting.length > 0 ? Buffer.concat([waiting, bytes]) : bytes;
     const end = all.indexOf(END_OF_HEAD);
     if (end < 0) {
-      if (all.length > HEAD_BYTES_MAX) throw answerFault('head too long');
+      if (all.length > limits.engineHeadBytes.value) throw answerFault('head too long');
       waiting = Buffer.from(all);
       return undefined;
     }
@@ -110,7 +107,8 @@ export function createAnswerReader() {
       const last = chunk === undefined && /^0+(?:;|$)/.test(rest.toString('latin1', 0, Math.max(0, line)));
       const end = last ? rest.indexOf(END_OF_HEAD, line) : line;
       if (line < 0 || end < 0) {
-        if (rest.length > (last ? HEAD_BYTES_MAX : LINE_BYTES_MAX)) throw answerFault('line too long');
+        if (rest.length > (last ? limits.engineHeadBytes : limits.engineLineBytes).value)
+          throw answerFault('line too long');
         waiting = Buffer.from(rest);
         return false;
       }

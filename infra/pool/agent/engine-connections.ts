@@ -31,9 +31,6 @@ interface Line {
 const aborted = () => Object.assign(new Error('aborted'), { code: 'ABORT_ERR' });
 const lost = () => Object.assign(new Error('connection closed'), { code: 'ECONNRESET' });
 
-/** Engines close what rests for longer than they say; a request sent at that moment would be lost. */
-const KEPT_MS = 5_000;
-const MARGIN_MS = 1_000;
 const READ_BYTES = 65_536;
 
 /** One for all connections: what is read from it is copied before the next one is read. */
@@ -81,7 +78,8 @@ export function openConnections(url: string, connections: number) {
     const { connection = '', 'keep-alive': hint = '' } = answer.headers;
     const seconds = /timeout=(\d+)/i.exec(hint)?.[1];
     line.restedAt = performance.now();
-    line.keptMs = (seconds === undefined ? KEPT_MS : Number(seconds) * 1_000) - MARGIN_MS;
+    const keptMs = seconds === undefined ? limits.engineRestMs.value : Number(seconds) * 1_000;
+    line.keptMs = keptMs - limits.engineRestMarginMs.value;
     // One that answered before it had read everything is not asked again.
     if (/close/i.test(connection) || line.socket.writableLength > 0) drop(line, lost());
     else resting.push(line);

@@ -1,4 +1,5 @@
 // What is found out about a bundle or a log, and how programs are told.
+import { limits } from '../../limits.ts';
 
 /** Exit codes. `witnessed`: valid, complete, and enough witnesses have seen it. */
 export const verdicts = { witnessed: 0, unwitnessed: 10, incomplete: 20, diverged: 30, invalid: 40 } as const;
@@ -26,9 +27,6 @@ export interface Finding {
   readonly text: string;
 }
 
-/** Findings that are kept of a stage: what is wrong everywhere need not be said of every entry. */
-const PER_STAGE = 50;
-
 export class Findings {
   readonly list: Finding[] = [];
   readonly #counts = new Map<Stage, number>();
@@ -38,7 +36,7 @@ export class Findings {
     const count = (this.#counts.get(stage) ?? 0) + 1;
     this.#counts.set(stage, count);
     if (verdicts[verdict] > verdicts[this.#worst]) this.#worst = verdict;
-    if (count <= PER_STAGE) this.list.push({ stage, verdict, text });
+    if (count <= limits.auditFindings.value) this.list.push({ stage, verdict, text });
   }
 
   get worst(): Verdict {

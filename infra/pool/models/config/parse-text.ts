@@ -1,10 +1,9 @@
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
+import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { type FieldShape, fieldShape, isEnum, isMessage, type MessageName, type ModelConfig } from './schema.ts';
 import { type Token, tokenise } from './tokens.ts';
 import { checkEnum, checkNumber, emptyMessage, isScalar, rivalOf } from './value.ts';
-
-const deepest = 32;
 
 /**
  * A config.pbtxt (protobuf text format) as a configuration. Everything that the table does not know is an error with
@@ -44,7 +43,7 @@ const at = (token: Token, text: string) => fault(`line ${token.line}: ${text}`);
 const show = (token: Token): string => (token.kind === 'end' ? 'the end of the file' : `'${token.text}'`);
 
 function readMessage(reader: Reader, message: MessageName, close: string | undefined, depth: number): Read<object> {
-  if (depth > deepest) return at(reader.next, 'nested too deeply');
+  if (depth > limits.modelConfigDepth.value) return at(reader.next, 'nested too deeply');
   const out: Record<string, unknown> = emptyMessage(message);
   const given = new Set<string>();
   for (;;) {
