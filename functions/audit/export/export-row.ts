@@ -5,6 +5,7 @@ import { type ExportStatus, exportQuery } from '../../../shared/audit/bundle/con
 import { formatNames } from '../../../shared/audit/derived/formats.ts';
 import { limits } from '../../../shared/limits.ts';
 import { type Change, endOf, type Row, type Rows } from '../../store/rows.ts';
+import { digits } from '../log/log-names.ts';
 
 /** A leaf of another year's log. */
 const link = z.object({ year: z.number().int(), index: z.number().int(), tseq: z.number().int() });
@@ -102,7 +103,6 @@ function keyOf({ tenant, id }: Pick<ExportRow, 'tenant' | 'id'>): string {
   const since = 2 ** 48 - 1 - Number.parseInt(`${high}${low}`, 16);
   return `x!${tenant}!${since.toString(16).padStart(12, '0')}!${id}`;
 }
-const digits = (value: number): string => String(value).padStart(16, '0');
 /** What the timer goes by: in the order in which they are due. */
 const dueKeyOf = (row: ExportRow): string => `o!${digits(dueOf(row))}!${row.tenant}!${row.id}`;
 /** A tenant has so many places for what is being made; who takes one that is taken is refused by storage. */

@@ -6,6 +6,7 @@ import type { Delivery } from '../../../shared/audit/delivery.ts';
 import { draftLeaf, type LeafDraft, leafDraft, reportedEvent } from '../../../shared/audit/leaf.ts';
 import type { RetentionName } from '../../../shared/audit/retention.ts';
 import { limits } from '../../../shared/limits.ts';
+import { digits } from '../log/log-names.ts';
 
 const received = z.object({
   v: z.literal(1),
@@ -82,7 +83,6 @@ async function draft(event: unknown, t: number, hide: Hide): Promise<{ draft: Le
 
 /** The same events have the same name, so that sending them again changes nothing. */
 export function nameOfReceived(zone: string, { producer, epoch, oldest, from, drafts }: Received): string {
-  const digits = (value: number) => String(value).padStart(16, '0');
   const who = toBase64Url(createHash('sha256').update(producer).digest().subarray(0, 12));
   // That nothing before it will come any more is news, too.
   const first = oldest >= from ? '-first' : '';

@@ -23,7 +23,8 @@ export const signedName = (zone: string, year: number, size: number): string => 
 /** A checkpoint of that size that enough witnesses have signed: the first of its size. */
 export const cosignedName = (zone: string, year: number, size: number): string => `${zone}/${year}/witness/${size}`;
 
-const digits = (value: number): string => String(value).padStart(16, '0');
+/** A number as a part of a name or a key: those of greater ones come after it. */
+export const digits = (value: number): string => String(value).padStart(16, '0');
 
 /** A name with the root in it: whatever lies there is what leads to that root. */
 const named = (size: number, root: Hash): string => {

@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
 import type { Leaf } from '../../../shared/audit/leaf.ts';
 import { endOf } from '../../store/rows.ts';
+import { digits } from '../log/log-names.ts';
 
 export const kinds = ['day', 'request', 'model', 'subject'] as const;
 export type Kind = (typeof kinds)[number];
@@ -23,7 +24,7 @@ export const partitionOf = (kind: Kind, zone: string, tenant: string, value: str
 
 /** Rows of a partition are in the order of the log; those of days begin with the day. */
 export function keyOf({ year, index }: Position, day?: string): string {
-  const place = `${year}-${String(index).padStart(16, '0')}`;
+  const place = `${year}-${digits(index)}`;
   return day === undefined ? place : `${day}!${place}`;
 }
 

@@ -4,7 +4,7 @@
 import { readCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
 import { limits } from '../../../shared/limits.ts';
-import { signedName } from '../log/log-names.ts';
+import { digits, signedName } from '../log/log-names.ts';
 import type { LogStore } from '../log/log-store.ts';
 
 export interface SidecarFile {
@@ -44,8 +44,8 @@ export async function findSidecarFiles(place: SidecarPlace, from: number, to: nu
 }
 
 async function listBlock({ store, zone, year }: SidecarPlace, block: number): Promise<SidecarFile[]> {
-  const digits = String(block * BLOCK).padStart(16, '0');
-  const prefix = `${zone}/${year}/${digits.slice(0, 16 - String(BLOCK - 1).length)}`;
+  const first = digits(block * BLOCK);
+  const prefix = `${zone}/${year}/${first.slice(0, first.length - String(BLOCK - 1).length)}`;
   const names = await store.list('sidecar', prefix, limits.auditSidecarFiles.value);
   return names.flatMap((name): SidecarFile[] => {
     const [, from, size, root] = NAME.exec(name) ?? [];
