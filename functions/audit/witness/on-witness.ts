@@ -8,12 +8,12 @@ import { limits } from '../../../shared/limits.ts';
 import { newestState } from '../intake/acknowledge.ts';
 import type { LogDesk } from '../log/log-desk.ts';
 import { checkpointName, cosignedName, refusedName, signedName, witnessedName } from '../log/log-names.ts';
-import type { LogState } from '../log/log-state.ts';
 import { headOf, putForward } from '../log/publish-checkpoint.ts';
 import { readTileOf } from '../log/read-tile.ts';
 import { type Asked, askWitness, fetchSeen, type Get, type Post, type Signed, type Witness } from './ask-witness.ts';
 import { markDiverged, readDiverged } from './diverged.ts';
 import { dropDoubt, keepDoubt } from './doubted.ts';
+import { yearOfLog } from './head-decide.ts';
 import { judgeDoubt } from './judge-witness.ts';
 
 type Desk = Pick<LogDesk, 'store' | 'policy' | 'now' | 'log'>;
@@ -49,7 +49,7 @@ export class Witnessing {
     if (!state || (await readDiverged(store, zone))) return false;
     // The end of a year is shown as well, however soon the next one begins.
     const { previous } = state;
-    const before = previous && (await this.#showLog(zone, previous.origin, yearIn(previous.origin)));
+    const before = previous && (await this.#showLog(zone, previous.origin, yearOfLog(previous.origin)));
     return (await this.#showLog(zone, state.origin, state.year)) || before === true;
   }
 
@@ -162,5 +162,3 @@ export class Witnessing {
     this.#doubts.set(place, -1);
   }
 }
-
-const yearIn = (origin: LogState['origin']): number => Number(origin.split('/').at(-1));
