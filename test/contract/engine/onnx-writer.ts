@@ -1,24 +1,11 @@
-/** Writes ONNX models by hand: just enough protobuf (onnx.proto) for the small graphs of the contract suite. */
+import { bytesField, integerField, joinBytes, textField } from '../../../infra/pool/models/onnx/write-wire.ts';
+
+/** Writes ONNX models by hand: just enough of onnx.proto for the small graphs of the contract suite. */
 type Bytes = Uint8Array;
-const utf8 = new TextEncoder();
-const join = (...parts: readonly Bytes[]): Bytes => Buffer.concat(parts);
-
-function varint(value: number | bigint): Bytes {
-  let rest = BigInt.asUintN(64, BigInt(value));
-  const out: number[] = [];
-  do {
-    const low = Number(rest & 127n);
-    rest >>= 7n;
-    out.push(rest > 0n ? low | 128 : low);
-  } while (rest > 0n);
-  return Uint8Array.from(out);
-}
-
-const int = (field: number, value: number | bigint): Bytes => join(varint(field << 3), varint(value));
-const sub = (field: number, content: Bytes | string): Bytes => {
-  const body = typeof content === 'string' ? utf8.encode(content) : content;
-  return join(varint((field << 3) | 2), varint(body.byteLength), body);
-};
+const join = (...parts: readonly Bytes[]): Bytes => joinBytes(parts);
+const int = integerField;
+const sub = (field: number, content: Bytes | string): Bytes =>
+  typeof content === 'string' ? textField(field, content) : bytesField(field, content);
 
 /** TensorProto.DataType numbers. */
 export const elem = {
