@@ -13,7 +13,7 @@ export interface Found {
 }
 
 type Headers = Record<string, string>;
-export type Listed = z.infer<typeof listedLogs>['data'][number];
+type Listed = z.infer<typeof listedLogs>['data'][number];
 
 /** Of each zone the newest comes first. */
 async function fetchLogs({ edge, zone }: Pick<Arguments, 'edge' | 'zone'>, headers: Headers) {

@@ -11,13 +11,7 @@ export function write(folder: string, name: string, bytes: Uint8Array | string):
 }
 
 /** The log of a year: its tiles, its checkpoint, all that were ever signed, and its key beside them. */
-export function writeLog(
-  store: MemoryStore,
-  zone: string,
-  year: number,
-  folder: string,
-  publicKey: Uint8Array,
-): string {
+function writeLog(store: MemoryStore, zone: string, year: number, folder: string, publicKey: Uint8Array): string {
   write(folder, 'vkey', formatVerifierKey(`audit.example/${zone}/${year}`, publicKey));
   for (const area of ['state', 'log'] as const) {
     for (const [name, { bytes }] of store.area(area)) {

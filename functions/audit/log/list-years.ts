@@ -6,9 +6,6 @@ import { recordsOf, signedName, sizeOfRecord } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
 import { publishedSize } from './publish-checkpoint.ts';
 
-/** Records that are looked at for the first commit: before it may lie some of commits that never were. */
-const FIRST_MOST = 16;
-
 /** The newest first. */
 export async function listYears(store: LogStore, zone: string): Promise<LoggedYear[]> {
   const state = await newestState(store, zone);
@@ -26,9 +23,9 @@ export async function listYears(store: LogStore, zone: string): Promise<LoggedYe
   return found.flat();
 }
 
-/** Of the first commit that was published: names of records are in the order of their sizes. */
+/** Of the first commit that was published: names of records are in the order of their sizes, those of commits that never were among them. */
 async function firstSize(store: LogStore, zone: string, year: number): Promise<number | undefined> {
-  for (const name of await store.list('log', recordsOf(zone, year), FIRST_MOST)) {
+  for (const name of await store.list('log', recordsOf(zone, year), limits.auditFirstRecords.value)) {
     const size = sizeOfRecord(name);
     if (size !== undefined && (await store.read('log', signedName(zone, year, size)))) return size;
   }

@@ -14,7 +14,7 @@ class Bell {
   }
 }
 
-export interface ChaosParts {
+interface ChaosParts {
   /** Storage as the writers see it, and as it is. */
   readonly store: BlobLogStore;
   readonly direct: BlobLogStore;

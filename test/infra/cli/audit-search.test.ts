@@ -1,8 +1,12 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Arguments } from '../../../infra/cli/arguments.ts';
 import { eraseUsage, lineOfErased, privacyVerbs } from '../../../infra/cli/audit-erase.ts';
+import { verifyReceiptFile } from '../../../infra/cli/audit-receipt.ts';
 import { proveHit, searchAudit } from '../../../infra/cli/audit-search.ts';
 import { toBase64 } from '../../../shared/audit/base64.ts';
 import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
@@ -111,6 +115,33 @@ it('C12 a search names where it looked, and finds by the commitment that files o
   await search('ann');
   edge.close();
   expect(asked).toEqual([`/v1/audit/search?commitment=${ANN.replace(':', '%3A')} undefined`, '/v1/audit/search? ann']);
+});
+
+it('C9 what a search finds and writes is verified offline, entry by entry', async () => {
+  const out = mkdtempSync(path.join(os.tmpdir(), 'auricle-search-'));
+  try {
+    const hits = [await hitOf(2), await hitOf(4)];
+    const edge = createServer((_, response) => void response.end(JSON.stringify({ data: [{ zone: 'eu', hits }] })));
+    await new Promise<void>((settle) => edge.listen(0, '127.0.0.1', settle));
+    const { port } = edge.address() as AddressInfo;
+    const given = { edge: `http://127.0.0.1:${port}`, operands: ['search'], type: 'inference.complete', out };
+    const found = await searchAudit(given as unknown as Arguments, {}, async () => ({ vkey }) as never);
+    edge.close();
+    expect(found.exit).toBe(0);
+    expect(readdirSync(out).sort()).toEqual(
+      ['2', '4'].flatMap((at) => [`eu-2026-${at}.json`, `eu-2026-${at}.tlog-proof`]),
+    );
+    const policy = path.join(out, 'policy');
+    writeFileSync(policy, `log ${formatVerifierKey(ORIGIN, log.publicKey)}\nquorum none\n`);
+    for (const at of [2, 4]) {
+      const receipt = path.join(out, `eu-2026-${at}.tlog-proof`);
+      expect(await verifyReceiptFile({ receipt, policy })).toMatchObject({ exit: 10, value: { index: at } });
+    }
+    const entry = path.join(out, 'eu-2026-4.json');
+    expect((await verifyReceiptFile({ receipt: path.join(out, 'eu-2026-2.tlog-proof'), policy, entry })).exit).toBe(40);
+  } finally {
+    rmSync(out, { recursive: true, force: true });
+  }
 });
 
 describe('C12 auricle audit erase and hold', () => {

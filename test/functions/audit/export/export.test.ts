@@ -9,6 +9,7 @@ import { eventId } from '../../../../shared/audit/event-id.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { ExportedLog, readerOf, ZONE } from './exported-log.ts';
+import { MemoryRows } from './memory-rows.ts';
 
 const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
 // biome-ignore lint/suspicious/noExplicitAny: lines of JSON, looked at member by member.
@@ -278,6 +279,33 @@ describe('A21 the job of an export', () => {
     for (const one of asked) expect(await log.row(one)).toMatchObject({ state: 'done' });
     expect(order.length).toBeGreaterThan(4);
     expect(order.slice(0, 4)).toEqual(['ann', 'bob', 'ann', 'bob']);
+  });
+
+  it('a tick that has not time for all has some for each zone', async () => {
+    const log = new ExportedLog();
+    await log.write('bob', 1);
+    const row = await log.ask('bob');
+    const rows = new MemoryRows();
+    const place = (zone: string, at: number) => ({ zone, tenant: `t${at}`, id: row.id.replace('eu', zone) });
+    const places = [...Array.from({ length: 5 }, (_, at) => place('aa', at)), place('eu', 5)];
+    for (const one of places)
+      expect(await insertExport(rows, { ...row, ...one, state: 'asked', due: log.now })).toBe(true);
+    // Each step takes so long that three of them fill the tick.
+    const commit: MemoryRows['commit'] = async (...given) => {
+      log.now += 0.4 * limits.auditExportStepMs.value;
+      return rows.commit(...given);
+    };
+    const slow = Object.assign(Object.create(rows) as MemoryRows, {
+      commit,
+      read: rows.read.bind(rows),
+      scan: rows.scan.bind(rows),
+    });
+    await advanceExports({ ...log.desk, zones: ['aa', 'eu'], rows: slow });
+    const states = await Promise.all(places.map(({ zone, tenant }) => listExports(rows, zone, tenant)));
+    expect(states.flat().map(({ zone, state }) => `${zone} ${state}`)).toEqual([
+      ...['aa failed', 'aa failed', 'aa asked', 'aa asked', 'aa asked'],
+      'eu failed',
+    ]);
   });
 
   it('is given up when the log never takes its leaf, and when a step fails again and again', async () => {

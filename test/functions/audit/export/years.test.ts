@@ -91,6 +91,9 @@ describe('C9 A21 an export of a year that has ended', () => {
       const files = await exported('ann', 2026, query);
       expect((await verify(files)).verdict, JSON.stringify(query)).toBe('unwitnessed');
     }
+    // Nothing of the tenant is before it in that year's log: the one of an earlier year shows where it begins.
+    const first = await exported('ann', 2029, { from: Date.UTC(2029, 0, 1) });
+    expect([manifestOf(first).links?.before.length, (await verify(first)).verdict]).toEqual([2, 'unwitnessed']);
     const [only] = linesOf(await exported('ann', 2026, { tseq_from: 4 }));
     expect(only?.leaf.type).toBe('shard.close');
     expect(linesOf(await exported('ann', 2026, { from: Date.UTC(2026, 11, 1) }))[0]?.leaf.tseq).toBe(3);
