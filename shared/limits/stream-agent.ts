@@ -18,7 +18,7 @@ export const streamAgentLimits = {
     value: 512,
     unit: 'count',
     by: 'agent',
-    why: 'Live streams open at one agent unless AURICLE_STREAMS says otherwise; each holds up to 4 MiB of sound.',
+    why: 'Live streams open at one agent unless AURICLE_STREAMS says otherwise; each holds up to 2 MiB of sound.',
   },
   streamLinkBytes: {
     value: 2 * MiB,
@@ -44,6 +44,12 @@ export const streamAgentLimits = {
     by: 'agent',
     why: 'Events an edge has not read: from here on it gets no interims, and its audio is not read either.',
   },
+  streamSpareUnits: {
+    value: 16_384,
+    unit: 'count',
+    by: 'agent',
+    why: 'Memory of 50 ms of sound each, 26 MB in all, that streams have done with and others use again.',
+  },
   streamMarks: {
     value: 256,
     unit: 'count',
@@ -63,7 +69,7 @@ export const streamAgentLimits = {
     why: 'For the farewell of an edge that was told one; what it sent before is read until then and thrown away.',
   },
   streamHeardMs: {
-    value: 1_000,
+    value: 2_000,
     unit: 'ms',
     by: 'agent',
     why: 'At most this often an agent says how far it has heard, unless the edge would have to wait for it: a message costs the edge as much as a tenth of a second of audio.',

@@ -13,7 +13,12 @@ export const nodeAead: AeadFactory = (suite, bytes) => {
   return {
     seal(nonce, aad, plaintext) {
       const cipher = createCipheriv(name, key, nonce, options).setAAD(aad);
-      return Buffer.concat([cipher.update(plaintext), cipher.final(), cipher.getAuthTag()]);
+      const sealed = Buffer.allocUnsafe(plaintext.length + suite.Nt);
+      // No mode of the suites keeps bytes back until the end.
+      sealed.set(cipher.update(plaintext));
+      cipher.final();
+      sealed.set(cipher.getAuthTag(), plaintext.length);
+      return sealed;
     },
     open(nonce, aad, sealed) {
       if (sealed.length < suite.Nt) return undefined;

@@ -115,12 +115,7 @@ export async function startAgent({ folder, engineUrl, core, slots, inspector }: 
     AURICLE_STREAMS: '2048',
   };
   const inspect = inspector === undefined ? [] : [`--inspect=127.0.0.1:${inspector}`];
-  const command = [
-    process.execPath,
-    ...(process.env.BF?.split(' ') ?? []),
-    ...inspect,
-    path.resolve('infra/pool/agent/main.ts'),
-  ];
+  const command = [process.execPath, ...inspect, path.resolve('infra/pool/agent/main.ts')];
   const agent = startOn(core ?? '0,1', command, { env: environment });
   await listens(agentPort, agent);
   const agentUrl = `http://127.0.0.1:${agentPort}`;

@@ -38,7 +38,8 @@ async function decode(format: StreamFormat, chunks: readonly Uint8Array[], origi
   for (const chunk of chunks) {
     const sound = source.push(position, chunk);
     if (!sound.ok) throw new Error(sound.refusal.reason);
-    parts.push(sound.value);
+    const { value } = sound;
+    parts.push(value instanceof Int16Array ? Float32Array.from(value, (sample) => sample / 32_768) : value);
     position += chunk.length;
   }
   source.free();

@@ -4,6 +4,9 @@ import { createResampler, type Resampler } from './resample.ts';
 /** Samples per second that every model gets. */
 export const MODEL_RATE = 16_000;
 
+/** Samples of one channel: between -1 and 1, or in 16 bits. */
+export type Sound = Float32Array | Int16Array;
+
 /** Mean of the channels. */
 export function mixDown(channels: readonly Float32Array[]): Float32Array {
   const [first, ...others] = channels;

@@ -1,13 +1,13 @@
 import { limits } from '../../../../shared/limits.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import type { StreamOptions } from '../../../../shared/stream/link.ts';
-import { MODEL_RATE } from '../sound/mono.ts';
+import { MODEL_RATE, type Sound } from '../sound/mono.ts';
 import { createResampler, firstInput } from '../sound/resample.ts';
 import type { Unit } from '../voice/cut.ts';
 import { type CutterState, type CutUtterance, createLiveCutter } from '../voice/cut-live.ts';
 import { UNIT_SAMPLES, UNIT_SECONDS, type VoiceDetector } from '../voice/detect.ts';
-import { createUnits } from '../voice/units.ts';
 import type { Source } from './source.ts';
+import { createTape } from './tape.ts';
 import { createUtterance, type Ending, type LiveUtterance } from './utterance.ts';
 
 /** What another hearing needs to go on exactly as this one would have. */
@@ -65,12 +65,14 @@ export function createHearing({ source, detector, events, options, state }: Hear
   let resampler = createResampler(rate, MODEL_RATE, units * UNIT_SAMPLES);
   /** Frames of the session so far. */
   let frames = runFrame + firstInput(rate, MODEL_RATE, units * UNIT_SAMPLES);
-  let cutter = createLiveCutter(options.endpointingMs, state.cutter);
+  let cutter = createLiveCutter<Int16Array>(options.endpointingMs, state.cutter);
   let { endpointingMs } = options;
   /** Decisions that `state` has brought for the units that come first. */
   const known = [...state.cutter.voiced];
-  const pieces = createUnits(true);
+  const tape = createTape();
   let utterance: LiveUtterance | undefined;
+  /** Utterances that may still be read, oldest first, and the unit of the tape with which each begins. */
+  const read: { readonly utterance: LiveUtterance; readonly from: number }[] = [];
   let checkpointAt = units;
 
   const tickOf = (frame: number) => missing + Math.round((frame * MODEL_RATE) / rate);
@@ -103,18 +105,27 @@ export function createHearing({ source, detector, events, options, state }: Hear
   }
 
   /** Gives the open utterance the units that became sure. */
-  function grow(all: readonly Unit[], count: number) {
-    const given = (utterance?.samples() ?? 0) / UNIT_SAMPLES;
-    utterance?.grow(all.slice(given, count).map(({ samples }) => samples));
+  function grow(all: readonly Unit<Int16Array>[], count: number) {
+    if (!utterance) return;
+    for (let at = utterance.samples() / UNIT_SAMPLES; at < count; at++)
+      utterance.grow((all[at] as Unit<Int16Array>).samples);
+  }
+
+  /** Gives back what neither the cutter holds nor an utterance. */
+  function trim() {
+    while (read[0]?.utterance.released()) read.shift();
+    const held = tape.next() - cutter.held().length;
+    tape.keep(Math.min(held, read[0]?.from ?? held));
   }
 
   function open() {
     utterance = createUtterance(unitTick(firstHeld()));
+    read.push({ utterance, from: tape.next() - cutter.held().length });
     grow(cutter.held(), cutter.sure());
     events.utterance(utterance);
   }
 
-  function close({ units: all, own, ending }: CutUtterance) {
+  function close({ units: all, own, ending }: CutUtterance<Int16Array>) {
     const ours = all.slice(0, own);
     grow(all, all.length);
     speechUnits += ours.filter(({ voiced }) => voiced).length;
@@ -124,7 +135,7 @@ export function createHearing({ source, detector, events, options, state }: Hear
     utterance = undefined;
   }
 
-  function onUnit(samples: Float32Array) {
+  function onUnit(samples: Int16Array) {
     units++;
     const decided = known.shift();
     if (decided !== undefined) {
@@ -152,8 +163,9 @@ export function createHearing({ source, detector, events, options, state }: Hear
     return firstHeld() + silent + 1;
   }
 
-  function feed(samples: Float32Array) {
-    for (const unit of pieces.push(samples)) onUnit(unit);
+  function feed(samples: Sound) {
+    tape.push(samples, onUnit);
+    trim();
   }
 
   /** Units are counted anew from here. */
@@ -161,11 +173,11 @@ export function createHearing({ source, detector, events, options, state }: Hear
     runFrame = frames;
     runTick = tickOf(frames);
     units = 0;
-    pieces.clear();
+    tape.clear();
     checkpointAt = 0;
     known.length = 0;
     resampler = createResampler(rate, MODEL_RATE);
-    cutter = createLiveCutter(endpointingMs);
+    cutter = createLiveCutter<Int16Array>(endpointingMs);
   }
 
   /** Everything heard so far belongs to what is being said, and that ends here. */
@@ -174,12 +186,12 @@ export function createHearing({ source, detector, events, options, state }: Hear
     feed(resampler.finish());
     const spoken = cutter.speaking();
     const silent = cutter.silentUnits();
-    const rest = pieces.rest();
+    const rest = tape.rest();
     const last =
       rest.length > 0
         ? {
             samples: rest,
-            voiced: detector.hears(Object.assign(new Float32Array(UNIT_SAMPLES), rest)),
+            voiced: detector.hears(Object.assign(new Int16Array(UNIT_SAMPLES), rest)),
           }
         : undefined;
     const all = cutter.end(last);
@@ -204,7 +216,7 @@ export function createHearing({ source, detector, events, options, state }: Hear
       const sound = source.push(position, audio);
       if (!sound.ok) return sound;
       frames += sound.value.length;
-      feed(resampler.push(sound.value));
+      feed(sound.value instanceof Int16Array ? sound.value : resampler.push(sound.value));
       return ok(undefined);
     },
     /** What is being said ends here and is transcribed, if anything is. */

@@ -33,6 +33,15 @@ export interface LinkParts {
 
 const NORMAL = 1000;
 const encoder = new TextEncoder();
+/** Most events fit; sealing them copies them. */
+const eventRoom = new Uint8Array(16_384);
+
+function encodeEvent(event: LinkEvent): Uint8Array {
+  const text = JSON.stringify(event);
+  // A character takes three bytes at most.
+  if (3 * text.length > eventRoom.length) return encoder.encode(text);
+  return eventRoom.subarray(0, encoder.encodeInto(text, eventRoom).written);
+}
 
 export function openLink(parts: LinkParts): Link {
   const { socket, opener, sealer, clock } = parts;
@@ -131,7 +140,7 @@ export function openLink(parts: LinkParts): Link {
     if (ended || gone) return;
     const final = event.type === 'final' || event.type === 'refusal';
     ended = final;
-    const bytes = encoder.encode(JSON.stringify(event));
+    const bytes = encodeEvent(event);
     const { length } = bytes;
     unsealed += length;
     const record = sealer.seal(bytes, final);

@@ -196,6 +196,7 @@ export function createScribe(parts: ScribeParts) {
     current = utterance;
     done = 0;
     const result = await transcribe(utterance);
+    utterance.release();
     current = undefined;
     judgeHeard();
     return result;

@@ -2,7 +2,7 @@ import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, type Result } from '../../../../shared/result.ts';
 import { bytesPerSecond, type StreamFormat } from '../../../../shared/stream/format.ts';
-import { MODEL_RATE } from '../sound/mono.ts';
+import { MODEL_RATE, type Sound } from '../sound/mono.ts';
 import { createPacketSource } from './packets.ts';
 import { createPcmSource } from './pcm.ts';
 
@@ -21,8 +21,11 @@ export interface Place {
 /** Turns the bytes of a stream into sound of one channel. Frames are samples of one channel at `rate`. */
 export interface Source {
   readonly rate: number;
-  /** One chunk as the client sent it, which began at `position`. Refuses with `audio_invalid` what is no sound. */
-  push(position: number, audio: Uint8Array): Result<Float32Array>;
+  /**
+   * One chunk as the client sent it, which began at `position`. Refuses with `audio_invalid` what is no sound. The
+   * samples are there until the next call of any source.
+   */
+  push(position: number, audio: Uint8Array): Result<Sound>;
   /** From where on `frame` can be heard again; frames before one that was asked for are forgotten. */
   locate(frame: number): Place;
   /** Bytes are missing before `position`: what waited for them is thrown away. */

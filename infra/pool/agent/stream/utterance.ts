@@ -1,5 +1,6 @@
 import type { endings } from '../../../../shared/stream/link.ts';
 import { UNIT_SAMPLES } from '../voice/detect.ts';
+import { readUnit } from './tape.ts';
 
 export type Ending = (typeof endings)[number];
 
@@ -28,10 +29,14 @@ export interface WindowShape {
 export interface LiveUtterance {
   /** Place of its first sample in the session, counted at 16 kHz, gaps included. */
   readonly start: number;
-  grow(units: readonly Float32Array[]): void;
+  /** The next unit, which nobody changes until `release`. */
+  grow(unit: Int16Array): void;
   close(closing: Closing): void;
   /** Nobody wants it any more. */
   discard(): void;
+  /** Nobody reads its samples any more. */
+  release(): void;
+  released(): boolean;
   samples(): number;
   closing(): Closing | undefined;
   discarded(): boolean;
@@ -48,10 +53,11 @@ export interface LiveUtterance {
 
 export function createUtterance(start: number): LiveUtterance {
   /** Each of `UNIT_SAMPLES` but the last one, which may be shorter. */
-  const units: Float32Array[] = [];
+  let units: Int16Array[] = [];
   let total = 0;
   let closing: Closing | undefined;
   let discarded = false;
+  let released = false;
   /** Samples that somebody waits to see exceeded. */
   let wanted = Number.POSITIVE_INFINITY;
   let onReady = () => {};
@@ -68,23 +74,20 @@ export function createUtterance(start: number): LiveUtterance {
   function read(from: number, to: number, room: Float32Array | undefined): Float32Array {
     const out = room ? room.subarray(0, to - from) : new Float32Array(to - from);
     for (let at = from; at < to; ) {
-      const unit = units[Math.floor(at / UNIT_SAMPLES)] as Float32Array;
+      const unit = units[Math.floor(at / UNIT_SAMPLES)] as Int16Array;
       const inside = at % UNIT_SAMPLES;
-      const part = unit.subarray(inside, inside + to - at);
-      out.set(part, at - from);
-      at += part.length;
+      const end = Math.min(unit.length, inside + to - at);
+      readUnit(unit, inside, end, out, at - from);
+      at += end - inside;
     }
     return out;
   }
 
   return {
     start,
-    grow(more) {
-      if (more.length === 0) return;
-      for (const unit of more) {
-        units.push(unit);
-        total += unit.length;
-      }
+    grow(unit) {
+      units.push(unit);
+      total += unit.length;
       wake();
     },
     close(how) {
@@ -95,6 +98,11 @@ export function createUtterance(start: number): LiveUtterance {
       discarded = true;
       wake();
     },
+    release() {
+      released = true;
+      units = [];
+    },
+    released: () => released,
     samples: () => total,
     closing: () => closing,
     discarded: () => discarded,

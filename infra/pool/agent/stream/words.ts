@@ -29,6 +29,17 @@ export function isWorth(
   return (next.confidence > SURE || grew) && (grew || next.text !== last?.text);
 }
 
+/** No word takes more characters of JSON beside its own, of which each takes six at most. */
+const WORD_CHARACTERS = 128;
+
+/** An interim that would fill much of an event. Written down only when it may be, since it is written down to be sent. */
+function isLong(event: Interim): boolean {
+  const most = limits.answerEventBytes.value / 4;
+  // The text holds each word once, and `words` once more.
+  const atMost = (event.words.length + 2) * WORD_CHARACTERS + 12 * event.text.length;
+  return atMost > most && JSON.stringify(event).length > most;
+}
+
 /**
  * The words of one utterance while its scores come in. `start` is the place of its first sample, counted at 16 kHz.
  */
@@ -96,7 +107,7 @@ export function createWords({ decoder, frameSeconds }: Recogniser, start: number
         confidence: decoded.confidence,
       };
       const lastWordEnd = words.at(-1)?.end;
-      if (!isWorth(event, last) || JSON.stringify(event).length > limits.answerEventBytes.value / 4) {
+      if (!isWorth(event, last) || isLong(event)) {
         return { event: undefined, lastWordEnd };
       }
       last = event;

@@ -1,3 +1,4 @@
+import type { Sound } from '../sound/mono.ts';
 import { energy, MOST_UNITS, ONSET_UNITS, PADDING_UNITS, quietestCut, type Unit } from './cut.ts';
 import { UNIT_SECONDS } from './detect.ts';
 
@@ -16,9 +17,9 @@ export interface CutterState {
 }
 
 /** An utterance that has ended. */
-export interface CutUtterance {
+export interface CutUtterance<Samples extends Sound> {
   /** Its units, and behind them those that were already given away when it became too long. */
-  readonly units: readonly Unit[];
+  readonly units: readonly Unit<Samples>[];
   /** Units of it that are its own. */
   readonly own: number;
   readonly ending: 'endpoint' | 'length';
@@ -40,9 +41,9 @@ function paddingOf(release: number): number {
  * Cuts live units into utterances, as `createCutter` does for recordings, but tells of an utterance as it grows: units
  * are `sure` once nothing can take them out of it again. Same units and options, same cuts.
  */
-export function createLiveCutter(endpointingMs: number | false, from?: CutterState) {
+export function createLiveCutter<Samples extends Sound>(endpointingMs: number | false, from?: CutterState) {
   let release = releaseUnits(endpointingMs);
-  let held: Unit[] = [];
+  let held: Unit<Samples>[] = [];
   let speaking = from?.speaking ?? false;
   let run = from?.run ?? 0;
 
@@ -57,7 +58,7 @@ export function createLiveCutter(endpointingMs: number | false, from?: CutterSta
     if (held.length > most) held = held.slice(held.length - most);
   }
 
-  function endpoint(): CutUtterance {
+  function endpoint(): CutUtterance<Samples> {
     const own = sure();
     const utterance = { units: held.slice(0, Math.max(own, given)), own, ending: 'endpoint' } as const;
     held = held.slice(own);
@@ -69,7 +70,7 @@ export function createLiveCutter(endpointingMs: number | false, from?: CutterSta
   }
 
   /** The quietest place of its last seconds ends it; the rest begins the next one, when somebody speaks in it. */
-  function tooLong(): CutUtterance {
+  function tooLong(): CutUtterance<Samples> {
     const tail = held.length - CUT_UNITS;
     // The search itself looks at the second half of what it gets.
     const own = tail - CUT_UNITS + quietestCut(held.slice(tail - CUT_UNITS).map(({ samples }) => energy(samples)));
@@ -87,11 +88,11 @@ export function createLiveCutter(endpointingMs: number | false, from?: CutterSta
 
   return {
     /** A unit whose decision `from` has brought along. */
-    restore(unit: Unit) {
+    restore(unit: Unit<Samples>) {
       held.push(unit);
     },
     /** The utterance that ends with this unit, if one does. */
-    push(unit: Unit): CutUtterance | undefined {
+    push(unit: Unit<Samples>): CutUtterance<Samples> | undefined {
       given = Math.max(given, sure());
       held.push(unit);
       if (!speaking) {
@@ -108,7 +109,7 @@ export function createLiveCutter(endpointingMs: number | false, from?: CutterSta
       return held.length >= MOST_UNITS ? tooLong() : undefined;
     },
     /** Ends what is being said now, `last` being the part of a unit that came after the others. */
-    end(last: Unit | undefined): Unit[] {
+    end(last: Unit<Samples> | undefined): Unit<Samples>[] {
       const own = sure();
       const kept = run > paddingOf(release) || !last ? [] : [last];
       const units = speaking ? [...held.slice(0, own), ...kept] : [];
@@ -123,7 +124,7 @@ export function createLiveCutter(endpointingMs: number | false, from?: CutterSta
     },
     speaking: () => speaking,
     /** Units that are held, oldest first; while somebody speaks they begin with the utterance. */
-    held: (): readonly Unit[] => held,
+    held: (): readonly Unit<Samples>[] => held,
     /** How many of those are of the utterance for certain. */
     sure,
     /** Unvoiced units since the last voiced one of the utterance. */

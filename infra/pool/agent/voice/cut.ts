@@ -1,5 +1,6 @@
 import { limits } from '../../../../shared/limits.ts';
 import { joinSamples } from '../sound/join.ts';
+import type { Sound } from '../sound/mono.ts';
 import { UNIT_SAMPLES, UNIT_SECONDS } from './detect.ts';
 
 /** A piece of speech for the recogniser. */
@@ -11,8 +12,9 @@ export interface Utterance {
   readonly speechSeconds: number;
 }
 
-export interface Unit {
-  readonly samples: Float32Array;
+/** Live sound is kept in 16 bits, since there is much of it at once. */
+export interface Unit<Samples extends Sound = Float32Array> {
+  readonly samples: Samples;
   readonly voiced: boolean;
 }
 
@@ -25,7 +27,11 @@ export const PADDING_UNITS = 6;
 /** Longest utterance in units. */
 export const MOST_UNITS = limits.utteranceSeconds.value / UNIT_SECONDS;
 
-export const energy = (samples: Float32Array) => samples.reduce((sum, sample) => sum + sample * sample, 0);
+export function energy(samples: Sound): number {
+  let sum = 0;
+  for (let i = 0; i < samples.length; i++) sum += (samples[i] as number) ** 2;
+  return sum;
+}
 
 /**
  * Where to cut what has become too long: behind the quietest unit of the second half. Its neighbours count half as

@@ -1,4 +1,5 @@
 import fvad, { type FvadModule } from '@echogarden/fvad-wasm';
+import type { Sound } from '../sound/mono.ts';
 
 /** Samples of one decision of the WebRTC detector: 10 ms at 16 kHz. */
 export const FRAME_SAMPLES = 160;
@@ -29,16 +30,36 @@ export const MEMORY_BYTES = ADAPTED_BYTES + 1;
 
 export interface VoiceDetector {
   /** Whether a unit of `UNIT_SAMPLES` samples (16 kHz) holds voice. The detector adapts to what it has heard. */
-  hears(unit: Float32Array): boolean;
+  hears(unit: Sound): boolean;
   /** What it has learnt, `MEMORY_BYTES`: another detector goes on from there with the same decisions. */
   save(): Uint8Array;
   free(): void;
 }
 
-/** Less than one step of 16 bits: the detector would get zeros only. A loop, as this runs for all sound of all streams. */
-function isDigitalSilence(unit: Float32Array): boolean {
-  for (let i = 0; i < unit.length; i++) if (Math.abs(unit[i] as number) * 0x7fff >= 1) return false;
+/** Less than one step of the detector's 16 bits: it would get zeros only. It mostly knows at the first sample. */
+function isDigitalSilence(unit: Sound): boolean {
+  const most = unit instanceof Int16Array ? 1 : 1 / 0x7fff;
+  for (let i = 0; i < unit.length; i++) {
+    const sample = unit[i] as number;
+    if (sample > most || sample < -most) return false;
+  }
   return true;
+}
+
+/** As the detector takes it, scaled to 0x7fff. A loop, as this runs for all sound of all streams. */
+function writeFloats(heap: Int16Array, at: number, unit: Float32Array): void {
+  for (let i = 0; i < unit.length; i++) {
+    const sample = unit[i] as number;
+    heap[at + i] = (sample > 1 ? 1 : sample < -1 ? -1 : sample) * 0x7fff;
+  }
+}
+
+/** The same of samples in 16 bits, to the last bit: scaling takes one off every loudness but 0. */
+function writeInts(heap: Int16Array, at: number, unit: Int16Array): void {
+  for (let i = 0; i < unit.length; i++) {
+    const sample = unit[i] as number;
+    heap[at + i] = sample - ((sample >> 31) | (-sample >>> 31));
+  }
 }
 
 /**
@@ -49,7 +70,7 @@ export async function createVoiceDetector(memory?: Uint8Array): Promise<VoiceDet
   loading ??= fvad();
   const module = await loading;
   const detector = module._fvad_new();
-  const frame = module._malloc(FRAME_SAMPLES * 2);
+  const room = module._malloc(UNIT_SAMPLES * 2);
   if (module._fvad_set_mode(detector, MODE) !== 0 || module._fvad_set_sample_rate(detector, 16_000) !== 0) {
     throw new Error('the voice detector refuses its settings');
   }
@@ -61,17 +82,16 @@ export async function createVoiceDetector(memory?: Uint8Array): Promise<VoiceDet
   }
   return {
     hears(unit) {
+      if (unit.length !== UNIT_SAMPLES) throw new RangeError('not a unit');
       silent = isDigitalSilence(unit) ? silent + 1 : 0;
       if (silent > SETTLED_UNITS) return false;
+      // Read the heap anew each time: its memory may have grown.
+      const heap = module.HEAP16;
+      if (unit instanceof Int16Array) writeInts(heap, room >> 1, unit);
+      else writeFloats(heap, room >> 1, unit);
       let voiced = 0;
-      for (let start = 0; start + FRAME_SAMPLES <= unit.length; start += FRAME_SAMPLES) {
-        // Read the heap anew each time: its memory may have grown.
-        const heap = module.HEAP16;
-        for (let i = 0; i < FRAME_SAMPLES; i++) {
-          const sample = unit[start + i] as number;
-          heap[(frame >> 1) + i] = (sample > 1 ? 1 : sample < -1 ? -1 : sample) * 0x7fff;
-        }
-        if (module._fvad_process(detector, frame, FRAME_SAMPLES) === 1) voiced++;
+      for (let start = 0; start < UNIT_SAMPLES; start += FRAME_SAMPLES) {
+        if (module._fvad_process(detector, room + 2 * start, FRAME_SAMPLES) === 1) voiced++;
       }
       return voiced >= FRAMES_NEEDED;
     },
@@ -82,7 +102,7 @@ export async function createVoiceDetector(memory?: Uint8Array): Promise<VoiceDet
       return saved;
     },
     free() {
-      module._free(frame);
+      module._free(room);
       module._fvad_free(detector);
     },
   };

@@ -21,7 +21,7 @@ export async function* listen(
 ): AsyncGenerator<Result<Hearing>> {
   const mono = createMono();
   const cutter = createCutter();
-  const units = createUnits(false);
+  const units = createUnits();
   let speechSeconds = 0;
   /** Samples of the recording so far, without the silence that fills the last unit. */
   let recorded = 0;

@@ -1,0 +1,81 @@
+import { limits } from '../../../../shared/limits.ts';
+import type { Sound } from '../sound/mono.ts';
+import { UNIT_SAMPLES } from '../voice/detect.ts';
+
+const FULL_SCALE = 0x8000;
+/** One of 16 bits; a power of two, so that multiplying with it is exact. */
+const STEP = 1 / FULL_SCALE;
+
+/**
+ * Memory for units that nobody needs now, of all streams. Speech lives for seconds, longer than a collector likes: left
+ * to it, sound is most of what it has to do.
+ */
+const spare: Int16Array[] = [];
+
+const takeSpare = () => spare.pop() ?? new Int16Array(UNIT_SAMPLES);
+
+function putSpare(unit: Int16Array): void {
+  if (spare.length < limits.streamSpareUnits.value) spare.push(unit);
+}
+
+/** `samples` as 16 bits from `at` on; what is too loud is as loud as can be. */
+function write(into: Int16Array, at: number, samples: Sound): void {
+  if (samples instanceof Int16Array) {
+    into.set(samples, at);
+    return;
+  }
+  for (let i = 0; i < samples.length; i++) {
+    const scaled = Math.round((samples[i] as number) * FULL_SCALE);
+    into[at + i] = scaled > 0x7fff ? 0x7fff : scaled < -FULL_SCALE ? -FULL_SCALE : scaled;
+  }
+}
+
+/** Samples of the model, between -1 and 1. */
+export function readUnit(unit: Int16Array, from: number, to: number, into: Float32Array, at: number): void {
+  for (let i = from; i < to; i++) into[at + i - from] = (unit[i] as number) * STEP;
+}
+
+/**
+ * The sound of a stream at 16 kHz, as units of `UNIT_SAMPLES` that are numbered from its first one on. Whoever was given
+ * one may read it until `keep` is told that no unit so far back is needed any more: its memory is then that of another.
+ */
+export function createTape() {
+  const units: Int16Array[] = [];
+  /** Number of the first of those. */
+  let first = 0;
+  let open = takeSpare();
+  let filled = 0;
+
+  return {
+    /** Number of the unit that is being filled. */
+    next: () => first + units.length,
+    /** `onUnit` gets each unit that is whole with these samples, before the next one is. */
+    push(samples: Sound, onUnit: (unit: Int16Array) => void): void {
+      for (let at = 0; at < samples.length; ) {
+        const count = Math.min(samples.length - at, UNIT_SAMPLES - filled);
+        write(open, filled, count === samples.length ? samples : samples.subarray(at, at + count));
+        at += count;
+        filled += count;
+        if (filled < UNIT_SAMPLES) return;
+        const unit = open;
+        units.push(unit);
+        open = takeSpare();
+        filled = 0;
+        onUnit(unit);
+      }
+    },
+    /** Samples behind the last whole unit, in memory of their own. */
+    rest: () => open.slice(0, filled),
+    /** Forgets those. */
+    clear() {
+      filled = 0;
+    },
+    /** Units before number `from` are not needed any more. */
+    keep(from: number): void {
+      const over = Math.min(from - first, units.length);
+      if (over <= 0) return;
+      for (const unit of units.splice(0, over)) putSpare(unit);
+      first += over;
+    },
+  };
+}
