@@ -138,6 +138,14 @@ describe('C9 C12 A21 the record of what was done', () => {
     }
   });
 
+  it('every log is listed with its size, and that of checkpoints among them', async () => {
+    const { data } = (await auricle('audit', 'logs')).value as {
+      data: { zone: string; size?: number; state: string }[];
+    };
+    expect(data.map(({ zone, state }) => `${zone} ${state}`)).toEqual(['eu open', 'us open', 'heads open']);
+    for (const { zone, size } of data) expect(size, zone).toBeGreaterThan(0);
+  });
+
   it('every entry has a receipt that the log and its witness have signed', async () => {
     const { url, token } = running.stack;
     const base = `${url}/v1/audit/log/eu/${new Date().getUTCFullYear()}`;
@@ -172,7 +180,7 @@ describe('C9 C12 A21 the record of what was done', () => {
       .poll(() => requestsOf('--request', request), { timeout: PUBLISHED_MS_MAX, interval: 500 })
       .toContain(request);
     const day = new Date().toISOString().slice(0, 10);
-    for (const query of [about, ['--model', 'reference-en', '--day', day]]) {
+    for (const query of [about, ['--model', 'reference-en', '--day', day], ['--type', 'inference.complete']]) {
       expect(await requestsOf(...query), query.join(' ')).toContain(request);
     }
     const held = await auricle('audit', 'hold', ...about, '--reason', 'case 7');
