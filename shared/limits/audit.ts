@@ -290,6 +290,12 @@ export const auditLimits = {
     by: 'functions',
     why: 'Readers of exports whose last reading one process remembers; beyond it all of them are told of once more.',
   },
+  auditWitnessTries: {
+    value: 3,
+    unit: 'count',
+    by: 'functions',
+    why: "Questions to one witness about one checkpoint: a wrong guess where it stands, its answer, and another writer's.",
+  },
   auditRaceTries: {
     value: 8,
     unit: 'count',

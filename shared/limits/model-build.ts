@@ -26,6 +26,12 @@ export const modelBuildLimits = {
     by: 'builder',
     why: 'Name of an artifact: what the name field of a plain tar holds, with the folder before it.',
   },
+  modelYamlDepth: {
+    value: 64,
+    unit: 'count',
+    by: 'builder',
+    why: 'Structures within structures of a YAML file: nested this deep nothing is a configuration.',
+  },
   modelManifestBytes: {
     value: 4 * MiB,
     unit: 'byte',

@@ -3,6 +3,7 @@
 // witnesses the one with fewer; never the other way round, however late whoever writes is.
 import { type Checkpoint, formatCheckpoint, readCheckpoint, signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { formatSignature, type Signer, splitNote } from '../../../shared/audit/note.ts';
+import { limits } from '../../../shared/limits.ts';
 import { checkpointName, signedName } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
 
@@ -13,9 +14,6 @@ export interface Place {
   readonly zone: string;
   readonly year: number;
 }
-
-/** Tries to put a newer checkpoint before the older ones; each failure means that somebody else did. */
-const TRIES = 8;
 
 /** The head of a signed checkpoint; who signed it is for readers to ask. */
 export function headOf(note: Uint8Array): Checkpoint & { readonly signatures: number } {
@@ -57,7 +55,7 @@ async function signedBy(checkpoint: Checkpoint, [first, ...others]: readonly Sig
 /** Puts a checkpoint before older ones under that name of the area `state`. */
 export async function putForward(store: LogStore, name: string, note: Uint8Array): Promise<void> {
   const { size, signatures } = headOf(note);
-  for (let tries = 0; tries < TRIES; tries += 1) {
+  for (let tries = 0; tries < limits.auditRaceTries.value; tries += 1) {
     const kept = await store.read('state', name);
     const there = kept && headOf(kept.bytes);
     if (there && (there.size > size || (there.size === size && there.signatures >= signatures))) return;

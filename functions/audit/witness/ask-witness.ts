@@ -33,14 +33,11 @@ export interface Asked {
 export type Get = (url: string, signal: AbortSignal) => Promise<Response>;
 export type Post = (url: string, body: Uint8Array<ArrayBuffer>, signal: AbortSignal) => Promise<Response>;
 
-/** Questions to one witness about one checkpoint: a wrong guess where it stands, its answer, and another writer's. */
-const TRIES = 3;
-
 /** `from`: where we think that the witness stands. */
 export async function askWitness(witness: Witness, signed: Signed, from: number, post: Post): Promise<Asked> {
   const signal = AbortSignal.timeout(limits.auditWitnessMs.value);
   let old = Math.min(from, signed.size);
-  for (let tries = 0; tries < TRIES; tries += 1) {
+  for (let tries = 0; tries < limits.auditWitnessTries.value; tries += 1) {
     const proof = await proveConsistency(old, signed.size, signed.read);
     const body = formatWitnessRequest({ old, proof, checkpoint: signed.note });
     const response = await post(`${witness.url.replace(/\/$/, '')}/add-checkpoint`, body, signal);

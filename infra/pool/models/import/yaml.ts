@@ -1,3 +1,4 @@
+import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { type Made, problem } from '../problem.ts';
 
@@ -60,9 +61,6 @@ function withoutComment(line: string): string {
   return line;
 }
 
-/** Nested this deep nothing is a configuration. */
-const DEEPEST = 64;
-
 class Reader {
   readonly #lines: Line[];
   #at = 0;
@@ -77,7 +75,7 @@ class Reader {
   block(indent: number): Yaml {
     const line = this.next;
     if (!line) return null;
-    if (++this.#depth > DEEPEST) throw new Refused(line.number, 'is nested too deeply');
+    if (++this.#depth > limits.modelYamlDepth.value) throw new Refused(line.number, 'is nested too deeply');
     const value = isItem(line.text) ? this.#list(indent) : keyOf(line.text) ? this.#map(indent) : this.#scalar(indent);
     this.#depth--;
     return value;
