@@ -1,4 +1,5 @@
 // The body of a request or an answer as text, as far as it is not longer than it may be: a longer one is not read to its end.
+import { readBounded } from '../shared/read-bounded.ts';
 
 /** A request, or an answer. */
 interface Message {
@@ -9,13 +10,6 @@ interface Message {
 /** `undefined` when it is longer than `most` bytes. */
 export async function readText({ headers, body }: Message, most: number): Promise<string | undefined> {
   if (Number(headers.get('content-length') ?? 0) > most) return undefined;
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of body ?? []) {
-    length += piece.length;
-    // Leaving the loop ends the stream.
-    if (length > most) return undefined;
-    pieces.push(piece);
-  }
-  return new TextDecoder().decode(Buffer.concat(pieces));
+  const bytes = await readBounded(body, most);
+  return bytes && new TextDecoder().decode(bytes);
 }
