@@ -24,6 +24,8 @@ const SM2_OID = '06082a811ccf5501822d';
 /** What stands before the number in an ECPrivateKey (RFC 5915): version 1, an octet string of 32 bytes. */
 const NUMBER = '0201010420';
 
+export const noKeyIn = (file: string): string => `${file} holds no private key of P-256 or SM2`;
+
 /** `undefined` when there is no such key in it. */
 export async function readSigningKey(file: string): Promise<SigningKey | undefined> {
   const pem = readFileSync(file, 'utf8');

@@ -9,7 +9,7 @@ import { canaryShares, type Standing, showStanding, stages, standing } from '../
 import { readStatement, statementId, writeStatement } from '../../shared/model/statement.ts';
 import { type Answer, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
-import { keyFileOf, readSigningKey } from './model-key.ts';
+import { keyFileOf, noKeyIn, readSigningKey } from './model-key.ts';
 import { ask, askState, findRevision, type Headers, shortOf, unknownRevision } from './model-registry.ts';
 
 export const promoteUsages = {
@@ -21,6 +21,35 @@ export const promoteUsages = {
 } as const;
 
 const misused = (verb: keyof typeof promoteUsages): Answer => wrong(`usage: auricle ${promoteUsages[verb]}`);
+
+interface Asked {
+  readonly model: string;
+  /** The revision, or the transition. */
+  readonly named: string;
+  readonly key: SigningKey;
+}
+
+async function readAsked(given: Arguments, verb: keyof typeof promoteUsages): Promise<Asked | Answer> {
+  const [, model, named, ...rest] = given.operands;
+  const file = keyFileOf(given);
+  if (model === undefined || named === undefined || rest.length > 0 || file === undefined) return misused(verb);
+  const key = await readSigningKey(file);
+  return key ? { model, named, key } : wrong(noKeyIn(file));
+}
+
+/** The revision that is named, and where it stands. */
+async function findAsked(
+  given: Arguments,
+  headers: Headers,
+  { model, named }: Asked,
+): Promise<{ readonly revision: string; readonly at: Standing } | Answer> {
+  const state = await askState(given, headers, model);
+  if ('exit' in state) return state;
+  const found = findRevision(state.value, named);
+  if (!found) return unknownRevision(named);
+  const { revision, stage, share } = found;
+  return { revision, at: { stage, ...(share !== undefined && { share }) } };
+}
 
 /** The stage behind the one where it stands; shares of the canary one after the other. */
 function nextOf({ stage, share }: Standing): Standing | undefined {
@@ -39,16 +68,12 @@ function readStanding(text: string): Standing | undefined {
 }
 
 export async function promote(given: Arguments, headers: Headers): Promise<Answer> {
-  const [, model, named, ...rest] = given.operands;
-  const file = keyFileOf(given);
-  if (model === undefined || named === undefined || rest.length > 0 || file === undefined) return misused('promote');
-  const key = await readSigningKey(file);
-  if (!key) return wrong(`${file} holds no private key of P-256 or SM2`);
-  const state = await askState(given, headers, model);
-  if ('exit' in state) return state;
-  const found = findRevision(state.value, named);
-  if (!found) return unknownRevision(named);
-  const from: Standing = { stage: found.stage, ...(found.share !== undefined && { share: found.share }) };
+  const asked = await readAsked(given, 'promote');
+  if ('exit' in asked) return asked;
+  const { model, key } = asked;
+  const found = await findAsked(given, headers, asked);
+  if ('exit' in found) return found;
+  const { revision, at: from } = found;
   const to = given.to === undefined ? nextOf(from) : readStanding(given.to);
   if (!to)
     return wrong(
@@ -58,35 +83,28 @@ export async function promote(given: Arguments, headers: Headers): Promise<Answe
   const shown = z.array(evidence).safeParse(pieces);
   if (!shown.success) return wrong(`${given.evidence} is no evidence: ${z.prettifyError(shown.error)}`);
   const reason = given.reason === undefined ? {} : { reason: given.reason };
-  const asked = { model, revision: found.revision, from, to, at: Date.now(), evidence: shown.data, ...reason };
-  return send(given, headers, model, writeStatement(asked), key);
+  const statement = { model, revision, from, to, at: Date.now(), evidence: shown.data, ...reason };
+  return send(given, headers, model, writeStatement(statement), key);
 }
 
 /** A statement that moves nothing: a person answers for what goes on now. */
 export async function takeover(given: Arguments, headers: Headers): Promise<Answer> {
-  const [, model, named, ...rest] = given.operands;
-  const file = keyFileOf(given);
   const { reason } = given;
-  if (model === undefined || named === undefined || rest.length > 0 || file === undefined || !reason) {
-    return misused('takeover');
-  }
-  const key = await readSigningKey(file);
-  if (!key) return wrong(`${file} holds no private key of P-256 or SM2`);
-  const state = await askState(given, headers, model);
-  if ('exit' in state) return state;
-  const found = findRevision(state.value, named);
-  if (!found) return unknownRevision(named);
-  const at: Standing = { stage: found.stage, ...(found.share !== undefined && { share: found.share }) };
-  const asked = { model, revision: found.revision, from: at, to: at, at: Date.now(), evidence: [], reason };
-  return send(given, headers, model, writeStatement(asked), key);
+  if (!reason) return misused('takeover');
+  const asked = await readAsked(given, 'takeover');
+  if ('exit' in asked) return asked;
+  const { model, key } = asked;
+  const found = await findAsked(given, headers, asked);
+  if ('exit' in found) return found;
+  const { revision, at } = found;
+  const statement = { model, revision, from: at, to: at, at: Date.now(), evidence: [], reason };
+  return send(given, headers, model, writeStatement(statement), key);
 }
 
 export async function approve(given: Arguments, headers: Headers): Promise<Answer> {
-  const [, model, id, ...rest] = given.operands;
-  const file = keyFileOf(given);
-  if (model === undefined || id === undefined || rest.length > 0 || file === undefined) return misused('approve');
-  const key = await readSigningKey(file);
-  if (!key) return wrong(`${file} holds no private key of P-256 or SM2`);
+  const asked = await readAsked(given, 'approve');
+  if ('exit' in asked) return asked;
+  const { model, named: id, key } = asked;
   const kept = await ask(
     given,
     headers,

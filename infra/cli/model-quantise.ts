@@ -5,7 +5,7 @@ import { type Made, problem } from '../pool/models/problem.ts';
 import { quantise } from '../pool/models/quantise/quantise.ts';
 import { type Answer, unreachable, wrong } from './answer.ts';
 import { DEFAULT_EDGE } from './arguments.ts';
-import { keyFileOf, readSigningKey } from './model-key.ts';
+import { keyFileOf, noKeyIn, readSigningKey } from './model-key.ts';
 import { watchRevisions } from './model-watch.ts';
 import { one, onlyFlags, type Words } from './model-words.ts';
 import { findToken } from './token.ts';
@@ -71,7 +71,7 @@ async function runWatch(given: Words): Promise<Made<Answer>> {
   if (samples !== undefined && !/^[1-9]\d{0,5}$/.test(samples))
     return problem('written', `--samples ${samples}: 1 to 999999`);
   const key = await readSigningKey(file);
-  if (!key) return problem('key', `${file} holds no private key of P-256 or SM2`);
+  if (!key) return problem('key', noKeyIn(file));
   const token = findToken({ edge, token: read.token }, process.env);
   if (token === undefined) return ok(wrong('no token: give --token, or set AURICLE_TOKEN'));
   const source = calibrate !== undefined && {

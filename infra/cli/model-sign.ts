@@ -12,7 +12,7 @@ import { publicText } from '../../shared/refusal.ts';
 import { type Answer, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 import { digestFolder, openFolder, signatureOf } from './model-files.ts';
-import { keyFileOf, readPublicKey, readSigningKey } from './model-key.ts';
+import { keyFileOf, noKeyIn, readPublicKey, readSigningKey } from './model-key.ts';
 
 export const signUsage = `model sign FOLDER [PART…] [--sla WHAT=N,…] --key FILE | --as NAME   signs its files, or those of these folders in it: model.sig,
                                             with SM2 model.sm2.sig, or named after the first part`;
@@ -31,7 +31,7 @@ export async function signModel(given: Arguments): Promise<Answer> {
   if (!isFolder(folder)) return wrong(`no such folder: ${folder}`);
   const key = await readSigningKey(file);
   const algorithm = key && algorithmOf(key.publicKey);
-  if (!key || !algorithm) return wrong(`${file} holds no private key of P-256 or SM2`);
+  if (!key || !algorithm) return wrong(noKeyIn(file));
   const digests = await digestFolder(folder, parts);
   if (digests.length === 0) return wrong(`there are no files in ${folder}`);
   const revision = digestOfFiles(digests.map(({ name, sha256 }) => ({ name, digest: sha256 })));
