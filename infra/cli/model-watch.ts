@@ -121,7 +121,9 @@ const askModel = <T extends z.ZodType>({ edge, headers }: Watch, place: string, 
 
 /** Where the files lie that were signed: they are read before they are believed. */
 async function findSource(repositories: readonly string[], manifest: Manifest, revision: string) {
-  const parts = [...new Set(manifest.pieces.map(({ file }) => file.split('/')[0] as string))];
+  const named = new Set(manifest.pieces.map(({ file }) => file.split('/')[0] as string));
+  // The one that gives the revision its name first, as whoever signed has named it.
+  const parts = [...named].sort((one, other) => Number(other === manifest.name) - Number(one === manifest.name));
   for (const repository of repositories) {
     if (!parts.every((part) => existsSync(path.join(repository, part)))) continue;
     const found = await verifyFiles(manifest, openFolder(repository, parts));

@@ -9,7 +9,7 @@ import type { Roster } from '../../edge/pool/roster.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import { healthOf } from '../../shared/pool/health.ts';
-import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
+import type { AgentMessage, RosterEntry } from '../../shared/pool/heartbeat.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
 import { AgentDouble, type Options } from './agent-double.ts';
 import { makePoolToken } from './authority.ts';
@@ -85,6 +85,32 @@ describe('C5 A4 the roster lists who is attested and alive', () => {
     await agent.settled();
     expect(await first).toMatchObject({ code: 1000 });
     expect((await listed()).filter((name) => name === agent.name)).toHaveLength(1);
+  });
+
+  it('M3, T1: and tells each the release map at once, and again when a report says that it was lost', async () => {
+    const [agent, old] = [await make(), await make()];
+    for (const one of [agent, old]) await one.join();
+    const generation = 1_000 + Math.floor(performance.now());
+    await agent.send({ ...agent.report(), release: 0 } as AgentMessage);
+    await agent.settled();
+    const map = { v: 1 as const, generation, models: {} };
+    expect(await env.ROSTER.getByName('eu').release(map, `signed ${generation}`)).toBe(generation);
+    const told = (number: number) => (message: Record<string, unknown>) =>
+      message.type === 'release' && message.release === `signed ${number}`;
+    await agent.heard(told(generation));
+    const count = () => agent.said.filter(told(generation)).length;
+    const before = count();
+    await agent.send({ ...agent.report(), release: generation - 1 } as AgentMessage);
+    await expect.poll(count).toBe(before + 1);
+    await agent.send({ ...agent.report(), release: generation } as AgentMessage);
+    await agent.settled();
+    expect(count()).toBe(before + 1);
+    // An older map changes nothing, and an agent that knows of none is told none.
+    expect(await env.ROSTER.getByName('eu').release({ ...map, generation: 1 }, 'signed 1')).toBe(generation);
+    await old.settled();
+    expect(old.said.filter(({ type }) => type === 'release')).toEqual([]);
+    const { entries } = await env.ROSTER.getByName('eu').snapshot();
+    expect(entries.find(({ description }) => description.agent === agent.name)?.release).toBe(generation);
   });
 
   it('and keeps the audit events of agents, acknowledged, under the name of who sent them', async () => {

@@ -73,7 +73,7 @@ function open(strict = true) {
   const read = createModelSource(
     repository,
     () => 0,
-    (...line) => lines.push(line),
+    (event, fields) => lines.push([event, fields]),
     async () => Promise.reject(new Error('no engine')),
     entry,
   );
