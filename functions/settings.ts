@@ -99,6 +99,8 @@ const settings = z.object({
   ).optional(),
   /** JSON, who may sign revisions of models and their transitions; without it no revisions are kept. */
   MODEL_SIGNERS: jsonText(z.array(signerKey).min(1).max(100)).optional(),
+  /** Share of the requests of which revisions in the stage grey get a copy, 0 to 1; `limits.mirrorShare` where it is not said. */
+  MIRROR_SHARE: z.coerce.number().min(0).max(1).optional(),
   /** Folder with `VERIFY.md`, `verify.mjs` and `verify.html`, which go into every export; without it there are none. */
   AUDIT_VERIFIER: z.string().min(1).optional(),
   /** `development` also trusts self-issued attestations, and sends notices to this machine and over plain HTTP. */

@@ -20,7 +20,9 @@ export interface ModelDesk {
   readonly audit: Pick<Reporter, 'report'> | undefined;
   /** Who is told which revisions answer; absent where nobody is. */
   readonly edge: ReleaseEdge | undefined;
-  readonly settings: Pick<Settings, 'EDGE_KEYS'>;
+  readonly settings: Pick<Settings, 'EDGE_KEYS' | 'ISSUERS' | 'ATTESTATION'>;
+  /** Share of the requests of which revisions in the stage grey get a copy. */
+  readonly mirrorShare?: number | undefined;
   log(line: ModelLine): void;
   /** Milliseconds since 1970. */
   now(): number;
@@ -28,7 +30,7 @@ export interface ModelDesk {
 
 /** Names and numbers only. */
 export interface ModelLine {
-  readonly what: 'release untold';
+  readonly what: 'release untold' | 'live unjudged' | 'not withdrawn';
   readonly detail: string;
 }
 
@@ -46,6 +48,7 @@ export function openModelDesk(settings: Settings, audit: ModelDesk['audit']): Mo
     zone: ZONES[0] as string,
     audit,
     edge: openReleaseEdge(settings),
+    mirrorShare: settings.MIRROR_SHARE,
     settings,
     log: (line) => console.error(JSON.stringify(line)),
     now: () => Date.now(),

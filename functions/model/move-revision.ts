@@ -13,6 +13,7 @@ import type { Change, Row } from '../store/rows.ts';
 import { afterEntry } from './after-entry.ts';
 import { append, type Decided } from './kept-model.ts';
 import type { ModelDesk } from './model-desk.ts';
+import { readLiveEvidence } from './see-live.ts';
 
 const statementKey = (id: string): string => `s!${id}`;
 const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
@@ -50,7 +51,8 @@ async function decide(
   const machines = new Set(desk.signers.filter(({ worker }) => worker).map(({ name }) => name));
   const people = opened.signers.filter((name) => !machines.has(name));
   const workers = opened.signers.filter((name) => machines.has(name));
-  const decided = decideTransition(known, statement, people, desk.now(), [], workers);
+  const live = await readLiveEvidence(desk, known, statement.revision);
+  const decided = decideTransition(known, statement, people, desk.now(), live, workers);
   if (!decided.ok) return decided;
   const draft = typeof decided.value === 'number' ? undefined : decided.value;
   const { id, revision, from, to } = statement;

@@ -17,6 +17,7 @@ import { moveRevision, seeTransition } from './move-revision.ts';
 import { listModels } from './publish-release.ts';
 import { registerRevision, seeRevision } from './register-revision.ts';
 import { retireRevision } from './retire-revision.ts';
+import { seeLive } from './see-live.ts';
 import { seeModel } from './see-model.ts';
 
 const unlike = (field: string, rule = 'it is not as agreed') => answerNo(refuse('field_invalid', { field, rule }));
@@ -44,6 +45,12 @@ export const onRetire = (desk: ModelDesk | undefined): Question =>
 /** GET /api/models */
 export const onModels = (desk: ModelDesk | undefined): Question =>
   byOperator(desk, async (known) => answer(200, { models: await listModels(known) }));
+
+/** GET /api/models/{model}/revisions/{revision}/evidence */
+export const onEvidence = (desk: ModelDesk | undefined): Question =>
+  ofModel(desk, async (known, model, request) =>
+    answerResult(await seeLive(known, model, request.params.revision ?? '')),
+  );
 
 /** GET /api/models/{model}?at= */
 export const onModel = (desk: ModelDesk | undefined): Question =>

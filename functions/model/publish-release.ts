@@ -17,7 +17,7 @@ const PARTITION = '@release';
 const KEY = 'map';
 const EMPTY: ReleaseMap = { v: 1, generation: 0, models: {} };
 
-type Desk = Pick<ModelDesk, 'rows' | 'edge'>;
+type Desk = Pick<ModelDesk, 'rows' | 'edge' | 'mirrorShare'>;
 
 /** A model is on the list before its log begins: whatever is written there is found. Refuses when the list is full. */
 export async function enrolModel({ rows }: Desk, model: string): Promise<Result<undefined>> {
@@ -47,12 +47,12 @@ export async function publishRelease(desk: Desk, only?: string): Promise<Release
   return map;
 }
 
-async function updateMap({ rows }: Desk, only: string | undefined): Promise<ReleaseMap> {
+async function updateMap({ rows, mirrorShare }: Desk, only: string | undefined): Promise<ReleaseMap> {
   for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
     const { map, version } = await readMap(rows);
     const names = Object.keys(map.models).filter((name) => only === undefined || name === only);
     const found = await Promise.all(
-      names.map(async (name) => [name, releaseOf((await readModel({ rows }, name)).registry)]),
+      names.map(async (name) => [name, releaseOf((await readModel({ rows }, name)).registry, mirrorShare)]),
     );
     const models: ReleaseMap['models'] = { ...map.models, ...Object.fromEntries(found) };
     if (canonicalJson(models) === canonicalJson(map.models)) return map;

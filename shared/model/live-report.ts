@@ -12,6 +12,8 @@ export const liveReport = z.object({
   v: z.literal(1),
   /** Random per process start, as in the heartbeat. */
   boot: z.string().min(16).max(64),
+  /** When that was, ms since 1970: a life that began earlier is over. */
+  began: z.number().int().nonnegative(),
   /** Strictly growing within a boot. */
   seq: z.number().int().positive(),
   models: z

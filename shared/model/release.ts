@@ -14,6 +14,10 @@ export const modelRelease = z.object({
   stable: revisionDigest.optional(),
   before: revisionDigest.optional(),
   canary: z.object({ revision: revisionDigest, share: canaryShare }).optional(),
+  /** Those that get a copy of a share of the requests, and whose answers nobody sees. */
+  grey: z
+    .object({ revisions: z.array(revisionDigest).max(limits.greyRevisions.value), share: z.number().min(0).max(1) })
+    .optional(),
 });
 export type ModelRelease = z.infer<typeof modelRelease>;
 
@@ -30,16 +34,22 @@ export type ReleaseMap = z.infer<typeof releaseMap>;
 /** What is signed and sent: `PUT /v1/release`. */
 export const sentRelease = z.object({ release: z.string().max(limits.modelBodyBytes.value) });
 
-export function releaseOf({ revisions, aliases }: Registry): ModelRelease {
+/** `mirror`: share of the requests of which grey revisions get a copy. */
+export function releaseOf({ revisions, aliases }: Registry, mirror: number = limits.mirrorShare.value): ModelRelease {
   const [stable, trial] = [
     aliases[STABLE],
     Object.entries(revisions).find(([, one]) => one.standing.share !== undefined),
   ];
   const share = trial?.[1].standing.share;
+  const grey = Object.entries(revisions)
+    .filter(([, one]) => one.standing.stage === 'grey')
+    .sort(([, one], [, other]) => one.since - other.since)
+    .slice(0, limits.greyRevisions.value);
   return {
     ...(stable && { stable: stable.revision }),
     ...(stable?.before !== undefined && { before: stable.before }),
     ...(trial && share !== undefined && { canary: { revision: trial[0], share } }),
+    ...(grey.length > 0 && mirror > 0 && { grey: { revisions: grey.map(([revision]) => revision), share: mirror } }),
   };
 }
 
@@ -47,8 +57,8 @@ export function releaseOf({ revisions, aliases }: Registry): ModelRelease {
 export const newestRelease = (maps: readonly (ReleaseMap | undefined)[]): ReleaseMap | undefined =>
   maps.reduce((newest, one) => ((one?.generation ?? -1) > (newest?.generation ?? -1) ? one : newest), undefined);
 
-/** How a revision that an agent serves counts: `older` answers where no `full` one does. */
-export type Part = 'full' | 'canary' | 'older';
+/** How a revision that an agent serves counts: `older` answers where no `full` one does, `grey` answers nobody. */
+export type Part = 'full' | 'canary' | 'older' | 'grey';
 
 /**
  * By what the map says, or by what the agent says where the map says nothing. `undefined`: it answers nobody. A first
@@ -62,6 +72,7 @@ export function partOf(
   if (!release) return told;
   if (revision === release.stable) return 'full';
   if (revision === release.canary?.revision) return 'canary';
+  if (release.grey?.revisions.includes(revision)) return 'grey';
   if (release.stable === undefined) return told === 'full' ? 'full' : undefined;
   return revision === release.before || (release.before === undefined && told === 'full') ? 'older' : undefined;
 }

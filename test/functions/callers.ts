@@ -66,6 +66,12 @@ export async function makeCallers() {
         .setExpirationTime(Math.floor(Date.now() / 1_000) + life)
         .sign(edge.privateKey),
     poolToken,
+    /** That an agent asks, and for what. */
+    proofOf: async (job: string, agent = 'agent-1', as = agent, at = Date.now()) =>
+      new SignJWT({ job, agent: as, attestation: await attestation(agent) })
+        .setProtectedHeader({ alg: 'ES256', typ: PROOF_TYPE })
+        .setIssuedAt(Math.floor(at / 1_000))
+        .sign(sign.privateKey),
     /** Body of POST /api/jobs/open, and whose it is. */
     openBody: async (job: UploadJob, agent = 'agent-1', about: UploadJob = job, as = agent) => ({
       job,

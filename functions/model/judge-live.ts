@@ -1,0 +1,143 @@
+// By the clock: what agents told is counted, each number once, and revisions under way are judged by it. One that fails is
+// moved back at once; nothing is ever moved forward here, that takes people.
+import { limits } from '../../shared/limits.ts';
+import { addCounts, type LiveCounts, noCounts, p95Of } from '../../shared/model/live-counts.ts';
+import { type Registry, STABLE } from '../../shared/model/registry.ts';
+import {
+  followStanding,
+  isSettling,
+  isUnderWay,
+  judgeTrial,
+  type LiveNews,
+  takeNews,
+} from '../../shared/model/trial.ts';
+import type { Change, Value } from '../store/rows.ts';
+import {
+  type Heards,
+  isNews,
+  LIVE,
+  type Live,
+  newsOf,
+  readAgents,
+  readLive,
+  type Told,
+  type Traffic,
+  takenKey,
+} from './kept-live.ts';
+import { readModel } from './kept-model.ts';
+import type { ModelDesk } from './model-desk.ts';
+import { listModels } from './publish-release.ts';
+import { withdraw } from './withdraw.ts';
+
+/** Of all models. What cannot be done now is done the next time. */
+export async function judgeLive(desk: ModelDesk): Promise<void> {
+  for (const { model } of await listModels(desk)) {
+    try {
+      await judgeModel(desk, model);
+    } catch (error) {
+      desk.log({ what: 'live unjudged', detail: error instanceof Error ? error.name : 'unknown' });
+    }
+  }
+}
+
+async function judgeModel(desk: ModelDesk, model: string): Promise<void> {
+  const agents = await readAgents(desk, model);
+  const [{ registry }, { live, version }] = await Promise.all([readModel(desk, model), readLive(desk, model)]);
+  const now = desk.now();
+  const underWay = Object.values(registry.revisions).some(({ standing }) => isUnderWay(standing));
+  if (!underWay && Object.keys(live.trials).length === 0 && agents.length === 0) return;
+  const news = agents.map(({ row, taken }) => ({
+    zone: row.zone,
+    has: now - row.at > limits.liveHereSeconds.value * 1_000 ? [] : Object.keys(row.now),
+    news: newsOf(row, taken),
+  }));
+  const next = takeAll(live, registry, news, now);
+  const value = next as unknown as Value;
+  const done = await desk.rows.commit(model, [
+    version === undefined ? { type: 'insert', key: LIVE, value } : { type: 'replace', key: LIVE, value, version },
+    ...agents.flatMap((one) => takenChange(one)),
+  ]);
+  // Somebody else judges at the same time, and counts the same.
+  if (!done) return;
+  for (const [revision, one] of Object.entries(next.trials)) {
+    if (judgeTrial(one, now) === 'FAIL') await withdraw(desk, model, revision, one);
+  }
+}
+
+const takenChange = ({ agent, row, taken }: Heards): Change[] =>
+  taken?.boot === row.boot && !isNews(newsOf(row, taken))
+    ? []
+    : [{ type: 'put', key: takenKey(agent), value: { boot: row.boot, now: row.now } }];
+
+/** What one agent has to say since the last time. */
+export interface AgentNews {
+  readonly zone: string;
+  /** Revisions it has, for all that is known. */
+  readonly has: readonly string[];
+  readonly news: Told;
+}
+
+/** All of it counted. Pure. */
+export function takeAll(live: Live, registry: Registry, agents: readonly AgentNews[], now: number): Live {
+  const traffic = trafficAfter(live.traffic, agents, now);
+  const stable = registry.aliases[STABLE]?.revision;
+  const usual = (stable !== undefined && traffic[stable]?.served) || noCounts;
+  const trials = Object.entries(registry.revisions).flatMap(([revision, { standing, since }]) => {
+    const followed = isUnderWay(standing) ? followStanding(live.trials[revision], standing, since, usual) : undefined;
+    if (!followed) return [];
+    const news = () => ({ ...newsBeside(revision, stable, agents), usual });
+    return [[revision, isSettling(followed, now) ? followed : takeNews(followed, news())] as const];
+  });
+  return { traffic, trials: Object.fromEntries(trials) };
+}
+
+const sumOf = (agents: readonly AgentNews[], revision: string, what: 'served' | 'mirrored'): LiveCounts =>
+  agents.reduce((sum, { news }) => addCounts(sum, news[revision]?.[what] ?? noCounts), noCounts);
+
+/** Only where it could have been chosen says the one that answers anything about it. */
+function newsBeside(
+  revision: string,
+  stable: string | undefined,
+  agents: readonly AgentNews[],
+): Omit<LiveNews, 'usual'> {
+  const zones = new Set(agents.filter(({ has }) => has.includes(revision)).map(({ zone }) => zone));
+  const beside = agents.filter(({ zone }) => zones.has(zone));
+  return {
+    trial: { served: sumOf(agents, revision, 'served'), mirrored: sumOf(agents, revision, 'mirrored') },
+    stable: stable === undefined ? noCounts : sumOf(beside, stable, 'served'),
+  };
+}
+
+function trafficAfter(known: Live['traffic'], agents: readonly AgentNews[], now: number): Live['traffic'] {
+  const revisions = new Set([...Object.keys(known), ...agents.flatMap(({ news }) => Object.keys(news))]);
+  return Object.fromEntries(
+    [...revisions].flatMap((revision) => {
+      const next = windowAfter(known[revision], sumOf(agents, revision, 'served'), now);
+      const quiet = now - next.at > limits.liveQuietSeconds.value * 1_000;
+      return quiet ? [] : [[revision, next] as const];
+    }),
+  );
+}
+
+function windowAfter(known: Traffic | undefined, more: LiveCounts, now: number): Traffic {
+  const { at, served, open, windows } = known ?? {
+    at: now,
+    served: noCounts,
+    open: { from: now, counts: noCounts },
+    windows: [],
+  };
+  if (more.streams === 0) return { at, served, open, windows };
+  const counts = addCounts(open.counts, more);
+  const full =
+    counts.streams >= limits.liveWindowStreams.value && now - open.from >= limits.liveWindowSeconds.value * 1_000;
+  const all = { at: now, served: addCounts(served, more) };
+  if (!full) return { ...all, open: { from: open.from, counts }, windows };
+  const p95 = p95Of(counts);
+  const { streams, failed } = counts;
+  const closed = { from: open.from, to: now, streams, failed, ...(p95 !== undefined && { p95 }) };
+  return {
+    ...all,
+    open: { from: now, counts: noCounts },
+    windows: [...windows, closed].slice(-limits.liveWindows.value),
+  };
+}

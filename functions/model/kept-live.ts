@@ -1,0 +1,161 @@
+// What agents told of live traffic, as it lies in the table: a row for each agent and model, which only that agent's reports
+// change, and beside it what of it has been counted, which only the judge changes. Neither waits for the other.
+import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { addCounts, countsSince, type LiveCounts, liveCounts, noCounts } from '../../shared/model/live-counts.ts';
+import type { LiveReport } from '../../shared/model/live-report.ts';
+import { trial } from '../../shared/model/trial.ts';
+import { endOf, type Rows, type Value } from '../store/rows.ts';
+import { listModels } from './publish-release.ts';
+
+/** By revision. */
+const told = z.record(z.string(), z.object({ served: liveCounts, mirrored: liveCounts }));
+export type Told = z.infer<typeof told>;
+
+const agentRow = z.object({
+  zone: z.string(),
+  boot: z.string(),
+  began: z.number().int(),
+  seq: z.number().int(),
+  /** When it was heard, ms since 1970. */
+  at: z.number().int(),
+  now: told,
+  /** The last that was heard of the life before. */
+  last: z.object({ boot: z.string(), now: told }).optional(),
+});
+export type AgentRow = z.infer<typeof agentRow>;
+
+const takenRow = z.object({ boot: z.string(), now: told });
+export type TakenRow = z.infer<typeof takenRow>;
+
+const window = z.object({
+  from: z.number().int(),
+  to: z.number().int(),
+  streams: z.number().int(),
+  failed: z.number().int(),
+  p95: z.number().optional(),
+});
+
+const traffic = z.object({
+  /** When anything was heard of it last. */
+  at: z.number().int(),
+  /** Since it was first heard of. */
+  served: liveCounts,
+  /** The window that is being filled, and those before. */
+  open: z.object({ from: z.number().int(), counts: liveCounts }),
+  windows: z.array(window),
+});
+export type Traffic = z.infer<typeof traffic>;
+
+/** What the counts come to, of one model. */
+export const live = z.object({ traffic: z.record(z.string(), traffic), trials: z.record(z.string(), trial) });
+export type Live = z.infer<typeof live>;
+
+export const LIVE = 'live';
+const AGENT = 'l!';
+const TAKEN = 't!';
+export const takenKey = (agent: string): string => `${TAKEN}${agent}`;
+export const agentKey = (agent: string): string => `${AGENT}${agent}`;
+
+interface Desk {
+  readonly rows: Rows;
+  now(): number;
+}
+
+/** Takes note of a report: of models that are known, each once whatever is told how often. */
+export async function keepReport(desk: Desk, agent: string, zone: string, report: LiveReport): Promise<void> {
+  const known = new Set((await listModels(desk)).map(({ model }) => model));
+  const models = new Set(report.models.map(({ model }) => model).filter((model) => known.has(model)));
+  await Promise.all([...models].map((model) => keepOf(desk, agent, zone, model, report)));
+}
+
+async function keepOf({ rows, now }: Desk, agent: string, zone: string, model: string, report: LiveReport) {
+  const key = agentKey(agent);
+  for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
+    const row = await rows.read(model, key);
+    const next = afterReport(row && agentRow.parse(row.value), { zone, model, report, now: now() });
+    if (!next) return;
+    const value = next as unknown as Value;
+    const done = await rows.commit(model, [
+      row ? { type: 'replace', key, value, version: row.version } : { type: 'insert', key, value },
+    ]);
+    if (done) return;
+  }
+}
+
+interface Heard {
+  readonly zone: string;
+  readonly model: string;
+  readonly report: LiveReport;
+  readonly now: number;
+}
+
+/** `undefined` when it was heard before. */
+export function afterReport(known: AgentRow | undefined, { zone, model, report, now }: Heard): AgentRow | undefined {
+  const { boot, began, seq } = report;
+  if (known?.boot === boot && seq <= known.seq) return undefined;
+  // A life that is over has nothing new to say.
+  if (known && known.boot !== boot && began <= known.began) return undefined;
+  const counted = Object.fromEntries(
+    report.models
+      .filter((one) => one.model === model)
+      .map(({ revision, served = noCounts, mirrored = noCounts }) => [revision, { served, mirrored }]),
+  );
+  const last = known && known.boot !== boot ? { boot: known.boot, now: known.now } : known?.last;
+  return { zone, boot, began, seq, at: now, now: counted, ...(last && { last }) };
+}
+
+/** What of an agent has not been counted yet, by revision. */
+export function newsOf(row: AgentRow, taken: TakenRow | undefined): Told {
+  if (taken?.boot === row.boot) return combine(row.now, taken.now, countsSince);
+  if (!row.last) return row.now;
+  const { boot, now } = row.last;
+  return combine(row.now, taken?.boot === boot ? combine(now, taken.now, countsSince) : now, addCounts);
+}
+
+const none = { served: noCounts, mirrored: noCounts };
+
+/** By the revisions of either. */
+function combine(one: Told, other: Told, of: (a: LiveCounts, b: LiveCounts) => LiveCounts): Told {
+  const revisions = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return Object.fromEntries(
+    [...revisions].map((revision) => {
+      const [a, b] = [one[revision] ?? none, other[revision] ?? none];
+      return [revision, { served: of(a.served, b.served), mirrored: of(a.mirrored, b.mirrored) }];
+    }),
+  );
+}
+
+export const isNews = (news: Told): boolean =>
+  Object.values(news).some(({ served, mirrored }) => served.streams + mirrored.streams > 0);
+
+export interface Heards {
+  readonly agent: string;
+  readonly row: AgentRow;
+  readonly taken: TakenRow | undefined;
+}
+
+/** All agents of a model, as they were heard last. */
+export async function readAgents({ rows }: Pick<Desk, 'rows'>, model: string): Promise<Heards[]> {
+  const most = limits.liveAgents.value;
+  const [agents, takens] = await Promise.all([
+    rows.scan(model, AGENT, endOf(AGENT), most),
+    rows.scan(model, TAKEN, endOf(TAKEN), most),
+  ]);
+  const counted = new Map(takens.map(({ key, value }) => [key.slice(TAKEN.length), takenRow.parse(value)]));
+  return agents.map(({ key, value }) => {
+    const agent = key.slice(AGENT.length);
+    return { agent, row: agentRow.parse(value), taken: counted.get(agent) };
+  });
+}
+
+/** What the counts came to, and the version to write on. */
+export async function readLive(
+  { rows }: Pick<Desk, 'rows'>,
+  model: string,
+): Promise<{ live: Live; version: string | undefined }> {
+  const row = await rows.read(model, LIVE);
+  return row
+    ? { live: live.parse(row.value), version: row.version }
+    : { live: { traffic: {}, trials: {} }, version: undefined };
+}

@@ -1,0 +1,36 @@
+// What agents tell of live traffic (shared/model/live-report.ts).
+import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import { liveProofOf, liveReport, sentLiveReport } from '../../shared/model/live-report.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { answer, answerNo } from '../answer.ts';
+import { verifyAgent } from '../caller/agent-caller.ts';
+import { readJson } from '../upload/on-uploads.ts';
+import { keepReport } from './kept-live.ts';
+import { type ModelDesk, needDesk } from './model-desk.ts';
+
+/** POST /api/agents/live */
+export const onLive =
+  (desk: ModelDesk | undefined) =>
+  async (request: HttpRequest): Promise<HttpResponseInit> => {
+    const needed = needDesk(desk);
+    if (!needed.ok) return answerNo(needed.refusal);
+    const known = needed.value;
+    const sent = sentLiveReport.safeParse(await readJson(request));
+    if (!sent.success) return answerNo(refuse('json_invalid'));
+    const { report, proof } = sent.data;
+    const authorization = request.headers.get('authorization');
+    const caller = await verifyAgent(authorization, proof, liveProofOf(report), known.settings, known.now());
+    if (!caller.ok) return answerNo(caller.refusal);
+    const read = liveReport.safeParse(parse(report));
+    if (!read.success) return answerNo(refuse('json_invalid'));
+    await keepReport(known, caller.value.agent, caller.value.zone, read.data);
+    return answer(200, { seq: read.data.seq });
+  };
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

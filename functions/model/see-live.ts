@@ -1,0 +1,44 @@
+// What live traffic says of a revision, for gates and for people.
+import type { LiveEvidence } from '../../shared/model/contract.ts';
+import { type Evidence, judgeEvidence } from '../../shared/model/evidence.ts';
+import type { Registry } from '../../shared/model/registry.ts';
+import { evidenceOf, judgeTrial } from '../../shared/model/trial.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import { type Live, readLive } from './kept-live.ts';
+import { readModel } from './kept-model.ts';
+import type { ModelDesk } from './model-desk.ts';
+
+/** Since the revision came to where it stands; nothing when that was only just now. */
+export async function readLiveEvidence(
+  desk: Pick<ModelDesk, 'rows'>,
+  known: Registry,
+  revision: string,
+): Promise<Evidence[]> {
+  const { live } = await readLive(desk, known.model);
+  const trial = trialOf(live, known, revision);
+  return trial ? evidenceOf(trial) : [];
+}
+
+function trialOf({ trials }: Live, known: Registry, revision: string) {
+  const trial = trials[revision];
+  return trial && trial.since === known.revisions[revision]?.since ? trial : undefined;
+}
+
+export async function seeLive(desk: ModelDesk, model: string, revision: string): Promise<Result<LiveEvidence>> {
+  const [{ registry }, { live }] = await Promise.all([readModel(desk, model), readLive(desk, model)]);
+  const found = registry.revisions[revision];
+  if (!found) return no(refuse('revision_unknown', { model }));
+  const now = desk.now();
+  const trial = trialOf(live, registry, revision);
+  const evidence = trial ? evidenceOf(trial) : [];
+  return ok({
+    revision,
+    ...found.standing,
+    since: found.since,
+    evidence,
+    verdicts: Object.fromEntries(evidence.map((one) => [one.kind, judgeEvidence(one, now)])),
+    ...(trial && { verdict: judgeTrial(trial, now) }),
+    windows: live.traffic[revision]?.windows ?? [],
+  });
+}

@@ -1,0 +1,38 @@
+// A revision that live traffic speaks against goes back to the beginning: by a statement that the functions sign, with what
+// was counted in it. Back is the way that has no gate.
+
+import { signPayload } from '../../shared/model/signature/envelope.ts';
+import { showStanding } from '../../shared/model/stage.ts';
+import { writeStatement } from '../../shared/model/statement.ts';
+import { evidenceOf, type Trial } from '../../shared/model/trial.ts';
+import { readModel } from './kept-model.ts';
+import type { ModelDesk } from './model-desk.ts';
+import { moveAlias } from './move-alias.ts';
+import { moveRevision } from './move-revision.ts';
+
+const REASON = 'live traffic: FAIL';
+
+/** Nothing where somebody has moved it meanwhile. Tried again with the next verdict, which is the same. */
+export async function withdraw(desk: ModelDesk, model: string, revision: string, failed: Trial): Promise<void> {
+  const { registry } = await readModel(desk, model);
+  const found = registry.revisions[revision];
+  if (found?.since !== failed.since) return;
+  for (const [alias, { revision: named, before }] of Object.entries(registry.aliases)) {
+    if (named !== revision) continue;
+    const moved = await moveAlias(desk, model, { alias, from: revision, revision: before, reason: REASON });
+    if (!moved.ok) desk.log({ what: 'not withdrawn', detail: `alias ${alias}: ${moved.refusal.reason}` });
+  }
+  if (!desk.ownKey) return desk.log({ what: 'not withdrawn', detail: 'no SERVICE_KEY' });
+  const payload = writeStatement({
+    model,
+    revision,
+    from: found.standing,
+    to: { stage: 'develop-verify' },
+    // Clocks differ, and nothing is written before what it is about.
+    at: Math.max(desk.now(), found.since),
+    reason: `${REASON} at ${showStanding(found.standing)}`,
+    evidence: evidenceOf(failed),
+  });
+  const moved = await moveRevision(desk, model, await signPayload(payload, desk.ownKey));
+  if (!moved.ok) desk.log({ what: 'not withdrawn', detail: moved.refusal.reason });
+}

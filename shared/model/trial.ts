@@ -1,0 +1,111 @@
+// A revision under way, on live traffic: what has been seen of it since it came to where it stands, and what that says at
+// its gate. Plain data; whoever has the counts comes to the same.
+import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { beginCanary, type CanaryRun, canaryRun, judgeCanary, stepUp } from './canary.ts';
+import { type Evidence, judgeEvidence } from './evidence.ts';
+import { addCounts, badIn, type LiveCounts, liveCounts, noCounts, quantileBucket } from './live-counts.ts';
+import type { ShareCounts } from './rates.ts';
+import { type Standing, standing } from './stage.ts';
+import type { Verdict } from './verdict.ts';
+
+export const trial = z.discriminatedUnion('stage', [
+  z.object({ stage: z.literal('grey'), since: z.number().int(), mirrored: liveCounts }),
+  z.object({
+    stage: z.literal('canary'),
+    since: z.number().int(),
+    run: canaryRun,
+    /** The bucket above which a stream is slow, once enough is known of the revision before: it stays for all shares. */
+    slow: z.number().int().nonnegative().optional(),
+  }),
+]);
+export type Trial = z.infer<typeof trial>;
+
+export const isUnderWay = ({ stage }: Standing): boolean => stage === 'grey' || stage === 'canary';
+
+/** `usual`: what is known of the revision that answers, from before. `undefined` where nothing is tried. */
+export function beginTrial({ stage, share }: Standing, since: number, usual: LiveCounts = noCounts): Trial | undefined {
+  if (stage === 'grey') return { stage, since, mirrored: noCounts };
+  if (stage !== 'canary' || share === undefined) return undefined;
+  return { stage, since, run: { ...beginCanary(since), share }, ...slowAfter(usual) };
+}
+
+/** Nothing while too little is known. */
+function slowAfter({ latency }: LiveCounts): { readonly slow?: number } {
+  const timed = latency.reduce((sum, many) => sum + many, 0);
+  const slow = timed < limits.liveBaseline.value ? undefined : quantileBucket(latency, limits.liveQuantile.value);
+  return slow === undefined ? {} : { slow };
+}
+
+/** As it stands now: a higher share goes on with what was seen, everything else begins anew. */
+export function followStanding(known: Trial | undefined, now: Standing, since: number, usual: LiveCounts) {
+  if (known?.since === since) return known;
+  const more = known?.stage === 'canary' && now.stage === 'canary' && (now.share ?? 0) > known.run.share;
+  if (!more) return beginTrial(standing.parse(now), since, usual);
+  return { ...known, since, run: stepUp(known.run, since) } satisfies Trial;
+}
+
+/**
+ * Since a revision came to where it stands, so long nothing is counted: edges are told within seconds, and what agents tell
+ * is as old as their last report.
+ */
+export const isSettling = ({ since }: Trial, now: number): boolean =>
+  now - since < limits.liveSettleSeconds.value * 1_000;
+
+/** What is new of both: of the one on trial, and of the one that answers in the zones where it could have been. */
+export interface LiveNews {
+  readonly trial: { readonly served: LiveCounts; readonly mirrored: LiveCounts };
+  readonly stable: LiveCounts;
+  /** All that is known of that one. */
+  readonly usual: LiveCounts;
+}
+
+export function takeNews(known: Trial, { trial: own, stable, usual }: LiveNews): Trial {
+  if (known.stage === 'grey') return { ...known, mirrored: addCounts(known.mirrored, own.mirrored) };
+  const { run, slow } = known;
+  // What says what is slow is not judged by it.
+  if (slow === undefined) return { ...known, ...slowAfter(usual) };
+  const both = { canary: own.served, stable };
+  const next: CanaryRun = {
+    ...run,
+    streams: run.streams + own.served.streams,
+    bad: countMore(run, 'bad', { canary: badIn(both.canary, slow), stable: badIn(both.stable, slow) }),
+    failed: countMore(run, 'failed', { canary: both.canary.failed, stable: both.stable.failed }),
+  };
+  return { ...known, run: judgeCanary(next) === 'FAIL' ? { ...next, worst: 'FAIL' } : next };
+}
+
+function countMore(run: CanaryRun, what: 'bad' | 'failed', more: Omit<ShareCounts, 'share'>): ShareCounts[] {
+  const { share } = run;
+  if (more.canary + more.stable === 0) return run[what];
+  const here = run[what].find((one) => one.share === share) ?? { share, canary: 0, stable: 0 };
+  const next = { share, canary: here.canary + more.canary, stable: here.stable + more.stable };
+  return [...run[what].filter((one) => one.share !== share), next];
+}
+
+const TOOL = 'live traffic';
+
+/** As a statement would carry it. */
+export function evidenceOf(known: Trial): Evidence[] {
+  if (known.stage === 'canary') return [{ kind: 'rates', tool: TOOL, run: known.run }];
+  const { streams, failed, empty, differing = [], words = 0, errors = 0 } = known.mirrored;
+  const compared = differing.reduce((sum, many) => sum + many, 0);
+  return [
+    { kind: 'stability', tool: TOOL, streams, crashes: failed },
+    {
+      kind: 'disagreement',
+      tool: TOOL,
+      // What counts are the buckets.
+      verdict: 'INCONCLUSIVE',
+      streams: compared,
+      facts: { words, errors, empty },
+      differing,
+    },
+  ];
+}
+
+export function judgeTrial(known: Trial, now: number): Verdict {
+  const verdicts = evidenceOf(known).map((one) => judgeEvidence(one, now));
+  if (verdicts.includes('FAIL')) return 'FAIL';
+  return verdicts.every((one) => one === 'PASS') ? 'PASS' : 'INCONCLUSIVE';
+}

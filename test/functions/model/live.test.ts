@@ -1,0 +1,312 @@
+// Live traffic at the functions: what agents tell is counted once, and a revision that it speaks against goes back by itself.
+import { HttpRequest } from '@azure/functions';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { judgeLive } from '../../../functions/model/judge-live.ts';
+import { type AgentRow, afterReport, newsOf, type TakenRow } from '../../../functions/model/kept-live.ts';
+import { readModel } from '../../../functions/model/kept-model.ts';
+import type { ModelDesk } from '../../../functions/model/model-desk.ts';
+import { moveAlias } from '../../../functions/model/move-alias.ts';
+import { moveRevision } from '../../../functions/model/move-revision.ts';
+import { onLive } from '../../../functions/model/on-live.ts';
+import { registerRevision } from '../../../functions/model/register-revision.ts';
+import { seeLive } from '../../../functions/model/see-live.ts';
+import { ownSigner } from '../../../functions/model/sign-as-functions.ts';
+import type { EventDraft } from '../../../shared/audit/event.ts';
+import { limits } from '../../../shared/limits.ts';
+import type { Evidence } from '../../../shared/model/evidence.ts';
+import {
+  addCounts,
+  countStream,
+  type LiveCounts,
+  type LiveStream,
+  noCounts,
+} from '../../../shared/model/live-counts.ts';
+import { type LiveReport, liveProofOf } from '../../../shared/model/live-report.ts';
+import { seeded } from '../../../shared/model/seeded.ts';
+import type { Standing } from '../../../shared/model/stage.ts';
+import { ok } from '../../../shared/result.ts';
+import { firstSeed, seeds } from '../../seeds.ts';
+import {
+  forCanary,
+  forGrey,
+  makeP256,
+  makeRevision,
+  type Person,
+  rates,
+  runAt,
+  signerOf,
+  signMove,
+} from '../../shared/model/people.ts';
+import { MemoryRows } from '../audit/export/memory-rows.ts';
+import { type Callers, makeCallers } from '../callers.ts';
+
+const MODEL = 'reference-en';
+let callers: Callers;
+let people: Person[];
+let own: Person;
+let [first, second] = [''] as unknown as [string, string];
+let bundles: Awaited<ReturnType<typeof makeRevision>>[];
+
+beforeAll(async () => {
+  callers = await makeCallers();
+  people = await Promise.all(['ann', 'bob', 'cleo'].map(async (name) => ({ name, key: await makeP256() })));
+  own = { name: 'own', key: await makeP256() };
+  bundles = await Promise.all(['one', 'two'].map((content) => makeRevision(content, people[0] as Person)));
+  [first, second] = bundles.map(({ revision }) => revision) as [string, string];
+});
+
+let now: number;
+let told: EventDraft[];
+let lines: string[];
+let desk: ModelDesk;
+let seq: number;
+
+beforeEach(() => {
+  now = Date.now();
+  told = [];
+  lines = [];
+  seq = 0;
+  desk = {
+    rows: new MemoryRows(),
+    signers: [...people.map(signerOf), ownSigner(own.key)],
+    ownKey: own.key,
+    zone: 'eu',
+    audit: {
+      report: async (_zone, draft, id) => {
+        told.push(draft);
+        return ok({ id: id ?? '', producer: '', epoch: '', pseq: told.length });
+      },
+    },
+    edge: undefined,
+    settings: callers.settings,
+    log: ({ what, detail }) => void lines.push(`${what}: ${detail}`),
+    now: () => now,
+  };
+});
+
+const many = (streams: number, one: (at: number) => LiveStream): LiveCounts =>
+  Array.from({ length: streams }, (_, at) => one(at)).reduce(countStream, noCounts);
+const usual = (at: number): LiveStream => ({
+  outcome: 'served',
+  // One in 25 is slow.
+  milliseconds: at % 25 === 0 ? 300 : 40 + (at % 50),
+});
+const slow = (at: number): LiveStream => ({ outcome: 'served', milliseconds: 400 + (at % 50) });
+const copy = (errors: number) => (): LiveStream => ({
+  outcome: 'served',
+  milliseconds: 50,
+  compared: { words: 10, errors },
+});
+
+/** All that an agent has counted, told once more. */
+async function tell(agent: string, models: LiveReport['models'], zone = 'eu', boot = `boot-of-${agent}-0000`) {
+  seq += 1;
+  const report = JSON.stringify({ v: 1, boot, began: 1, seq, models } satisfies LiveReport);
+  expect(await send({ report, proof: await callers.proofOf(liveProofOf(report), agent, agent, now) }, zone)).toBe(200);
+}
+
+async function send(body: { report: string; proof: string }, zone = 'eu') {
+  const headers = { authorization: `Bearer ${await callers.poolToken(zone)}` };
+  const url = 'http://functions/api/agents/live';
+  const request = new HttpRequest({ url, method: 'POST', headers, body: { string: JSON.stringify(body) } });
+  return (await onLive(desk)(request)).status;
+}
+
+const served = (revision: string, counts: LiveCounts) => ({ model: MODEL, revision, served: counts });
+const mirrored = (revision: string, counts: LiveCounts) => ({ model: MODEL, revision, mirrored: counts });
+
+async function move(revision: string, from: Standing, to: Standing, evidence: Evidence[] = []) {
+  const asked = { revision, from, to, at: now, evidence };
+  const moved = await moveRevision(desk, MODEL, await signMove(asked, ...people.slice(1)));
+  return moved.ok ? moved.value.missing : moved.refusal.params;
+}
+
+const register = (at: number) =>
+  registerRevision(desk, MODEL, { bundle: bundles[at]?.bundle as never, description: {} });
+const SHARES = [0.01, 0.05, 0.1, 0.25, 0.5] as const;
+const canary = (at: number): Standing => ({ stage: 'canary', share: SHARES[at] as (typeof SHARES)[number] });
+
+/** The first one answers everybody; the second stands in the grey. */
+async function begin() {
+  await register(0);
+  await move(first, { stage: 'develop-verify' }, { stage: 'grey' }, forGrey());
+  await move(first, { stage: 'grey' }, canary(0), forCanary());
+  for (const at of [0, 1, 2, 3]) await move(first, canary(at), canary(at + 1), [rates(runAt(at, 300, 0, 0))]);
+  expect(await move(first, canary(4), { stage: 'full' }, [rates(runAt(4, 300, 5, 60))])).toBe(0);
+  await moveAlias(desk, MODEL, { alias: 'stable', revision: first });
+  await register(1);
+  await move(second, { stage: 'develop-verify' }, { stage: 'grey' }, forGrey());
+  await judge();
+  expect(lines).toEqual([]);
+}
+
+/** The clock goes on until what was moved is known everywhere, and what was told is counted. */
+async function judge(seconds = limits.liveSettleSeconds.value) {
+  now += seconds * 1_000;
+  await judgeLive(desk);
+}
+
+const standingOf = async (revision: string) =>
+  (await readModel(desk, MODEL)).registry.revisions[revision]?.standing.stage;
+const seen = async (revision: string) => {
+  const found = await seeLive(desk, MODEL, revision);
+  return found.ok ? found.value : found;
+};
+
+describe('M3: reports of live traffic', () => {
+  it('repeated, out of order, lost or from another life: each stream counts at most once, and the last life all of it', () => {
+    for (let seed = firstSeed; seed < firstSeed + Math.min(seeds, 2_000); seed += 1) {
+      const random = seeded(seed);
+      let row: AgentRow | undefined;
+      let taken: TakenRow | undefined;
+      let sum = noCounts;
+      let all = noCounts;
+      const pending: LiveReport[] = [];
+      let life = noCounts;
+      let boot = 0;
+      for (let step = 1; step < 60; step += 1) {
+        if (random() < 0.05) {
+          boot += 1;
+          life = noCounts;
+        }
+        const one = countStream(noCounts, usual(step));
+        [life, all] = [addCounts(life, one), addCounts(all, one)];
+        pending.push({
+          v: 1,
+          boot: `boot-${boot}`.padEnd(16, '0'),
+          began: boot,
+          seq: step,
+          models: [served(first, life)],
+        });
+        if (random() < 0.6) {
+          const report = pending[Math.floor(random() * pending.length)] as LiveReport;
+          row = afterReport(row, { zone: 'eu', model: MODEL, report, now: step }) ?? row;
+        }
+        if (row && random() < 0.3) {
+          sum = addCounts(sum, newsOf(row, taken)[first]?.served ?? noCounts);
+          taken = { boot: row.boot, now: row.now };
+        }
+      }
+      row = afterReport(row, { zone: 'eu', model: MODEL, report: pending.at(-1) as LiveReport, now: 60 }) ?? row;
+      sum = addCounts(sum, row ? (newsOf(row, taken)[first]?.served ?? noCounts) : noCounts);
+      expect(sum.streams, `seed ${seed}`).toBeLessThanOrEqual(all.streams);
+      expect(sum.streams, `seed ${seed}`).toBeGreaterThanOrEqual(boot === 0 ? all.streams : life.streams);
+    }
+  });
+
+  it('is of an attested agent, and of these very counts', async () => {
+    await begin();
+    await tell('agent-1', [served(first, many(3, usual))]);
+    const report = JSON.stringify({ v: 1, boot: 'boot-of-another-00', began: 1, seq: 9, models: [] });
+    const proof = await callers.proofOf(liveProofOf(report));
+    expect(await send({ report: report.replace(':9', ':8'), proof })).toBe(401);
+    expect(await send({ report, proof: await callers.proofOf(liveProofOf(report), 'agent-1', 'agent-2') })).toBe(401);
+    expect(await send({ report: 'nothing', proof: await callers.proofOf(liveProofOf('nothing')) })).toBe(400);
+    await tell('agent-1', [{ ...served(first, many(3, usual)), model: 'never-registered' }]);
+    expect(await desk.rows.scan('never-registered', '', '~', 9)).toEqual([]);
+  });
+});
+
+describe('M3: judged by the clock', () => {
+  it('a grey one whose answers differ goes back by itself; one whose answers do not has its gate open', async () => {
+    await begin();
+    await tell('agent-2', [mirrored(second, many(250, copy(0)))]);
+    await judge();
+    expect(await seen(second)).toMatchObject({
+      verdict: 'PASS',
+      verdicts: { stability: 'PASS', disagreement: 'PASS' },
+    });
+    await tell('agent-2', [mirrored(second, addCounts(many(250, copy(0)), many(200, copy(5))))]);
+    await judge();
+    expect(await standingOf(second)).toBe('develop-verify');
+    expect(lines).toEqual([]);
+    expect(told.at(-1)).toMatchObject({
+      ...{ type: 'model.stage', model: MODEL, revision: second, from: 'grey', to: 'develop-verify' },
+      reason: expect.stringContaining('functions'),
+    });
+    // Where it stands now nothing of it counts any more.
+    expect(await seen(second)).toMatchObject({ evidence: [] });
+    expect(await move(second, { stage: 'develop-verify' }, { stage: 'grey' }, forGrey())).toBe(0);
+    await judge();
+    expect(await standingOf(second)).toBe('grey');
+  });
+
+  it('from grey to everybody on live traffic alone; what is not enough opens nothing', async () => {
+    await begin();
+    expect(await move(second, { stage: 'grey' }, canary(0))).toMatchObject({ rule: expect.any(String) });
+    await tell('agent-2', [mirrored(second, many(250, copy(0)))]);
+    await judge();
+    expect(await move(second, { stage: 'grey' }, canary(0))).toBe(0);
+    let [stable, tried] = [many(1_200, usual), noCounts];
+    const report = async () => {
+      await tell('agent-1', [served(first, stable)]);
+      await tell('agent-2', [served(second, tried)]);
+      await judge();
+    };
+    await report();
+    // What says what is slow; while the share settles nothing else counts.
+    await report();
+    for (const at of [0, 1, 2, 3, 4]) {
+      const to: Standing = at < 4 ? canary(at + 1) : { stage: 'full' };
+      expect(await move(second, canary(at), to), `at ${at}`).toMatchObject({ rule: expect.any(String) });
+      const streams = at < 4 ? 300 : 1_200;
+      tried = addCounts(tried, many(streams, usual));
+      stable = addCounts(stable, many(Math.round((streams * (1 - (SHARES[at] ?? 0))) / (SHARES[at] ?? 1)), usual));
+      await report();
+      expect(await move(second, canary(at), to), `at ${at}`).toBe(0);
+      await judge();
+    }
+    expect(await standingOf(second)).toBe('full');
+  });
+
+  it('a slow canary goes back, and an alias that named it; the one that answers stays', async () => {
+    await begin();
+    await move(second, { stage: 'grey' }, canary(0), forCanary());
+    await moveAlias(desk, MODEL, { alias: 'next', revision: first });
+    await moveAlias(desk, MODEL, { alias: 'next', from: first, revision: second });
+    const [stable, tried] = [many(1_200, usual), many(100, slow)];
+    await tell('agent-1', [served(first, stable)]);
+    await judge();
+    await tell('agent-1', [served(first, stable)]);
+    await tell('agent-2', [served(second, tried)]);
+    await judge();
+    await judge();
+    await tell('agent-2', [served(second, addCounts(tried, tried))]);
+    await tell('agent-1', [served(first, addCounts(stable, many(900, usual)))]);
+    await judge();
+    expect(await standingOf(second)).toBe('develop-verify');
+    const { aliases } = (await readModel(desk, MODEL)).registry;
+    expect([aliases.next?.revision, aliases.stable?.revision]).toEqual([first, first]);
+    expect(lines).toEqual([]);
+  });
+
+  it('only zones that have the canary speak against it, and of any revision there are windows', async () => {
+    await begin();
+    await move(second, { stage: 'grey' }, canary(0), forCanary());
+    await tell('agent-1', [served(first, many(1_200, usual))]);
+    await tell('agent-9', [served(first, many(1_200, slow))], 'us');
+    await tell('agent-2', [served(second, noCounts)]);
+    await judge();
+    await judge();
+    await tell('agent-9', [served(first, many(9_000, slow))], 'us');
+    await tell('agent-2', [served(second, many(400, usual))]);
+    await judge();
+    const { evidence, windows } = (await seen(second)) as { evidence: Evidence[]; windows: { streams: number }[] };
+    const run = evidence.flatMap((one) => (one.kind === 'rates' ? [one.run] : []))[0];
+    expect(run?.bad.reduce((sum, { stable }) => sum + stable, 0) ?? 0).toBe(0);
+    expect(windows.reduce((sum, { streams }) => sum + streams, 0)).toBeGreaterThan(0);
+    expect((await seen(first)) as object).toMatchObject({
+      verdicts: {},
+      windows: [expect.objectContaining({ failed: 0 })],
+    });
+  });
+
+  it('without a key of their own the functions move nothing, and say so', async () => {
+    await begin();
+    desk = { ...desk, ownKey: undefined };
+    await tell('agent-2', [mirrored(second, many(20, copy(9)))]);
+    await judge();
+    expect(await standingOf(second)).toBe('grey');
+    expect(lines).toEqual(['not withdrawn: no SERVICE_KEY']);
+  });
+});
