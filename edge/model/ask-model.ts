@@ -6,6 +6,7 @@ import {
   aliasRow,
   keptRevision,
   keptTransition,
+  liveEvidence,
   logPage,
   modelState,
   newRevision,
@@ -48,6 +49,13 @@ export const showRevision = (request: Request, context: RequestContext, model: s
     path: `/${encodeURIComponent(model)}/revisions/${lastPart(request)}`,
   });
 
+/** `GET /v1/models/{model}/revisions/{revision}/evidence`: what live traffic says of it. */
+export const showEvidence = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+  ask(request, context, liveEvidence, {
+    method: 'GET',
+    path: `/${encodeURIComponent(model)}/revisions/${partBefore(request)}/evidence`,
+  });
+
 /** `POST /v1/models/{model}/transitions`: 202 while somebody else must sign the same. */
 export const createTransition = (request: Request, context: RequestContext, model: string): Promise<Response> =>
   ask(
@@ -82,6 +90,8 @@ export const moveAlias = (request: Request, context: RequestContext, model: stri
 
 /** As it stands in the address, encoded. */
 const lastPart = (request: Request): string => new URL(request.url).pathname.split('/').at(-1) ?? '';
+
+const partBefore = (request: Request): string => new URL(request.url).pathname.split('/').at(-2) ?? '';
 
 function at(request: Request): string {
   const asked = new URL(request.url).searchParams.get('at');

@@ -70,6 +70,14 @@ export function modelPaths() {
         responses: { ...success('The revision', json('KeptRevision')), ...errors([...always, 'revision_unknown']) },
       },
     },
+    '/v1/models/{name}/revisions/{revision}/evidence': {
+      get: {
+        operationId: 'showEvidence',
+        summary: 'What live traffic says of a revision, as its gate would take it, and how fast it was',
+        parameters: [model, inPath('revision', 'Its digest')],
+        responses: { ...success('Evidence', json('LiveEvidence')), ...errors([...always, 'revision_unknown']) },
+      },
+    },
     '/v1/models/{name}/transitions': {
       get: {
         operationId: 'listTransitions',

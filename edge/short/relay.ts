@@ -1,6 +1,7 @@
 import { limits } from '../../shared/limits.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { type Outcome, outcomeOfRefusal } from '../../shared/pool/memory.ts';
+import { pickMirror } from '../../shared/pool/mirror.ts';
 import { type Attempt, pick, type RouteRequest } from '../../shared/pool/pick.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -13,6 +14,7 @@ import { Answer, agentRefusal, type Ended, type ReadEvent } from './answer.ts';
 import type { CallerBody } from './body.ts';
 import type { Hints } from './hints.ts';
 import { afterFailure, earn, fullBudget } from './retry.ts';
+import { hasRoomForCopy, sendCopy } from './send-copy.ts';
 import type { Session } from './session.ts';
 
 /** AES-256-GCM, the suite the edge seals with. */
@@ -32,6 +34,8 @@ export interface Errand<E> {
   /** What keeps several requests with one agent. */
   readonly sticky?: string | undefined;
   readonly read: ReadEvent<E>;
+  /** What an event says, of a task whose requests may be copied for revisions on trial. */
+  readonly textOf?: ((event: E) => string | undefined) | undefined;
 }
 
 type Talking<E> = Exclude<E, { type: 'refusal' }>;
@@ -43,6 +47,12 @@ interface Talk<E extends { readonly type: string }> {
   readonly began: number;
   /** Ends the call and the agent's work on it, where ending the answer would not. */
   readonly hangUp: AbortController | undefined;
+}
+
+/** Who gets a copy, and what was served until now. */
+interface Copied {
+  readonly to: Attempt;
+  text: string;
 }
 
 /**
@@ -65,6 +75,7 @@ export class Relay<E extends { readonly type: string } | Ended> {
   #closed = false;
   #dialling: AbortController | undefined;
   #talk: Talk<E> | undefined;
+  #copy: Copied | undefined;
 
   constructor(session: Session, body: CallerBody, errand: Errand<E>, context: RequestContext) {
     this.#session = session;
@@ -104,6 +115,7 @@ export class Relay<E extends { readonly type: string } | Ended> {
 
   #tell(event: { readonly ok: true; readonly value: Talking<E> }, waited: boolean): Result<Talking<E>> {
     if (waited) this.#session.stillAtWork();
+    if (this.#copy) this.#copy.text += textAfter(this.#copy.text, this.#errand.textOf?.(event.value));
     if (event.value.type === 'final') this.#finish('served', 'healthy');
     return event;
   }
@@ -213,7 +225,23 @@ export class Relay<E extends { readonly type: string } | Ended> {
       suite: SUITE,
       class: subject.class,
     };
-    return pick(request, snapshots, knownAgents, surroundings.now(), surroundings.random);
+    const now = surroundings.now();
+    const picked = pick(request, snapshots, knownAgents, now, surroundings.random);
+    const mayCopy = picked.ok && this.#errand.textOf && claims.mirror !== 'forbidden';
+    const to = mayCopy ? pickMirror(request, snapshots, now, surroundings.random) : undefined;
+    if (to) this.#copy = { to, text: '' };
+    return picked;
+  }
+
+  /** What was served goes to a revision on trial, too, as far as there is room, and the record says so. */
+  #sendCopy({ to, text }: Copied, now: number): void {
+    const body = this.#body.pieces();
+    if (!body || Buffer.byteLength(text) > limits.mirrorTextBytes.value || !hasRoomForCopy(now)) return;
+    this.#note(to, 'mirrored', now);
+    const { claims } = this.#session;
+    const { hints, head } = this.#errand;
+    const recorded = () => this.#session.ended;
+    this.#context.waitUntil(sendCopy({ to, claims, model: hints.model, head, body, text, recorded }, this.#context));
   }
 
   #listen({ answer }: Talk<E>): Promise<Result<E>> {
@@ -232,6 +260,7 @@ export class Relay<E extends { readonly type: string } | Ended> {
     agentFinished(talk.attempt.entry.description.agent, outcome, worked, now);
     this.#note(talk.attempt, said, now);
     if (said === 'served') {
+      if (this.#copy) this.#sendCopy(this.#copy, now);
       const draining = talk.answer.drain();
       if (draining) waitUntil(draining);
       return;
@@ -250,6 +279,9 @@ export class Relay<E extends { readonly type: string } | Ended> {
 
 const asShort = (piece: Uint8Array | undefined): Uint8Array | undefined =>
   piece && piece.length <= limits.lanePackBytes.value ? piece : undefined;
+
+const textAfter = (before: string, more: string | undefined): string =>
+  more === undefined ? '' : before === '' ? more : ` ${more}`;
 
 const gone = refuse('pool_lost', undefined, 'nobody waits for the answer');
 

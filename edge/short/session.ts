@@ -160,6 +160,11 @@ export class Session {
     return this.#ended;
   }
 
+  /** What `end` answered; `undefined` before. */
+  get ended(): Promise<boolean> | undefined {
+    return this.#ended;
+  }
+
   #settle(ending: Ending): Promise<boolean> {
     const { recorder, id } = this.#context;
     const { audit: mode } = this.claims;

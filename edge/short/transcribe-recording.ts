@@ -15,7 +15,7 @@ import { readCallback, takeRecording } from '../upload/take-recording.ts';
 import { CallerBody } from './body.ts';
 import { Relay } from './relay.ts';
 import { Session } from './session.ts';
-import { checkAllowed, join, named } from './transcribe.ts';
+import { checkAllowed, join, named, textOf } from './transcribe.ts';
 
 const ACTION = 'transcribe';
 
@@ -50,7 +50,7 @@ export async function transcribeRecording(request: Request, context: RequestCont
   const told = { model, ...(language !== undefined && { language }) };
   const contentType = (request.headers.get('content-type') ?? '').slice(0, limits.contentTypeCharacters.value);
   const head = { v: 1, task: 'transcribe', dialect: 'deepgram-listen', contentType, ...told };
-  const errand = { task: 'transcribe', hints: { model, language }, head, read: readTranscriptEvent } as const;
+  const errand = { task: 'transcribe', hints: { model, language }, head, read: readTranscriptEvent, textOf } as const;
   const relay = new Relay(session.value, body, errand, context);
   const source = join(relay, session.value, body, hints, context);
   request.signal.addEventListener('abort', source.abandon, { once: true });

@@ -93,7 +93,7 @@ async function serve(
   }
   const { model, language } = hints.value;
   const head = { v: 1, task: 'transcribe', dialect: 'openai-audio', contentType, model, language };
-  const errand = { task: 'transcribe', hints: hints.value, head, read: readTranscriptEvent } as const;
+  const errand = { task: 'transcribe', hints: hints.value, head, read: readTranscriptEvent, textOf } as const;
   const relay = new Relay(session, body, errand, context);
   const source = join(relay, session, body, hints.value, context);
   relay.over = unwatch;
@@ -160,6 +160,9 @@ export function checkAllowed<T extends Told>(told: Result<T>, { languages }: Cla
   if (!told.ok || isOpen(told.value.language) || allowsLanguage(languages, told.value.language)) return told;
   return no(refuse('language_forbidden', { language: told.value.language }));
 }
+
+/** What was heard, for whom a copy is compared with it. */
+export const textOf = (event: AnswerEvent): string | undefined => (event.type === 'segment' ? event.text : undefined);
 
 /** What of it goes into the record. */
 export const named = ({ model, language }: Told) => ({ model, language: isOpen(language) ? undefined : language });

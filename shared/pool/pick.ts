@@ -123,6 +123,13 @@ function nameOf(request: RouteRequest): string {
 
 let last: { readonly of: RouteRequest | undefined; readonly name: string } = { of: undefined, name: '' };
 
+/** Who may be asked at all, whatever their revisions are for. */
+export const candidatesFor = (
+  request: RouteRequest,
+  snapshots: readonly Snapshot[],
+  now: number,
+): Result<readonly (Omit<Attempt, 'why'> & { readonly part: Part })[]> => constrainKnown(request, snapshots, now);
+
 /** The same as `constrain`: between two snapshots the same requests have the same candidates. */
 function constrainKnown(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Result<Candidate[]> {
   if (request.exclude) return constrain(request, snapshots, now);

@@ -40,6 +40,7 @@ const payload = z.object({
   priority: z.enum(classes).default('default'),
   sealing: z.enum(['edge', 'client']).default('edge'),
   audit: z.enum(['strict', 'buffered']).default('buffered'),
+  mirror: z.enum(['allowed', 'forbidden']).optional(),
   breakglass: z.boolean().optional(),
   sessionSeconds: z.number().int().positive().max(86_400).default(3_600),
   idleSeconds: z.number().int().positive().max(86_400).optional(),
@@ -72,6 +73,8 @@ export interface Claims {
   readonly priority: RequestClass;
   readonly sealing: 'edge' | 'client';
   readonly audit: 'strict' | 'buffered';
+  /** Revisions that are on trial get no copies of recordings. */
+  readonly mirror?: 'forbidden';
   /** Served although it cannot be recorded as `strict` demands, with an alarm: where waiting does more harm. */
   readonly breakglass?: boolean;
   readonly sessionSeconds: number;
@@ -101,11 +104,12 @@ export function readClaims(raw: unknown): Result<Claims> {
     const paths = parsed.error.issues.map((issue) => issue.path.join('.')).join(', ');
     return no(refuse('token_invalid', undefined, `claims: ${paths}`));
   }
-  const { sub, scope, allowance, realtime, idleSeconds, breakglass, exp, jti: _, ...rest } = parsed.data;
+  const { sub, scope, allowance, realtime, idleSeconds, breakglass, mirror, exp, jti: _, ...rest } = parsed.data;
   return ok({
     ...rest,
     ...(realtime && { realtime }),
     ...(breakglass === true && { breakglass }),
+    ...(mirror === 'forbidden' && { mirror }),
     ...(idleSeconds !== undefined && { idleSeconds }),
     subject: sub,
     expires: exp,

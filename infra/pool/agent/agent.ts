@@ -17,6 +17,8 @@ import { createKeys, type Keys, openSuites, sha256 } from './keys.ts';
 import { createCalls } from './kserve/calls.ts';
 import { createLaneReader } from './lanes.ts';
 import { createServiceTime } from './load.ts';
+import { LiveBook } from './live/book.ts';
+import { createLiveTeller } from './live/tell-live.ts';
 import { createLog, type Log } from './log.ts';
 import { createMetrics } from './metrics.ts';
 import { createModelSource, type Entry } from './model-source.ts';
@@ -155,6 +157,7 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
       },
     });
   const ends = createEnds(engine, clock);
+  const book = new LiveBook();
   const streamMetrics = createStreamMetrics(metrics.registry, { open: () => desk.streams.size(), tracks });
   const edgeKeys = readJson(settings.edgeKeysFile) as JSONWebKeySet;
   /** A revision that was taken back answers nothing new; what it has begun it ends. */
@@ -184,6 +187,7 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
       engineReady: watch.ready,
       newId: createSequenceIds(Math.random()),
     },
+    book,
     files: keyring && { keyring, storage: createStorage() },
   });
   const door = createStreamDoor(desk);
@@ -196,6 +200,19 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
     batch && keyring
       ? await openBatch({ settings, batch, keys, keyring, dispatcher, metrics, model, models: served, ready, log, now })
       : undefined;
+
+  const teller =
+    batch &&
+    createLiveTeller({
+      url: batch.functionsUrl,
+      agent: settings.agent,
+      keys,
+      token: () => readFileSync(settings.poolTokenFile, 'utf8').trim(),
+      now,
+      book,
+      describe: watch.descriptions,
+      log,
+    });
 
   const server = createAgentServer(desk, { ready: () => watch.ready() && !desk.draining() });
   server.on('upgrade', (incoming, socket, head) => void door.serve(incoming, socket, head));
@@ -248,6 +265,7 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
   url = `http://${settings.host}:${(server.address() as AddressInfo).port}`;
   heartbeat.start();
   taker?.start();
+  teller?.start();
   log('started');
 
   let stopping: Promise<void> | undefined;
@@ -259,7 +277,7 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
     await calls.close();
     // Acknowledged now or sent by whoever starts next in this place.
     outbox.record({ type: 'keys', agent: settings.agent, action: 'gone' });
-    await heartbeat.stop();
+    await Promise.all([heartbeat.stop(), teller?.stop()]);
     renewal.stop();
     watch.stop();
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));

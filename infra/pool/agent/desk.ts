@@ -6,6 +6,7 @@ import type { Dispatcher } from './dispatch.ts';
 import type { Keys } from './keys.ts';
 import type { Calls } from './kserve/calls.ts';
 import type { ReadLane } from './lanes.ts';
+import type { LiveBook } from './live/book.ts';
 import { bugFields, type Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
 import { type Entry, openRoom, type Room } from './room.ts';
@@ -49,6 +50,8 @@ export interface DeskParts {
   readonly model: (name: string) => ServedModel | undefined;
   readonly keepaliveMs: number;
   readonly live: LiveParts;
+  /** What became of recordings, by revision. */
+  readonly book: Pick<LiveBook, 'ended'>;
   /** What opens files of the zone; absent when it has no key for them. */
   readonly files?: FileRoom | undefined;
 }

@@ -10,6 +10,7 @@ import { type Answer, openAnswer } from './answer.ts';
 import { bodyOf, discard } from './body.ts';
 import type { Desk } from './desk.ts';
 import { type AdmittedOnLane, admitOnLane } from './lanes.ts';
+import { newTally } from './live/tally.ts';
 import { serveTask } from './task.ts';
 
 function answerPlainly(response: ServerResponse, incoming: IncomingMessage, refusal: Refusal) {
@@ -79,9 +80,11 @@ async function work(
     cancel.signal.addEventListener('abort', () => resolve(no(cancel.signal.reason as Refusal)), { once: true });
   });
   try {
-    const deadline = desk.now() + ticket.deadlineMs;
-    const done = serveTask({ desk, ticket, model, answer, records, signal: cancel.signal, deadline });
+    const tally = newTally(desk.now());
+    const deadline = tally.began + ticket.deadlineMs;
+    const done = serveTask({ desk, ticket, model, answer, records, signal: cancel.signal, deadline, tally });
     const outcome = await Promise.race([done, cancelled]);
+    desk.book.ended(model.description, tally, outcome, desk.now());
     response.off('close', onClose);
     if (!outcome.ok) {
       await answer.refuse(outcome.refusal);

@@ -7,6 +7,7 @@ import type { Answer } from './answer.ts';
 import { answerOutcome } from './batch/outcome-task.ts';
 import type { Desk, ServedModel } from './desk.ts';
 import { serveCall } from './kserve/serve-call.ts';
+import type { Tally } from './live/tally.ts';
 import { answerDocument } from './project/document-task.ts';
 import type { Facts } from './ticket.ts';
 import { transcribe } from './transcribe.ts';
@@ -20,6 +21,7 @@ export interface Asked {
   readonly records: AsyncGenerator<Result<Opened>>;
   readonly signal: AbortSignal;
   readonly deadline: number;
+  readonly tally: Tally;
 }
 
 /** The same with its head: JSON of any shape. */

@@ -9,6 +9,7 @@ import type { Answer } from './answer.ts';
 import type { Desk, ServedModel } from './desk.ts';
 import { type Fields, readMultipart } from './form.ts';
 import { hearRecording } from './hear.ts';
+import type { Tally } from './live/tally.ts';
 import { readRaw } from './raw.ts';
 import { createRecognition } from './recognise.ts';
 import { decodeSound } from './sound/decode.ts';
@@ -24,6 +25,8 @@ const head = z.object({
   contentType: z.string(),
   model: z.string(),
   language: z.string().optional(),
+  /** It is a copy of what another revision has served, with this transcript: of the answer nobody hears a word. */
+  mirror: z.object({ text: z.string().max(limits.mirrorTextBytes.value) }).optional(),
 });
 type Head = z.infer<typeof head>;
 
@@ -59,12 +62,23 @@ function lateField(told: Fields, all: Fields): string | undefined {
   return Object.keys(all).find((name) => all[name]?.length !== told[name]?.length);
 }
 
-async function* plaintexts(records: AsyncGenerator<Result<Opened>>): AsyncGenerator<Result<Uint8Array>> {
-  for await (const record of records) yield record.ok ? ok(record.value.plaintext) : record;
+/** How long was waited for them is noted. */
+async function* plaintexts(
+  records: AsyncGenerator<Result<Opened>>,
+  tally: Pick<Tally, 'waited'>,
+  now: () => number,
+): AsyncGenerator<Result<Uint8Array>> {
+  for (;;) {
+    const since = now();
+    const { done, value: record } = await records.next();
+    tally.waited += now() - since;
+    if (done) return;
+    yield record.ok ? ok(record.value.plaintext) : record;
+  }
 }
 
 interface Work {
-  readonly desk: Pick<Desk, 'agent' | 'dispatcher' | 'metrics'>;
+  readonly desk: Pick<Desk, 'agent' | 'dispatcher' | 'metrics' | 'now'>;
   readonly ticket: Pick<Ticket, 'class' | 'model'>;
   readonly model: ServedModel;
   readonly answer: Pick<Answer, 'send'>;
@@ -73,23 +87,38 @@ interface Work {
   readonly records: AsyncGenerator<Result<Opened>>;
   readonly signal: AbortSignal;
   readonly deadline: number;
+  readonly tally: Tally;
 }
+
+/** Says only that it is over. */
+const muted = (answer: Work['answer']): Work['answer'] => ({
+  send: async (event) => (event.type === 'final' ? answer.send(event) : undefined),
+});
 
 /** Reads the body, recognises, and emits everything but a refusal. */
 export async function transcribe(work: Work): Promise<Result<undefined>> {
-  const { desk, ticket, model, answer, records, signal, deadline } = work;
+  const { desk, ticket, model, records, signal, deadline, tally } = work;
   const { name, revision, languages } = model.description;
   const read = readHead(work.head, ticket);
   if (!read.ok) return read;
   const { recogniser } = model;
   if (!recogniser) return no(refuse('misdirected', undefined, 'the model does not recognise speech'));
+  tally.isRecording = true;
+  const { mirror } = read.value;
+  if (mirror) tally.copy = { served: mirror.text, said: [] };
+  const { copy } = tally;
+  const answer = copy ? muted(work.answer) : work.answer;
   const recognition = createRecognition({
     recogniser,
     dispatcher: desk.dispatcher,
     class: ticket.class,
     deadline,
     signal,
-    onSegment: (segment) => answer.send(segment),
+    async onSegment(segment) {
+      tally.segments += 1;
+      copy?.said.push(segment.text);
+      await answer.send(segment);
+    },
   });
   let heard: Heard | undefined;
   let told: Fields | undefined;
@@ -110,10 +139,11 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
     const all = await hearRecording({ sound: decodeSound(bytes, signal), recognition, metrics: desk.metrics });
     if (!all.ok) return all;
     heard = all.value;
+    tally.heard = heard;
     return ok(undefined);
   }
 
-  const body = plaintexts(records);
+  const body = plaintexts(records, tally, desk.now);
   const isForm = read.value.dialect === 'openai-audio';
   const fields = isForm ? await readMultipart(read.value.contentType, body, hear) : await readRaw(body, hear);
   if (!fields.ok) return fields;

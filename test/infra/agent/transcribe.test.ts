@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDecoder } from '../../../infra/pool/agent/decode/decoder.ts';
 import type { Dispatcher } from '../../../infra/pool/agent/dispatch.ts';
+import { newTally } from '../../../infra/pool/agent/live/tally.ts';
 import { judgeForm, transcribe } from '../../../infra/pool/agent/transcribe.ts';
 import type { VoiceDetector } from '../../../infra/pool/agent/voice/detect.ts';
 import { fp32Tensor, int32Tensor } from '../../../shared/kserve/tensor.ts';
@@ -71,6 +72,7 @@ function begin({ body, rest, head = {}, run = () => new Promise(() => {}) }: Sce
       agent: 'agent-1',
       dispatcher: { run } as unknown as Dispatcher,
       metrics: { utterance: () => {}, heard: () => {} } as never,
+      now: () => 0,
     },
     ticket: { class: 'default', model: 'm' },
     model: { description, recogniser: { model: 'm', frameSeconds: 0.04, decoder } },
@@ -79,6 +81,7 @@ function begin({ body, rest, head = {}, run = () => new Promise(() => {}) }: Sce
     records: records(),
     signal: cancel.signal,
     deadline: 0,
+    tally: newTally(0),
   });
   return { outcome, cancel };
 }

@@ -1,10 +1,9 @@
 import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import { type AgentProof, PROOF_TYPE } from '../../../../shared/upload/callers.ts';
 import { backOfficeRefusal, type OpenedJob, openedJob } from '../../../../shared/upload/contract.ts';
 import { jobKey, type UploadJob } from '../../../../shared/upload/job.ts';
-import type { Keys } from '../keys.ts';
+import { askFunctions, type FunctionsOptions } from '../ask-functions.ts';
 
 export interface BackOffice {
   /**
@@ -14,41 +13,16 @@ export interface BackOffice {
   open(job: UploadJob): Promise<Result<OpenedJob | undefined>>;
 }
 
-export interface BackOfficeOptions {
-  /** Base URL of the functions. */
-  readonly url: string;
-  readonly agent: string;
-  readonly keys: Pick<Keys, 'current' | 'sign'>;
-  /** Reads the pool token at each question, so that it can be renewed underneath. */
-  readonly token: () => string;
-  readonly now: () => number;
-}
-
 /** Cancelled or over; deleted with its row. */
 const UNWANTED = new Set([404, 409, 410]);
 
 const unavailable = (detail: string) => no(refuse('uploads_unavailable', undefined, `back office: ${detail}`));
 
-export function createBackOffice({ url, agent, keys, token, now }: BackOfficeOptions): BackOffice {
-  async function ask(job: UploadJob): Promise<Response> {
-    const proof: AgentProof = {
-      job: jobKey(job),
-      iat: Math.floor(now() / 1_000),
-      agent,
-      attestation: keys.current().token,
-    };
-    return fetch(new URL('/api/jobs/open', url), {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', authorization: `Bearer ${token()}` },
-      body: JSON.stringify({ job, proof: await keys.sign(proof, PROOF_TYPE) }),
-      signal: AbortSignal.timeout(limits.jobOpenMs.value),
-    });
-  }
-
+export function createBackOffice(asking: FunctionsOptions): BackOffice {
   return {
     async open(job) {
       try {
-        const response = await ask(job);
+        const response = await askFunctions(asking, '/api/jobs/open', jobKey(job), { job }, limits.jobOpenMs.value);
         const body: unknown = await readBounded(response);
         if (response.status === 200) {
           const parsed = openedJob.safeParse(body);

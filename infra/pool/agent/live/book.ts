@@ -1,0 +1,44 @@
+import { limits } from '../../../../shared/limits.ts';
+import { countStream, type LiveCounts, noCounts } from '../../../../shared/model/live-counts.ts';
+import type { LiveReport } from '../../../../shared/model/live-report.ts';
+import type { ModelDescription } from '../../../../shared/pool/description.ts';
+import type { Result } from '../../../../shared/result.ts';
+import { streamOf, type Tally } from './tally.ts';
+
+type Named = Pick<ModelDescription, 'name' | 'revision'>;
+
+interface Counted {
+  readonly model: string;
+  readonly revision: string;
+  served: LiveCounts;
+  mirrored: LiveCounts;
+}
+
+/** What became of the recordings of this process, by revision. Numbers only grow, and are lost with it. */
+export class LiveBook {
+  /** The one that was counted last comes last. */
+  readonly #counted = new Map<string, Counted>();
+
+  ended({ name, revision }: Named, tally: Tally, outcome: Result<unknown>, now: number): void {
+    const stream = streamOf(tally, outcome, now);
+    if (!stream) return;
+    const key = `${name} ${revision}`;
+    const known = this.#counted.get(key) ?? { model: name, revision, served: noCounts, mirrored: noCounts };
+    const what = tally.copy ? 'mirrored' : 'served';
+    known[what] = countStream(known[what], stream);
+    this.#counted.delete(key);
+    this.#counted.set(key, known);
+    const [oldest] = this.#counted.keys();
+    if (oldest !== undefined && this.#counted.size > limits.liveReportRevisions.value) this.#counted.delete(oldest);
+  }
+
+  /** All of it, and what is here and was not asked for yet. */
+  models(described: readonly ModelDescription[]): LiveReport['models'] {
+    const counted = [...this.#counted.values()].map((one) => ({ ...one }));
+    const known = new Set(this.#counted.keys());
+    const idle = described
+      .filter(({ name, revision, task }) => task === 'transcribe' && !known.has(`${name} ${revision}`))
+      .map(({ name, revision }) => ({ model: name, revision }));
+    return [...counted, ...idle].slice(-limits.liveReportRevisions.value);
+  }
+}

@@ -1,0 +1,69 @@
+import { limits } from '../../../../shared/limits.ts';
+import { type LiveReport, liveProofOf } from '../../../../shared/model/live-report.ts';
+import type { ModelDescription } from '../../../../shared/pool/description.ts';
+import { askFunctions, type FunctionsOptions } from '../ask-functions.ts';
+import type { Keys } from '../keys.ts';
+import type { Log } from '../log.ts';
+import type { LiveBook } from './book.ts';
+
+export interface LiveTellerOptions extends Omit<FunctionsOptions, 'keys'> {
+  readonly keys: Pick<Keys, 'boot' | 'current' | 'sign'>;
+  readonly book: Pick<LiveBook, 'models'>;
+  readonly describe: () => readonly ModelDescription[];
+  readonly log: Log;
+}
+
+/**
+ * Tells the functions what became of recordings: all counts each time, so that whatever got lost is in the next. Where
+ * nothing is new it says so now and then only.
+ */
+export function createLiveTeller({ book, describe, log, ...asking }: LiveTellerOptions) {
+  const began = asking.now();
+  let seq = 0;
+  let told = '';
+  let quiet = 0;
+  let failing = false;
+  let timer: NodeJS.Timeout | undefined;
+  let telling: Promise<void> | undefined;
+
+  async function tell(withinMs: number): Promise<void> {
+    const models = book.models(describe());
+    const text = JSON.stringify(models);
+    const isNews = text !== told;
+    quiet = isNews ? 0 : quiet + 1;
+    if (!isNews && quiet < limits.liveQuietReports.value) return;
+    quiet = 0;
+    seq += 1;
+    const report = JSON.stringify({ v: 1, boot: asking.keys.boot, began, seq, models } satisfies LiveReport);
+    try {
+      const response = await askFunctions(asking, '/api/agents/live', liveProofOf(report), { report }, withinMs);
+      await response.body?.cancel();
+      if (response.status !== 200) throw new Error(`status ${response.status}`);
+      told = text;
+      failing = false;
+    } catch (error) {
+      // Once, not at each attempt.
+      if (!failing) log('live-untold', { detail: error instanceof Error ? error.name : 'unknown' });
+      failing = true;
+    }
+  }
+
+  return {
+    start() {
+      timer = setInterval(() => {
+        // One at a time: a slow answer must not let a crowd of them gather.
+        telling ??= tell(limits.liveReportMs.value).finally(() => {
+          telling = undefined;
+        });
+      }, limits.liveReportSeconds.value * 1_000);
+      timer.unref();
+    },
+    /** What was not told yet is told, if that is quick. */
+    async stop(): Promise<void> {
+      clearInterval(timer);
+      if (!timer) return;
+      await telling;
+      await tell(limits.agentGoodbyeMs.value);
+    },
+  };
+}
