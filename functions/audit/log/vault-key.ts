@@ -10,7 +10,7 @@ import { limits } from '../../../shared/limits.ts';
 import { askVault, VaultFailed, type VaultParts } from './ask-vault.ts';
 import { type Identity, VaultTokens } from './vault-token.ts';
 
-export interface VaultKeyPlace {
+interface VaultKeyPlace {
   /** `https://NAME.vault.azure.net/keys/KEY/VERSION`, or of a Managed HSM. */
   readonly id: string;
   /** SPKI. */
@@ -24,7 +24,7 @@ const signed = z.object({ value: z.string() });
 const SIGNATURE_BYTES = 64;
 
 /** Thrown once at the start: somebody has written down another key than the vault has. */
-export class OtherKey extends Error {}
+class OtherKey extends Error {}
 
 /** Whom the tokens are for: `https://vault.azure.net`, `https://managedhsm.azure.net`, and theirs of other clouds. */
 const resourceOf = (id: string): string => `https://${new URL(id).hostname.split('.').slice(1).join('.')}`;

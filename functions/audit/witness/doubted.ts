@@ -13,7 +13,7 @@ const doubted = z.object({
   witness: z.string(),
   why: z.string(),
 });
-export type Doubted = z.infer<typeof doubted>;
+type Doubted = z.infer<typeof doubted>;
 
 /** What was said first stays. */
 export const keepDoubt = (store: LogStore, zone: string, doubt: Doubted): Promise<boolean> =>

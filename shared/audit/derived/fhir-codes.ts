@@ -53,11 +53,11 @@ const actions: readonly (readonly [RegExp, Action])[] = [
   [/^(policy\.change|model\.stage|hold\.release)$/, 'U'],
   [/^(erasure\.exec|content\.erased)$/, 'D'],
 ];
-export type Action = 'C' | 'R' | 'U' | 'D' | 'E';
+type Action = 'C' | 'R' | 'U' | 'D' | 'E';
 export const actionOf = (type: string): Action => actions.find(([pattern]) => pattern.test(type))?.[1] ?? 'E';
 
 /** What a leaf says of how it went. */
-export interface Went {
+interface Went {
   readonly type: string;
   readonly status: unknown;
   readonly outcome: unknown;
