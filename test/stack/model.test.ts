@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { WebSocket } from 'ws';
 import type { z } from 'zod';
 import type { listedPool } from '../../edge/operate.ts';
 import type { knownReleases } from '../../edge/pool/release.ts';
@@ -14,6 +15,8 @@ import { ROOT } from '../../infra/local/root.ts';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
 import { forCanary, forGrey, quality, rates, runAt } from '../shared/model/people.ts';
 import { readEntries } from './audit-record.ts';
+import type { Clip } from './clips.ts';
+import { liveSound, pieces } from './live-sound.ts';
 
 let state: string;
 let stack: Stack;
@@ -124,6 +127,60 @@ const stableIn = async () => {
   return zones.map(({ models }) => models['reference-en']?.stable);
 };
 
+/** Agents that go by another generation than the edge. */
+async function behind(): Promise<string[]> {
+  const { zones } = (await ask('/v1/release')) as z.infer<typeof knownReleases>;
+  const { data } = (await ask('/v1/pools')) as { data: z.infer<typeof listedPool>[] };
+  const newest = Math.max(...zones.map(({ generation }) => generation));
+  return data.filter(({ release }) => release !== newest).map(({ agent }) => agent);
+}
+
+const clip = JSON.parse(readFileSync(path.join(ROOT, 'test/clips/clips.json'), 'utf8')).find(
+  (one: Clip) => one.file === 'number.wav',
+) as Clip;
+
+/** A live stream; it goes on for a share of its sound, and ends with the rest. */
+async function speak() {
+  const sound = liveSound(clip);
+  const left = [...pieces(sound)];
+  const query = `model=reference-en&encoding=linear16&sample_rate=${sound.rate}`;
+  const socket = new WebSocket(`${stack.url.replace('http', 'ws')}/v1/listen?${query}`, {
+    headers: { authorization: `Token ${stack.token}` },
+  });
+  const heard: { start: number; duration: number; text: string }[] = [];
+  socket.on('message', (data) => {
+    const said = JSON.parse(String(data));
+    if (said.type === 'Results' && said.is_final)
+      heard.push({ start: said.start, duration: said.duration, text: said.channel.alternatives[0].transcript });
+  });
+  const closed = new Promise<number>((resolve) => socket.on('close', resolve));
+  await new Promise((resolve, reject) => socket.on('open', resolve).on('error', reject));
+  const go = (share: number) => {
+    for (const piece of left.splice(0, Math.ceil(left.length * share))) socket.send(piece);
+  };
+  return {
+    go,
+    /** What was heard of all of it, without a gap. */
+    async end() {
+      go(1);
+      socket.send(JSON.stringify({ type: 'CloseStream' }));
+      const code = await closed;
+      const gaps = heard.filter(({ start }, at) => at > 0 && Math.abs(start - endOf(heard[at - 1])) > 0.01);
+      return {
+        code,
+        gaps,
+        words: heard
+          .map(({ text }) => text)
+          .join(' ')
+          .trim(),
+      };
+    },
+  };
+}
+
+const endOf = (one: { start: number; duration: number } | undefined): number =>
+  (one?.start ?? 0) + (one?.duration ?? 0);
+
 /** Transcribes until it is told to stop; what was answered, by status. */
 function keepAsking(): { stop(): Promise<Record<number, number>> } {
   const statuses: Record<number, number> = {};
@@ -166,11 +223,19 @@ it('M2, M3, M5, T1: what agents serve is what was signed; rolled back under load
   expect(await auricle('alias', 'reference-en', 'stable', revision)).toMatchObject({ exit: 0 });
   await expect.poll(stableIn, { timeout: 5_000 }).toEqual([revision, revision]);
   const load = keepAsking();
+  const [alone, across] = [await speak(), await speak()];
+  const undisturbed = alone.end();
+  across.go(0.5);
   // One that nobody serves yet: what was there before goes on.
   expect(await auricle('alias', 'reference-en', 'stable', other)).toMatchObject({ exit: 0 });
   await expect.poll(stableIn, { timeout: 5_000 }).toEqual([other, other]);
   expect(await auricle('rollback', 'reference-en')).toMatchObject({ exit: 0, value: { revision } });
   await expect.poll(stableIn, { timeout: 5_000 }).toEqual([revision, revision]);
+  // At every agent, as well: each says by which generation it goes.
+  await expect.poll(behind, { timeout: 5_000 }).toEqual([]);
+  const [told, usual] = [await across.end(), await undisturbed];
+  expect(usual.words).not.toBe('');
+  expect(told).toEqual(usual);
   const statuses = await load.stop();
   expect(Object.keys(statuses)).toEqual(['200']);
   expect(statuses[200]).toBeGreaterThan(3);
