@@ -6,7 +6,7 @@ import type { Arguments } from './arguments.ts';
 import { auditDoctor } from './audit-doctor.ts';
 import { eraseUsage, privacyVerbs } from './audit-erase.ts';
 import { exportAudit, exportUsage, verifyFolder } from './audit-export.ts';
-import { findLog, listLogs } from './audit-find.ts';
+import { type Found, findLog, listLogs } from './audit-find.ts';
 import { RegionHeads } from './audit-heads.ts';
 import { Refused } from './audit-log.ts';
 import { receiptUsage, verifyReceiptFile } from './audit-receipt.ts';
@@ -35,36 +35,58 @@ export const auditUsage = `audit logs [--zone Z]           the logs that there a
 export const needsNobody = ({ verb, operands, receipt }: Pick<Arguments, 'verb' | 'operands' | 'receipt'>): boolean =>
   verb === 'audit' && operands[0] === 'verify' && operands.length === (receipt === undefined ? 2 : 1);
 
-export async function audit(given: Arguments, headers: Record<string, string>): Promise<Answer> {
-  const [verb, what, ...rest] = given.operands;
-  if (verb === 'verify' && given.receipt !== undefined)
-    return what === undefined ? verifyReceiptFile(given) : wrong('a folder, or --receipt FILE');
-  if (needsNobody(given)) return verifyFolder(what as string, given);
-  const privacy = privacyVerbs.get(verb ?? '');
-  if (privacy && rest.length === 0 && (what === undefined || verb === 'release')) return privacy(given, headers);
-  if (verb === 'search' && what === undefined) return searchAudit(given, headers, findLog);
-  if (verb === 'index' && what === undefined) return rebuildIndex(given, headers);
-  if (verb === 'logs' && what === undefined) return listLogs(given, headers);
-  const known =
-    verb === 'tail' || verb === 'verify' || verb === 'export' || verb === 'doctor'
-      ? what === undefined
-      : (verb === 'show' || verb === 'receipt') && what !== undefined;
-  if (!known || rest.length > 0) return wrong(`usage: auricle ${auditUsage}`);
-  if (verb === 'export') return exportAudit(given, headers);
-  if (verb === 'doctor') return auditDoctor(given, headers);
-  const found = await findLog(given, headers);
-  if ('exit' in found) return found;
-  try {
-    if (verb === 'verify' && given.policy !== undefined && !existsSync(given.policy))
-      return wrong(`there is no ${given.policy}`);
-    if (verb === 'verify') {
-      const also = given.zone === HEADS ? new RegionHeads(given.edge, headers) : undefined;
-      return await verifyLog(found, { ...given, ...(also && { also }) });
+type Headers = Record<string, string>;
+
+interface AuditVerb {
+  /** Operands behind the verb, at least and at most. */
+  readonly operands: readonly [number, number];
+  readonly run: (given: Arguments, headers: Headers, what: string) => Promise<Answer> | Answer;
+}
+
+/** A verb about one log. */
+const ofLog =
+  (look: (found: Found, what: string, given: Arguments, headers: Headers) => Promise<Answer>): AuditVerb['run'] =>
+  async (given, headers, what) => {
+    const found = await findLog(given, headers);
+    if ('exit' in found) return found;
+    try {
+      return await look(found, what, given, headers);
+    } catch (error) {
+      if (error instanceof Refused) return refused(error.response);
+      throw error;
     }
-    if (verb === 'receipt') return await receipts(found, what as string);
-    return verb === 'tail' ? await tail(found, given.type) : await show(found, what as string);
-  } catch (error) {
-    if (error instanceof Refused) return refused(error.response);
-    throw error;
-  }
+  };
+
+const verbs: ReadonlyMap<string, AuditVerb> = new Map<string, AuditVerb>([
+  ['logs', { operands: [0, 0], run: listLogs }],
+  ['tail', { operands: [0, 0], run: ofLog((found, _, { type }) => tail(found, type)) }],
+  ['show', { operands: [1, 1], run: ofLog(show) }],
+  ['receipt', { operands: [1, 1], run: ofLog(receipts) }],
+  ['verify', { operands: [0, 0], run: ofLog(verify) }],
+  ['export', { operands: [0, 0], run: (given, headers) => exportAudit(given, headers) }],
+  ['doctor', { operands: [0, 0], run: (given, headers) => auditDoctor(given, headers) }],
+  ['search', { operands: [0, 0], run: (given, headers) => searchAudit(given, headers, findLog) }],
+  ['index', { operands: [0, 0], run: rebuildIndex }],
+  ...[...privacyVerbs].map(([name, run]): [string, AuditVerb] => [
+    name,
+    // Which hold, it asks itself.
+    { operands: [0, name === 'release' ? 1 : 0], run },
+  ]),
+]);
+
+async function verify(found: Found, _: string, given: Arguments, headers: Headers): Promise<Answer> {
+  if (given.policy !== undefined && !existsSync(given.policy)) return wrong(`there is no ${given.policy}`);
+  const also = given.zone === HEADS ? new RegionHeads(given.edge, headers) : undefined;
+  return verifyLog(found, { ...given, ...(also && { also }) });
+}
+
+export async function audit(given: Arguments, headers: Headers): Promise<Answer> {
+  const [name = '', what = ''] = given.operands;
+  if (name === 'verify' && given.receipt !== undefined)
+    return given.operands.length === 1 ? verifyReceiptFile(given) : wrong('a folder, or --receipt FILE');
+  if (needsNobody(given)) return verifyFolder(what, given);
+  const verb = verbs.get(name);
+  const count = given.operands.length - 1;
+  if (!verb || count < verb.operands[0] || count > verb.operands[1]) return wrong(`usage: auricle ${auditUsage}`);
+  return verb.run(given, headers, what);
 }
