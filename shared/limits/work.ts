@@ -70,6 +70,12 @@ export const workLimits = {
     by: 'agent',
     why: '20 s of log probabilities over 4,096 tokens every 40 ms take 8 MiB.',
   },
+  decodeTurnFrames: {
+    value: 50,
+    unit: 'count',
+    by: 'agent',
+    why: 'Frames decoded in one turn of the event loop: 2 s of sound, some tens of milliseconds. Then others get a turn.',
+  },
   engineHeadBytes: {
     value: 16_384,
     unit: 'byte',

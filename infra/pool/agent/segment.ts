@@ -34,9 +34,6 @@ export function sumBest({ logProbs, frames, tokens }: Scores): number {
 
 const meanBest = (scores: Scores) => (scores.frames > 0 ? Math.min(0, sumBest(scores) / scores.frames) : 0);
 
-/** Frames decoded in one turn of the event loop: 2 s of sound, some tens of milliseconds. */
-const TURN_FRAMES = 50;
-
 const round = (seconds: number) => Math.round(seconds * 1_000) / 1_000;
 const share = (value: number) => Math.max(0, Math.min(1, value));
 
@@ -46,8 +43,9 @@ const share = (value: number) => Math.max(0, Math.min(1, value));
  */
 async function findWords(decoder: WordDecoder, { logProbs, frames, tokens }: Scores): Promise<Decoded> {
   const decoding = decoder.begin();
-  for (let at = 0; at < frames; at += TURN_FRAMES) {
-    const count = Math.min(TURN_FRAMES, frames - at);
+  const most = limits.decodeTurnFrames.value;
+  for (let at = 0; at < frames; at += most) {
+    const count = Math.min(most, frames - at);
     decoding.push(logProbs.subarray(at * tokens, (at + count) * tokens), count);
     await setImmediate();
   }

@@ -13,8 +13,6 @@ export type LiveSegment = Extract<LinkEvent, { type: 'segment' }>;
 
 /** A6: how sure an interim must be. */
 const SURE = 0.8;
-/** Frames decoded in one turn of the event loop when an utterance is decoded again. */
-const TURN_FRAMES = 50;
 
 /**
  * A6: whether an interim is worth sending: its confidence is over 0.8, or more of its words than of the last one sent
@@ -73,7 +71,7 @@ export function createWords({ decoder, frameSeconds }: Recogniser, start: number
     for (const { logProbs, frames: own } of kept) {
       decoding.push(logProbs, own);
       turn += own;
-      if (turn < TURN_FRAMES) continue;
+      if (turn < limits.decodeTurnFrames.value) continue;
       turn = 0;
       await setImmediate();
     }
