@@ -176,8 +176,7 @@ describe('a WebSocket of the agent', () => {
   server.on('upgrade', (incoming, connection, head) => {
     const answer = upgradeAnswer(incoming);
     if (answer === undefined) return connection.end('HTTP/1.1 400 Refused\r\n\r\n');
-    connection.write(answer);
-    accepted.shift()?.(openWebSocket(connection as net.Socket, head, MOST));
+    accepted.shift()?.(openWebSocket({ connection: connection as net.Socket, answer, head, most: MOST }));
   });
   beforeAll(() => new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve)));
   afterAll(() => void server.close());
@@ -321,11 +320,12 @@ describe('a WebSocket of the agent', () => {
   it('who asks and does not read gets no more answers than there is room for', () => {
     const written: Uint8Array[] = [];
     const connection = new Duplex({ read() {}, write: (bytes: Uint8Array) => void written.push(bytes) });
-    const socket = openWebSocket(
-      Object.assign(connection, { setTimeout() {}, setNoDelay() {} }) as unknown as net.Socket,
-      Buffer.alloc(0),
-      MOST,
-    );
+    const socket = openWebSocket({
+      connection: Object.assign(connection, { setTimeout() {}, setNoDelay() {} }) as unknown as net.Socket,
+      answer: '',
+      head: Buffer.alloc(0),
+      most: MOST,
+    });
     const ask = { opcode: 9, fin: true, reserved: 0, masked: true, mask: Buffer.alloc(4), payload: Buffer.alloc(125) };
     const asked = Buffer.concat(Array.from({ length: 2_000 }, () => encode(ask)));
     for (let i = 0; i < 10; i++) connection.emit('data', Buffer.from(asked));

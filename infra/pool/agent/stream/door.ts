@@ -43,10 +43,9 @@ export function createStreamDoor(desk: Desk) {
       answerPlainly(socket, 400, '{"reason":"upgrade_missing"}');
       return undefined;
     }
-    socket.write(answer);
     open.add(socket);
     socket.once('close', () => open.delete(socket));
-    return openWebSocket(socket, head, limits.streamLinkBytes.value);
+    return openWebSocket({ connection: socket, answer, head, most: limits.streamLinkBytes.value });
   }
 
   /** One stream from its first header to its last record. Never rejects. */

@@ -1,6 +1,6 @@
 /** What the bytes of a peer say. Nothing is said any more once it closes or is broken. */
 export interface FrameEars {
-  /** Nobody else has these bytes. */
+  /** Nobody else has these bytes, nor changes them. */
   message(data: Buffer, isBinary: boolean): void;
   ping(payload: Buffer): void;
   pong(): void;
@@ -31,23 +31,41 @@ const known = new Set<number>(Object.values(opcodes));
 const isCode = (code: number) =>
   (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) || (code >= 3000 && code <= 4999);
 
+/** Of the memory that was looked at last, which is mostly that of the next frame, too. */
+let words: Int32Array = new Int32Array(0);
+
 /** Whole words where they lie even, as every piece of sound comes through here. Words are little-endian, as memory is. */
 function unmask(bytes: Buffer, from: number, to: number, key: number): void {
   let mask = key;
   let at = from;
+  if (words.buffer !== bytes.buffer) words = new Int32Array(bytes.buffer, 0, bytes.buffer.byteLength >> 2);
   for (; at < to && ((bytes.byteOffset + at) & 3) !== 0; at++) {
     bytes[at] = (bytes[at] as number) ^ (mask & 0xff);
     mask = (mask >>> 8) | (mask << 24);
   }
-  if (to - at >= 4) {
-    const words = new Int32Array(bytes.buffer, bytes.byteOffset + at, (to - at) >> 2);
-    for (let i = 0; i < words.length; i++) words[i] = (words[i] as number) ^ mask;
-    at += words.length * 4;
-  }
+  const end = (bytes.byteOffset + to) >> 2;
+  for (let word = (bytes.byteOffset + at) >> 2; word < end; word++) words[word] = (words[word] as number) ^ mask;
+  at = Math.max(at, (end << 2) - bytes.byteOffset);
   for (; at < to; at++) {
     bytes[at] = (bytes[at] as number) ^ (mask & 0xff);
     mask = (mask >>> 8) | (mask << 24);
   }
+}
+
+/** Memory for messages to come. One lives no longer than it takes to open it, so that many can share a piece. */
+let slab: Buffer = nothing;
+let used = 0;
+
+function copy(bytes: Buffer): Buffer {
+  if (bytes.length > FIRST_ROOM / 4) return Buffer.from(bytes);
+  if (used + bytes.length > slab.length) {
+    slab = Buffer.allocUnsafeSlow(FIRST_ROOM);
+    used = 0;
+  }
+  const own = slab.subarray(used, used + bytes.length);
+  own.set(bytes);
+  used += bytes.length;
+  return own;
 }
 
 /** Bytes one after the other, in one piece of memory. */
@@ -79,8 +97,8 @@ function createPile() {
 }
 
 /**
- * Reads what a client sends over a WebSocket (RFC 6455 §5) from pieces that may be cut anywhere. Nothing is copied while
- * a frame lies in a piece whole, and the pieces are changed. `most`: bytes of a message.
+ * Reads what a client sends over a WebSocket (RFC 6455 §5) from pieces that may be cut anywhere. Their memory is changed,
+ * and may be used again once the call has returned. `most`: bytes of a message.
  */
 export function createFrameReader(most: number, ears: FrameEars) {
   /** A frame that is not there whole, and how long it is; while its head is not whole, how long that is. */
@@ -128,7 +146,7 @@ export function createFrameReader(most: number, ears: FrameEars) {
     if (opcode === opcodes.ping) return ears.ping(payload);
     if (opcode === opcodes.pong) return ears.pong();
     if (opcode === opcodes.close) return hearClose(payload);
-    if (fragments === undefined && isLast) return ears.message(payload, opcode === opcodes.binary);
+    if (fragments === undefined && isLast) return ears.message(copy(payload), opcode === opcodes.binary);
     fragments ??= opcode;
     message.add(payload, most);
     if (!isLast) return;

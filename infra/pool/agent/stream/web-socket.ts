@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net';
 import { limits } from '../../../../shared/limits.ts';
 import { createFrameReader, opcodes, SHORT_MAX } from './socket-frames.ts';
+import { takeOver } from './take-over.ts';
 
 /** Who is told what the other side does. */
 export interface SocketEars {
@@ -55,11 +56,20 @@ function writeHead(into: Buffer, opcode: number, length: number): number {
   return HEAD_MAX;
 }
 
+export interface Upgraded {
+  readonly connection: Socket;
+  /** What the other side is waiting for (`upgradeAnswer`), and what it has said without waiting. */
+  readonly answer: string;
+  readonly head: Buffer;
+  /** Bytes of a message. */
+  readonly most: number;
+}
+
 /**
- * A WebSocket (RFC 6455) on a connection that was upgraded, with no more than a stream needs: no extensions, no
- * sub-protocols. A library's share of a frame was several times what reading it takes. `most`: bytes of a message.
+ * A WebSocket (RFC 6455) on a connection that is upgraded with it, with no more than a stream needs: no extensions, no
+ * sub-protocols. A library's share of a frame was several times what reading it takes.
  */
-export function openWebSocket(connection: Socket, head: Buffer, most: number): WebSocket {
+export function openWebSocket({ connection: given, answer, head, most }: Upgraded): WebSocket {
   let ears: SocketEars | undefined;
   let state: 'open' | 'closing' | 'closed' = 'open';
 
@@ -103,9 +113,10 @@ export function openWebSocket(connection: Socket, head: Buffer, most: number): W
     },
   });
 
+  const early = Buffer.concat([head, given.read() ?? nothing]);
+  const connection = takeOver(given, reader.push);
   connection.setTimeout(0);
   connection.setNoDelay(true);
-  connection.on('data', reader.push);
   connection.on('end', () => connection.end());
   // What is wrong with the connection ends it, and nothing else.
   connection.on('error', () => {});
@@ -113,11 +124,12 @@ export function openWebSocket(connection: Socket, head: Buffer, most: number): W
     state = 'closed';
     ears?.closed();
   });
-  if (head.length > 0) connection.unshift(head);
+  connection.write(answer);
+  if (early.length > 0) process.nextTick(reader.push, early);
 
   return {
-    listen(given) {
-      ears = given;
+    listen(told) {
+      ears = told;
     },
     isOpen: () => state === 'open',
     send: (message, done) => write(opcodes.binary, message, done),
