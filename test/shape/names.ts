@@ -37,6 +37,7 @@ const DEFAULT_EXPORTS = new Set([
   'test/vitest.config.ts',
   'test/triton/vitest.config.ts',
   'test/clients/vitest.config.ts',
+  'test/fault/vitest.config.ts',
   'test/go/vitest.config.ts',
   'test/browser/vitest.config.ts',
 ]);
