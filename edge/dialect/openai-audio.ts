@@ -83,10 +83,17 @@ function takeIn(heard: Heard, event: Exclude<AnswerEvent, { type: 'refusal' }>, 
   }
   if (event.type === 'segment') {
     heard.segments.push(event);
-    heard.words += event.words.length;
+    heard.words += event.words.length || wordsIn(event.text);
     if (heard.words > limits.transcriptWords.value) return no(refuse('engine_failed', undefined, 'too many words'));
   }
   return ok(undefined);
+}
+
+/** Words of a segment that comes without them, since its form asks for the text alone. */
+function wordsIn(text: string): number {
+  let words = 1;
+  for (let at = text.indexOf(' '); at >= 0; at = text.indexOf(' ', at + 1)) words += 1;
+  return words;
 }
 
 function answerWhole(source: Source, { form, segments }: Heard, final: Final): Response | Promise<Response> {

@@ -62,6 +62,12 @@ export function renderTranscript(transcript: Transcript, form: TranscriptionForm
   };
 }
 
+const alwaysWordy: ReadonlySet<ResponseFormat> = new Set(['srt', 'vtt']);
+
+/** Whether the answer to a form shows words by themselves or cuts between them, and not the text alone. */
+export const needsWords = ({ responseFormat, granularities }: TranscriptionForm): boolean =>
+  alwaysWordy.has(responseFormat) || (responseFormat === 'verbose_json' && granularities.includes('word'));
+
 export const wholeText = (segments: readonly Segment[]): string =>
   segments
     .map(({ text }) => text)

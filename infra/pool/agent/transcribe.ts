@@ -4,7 +4,9 @@ import { agreesOnLanguage, isOpen, servesLanguage } from '../../../shared/pool/l
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { Opened } from '../../../shared/seal/records.ts';
+import { needsWords } from '../../../shared/speech/openai-answer.ts';
 import { readForm } from '../../../shared/speech/openai-form.ts';
+import type { Segment } from '../../../shared/speech/transcript.ts';
 import type { Answer } from './answer.ts';
 import type { Desk, ServedModel } from './desk.ts';
 import { type Fields, readMultipart } from './form.ts';
@@ -54,7 +56,8 @@ export function judgeForm(fields: Fields, hints: Pick<Head, 'model' | 'language'
   if (!servesLanguage(languages, wanted) || first === undefined) {
     return no(refuse('language_unknown', { model, language: String(wanted) }));
   }
-  return ok({ fields: completed, language: wanted ?? first, stream: form.value.stream });
+  const { stream } = form.value;
+  return ok({ fields: completed, language: wanted ?? first, stream, wordy: needsWords(form.value) });
 }
 
 /** A field that has changed since the form was told. */
@@ -95,6 +98,20 @@ const muted = (answer: Work['answer']): Work['answer'] => ({
   send: async (event) => (event.type === 'final' ? answer.send(event) : undefined),
 });
 
+/** How segments leave: counted, and without their words once it is known that the form asks for none. */
+function createTeller(answer: Work['answer'], tally: Tally) {
+  const teller = {
+    /** Until the form is known, its answer may need them; none to a bare recording does without. */
+    wordy: true,
+    async tell(segment: Segment): Promise<void> {
+      tally.segments += 1;
+      tally.copy?.said.push(segment.text);
+      await answer.send(teller.wordy ? segment : { ...segment, words: [] });
+    },
+  };
+  return teller;
+}
+
 /** Reads the body, recognises, and emits everything but a refusal. */
 export async function transcribe(work: Work): Promise<Result<undefined>> {
   const { desk, ticket, model, records, signal, deadline, tally } = work;
@@ -106,19 +123,15 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
   tally.isRecording = true;
   const { mirror } = read.value;
   if (mirror) tally.copy = { served: mirror.text, said: [] };
-  const { copy } = tally;
-  const answer = copy ? muted(work.answer) : work.answer;
+  const answer = mirror ? muted(work.answer) : work.answer;
+  const teller = createTeller(answer, tally);
   const recognition = createRecognition({
     recogniser,
     dispatcher: desk.dispatcher,
     class: ticket.class,
     deadline,
     signal,
-    async onSegment(segment) {
-      tally.segments += 1;
-      copy?.said.push(segment.text);
-      await answer.send(segment);
-    },
+    onSegment: teller.tell,
   });
   let heard: Heard | undefined;
   let told: Fields | undefined;
@@ -131,6 +144,7 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
     const form = judgeForm(before, hints, languages);
     if (!form.ok || !form.value.stream) return;
     told = before;
+    teller.wordy = form.value.wordy;
     await answer.send({ type: 'form', fields: form.value.fields });
   }
 
@@ -149,6 +163,7 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
   if (!fields.ok) return fields;
   const form = judgeForm(fields.value, read.value, languages);
   if (!form.ok) return form;
+  if (isForm) teller.wordy = form.value.wordy;
   if (!told) await answer.send({ type: 'form', fields: form.value.fields });
   const late = told && lateField(told, fields.value);
   if (late !== undefined)

@@ -49,7 +49,7 @@ const floorAnswer = (() => {
   return withLength(Buffer.concat([cipher.update(json), cipher.final(), cipher.getAuthTag()]));
 })();
 
-const words = WORDS.split(' ').map((word, at) => ({ word, start: at, end: at + 1, confidence: 0.9 }));
+const seconds = WORDS.split(' ').length;
 const ready = event({ type: 'ready', agent: AGENT, model: MODEL, revision: REVISION });
 const rest = [
   event({ type: 'form', fields: { model: [MODEL] } }),
@@ -57,11 +57,12 @@ const rest = [
     type: 'segment',
     index: 0,
     start: 0,
-    end: words.length,
+    end: seconds,
     text: WORDS,
     confidence: 0.9,
     logProbability: -0.1,
-    words,
+    // As agents leave them out of an answer whose form asks for the text alone.
+    words: [],
   }),
 ];
 const final = event({
@@ -69,8 +70,8 @@ const final = event({
   model: MODEL,
   revision: REVISION,
   language: 'en',
-  durationSeconds: words.length,
-  speechSeconds: words.length,
+  durationSeconds: seconds,
+  speechSeconds: seconds,
   segments: 1,
 });
 

@@ -71,11 +71,30 @@ describe.each(ways)('a sealed short request (C5, R1 offline) %s', (_, lanes) => 
       [0, 'good morning'],
       [1, 'to all'],
     ]);
-    expect(segments[0]?.words.map(({ word }) => word)).toEqual(['good', 'morning']);
     // The second piece of speech starts at 3.0 s of the recording, less the padding.
     expect(segments[1]?.start).toBeGreaterThan(2.6);
     expect(segments[1]?.start).toBeLessThan(3.1);
     expect(events.at(-1)).toMatchObject({ type: 'final', language: 'en', durationSeconds: 4.5, segments: 2 });
+  });
+
+  it.each([
+    ['vtt', undefined, ['good', 'morning']],
+    ['verbose_json', 'word', ['good', 'morning']],
+    ['verbose_json', 'segment', []],
+    ['json', undefined, []],
+  ])('C10 sends words only where the form asks for them: %s, %s', async (format, granularity, words) => {
+    bench.engine.say = () => 'good morning';
+    const fields = [
+      { name: 'model', value: 'test-en' },
+      { name: 'response_format', value: format },
+      ...(granularity ? [{ name: 'timestamp_granularities[]', value: granularity }] : []),
+    ];
+    const { events } = await ask({ body: audioForm(spoken, fields) });
+    const [segment] = only(events, 'segment');
+    expect(segment?.text).toBe('good morning');
+    // One that was ready before the form was known has them in any case.
+    const known = events.findIndex(({ type }) => type === 'form') < events.findIndex(({ type }) => type === 'segment');
+    expect(segment?.words.map(({ word }) => word)).toEqual(known ? words : ['good', 'morning']);
   });
 
   it('tells the form before the first segment when a stream was asked for ahead of the file', async () => {
@@ -87,6 +106,7 @@ describe.each(ways)('a sealed short request (C5, R1 offline) %s', (_, lanes) => 
       'final',
     ]);
     expect(only(events, 'form')[0]?.fields).toMatchObject({ stream: ['true'] });
+    expect(only(events, 'segment')[0]).toMatchObject({ text: 'hello', words: [] });
   });
 
   it('refuses a field that comes behind the file once the form was told', async () => {

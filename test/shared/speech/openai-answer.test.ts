@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { renderTranscript } from '../../../shared/speech/openai-answer.ts';
+import { needsWords, renderTranscript } from '../../../shared/speech/openai-answer.ts';
 import { readForm, responseFormats } from '../../../shared/speech/openai-form.ts';
 import { deltaFrame, errorFrame, finalFrame } from '../../../shared/speech/openai-stream.ts';
 import { renderSrt, renderVtt } from '../../../shared/speech/subtitles.ts';
@@ -33,6 +33,11 @@ const transcript: Transcript = {
     segments: 2,
   },
 };
+/** Long enough to be cut between words where a format does that. */
+const spoken: Transcript = {
+  ...transcript,
+  segments: [segment(0, 0, 20, Array.from({ length: 30 }, (_, at) => `word${at}`).join(' ')), ...transcript.segments],
+};
 const empty: Transcript = { segments: [], final: { ...transcript.final, segments: 0 } };
 
 function render(fields: Record<string, string[]>, of = transcript) {
@@ -40,6 +45,25 @@ function render(fields: Record<string, string[]>, of = transcript) {
   if (!form.ok) throw new Error(form.refusal.reason);
   return renderTranscript(of, form.value);
 }
+
+describe('C10 words of segments', () => {
+  const textOnly = { ...spoken, segments: spoken.segments.map((one) => ({ ...one, words: [] })) };
+  const forms = responseFormats.flatMap((format) =>
+    [['word'], ['segment'], ['word', 'segment'], []].map((asked) => ({
+      response_format: [format],
+      ...(asked.length > 0 && { timestamp_granularities: asked }),
+    })),
+  );
+
+  it.each(forms)(
+    'make no difference to an answer that does without them: $response_format $timestamp_granularities',
+    (fields) => {
+      const form = readForm({ model: ['m'], ...fields });
+      const changes = render(fields, textOnly).body !== render(fields, spoken).body;
+      expect(form.ok && needsWords(form.value)).toBe(changes);
+    },
+  );
+});
 
 describe('C10 golden answers', () => {
   it.each(responseFormats)('%s', async (format) => {
