@@ -28,6 +28,8 @@ const child = spawn(node, process.argv.slice(2), {
   env: {
     ...process.env,
     PATH: path.dirname(node) + path.delimiter + process.env.PATH,
+    // What every part would otherwise read and compile anew at each start: half of what a start costs.
+    NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE || path.resolve(__dirname, '../../node_modules/.cache/node'),
     // The stack leaves when this process is gone, however it went.
     AURICLE_LAUNCHER: String(process.pid),
   },

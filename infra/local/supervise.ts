@@ -97,11 +97,11 @@ export function supervise(part: Part, log: Log, onLaunch: () => void): Supervise
 }
 
 function launch(part: Part, log: Log): ChildProcess {
-  const leash = new URL('./leash.ts', import.meta.url).href;
+  const before = ['./leash.ts', ...(part.env.AURICLE_LIMITS === undefined ? [] : ['./lower-limits.ts'])];
   const child = fork(path.resolve(ROOT, part.entry), [], {
     cwd: ROOT,
     env: { ...inherited(process.env), ...part.env },
-    execArgv: ['--import', leash],
+    execArgv: before.flatMap((file) => ['--import', new URL(file, import.meta.url).href]),
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     // Its own process group: Ctrl-C reaches the supervisor alone, and the group dies as a whole.
     detached: process.platform !== 'win32',
@@ -125,6 +125,7 @@ const INHERITED = [
   'NODE_EXTRA_CA_CERTS',
   // No setting of the app: how the local functions host is to misbehave (DIFFERENCES.md).
   'AURICLE_BLOB_EVENTS',
+  'NODE_COMPILE_CACHE',
 ];
 
 export function inherited(environment: NodeJS.ProcessEnv): Record<string, string> {
