@@ -1,6 +1,7 @@
 // Answers over HTTP, and the one path on which a "no" leaves.
 import type { HttpResponseInit } from '@azure/functions';
-import { type Refusal, refusals } from '../shared/refusal.ts';
+import type { z } from 'zod';
+import { type Refusal, refusals, refuse } from '../shared/refusal.ts';
 import type { Result } from '../shared/result.ts';
 
 const headers = { 'cache-control': 'no-store' };
@@ -10,6 +11,10 @@ export const answer = (status: number, jsonBody: unknown): HttpResponseInit => (
 /** Reason and parameters; the detail is for our log. */
 export const answerNo = ({ reason, params }: Refusal): HttpResponseInit =>
   answer(refusals[reason].status, { error: { reason, ...(params && { params }) } });
+
+/** A body that is not as both sides have agreed: another version's, or somebody else's. */
+export const answerUnlike = ({ issues: [issue] }: z.ZodError): HttpResponseInit =>
+  answerNo(refuse('field_invalid', { field: issue?.path.join('.') || 'body', rule: 'it is not as agreed' }));
 
 export const answerResult = <T>(result: Result<T>, status = 200): HttpResponseInit =>
   result.ok ? answer(status, result.value) : answerNo(result.refusal);

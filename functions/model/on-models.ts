@@ -5,7 +5,7 @@ import { aliasMove, newRevision, newTransition } from '../../shared/model/contra
 import { aliasName } from '../../shared/model/registry.ts';
 import { modelName } from '../../shared/model/revision.ts';
 import { refuse } from '../../shared/refusal.ts';
-import { answer, answerNo, answerResult } from '../answer.ts';
+import { answer, answerNo, answerResult, answerUnlike } from '../answer.ts';
 import type { EdgeCaller } from '../caller/edge-caller.ts';
 import { fromEdge, type Question } from '../caller/from-edge.ts';
 import { readJson } from '../upload/on-uploads.ts';
@@ -26,7 +26,7 @@ const unlike = (field: string, rule = 'it is not as agreed') => answerNo(refuse(
 export const onRevision = (desk: ModelDesk | undefined): Question =>
   ofModel(desk, async (known, model, request) => {
     const asked = newRevision.safeParse(await readJson(request));
-    if (!asked.success) return unlike(asked.error.issues[0]?.path.join('.') || 'body');
+    if (!asked.success) return answerUnlike(asked.error);
     return answerResult(await registerRevision(known, model, asked.data), 201);
   });
 
@@ -71,7 +71,7 @@ const readTime = (text: string): number | undefined => {
 export const onTransition = (desk: ModelDesk | undefined): Question =>
   ofModel(desk, async (known, model, request) => {
     const asked = newTransition.safeParse(await readJson(request));
-    if (!asked.success) return unlike(asked.error.issues[0]?.path.join('.') || 'body');
+    if (!asked.success) return answerUnlike(asked.error);
     const moved = await moveRevision(known, model, asked.data.envelope);
     return answerResult(moved, moved.ok && moved.value.missing > 0 ? 202 : 200);
   });
@@ -99,7 +99,7 @@ export const onAlias = (desk: ModelDesk | undefined): Question =>
     const alias = aliasName.safeParse(request.params.alias);
     if (!alias.success) return unlike('alias');
     const asked = aliasMove.safeParse(await readJson(request));
-    if (!asked.success) return unlike(asked.error.issues[0]?.path.join('.') || 'body');
+    if (!asked.success) return answerUnlike(asked.error);
     return answerResult(await moveAlias(known, model, { alias: alias.data, ...asked.data }));
   });
 

@@ -5,7 +5,7 @@ import { newProject, newSegment } from '../../shared/project/contract.ts';
 import { isProjectId } from '../../shared/project/id.ts';
 import { refuse } from '../../shared/refusal.ts';
 import type { UploadPlace } from '../../shared/upload/paths.ts';
-import { answer, answerNo, answerResult } from '../answer.ts';
+import { answer, answerNo, answerResult, answerUnlike } from '../answer.ts';
 import type { Question } from '../caller/from-edge.ts';
 import { followNews } from '../upload/follow-news.ts';
 import { about, type Desk, readJson, verified } from '../upload/on-uploads.ts';
@@ -14,13 +14,11 @@ import { deleteProject, listProjects, openDocument, rerunProject, seeProject } f
 import { editSegment } from './edit-segment.ts';
 import { makeProject } from './make-project.ts';
 
-const unlike = (field: string) => answerNo(refuse('field_invalid', { field, rule: 'it is not as agreed' }));
-
 /** POST /api/projects */
 export const onMake = (desk: Desk): Question =>
   verified(desk, async (request, caller) => {
     const asked = newProject.safeParse(await readJson(request));
-    if (!asked.success) return unlike(asked.error.issues[0]?.path.join('.') || 'body');
+    if (!asked.success) return answerUnlike(asked.error);
     if (asked.data.tenant !== caller.tenant) return answerNo(refuse('project_unknown'));
     return answerResult(await makeProject(desk, asked.data), 201);
   });
@@ -31,7 +29,8 @@ export const onProjects = (desk: Desk): Question =>
     const { tenant = '' } = request.params;
     if (tenant !== caller.tenant) return answerNo(refuse('project_unknown'));
     const after = request.query.get('after') ?? undefined;
-    if (after !== undefined && !isProjectId(after)) return unlike('after');
+    if (after !== undefined && !isProjectId(after))
+      return answerNo(refuse('field_invalid', { field: 'after', rule: 'it is not as agreed' }));
     const most = limits.projectListRows.value;
     const limit = Math.min(most, Math.max(1, readCount(request, 'limit') ?? most));
     return answer(200, await listProjects(desk, tenant, after, limit));
@@ -64,7 +63,7 @@ export const onEdit = (desk: Desk): Question =>
     const segment = readIndex(request.params.segment, limits.projectSegments.value);
     if (segment === undefined) return answerNo(refuse('segment_unknown'));
     const asked = newSegment.safeParse(await readJson(request));
-    if (!asked.success) return unlike(asked.error.issues[0]?.path.join('.') || 'body');
+    if (!asked.success) return answerUnlike(asked.error);
     return answerResult(await editSegment(desk, place, { document, segment }, asked.data));
   });
 

@@ -5,7 +5,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { ok } from '../../shared/result.ts';
 import { newUpload } from '../../shared/upload/contract.ts';
 import { isUploadId, type UploadPlace } from '../../shared/upload/paths.ts';
-import { answer, answerNo, answerResult } from '../answer.ts';
+import { answer, answerNo, answerResult, answerUnlike } from '../answer.ts';
 import type { EdgeCaller } from '../caller/edge-caller.ts';
 import { fromEdge, type Question } from '../caller/from-edge.ts';
 import type { Settings } from '../settings.ts';
@@ -21,10 +21,7 @@ export type Desk = Office & { readonly settings: Settings };
 export const onGrant = (desk: Desk): Question =>
   verified(desk, async (request, caller) => {
     const asked = newUpload.safeParse(await readJson(request));
-    if (!asked.success) {
-      const [issue] = asked.error.issues;
-      return answerNo(refuse('field_invalid', { field: issue?.path.join('.') || 'body', rule: 'it is not as agreed' }));
-    }
+    if (!asked.success) return answerUnlike(asked.error);
     if (asked.data.tenant !== caller.tenant) return answerNo(refuse('upload_unknown'));
     return answerResult(await grant(desk, asked.data), 201);
   });
