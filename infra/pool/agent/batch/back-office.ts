@@ -1,4 +1,5 @@
 import { limits } from '../../../../shared/limits.ts';
+import { readBounded } from '../../../../shared/read-bounded.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import { backOfficeRefusal, type OpenedJob, openedJob } from '../../../../shared/upload/contract.ts';
@@ -23,7 +24,7 @@ export function createBackOffice(asking: FunctionsOptions): BackOffice {
     async open(job) {
       try {
         const response = await askFunctions(asking, '/api/jobs/open', jobKey(job), { job }, limits.jobOpenMs.value);
-        const body: unknown = await readBounded(response);
+        const body: unknown = await readJson(response);
         if (response.status === 200) {
           const parsed = openedJob.safeParse(body);
           return parsed.success ? ok(parsed.data) : unavailable('an answer that is not understood');
@@ -39,16 +40,10 @@ export function createBackOffice(asking: FunctionsOptions): BackOffice {
 }
 
 /** JSON of at most `limits.jobAnswerBytes`; `undefined` for anything else. */
-async function readBounded(response: Response): Promise<unknown> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of response.body ?? []) {
-    bytes += chunk.length;
-    if (bytes > limits.jobAnswerBytes.value) return undefined;
-    chunks.push(chunk);
-  }
+async function readJson({ body }: Response): Promise<unknown> {
+  const bytes = await readBounded(body, limits.jobAnswerBytes.value);
   try {
-    return JSON.parse(Buffer.concat(chunks).toString('utf8'));
+    return bytes && JSON.parse(new TextDecoder().decode(bytes));
   } catch {
     return undefined;
   }
