@@ -55,7 +55,7 @@ export const LIVE = 'live';
 const AGENT = 'l!';
 const TAKEN = 't!';
 export const takenKey = (agent: string): string => `${TAKEN}${agent}`;
-export const agentKey = (agent: string): string => `${AGENT}${agent}`;
+const agentKey = (agent: string): string => `${AGENT}${agent}`;
 
 interface Desk {
   readonly rows: Rows;

@@ -34,7 +34,7 @@ export interface ModelLine {
   readonly detail: string;
 }
 
-export const MODEL_TABLE = 'models';
+const MODEL_TABLE = 'models';
 
 /** `undefined` where nobody may sign: then no revision could ever be known. */
 export function openModelDesk(settings: Settings, audit: ModelDesk['audit']): ModelDesk | undefined {

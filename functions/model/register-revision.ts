@@ -18,7 +18,7 @@ import { revisionRowOf } from './see-model.ts';
 
 const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
 
-export const bundleKey = (revision: string): string => `b!${revision}`;
+const bundleKey = (revision: string): string => `b!${revision}`;
 
 export async function registerRevision(
   desk: ModelDesk,

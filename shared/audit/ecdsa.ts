@@ -15,7 +15,7 @@ const SPKI = Uint8Array.of(
   ...[0x30, 0x59, 0x30, 0x13, 6, 7, 0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1],
   ...[6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7, 3, 0x42, 0],
 );
-export const P256_SPKI_BYTES = SPKI.length + 65;
+const P256_SPKI_BYTES = SPKI.length + 65;
 
 /** A private key, wherever it is: here, or behind the door of a vault that signs and never shows it. */
 export interface P256Key {

@@ -46,7 +46,7 @@ export const logHealth = z.object({
 export type LogHealth = z.infer<typeof logHealth>;
 
 /** Events that wait for the log where they were made. */
-export const outboxHealth = z.object({ waiting: z.number().int(), oldestMs: z.number() });
+const outboxHealth = z.object({ waiting: z.number().int(), oldestMs: z.number() });
 export type OutboxHealth = z.infer<typeof outboxHealth>;
 
 /** `GET /v1/audit/health?zone=`: the same with what waits at the edge, for the token's own tenant or, with `operate`, the zone. */

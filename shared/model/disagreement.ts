@@ -17,7 +17,7 @@ function logMean(logs: readonly number[]): number {
 }
 
 /** Bets that the mean is above `MOST`: a stream counts as the least that its bucket can be. */
-export const logApart = (differing: readonly number[]): number =>
+const logApart = (differing: readonly number[]): number =>
   logMean(
     STAKES.map((part) => {
       const stake = part / MOST;
@@ -26,7 +26,7 @@ export const logApart = (differing: readonly number[]): number =>
   );
 
 /** Bets that it is below: a stream counts as the most. */
-export const logNear = (differing: readonly number[]): number =>
+const logNear = (differing: readonly number[]): number =>
   logMean(
     STAKES.map((part) => {
       const stake = part / (1 - MOST);

@@ -95,7 +95,7 @@ export type Registry = z.infer<typeof registry>;
 
 export const newRegistry = (model: string): Registry => ({ model, seq: 0, at: 0, revisions: {}, aliases: {} });
 
-export const digestOfEntry = (one: Entry): string => toHex(sha256(ascii(canonicalJson(one))));
+const digestOfEntry = (one: Entry): string => toHex(sha256(ascii(canonicalJson(one))));
 
 /** The entry with its place behind what is known. */
 export const placeEntry = (known: Registry, draft: EntryDraft, now: number): Entry =>

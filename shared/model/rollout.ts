@@ -25,7 +25,7 @@ export const made = z.object({
 });
 export type Made = z.infer<typeof made>;
 
-export const rolloutStates = ['making', 'trying', 'met', 'stopped', 'resumed'] as const;
+const rolloutStates = ['making', 'trying', 'met', 'stopped', 'resumed'] as const;
 
 export const rollout = z.object({
   state: z.enum(rolloutStates),

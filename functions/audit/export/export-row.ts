@@ -10,7 +10,7 @@ import { digits } from '../log/log-names.ts';
 /** A leaf of another year's log. */
 const link = z.object({ year: z.number().int(), index: z.number().int(), tseq: z.number().int() });
 
-export const exportRow = z.object({
+const exportRow = z.object({
   v: z.literal(1),
   id: z.string(),
   tenant: z.string(),

@@ -84,7 +84,7 @@ async function readPage(tenant: string, { log, origin, year, from, later }: At):
   return { data, year, next: onward, ended: over && later === undefined };
 }
 
-export function envelopeOf({ index, text, facts }: OwnLeaf, origin: string): StreamPage['data'][number] {
+function envelopeOf({ index, text, facts }: OwnLeaf, origin: string): StreamPage['data'][number] {
   const { id, type, time, tn } = facts;
   const leafHash = Buffer.from(hashLeaf(new TextEncoder().encode(text))).toString('hex');
   return {

@@ -6,7 +6,7 @@ import path from 'node:path';
 import { writePrivate } from './keys.ts';
 
 /** Whoever makes revisions, two who look at them, and the machine that makes smaller ones (`model quantise --watch`). */
-export const SIGNERS = ['author', 'reviewer', 'approver', 'quantiser'] as const;
+const SIGNERS = ['author', 'reviewer', 'approver', 'quantiser'] as const;
 
 /** As `MODEL_SIGNERS` of the functions. The private halves lie in `signers/NAME.pem`, for `npx auricle model … --as NAME`. */
 export function keepSigners(folder: string): { name: string; key: string; worker?: true }[] {

@@ -8,7 +8,7 @@ export interface Answer {
 }
 
 /** What came is no answer, or too long. */
-export const answerFault = (detail: string) => Object.assign(new Error(detail), { code: 'ANSWER_WRONG' });
+const answerFault = (detail: string) => Object.assign(new Error(detail), { code: 'ANSWER_WRONG' });
 
 const END_OF_HEAD = '\r\n\r\n';
 const WITHOUT_BODY = new Set([204, 304]);

@@ -30,7 +30,6 @@ export const exportQuery = z.object({
   tseq_from: tseq.optional(),
   tseq_to: tseq.optional(),
 });
-export type ExportQuery = z.infer<typeof exportQuery>;
 
 export const newExport = z.object({
   tenant: z.string(),
@@ -45,7 +44,7 @@ export const newExport = z.object({
 });
 export type NewExport = z.infer<typeof newExport>;
 
-export const exportStates = ['accepted', 'running', 'done', 'failed', 'expired'] as const;
+const exportStates = ['accepted', 'running', 'done', 'failed', 'expired'] as const;
 
 export const exportStatus = z.object({
   id: z.string(),

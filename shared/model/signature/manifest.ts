@@ -12,7 +12,7 @@ import { type Sla, sla } from '../sla.ts';
 import { STATEMENT_TYPE } from './envelope.ts';
 import type { HashName } from './key.ts';
 
-export const SIGNATURE_TYPE = 'https://model_signing/signature/v1.0';
+const SIGNATURE_TYPE = 'https://model_signing/signature/v1.0';
 
 /** Below the folder of the model, with slashes; never out of it. */
 const filePath = z
