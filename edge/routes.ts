@@ -110,7 +110,7 @@ interface Env {
   Bindings: Bindings;
 }
 
-export const app = new Hono<Env>();
+const app = new Hono<Env>();
 
 type Serve = (request: Request, env: Bindings, platform: Platform, name?: string) => Promise<Response>;
 type Platform = Pick<ExecutionContext, 'waitUntil'>;
