@@ -113,26 +113,32 @@ export function createDecoder(assets: DecoderAssets, settings: Partial<BeamSetti
 /** The words of the tokens; none begins before `from`. */
 function toWords(heard: readonly Heard[], { tokens, wordBoundary }: DecoderAssets, from = 0): DecodedWord[] {
   const words: DecodedWord[] = [];
-  let letters: Heard[] = [];
   let earliest = from;
+  let word = '';
+  let letters = 0;
+  let logProbs = 0;
+  let firstFrame = 0;
+  let lastFrame = 0;
   const end = () => {
-    const [first, last] = [letters[0], letters.at(-1)];
-    if (first && last) {
-      const mean = letters.reduce((sum, { trail }) => sum + trail.logProb, 0) / letters.length;
-      const startFrame = Math.max(first.trail.firstFrame, earliest);
-      earliest = Math.max(last.trail.lastFrame, startFrame) + 1;
-      words.push({
-        word: letters.map(({ token }) => tokens[token] ?? '').join(''),
-        startFrame,
-        endFrame: earliest,
-        confidence: Math.min(1, Math.exp(mean)),
-      });
+    if (letters > 0) {
+      const startFrame = Math.max(firstFrame, earliest);
+      earliest = Math.max(lastFrame, startFrame) + 1;
+      words.push({ word, startFrame, endFrame: earliest, confidence: Math.min(1, Math.exp(logProbs / letters)) });
     }
-    letters = [];
+    word = '';
+    letters = 0;
+    logProbs = 0;
   };
-  for (const one of heard) {
-    if (one.token === wordBoundary) end();
-    else letters.push(one);
+  for (const { token, trail } of heard) {
+    if (token === wordBoundary) {
+      end();
+      continue;
+    }
+    if (letters === 0) firstFrame = trail.firstFrame;
+    lastFrame = trail.lastFrame;
+    word += tokens[token] ?? '';
+    logProbs += trail.logProb;
+    letters++;
   }
   end();
   return words;

@@ -44,10 +44,46 @@ export const NOBODY = -1;
 /** Prefixes a tree has room for at first: few utterances ever need more. */
 const ROOM = 64;
 
-function longer<T extends Int32Array | Uint8Array | Float64Array>(column: T, length: number): T {
-  const grown = new (column.constructor as new (length: number) => T)(length);
-  grown.set(column);
-  return grown;
+const FLOATS = [
+  'state',
+  'finished',
+  'bias',
+  'closedFinished',
+  'closedState',
+  'blank',
+  'sounding',
+  'blankPath',
+  'soundingPath',
+] as const;
+const INTS = ['parent', 'child', 'sibling', 'token', 'depth', 'node', 'letters', 'frame', 'candidate'] as const;
+const BYTES = ['closed', 'kept'] as const;
+const PLACE_BYTES = 8 * FLOATS.length + 4 * INTS.length + BYTES.length;
+
+type Columns = Record<(typeof FLOATS)[number], Float64Array> &
+  Record<(typeof INTS)[number], Int32Array> &
+  Record<(typeof BYTES)[number], Uint8Array>;
+
+/**
+ * Columns with `room` places, in one piece of memory: with hundreds of streams in turn each row finds its columns cold,
+ * and twenty pieces for each utterance are what a collector has to look after.
+ */
+function layColumns(room: number): Columns {
+  const memory = new ArrayBuffer(room * PLACE_BYTES);
+  const columns: Partial<Columns> = {};
+  let at = 0;
+  for (const name of FLOATS) {
+    columns[name] = new Float64Array(memory, at, room);
+    at += 8 * room;
+  }
+  for (const name of INTS) {
+    columns[name] = new Int32Array(memory, at, room);
+    at += 4 * room;
+  }
+  for (const name of BYTES) {
+    columns[name] = new Uint8Array(memory, at, room);
+    at += room;
+  }
+  return columns as Columns;
 }
 
 /**
@@ -57,42 +93,66 @@ function longer<T extends Int32Array | Uint8Array | Float64Array>(column: T, len
  */
 export class Prefixes {
   /** `NOBODY` where nothing can change any more. */
-  parent = new Int32Array(ROOM);
-  child = new Int32Array(ROOM);
-  sibling = new Int32Array(ROOM);
-  token = new Int32Array(ROOM);
+  parent: Int32Array;
+  child: Int32Array;
+  sibling: Int32Array;
+  token: Int32Array;
   /** Tokens from the beginning of the utterance. */
-  depth = new Int32Array(ROOM);
+  depth: Int32Array;
   /** Place in the lexicon, or -1 when the word is being spelled letter by letter. */
-  node = new Int32Array(ROOM);
+  node: Int32Array;
   /** Letters of the current word; 0 right after a boundary. */
-  letters = new Int32Array(ROOM);
+  letters: Int32Array;
   /** Of the language model. */
-  state = new Float64Array(ROOM);
+  state: Float64Array;
   /** Weighted scores of finished words. */
-  finished = new Float64Array(ROOM);
+  finished: Float64Array;
   /** `finished` plus what the current word promises; ranks hypotheses. */
-  bias = new Float64Array(ROOM);
+  bias: Float64Array;
   /** The same with the current word ended, once somebody has asked (`closed`). */
-  closed = new Uint8Array(ROOM);
-  closedFinished = new Float64Array(ROOM);
-  closedState = new Float64Array(ROOM);
+  closed: Uint8Array;
+  closedFinished: Float64Array;
+  closedState: Float64Array;
   /** Whether it is one of the hypotheses. */
-  kept = new Uint8Array(ROOM);
+  kept: Uint8Array;
   /** Log probability of the frames so far, over all paths, ending in blank or in the last token. */
-  blank = new Float64Array(ROOM);
-  sounding = new Float64Array(ROOM);
+  blank: Float64Array;
+  sounding: Float64Array;
   /** The same of the likeliest path alone, and where its tokens sound. */
-  blankPath = new Float64Array(ROOM);
-  soundingPath = new Float64Array(ROOM);
+  blankPath: Float64Array;
+  soundingPath: Float64Array;
   readonly blankTrail: (Trail | undefined)[] = [];
   readonly soundingTrail: (Trail | undefined)[] = [];
   /** Which candidate it is in the frame being heard. */
-  frame = new Int32Array(ROOM);
-  candidate = new Int32Array(ROOM);
+  frame: Int32Array;
+  candidate: Int32Array;
 
   readonly #free: number[] = [];
   #used = 0;
+
+  constructor() {
+    const columns = layColumns(ROOM);
+    this.parent = columns.parent;
+    this.child = columns.child;
+    this.sibling = columns.sibling;
+    this.token = columns.token;
+    this.depth = columns.depth;
+    this.node = columns.node;
+    this.letters = columns.letters;
+    this.state = columns.state;
+    this.finished = columns.finished;
+    this.bias = columns.bias;
+    this.closed = columns.closed;
+    this.closedFinished = columns.closedFinished;
+    this.closedState = columns.closedState;
+    this.kept = columns.kept;
+    this.blank = columns.blank;
+    this.sounding = columns.sounding;
+    this.blankPath = columns.blankPath;
+    this.soundingPath = columns.soundingPath;
+    this.frame = columns.frame;
+    this.candidate = columns.candidate;
+  }
 
   /** A prefix that nothing is known of but where it stands; `parent` may be `NOBODY`. */
   add(parent: number, token: number): number {
@@ -160,14 +220,18 @@ export class Prefixes {
   }
 
   #grow(): void {
-    const length = this.parent.length * 2;
-    const ints = ['parent', 'child', 'sibling', 'token', 'depth', 'node', 'letters', 'frame', 'candidate'] as const;
-    for (const name of ints) this[name] = longer(this[name], length);
-    const floats = ['state', 'finished', 'bias', 'closedFinished', 'closedState'] as const;
-    for (const name of floats) this[name] = longer(this[name], length);
-    const paths = ['blank', 'sounding', 'blankPath', 'soundingPath'] as const;
-    for (const name of paths) this[name] = longer(this[name], length);
-    this.closed = longer(this.closed, length);
-    this.kept = longer(this.kept, length);
+    const columns = layColumns(2 * this.parent.length);
+    for (const name of FLOATS) {
+      columns[name].set(this[name]);
+      this[name] = columns[name];
+    }
+    for (const name of INTS) {
+      columns[name].set(this[name]);
+      this[name] = columns[name];
+    }
+    for (const name of BYTES) {
+      columns[name].set(this[name]);
+      this[name] = columns[name];
+    }
   }
 }
