@@ -25,6 +25,7 @@ import {
   takenKey,
 } from './kept-live.ts';
 import { readModel } from './kept-model.ts';
+import { missedLive } from './live-promise.ts';
 import type { ModelDesk } from './model-desk.ts';
 import { listModels } from './publish-release.ts';
 import { withdraw } from './withdraw.ts';
@@ -60,7 +61,9 @@ async function judgeModel(desk: ModelDesk, model: string): Promise<void> {
   // Somebody else judges at the same time, and counts the same.
   if (!done) return;
   for (const [revision, one] of Object.entries(next.trials)) {
-    if (judgeTrial(one, now) === 'FAIL') await withdraw(desk, model, revision, one);
+    const windows = one.stage === 'canary' ? (next.traffic[revision]?.windows ?? []) : [];
+    const late = missedLive(registry.revisions[revision]?.sla, windows, one.since, now);
+    if (late || judgeTrial(one, now) === 'FAIL') await withdraw(desk, model, revision, one, late);
   }
 }
 

@@ -1,6 +1,7 @@
 // A revision that live traffic speaks against goes back to the beginning: by a statement that the functions sign, with what
 // was counted in it. Back is the way that has no gate.
 
+import type { Evidence } from '../../shared/model/evidence.ts';
 import { signPayload } from '../../shared/model/signature/envelope.ts';
 import { showStanding } from '../../shared/model/stage.ts';
 import { writeStatement } from '../../shared/model/statement.ts';
@@ -12,8 +13,14 @@ import { moveRevision } from './move-revision.ts';
 
 const REASON = 'live traffic: FAIL';
 
-/** Nothing where somebody has moved it meanwhile. Tried again with the next verdict, which is the same. */
-export async function withdraw(desk: ModelDesk, model: string, revision: string, failed: Trial): Promise<void> {
+/** `late`: a promise that it missed. Nothing where somebody has moved it meanwhile. Tried again with the next verdict, which is the same. */
+export async function withdraw(
+  desk: ModelDesk,
+  model: string,
+  revision: string,
+  failed: Trial,
+  late?: Evidence,
+): Promise<void> {
   const { registry } = await readModel(desk, model);
   const found = registry.revisions[revision];
   if (found?.since !== failed.since) return;
@@ -31,7 +38,7 @@ export async function withdraw(desk: ModelDesk, model: string, revision: string,
     // Clocks differ, and nothing is written before what it is about.
     at: Math.max(desk.now(), found.since),
     reason: `${REASON} at ${showStanding(found.standing)}`,
-    evidence: evidenceOf(failed),
+    evidence: [...evidenceOf(failed), ...(late ? [late] : [])],
   });
   const moved = await moveRevision(desk, model, await signPayload(payload, desk.ownKey));
   if (!moved.ok) desk.log({ what: 'not withdrawn', detail: moved.refusal.reason });

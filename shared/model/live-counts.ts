@@ -45,6 +45,9 @@ export function bucketOfLatency(milliseconds: number): number {
 /** Where a bucket ends, ms. */
 export const endOfBucket = (bucket: number): number => 2 ** (bucket / PER_DOUBLING);
 
+/** Where the bucket begins that ends there, ms. */
+export const leastInBucketTo = (end: number): number => end / 2 ** (1 / PER_DOUBLING);
+
 /** `share`: words that differ, of those that were served. */
 export function bucketOfDisagreement(share: number): number {
   const at = DISAGREEMENT_ENDS.findIndex((end) => share <= end);

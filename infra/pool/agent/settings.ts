@@ -188,8 +188,8 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     poolTokenFile: e.AURICLE_POOL_TOKEN_FILE,
     edgeKeysFile: e.AURICLE_EDGE_KEYS_FILE,
     serviceKeys: e.AURICLE_SERVICE_KEYS as JSONWebKeySet | undefined,
-    modelSigners: e.AURICLE_MODEL_SIGNERS,
     attestation: attestationOf(e),
+    modelSigners: signersOf(e),
     release: releaseOf(e),
     batch: batchOf(e),
     stateDir: e.AURICLE_STATE_DIR,
@@ -198,6 +198,13 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     streams: e.AURICLE_STREAMS,
     drainMs: e.AURICLE_DRAIN_MS,
   };
+}
+
+/** What nobody has signed is nothing to be served to strangers. */
+function signersOf(e: z.infer<typeof environment>): Settings['modelSigners'] {
+  const { AURICLE_MODEL_SIGNERS: signers, AURICLE_MODE: mode } = e;
+  if (mode === 'production' && !signers) throw new SettingsError([lineFor('AURICLE_MODEL_SIGNERS', 'is missing')]);
+  return signers;
 }
 
 function releaseOf(e: z.infer<typeof environment>): Settings['release'] {

@@ -280,6 +280,32 @@ describe('M3: judged by the clock', () => {
     expect(lines).toEqual([]);
   });
 
+  it('A15: a canary that takes longer than was promised goes back by itself, and a smaller one is wanted', async () => {
+    await begin();
+    const { revision, bundle } = await makeRevision('three', people[0] as Person, 'sha256', { latencyMs: 200 });
+    await registerRevision(desk, MODEL, { bundle, description: {} });
+    await move(revision, { stage: 'develop-verify' }, { stage: 'grey' }, forGrey());
+    expect(await move(revision, { stage: 'grey' }, canary(0), forCanary())).toBe(0);
+    // What answers everybody is no faster: nothing but the promise speaks against it.
+    await tell('agent-1', [served(first, many(1_200, slow))]);
+    await judge();
+    await judge();
+    let tried = noCounts;
+    const standings: (string | undefined)[] = [];
+    for (let window = 0; window < 5; window += 1) {
+      tried = addCounts(tried, many(60, slow));
+      await tell('agent-2', [served(revision, tried)]);
+      await judge();
+      standings.push(await standingOf(revision));
+    }
+    expect([standings[0], standings.at(-1)]).toEqual(['canary', 'develop-verify']);
+    expect((await readModel(desk, MODEL)).registry.revisions[revision]?.rollout).toMatchObject({
+      ...{ state: 'making', method: 'dynamic' },
+      reason: expect.stringMatching(/^latencyMs 4\d\d(\.\d)?, promised 200/),
+    });
+    expect(lines).toEqual([]);
+  });
+
   it('only zones that have the canary speak against it, and of any revision there are windows', async () => {
     await begin();
     await move(second, { stage: 'grey' }, canary(0), forCanary());

@@ -100,8 +100,14 @@ describe('settings', () => {
   it('a self-issued attestation is impossible in production', () => {
     expect(() => readSettings({ ...env, AURICLE_MODE: 'production' })).toThrow(/AURICLE_ATTESTATION_URL/);
     expect(() => readSettings({ ...env, AURICLE_MODE: undefined })).toThrow(/AURICLE_ATTESTATION_URL/);
-    const both = readSettings({ ...env, AURICLE_MODE: 'production', AURICLE_ATTESTATION_URL: 'http://127.0.0.1:8080' });
+    const attested = { ...env, AURICLE_MODE: 'production', AURICLE_ATTESTATION_URL: 'http://127.0.0.1:8080' };
+    const both = readSettings({ ...attested, AURICLE_MODEL_SIGNERS: '[]' });
     expect(both.attestation.kind).toBe('azure');
+    // M2: what nobody has signed is served in development only.
+    expect(() => readSettings(attested)).toThrow(/AURICLE_MODEL_SIGNERS is missing/);
+    expect(() => readSettings({ ...attested, AURICLE_MODEL_SIGNERS: '[{}]' })).toThrow(
+      /AURICLE_MODEL_SIGNERS is wrong/,
+    );
   });
 });
 

@@ -157,7 +157,7 @@ describe('A15, M2: what is served has been signed', () => {
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(size / 2);
     flipLastByte(network);
     expect(await served()).toEqual([]);
-  });
+  }, 60_000);
 });
 
 describe('A16: a switch hashes nothing', () => {

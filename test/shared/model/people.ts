@@ -9,6 +9,7 @@ import { type Bundle, makeBundle } from '../../../shared/model/signature/bundle.
 import { type Envelope, signPayload } from '../../../shared/model/signature/envelope.ts';
 import { openSm2Key, type SignerKey, type SigningKey } from '../../../shared/model/signature/key.ts';
 import { writeManifest } from '../../../shared/model/signature/manifest.ts';
+import type { Sla } from '../../../shared/model/sla.ts';
 import type { Standing } from '../../../shared/model/stage.ts';
 import { writeStatement } from '../../../shared/model/statement.ts';
 
@@ -32,10 +33,10 @@ export const signerOf = ({ name, key }: Person): SignerKey => ({ name, key: toBa
 const hashOf = (name: string, content: string) => createHash(name).update(content).digest('hex');
 
 /** A revision whose only file holds `content`, and what its author signs. */
-export async function makeRevision(content: string, author: Person, hash: 'sha256' | 'sm3' = 'sha256') {
+export async function makeRevision(content: string, author: Person, hash: 'sha256' | 'sm3' = 'sha256', sla?: Sla) {
   const digests = (name: string) => [{ name: 'model.onnx', digest: hashOf(name, content) }];
   const revision = digestOfFiles(digests('sha256'));
-  const payload = writeManifest('reference-en', hash, digests(hash), revision);
+  const payload = writeManifest('reference-en', hash, digests(hash), revision, sla && { sla });
   const bundle: Bundle = makeBundle(await signPayload(payload, author.key));
   return { revision, bundle };
 }

@@ -13,7 +13,7 @@ import {
 import { type Method, methods, sourceOf } from '../../../shared/model/rollout.ts';
 import { seeded } from '../../../shared/model/seeded.ts';
 import type { Sla } from '../../../shared/model/sla.ts';
-import type { Standing } from '../../../shared/model/stage.ts';
+import { moveOf, type Standing } from '../../../shared/model/stage.ts';
 import type { GateStatement } from '../../../shared/model/statement.ts';
 import type { Result } from '../../../shared/result.ts';
 import { runs } from '../../seeds.ts';
@@ -250,7 +250,7 @@ describe('A15: whatever happens, in any order', () => {
   };
 
   it('ends, makes one of each method at most, and what is stopped stays so until a person acts', () => {
-    for (let seed = 0; seed < runs(200, 10_000); seed += 1) {
+    for (let seed = 0; seed < runs(200, 2_000); seed += 1) {
       const pick = random(seed);
       const log = begin();
       const making: string[] = [];
@@ -277,7 +277,7 @@ describe('A15: whatever happens, in any order', () => {
         if (said.startsWith('making')) making.push(`${sourceOf(log.known.revisions, one)} ${said}`);
         const forward = log.entries
           .slice(before)
-          .some((entry) => entry.type === 'stage' && entry.from.stage !== entry.to.stage);
+          .some((entry) => entry.type === 'stage' && moveOf(entry.from, entry.to) === 'advance');
         if (stopped && act !== person && forward) expect(sourceOf(log.known.revisions, one)).not.toBe(A);
         if (stopped && act !== person) expect(log.rollout()?.state).toBe('stopped');
       }
@@ -289,5 +289,5 @@ describe('A15: whatever happens, in any order', () => {
       );
       expect(registryAt('m', log.entries, log.now)).toEqual(log.known);
     }
-  });
+  }, 60_000);
 });
