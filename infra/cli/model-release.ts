@@ -1,8 +1,8 @@
-// auricle model register | revisions | alias | rollback | log
+// auricle model register | revisions | evidence | alias | rollback | log
 import { writeFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { modelVersions, readModelVersion, toModelVersion } from '../../shared/model/azure-ml.ts';
-import { aliasRow, keptRevision, logPage, revisionRow } from '../../shared/model/contract.ts';
+import { aliasRow, keptRevision, liveEvidence, logPage, revisionRow } from '../../shared/model/contract.ts';
 import { type Entry, STABLE } from '../../shared/model/registry.ts';
 import { showStanding } from '../../shared/model/stage.ts';
 import { type Answer, wrong } from './answer.ts';
@@ -13,6 +13,7 @@ export const releaseUsages = {
   register: 'model register MODEL FOLDER|SIGNATURE|EXPORT  makes signed revisions known',
   export: 'model export MODEL [--out FILE]            its revisions as Azure ML lists model versions',
   revisions: 'model revisions MODEL [--at TIME]           where each stands, and what the aliases name',
+  evidence: 'model evidence MODEL REVISION               what live traffic says of it',
   alias: 'model alias MODEL ALIAS REVISION|none       moves an alias',
   rollback: 'model rollback MODEL [--alias NAME]         moves "stable" to what it named before',
   log: 'model log MODEL                             what happened to it',
@@ -93,6 +94,28 @@ const revisions: Run = async (given, headers) => {
   };
 };
 
+const evidence: Run = async (given, headers) => {
+  const [, model, named, ...rest] = given.operands;
+  if (model === undefined || named === undefined || rest.length > 0) return misused('evidence');
+  const state = await askState({ ...given, at: undefined }, headers, model);
+  if ('exit' in state) return state;
+  const known = findRevision(state.value, named);
+  if (!known) return unknownRevision(named);
+  const route = `${encodeURIComponent(model)}/revisions/${encodeURIComponent(known.revision)}/evidence`;
+  const found = await ask(given, headers, route, liveEvidence);
+  if ('exit' in found) return found;
+  const { verdict, verdicts, windows, ...at } = found.value;
+  const lines = [
+    `${shortOf(known.revision)}  ${showStanding(at)}  ${verdict ?? 'not under way'}`,
+    ...Object.entries(verdicts).map(([kind, one]) => `${kind.padEnd(14)}${one}`),
+    ...windows.map(
+      ({ to, streams, failed, p95 }) =>
+        `${new Date(to).toISOString()}  ${streams} streams, ${failed} failed, p95 ${Math.round(p95 ?? 0)} ms for a second of sound`,
+    ),
+  ];
+  return { exit: 0, text: lines.join('\n'), value: found.value };
+};
+
 const alias: Run = async (given, headers) => {
   const [, model, name, named, ...rest] = given.operands;
   if (model === undefined || name === undefined || named === undefined || rest.length > 0) return misused('alias');
@@ -166,6 +189,7 @@ export const releaseVerbs: Readonly<Record<ReleaseVerb, Run>> = {
   register,
   export: exportVerb,
   revisions,
+  evidence,
   alias,
   rollback,
   log,

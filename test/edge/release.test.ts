@@ -6,6 +6,7 @@ import type { z } from 'zod';
 import type { knownReleases } from '../../edge/pool/release.ts';
 import { limits } from '../../shared/limits.ts';
 import { type ModelRelease, RELEASE_TYPE, type ReleaseMap } from '../../shared/model/release.ts';
+import { final } from './agent-double.ts';
 import { keys, makeToken } from './authority.ts';
 import { ask, passTime, readRefusal, startAgent, upload } from './network.ts';
 
@@ -68,6 +69,81 @@ describe('M3, M5: the release map at the edge', () => {
       expect([known, models[model]]).toEqual([generation + 5, { stable: B }]);
     }
     expect((await ask('/v1/release')).status).toBe(401);
+  });
+
+  /** One that answers, and one on trial that gets a copy of everything. */
+  const tryOut = async () => {
+    const both = [await startAgent(model, { revision: A }), await startAgent(model, { revision: B })] as const;
+    await tell(await sign(map({ stable: A, grey: { revisions: [B], share: 1 } })));
+    return both;
+  };
+
+  /** A recording is served, whatever becomes of its copy. */
+  async function serve(token: string, file?: Uint8Array<ArrayBuffer>) {
+    const headers = { 'x-auricle-model': model };
+    const answer = await upload({ token, fields: [['model', model]], headers, ...(file && { file }) });
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toMatchObject({ text: 'hello there general kenobi' });
+  }
+
+  const newTenant = () => `t-${crypto.randomUUID().slice(0, 8)}`;
+
+  /** Whom it was sent to, once so many requests have ended. */
+  async function routesOf(tenant: string, ended: number) {
+    const headers = { authorization: `Bearer ${await makeToken({ tenant: 'ops', scope: 'operate' })}` };
+    const events = async () => {
+      const { rows } = (await (await ask(`/v1/audit/outbox?tenant=${tenant}`, { headers })).json()) as {
+        rows: { event: { type: string; agent?: string; outcome?: string } }[];
+      };
+      return rows.map(({ event }) => event);
+    };
+    await expect
+      .poll(async () => (await events()).filter(({ type }) => type === 'inference.complete').length)
+      .toBe(ended);
+    return (await events()).filter(({ type }) => type === 'route');
+  }
+
+  it.each(['buffered', 'strict'])(
+    'a copy goes to the grey one, with what was served, and is on record: %s',
+    async (audit) => {
+      const [one, two] = await tryOut();
+      const tenant = newTenant();
+      const token = await makeToken({ tenant, audit });
+      // Whatever it says or does is nobody's business.
+      two.plain = () => new Response('broken', { status: 500 });
+      await serve(token);
+      await expect.poll(() => two.requests).toBe(1);
+      two.plain = undefined;
+      two.script = async function* (received) {
+        await received.all();
+        yield final(0);
+      };
+      await serve(token);
+      await expect.poll(() => two.seen.length).toBe(1);
+      expect([one.requests, two.requests]).toEqual([2, 2]);
+      const [seen] = two.seen;
+      expect(seen?.head).toMatchObject({ task: 'transcribe', model, mirror: { text: 'hello there general kenobi' } });
+      expect(seen?.ticket).toMatchObject({ class: 'batch', tenant });
+      expect(one.seen.some(({ head }) => 'mirror' in head)).toBe(false);
+      const routes = await routesOf(tenant, 2);
+      expect(routes.map(({ agent, outcome }) => [agent, outcome])).toEqual([
+        [one.name, 'served'],
+        [two.name, 'mirrored'],
+        [one.name, 'served'],
+        [two.name, 'mirrored'],
+      ]);
+    },
+  );
+
+  it('no copy for tenants that forbid it, nor of what is not held', async () => {
+    const [one] = await tryOut();
+    const [forbids, sendsMuch] = [newTenant(), newTenant()];
+    await serve(await makeToken({ tenant: forbids, mirror: 'forbidden' }));
+    await serve(await makeToken({ tenant: sendsMuch }), new Uint8Array(limits.heldBodyBytes.value + 1));
+    // It is on record before it leaves.
+    for (const tenant of [forbids, sendsMuch]) {
+      expect((await routesOf(tenant, 1)).map(({ agent, outcome }) => [agent, outcome])).toEqual([[one.name, 'served']]);
+    }
   });
 
   it('is believed by its signature only', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { newRegistry } from '../../../shared/model/registry.ts';
 import { type ModelRelease, newestRelease, partOf, type ReleaseMap, releaseOf } from '../../../shared/model/release.ts';
 import type { RosterEntry, Snapshot } from '../../../shared/pool/heartbeat.ts';
+import { pickMirror } from '../../../shared/pool/mirror.ts';
 import { pick } from '../../../shared/pool/pick.ts';
 import { agent, model, now, request, snapshot } from './fleet.ts';
 
@@ -94,6 +95,55 @@ describe('M3, M5: alias to digest', () => {
   });
 });
 
+describe('M3: copies for revisions on trial', () => {
+  const grey = (share: number, ...revisions: string[]) => map({ stable: A, grey: { revisions, share } });
+  const fleet = [at('old', A), at('new', B), at('newer', C)];
+  const copies = (snapshots: readonly Snapshot[], changes = {}, of = 400) => {
+    const counts: Record<string, number> = {};
+    for (let one = 0; one < of; one += 1) {
+      const draws = [(one + 0.5) / of, (one % 7) / 7];
+      const to = pickMirror(request(changes), snapshots, now, () => draws.shift() ?? 0.5);
+      const name = to?.entry.description.agent ?? 'nobody';
+      counts[name] = (counts[name] ?? 0) + 1;
+    }
+    return counts;
+  };
+
+  it('go to them for the share of the requests, and callers never', () => {
+    const snapshots = [told(fleet, grey(0.25, B, C))];
+    const found = copies(snapshots);
+    expect(found.nobody).toBe(300);
+    expect((found.new ?? 0) + (found.newer ?? 0)).toBe(100);
+    expect(Math.min(found.new ?? 0, found.newer ?? 0)).toBeGreaterThan(30);
+    expect(sessions(snapshots, 200)).toEqual({ old: 200 });
+    expect(sessions([told([at('new', B)], grey(1, B))], 5)).toEqual({ no_pool: 5 });
+    // Beside a canary, too, whose sessions stay its own.
+    const both = map({ stable: A, canary: { revision: C, share: 0.25 }, grey: { revisions: [B], share: 1 } });
+    const beside = sessions([told(fleet, both)]);
+    expect(beside).toEqual(sessions([told(fleet, map({ stable: A, canary: { revision: C, share: 0.25 } }))]));
+    expect(beside.new).toBeUndefined();
+    expect(copies([told(fleet, both)], {}, 50)).toEqual({ new: 50 });
+  });
+
+  it('keep every constraint that the request has', () => {
+    const all = grey(1, B);
+    expect(copies([told(fleet, all)], {}, 5)).toEqual({ new: 5 });
+    for (const changes of [
+      { zones: ['us'] },
+      { language: 'de' },
+      { allowed: ['de'] },
+      { suite: 7 },
+      { task: 'synthesize' as const },
+    ]) {
+      expect(copies([told(fleet, all)], changes, 5), JSON.stringify(changes)).toEqual({ nobody: 5 });
+    }
+    const late = { ...told(fleet, all), at: now - 60_000 };
+    expect(copies([late], {}, 5)).toEqual({ nobody: 5 });
+    expect(copies([told(fleet, grey(0, B))], {}, 5)).toEqual({ nobody: 5 });
+    expect(copies([told(fleet, map({ stable: A }))], {}, 5)).toEqual({ nobody: 5 });
+  });
+});
+
 describe('M3: what the map says', () => {
   it('is what the log of a model comes to', () => {
     const made = { author: 'ann', registered: 1, since: 1 };
@@ -107,6 +157,10 @@ describe('M3: what the map says', () => {
     };
     expect(releaseOf(registry)).toEqual({ stable: A, before: C, canary: { revision: B, share: 0.1 } });
     expect(releaseOf(newRegistry('m'))).toEqual({});
+    const grey = { ...made, standing: { stage: 'grey' as const } };
+    const trying = { ...registry, revisions: { ...registry.revisions, [C]: grey } };
+    expect(releaseOf(trying, 0.5).grey).toEqual({ revisions: [C], share: 0.5 });
+    expect(releaseOf(trying, 0)).toEqual(releaseOf(registry));
   });
 
   it('a revision that it does not name answers nobody, but in place of nothing', () => {
