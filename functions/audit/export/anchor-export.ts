@@ -6,12 +6,12 @@ import { openJudge } from '../../../shared/audit/judge.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { limits } from '../../../shared/limits.ts';
 import { newestState } from '../intake/acknowledge.ts';
+import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { putFile } from './export-files.ts';
 import { type ExportRow, isEnded } from './export-row.ts';
 import { findStart } from './find-start.ts';
-import { LogFiles } from './log-files.ts';
 import { ownLeaves } from './own-leaves.ts';
 import { type Published, readPublished } from './read-published.ts';
 

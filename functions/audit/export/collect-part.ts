@@ -9,13 +9,13 @@ import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { type Hash, hashLeaf } from '../../../shared/audit/tree.ts';
 import { isAsked } from '../../../shared/audit/verify/disclosed.ts';
 import { concat } from '../../../shared/seal/bytes.ts';
+import { LogFiles } from '../log/log-files.ts';
 import { SidecarReader } from '../sidecar/sidecar.ts';
 import { END } from './anchor-export.ts';
 import { discloseLeaf } from './disclose-leaf.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { putFile, putPart, readFile } from './export-files.ts';
 import { type ExportRow, lastOf } from './export-row.ts';
-import { LogFiles } from './log-files.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 
 /** A part in the making. */

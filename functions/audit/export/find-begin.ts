@@ -1,9 +1,9 @@
 // Where an export from a time on begins: with the tenant's last leaf before that time. Its number shows that the one after
 // it is the first that was asked for.
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
+import { LogFiles } from '../log/log-files.ts';
 import type { ExportDesk } from './export-desk.ts';
 import type { ExportRow } from './export-row.ts';
-import { LogFiles } from './log-files.ts';
 import { ownLeaves } from './own-leaves.ts';
 
 /** Looks from the bundle `from` backwards, as far as one step may; where there is no such leaf, it is the log's first. */

@@ -1,11 +1,11 @@
 // The leaves of other logs that show that nothing of the tenant is missing at the ends of this one: its last leaf in a log
 // before it, and, of a log that had ended, its first one in a log after it. A step looks through so much and no more.
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
+import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import { readPrevious, yearsBetween } from '../log/read-opening.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { type ExportRow, isEnded } from './export-row.ts';
-import { LogFiles } from './log-files.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 
 type Seek = NonNullable<ExportRow['seek']>;

@@ -1,6 +1,6 @@
 // Where in a log a time begins: its entries are in the order in which it took them.
 import { readLeafFacts } from '../../../shared/audit/verify/leaf-facts.ts';
-import type { LogFiles } from './log-files.ts';
+import type { LogFiles } from '../log/log-files.ts';
 
 /** The last bundle that begins before `from`, in ms since 1970: what is before it is older than that. */
 export async function findStart(log: LogFiles, from: number): Promise<number> {

@@ -13,10 +13,10 @@ import { answer, answerNo } from '../../answer.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import type { Question } from '../../caller/from-edge.ts';
 import { newestState } from '../intake/acknowledge.ts';
+import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import { Places } from '../places.ts';
 import type { ExportDesk } from './export-desk.ts';
-import { LogFiles } from './log-files.ts';
 import { asked } from './on-exports.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 

@@ -10,7 +10,7 @@ import { hashLeaf } from '../../../shared/audit/tree.ts';
 import { limits } from '../../../shared/limits.ts';
 import { endOf } from '../../store/rows.ts';
 import { erasureName, readErasure } from '../erase/erase-state.ts';
-import { LogFiles } from '../export/log-files.ts';
+import { LogFiles } from '../log/log-files.ts';
 import { Receipts } from '../log/make-receipt.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import { SidecarReader } from '../sidecar/sidecar.ts';

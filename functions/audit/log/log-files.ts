@@ -3,8 +3,8 @@
 import { placeOf } from '../../../shared/audit/subtree.ts';
 import { TILE_WIDTH, type Tile, tileWith, unpackEntries, unpackHashes } from '../../../shared/audit/tile.ts';
 import { type Hash, rootOf } from '../../../shared/audit/tree.ts';
-import type { LogStore } from '../log/log-store.ts';
-import { readParts } from '../log/read-tile.ts';
+import type { LogStore } from './log-store.ts';
+import { readParts } from './read-tile.ts';
 
 export class LogFiles {
   readonly #store: Pick<LogStore, 'read'>;
