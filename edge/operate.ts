@@ -97,19 +97,17 @@ export async function readOutbox(request: Request, context: RequestContext): Pro
     if (tenant !== anonymousOwner.tenant && !isTenantName(tenant)) {
       return refuseWith(refuse('field_invalid', { field: 'tenant', rule: 'must be the name of a tenant' }));
     }
-    const name = gateName({ tenant, zones: zone === null ? claims.value.zones : [zone] }, settings.zones);
-    return Response.json(await env.GATE.getByName(name).outbox(page.value.after, page.value.limit));
     const told = await tellRead(claims.value, { zone, query: `tenant ${tenant}` }, context);
     if (!told.ok) return refuseWith(told.refusal);
+    const name = gateName({ tenant, zones: zone === null ? claims.value.zones : [zone] }, settings.zones);
+    return Response.json(await env.GATE.getByName(name).outbox(page.value.after, page.value.limit));
   }
   if (zone === null) return refuseWith(refuse('field_missing', { field: 'tenant' }));
-  return Response.json(await env.ROSTER.getByName(zone).outbox(page.value.after, page.value.limit));
-}
   const told = await tellRead(claims.value, { zone, query: 'roster' }, context);
   if (!told.ok) return refuseWith(told.refusal);
+  return Response.json(await env.ROSTER.getByName(zone).outbox(page.value.after, page.value.limit));
+}
 
-function readPage(query: URLSearchParams): Result<{ after: number; limit: number }> {
-  const after = Number(query.get('after') ?? 0);
 /** Durable when it answers. A refusal: nothing is to be shown. */
 async function tellRead(
   claims: Claims,
@@ -127,6 +125,8 @@ async function tellRead(
   return told ? ok(undefined) : no(refuse('audit_unavailable', undefined, 'a read of an outbox'));
 }
 
+function readPage(query: URLSearchParams): Result<{ after: number; limit: number }> {
+  const after = Number(query.get('after') ?? 0);
   const limit = Number(query.get('limit') ?? limits.auditPageEvents.value);
   if (!Number.isSafeInteger(after) || after < 0) {
     return no(refuse('field_invalid', { field: 'after', rule: 'must be a whole number' }));
