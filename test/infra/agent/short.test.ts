@@ -123,6 +123,15 @@ describe.each(ways)('a sealed short request (C5, R1 offline) %s', (_, lanes) => 
     });
   });
 
+  it('M3: of a copy it says only that it is over', async () => {
+    const before = bench.engine.seen.length;
+    const { events, whole } = await ask({ head: { mirror: { text: 'hello' } } });
+    expect(whole).toBe(true);
+    expect(events.map(({ type }) => type).filter((type) => type !== 'keepalive')).toEqual(['ready', 'final']);
+    expect(JSON.stringify(events)).not.toContain('hello');
+    expect(bench.engine.seen.length).toBe(before + 1);
+  });
+
   it('keeps segments in order when the engine answers out of order', async () => {
     const before = bench.engine.seen.length;
     let open = () => {};
