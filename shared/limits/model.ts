@@ -86,7 +86,7 @@ export const modelLimits = {
     value: 250,
     unit: 'count',
     by: 'functions',
-    why: 'Revisions of a model: what is known of all of them is one row of the table, with up to 420 bytes each.',
+    why: 'Revisions of a model: what is known of all of them is one row of the table, with up to 440 bytes each.',
   },
   modelProperties: { value: 32, unit: 'count', by: 'functions', why: 'Members of the description of a revision.' },
   modelBodyBytes: {

@@ -81,7 +81,7 @@ export function decideTakeover(
     if (report.verdict !== 'FAIL' || rollout?.state !== 'making' || rollout.method !== report.method) {
       return closed('nobody waits for it');
     }
-    const why = `"${report.method}" cannot be made: ${String(report.facts.problem ?? 'no reason given').slice(0, 200)}`;
+    const why = `"${report.method}" cannot be made: ${String(report.facts.problem ?? 'no reason given').slice(0, 100)}`;
     return ok(
       draftOf(known, { source: revision, misses: [], reason: why, statement, signers: [...people, ...workers] }),
     );

@@ -16,9 +16,9 @@ import { createHeartbeat, reconnectPause } from './heartbeat.ts';
 import { createKeys, type Keys, openSuites, sha256 } from './keys.ts';
 import { createCalls } from './kserve/calls.ts';
 import { createLaneReader } from './lanes.ts';
-import { createServiceTime } from './load.ts';
 import { LiveBook } from './live/book.ts';
 import { createLiveTeller } from './live/tell-live.ts';
+import { createServiceTime } from './load.ts';
 import { createLog, type Log } from './log.ts';
 import { createMetrics } from './metrics.ts';
 import { createModelSource, type Entry } from './model-source.ts';
@@ -193,8 +193,8 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
   const door = createStreamDoor(desk);
   const { ready } = watch;
   const { batch } = settings;
-  // Jobs are everybody's: what nobody is answered by gets none.
-  const takes = (one: ModelDescription) => !['grey', undefined].includes(releaseMap.part(one));
+  // Jobs are everybody's: what is only tried gets none.
+  const takes = (one: ModelDescription) => ['full', 'older'].includes(releaseMap.part(one) ?? '');
   const served = () => watch.descriptions().flatMap((one) => (takes(one) ? [one.name] : []));
   const taker =
     batch && keyring
