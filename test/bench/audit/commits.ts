@@ -1,8 +1,8 @@
 // How many events a log takes, and how long one takes until everybody can verify that it is in there.
 import { BlobServiceClient } from '@azure/storage-blob';
 import { newestState, upToOf } from '../../../functions/audit/intake/acknowledge.ts';
-import { openBlobLogStore } from '../../../functions/audit/log/blob-log-store.ts';
 import type { Received } from '../../../functions/audit/intake/intake.ts';
+import { openBlobLogStore } from '../../../functions/audit/log/blob-log-store.ts';
 import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';

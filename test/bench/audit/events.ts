@@ -1,7 +1,8 @@
 // What the edge reports of requests, as much and as long as it is; and the way of it into the intake of a log.
-import { openHide } from '../../../functions/audit/sidecar/hide.ts';
+
 import { type Hide, nameOfReceived, type Received, receive } from '../../../functions/audit/intake/intake.ts';
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
+import { openHide } from '../../../functions/audit/sidecar/hide.ts';
 import { wrapWith } from '../../../functions/audit/sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../../../functions/audit/sidecar/sidecar-keys.ts';
 import type { Delivery } from '../../../shared/audit/delivery.ts';
