@@ -5,6 +5,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { type Running, run } from '../../stack/running.ts';
 import { finish, type Line, type Listener, listen, saysAfter } from './listener.ts';
+import { type Official, openDeepgram, openOpenAi } from './official.ts';
 import { expectNoContent, kill, patience, poolOfStream, poolsOfStreams, whole } from './place.ts';
 import { part, story } from './sound.ts';
 import { type Speaker, speak } from './speaker.ts';
@@ -91,6 +92,24 @@ describe('a Worker that is killed under an official client', () => {
     const after = await listen(running, { session });
     after.send(story.bytes);
     expect(await finish(after)).toEqual(lines);
+  });
+
+  it("C10 R1: OpenAI's program is told and dials anew, Deepgram's client comes back by itself, and both hear all", async () => {
+    const open = () => Promise.all([openOpenAi(running), openDeepgram(running, story.second)]);
+    const told = (clients: readonly Official[]) => {
+      for (const client of clients) client.send(story.bytes);
+      return Promise.all(clients.map((client) => client.finish()));
+    };
+    const calm = await told(await open());
+    const [openAi, deepgram] = await open();
+    for (const client of [openAi, deepgram]) client.send(part(0, MIDDLE));
+    await Promise.all([openAi.inSecond(), deepgram.inSecond()]);
+    await kill(running.stack, 'edge');
+    await Promise.all([openAi.broken(), deepgram.broken()]);
+    expect([...openAi.troubles, ...deepgram.troubles].join()).not.toMatch(/closed with 1000/);
+    await whole(running.stack);
+    await deepgram.back();
+    expect(await told([await openOpenAi(running), deepgram])).toEqual(calm);
   });
 });
 

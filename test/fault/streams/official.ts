@@ -15,6 +15,8 @@ export interface Official {
   inSecond(): Promise<void>;
   /** All that is told of the whole story: texts, and when they were said. */
   finish(): Promise<unknown>;
+  /** Its program was told that the connection is gone. */
+  broken(): Promise<void>;
   /** What its program was told of anything that went wrong. */
   readonly troubles: readonly string[];
 }
@@ -56,7 +58,10 @@ export async function openOpenAi({ stack }: Running): Promise<Official> {
   const of = (type: string) => log.said.filter((event) => event.type === type);
   socket.on('event', log.note);
   socket.on('error', ({ message }) => troubles.push(message));
-  socket.socket.on('close', (code) => troubles.push(`closed with ${code}`));
+  socket.socket.on('close', (code) => {
+    troubles.push(`closed with ${code}`);
+    log.note({ type: 'closed' });
+  });
   await log.until(() => of('session.created').length > 0);
   const input = { format: { type: 'audio/pcm', rate: 16_000 }, transcription: { model } };
   socket.send({ type: 'session.update', session: { type: 'transcription', audio: { input } } } as never);
@@ -68,6 +73,7 @@ export async function openOpenAi({ stack }: Running): Promise<Official> {
       }
     },
     inSecond: () => log.until(() => new Set(of(`${PREFIX}.delta`).map(({ item_id }) => item_id)).size > 1),
+    broken: () => log.until(() => of('closed').length > 0),
     async finish() {
       await log.until(() => of(`${PREFIX}.completed`).length > 1);
       const told = of(`${PREFIX}.completed`).map(({ item_id, transcript, usage }) => {
@@ -89,7 +95,11 @@ interface Result extends Said {
   readonly channel: { readonly alternatives: readonly [{ readonly transcript: string; readonly words: unknown[] }] };
 }
 
-export async function openDeepgram({ stack }: Running, second: number): Promise<Official> {
+/** It comes back by itself; what it was told before is not counted then. */
+export async function openDeepgram(
+  { stack }: Running,
+  second: number,
+): Promise<Official & { readonly back: () => Promise<void> }> {
   const production = stack.url.replace('http', 'ws');
   const environment = { base: stack.url, production, agent: production, agentRest: stack.url };
   const client = new DeepgramClient({ accessToken: stack.token, environment });
@@ -97,10 +107,17 @@ export async function openDeepgram({ stack }: Running, second: number): Promise<
   const socket = await client.listen.v1.connect(wish as never);
   const log = createLog();
   const troubles: string[] = [];
-  const results = () => log.said.filter(({ type }) => type === 'Results') as Result[];
+  const opened = () => log.said.filter(({ type }) => type === 'opened').length;
+  const since = () => log.said.slice(log.said.findLastIndex(({ type }) => type === 'opened') + 1);
+  const results = () => since().filter(({ type }) => type === 'Results') as Result[];
+  socket.on('open', () => log.note({ type: 'opened' }));
   socket.on('message', log.note);
   socket.on('error', ({ message }) => troubles.push(message));
-  socket.on('close', ({ code }) => void (code === 1000 || troubles.push(`closed with ${code}`)));
+  socket.on('close', ({ code }) => {
+    if (code === 1000) return;
+    troubles.push(`closed with ${code}`);
+    log.note({ type: 'closed' });
+  });
   socket.connect();
   await socket.waitForOpen();
   return {
@@ -109,6 +126,8 @@ export async function openDeepgram({ stack }: Running, second: number): Promise<
       for (const frame of frames(audio)) socket.sendMedia(frame);
     },
     inSecond: () => log.until(() => results().some(({ start, is_final: final }) => !final && start >= second - 0.5)),
+    broken: () => log.until(() => log.said.some(({ type }) => type === 'closed')),
+    back: () => log.until(() => opened() > 1),
     async finish() {
       socket.sendCloseStream({ type: 'CloseStream' });
       await log.until(() => log.said.at(-1)?.type === 'Metadata');

@@ -71,45 +71,66 @@ describe('nothing is lost before the first audio, in the middle of an utterance,
   });
 });
 
+const STALLS = 'auricle_agent_stream_stalls_total';
+
+const stalls = async () => {
+  const counts = await Promise.all(running.stack.pools.map(({ name }) => read(running.stack, name, STALLS)));
+  return counts.reduce((sum, count) => sum + count, 0);
+};
+
+/** Stops engines, lets clients go on, and starts the engines again when their agents have noticed. */
+async function standStill(pools: readonly string[], goOn: () => void): Promise<void> {
+  const before = await stalls();
+  const engines = (signal: NodeJS.Signals) => {
+    for (const pool of pools) running.stack.kill(`engine-${pool}`, signal);
+  };
+  engines('SIGSTOP');
+  try {
+    goOn();
+    await expect.poll(stalls, patience).toBeGreaterThan(before);
+  } finally {
+    engines('SIGCONT');
+  }
+}
+
 describe('C10 R1 the unmodified clients of OpenAI and Deepgram', () => {
-  it('do not notice that the agent was killed in the middle of an utterance', async () => {
-    const told = async (happen: () => Promise<unknown>) => {
-      const clients = await Promise.all([openOpenAi(running), openDeepgram(running, story.second)]);
-      const until = story.second + 1.5;
-      for (const client of clients) client.send(part(0, until));
-      await Promise.all(clients.map((client) => client.inSecond()));
-      await happen();
+  /** What both are told of the story when that happens in its second sentence, of which the rest is sent by `goOn`. */
+  async function told(happen: (pools: readonly string[], goOn: () => void) => Promise<void>) {
+    const clients = await Promise.all([openOpenAi(running), openDeepgram(running, story.second)]);
+    const until = story.second + 1.5;
+    for (const client of clients) client.send(part(0, until));
+    await Promise.all(clients.map((client) => client.inSecond()));
+    await happen(await poolsOfStreams(running.stack, 2), () => {
       for (const client of clients) client.send(part(until));
-      const all = await Promise.all(clients.map((client) => client.finish()));
-      expect(clients.flatMap(({ troubles }) => troubles)).toEqual([]);
-      return all;
-    };
-    const calm = await told(async () => {});
+    });
+    const all = await Promise.all(clients.map((client) => client.finish()));
+    expect(clients.flatMap(({ troubles }) => troubles)).toEqual([]);
+    return all;
+  }
+  const breaks = (part: 'agent' | 'engine') => async (pools: readonly string[], goOn: () => void) => {
+    await Promise.all(pools.map((pool) => kill(running.stack, `${part}-${pool}`)));
+    goOn();
+  };
+
+  let calm: unknown[];
+
+  it('undisturbed, both understand both sentences', async () => {
+    calm = await told(async (_, goOn) => goOn());
     for (const text of story.texts) expect(JSON.stringify(calm).split(text).length - 1).toBeGreaterThanOrEqual(2);
-    await noStreams(running.stack);
-    const kills = async () => {
-      const pools = await poolsOfStreams(running.stack, 2);
-      await Promise.all(pools.map((pool) => kill(running.stack, `agent-${pool}`)));
-    };
-    expect(await told(kills)).toEqual(calm);
+  });
+
+  it.each([
+    ['their agent was killed', breaks('agent')],
+    ['their engine was killed', breaks('engine')],
+    ['their engine stands still (A8)', standStill],
+  ])('do not notice in the middle of an utterance that %s', async (_, happen) => {
+    expect(await told(happen)).toEqual(calm);
   });
 });
 
 describe('A8: an engine that stands still', () => {
-  const stalls = async () => {
-    const counts = await Promise.all(running.stack.pools.map(({ name }) => read(running.stack, name, STALLS)));
-    return counts.reduce((sum, count) => sum + count, 0);
-  };
-  const STALLS = 'auricle_agent_stream_stalls_total';
-
-  /** Stops the engine, lets the client go on, and starts it again when the agent has noticed. */
   async function stall(listener: Listener, goOn: () => void) {
-    const before = await stalls();
-    const pool = await poolOfStream(running.stack);
-    running.stack.kill(`engine-${pool}`, 'SIGSTOP');
-    goOn();
-    await expect.poll(stalls, patience).toBeGreaterThan(before);
-    running.stack.kill(`engine-${pool}`, 'SIGCONT');
+    await standStill([await poolOfStream(running.stack)], goOn);
     return finish(listener);
   }
 
