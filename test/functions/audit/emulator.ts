@@ -79,14 +79,16 @@ class Gate {
     for await (const piece of asked) body.push(piece as Buffer);
     const place = decodeURIComponent((asked.url ?? '').split('?')[0] ?? '').slice(ACCOUNT.length + 2);
     const what = `${asked.method} ${place}`;
-    if (this.#isLocked(asked.method ?? '', place)) {
+    const fate = this.rules.decide(what);
+    // Of a refusal nobody hears either.
+    const locked = this.#isLocked(asked.method ?? '', place);
+    if (fate === 'failed' || (locked && fate === 'failed but done')) return void asked.socket.destroy();
+    if (locked) {
       this.rules.refused.push(what);
       answer.writeHead(409, { 'content-type': 'application/xml', 'x-ms-error-code': 'BlobImmutableDueToPolicy' });
       answer.end('<?xml version="1.0"?><Error><Code>BlobImmutableDueToPolicy</Code><Message>locked</Message></Error>');
       return;
     }
-    const fate = this.rules.decide(what);
-    if (fate === 'failed') return void asked.socket.destroy();
     const options = {
       port: this.#port,
       host: '127.0.0.1',
