@@ -48,7 +48,19 @@ export const auditPrivacyLimits = {
     value: 4_096,
     unit: 'count',
     by: 'functions',
-    why: 'Erasures of a zone that wait for a hold or a law; all of them are looked at in each round.',
+    why: 'Erasures of one tenant in a zone that wait for a hold or a law. A law may make them wait for years, so one tenant must not take the places of others.',
+  },
+  auditErasuresListed: {
+    value: 65_536,
+    unit: 'count',
+    by: 'functions',
+    why: 'Names of waiting erasures of a zone that one round lists: 14 calls of storage.',
+  },
+  auditErasuresPerRound: {
+    value: 4_096,
+    unit: 'count',
+    by: 'functions',
+    why: 'Waiting erasures that one round reads and looks at, the next ones in the next round: a minute of reading.',
   },
   auditPeriodsPerRound: {
     value: 64,

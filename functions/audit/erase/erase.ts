@@ -81,11 +81,23 @@ function joinEnds(ends: readonly Erased[]): Erased {
   };
 }
 
+/** Which of many are looked at now: all, or by the clock some after others, so that each has its turn. */
+export function turnOf<T>(all: readonly T[], most: number, now: number): readonly T[] {
+  if (all.length <= most) return all;
+  const turns = Math.ceil(all.length / most);
+  const turn = Math.floor(now / ROUND_MS) % turns;
+  return all.slice(turn * most, (turn + 1) * most);
+}
+
+/** Between two rounds of the timer (`triggers.ts`). */
+const ROUND_MS = 300_000;
+
 /** Goes on with what waits: for the timer. Returns how many were done. */
 export async function settleErasures(desk: EraseDesk): Promise<number> {
-  const { store, zone, keys } = desk;
+  const { store, zone, keys, now } = desk;
+  const names = await store.list('sidecar', erasuresPrefix(zone), limits.auditErasuresListed.value);
   let done = 0;
-  for (const name of await store.list('sidecar', erasuresPrefix(zone), limits.auditErasures.value)) {
+  for (const name of turnOf(names, limits.auditErasuresPerRound.value, now())) {
     try {
       const place = await keys.subjects(tenantOfErasure(name));
       const kept = place && (await readErasure(place, name));
@@ -123,7 +135,7 @@ async function detach(
     const secret = await readSecret(place, sid);
     if (secret && !kept?.state.parts.some((part) => part.sid === sid)) {
       const limit = limits.auditErasures.value;
-      const waiting = kept ? 0 : (await store.list('sidecar', erasuresPrefix(zone), limit)).length;
+      const waiting = kept ? 0 : (await store.list('sidecar', erasuresPrefix(zone, tenant), limit)).length;
       if (waiting >= limit) return no(refuse('erasures_waiting', { limit }));
       const part = { sid, erased: await saltedName(secret, subject) };
       const fresh: ErasureState = { v: 1, ...asked, at: now(), parts: [] };

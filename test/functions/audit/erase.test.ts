@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { eraseSubject, listErasures, settleErasures } from '../../../functions/audit/erase/erase.ts';
+import { eraseSubject, listErasures, settleErasures, turnOf } from '../../../functions/audit/erase/erase.ts';
+import { erasureName } from '../../../functions/audit/erase/erase-state.ts';
 import { releaseHold, setHold } from '../../../functions/audit/erase/hold.ts';
 import { readBox } from '../../../functions/audit/sidecar/hide.ts';
 import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
@@ -9,6 +10,7 @@ import { fromBase64 } from '../../../shared/audit/base64.ts';
 import { readDisclosure } from '../../../shared/audit/commitment.ts';
 import { proveInclusion, verifyInclusion } from '../../../shared/audit/proof.ts';
 import { hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
+import { limits } from '../../../shared/limits.ts';
 import { deskOf, toldOf } from './erase-world.ts';
 import { faults, faultyStore } from './faulty-store.ts';
 import { HiddenLog, WRAPPING, ZONE } from './hidden-log.ts';
@@ -183,6 +185,34 @@ describe('C12 C9 erasing a subject', () => {
     expect(await eraseSubject(deskOf(log), ask)).toMatchObject({ value: { outcome: 'done' } });
     const again = await new SidecarReader(place, log.newKeys()).read(0, entries);
     expect(again.filter((one) => typeof one === 'object')).toEqual([]);
+  });
+
+  it('a tenant whose erasures have to wait for years takes no place of another’s', async () => {
+    const log = new HiddenLog();
+    await log.write(log.event(ann), log.event({ ...ann, tenant: 'other' }));
+    const limit = limits.auditErasures.value;
+    for (let at = 0; at < limit; at += 1) {
+      await log.store.create('sidecar', erasureName(ZONE, 'dev', `waits-${at}`), new Uint8Array(1));
+    }
+    const asked = { subject: ann.subject, basis: 'gdpr-17' };
+    expect(await eraseSubject(deskOf(log), { ...asked, tenant: 'dev' })).toMatchObject({
+      refusal: { reason: 'erasures_waiting', params: { limit } },
+    });
+    expect(await eraseSubject(deskOf(log), { ...asked, tenant: 'other' })).toMatchObject({
+      value: { outcome: 'done' },
+    });
+  });
+
+  it('all that waits has its turn, as many at a time as one round may read', () => {
+    const all = Array.from({ length: 10 }, (_, at) => at);
+    const round = 300_000;
+    expect(turnOf(all, 10, 7 * round)).toEqual(all);
+    expect([0, 1, 2, 3].map((at) => turnOf(all, 4, at * round))).toEqual([
+      [0, 1, 2, 3],
+      [4, 5, 6, 7],
+      [8, 9],
+      [0, 1, 2, 3],
+    ]);
   });
 
   it('waits while somebody holds the subject or its tenant, and goes on when nobody does', async () => {
