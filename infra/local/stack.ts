@@ -1,12 +1,13 @@
 // The whole stack as a value: started here by `npm start` and by every test that needs all of it.
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
+import type { limits } from '../../shared/limits.ts';
 import type { Installed } from '../pool/triton/install.ts';
 import { type Identity, makeIdentity } from './identity/make.ts';
 import { ensureTriton } from './install-triton.ts';
 import { openLog } from './logs.ts';
 import type { Part, PartName } from './part.ts';
-import { type EngineName, onModels, type Ports, planParts, pools, portNames } from './plan.ts';
+import { type EngineName, onModels, type Ports, planParts, pools, portNames, withLimits } from './plan.ts';
 import { choosePorts, HOST, isFree } from './ports.ts';
 import { ROOT } from './root.ts';
 import { waitUntilServing } from './serving.ts';
@@ -25,6 +26,8 @@ export type StackOptions = {
   models?: string;
   /** What the pools infer with; default the embedded engine. */
   engine?: EngineName;
+  /** Bounds by name, in place of those of shared/limits: for demonstrations, which must not take days. */
+  limits?: Readonly<Partial<Record<keyof typeof limits, number>>>;
   /** Only these parts; default all. With the edge left out there is no URL to wait for. */
   parts?: PartName[];
   /** Gives up while still starting, and leaves nothing behind. */
@@ -79,7 +82,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     const ports: Ports = Object.fromEntries(portNames.map((name, index) => [name, numbers[index] as number]));
     const given = AbortSignal.any([ending.signal, ...(options.signal ? [options.signal] : [])]);
     const plan = (triton?: Installed) => {
-      const parts = planParts(state, port, ports, identity, triton);
+      const parts = planParts(state, port, ports, identity, triton).map((part) => withLimits(part, options.limits));
       return choose(models === undefined ? parts : parts.map((part) => onModels(part, models)), options.parts);
     };
     const needsTriton = options.engine === 'triton' && plan().some(({ name }) => name.startsWith('engine-'));
