@@ -106,15 +106,14 @@ async function makeOne(
     : await quantiseRevision({ ...source, out: folder, ...(method === 'static' && calibrate && { calibrate }) });
   const facts = { model, from, method };
   if (!made.ok) return giveUp(watch, row, facts, `${made.refusal.kind}: ${made.refusal.text}`);
-  const parameters = { weights: 'int8', softmax: 'fp32', ...(method === 'static' && { samples: samplesOf(watch) }) };
+  const samples = Math.max(0, ...made.value.networks.map((one) => one.samples));
+  const parameters = { weights: 'int8', softmax: 'fp32', ...(samples > 0 && { samples }) };
   const registered = await register(watch, model, folder, source.parts, { from, method, parameters });
   if ('exit' in registered) return registered;
   const { revision } = registered.value;
   watch.say(`${named}: ${revision}, in ${folder}`);
   return { ...facts, revision, folder };
 }
-
-const samplesOf = ({ calibrate }: Watch): number => calibrate?.count ?? limits.modelCalibrationSamples.value;
 
 const askModel = <T extends z.ZodType>({ edge, headers }: Watch, place: string, schema: T, body?: unknown) =>
   ask({ edge }, headers, place, schema, body === undefined ? undefined : { method: 'POST', body });

@@ -210,6 +210,9 @@ describe('A15, A22: a revision that is too slow', () => {
     const fixed = await watch('--calibrate', at('samples'), '--samples', '3');
     expect(fixed.value).toMatchObject({ made: [{ from: source, method: 'static' }] });
     const [{ revision: second }] = (fixed.value as { made: [{ revision: string }] }).made;
+    expect(readFileSync(path.join(at('made'), `speech-${source.slice(7, 19)}-static`, 'speech.sig'), 'utf8')).toContain(
+      'dsseEnvelope',
+    );
     expect(code(await showSlow(second))).toBe('sla_missed');
     expect(code(await showSlow(second))).toBe('rollout_held');
     expect((await auricle('revisions', 'speech')).text).toContain(
