@@ -13,6 +13,7 @@ import {
 } from '../../shared/model/trial.ts';
 import type { Change, Value } from '../store/rows.ts';
 import {
+  agentKey,
   type Heards,
   isNews,
   LIVE,
@@ -56,7 +57,7 @@ async function judgeModel(desk: ModelDesk, model: string): Promise<void> {
   const value = next as unknown as Value;
   const done = await desk.rows.commit(model, [
     version === undefined ? { type: 'insert', key: LIVE, value } : { type: 'replace', key: LIVE, value, version },
-    ...agents.flatMap((one) => takenChange(one)),
+    ...rowsAfter(agents, now),
   ]);
   // Somebody else judges at the same time, and counts the same.
   if (!done) return;
@@ -65,6 +66,20 @@ async function judgeModel(desk: ModelDesk, model: string): Promise<void> {
     const late = missedLive(registry.revisions[revision]?.sla, windows, one.since, now);
     if (late || judgeTrial(one, now) === 'FAIL') await withdraw(desk, model, revision, one, late);
   }
+}
+
+/** Everybody's news are counted now; whoever has long been silent is forgotten. */
+function rowsAfter(agents: readonly Heards[], now: number): Change[] {
+  const gone = agents
+    .filter(({ row, taken }) => now - row.at > limits.liveGoneSeconds.value * 1_000 && !isNews(newsOf(row, taken)))
+    .slice(0, limits.liveGoneAtOnce.value);
+  return [
+    ...agents.filter((one) => !gone.includes(one)).flatMap(takenChange),
+    ...gone.flatMap(({ agent, taken }): Change[] => [
+      { type: 'remove', key: agentKey(agent) },
+      ...(taken ? [{ type: 'remove', key: takenKey(agent) } as const] : []),
+    ]),
+  ];
 }
 
 const takenChange = ({ agent, row, taken }: Heards): Change[] =>

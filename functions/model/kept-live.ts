@@ -55,7 +55,7 @@ export const LIVE = 'live';
 const AGENT = 'l!';
 const TAKEN = 't!';
 export const takenKey = (agent: string): string => `${TAKEN}${agent}`;
-const agentKey = (agent: string): string => `${AGENT}${agent}`;
+export const agentKey = (agent: string): string => `${AGENT}${agent}`;
 
 interface Desk {
   readonly rows: Rows;
@@ -108,6 +108,8 @@ export function afterReport(known: AgentRow | undefined, { zone, model, report, 
 /** What of an agent has not been counted yet, by revision. */
 export function newsOf(row: AgentRow, taken: TakenRow | undefined): Told {
   if (taken?.boot === row.boot) return combine(row.now, taken.now, countsSince);
+  // It was forgotten meanwhile, or was there before anybody counted: what it tells may have been counted.
+  if (!taken && row.at - row.began > limits.liveGoneSeconds.value * 1_000) return {};
   if (!row.last) return row.now;
   const { boot, now } = row.last;
   return combine(row.now, taken?.boot === boot ? combine(now, taken.now, countsSince) : now, addCounts);

@@ -62,6 +62,18 @@ export const modelLiveLimits = {
     by: 'functions',
     why: 'An agent that was not heard of in three of those has its revisions no more, for all that is known.',
   },
+  liveGoneSeconds: {
+    value: 3_600,
+    unit: 's',
+    by: 'functions',
+    why: 'An agent that said nothing for an hour never comes back under that name: its row makes room for others.',
+  },
+  liveGoneAtOnce: {
+    value: 8,
+    unit: 'count',
+    by: 'functions',
+    why: 'Such agents whose two rows go in one transaction, beside the rows of liveAgents.',
+  },
   liveSpeechSeconds: {
     value: 0.5,
     unit: 's',

@@ -2,7 +2,7 @@
 import { HttpRequest } from '@azure/functions';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { judgeLive } from '../../../functions/model/judge-live.ts';
-import { type AgentRow, afterReport, newsOf, type TakenRow } from '../../../functions/model/kept-live.ts';
+import { type AgentRow, afterReport, keepReport, newsOf, type TakenRow } from '../../../functions/model/kept-live.ts';
 import { readModel } from '../../../functions/model/kept-model.ts';
 import type { ModelDesk } from '../../../functions/model/model-desk.ts';
 import { moveAlias } from '../../../functions/model/move-alias.ts';
@@ -60,9 +60,12 @@ let told: EventDraft[];
 let lines: string[];
 let desk: ModelDesk;
 let seq: number;
+/** When agents began. */
+let began: number;
 
 beforeEach(() => {
   now = Date.now();
+  began = now;
   told = [];
   lines = [];
   seq = 0;
@@ -101,7 +104,7 @@ const copy = (errors: number) => (): LiveStream => ({
 /** All that an agent has counted, told once more. */
 async function tell(agent: string, models: LiveReport['models'], zone = 'eu', boot = `boot-of-${agent}-0000`) {
   seq += 1;
-  const report = JSON.stringify({ v: 1, boot, began: 1, seq, models } satisfies LiveReport);
+  const report = JSON.stringify({ v: 1, boot, began, seq, models } satisfies LiveReport);
   expect(await send({ report, proof: await callers.proofOf(liveProofOf(report), agent, agent, now) }, zone)).toBe(200);
 }
 
@@ -141,7 +144,7 @@ async function begin() {
 }
 
 /** The clock goes on until what was moved is known everywhere, and what was told is counted. */
-async function judge(seconds = limits.liveSettleSeconds.value) {
+async function judge(seconds: number = limits.liveSettleSeconds.value) {
   now += seconds * 1_000;
   await judgeLive(desk);
 }
@@ -325,6 +328,28 @@ describe('M3: judged by the clock', () => {
       verdicts: {},
       windows: [expect.objectContaining({ failed: 0 })],
     });
+  });
+
+  it('agents that went for good are forgotten, and nothing of what they counted', async () => {
+    await begin();
+    await tell('agent-2', [mirrored(second, many(150, copy(0)))]);
+    await judge();
+    const row = () => desk.rows.scan(MODEL, 'l!', 'l!~', 9);
+    await judge(limits.liveGoneSeconds.value - limits.liveSettleSeconds.value);
+    expect(await row()).toHaveLength(1);
+    await judge(limits.liveSettleSeconds.value + 1);
+    expect([await row(), await desk.rows.scan(MODEL, 't!', 't!~', 9)]).toEqual([[], []]);
+    // One that comes back after all has been counted; of others all is new.
+    const boot = 'boot-of-agent-2-0000';
+    const later = (streams: number, since: number): LiveReport => ({
+      ...{ v: 1, boot, began: since, seq: 99 },
+      models: [mirrored(second, many(streams, copy(0)))],
+    });
+    await keepReport(desk, 'agent-2', 'eu', later(155, began));
+    await judge();
+    await keepReport(desk, 'agent-3', 'eu', later(60, now));
+    await judge();
+    expect(await seen(second)).toMatchObject({ verdict: 'PASS', evidence: [{ streams: 210 }, { streams: 210 }] });
   });
 
   it('without a key of their own the functions move nothing, and say so', async () => {
