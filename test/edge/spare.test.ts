@@ -128,6 +128,8 @@ describe('C9 A1 the gate of a strict tenant does not answer', () => {
     expect(entered).toBe(limits.sparedAtOnce.value);
     const { answer } = await send({ tenant: `t-${unique()}`, audit: 'strict' }, broken, spare);
     expect(answer.status).toBe(503);
+    const glass = { tenant: `t-${unique()}`, audit: 'strict', breakglass: true };
+    expect((await send(glass, broken, spare)).answer.status).toBe(503);
     for (; entered > 0; entered -= 1) spares.leave();
     expect((await send({ tenant: `t-${unique()}`, audit: 'strict' }, broken, spare)).answer.status).toBe(200);
   });
