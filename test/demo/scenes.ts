@@ -11,7 +11,7 @@ import { measureLatency } from './measure.ts';
 import type { Operator } from './operate.ts';
 import { type Built, build, MODEL, type Registered, signAndRegister, spoil, takeShipped } from './revisions.ts';
 import { type Story, short } from './story.ts';
-import { CLIPS } from './traffic.ts';
+import { CLIPS, PAUSE_MS } from './traffic.ts';
 
 const TOOL = 'demo 1';
 const rateOf = (heard: Heard): number => {
@@ -78,7 +78,7 @@ export async function lookAt(
     compare(usual, heard, TOOL),
     latency,
   ];
-  return { pieces, latency: Math.max(...latency.windows), heard };
+  return { pieces, latency: Math.max(...latency.windows.slice(-3)), heard };
 }
 
 export const verdictsOf = (pieces: readonly Evidence[]): string =>
@@ -173,11 +173,13 @@ export async function promote(story: Story, one: Registered): Promise<void> {
   await operator.run('alias', MODEL, 'stable', one.revision);
   await waitUntil(async () => (await stableIn(story)).every((revision) => revision === one.revision));
   figures.promoted += 1;
+  traffic.pace(PAUSE_MS);
   say(`${short(one.revision)} answers everybody`);
 }
 
 /** Under load, which goes on. */
 export async function rollBack(story: Story, before: Registered): Promise<void> {
+  story.traffic.pace(0);
   const began = performance.now();
   const { revision } = await story.operator.run<{ revision: string }>('rollback', MODEL);
   await waitUntil(async () => (await stableIn(story)).every((named) => named === before.revision));

@@ -28,7 +28,7 @@ const spoken = (JSON.parse(readFileSync(path.join(CLIPS, 'clips.json'), 'utf8'))
   .map(({ file }) => beginningOf(path.join(CLIPS, file)));
 
 /** Unless somebody wants more. */
-const PAUSE_MS = 1_000;
+export const PAUSE_MS = 1_000;
 
 export interface Seen {
   readonly requests: number;
