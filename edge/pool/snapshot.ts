@@ -36,12 +36,16 @@ const heldOf = (zones: readonly string[], now: number): Snapshot[] =>
     return known && now - known.got <= limits.snapshotStaleMs.value ? [known.snapshot] : [];
   });
 
-/** Old, and no other request of this isolate asked within the time an answer may take. */
+/**
+ * Old, and no other request of this isolate asked within the time an answer may take. What is too old to be used waits
+ * for nobody else: after a pause, the first requests come together.
+ */
 function isDue(zone: string, now: number): boolean {
   const known = held.get(zone);
-  if (known && now - known.got < limits.snapshotAgeMs.value) return false;
+  const age = known ? now - known.got : Number.POSITIVE_INFINITY;
+  if (age < limits.snapshotAgeMs.value) return false;
   const since = asking.get(zone);
-  return !known || since === undefined || now - since > limits.snapshotWaitMs.value;
+  return age > limits.snapshotStaleMs.value || since === undefined || now - since > limits.snapshotWaitMs.value;
 }
 
 async function refresh(zone: string, roster: Bindings['ROSTER'], surroundings: Surroundings): Promise<void> {

@@ -195,6 +195,16 @@ describe('C5 A4 what an isolate knows of the rosters', () => {
     await Promise.all([1, 2, 3].map(() => readSnapshots(zone, roster, at(now))));
     expect(state.calls).toBe(2);
   });
+
+  it('after a pause, requests that come together all know who is there', async () => {
+    const { roster } = makeRoster();
+    const zone = [`zone-${crypto.randomUUID()}`];
+    const now = { value: 1_000_000 };
+    await readSnapshots(zone, roster, at(now));
+    now.value += limits.snapshotStaleMs.value + 1;
+    const known = await Promise.all([1, 2, 3].map(() => readSnapshots(zone, roster, at(now))));
+    for (const snapshots of known) expect(snapshots).toMatchObject([{ zone: zone[0] }]);
+  });
 });
 
 describe('C5 A18 set-ups of seals', () => {
