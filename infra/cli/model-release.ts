@@ -1,22 +1,31 @@
 // auricle model register | revisions | evidence | alias | rollback | log
 import { writeFileSync } from 'node:fs';
 import type { z } from 'zod';
-import { modelVersions, readModelVersion, toModelVersion } from '../../shared/model/azure-ml.ts';
-import { aliasRow, keptRevision, liveEvidence, logPage, revisionRow } from '../../shared/model/contract.ts';
+import { anyVersions, readModelVersion, toModelEntity, toModelVersion } from '../../shared/model/azure-ml.ts';
+import {
+  aliasRow,
+  keptRevision,
+  liveEvidence,
+  logPage,
+  type ModelState,
+  revisionRow,
+} from '../../shared/model/contract.ts';
 import { type Entry, STABLE } from '../../shared/model/registry.ts';
 import { showStanding } from '../../shared/model/stage.ts';
+import { findVersion } from '../../shared/model/version.ts';
 import { type Answer, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 import { ask, askState, findRevision, type Headers, readBundle, shortOf, unknownRevision } from './model-registry.ts';
 
 export const releaseUsages = {
   register: 'model register MODEL FOLDER|SIGNATURE|EXPORT  makes signed revisions known',
-  export: 'model export MODEL [--out FILE]            its revisions as Azure ML lists model versions',
+  export: `model export MODEL [--out FILE]            its revisions as Azure ML lists model versions
+  model export MODEL VERSION [--out FILE]    one as \`az ml model create --file\` takes it`,
   revisions: 'model revisions MODEL [--at TIME]           where each stands, and what the aliases name',
   evidence: 'model evidence MODEL REVISION               what live traffic says of it',
   alias: 'model alias MODEL ALIAS REVISION|none       moves an alias',
   rollback: 'model rollback MODEL [--alias NAME]         moves "stable" to what it named before',
-  log: 'model log MODEL                             what happened to it',
+  log: 'model log MODEL [--at TIME]                 what happened to it, until then',
 } as const;
 export type ReleaseVerb = keyof typeof releaseUsages;
 
@@ -29,8 +38,8 @@ const register: Run = async (given, headers) => {
   if (model === undefined || place === undefined || rest.length > 0) return misused('register');
   const bundle = readBundle(place);
   if (bundle === undefined) return wrong(`there is no signature in ${place}: sign it first`);
-  const versions = modelVersions.safeParse(bundle);
-  if (versions.success) return registerAll(given, headers, model, versions.data.value);
+  const versions = anyVersions.safeParse(bundle);
+  if (versions.success) return registerAll(given, headers, model, versions.data);
   const body = { bundle };
   const found = await ask(given, headers, `${encodeURIComponent(model)}/revisions`, revisionRow, {
     method: 'POST',
@@ -41,7 +50,7 @@ const register: Run = async (given, headers) => {
   return { exit: 0, text: `${revision}\nby ${author}, stands at ${stage}`, value: found.value };
 };
 
-type Versions = z.infer<typeof modelVersions>['value'];
+type Versions = z.infer<typeof anyVersions>;
 
 /** Those of an export that carry a signature, one after the other. */
 async function registerAll(given: Arguments, headers: Headers, model: string, versions: Versions): Promise<Answer> {
@@ -58,10 +67,11 @@ async function registerAll(given: Arguments, headers: Headers, model: string, ve
 }
 
 const exportVerb: Run = async (given, headers) => {
-  const [, model, ...rest] = given.operands;
+  const [, model, named, ...rest] = given.operands;
   if (model === undefined || rest.length > 0) return misused('export');
   const state = await askState({ ...given, at: undefined }, headers, model);
   if ('exit' in state) return state;
+  if (named !== undefined) return exportOne(given, headers, state.value, named);
   const versions: ReturnType<typeof toModelVersion>[] = [];
   for (const { revision } of state.value.revisions) {
     const route = `${encodeURIComponent(model)}/revisions/${encodeURIComponent(revision)}`;
@@ -69,12 +79,26 @@ const exportVerb: Run = async (given, headers) => {
     if ('exit' in kept) return kept;
     versions.push(toModelVersion('auricle', model, versions.length + 1, kept.value));
   }
-  const value = { value: versions };
-  const text = JSON.stringify(value, undefined, 2);
-  if (given.out === undefined) return { exit: 0, text, value };
-  writeFileSync(given.out, `${text}\n`);
-  return { exit: 0, text: `${given.out}: ${versions.length} revisions`, value };
+  return written(given, { value: versions }, `${versions.length} revisions`);
 };
+
+function written({ out }: Arguments, value: object, what: string): Answer {
+  const text = JSON.stringify(value, undefined, 2);
+  if (out === undefined) return { exit: 0, text, value };
+  writeFileSync(out, `${text}\n`);
+  return { exit: 0, text: `${out}: ${what}`, value };
+}
+
+/** By its version, or by a few characters of its digest. */
+async function exportOne(given: Arguments, headers: Headers, state: ModelState, named: string): Promise<Answer> {
+  const digest = findVersion(state, named)?.row.revision ?? findRevision(state, named)?.revision;
+  const found = digest === undefined ? undefined : findVersion(state, digest);
+  if (!found) return unknownRevision(named);
+  const route = `${encodeURIComponent(state.model)}/revisions/${encodeURIComponent(found.row.revision)}`;
+  const kept = await ask(given, headers, route, keptRevision);
+  if ('exit' in kept) return kept;
+  return written(given, toModelEntity(state.model, Number(found.version), kept.value), `version ${found.version}`);
+}
 
 const revisions: Run = async (given, headers) => {
   const [, model, ...rest] = given.operands;
@@ -158,17 +182,23 @@ type Found = { readonly value: z.infer<typeof logPage> } | Answer;
 const log: Run = async (given, headers) => {
   const [, model, ...rest] = given.operands;
   if (model === undefined || rest.length > 0) return misused('log');
+  const until = given.at === undefined ? Number.POSITIVE_INFINITY : readTime(given.at);
+  if (Number.isNaN(until)) return wrong(`--at ${given.at}: ISO 8601, or milliseconds since 1970`);
   const entries: Entry[] = [];
   let after: number | undefined = 0;
   while (after !== undefined) {
     const page: Found = await ask(given, headers, `${encodeURIComponent(model)}/transitions?after=${after}`, logPage);
     if ('exit' in page) return page;
-    entries.push(...page.value.entries);
-    after = page.value.next;
+    const known: Entry[] = page.value.entries.filter(({ at }) => at <= until);
+    entries.push(...known);
+    // Times never go back: behind the first that is later there is nothing to find.
+    after = known.length < page.value.entries.length ? undefined : page.value.next;
   }
   const lines = entries.map(showEntry);
   return { exit: 0, text: lines.length > 0 ? lines.join('\n') : 'nothing', value: { entries } };
 };
+
+const readTime = (text: string): number => (/^\d{1,15}$/.test(text) ? Number(text) : Date.parse(text));
 
 function showEntry(one: Entry): string {
   return `${String(one.seq).padStart(4)}  ${new Date(one.at).toISOString()}  ${saidOf(one)}`;

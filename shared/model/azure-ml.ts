@@ -23,6 +23,26 @@ const modelVersion = z.looseObject({
 
 export const modelVersions = z.looseObject({ value: z.array(modelVersion) });
 
+/** One version as `az ml model show` prints it, and as `az ml model create --file` takes it: JSON is YAML, too. */
+const modelEntity = z.looseObject({
+  name: z.string(),
+  version: z.union([z.string(), z.number()]),
+  tags: texts.nullish(),
+  properties: texts.nullish(),
+});
+
+/** A list of either shape, or one entity: as versions. */
+export const anyVersions = z.union([
+  modelVersions.transform(({ value }) => value),
+  z.array(modelEntity).transform((all) => all.map(asVersion)),
+  modelEntity.transform((one) => [asVersion(one)]),
+]);
+
+const asVersion = ({ version, tags, properties }: z.infer<typeof modelEntity>) => ({
+  name: String(version),
+  properties: { tags, properties },
+});
+
 /** What that registry calls it: its own three words where they say the same. */
 const stageOf = ({ stage }: Standing): string =>
   ({ 'develop-verify': 'Development', grey: 'Staging', canary: 'Staging', full: 'Production', retired: 'Archived' })[
@@ -49,6 +69,23 @@ export function toModelVersion(registry: string, model: string, version: number,
       modelUri: `azureml://registries/${registry}/models/${model}/versions/${version}`,
       stage: stageOf(standing),
     },
+  };
+}
+
+/** `path` is relative to the file that this is written to: it belongs beside the files that were signed. */
+export function toModelEntity(model: string, version: number, kept: KeptRevision) {
+  const { name, properties: own } = toModelVersion('auricle', model, version, kept);
+  const { description, tags, properties, stage, modelType } = own;
+  return {
+    $schema: 'https://azuremlschemas.azureedge.net/latest/model.schema.json',
+    name: model,
+    version: name,
+    type: modelType,
+    path: '.',
+    description,
+    tags,
+    properties,
+    stage,
   };
 }
 

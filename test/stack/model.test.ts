@@ -100,7 +100,21 @@ it('M2, M3, T1: signed, through five gates with four eyes, to everybody, and rol
     value: { without: 0, revisions: [{ revision: first }, { revision: second }] },
   });
 
+  const entity = path.join(state, 'model.json');
+  expect(await auricle('export', 'reference-en', '2', '--out', entity)).toMatchObject({
+    exit: 0,
+    value: { name: 'reference-en', version: '2', type: 'triton_model', path: '.', stage: 'Production' },
+  });
+  expect(await auricle('register', 'one-of-it', entity)).toMatchObject({
+    value: { revisions: [{ revision: second }] },
+  });
+  expect(await auricle('export', 'reference-en', '3')).toMatchObject({ exit: 2 });
+
   const { text } = await auricle('log', 'reference-en');
+  const { text: then } = await auricle('log', 'reference-en', '--at', before);
+  expect(text.startsWith(`${then}\n`)).toBe(true);
+  expect(then.split('\n')).toHaveLength(1 + 7 + 1);
+  expect(await auricle('log', 'reference-en', '--at', 'then')).toMatchObject({ exit: 2 });
   expect(text.split('\n')).toHaveLength(2 + 2 * 7 + 3);
   expect(text).toContain('canary 50 % → full, signed by reviewer, author, approver');
 });
