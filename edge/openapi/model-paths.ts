@@ -1,18 +1,11 @@
 import type { Reason } from '../../shared/refusal.ts';
 import { TORCHSERVE } from '../dialect/torchserve.ts';
-import { json, query, requestId, schema, success } from './parts.ts';
+import { inPath, json, query, requestId, schema, success } from './parts.ts';
 import { errors, identified } from './refusals.ts';
 
 const always = [...identified, 'models_closed', 'models_unavailable', 'field_invalid'] as const;
 const body = ['json_invalid', 'body_too_large', 'client_slow', 'audit_unavailable'] as const;
 
-const inPath = (name: string, description: string) => ({
-  name,
-  in: 'path',
-  required: true,
-  description,
-  schema: { type: 'string' },
-});
 const model = inPath('name', 'Name of the model');
 const at = query('at', 'As it was then: ISO 8601, or milliseconds since 1970.');
 const sent = (name: string) => ({ required: true, content: { 'application/json': schema(name) } });
