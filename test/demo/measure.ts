@@ -13,7 +13,7 @@ const REQUESTS = 40;
 /** The judge wants three that agree within a tenth; a busy machine has to be asked more often. */
 const STEADY = 3;
 const WITHIN = 1.1;
-const WINDOWS_MAX = 25;
+const WINDOWS_MAX = 75;
 
 const isSteady = (windows: readonly number[]): boolean => {
   const last = windows.slice(-STEADY);
