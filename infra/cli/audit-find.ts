@@ -20,8 +20,9 @@ async function fetchLogs({ edge, zone }: Pick<Arguments, 'edge' | 'zone'>, heade
   const query = zone === undefined ? '' : `?zone=${encodeURIComponent(zone)}`;
   const response = await fetch(`${edge}/v1/audit/log${query}`, { headers });
   if (!response.ok) return refused(response);
-  const { data } = listedLogs.parse(await response.json());
-  return data.filter((one) => zone === undefined || one.zone === zone);
+  const listed = listedLogs.safeParse(await response.json().catch(() => undefined));
+  if (!listed.success) return wrong('the list of logs is not one of this edge');
+  return listed.data.data.filter((one) => zone === undefined || one.zone === zone);
 }
 
 /** The newest log of each zone. */

@@ -36,15 +36,16 @@ export class RegionHeads {
   async end(): Promise<readonly string[]> {
     const response = await fetch(`${this.#edge}/v1/audit/log`, { headers: this.#headers });
     if (!response.ok) return [...this.#wrong, 'the edge does not say which logs there are'];
-    const { data } = listedLogs.parse(await response.json());
+    const listed = listedLogs.safeParse(await response.json().catch(() => undefined));
+    if (!listed.success) return [...this.#wrong, 'the edge does not say which logs there are'];
     for (const [zone, head] of this.#last) {
-      const own = data.filter((one) => one.zone === zone);
-      // The last head may be the end of an earlier year's log; of this year's nothing is recorded then.
-      const log = own.find(({ vkey }) => vkey.startsWith(`${head.log}+`)) ?? own[0];
+      const log = listed.data.data.find((one) => one.zone === zone && one.vkey.startsWith(`${head.log}+`));
       const base = `${this.#edge}${log?.prefix}`;
       const reader = log && (await openReader(base, recall(base)?.vkey ?? log.vkey, this.#headers));
-      if (!reader) this.#wrong.push(`${head.log} is recorded, and there is no log of ${zone}`);
-      else if (reader.verifier.name === head.log) this.#wrong.push(...(await compare(reader, head)));
+      if (!reader) this.#wrong.push(`${head.log} is recorded, and not among the logs that there are`);
+      else if (reader.verifier.name !== head.log)
+        this.#wrong.push(`${head.log} is recorded, and known under another name`);
+      else this.#wrong.push(...(await compare(reader, head)));
     }
     return this.#wrong;
   }

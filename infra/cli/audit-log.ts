@@ -8,6 +8,7 @@ import { emptyRoot, equalBytes, type Hash, hashLeaf } from '../../shared/audit/t
 import { TreeWalk } from '../../shared/audit/tree-walk.ts';
 import { limits } from '../../shared/limits.ts';
 import { readBounded } from '../../shared/read-bounded.ts';
+import { zoneName } from '../../shared/upload/job.ts';
 
 /** The log is not what it promises to be; says where. */
 export class Invalid extends Error {}
@@ -20,18 +21,23 @@ export class Refused extends Error {
   }
 }
 
-/** Of each zone the newest first. */
+const listedLog = z.object({
+  zone: zoneName,
+  year: z.number().int().min(1_000).max(9_999),
+  vkey: z.string(),
+  prefix: z.string(),
+  first: z.number().optional(),
+  size: z.number().optional(),
+  state: z.string().optional(),
+});
+
+/**
+ * Of each zone the newest first. By its place a log is known again, so the place is ours to say: whoever could name another
+ * one for the same log would be trusted anew.
+ */
 export const listedLogs = z.object({
   data: z.array(
-    z.object({
-      zone: z.string(),
-      year: z.number(),
-      vkey: z.string(),
-      prefix: z.string(),
-      first: z.number().optional(),
-      size: z.number().optional(),
-      state: z.string().optional(),
-    }),
+    listedLog.refine(({ zone, year, prefix }) => prefix === `/v1/audit/log/${zone}/${year}`, 'a log at another place'),
   ),
 });
 

@@ -1,5 +1,6 @@
 // What a search of the audit log answers. Nothing of it need be believed: each hit carries what shows that it is in the log.
 import { z } from 'zod';
+import { zoneName } from '../upload/job.ts';
 
 const searchHit = z.object({
   year: z.number().int().describe('Of which year’s log'),
@@ -14,7 +15,7 @@ export type SearchHit = z.infer<typeof searchHit>;
 const position = z.object({ year: z.number().int(), index: z.number().int() });
 
 export const foundEntries = z.object({
-  zone: z.string(),
+  zone: zoneName,
   hits: z.array(searchHit),
   next: z.string().optional().describe('What to ask for as `after` to go on'),
   indexed: position.optional().describe('Entries from here on are not in the index yet'),

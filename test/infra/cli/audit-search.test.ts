@@ -15,7 +15,7 @@ import { encodeLeaf, type Leaf } from '../../../shared/audit/leaf.ts';
 import { formatVerifierKey, openSigningKey } from '../../../shared/audit/note.ts';
 import { proveInclusion } from '../../../shared/audit/proof.ts';
 import { formatReceipt } from '../../../shared/audit/receipt.ts';
-import type { SearchHit } from '../../../shared/audit/search.ts';
+import { foundEntries, type SearchHit } from '../../../shared/audit/search.ts';
 import { hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
 
 const log = await openSigningKey(new Uint8Array(32).fill(5));
@@ -98,6 +98,11 @@ describe('C9 C12 auricle audit search believes no hit', () => {
     ];
     for (const [given, said, query] of cases) expect(await prove(given, query)).toContain(said);
   });
+});
+
+it('C9 no answer of a search names a folder', () => {
+  const answer = (zone: string) => foundEntries.safeParse({ zone, hits: [] }).success;
+  expect(['eu', 'eu-west.1', '../eu', 'eu/x', '..', ''].map(answer)).toEqual([true, true, false, false, false, false]);
 });
 
 it('C12 a search names where it looked, and finds by the commitment that files of an export show', async () => {

@@ -6,8 +6,10 @@ import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Arguments } from '../../../infra/cli/arguments.ts';
 import { audit, needsNobody } from '../../../infra/cli/audit.ts';
+import { RegionHeads } from '../../../infra/cli/audit-heads.ts';
 import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { cosigner } from '../../../shared/audit/cosignature.ts';
+import { HEAD_EPOCH, HEAD_TYPE, headProducer } from '../../../shared/audit/head.ts';
 import { encodeLeaf, type Leaf } from '../../../shared/audit/leaf.ts';
 import { formatVerifierKey, openSigningKey } from '../../../shared/audit/note.ts';
 import { formatNoteKey } from '../../../shared/audit/note-key.ts';
@@ -200,6 +202,47 @@ describe('C9 auricle audit verify: lives and years', () => {
     files.set('checkpoint', new TextEncoder().encode(note));
     expect((await verify({ year: '2025' })).exit).toBe(10);
     expect((await verify({ year: 'last' })).exit).toBe(2);
+  });
+});
+
+describe('C9 auricle audit verify: what the edge may say of a log', () => {
+  it('not where it is: at another place it would be one that nobody remembers', async () => {
+    await publish(leavesOf(300));
+    expect((await verify()).exit).toBe(10);
+    await publish(leavesOf(50), other);
+    const forged = formatVerifierKey(ORIGIN, other.publicKey);
+    listed = [{ zone: 'eu', year: 2026, vkey: forged, prefix: '/v1/audit/log/eu//2026' }];
+    expect(await verify()).toMatchObject({ exit: 2, text: expect.stringContaining('not one of this edge') });
+    listed = [{ zone: 'eu', year: 2026, vkey: forged, prefix: PREFIX }];
+    expect((await verify()).exit).toBe(40);
+  });
+
+  it('not which key an auditor believes, whether or not it shows witnesses', async () => {
+    await publish(leavesOf(5), other);
+    listed = [{ zone: 'eu', year: 2026, vkey: formatVerifierKey(ORIGIN, other.publicKey), prefix: PREFIX }];
+    const policy = path.join(folder, 'policy.txt');
+    writeFileSync(policy, `log ${vkey}\nquorum none\n`);
+    expect(await verify({ policy })).toMatchObject({ exit: 40, text: expect.stringContaining('does not name') });
+    expect((await verify()).exit).toBe(10);
+  });
+
+  it('not that there is no log of which a head is recorded', async () => {
+    const root = Buffer.from(rootOf([hashLeaf(encodeLeaf(opening))], 0, 1)).toString('base64');
+    const from = { p: headProducer('eu'), ep: HEAD_EPOCH, pseq: 1 };
+    const told = { log: ORIGIN, size: 1, root };
+    const head = encodeLeaf({ v: 1, id: at(1), type: HEAD_TYPE, by: 'functions', ...from, ...told, t: time });
+    await publish([opening]);
+    const seen = async () => {
+      const regions = new RegionHeads(edge, {});
+      regions.see(head);
+      return regions.end();
+    };
+    expect(await seen()).toEqual([]);
+    const elder = formatVerifierKey(ORIGIN.replace('2026', '2025'), log.publicKey);
+    listed = [{ zone: 'eu', year: 2025, vkey: elder, prefix: PREFIX.replace('2026', '2025') }];
+    expect(await seen()).toEqual([expect.stringContaining('not among the logs')]);
+    listed = [{ zone: 'eu', year: 2026, vkey, prefix: '/elsewhere' }];
+    expect(await seen()).toEqual([expect.stringContaining('does not say which logs')]);
   });
 });
 
