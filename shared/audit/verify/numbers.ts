@@ -6,6 +6,7 @@ import { type LogEnd, previousOf, yearIn } from '../bundle/previous.ts';
 import { canonicalJson } from '../canonical-json.ts';
 import type { Linked } from './check-links.ts';
 import type { LeafFacts } from './leaf-facts.ts';
+import { OutboxLives } from './outbox-lives.ts';
 import { isObject } from './read-manifest.ts';
 import type { Findings } from './verdict.ts';
 
@@ -23,6 +24,7 @@ export class Numbers {
   /** By outbox and its life: the number that comes next. */
   readonly #next = new Map<string, number>();
   readonly #outboxes = new Set<string>();
+  readonly #lives = new OutboxLives();
   #time = 0;
   /** Whether the log's first leaf is here, and goes on from another log. */
   #opening: 'first' | 'later' | undefined;
@@ -74,15 +76,21 @@ export class Numbers {
     this.#tseq = tseq;
   }
 
-  #countOutbox({ type, leaf, p, ep, pseq }: LeafFacts, index: number): void {
+  #countOutbox(facts: LeafFacts, index: number): void {
+    const { type, leaf, p, ep, pseq } = facts;
     const { tenant } = this.#manifest;
     const { outbox, epoch, from, to } = leaf;
     if (type === 'producer.gap' && typeof outbox === 'string' && isOwnOutbox(outbox, tenant)) {
       // Of a life that was broken off, nobody knows how much was lost: it has no last number, and none comes after it.
       if (Number.isSafeInteger(to)) this.#next.set(`${outbox} ${String(epoch)}`, Number(to) + 1);
+      else this.#lives.breakOff(outbox, String(epoch));
       this.#findings.add('outboxes', 'incomplete', `entry ${index}: ${lostText({ outbox, from, to })}`);
     }
     if (!isOwnOutbox(p, tenant)) return;
+    for (const life of this.#lives.see(facts)) {
+      const text = `entry ${index}: ${p} begins again, and nothing shows that all of it before (${life}) is in the log`;
+      this.#findings.add('outboxes', 'incomplete', text);
+    }
     // What it knows itself to have dropped.
     if (type === 'gap' && Number(leaf.lost) > 0)
       this.#findings.add('outboxes', 'incomplete', `entry ${index}: ${p} dropped ${Number(leaf.lost)} events`);

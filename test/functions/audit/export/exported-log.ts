@@ -92,13 +92,18 @@ export class ExportedLog {
     return { ...base, tenant, subject: `c1:${tenant}-ann`, action: 'transcribe', status: 200, bytes: 1_000, ...more };
   }
 
-  /** Events of the outbox of a tenant into the intake. `skip` of them before these are lost. */
-  async deliver(tenant: string, events: readonly Record<string, unknown>[], skip = 0): Promise<void> {
-    const from = (this.#delivered.get(tenant) ?? 0) + skip + 1;
+  /** Events of the outbox of a tenant, in one of its lives, into the intake. `skip` of them before these are lost. */
+  async deliver(
+    tenant: string,
+    events: readonly Record<string, unknown>[],
+    skip = 0,
+    epoch = '2f7c9a30-7c3f-4f1e-8f0e-5a5f0f5b0f11',
+  ): Promise<void> {
+    const life = `${tenant} ${epoch}`;
+    const from = (this.#delivered.get(life) ?? 0) + skip + 1;
     const to = from + events.length - 1;
-    this.#delivered.set(tenant, to);
+    this.#delivered.set(life, to);
     const rows = [{ to, t: this.now, events: [...events] }];
-    const epoch = '2f7c9a30-7c3f-4f1e-8f0e-5a5f0f5b0f11';
     const delivery = { v: 1 as const, producer: `gate/${tenant}/${ZONE}`, epoch, oldest: from, rows };
     const received = await receive(delivery, this.now, openHide(this.keys));
     if (!received) throw new Error('not taken');
