@@ -18,7 +18,7 @@ import type { Arguments } from './arguments.ts';
 import { listedLogs } from './audit-log.ts';
 import { recall } from './audit-memory.ts';
 import { openFolder } from './bundle-folder.ts';
-import { hashLeafNatively } from './native-hash.ts';
+import { nativeHashing } from './native-hash.ts';
 
 export const exportUsage = `audit export --out DIR --purpose TEXT [--year Y] [--from TIME] [--to TIME] [--format csv,fhir,…] [--profile P] [--zone Z]
                                   all entries of the tenant as a bundle that anybody can verify; the same command goes
@@ -73,7 +73,7 @@ export async function exportAudit(given: ExportArguments, headers: Headers, worl
   rmSync(journal);
   const head = await knownHead(given, headers);
   const seen = head && { head: new TextEncoder().encode(head.note) };
-  const report = await verifyBundle(openFolder(out), { now: Date.now(), hashLeaf: hashLeafNatively, ...seen });
+  const report = await verifyBundle(openFolder(out), { now: Date.now(), hashing: nativeHashing, ...seen });
   const ends =
     to === undefined
       ? ''
@@ -190,7 +190,7 @@ export async function verifyFolder(
   if (unusable !== undefined) return wrong(unusable);
   const report = await verifyBundle(openFolder(folder), {
     now: Date.now(),
-    hashLeaf: hashLeafNatively,
+    hashing: nativeHashing,
     ...(policy !== undefined && { policy: readFileSync(policy) }),
     ...(head !== undefined && { head: readFileSync(head) }),
     ...(after !== undefined && { after: Number(after) }),

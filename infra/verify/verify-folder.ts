@@ -8,7 +8,7 @@ import { parseArgs } from 'node:util';
 import { reportText } from '../../shared/audit/verify/report.ts';
 import { verifyBundle } from '../../shared/audit/verify/verify-bundle.ts';
 import { openFolder } from '../cli/bundle-folder.ts';
-import { hashLeafNatively } from '../cli/native-hash.ts';
+import { nativeHashing } from '../cli/native-hash.ts';
 
 const USAGE = `node verify.mjs [FOLDER] [--policy FILE] [--head NOTE] [--tenant NAME] [--after N] [--json]
 
@@ -41,7 +41,7 @@ async function run(): Promise<number> {
   const folder = positionals[0] ?? fileURLToPath(new URL('.', import.meta.url));
   const report = await verifyBundle(openFolder(folder), {
     now: Date.now(),
-    hashLeaf: hashLeafNatively,
+    hashing: nativeHashing,
     ...(policy !== undefined && { policy: readFileSync(policy) }),
     ...(head !== undefined && { head: readFileSync(head) }),
     ...(tenant !== undefined && { tenant }),

@@ -3,16 +3,28 @@
  * them. Members that are `undefined` are left out.
  */
 export function canonicalJson(value: unknown): string {
+  if (typeof value === 'string') return textOf(value);
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value !== 'object' || value === null) {
     if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError('a number that JSON has not');
-    // A half of a surrogate pair has no UTF-8.
-    if (typeof value === 'string' && !value.isWellFormed()) return JSON.stringify(value.toWellFormed());
     return JSON.stringify(value ?? null);
   }
-  const members = Object.entries(value)
-    .filter(([, member]) => member !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, member]) => `${canonicalJson(name)}:${canonicalJson(member)}`);
-  return `{${members.join(',')}}`;
+  let members = '';
+  for (const name of namesOf(value)) {
+    const member = (value as Readonly<Record<string, unknown>>)[name];
+    if (member !== undefined) members += `${members === '' ? '' : ','}${textOf(name)}:${canonicalJson(member)}`;
+  }
+  return `{${members}}`;
+}
+
+/** A half of a surrogate pair has no UTF-8. */
+const textOf = (text: string): string => JSON.stringify(text.isWellFormed() ? text : text.toWellFormed());
+
+/** Most values were read from such text before, and have their members in its order. */
+function namesOf(value: object): string[] {
+  const names = Object.keys(value);
+  for (let at = 1; at < names.length; at += 1) {
+    if ((names[at - 1] as string) > (names[at] as string)) return names.sort();
+  }
+  return names;
 }

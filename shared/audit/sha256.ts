@@ -46,6 +46,41 @@ export function sha256(...parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer>
   return finish(filled, length);
 }
 
+/** A digest of what comes piece by piece. */
+export interface Sha256 {
+  update(bytes: Uint8Array): void;
+  digest(): Uint8Array;
+}
+
+/** `sha256` of pieces: between them, what it has so far is kept beside. */
+export function openSha256(): Sha256 {
+  const [kept, rest] = [Int32Array.from(START), new Uint8Array(BLOCK)];
+  let [filled, length] = [0, 0];
+  return {
+    update(bytes) {
+      length += bytes.length;
+      let at = 0;
+      if (filled > 0) {
+        at = Math.min(BLOCK - filled, bytes.length);
+        rest.set(bytes.subarray(0, at), filled);
+        filled += at;
+        if (filled < BLOCK) return;
+      }
+      state.set(kept);
+      if (filled === BLOCK) compress(rest, 0);
+      for (; at + BLOCK <= bytes.length; at += BLOCK) compress(bytes, at);
+      kept.set(state);
+      filled = bytes.length - at;
+      rest.set(bytes.subarray(at), 0);
+    },
+    digest() {
+      state.set(kept);
+      tail.set(rest, 0);
+      return finish(filled, length);
+    },
+  };
+}
+
 function finish(filled: number, length: number): Uint8Array<ArrayBuffer> {
   const end = filled < BLOCK - 8 ? BLOCK : 2 * BLOCK;
   tail.fill(0, filled, end);

@@ -3,8 +3,8 @@
 import { blocksBetween } from '../../../shared/audit/bundle/cover.ts';
 import { formatEntryLine } from '../../../shared/audit/bundle/entry-line.ts';
 import { type BundlePart, type FileDigest, numbered } from '../../../shared/audit/bundle/manifest.ts';
-import { derivedFormats } from '../../../shared/audit/derived/formats.ts';
-import type { DerivedEntry } from '../../../shared/audit/derived/row.ts';
+import { derivedFormats, deriveFile } from '../../../shared/audit/derived/formats.ts';
+import { type DerivedEntry, DerivedRow } from '../../../shared/audit/derived/row.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { type Hash, hashLeaf } from '../../../shared/audit/tree.ts';
 import { isAsked } from '../../../shared/audit/verify/disclosed.ts';
@@ -149,10 +149,10 @@ async function writePart({ store, breathe }: ExportDesk, row: ExportRow, draft: 
   ];
   const shows = row.redaction !== 'auditor-min';
   const disclosures = shows ? await put('disclosures.ndjson', encode(draft.disclosures)) : undefined;
+  const rows = draft.derivable.map((entry) => new DerivedRow(entry, context));
   for (const format of row.formats) {
-    const { file, derive } = derivedFormats[format];
     await breathe();
-    derived[format] = await put(file, derive(draft.derivable, context));
+    derived[format] = await put(derivedFormats[format].file, deriveFile(format, rows, context));
   }
   const part: BundlePart = { entries, proofs, ...(disclosures !== undefined && { disclosures }), derived };
   const { last } = draft;

@@ -41,7 +41,21 @@ const kinds: readonly (readonly [RegExp, { readonly type: Coding; readonly subty
 ];
 const other = { type: dicom('110100', 'Application Activity'), subtype: undefined };
 
-export function kindOf(type: string): { readonly type: Coding; readonly subtype: readonly Coding[] } {
+/** There are few types, and many entries of each. */
+function byType<T>(of: (type: string) => T): (type: string) => T {
+  const known = new Map<string, T>();
+  return (type) => {
+    const found = known.get(type);
+    if (found !== undefined || known.size >= 256) return found ?? of(type);
+    const made = of(type);
+    known.set(type, made);
+    return made;
+  };
+}
+
+export const kindOf = byType(findKind);
+
+function findKind(type: string): { readonly type: Coding; readonly subtype: readonly Coding[] } {
   const { type: kind, subtype } = kinds.find(([pattern]) => pattern.test(type))?.[1] ?? other;
   return { type: kind, subtype: [...(subtype ? [subtype] : []), own(type)] };
 }
@@ -54,7 +68,7 @@ const actions: readonly (readonly [RegExp, Action])[] = [
   [/^(erasure\.exec|content\.erased)$/, 'D'],
 ];
 type Action = 'C' | 'R' | 'U' | 'D' | 'E';
-export const actionOf = (type: string): Action => actions.find(([pattern]) => pattern.test(type))?.[1] ?? 'E';
+export const actionOf = byType((type): Action => actions.find(([pattern]) => pattern.test(type))?.[1] ?? 'E');
 
 /** What a leaf says of how it went. */
 interface Went {

@@ -23,11 +23,22 @@ function statusOf(type: string, status: unknown): { status_id: number; severity_
   return { status_id: known ? (failed ? 2 : 1) : 0, severity_id: failed ? 2 : 1 };
 }
 
-/** Lines of a note that are signatures, as name and base64. */
-const signaturesOf = (note: string): { signer: string; signature: string }[] =>
-  [...note.matchAll(/^— (\S+) (\S+)$/gmu)].map(([, signer = '', signature = '']) => ({ signer, signature }));
+interface Signature {
+  readonly signer: string;
+  readonly value: string;
+}
 
-export function ocsfOf(entry: DerivedEntry, { origin, note }: DerivedContext): Record<string, unknown> {
+/** Lines of a note that are signatures, as name and base64. */
+const signaturesOf = (note: string): Signature[] =>
+  [...note.matchAll(/^— (\S+) (\S+)$/gmu)].map(([, signer = '', value = '']) => ({ signer, value }));
+
+/** What the checkpoint says is the same of all entries. */
+export function openOcsf({ origin, note }: DerivedContext): (entry: DerivedEntry) => Record<string, unknown> {
+  const signatures = signaturesOf(note);
+  return (entry) => ocsfOf(entry, origin, signatures);
+}
+
+function ocsfOf(entry: DerivedEntry, origin: string, signatures: readonly Signature[]): Record<string, unknown> {
   const { leaf, index, leafHash } = entry;
   const type = textOf(leaf.type) ?? 'unknown';
   const [status, reason] = [memberOf(entry, 'status'), textOf(memberOf(entry, 'reason'))];
@@ -67,7 +78,7 @@ export function ocsfOf(entry: DerivedEntry, { origin, note }: DerivedContext): R
       {
         ...{ uid: String(index), chain_uid: origin, type: 'RFC 6962 leaf' },
         fingerprint: { algorithm_id: 3, algorithm: 'SHA-256', value: leafHash },
-        signatures: signaturesOf(note).map(({ signer, signature }) => ({ signer, value: signature })),
+        signatures,
       },
     ],
     unmapped: { log: origin, index, leaf_hash: leafHash, leaf, ...(shown && { disclosed: shown }) },

@@ -1,10 +1,10 @@
 // Parquet, as little of it as a table of a few thousand rows needs: one row group, one page for each column, plain and not
 // compressed, so that the same rows are the same bytes wherever they are written. Metadata are in Thrift's compact protocol.
-import { concat } from '../../seal/bytes.ts';
-import { type Cell, type Column, cellOf, columns, type DerivedContext, type DerivedEntry } from './row.ts';
+import { concat, joined } from '../../seal/bytes.ts';
+import { type Cell, type Column, columns, type Deriving } from './row.ts';
 
-const MAGIC = new TextEncoder().encode('PAR1');
-const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+const encoder = new TextEncoder();
+const MAGIC = encoder.encode('PAR1');
 
 // Thrift's numbers for the types that occur here.
 const [I32, I64, BINARY, LIST, STRUCT] = [5, 6, 8, 9, 12];
@@ -31,7 +31,7 @@ function varint(value: number): Uint8Array {
 const i32 = (value: number): Thrift => ({ type: I32, bytes: varint(value * 2) });
 const i64 = (value: number): Thrift => ({ type: I64, bytes: varint(value * 2) });
 const binary = (value: Uint8Array): Thrift => ({ type: BINARY, bytes: concat(varint(value.length), value) });
-const text = (value: string): Thrift => binary(encode(value));
+const text = (value: string): Thrift => binary(encoder.encode(value));
 
 function list(of: number, items: readonly Thrift[]): Thrift {
   const head =
@@ -51,39 +51,62 @@ function struct(fields: Readonly<Record<number, Thrift | undefined>>): Thrift {
   return { type: STRUCT, bytes: concat(...parts, Uint8Array.of(0)) };
 }
 
-/** For each row a one if it has a value, else a zero, in runs. */
-function definitionLevels(cells: readonly Cell[]): Uint8Array {
-  const runs: Uint8Array[] = [];
-  for (let from = 0; from < cells.length; ) {
-    const present = cells[from] !== undefined;
-    let to = from + 1;
-    while (to < cells.length && (cells[to] !== undefined) === present) to += 1;
-    runs.push(concat(varint((to - from) * 2), Uint8Array.of(present ? 1 : 0)));
-    from = to;
-  }
-  return withLength(concat(...runs));
-}
-
 function withLength(bytes: Uint8Array): Uint8Array {
   const length = new Uint8Array(4);
   new DataView(length.buffer).setUint32(0, bytes.length, true);
   return concat(length, bytes);
 }
 
-function valueBytes(type: Column['type'], cell: string | number): Uint8Array {
-  if (typeof cell === 'string') return withLength(encode(cell));
-  const bytes = new Uint8Array(8);
-  const view = new DataView(bytes.buffer);
-  if (type === 'number') view.setFloat64(0, cell, true);
-  else view.setBigInt64(0, BigInt(cell), true);
-  return bytes;
-}
+/** The cells of one column, as bytes from the beginning. */
+class ColumnBytes {
+  readonly type: Column['type'];
+  /** For each row a one if it has a value, else a zero, in runs. */
+  readonly #runs: { readonly present: boolean; count: number }[] = [];
+  #bytes = new Uint8Array(1_024);
+  #view = new DataView(this.#bytes.buffer);
+  #length = 0;
 
-function pageOf(type: Column['type'], cells: readonly Cell[]): Uint8Array {
-  const values = cells.flatMap((cell) => (cell === undefined ? [] : [valueBytes(type, cell)]));
-  const data = concat(definitionLevels(cells), ...values);
-  const header = struct({ 1: i32(PLAIN), 2: i32(data.length), 3: i32(data.length), 5: pageHeader(cells.length) });
-  return concat(header.bytes, data);
+  constructor(type: Column['type']) {
+    this.type = type;
+  }
+
+  add(cell: Cell): void {
+    const run = this.#runs.at(-1);
+    if (run?.present === (cell !== undefined)) run.count += 1;
+    else this.#runs.push({ present: cell !== undefined, count: 1 });
+    if (typeof cell === 'string') this.#addText(cell);
+    else if (cell !== undefined) this.#addNumber(cell);
+  }
+
+  #addText(cell: string): void {
+    // No character of UTF-16 is longer than three bytes of UTF-8.
+    this.#reserve(4 + 3 * cell.length);
+    const { written } = encoder.encodeInto(cell, this.#bytes.subarray(this.#length + 4));
+    this.#view.setUint32(this.#length, written, true);
+    this.#length += 4 + written;
+  }
+
+  #addNumber(cell: number): void {
+    this.#reserve(8);
+    if (this.type === 'number') this.#view.setFloat64(this.#length, cell, true);
+    else this.#view.setBigInt64(this.#length, BigInt(cell), true);
+    this.#length += 8;
+  }
+
+  #reserve(count: number): void {
+    if (this.#length + count <= this.#bytes.length) return;
+    const longer = new Uint8Array(2 * (this.#length + count));
+    longer.set(this.#bytes.subarray(0, this.#length));
+    this.#bytes = longer;
+    this.#view = new DataView(longer.buffer);
+  }
+
+  page(rows: number): Uint8Array {
+    const runs = this.#runs.map(({ present, count }) => concat(varint(count * 2), Uint8Array.of(present ? 1 : 0)));
+    const data = concat(withLength(joined(runs)), this.#bytes.subarray(0, this.#length));
+    const header = struct({ 1: i32(PLAIN), 2: i32(data.length), 3: i32(data.length), 5: pageHeader(rows) });
+    return concat(header.bytes, data);
+  }
 }
 
 const pageHeader = (rows: number): Thrift => struct({ 1: i32(rows), 2: i32(PLAIN), 3: i32(RLE), 4: i32(RLE) });
@@ -100,32 +123,43 @@ function schema(): Thrift {
   return list(STRUCT, [root, ...elements]);
 }
 
-export function deriveParquet(entries: readonly DerivedEntry[], context: DerivedContext): Uint8Array<ArrayBuffer> {
+export function openParquet(): Deriving {
+  const made = columns.map(({ type }) => new ColumnBytes(type));
+  let rows = 0;
+  return {
+    head: '',
+    add({ cells }) {
+      rows += 1;
+      for (const [at, column] of made.entries()) column.add(cells[at]);
+      return '';
+    },
+    end: () => fileOf(made, rows),
+  };
+}
+
+function fileOf(made: readonly ColumnBytes[], rows: number): Uint8Array[] {
   const pages: Uint8Array[] = [MAGIC];
   let offset = MAGIC.length;
-  const chunks = columns.map((column) => {
-    const page = pageOf(
-      column.type,
-      entries.map((entry) => cellOf(column, entry, context)),
-    );
+  const chunks = columns.map(({ name, type }, at) => {
+    const page = (made[at] as ColumnBytes).page(rows);
     const start = offset;
     pages.push(page);
     offset += page.length;
     const metadata = struct({
       ...{
-        1: i32(TYPES[column.type].physical),
+        1: i32(TYPES[type].physical),
         2: list(I32, [i32(PLAIN), i32(RLE)]),
-        3: list(BINARY, [text(column.name)]),
+        3: list(BINARY, [text(name)]),
       },
-      ...{ 4: i32(0), 5: i64(entries.length), 6: i64(page.length), 7: i64(page.length), 9: i64(start) },
+      ...{ 4: i32(0), 5: i64(rows), 6: i64(page.length), 7: i64(page.length), 9: i64(start) },
     });
     return struct({ 2: i64(start), 3: metadata });
   });
-  const group = struct({ 1: list(STRUCT, chunks), 2: i64(offset - MAGIC.length), 3: i64(entries.length) });
+  const group = struct({ 1: list(STRUCT, chunks), 2: i64(offset - MAGIC.length), 3: i64(rows) });
   const footer = struct({
-    ...{ 1: i32(1), 2: schema(), 3: i64(entries.length), 4: list(STRUCT, [group]), 6: text('auricle') },
+    ...{ 1: i32(1), 2: schema(), 3: i64(rows), 4: list(STRUCT, [group]), 6: text('auricle') },
   }).bytes;
   const length = new Uint8Array(4);
   new DataView(length.buffer).setUint32(0, footer.length, true);
-  return concat(...pages, footer, length, MAGIC);
+  return [...pages, footer, length, MAGIC];
 }

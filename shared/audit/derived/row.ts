@@ -104,11 +104,39 @@ function moreOf({ leaf, shown }: DerivedEntry): string | undefined {
 }
 
 /** A cell as its column has it; what is of another type is not there (it may be in the entry all the same). */
-export function cellOf({ type, of }: Column, entry: DerivedEntry, context: DerivedContext): Cell {
+function cellOf({ type, of }: Column, entry: DerivedEntry, context: DerivedContext): Cell {
   const value = of(entry, context);
   if (type === 'text') return typeof value === 'string' ? value : undefined;
   if (typeof value !== 'number' || !Number.isFinite(value)) return undefined;
   return type === 'number' || Number.isSafeInteger(value) ? value : undefined;
+}
+
+/** An entry with its cells, which are made once for all formats that have them. */
+export class DerivedRow {
+  readonly entry: DerivedEntry;
+  readonly #context: DerivedContext;
+  #cells: readonly Cell[] | undefined;
+
+  constructor(entry: DerivedEntry, context: DerivedContext) {
+    this.entry = entry;
+    this.#context = context;
+  }
+
+  /** In the order of `columns`. */
+  get cells(): readonly Cell[] {
+    this.#cells ??= columns.map((column) => cellOf(column, this.entry, this.#context));
+    return this.#cells;
+  }
+}
+
+/** A derived file in the making: held of it is no more than its format needs. */
+export interface Deriving {
+  /** What the file begins with. */
+  readonly head: string;
+  /** Takes the next row; returns what it adds to the file, where its format has lines. */
+  add(row: DerivedRow): string;
+  /** What the file ends with. */
+  end(): readonly Uint8Array[];
 }
 
 /** A time as text; `undefined` where no calendar reaches. */

@@ -51,30 +51,56 @@ const nothing: Readonly<Record<string, unknown>> = {};
 export class Disclosed {
   readonly #findings: Findings;
   readonly #manifest: Manifest;
+  readonly #commit: (disclosure: string) => string;
+  /** Lines of the part that were not read yet. */
+  #rest: Iterator<Uint8Array> = [].values();
+  /** Lines that were read, and whose entries have not come yet: one, as long as lines are in the order of the entries. */
+  readonly #read = new Map<number, DisclosureLine>();
+  /** The largest index of a line that was read. */
+  #reached = -1;
   #disclosed = 0;
   #erased = 0;
 
-  constructor(manifest: Manifest, findings: Findings) {
+  constructor(manifest: Manifest, findings: Findings, commitTo: (disclosure: string) => string) {
+    this.#commit = commitTo;
     this.#manifest = manifest;
     this.#findings = findings;
   }
 
-  readPart(bytes: Uint8Array | undefined): Map<number, DisclosureLine> {
-    const found = new Map<number, DisclosureLine>();
-    for (const line of linesOf(bytes ?? new Uint8Array(0))) {
-      const read = readDisclosureLine(decodeText(line) ?? '');
-      if (!read || found.has(read.index)) this.#wrong('a line is no disclosure, or a second one of its entry');
-      else found.set(read.index, read);
+  beginPart(bytes: Uint8Array | undefined): void {
+    this.#rest = linesOf(bytes ?? new Uint8Array(0));
+    this.#read.clear();
+    this.#reached = -1;
+  }
+
+  /** `wanted`: it has to be there, and is looked for in the whole part if it is not in its place. */
+  #lineOf(index: number, wanted: boolean): DisclosureLine | undefined {
+    if (!this.#read.has(index)) this.#readUntil(() => this.#reached >= index);
+    if (wanted && !this.#read.has(index)) this.#readUntil(() => this.#read.has(index));
+    const line = this.#read.get(index);
+    this.#read.delete(index);
+    return line;
+  }
+
+  #readUntil(isEnough: () => boolean): void {
+    while (!isEnough()) {
+      const { value, done } = this.#rest.next();
+      if (done) return;
+      const read = readDisclosureLine(decodeText(value) ?? '');
+      if (!read || this.#read.has(read.index)) {
+        this.#wrong('a line is no disclosure, or a second one of its entry');
+        continue;
+      }
+      this.#read.set(read.index, read);
+      this.#reached = Math.max(this.#reached, read.index);
     }
-    return found;
   }
 
   /** Values by name, of an entry that has been shown to be in the log. */
-  of(index: number, facts: LeafFacts, lines: Map<number, DisclosureLine>): Readonly<Record<string, unknown>> {
-    const line = lines.get(index);
-    lines.delete(index);
+  of(index: number, facts: LeafFacts): Readonly<Record<string, unknown>> {
     const { sd } = facts;
     const promised = sd && isAsked(this.#manifest, facts) ? shownBy(this.#manifest.redaction, Object.keys(sd)) : [];
+    const line = this.#lineOf(index, promised.length > 0);
     if (!line) {
       if (promised.length > 0) this.#lacking(index, promised);
       return nothing;
@@ -96,7 +122,7 @@ export class Disclosed {
   ): Readonly<Record<string, unknown>> {
     const shown: Record<string, unknown> = {};
     for (const [name, text] of Object.entries(given)) {
-      const disclosure = checkDisclosure(text, sd);
+      const disclosure = checkDisclosure(text, sd, this.#commit);
       if (disclosure?.name !== name) this.#wrong(`entry ${index}: what is disclosed as "${name}" is not what it hides`);
       else if (!promised.includes(name)) this.#wrong(`entry ${index}: "${name}" is disclosed against the profile`);
       else shown[name] = disclosure.value;
@@ -106,8 +132,9 @@ export class Disclosed {
     return shown;
   }
 
-  endPart(lines: Map<number, DisclosureLine>): void {
-    for (const index of lines.keys()) this.#wrong(`there are disclosures of ${index}, which is not in this part`);
+  endPart(): void {
+    this.#readUntil(() => false);
+    for (const index of this.#read.keys()) this.#wrong(`there are disclosures of ${index}, which is not in this part`);
   }
 
   end(): void {

@@ -25,6 +25,8 @@ export class Numbers {
   readonly #next = new Map<string, number>();
   readonly #outboxes = new Set<string>();
   readonly #lives = new OutboxLives();
+  /** The outbox of the entry before: mostly it is that of the next one, too. */
+  #recent: { readonly p: string; readonly ep: string; readonly name: string; readonly own: boolean } | undefined;
   #time = 0;
   /** Whether the log's first leaf is here, and goes on from another log. */
   #opening: 'first' | 'later' | undefined;
@@ -86,7 +88,8 @@ export class Numbers {
       else this.#lives.breakOff(outbox, String(epoch));
       this.#findings.add('outboxes', 'incomplete', `entry ${index}: ${lostText({ outbox, from, to })}`);
     }
-    if (!isOwnOutbox(p, tenant)) return;
+    const { name, own } = this.#outboxOf(p, ep);
+    if (!own) return;
     for (const life of this.#lives.see(facts)) {
       const text = `entry ${index}: ${p} begins again, and nothing shows that all of it before (${life}) is in the log`;
       this.#findings.add('outboxes', 'incomplete', text);
@@ -94,7 +97,6 @@ export class Numbers {
     // What it knows itself to have dropped.
     if (type === 'gap' && Number(leaf.lost) > 0)
       this.#findings.add('outboxes', 'incomplete', `entry ${index}: ${p} dropped ${Number(leaf.lost)} events`);
-    const name = `${p} ${ep}`;
     // Of the lives that began before the bundle does, the first number that it has is as good as any.
     const expected = this.#next.get(name) ?? (this.#outboxes.has(p) ? 1 : pseq);
     this.#outboxes.add(p);
@@ -105,6 +107,12 @@ export class Numbers {
     } else if (pseq < expected) {
       this.#findings.add('outboxes', 'invalid', `entry ${index} is event ${pseq} of ${p} (${ep}), again`);
     }
+  }
+
+  #outboxOf(p: string, ep: string): { readonly name: string; readonly own: boolean } {
+    if (this.#recent?.p === p && this.#recent.ep === ep) return this.#recent;
+    this.#recent = { p, ep, name: `${p} ${ep}`, own: isOwnOutbox(p, this.#manifest.tenant) };
+    return this.#recent;
   }
 
   /**

@@ -1,5 +1,13 @@
 // The beginning of a bundle: whom to believe, the manifest's signature, and from then on every file by its digest.
-import { exportName, MANIFEST, MANIFEST_NOTE, type Manifest, manifestNoteText, POLICY } from '../bundle/manifest.ts';
+import {
+  exportName,
+  type FileDigest,
+  MANIFEST,
+  MANIFEST_NOTE,
+  type Manifest,
+  manifestNoteText,
+  POLICY,
+} from '../bundle/manifest.ts';
 import { openNote } from '../note.ts';
 import { type NoteKey, openNoteKey } from '../note-key.ts';
 import { type Policy, readPolicy } from '../policy.ts';
@@ -12,6 +20,8 @@ export interface OpenBundle {
   readonly policy: Policy;
   /** The bytes of a file that the manifest lists and that is as it says; anything else is found out here. */
   read(path: string): Promise<Uint8Array | undefined>;
+  /** The digest of a file whose bytes nobody needs, found out in the same way. */
+  check(path: string): Promise<FileDigest | undefined>;
   /** Looks at all that was not read yet, and for what nobody listed. */
   readRest(): Promise<void>;
 }
@@ -44,7 +54,11 @@ export async function openBundle(
 /** The key of a log as the one that signs its manifests. */
 const exportKey = (key: NoteKey): NoteKey => ({ ...key, name: exportName(key.name) });
 
-function openFiles(files: BundleFiles, manifest: Manifest, findings: Findings): Pick<OpenBundle, 'read' | 'readRest'> {
+function openFiles(
+  files: BundleFiles,
+  manifest: Manifest,
+  findings: Findings,
+): Pick<OpenBundle, 'read' | 'check' | 'readRest'> {
   const listed = new Map(manifest.files.map((file) => [file.path, file]));
   const unread = new Set(listed.keys());
   const wrong = (text: string) => void findings.add('files', 'invalid', text);
@@ -57,10 +71,20 @@ function openFiles(files: BundleFiles, manifest: Manifest, findings: Findings): 
     const same = bytes.length === file.bytes && (await digestOf(bytes)) === file.sha256;
     return same ? bytes : wrong(`${path} is not the file that the manifest lists`);
   };
+  const check = async (path: string): Promise<FileDigest | undefined> => {
+    const file = listed.get(path);
+    if (!file || !files.digest) return (await read(path)) && file;
+    unread.delete(path);
+    const found = await files.digest(path);
+    if (!found) return wrong(`${path} is missing`);
+    const same = found.bytes === file.bytes && found.sha256 === file.sha256;
+    return same ? file : wrong(`${path} is not the file that the manifest lists`);
+  };
   return {
     read,
+    check,
     async readRest() {
-      for (const path of [...unread]) await read(path);
+      for (const path of [...unread]) await check(path);
       for (const path of await files.list()) {
         const ours = /^(entries|disclosures)\b|^(proofs|checkpoints|derived|links)\//.test(path);
         if (ours && !listed.has(path)) wrong(`${path} is here, and the manifest does not list it`);

@@ -5,14 +5,14 @@ import { blocksBetween } from '../bundle/cover.ts';
 import { linesOf, readEntryLine } from '../bundle/entry-line.ts';
 import type { BundlePart } from '../bundle/manifest.ts';
 import type { LogEnd } from '../bundle/previous.ts';
-import { derivedFormats, isFormat } from '../derived/formats.ts';
-import type { DerivedEntry } from '../derived/row.ts';
 import { ENTRY_BYTES_MAX } from '../tile.ts';
-import { equalBytes, HASH_BYTES, type Hash, hashLeaf } from '../tree.ts';
+import { HASH_BYTES } from '../tree.ts';
 import type { BundleFiles } from './bundle-files.ts';
 import { checkWitnesses, Growth, type Heads, readHeads, readKnownHead } from './check-heads.ts';
 import { checkLinks, type Linked } from './check-links.ts';
+import { DerivedAgain } from './derived-again.ts';
 import { Disclosed, isAsked } from './disclosed.ts';
+import { type Hashing, ownHashing } from './hashing.ts';
 import { readLeafFacts } from './leaf-facts.ts';
 import { Numbers } from './numbers.ts';
 import { type OpenBundle, openBundle } from './open-bundle.ts';
@@ -28,8 +28,8 @@ export interface Asked {
   readonly tenant?: string;
   /** The last number of the tenant in the log before this one, where that begins here. */
   readonly after?: number;
-  /** The hash of a leaf, where the platform has a faster one than ours. */
-  readonly hashLeaf?: (entry: Uint8Array) => Hash;
+  /** Where the platform has a faster one than ours. */
+  readonly hashing?: Hashing;
   /** Milliseconds since 1970: what is signed later than this cannot be. */
   readonly now: number;
 }
@@ -66,19 +66,19 @@ class Walk {
   readonly #findings: Findings;
   readonly #numbers: Numbers;
   readonly #disclosed: Disclosed;
-  readonly #hashLeaf: (entry: Uint8Array) => Hash;
+  readonly #hashing: Hashing;
   readonly #cuts: readonly number[];
   #count = 0;
   #proofs: { readonly bytes: Uint8Array; at: number } = { bytes: new Uint8Array(0), at: 0 };
 
   constructor(bundle: OpenBundle, heads: Heads, growth: Growth, findings: Findings, asked: Asked) {
-    this.#hashLeaf = asked.hashLeaf ?? hashLeaf;
+    this.#hashing = asked.hashing ?? ownHashing;
     this.#bundle = bundle;
     this.#heads = heads;
     this.#growth = growth;
     this.#findings = findings;
     this.#numbers = new Numbers(bundle.manifest, findings, asked.after);
-    this.#disclosed = new Disclosed(bundle.manifest, findings);
+    this.#disclosed = new Disclosed(bundle.manifest, findings, this.#hashing.commit);
     this.#cuts = heads.checkpoints.map(({ size }) => size);
   }
 
@@ -90,19 +90,20 @@ class Walk {
     if (!entries || !proofs || (part.disclosures !== undefined && !disclosures)) return false;
     if (this.#proofs.at !== this.#proofs.bytes.length) return this.#stop('a part has proofs that nothing needs');
     this.#proofs = { bytes: proofs, at: 0 };
-    const shown = this.#disclosed.readPart(disclosures);
-    const derivable: DerivedEntry[] = [];
-    const derives = Object.keys(part.derived).length > 0;
+    this.#disclosed.beginPart(disclosures);
+    const { manifest, check } = this.#bundle;
+    const again = new DerivedAgain(part, { origin: manifest.log.origin, note: this.#heads.note }, this.#hashing);
     for (const line of linesOf(entries)) {
       const entry = this.#entry(line);
       if (!entry) return false;
-      const values = this.#disclosed.of(entry.index, entry.facts, shown);
+      const values = this.#disclosed.of(entry.index, entry.facts);
       this.#numbers.show(entry.index, values);
-      if (!derives || !isAsked(this.#bundle.manifest, entry.facts)) continue;
-      derivable.push({ index: entry.index, leafHash: toHex(entry.hash), leaf: entry.facts.leaf, shown: values });
+      if (!again.isNeeded || !isAsked(manifest, entry.facts)) continue;
+      again.add({ index: entry.index, leafHash: toHex(entry.hash), leaf: entry.facts.leaf, shown: values });
     }
-    this.#disclosed.endPart(shown);
-    await this.#derived(part, derivable);
+    this.#disclosed.endPart();
+    for (const path of await again.end(check))
+      this.#findings.add('derived', 'invalid', `${path} is not what the entries give`);
     return true;
   }
 
@@ -119,7 +120,7 @@ class Walk {
       this.#findings.add('numbers', 'invalid', `entry ${index} is not one of the tenant ${tenant}`);
     if (!this.#fill(index)) return undefined;
     if (bytes.length > ENTRY_BYTES_MAX) return this.#nothing(`entry ${index} is longer than an entry can be`);
-    const hash = this.#hashLeaf(bytes);
+    const hash = this.#hashing.hashLeaf(bytes);
     this.#push(0, hash);
     this.#numbers.see(facts, index);
     this.#count += 1;
@@ -141,16 +142,6 @@ class Walk {
     this.#growth.left.push(height, hash);
     // Only where it may be compared: making a root of what is on the left costs more than the hash.
     this.#growth.look();
-  }
-
-  async #derived({ derived }: BundlePart, entries: readonly DerivedEntry[]): Promise<void> {
-    const { manifest, read } = this.#bundle;
-    for (const [format, path] of Object.entries(derived)) {
-      const found = await read(path);
-      if (!found || !isFormat(format)) continue;
-      const made = derivedFormats[format].derive(entries, { origin: manifest.log.origin, note: this.#heads.note });
-      if (!equalBytes(found, made)) this.#findings.add('derived', 'invalid', `${path} is not what the entries give`);
-    }
   }
 
   get previous(): LogEnd | undefined {

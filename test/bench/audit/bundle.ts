@@ -1,0 +1,62 @@
+// An export of a log as an auditor has it, in a folder, and what `node verify.mjs` there takes.
+import { execFile } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { buildVerifier } from '../../../infra/verify/build.ts';
+import { type DerivedFormat, formatNames } from '../../../shared/audit/derived/formats.ts';
+import { ExportedLog } from '../../functions/audit/export/exported-log.ts';
+import type { Verified } from './verify.ts';
+
+const run = promisify(execFile);
+/** Events of one delivery. */
+const AT_ONCE = 500;
+const TENANT = 'acme';
+
+/** What the edge says of a request, most of it hidden. */
+const said = (at: number) => ({
+  ...{ class: 'interactive', model: 'reference-en', language: 'en', agent: 'aks-westeurope-0', pool: 'eu-a' },
+  ...{ revision: `sha256:${'0'.repeat(64)}`, request: `req_${at.toString(36).padStart(20, '0')}` },
+  ...{ audioSeconds: 3.25 + at, milliseconds: 120 + (at % 50) },
+});
+
+/** Exports of one log of `count` events of a tenant: with all formats and with none. Returns their folders. */
+export async function makeBundles(folder: string, count: number): Promise<{ derived: string; plain: string }> {
+  const log = new ExportedLog();
+  for (let at = 0; at < count; at += AT_ONCE) {
+    const events = Array.from({ length: Math.min(AT_ONCE, count - at) }, (_, one) => log.event(TENANT, said(at + one)));
+    await log.deliver(TENANT, events);
+  }
+  await log.commit();
+  const verifier = await buildVerifier();
+  const write = async (name: string, formats: DerivedFormat[]) => {
+    const files = await log.export(TENANT, { formats });
+    for (const [file, bytes] of [...verifier, ...files]) {
+      const place = path.join(folder, name, file);
+      mkdirSync(path.dirname(place), { recursive: true });
+      writeFileSync(place, bytes);
+    }
+    return path.join(folder, name);
+  };
+  return { derived: await write('derived', [...formatNames]), plain: await write('plain', []) };
+}
+
+/** At the end of whatever runs: what it took. */
+const TELL = `process.on('exit', () => {
+  const { user, system } = process.cpuUsage();
+  const mb = process.resourceUsage().maxRSS / 1024;
+  console.error(JSON.stringify({ seconds: process.uptime(), cpu: (user + system) / 1e6, mb }));
+});`;
+
+/** The verifier that lies in the bundle, in a process of its own, its start included. */
+export async function verifyBundleHere(folder: string): Promise<Verified> {
+  const tell = `data:text/javascript,${encodeURIComponent(TELL)}`;
+  const args = ['--import', tell, path.join(folder, 'verify.mjs')];
+  // 10: nobody witnesses this log.
+  const { stdout, stderr } = await run(process.execPath, args).catch((error) => {
+    if (error.code === 10) return error as { stdout: string; stderr: string };
+    throw error;
+  });
+  if (!stdout.startsWith('unwitnessed')) throw new Error(stdout);
+  return JSON.parse(stderr) as Verified;
+}
