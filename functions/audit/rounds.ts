@@ -1,6 +1,9 @@
 // What is done for each log again and again: less and less often while it comes to nothing, and at once when this process
 // has written what may concern it. Other processes write, too; hence the longest pause, and not none.
 
+/** Whether it is less than `ms` since `since`. It is not when that is to come: somebody has set the clock back. */
+export const isWithin = (now: number, since: number, ms: number): boolean => now >= since && now - since < ms;
+
 /** When to look next. */
 export class Pace {
   readonly #longestMs: number;
@@ -15,7 +18,7 @@ export class Pace {
 
   /** `now`: ms since 1970. `changes`: how many there have been. */
   due(now: number, changes: number): boolean {
-    return changes !== this.#known || now - this.#since >= this.#pauseMs;
+    return changes !== this.#known || !isWithin(now, this.#since, this.#pauseMs);
   }
 
   /** `now` and `changes` as they were before the look, so that what happened meanwhile is looked at. */

@@ -2,7 +2,7 @@
 
 import { HEADS } from '../../shared/audit/head.ts';
 import { type AuditHealth, auditHealth } from '../../shared/audit/health.ts';
-import { openJudge } from '../../shared/audit/judge.ts';
+import { latestAt, openJudge } from '../../shared/audit/judge.ts';
 import { readPolicy } from '../../shared/audit/policy.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Answer, refused } from './answer.ts';
@@ -54,6 +54,8 @@ export function judgeLog(seen: Seen): Check[] {
 }
 
 type Say = (check: string, good: boolean | undefined, detail: string) => Check;
+/** So long ago at most, and no longer ahead than clocks of writers may differ. */
+const isPast = (age: number, most: number): boolean => age <= most && age >= -limits.auditClockMs.value;
 const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
 
 function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, say: Say): Check[] {
@@ -73,7 +75,7 @@ function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, 
         ]
       : [];
   return [
-    say('checkpoint fresh', age <= doctorFreshMs.value, `the last entry is ${seconds(age)} old`),
+    say('checkpoint fresh', isPast(age, doctorFreshMs.value), `the last entry is ${seconds(age)} old`),
     say('published', ...judgePublished(behind, age, log?.unsigned)),
     say('clock', offset <= doctorClockMs.value, `${Math.round(offset)} ms apart at least`),
     say(
@@ -99,7 +101,7 @@ function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, 
 function judgePublished(behind: number, age: number, unsigned: readonly string[] = []): [boolean, string] {
   if (unsigned.length > 0) return [false, `without the signature of its key of ${unsigned.join(' and ')}`];
   if (behind === 0) return [true, 'all of it'];
-  return [age <= limits.doctorWaitMs.value, `${behind} entries are not, since ${seconds(age)}`];
+  return [isPast(age, limits.doctorWaitMs.value), `${behind} entries are not, since ${seconds(age)}`];
 }
 
 function judgeHistory({
@@ -176,7 +178,7 @@ async function look(
     const health = answer.ok ? auditHealth.safeParse(await answer.json()).data : undefined;
     const policy = health?.witnesses ? readPolicy(await reader.fetch('policy')) : undefined;
     const seenBy = policy?.ok ? await reader.fetch('witnessed').catch(() => note) : note;
-    const latest = (answered + limits.auditWitnessSkewMs.value) / 1_000;
+    const latest = latestAt(answered);
     const judged = policy?.ok ? await (await openJudge(policy.value))(seenBy, latest) : undefined;
     const at = Math.min(...(judged?.witnesses ?? []).map(({ time }) => time)) * 1_000;
     const witnessed = judged?.quorum && judged.witnesses.length > 0 ? { size: judged.checkpoint.size, at } : undefined;

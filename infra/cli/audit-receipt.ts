@@ -1,13 +1,12 @@
 // auricle audit verify --receipt FILE: an entry and its receipt, verified without asking anybody anything.
 import { existsSync, readFileSync } from 'node:fs';
 import { readCheckpoint } from '../../shared/audit/checkpoint.ts';
-import { openJudge } from '../../shared/audit/judge.ts';
+import { latestAt, openJudge } from '../../shared/audit/judge.ts';
 import { readLeaf } from '../../shared/audit/leaf.ts';
 import { splitNote } from '../../shared/audit/note.ts';
 import { readPolicy } from '../../shared/audit/policy.ts';
 import { readReceipt, verifyReceipt } from '../../shared/audit/receipt.ts';
 import { type Verdict, verdicts } from '../../shared/audit/verify/verdict.ts';
-import { limits } from '../../shared/limits.ts';
 import { type Answer, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 
@@ -38,7 +37,7 @@ export async function verifyReceiptFile({ receipt = '', policy, entry }: Given, 
   const judge = await openJudge(believed.value);
   if (!(await judge(new TextEncoder().encode(read.checkpoint))))
     return tell('invalid', `the checkpoint in ${receipt} is not signed by ${origin}`);
-  const judged = await verifyReceipt(read, bytes, judge, (now + limits.auditWitnessSkewMs.value) / 1_000);
+  const judged = await verifyReceipt(read, bytes, judge, latestAt(now));
   if (!judged) return tell('invalid', `${receipt} does not show that ${file} is in ${origin}`);
   const seen = judged.witnesses.map(({ name }) => name);
   const witnessed = judged.quorum && seen.length > 0;

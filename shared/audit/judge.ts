@@ -1,4 +1,5 @@
 // A checkpoint under a policy: is it of a log that we know, and have those seen it whom we want to have seen it?
+import { limits } from '../limits.ts';
 import { type Checkpoint, readCheckpoint } from './checkpoint.ts';
 import { timeOfCosignature } from './cosignature.ts';
 import { isOfKey, openNote, type Verifier } from './note.ts';
@@ -20,6 +21,9 @@ export interface Judged {
  * key of the policy is wrong. Cosignatures from after `latest`, in seconds since 1970, count for nothing.
  */
 export type Judge = (note: Uint8Array, latest?: number) => Promise<Judged | undefined>;
+
+/** `latest` of who asks at `now`, ms since 1970. */
+export const latestAt = (now: number): number => (now + limits.auditWitnessSkewMs.value) / 1_000;
 
 /** Throws when a key of the policy is none. */
 export async function openJudge(policy: Policy): Promise<Judge> {

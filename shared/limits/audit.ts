@@ -465,10 +465,16 @@ export const auditLimits = {
     by: 'client',
     why: 'A log that goes on is seconds ahead of its witnesses; one of which they have not seen more for ten minutes hides something, or they are gone.',
   },
+  auditClockMs: {
+    value: 60_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'How far the clock of a writer of logs may be from that of storage: an entry that is too late stops the log until then. Clocks that are kept right differ by less than a second.',
+  },
   auditWitnessSkewMs: {
     value: 60_000,
     unit: 'ms',
-    by: 'client',
+    by: 'functions',
     why: "Clocks differ: a witness's signature from further in the future counts for nothing.",
   },
   auditExportPollMs: {

@@ -2,7 +2,7 @@
 // the bundle; of a log that had ended, its last one does, and the other shows that nothing comes between. If witnesses are
 // wanted, it waits for those, too, but not for ever.
 import { originOfLog } from '../../../shared/audit/delivery.ts';
-import { openJudge } from '../../../shared/audit/judge.ts';
+import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { limits } from '../../../shared/limits.ts';
 import { newestState } from '../intake/acknowledge.ts';
@@ -68,7 +68,7 @@ async function chooseHead(
   const late = now() - created > limits.auditExportWitnessMs.value;
   let chosen: Published | undefined;
   for (const head of (await readPublished(store, zone, year)).filter(({ size }) => size > entry)) {
-    const judged = await judge(head.note);
+    const judged = await judge(head.note, latestAt(now()));
     if (!judged) throw new Error(`${origin}: a published checkpoint is not signed by the log`);
     if (judged.quorum) return head;
     chosen = head;

@@ -1,6 +1,6 @@
 // How a log is doing, from what lies in storage.
 import type { LogHealth } from '../../../shared/audit/health.ts';
-import { openJudge } from '../../../shared/audit/judge.ts';
+import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { Settings } from '../../settings.ts';
 import { newestState } from '../intake/acknowledge.ts';
@@ -49,7 +49,7 @@ export async function lookAtLogs(
   return Object.fromEntries(zones.map((zone, at) => [zone, looked[at] ?? null]));
 }
 
-async function lookAtState({ store, policy }: Desk, zone: string, state: LogState): Promise<LogHealth['log']> {
+async function lookAtState({ store, policy, now }: Desk, zone: string, state: LogState): Promise<LogHealth['log']> {
   const { origin, year, size, last, lives = {}, late = {} } = state;
   const [published, witnessed] = await Promise.all([
     store.read('state', checkpointName(zone, year)),
@@ -57,7 +57,7 @@ async function lookAtState({ store, policy }: Desk, zone: string, state: LogStat
   ]);
   const { logs } = policy(origin);
   const judge = await openJudge(policy(origin));
-  const enough = witnessed && (await judge(witnessed.bytes))?.quorum;
+  const enough = witnessed && (await judge(witnessed.bytes, latestAt(now())))?.quorum;
   const signed = published && (await judge(published.bytes))?.logKeys.map(({ type }) => type);
   const unsigned = signed && logs.flatMap(({ key: { type } }) => (signed.includes(type) ? [] : [type]));
   return {

@@ -52,13 +52,24 @@ async function signedBy(checkpoint: Checkpoint, [first, ...others]: readonly Sig
   return new TextEncoder().encode(`${note}${(await Promise.all(lines)).join('')}`);
 }
 
-/** Puts a checkpoint before older ones under that name of the area `state`. */
-export async function putForward(store: LogStore, name: string, note: Uint8Array): Promise<void> {
-  const { size, signatures } = headOf(note);
+/** What a checkpoint is worth among those of its size. */
+type Worth = (note: Uint8Array) => Promise<number>;
+
+const countSignatures: Worth = async (note) => headOf(note).signatures;
+
+/** Puts a checkpoint before older ones, and those of its size that are worth less, under that name of the area `state`. */
+export async function putForward(
+  store: LogStore,
+  name: string,
+  note: Uint8Array,
+  worth: Worth = countSignatures,
+): Promise<void> {
+  const { size } = headOf(note);
   for (let tries = 0; tries < limits.auditRaceTries.value; tries += 1) {
     const kept = await store.read('state', name);
-    const there = kept && headOf(kept.bytes);
-    if (there && (there.size > size || (there.size === size && there.signatures >= signatures))) return;
+    const there = kept && headOf(kept.bytes).size;
+    if (kept && there === size && (await worth(kept.bytes)) >= (await worth(note))) return;
+    if (there !== undefined && there > size) return;
     const done = kept ? store.replace('state', name, note, kept.version) : store.create('state', name, note);
     if (await done) return;
   }

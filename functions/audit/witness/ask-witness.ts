@@ -1,6 +1,7 @@
 // One witness and one checkpoint (C2SP tlog-witness): says what it has not seen yet, and gives its cosignature.
 import { createHash } from 'node:crypto';
-import { formatSignature, openNote, type Verifier } from '../../../shared/audit/note.ts';
+import { timeOfCosignature } from '../../../shared/audit/cosignature.ts';
+import { formatSignature, openNote, splitNote, type Verifier } from '../../../shared/audit/note.ts';
 import { proveConsistency, type ReadSubtree } from '../../../shared/audit/proof.ts';
 import { formatWitnessRequest, readSize, SIZE_TYPE } from '../../../shared/audit/witness-request.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -33,8 +34,14 @@ export interface Asked {
 export type Get = (url: string, signal: AbortSignal) => Promise<Response>;
 export type Post = (url: string, body: Uint8Array<ArrayBuffer>, signal: AbortSignal) => Promise<Response>;
 
-/** `from`: where we think that the witness stands. */
-export async function askWitness(witness: Witness, signed: Signed, from: number, post: Post): Promise<Asked> {
+/** `from`: where we think that the witness stands. `latest`: what is signed after that, in seconds since 1970, is not taken. */
+export async function askWitness(
+  witness: Witness,
+  signed: Signed,
+  from: number,
+  post: Post,
+  latest: number,
+): Promise<Asked> {
   const signal = AbortSignal.timeout(limits.auditWitnessMs.value);
   let old = Math.min(from, signed.size);
   for (let tries = 0; tries < limits.auditWitnessTries.value; tries += 1) {
@@ -42,7 +49,7 @@ export async function askWitness(witness: Witness, signed: Signed, from: number,
     const body = formatWitnessRequest({ old, proof, checkpoint: signed.note });
     const response = await post(`${witness.url.replace(/\/$/, '')}/add-checkpoint`, body, signal);
     const text = await readText(response, limits.auditWitnessBytes.value);
-    if (response.status === 200) return take(witness.verifier, signed, text);
+    if (response.status === 200) return take(witness.verifier, signed, text, latest);
     if (response.status === 422) return { size: old, why: 'refuses', doubt: {} };
     const told = response.status === 409 && response.headers.get('content-type') === SIZE_TYPE;
     const size = told ? readSize(text?.replace(/\n$/, '')) : undefined;
@@ -63,10 +70,14 @@ export async function fetchSeen({ url }: Witness, origin: string, get: Get): Pro
   return response.status === 200 && text !== undefined ? new TextEncoder().encode(text) : undefined;
 }
 
-async function take(verifier: Verifier, signed: Signed, text: string | undefined): Promise<Asked> {
-  const whole = new TextEncoder().encode(`${new TextDecoder().decode(signed.note)}${text ?? ''}`);
+/** What it signed has to be the checkpoint: with an empty line before its signature it would be a longer text. */
+async function take(verifier: Verifier, signed: Signed, text: string | undefined, latest: number): Promise<Asked> {
+  const { note, size } = signed;
+  const whole = new TextEncoder().encode(`${new TextDecoder().decode(note)}${text ?? ''}`);
   const opened = await openNote(whole, [verifier]);
   const [signature] = opened?.good ?? [];
-  if (!signature) return { size: signed.size, why: 'signed with another key' };
-  return { size: signed.size, line: formatSignature(signature) };
+  if (!opened || !signature) return { size, why: 'signed with another key' };
+  if (opened.text !== splitNote(note)?.text) return { size, why: 'signed another text' };
+  if (timeOfCosignature(signature.signature) > latest) return { size, why: 'signed in the future' };
+  return { size, line: formatSignature(signature) };
 }

@@ -1,7 +1,6 @@
 // Every two seconds while there is something: what was published and nobody has witnessed is shown to the witnesses. The log
 // never waits for them; it is published first, and its signatures grow.
-import { type Judge, openJudge } from '../../../shared/audit/judge.ts';
-import { isOfKey, splitNote } from '../../../shared/audit/note.ts';
+import { type Judge, latestAt } from '../../../shared/audit/judge.ts';
 import { openNoteKey } from '../../../shared/audit/note-key.ts';
 import { subtreesOf } from '../../../shared/audit/subtree.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -10,11 +9,13 @@ import type { LogDesk } from '../log/log-desk.ts';
 import { checkpointName, cosignedName, refusedName, signedName, witnessedName } from '../log/log-names.ts';
 import { headOf, putForward } from '../log/publish-checkpoint.ts';
 import { readTileOf } from '../log/read-tile.ts';
+import { isWithin } from '../rounds.ts';
 import { type Asked, askWitness, fetchSeen, type Get, type Post, type Signed, type Witness } from './ask-witness.ts';
 import { markDiverged, readDiverged } from './diverged.ts';
 import { dropDoubt, keepDoubt } from './doubted.ts';
 import { yearOfLog } from './head-decide.ts';
 import { judgeDoubt } from './judge-witness.ts';
+import { countedOf, openJudgeNow, worthOf } from './worth-of-note.ts';
 
 type Desk = Pick<LogDesk, 'store' | 'policy' | 'now' | 'log'>;
 
@@ -54,7 +55,7 @@ export class Witnessing {
   }
 
   async #showLog(zone: string, origin: string, year: number): Promise<boolean> {
-    const { store, policy } = this.#desk;
+    const { store, policy, now, log } = this.#desk;
     const asked = policy(origin);
     const witnesses = asked.witnesses.filter(({ url }) => url !== undefined);
     if (witnesses.length === 0) return false;
@@ -65,30 +66,35 @@ export class Witnessing {
     if (this.#settled.get(origin) === size) return false;
     const signed = await store.read('log', signedName(zone, year, size));
     if (!signed) throw new Error(`${zone}/${year} of ${size}: it is published and not kept`);
-    const seen = await this.#newestSeen(zone, year, size, signed.bytes);
-    const judge = await openJudge(asked);
+    const judge = await openJudgeNow(asked, now);
+    const kept = await store.read('state', witnessedName(zone, year));
+    const there = kept && headOf(kept.bytes).size === size ? kept : undefined;
+    const counted = there && (await countedOf(there.bytes, asked, judge));
+    const seen = counted ?? signed.bytes;
+    const known = new Set((await judge(seen))?.witnesses.map(({ name }) => name));
     const about = { note: signed.bytes, size, read: subtreesOf(size, readTileOf(store, zone, year)) };
     const answers = await Promise.all(
       witnesses.map(async ({ name, key, url = '' }): Promise<Partial<Asked>> => {
-        const witness = { verifier: await openNoteKey(key), url };
-        const known = splitNote(seen)?.signatures.some((one) => isOfKey(one, witness.verifier));
-        return known ? {} : this.#ask(zone, name, witness, origin, about, judge);
+        if (known.has(name)) return {};
+        return this.#ask(zone, name, { verifier: await openNoteKey(key), url }, origin, about, judge);
       }),
     );
     const lines = answers.flatMap(({ line }) => line ?? []);
     if (answers.every((one) => one.why === undefined)) this.#settled.set(origin, size);
-    if (lines.length === 0) return true;
+    // What nobody can believe, whoever wrote it, is replaced also without a new signature.
+    const spoilt = (there && !counted) || !(await judge(published.bytes));
+    if (lines.length === 0 && !spoilt) return true;
     const note = new TextEncoder().encode(`${new TextDecoder().decode(seen)}${lines.join('')}`);
-    if ((await judge(note))?.quorum) await store.create('log', cosignedName(zone, year, size), note);
-    await putForward(store, witnessedName(zone, year), note);
-    await putForward(store, checkpointName(zone, year), note);
+    const judged = await judge(note);
+    if (!judged) {
+      log({ what: 'unwitnessed', zone, detail: `${origin} of ${size} is not signed as that` });
+      return true;
+    }
+    if (judged.quorum) await store.create('log', cosignedName(zone, year, size), note);
+    const worth = (one: Uint8Array) => worthOf(one, judge);
+    if (lines.length > 0 || there) await putForward(store, witnessedName(zone, year), note, worth);
+    await putForward(store, checkpointName(zone, year), note, worth);
     return true;
-  }
-
-  /** The checkpoint with the cosignatures that it has already. */
-  async #newestSeen(zone: string, year: number, size: number, signed: Uint8Array): Promise<Uint8Array> {
-    const kept = await this.#desk.store.read('state', witnessedName(zone, year));
-    return kept && headOf(kept.bytes).size === size ? kept.bytes : signed;
   }
 
   async #ask(
@@ -100,7 +106,8 @@ export class Witnessing {
     judge: Judge,
   ): Promise<Partial<Asked>> {
     const place = `${name} ${origin}`;
-    const answer = await askWitness(witness, signed, this.#stands.get(place) ?? 0, this.#post).catch(
+    const latest = latestAt(this.#desk.now());
+    const answer = await askWitness(witness, signed, this.#stands.get(place) ?? 0, this.#post, latest).catch(
       (error: unknown): Partial<Asked> => ({ why: error instanceof Error ? error.name : 'no reason given' }),
     );
     if (answer.size !== undefined) this.#stands.set(place, answer.size);
@@ -149,7 +156,7 @@ export class Witnessing {
     const { store, now, log } = this.#desk;
     const [place, at] = [`${name} ${zone}`, now()];
     const told = this.#doubts.get(place) ?? -1;
-    if (told >= 0 && at - told < limits.auditTickMs.value) return;
+    if (told >= 0 && isWithin(at, told, limits.auditTickMs.value)) return;
     await keepDoubt(store, zone, { v: 1, at, witness: name, why });
     this.#doubts.set(place, at);
     log({ what: 'doubted', zone, detail: `${name}: ${why}` });

@@ -5,7 +5,7 @@ import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
 import type { Checkpoint } from '../../../shared/audit/checkpoint.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { HEAD_EPOCH, HEAD_TYPE, HEADS, headProducer } from '../../../shared/audit/head.ts';
-import { openJudge } from '../../../shared/audit/judge.ts';
+import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
 import { proveConsistency, verifyConsistency } from '../../../shared/audit/proof.ts';
 import { subtreesOf } from '../../../shared/audit/subtree.ts';
 import { newestState, upToOf } from '../intake/acknowledge.ts';
@@ -52,18 +52,19 @@ async function decide(desk: Desk, zone: string): Promise<HeadStep> {
 }
 
 /** What lies in storage is believed as far as it is signed, by the keys of the log and of the witnesses. */
-async function look({ store, policy }: Desk, zone: string, year: number, ended: boolean): Promise<Shown> {
+async function look({ store, policy, now }: Desk, zone: string, year: number, ended: boolean): Promise<Shown> {
   const kept = await store.read('state', checkpointName(zone, year));
   if (!kept) return { year, ended, published: undefined, accepted: undefined };
   const { origin } = headOf(kept.bytes);
   const judge = await openJudge(policy(origin));
-  const judged = await judge(kept.bytes);
+  const latest = latestAt(now());
+  const judged = await judge(kept.bytes, latest);
   const isOurs = origin.endsWith(`/${zone}/${year}`);
   if (!judged || !isOurs) throw new Error(`what is published as ${zone}/${year} is not signed as that`);
   const published = judged.checkpoint;
   if (judged.quorum) return { year, ended, published, accepted: published };
   const witnessed = await store.read('state', witnessedName(zone, year));
-  const seen = witnessed && (await judge(witnessed.bytes));
+  const seen = witnessed && (await judge(witnessed.bytes, latest));
   return { year, ended, published, accepted: seen?.quorum ? seen.checkpoint : undefined };
 }
 

@@ -1,9 +1,8 @@
 // Checkpoints of a bundle: is each of them the log's, are they of one log that only ever grew, and who has seen the last?
 
-import { limits } from '../../limits.ts';
 import { LeftPart } from '../bundle/cover.ts';
 import { type Checkpoint, readCheckpoint } from '../checkpoint.ts';
-import { type Judged, openJudge } from '../judge.ts';
+import { type Judged, latestAt, openJudge } from '../judge.ts';
 import { equalBytes } from '../tree.ts';
 import type { OpenBundle } from './open-bundle.ts';
 import type { Findings } from './verdict.ts';
@@ -27,7 +26,7 @@ export async function readHeads(
   for (const { path, size } of manifest.checkpoints) {
     const bytes = await read(path);
     if (!bytes) return undefined;
-    const one = await judge(bytes, Math.floor((now + limits.auditWitnessSkewMs.value) / 1_000));
+    const one = await judge(bytes, latestAt(now));
     if (!one) return wrong(`${path} is not signed by the log of the policy`);
     if (one.checkpoint.origin !== manifest.log.origin) return wrong(`${path} is of ${one.checkpoint.origin}`);
     if (one.checkpoint.size !== size) return wrong(`${path} is of ${one.checkpoint.size} entries, not of ${size}`);

@@ -5,18 +5,17 @@
 //           from there by the first leaves of the logs between them
 //   after   the first leaf of a later log has to name the state that the bundle ends with; that log's checkpoint is signed
 //           by its key, and witnessed where the policy asks for witnesses
-import { limits } from '../../limits.ts';
 import { decodeText } from '../bundle/entry-line.ts';
 import type { LinkFiles } from '../bundle/manifest.ts';
 import { isSameEnd, type LogEnd, previousOf } from '../bundle/previous.ts';
 import { readCheckpoint } from '../checkpoint.ts';
-import { type Judge, type Judged, openJudge } from '../judge.ts';
+import { type Judge, type Judged, latestAt, openJudge } from '../judge.ts';
 import { splitNote } from '../note.ts';
-import type { Policy } from '../policy.ts';
 import { verifyInclusion } from '../proof.ts';
 import { readReceipt } from '../receipt.ts';
 import { hashLeaf } from '../tree.ts';
 import { type LeafFacts, readLeafFacts } from './leaf-facts.ts';
+import { keysOfLog } from './log-keys.ts';
 import type { OpenBundle } from './open-bundle.ts';
 import type { Findings } from './verdict.ts';
 
@@ -83,7 +82,7 @@ class LinkWalk {
         if (!named || !isSameEnd(named, reached))
           return this.#wrong(`${files.entry} does not go on from the log before it`) ?? {};
         const judge = await this.#judgeOf(log.origin);
-        judged = await judge(new TextEncoder().encode(link.note), (now + limits.auditWitnessSkewMs.value) / 1_000);
+        judged = await judge(new TextEncoder().encode(link.note), latestAt(now));
         if (!judged) return this.#wrong(`${files.receipt} is not signed by ${log.origin}`) ?? {};
         reached = log;
         continue;
@@ -123,14 +122,9 @@ class LinkWalk {
     return facts.tn === tenant;
   }
 
-  /** The keys of a region's logs stay the same under the name of each year, where the policy says nothing else. */
   #judgeOf(origin: string): Promise<Judge> {
-    const { manifest, policy } = this.#bundle;
-    const named = (name: string) => policy.logs.filter(({ key }) => key.name === name);
-    const own = named(origin);
-    const logs: Policy['logs'] =
-      own.length > 0 ? own : named(manifest.log.origin).map((log) => ({ ...log, key: { ...log.key, name: origin } }));
-    return openJudge({ ...policy, logs });
+    const { policy } = this.#bundle;
+    return openJudge({ ...policy, logs: keysOfLog(policy.logs, origin).map((key) => ({ key })) });
   }
 
   #wrong(text: string): undefined {

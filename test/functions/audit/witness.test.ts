@@ -10,11 +10,14 @@ import { checkpointName, divergedName, witnessedName } from '../../../functions/
 import { lookAtLog } from '../../../functions/audit/log/look-at-log.ts';
 import { makeReceipt } from '../../../functions/audit/log/make-receipt.ts';
 import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
+import type { Post } from '../../../functions/audit/witness/ask-witness.ts';
 import { readDiverged } from '../../../functions/audit/witness/diverged.ts';
 import { Witnessing } from '../../../functions/audit/witness/on-witness.ts';
+import { recordHead } from '../../../functions/audit/witness/record-heads.ts';
 import { readCheckpoint, signCheckpoint } from '../../../shared/audit/checkpoint.ts';
-import { openJudge } from '../../../shared/audit/judge.ts';
-import { openNote, openSigningKey, splitNote } from '../../../shared/audit/note.ts';
+import { cosigner } from '../../../shared/audit/cosignature.ts';
+import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
+import { formatSignature, openNote, openSigningKey, splitNote } from '../../../shared/audit/note.ts';
 import { formatNoteKey, openNoteKey, readNoteKey } from '../../../shared/audit/note-key.ts';
 import { type Policy, readPolicy } from '../../../shared/audit/policy.ts';
 import { proveConsistency } from '../../../shared/audit/proof.ts';
@@ -23,7 +26,7 @@ import { emptyRoot, type Hash, hashLeaf, rootOf } from '../../../shared/audit/tr
 import { formatWitnessRequest, readWitnessRequest } from '../../../shared/audit/witness-request.ts';
 import notes from '../../vectors/audit/notes.json' with { type: 'json' };
 import { MemoryStore, readStoredLog } from './stored-log.ts';
-import { startWitness, type WitnessWorker, witnessKey } from './witness-worker.ts';
+import { startWitness, WITNESS, type WitnessWorker, witnessKey } from './witness-worker.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const log = await openSigningKey(new Uint8Array(32).fill(4));
@@ -169,12 +172,14 @@ describe('C9 C2SP tlog-witness: add-checkpoint', () => {
 const nothingShown = async () => new Response('', { status: 404 });
 const showsIt = async (url: string) => witness.ask(new URL(url).pathname);
 
+const START = Date.UTC(2026, 5, 1);
+
 /** A log of a sequencer, and those who witness it. */
 class Kept {
   readonly store = new MemoryStore();
   readonly lines: LogLine[] = [];
   readonly policy: (origin: string) => Policy;
-  now = Date.UTC(2026, 5, 1);
+  now = START;
   #next = 1;
   readonly #sequencer: Sequencer;
 
@@ -216,7 +221,8 @@ class Kept {
 
   get desk() {
     const log = (line: LogLine) => void this.lines.push(line);
-    const now = () => this.now;
+    // The witness is another process, and it is now there: it signs at no other time.
+    const now = () => Date.now() + this.now - START;
     return { store: this.store as never, zones: ['eu'], policy: this.policy, now, log, settings: {} };
   }
 
@@ -278,7 +284,7 @@ describe('C9 a log and its witnesses', () => {
     const two = LINE.replace('quorum w1', 'quorum none');
     const kept = new Kept(two, 'silent.example');
     await kept.grow(3);
-    const answers: [string, () => Promise<Response>][] = [
+    const answers: [string, Post][] = [
       ['TypeError', () => Promise.reject(new TypeError('no way there'))],
       ['answered 500', async () => new Response('', { status: 500 })],
       [
@@ -292,6 +298,8 @@ describe('C9 a log and its witnesses', () => {
       ],
       ['signed with another key', async () => new Response('— other AAAAAAAA\n')],
       ['signed with another key', async () => new Response('x'.repeat(100_000))],
+      ['signed another text', async (_url, body) => signedBy(body, { over: 'all of it' })],
+      ['signed in the future', async (_url, body) => signedBy(body, { laterMs: 10 * 365 * 86_400_000 })],
     ];
     const before = kept.kept(checkpointName('eu', 2026));
     for (const [why, answer] of answers) {
@@ -304,6 +312,84 @@ describe('C9 a log and its witnesses', () => {
     expect((await lookAtLog(kept.desk, 'eu')).refusing).toEqual(['w1']);
     await kept.witnessing(toWorker, nothingShown).show('eu');
     expect((await lookAtLog(kept.desk, 'eu')).refusing).toBeUndefined();
+  });
+});
+
+/** A witness that lies as it likes: it has the key. */
+async function signedBy(
+  body: Uint8Array<ArrayBuffer>,
+  { over = 'the text', laterMs = 0 }: { readonly over?: 'the text' | 'all of it'; readonly laterMs?: number } = {},
+): Promise<Response> {
+  const { checkpoint } = readWitnessRequest(body) ?? {};
+  const note = new TextDecoder().decode(checkpoint);
+  const all = over === 'all of it';
+  const key = await openSigningKey(new Uint8Array(32).fill(77));
+  const sign = (message: Uint8Array) => key.signer(WITNESS).sign(message);
+  const at = () => Math.floor((Date.now() + laterMs) / 1_000);
+  const signer = cosigner(WITNESS, { publicKey: key.publicKey, sign }, at);
+  const signature = await signer.sign(bytes(all ? note : (splitNote(bytes(note))?.text ?? '')));
+  // An empty line before the signature: then all that is before it is the text.
+  return new Response(`${all ? '\n' : ''}${formatSignature({ ...signer, signature })}`);
+}
+
+describe('C9 a witness that lies', () => {
+  const YEARS = [2026, 2027] as const;
+  const names = YEARS.flatMap((year) => [checkpointName('eu', year), witnessedName('eu', year)]);
+
+  it.each([
+    [
+      'what an earlier version let through is put right, at the end of a year as well',
+      async (text: string) => {
+        const response = await signedBy(formatWitnessRequest({ old: 0, proof: [], checkpoint: bytes(text) }), {
+          over: 'all of it',
+        });
+        return `${text}${(await response.text()).slice(1)}`;
+      },
+    ],
+    [
+      'a signature whose time is to come makes room for one of now',
+      async (text: string) => {
+        const response = await signedBy(formatWitnessRequest({ old: 0, proof: [], checkpoint: bytes(text) }), {
+          laterMs: 10 * 365 * 86_400_000,
+        });
+        return `${text}${await response.text()}`;
+      },
+    ],
+  ])('%s', async (_what, spoil) => {
+    const kept = new Kept(LINE, 'spoilt.example');
+    await kept.grow(3);
+    kept.now = Date.UTC(2027, 0, 1);
+    await kept.grow(2);
+    for (const year of YEARS) {
+      const name = checkpointName('eu', year);
+      const spoilt = bytes(await spoil(new TextDecoder().decode(kept.kept(name))));
+      for (const one of [name, witnessedName('eu', year)]) {
+        const { version = '' } = kept.store.area('state').get(one) ?? {};
+        if (!(await kept.store.replace('state', one, spoilt, version))) await kept.store.create('state', one, spoilt);
+      }
+    }
+    const judged = async () =>
+      Promise.all(
+        names.map(async (name) => {
+          const judge = await openJudge(kept.policy(`spoilt.example/eu/${name.split('/')[1]}`));
+          const found = await judge(kept.kept(name), latestAt(kept.desk.now()));
+          return found ? found.quorum : 'nobody can believe it';
+        }),
+      );
+    expect(await judged()).not.toContain(true);
+    // The witness goes on lying, or says nothing: what the log signed is there all the same, and can be believed.
+    await kept.witnessing((_url, body) => signedBy(body, { over: 'all of it' }), nothingShown).show('eu');
+    expect(await judged()).toEqual([false, false, false, false]);
+    await recordHead(kept.desk, 'eu');
+    await kept.witnessing((_url, body) => signedBy(body), nothingShown).show('eu');
+    expect(await judged()).toEqual([true, true, true, true]);
+    const { log: seen } = await lookAtLog(kept.desk, 'eu');
+    expect(seen?.witnessed).toBe(seen?.size);
+    for (const [at, year] of YEARS.entries()) {
+      const receipt = readReceipt(bytes((await makeReceipt(kept.store, 'eu', year, at)) ?? ''));
+      const judge = await openJudge(kept.policy(`spoilt.example/eu/${year}`));
+      expect(await judge(bytes(receipt?.checkpoint ?? ''))).toMatchObject({ quorum: true });
+    }
   });
 });
 

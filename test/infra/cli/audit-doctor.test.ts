@@ -66,6 +66,12 @@ describe('C9 auricle audit doctor', () => {
       { log: { ...log, last: NOW - limits.doctorFreshMs.value - 1 } },
     ],
     [
+      'its last entry is from the future',
+      'checkpoint fresh',
+      {},
+      { log: { ...log, last: NOW + limits.auditClockMs.value + 1 } },
+    ],
+    [
       'what is committed is not published',
       'published',
       {},
@@ -106,6 +112,10 @@ describe('C9 auricle audit doctor', () => {
     // What does not go on needs no newer signature.
     expect(wrongIn({ witnessed: { size: 700, at: LONG_AGO } })).toEqual([]);
     expect(wrongIn({}, { log: { ...log, size: 702 } })).toEqual([]);
+    // Clocks differ a little; of an entry from another century nobody knows since when it is not published.
+    expect(wrongIn({}, { log: { ...log, size: 702, last: NOW + limits.auditClockMs.value } })).toEqual([]);
+    const century = { ...log, size: 702, last: Date.UTC(2099) };
+    expect(wrongIn({}, { log: century })).toEqual(['checkpoint fresh', 'published']);
     const local = judgeLog({
       ...well,
       pinned: false,
