@@ -4,6 +4,11 @@
  */
 export function canonicalJson(value: unknown): string {
   if (typeof value === 'string') return textOf(value);
+  if (typeof value === 'object' && isInOrder(value, DEPTH)) {
+    const text = JSON.stringify(value);
+    // Half of a surrogate pair, or what looks like one.
+    if (!text.includes('\\ud')) return text;
+  }
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
   if (typeof value !== 'object' || value === null) {
     if (typeof value === 'number' && !Number.isFinite(value)) throw new TypeError('a number that JSON has not');
@@ -15,6 +20,23 @@ export function canonicalJson(value: unknown): string {
     if (member !== undefined) members += `${members === '' ? '' : ','}${textOf(name)}:${canonicalJson(member)}`;
   }
   return `{${members}}`;
+}
+
+/** Values that are nested deeper are not looked at as a whole: at each level that would be done again. */
+const DEPTH = 6;
+
+/** Whether the platform's own JSON, which is several times as fast, is canonical but for halves of surrogate pairs. */
+function isInOrder(value: unknown, depth: number): boolean {
+  if (typeof value === 'number') return Number.isFinite(value);
+  if (typeof value !== 'object' || value === null) return typeof value !== 'bigint' && typeof value !== 'function';
+  if (depth === 0 || 'toJSON' in value) return false;
+  if (Array.isArray(value)) return value.every((one) => isInOrder(one, depth - 1));
+  let before = '';
+  for (const name of Object.keys(value)) {
+    if (name < before || !isInOrder((value as Readonly<Record<string, unknown>>)[name], depth - 1)) return false;
+    before = name;
+  }
+  return true;
 }
 
 /** A half of a surrogate pair has no UTF-8. */

@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { startEmulator } from '../functions/audit/emulator.ts';
 import { measureAck } from './audit/ack.ts';
+import { makeBundles, verifyBundleHere } from './audit/bundle.ts';
 import { type Latencies, measureAppends, measureEvents, measurePublish, quantile } from './audit/commits.ts';
 import { makeLog, verifyHere, verifyInGo } from './audit/verify.ts';
 import type { Bench } from './run.ts';
@@ -12,13 +13,14 @@ import type { Bench } from './run.ts';
 /** Events a second at which the time to a published checkpoint is told. */
 const RATE = 200;
 
-/** Options: `--events=40000 --seconds=30 --requests=1000 --entries=1000000 --only=events,publish,ack,verify`. */
+/** Options: `--events=40000 --seconds=30 --requests=1000 --entries=1000000 --exported=20000 --only=events,publish,ack,verify,export`. */
 export async function measure(options: string[]): Promise<Bench> {
   const text = (name: string) => options.find((one) => one.startsWith(`--${name}=`))?.split('=')[1];
   const option = (name: string, otherwise: number) => Number(text(name) ?? otherwise);
   const [events, seconds] = [option('events', 40_000), option('seconds', 30)];
   const [requests, entries] = [option('requests', 1_000), option('entries', 1_000_000)];
-  const only = text('only')?.split(',') ?? ['events', 'publish', 'ack', 'verify'];
+  const exported = option('exported', 20_000);
+  const only = text('only')?.split(',') ?? ['events', 'publish', 'ack', 'verify', 'export'];
   const folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-bench-audit-'));
   try {
     const figures: Record<string, number> = {};
@@ -29,7 +31,8 @@ export async function measure(options: string[]): Promise<Bench> {
       Object.assign(figures, { ack_added_ms_p50: p50, ack_added_ms_p99: p99 });
     }
     if (only.includes('verify')) Object.assign(figures, await verifyOf(path.join(folder, 'log'), entries));
-    return report(figures, { events, seconds, requests, entries });
+    if (only.includes('export')) Object.assign(figures, await exportOf(path.join(folder, 'exports'), exported));
+    return report(figures, { events, seconds, requests, entries, exported });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -81,12 +84,32 @@ async function verifyOf(folder: string, entries: number): Promise<Record<string,
   };
 }
 
+/** What an auditor runs. The time of a million is what each entry takes, without the start of the process. */
+async function exportOf(folder: string, count: number): Promise<Record<string, number>> {
+  const figures: Record<string, number> = {};
+  const { small, plain, derived } = await makeBundles(folder, count);
+  const start = await verifyBundleHere(small);
+  for (const [name, bundle] of [
+    ['export', plain],
+    ['export_formats', derived],
+  ] as const) {
+    const { cpu, mb } = await verifyBundleHere(bundle);
+    const perMillion = ((cpu - start.cpu) / count) * 1e6;
+    Object.assign(figures, { [`${name}_verify_cpu_s_per_million`]: perMillion, [`${name}_verify_mb`]: mb });
+  }
+  return figures;
+}
+
 const targets: Readonly<Record<string, readonly ['>=' | '<=', number]>> = {
   events_per_s: ['>=', 3_000],
   ack_added_ms_p50: ['<=', 5],
   publish_ms_p99: ['<=', 3_000],
   verify_cpu_s: ['<=', 15],
   verify_mb: ['<=', 200],
+  export_verify_cpu_s_per_million: ['<=', 15],
+  export_verify_mb: ['<=', 200],
+  export_formats_verify_cpu_s_per_million: ['<=', 15],
+  export_formats_verify_mb: ['<=', 200],
 };
 
 interface Sizes {
@@ -94,6 +117,7 @@ interface Sizes {
   readonly seconds: number;
   readonly requests: number;
   readonly entries: number;
+  readonly exported: number;
 }
 
 function report(measured: Readonly<Record<string, number>>, sizes: Sizes): Bench {
@@ -105,6 +129,6 @@ function report(measured: Readonly<Record<string, number>>, sizes: Sizes): Bench
     const met = target !== undefined && (sign === '<=' ? value <= target : value >= target);
     return { what, value, target: sign ? `${sign} ${target}` : '', met: sign ? (met ? 'yes' : 'no') : '' };
   });
-  const how = `Events a second: ${sizes.events} events of eight tenants and 80 subjects in deliveries of 125, put into the intake and sequenced at the same time by one process, the storage emulator in another, in memory and on disk, from the first delivery to the published checkpoint with the last; salts, commitments and encrypted values are made before, as by other instances of the functions. Waiting: all are in the intake when the clock starts. With intake: one process makes those values as well, at the same time. Append: the same events of the same senders in blocks of an append blob of the same emulator. Publish: ${RATE} events a second of four tenants for ${sizes.seconds} s, a tick a second, from the delivery of an outbox to the published checkpoint. Ack: ${sizes.requests} short requests one after the other through workerd, of a strict and of a buffered tenant in turn; the difference of their quantiles. Verify: ${sizes.entries} entries on disk, every entry and every tile hashed again against the signed checkpoint, as auricle audit verify does; CPU is user and system time of that process, its largest resident size is told; Go: golang.org/x/mod/sumdb on the same files, with all cores.`;
+  const how = `Events a second: ${sizes.events} events of eight tenants and 80 subjects in deliveries of 125, put into the intake and sequenced at the same time by one process, the storage emulator in another, in memory and on disk, from the first delivery to the published checkpoint with the last; salts, commitments and encrypted values are made before, as by other instances of the functions. Waiting: all are in the intake when the clock starts. With intake: one process makes those values as well, at the same time. Append: the same events of the same senders in blocks of an append blob of the same emulator. Publish: ${RATE} events a second of four tenants for ${sizes.seconds} s, a tick a second, from the delivery of an outbox to the published checkpoint. Ack: ${sizes.requests} short requests one after the other through workerd, of a strict and of a buffered tenant in turn; the difference of their quantiles. Verify: ${sizes.entries} entries on disk, every entry and every tile hashed again against the signed checkpoint, as auricle audit verify does; CPU is user and system time of that process, its largest resident size is told; Go: golang.org/x/mod/sumdb on the same files, with all cores. That is the log alone, as whoever fetches it verifies it. Export: node verify.mjs on exports of ${sizes.exported} entries of one tenant with everything disclosed, without derived files and (export_formats) with all five formats: signatures, hashes, numbers, commitments, and of the second each derived file made again; the CPU time of a million is calculated from what each entry takes beyond the start of the process, the memory is measured and bounded by the size of a part. Whether the target for a million is met is told for each of them, not only for the log.`;
   return { figures, table, how };
 }

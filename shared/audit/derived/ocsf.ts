@@ -4,6 +4,8 @@ import { type DerivedContext, type DerivedEntry, memberOf, timeOf } from './row.
 
 const VERSION = '1.8.0';
 const [CATEGORY, CLASS] = [6, 6003];
+const PRODUCT = { name: 'Auricle', vendor_name: 'Auricle' };
+const PROFILES = ['ai_operation', 'record_integrity'];
 
 /** Of what the type of an event does: create, read, update, delete; 99 is everything else. */
 const ACTIVITIES: readonly (readonly [RegExp, number])[] = [
@@ -45,42 +47,55 @@ function ocsfOf(entry: DerivedEntry, origin: string, signatures: readonly Signat
   const [model, subject] = [textOf(memberOf(entry, 'model')), textOf(memberOf(entry, 'subject'))];
   const activity = activityOf(type);
   const milliseconds = memberOf(entry, 'milliseconds');
+  const { status_id, severity_id } = statusOf(type, status);
   const shown = Object.keys(entry.shown).length > 0 ? entry.shown : undefined;
+  // Members in the order of their names: so they are written fastest (`canonical-json.ts`), and what is undefined is left out.
   return {
-    ...{ category_uid: CATEGORY, class_uid: CLASS, activity_id: activity, type_uid: CLASS * 100 + activity },
-    ...(activity === 99 && { activity_name: type }),
-    ...statusOf(type, status),
-    ...(status !== undefined && { status_code: String(status) }),
-    ...(reason !== undefined && { status_detail: reason }),
-    ...{
-      time: timeOf(entry, 'origin'),
-      timezone_offset: 0,
-      ...(typeof milliseconds === 'number' && { duration: Math.round(milliseconds) }),
-    },
-    metadata: {
-      ...{ version: VERSION, profiles: ['ai_operation', 'record_integrity'], uid: leaf.id, event_code: type },
-      ...{ product: { name: 'Auricle', vendor_name: 'Auricle' }, log_name: origin, sequence: leaf.tseq },
-      ...{ logged_time: timeOf(entry, 'seq'), tenant_uid: leaf.tn },
-    },
-    actor: { app_uid: leaf.by, ...(subject !== undefined && { user: { uid: subject, type_id: 99 } }) },
+    activity_id: activity,
+    activity_name: activity === 99 ? type : undefined,
+    actor: { app_uid: leaf.by, user: subject === undefined ? undefined : { type_id: 99, uid: subject } },
+    ai_model:
+      model === undefined
+        ? undefined
+        : { ai_provider: 'self-hosted', name: model, version: textOf(memberOf(entry, 'revision')) },
     api: {
       operation: textOf(memberOf(entry, 'action')) ?? type,
+      request: leaf.req === undefined ? undefined : { uid: leaf.req },
+      response: typeof status === 'number' ? { code: status } : undefined,
       service: { name: 'speech' },
-      ...(leaf.req !== undefined && { request: { uid: leaf.req } }),
-      ...(typeof status === 'number' && { response: { code: status } }),
     },
-    // Who called from where is never written down.
-    src_endpoint: { type_id: 0, name: 'not recorded' },
-    ...(model !== undefined && {
-      ai_model: { name: model, ai_provider: 'self-hosted', version: textOf(memberOf(entry, 'revision')) },
-    }),
     attestation_list: [
       {
-        ...{ uid: String(index), chain_uid: origin, type: 'RFC 6962 leaf' },
-        fingerprint: { algorithm_id: 3, algorithm: 'SHA-256', value: leafHash },
+        chain_uid: origin,
+        fingerprint: { algorithm: 'SHA-256', algorithm_id: 3, value: leafHash },
         signatures,
+        type: 'RFC 6962 leaf',
+        uid: String(index),
       },
     ],
-    unmapped: { log: origin, index, leaf_hash: leafHash, leaf, ...(shown && { disclosed: shown }) },
+    category_uid: CATEGORY,
+    class_uid: CLASS,
+    duration: typeof milliseconds === 'number' ? Math.round(milliseconds) : undefined,
+    metadata: {
+      event_code: type,
+      log_name: origin,
+      logged_time: timeOf(entry, 'seq'),
+      product: PRODUCT,
+      profiles: PROFILES,
+      sequence: leaf.tseq,
+      tenant_uid: leaf.tn,
+      uid: leaf.id,
+      version: VERSION,
+    },
+    severity_id,
+    // Who called from where is never written down.
+    src_endpoint: { name: 'not recorded', type_id: 0 },
+    status_code: status === undefined ? undefined : String(status),
+    status_detail: reason,
+    status_id,
+    time: timeOf(entry, 'origin'),
+    timezone_offset: 0,
+    type_uid: CLASS * 100 + activity,
+    unmapped: { disclosed: shown, index, leaf, leaf_hash: leafHash, log: origin },
   };
 }

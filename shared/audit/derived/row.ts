@@ -99,7 +99,11 @@ const TAKEN = new Set([
 
 /** All members that have no column, as JSON. */
 function moreOf({ leaf, shown }: DerivedEntry): string | undefined {
-  const rest = Object.entries({ ...shown, ...leaf }).filter(([name]) => !TAKEN.has(name));
+  const rest: [string, unknown][] = [];
+  for (const name of Object.keys(shown)) {
+    if (!TAKEN.has(name) && !Object.hasOwn(leaf, name)) rest.push([name, shown[name]]);
+  }
+  for (const name of Object.keys(leaf)) if (!TAKEN.has(name)) rest.push([name, leaf[name]]);
   return rest.length > 0 ? canonicalJson(Object.fromEntries(rest)) : undefined;
 }
 

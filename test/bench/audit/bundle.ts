@@ -20,8 +20,14 @@ const said = (at: number) => ({
   ...{ audioSeconds: 3.25 + at, milliseconds: 120 + (at % 50) },
 });
 
-/** Exports of one log of `count` events of a tenant: with all formats and with none. Returns their folders. */
-export async function makeBundles(folder: string, count: number): Promise<{ derived: string; plain: string }> {
+interface Bundles {
+  readonly small: string;
+  readonly plain: string;
+  readonly derived: string;
+}
+
+/** Exports of one log of `count` events of a tenant, with all formats and with none, and one of nearly nothing: their folders. */
+export async function makeBundles(folder: string, count: number): Promise<Bundles> {
   const log = new ExportedLog();
   for (let at = 0; at < count; at += AT_ONCE) {
     const events = Array.from({ length: Math.min(AT_ONCE, count - at) }, (_, one) => log.event(TENANT, said(at + one)));
@@ -29,8 +35,8 @@ export async function makeBundles(folder: string, count: number): Promise<{ deri
   }
   await log.commit();
   const verifier = await buildVerifier();
-  const write = async (name: string, formats: DerivedFormat[]) => {
-    const files = await log.export(TENANT, { formats });
+  const write = async (name: string, formats: DerivedFormat[], tenant = TENANT) => {
+    const files = await log.export(tenant, { formats });
     for (const [file, bytes] of [...verifier, ...files]) {
       const place = path.join(folder, name, file);
       mkdirSync(path.dirname(place), { recursive: true });
@@ -38,7 +44,12 @@ export async function makeBundles(folder: string, count: number): Promise<{ deri
     }
     return path.join(folder, name);
   };
-  return { derived: await write('derived', [...formatNames]), plain: await write('plain', []) };
+  await log.write('other', 1);
+  return {
+    small: await write('small', [], 'other'),
+    plain: await write('plain', []),
+    derived: await write('derived', [...formatNames]),
+  };
 }
 
 /** At the end of whatever runs: what it took. */

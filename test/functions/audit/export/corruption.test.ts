@@ -221,6 +221,55 @@ describe('C9 corruption matrix: by whoever has the key of the log', () => {
     expect(report.findings).toContainEqual(expect.objectContaining({ stage: 'consistency', verdict: 'invalid' }));
   });
 
+  it('another bit in any hash between the entries, one hash less, one more, two swapped', async () => {
+    const proofs = Uint8Array.from(made.get('proofs/subtrees.bin') as Uint8Array);
+    expect(proofs.length).toBeGreaterThan(64);
+    const swapped = Uint8Array.from([...proofs.subarray(32, 64), ...proofs.subarray(0, 32), ...proofs.subarray(64)]);
+    const places = Array.from({ length: proofs.length / 32 }, (_, hash) => hash * 32 + (hash % 32));
+    const changed = [
+      ...places.map((at) => flipped(proofs, at)),
+      ...[proofs.slice(32), proofs.slice(0, -32), proofs.slice(0, -1), new Uint8Array(0)],
+      ...[Uint8Array.from([...proofs, ...proofs.subarray(0, 32)]), swapped],
+    ];
+    for (const [at, bytes] of changed.entries()) {
+      const report = await verdictOf(await signedAgain(copy().set('proofs/subtrees.bin', bytes)));
+      expect(report.verdict, `change ${at}`).toBe('invalid');
+      const stages = report.findings.map(({ stage }) => stage);
+      expect(
+        stages.some((stage) => stage === 'inclusion' || stage === 'consistency'),
+        `change ${at}: ${stages.join()}`,
+      ).toBe(true);
+    }
+  });
+
+  it('another first checkpoint: any bit, cut off, of a stranger, of another log, of another size', async () => {
+    const start = made.get('checkpoints/start.txt') as Uint8Array;
+    const [, size = '', root = ''] = decode(start).split('\n');
+    const stranger = (await openSigningKey(new Uint8Array(32).fill(9))).signer(ORIGIN);
+    const elsewhere = 'audit.example/us/2026';
+    const signedBy = async (text: string, signer = logKey.signer(ORIGIN)) => encode(await signNote(text, [signer]));
+    const changed = [
+      ...Array.from(start.keys(), (at) => flipped(start, at)),
+      ...[start.slice(0, -1), start.slice(1), new Uint8Array(0)],
+      await signedBy(`${ORIGIN}\n${size}\n${root}\n`, stranger),
+      await signedBy(`${elsewhere}\n${size}\n${root}\n`, logKey.signer(elsewhere)),
+      await signedBy(`${ORIGIN}\n${Number(size) + 1}\n${root}\n`),
+      made.get('checkpoints/end.txt') as Uint8Array,
+    ];
+    for (const [at, bytes] of changed.entries()) {
+      const report = await verdictOf(await signedAgain(copy().set('checkpoints/start.txt', bytes)));
+      expect(report.verdict, `change ${at}`).toBe('invalid');
+      const told = expect.objectContaining({ stage: 'checkpoints', verdict: 'invalid' });
+      expect(report.findings, `change ${at}`).toContainEqual(told);
+    }
+  });
+
+  it('disclosures in another order say the same', async () => {
+    const files = copy();
+    putLines(files, linesIn(files, 'disclosures.ndjson').toReversed(), 'disclosures.ndjson');
+    expect(await verdictOf(await signedAgain(files))).toMatchObject({ verdict: (await verdictOf(copy())).verdict });
+  });
+
   it('a disclosure of another field, of another entry, against the profile, or none', async () => {
     const change = async (
       edit: (line: { index: number; sd: Record<string, string> }) => object,
