@@ -1,6 +1,7 @@
 import type { JSONWebKeySet, JWK } from 'jose';
 import { z } from 'zod';
 import { HEADS } from '../shared/audit/head.ts';
+import { keyYears } from '../shared/audit/key-years.ts';
 import { jsonText } from '../shared/json-text.ts';
 import { type AttestationPolicy, attestationPolicy } from '../shared/seal/attestation-policy.ts';
 import type { Spare } from './audit/spare.ts';
@@ -50,7 +51,7 @@ const issuer = z
 
 const privateKey = jwk.refine((key) => typeof key.d === 'string' && key.kty === 'EC', 'must be a private EC key');
 
-const auditLog = z.object({ origin: z.string().min(1), key: z.base64().length(44) });
+const auditLog = z.object({ origin: z.string().min(1), key: z.base64().length(44), years: keyYears.optional() });
 export type AuditLog = z.infer<typeof auditLog>;
 
 const settings = z.object({
@@ -78,8 +79,8 @@ const settings = z.object({
   /** Public keys of those functions (JWKS): what they tell of uploads is signed. Without them nothing is booked. */
   SERVICE_KEYS: jsonText(jwks).optional(),
   /**
-   * Zone → its audit log: what the names of its years begin with, and its public Ed25519 key, 32 bytes in base64. Without
-   * it events stay in the outboxes. `heads` in the place of a zone is the log of checkpoints.
+   * Zone → its audit log: what the names of its years begin with, its public Ed25519 key, 32 bytes in base64, and `years`,
+   * AUDIT_KEY_YEARS of the functions, where there was another. Without it events stay in the outboxes. `heads` in the place of a zone is the log of checkpoints.
    */
   AUDIT_LOGS: jsonText(z.record(z.string(), auditLog)).optional(),
   /** `development` also trusts self-issued attestations and plain-HTTP agents. */

@@ -1,6 +1,7 @@
 import type { JSONWebKeySet, JWK } from 'jose';
 import { z } from 'zod';
 import { HEADS } from '../shared/audit/head.ts';
+import { keyYears } from '../shared/audit/key-years.ts';
 import { retentionNames } from '../shared/audit/retention.ts';
 import { jsonText } from '../shared/json-text.ts';
 import { limits } from '../shared/limits.ts';
@@ -72,6 +73,10 @@ const settings = z.object({
     .optional(),
   /** 32 bytes in base64, the private Ed25519 key of the audit logs. A secret; without it there are none. */
   AUDIT_KEY: z.base64().length(44).optional(),
+  /** The same of the key that signs from a year to come on, so that the new year finds it here. A secret. */
+  AUDIT_NEXT_KEY: z.base64().length(44).optional(),
+  /** Public halves of the keys of the logs, and the years that each signs; one that is not named signs all. */
+  AUDIT_KEY_YEARS: jsonText(keyYears).optional(),
   /** A second key that signs checkpoints: private P-256 key, PKCS #8 in base64 or JWK. A secret. */
   AUDIT_P256_KEY: z.string().min(1).optional(),
   /**
@@ -88,8 +93,14 @@ const settings = z.object({
   AUDIT_WITNESSES: z.string().max(limits.auditPolicyBytes.value).optional(),
   /** Whether the log of checkpoints is kept here: of all that share AUDIT_ORIGIN, in one place only. */
   AUDIT_HEADS: z.stringbool().optional(),
-  /** 32 bytes in base64, encrypts the keys of what leaves hide. A secret; without it there are no logs. */
-  AUDIT_SIDECAR_KEY: z.base64().length(44).optional(),
+  /**
+   * 32 bytes in base64, encrypts the keys of what leaves hide. Several with commas between them while one takes the place of
+   * another: the first encrypts, all decrypt. A secret; without it there are no logs.
+   */
+  AUDIT_SIDECAR_KEY: z
+    .string()
+    .regex(/^[A-Za-z0-9+/]{43}=(,[A-Za-z0-9+/]{43}=)*$/)
+    .optional(),
   /** Class of retention (`shared/audit/retention.ts`) of what the leaves of a tenant hide. */
   AUDIT_RETENTION: jsonText(
     z.strictObject({
@@ -108,6 +119,8 @@ const settings = z.object({
 });
 
 export type Settings = z.infer<typeof settings>;
+
+export const settingNames = Object.keys(settings.shape) as readonly (keyof Settings)[];
 
 export function readSettings(environment: Record<string, string | undefined>): Settings {
   const parsed = settings.safeParse(environment);

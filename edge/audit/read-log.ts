@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { fromBase64 } from '../../shared/audit/base64.ts';
 import { originOfLog } from '../../shared/audit/delivery.ts';
 import { HEADS } from '../../shared/audit/head.ts';
+import { isEd25519Text, keysIn } from '../../shared/audit/key-years.ts';
 import { holdsEntries, readLogPath } from '../../shared/audit/log-path.ts';
 import { loggedYear, loggedYears } from '../../shared/audit/logged-years.ts';
 import { formatVerifierKey } from '../../shared/audit/note.ts';
@@ -11,7 +12,7 @@ import type { Claims } from '../../shared/tenant/claims.ts';
 import { late } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
-import type { Settings } from '../settings.ts';
+import type { AuditLog, Settings } from '../settings.ts';
 import { admit } from '../tenant/admit.ts';
 import { callFunctions } from '../upload/back-office.ts';
 import { askOfficeFor } from './ask-office.ts';
@@ -57,7 +58,7 @@ export async function listLogs(request: Request, context: RequestContext): Promi
 
 async function listZone(
   zone: string,
-  { origin: base, key }: { readonly origin: string; readonly key: string },
+  { origin: base, key, years = [] }: AuditLog,
   { tenant, subject }: Claims,
   context: RequestContext,
 ): Promise<z.infer<typeof listedLog>[]> {
@@ -72,9 +73,11 @@ async function listZone(
       }))
     : [{ year: thisYear, state: 'unknown' as const }];
   const none = [{ year: thisYear, size: 0, state: 'open' as const }];
-  const publicKey = fromBase64(key);
   return (known.length > 0 ? known : none).flatMap((one) => {
     const origin = originOfLog(base, zone, one.year);
+    // Of several keys of a year the newest: it has signed what the log shows now.
+    const [text] = keysIn(years, [key], one.year).filter(isEd25519Text);
+    const publicKey = text === undefined ? undefined : fromBase64(text);
     const vkey = publicKey && formatVerifierKey(origin, publicKey);
     return vkey === undefined ? [] : [{ zone, origin, vkey, prefix: `/v1/audit/log/${zone}/${one.year}`, ...one }];
   });

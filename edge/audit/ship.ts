@@ -1,8 +1,9 @@
 import { fromBase64 } from '../../shared/audit/base64.ts';
 import { ackName, acknowledgement, openAck, originOfAck } from '../../shared/audit/delivery.ts';
+import { isEd25519Text, keysIn, yearOfName } from '../../shared/audit/key-years.ts';
 import { openVerifier } from '../../shared/audit/note.ts';
 import { limits } from '../../shared/limits.ts';
-import { type Bindings, readSettings, type Settings } from '../settings.ts';
+import { type AuditLog, type Bindings, readSettings, type Settings } from '../settings.ts';
 import { signService } from '../upload/back-office.ts';
 import type { Outbox } from './outbox.ts';
 
@@ -129,14 +130,18 @@ async function post(url: string, body: string, producer: string, settings: Setti
 /** How far that log has this life of this outbox, by its own signature. */
 async function readAck(
   note: string,
-  { origin: base, key }: { readonly origin: string; readonly key: string },
+  { origin: base, key, years }: AuditLog,
   zone: string,
   producer: string,
   epoch: string,
 ): Promise<number | undefined> {
   const origin = originOfAck(note);
-  const publicKey = fromBase64(key);
-  if (!origin?.startsWith(`${base}/${zone}/`) || !publicKey) return undefined;
-  const ack = await openAck(note, await openVerifier(ackName(origin), publicKey));
-  return ack?.producer === producer && ack.epoch === epoch ? ack.upTo : undefined;
+  const year = origin === undefined ? undefined : yearOfName(origin);
+  if (!origin?.startsWith(`${base}/${zone}/`) || year === undefined) return undefined;
+  for (const text of keysIn(years ?? [], [key], year).filter(isEd25519Text)) {
+    const publicKey = fromBase64(text);
+    const ack = publicKey && (await openAck(note, await openVerifier(ackName(origin), publicKey)));
+    if (ack) return ack.producer === producer && ack.epoch === epoch ? ack.upTo : undefined;
+  }
+  return undefined;
 }

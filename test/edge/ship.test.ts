@@ -7,6 +7,7 @@ import type { Bindings } from '../../edge/settings.ts';
 import { toBase64 } from '../../shared/audit/base64.ts';
 import { ackName, type Delivery, delivery, signAck } from '../../shared/audit/delivery.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
+import type { KeyYears } from '../../shared/audit/key-years.ts';
 import { openSigningKey } from '../../shared/audit/note.ts';
 import { elsewhere } from './network.ts';
 
@@ -53,10 +54,11 @@ async function acknowledge({ producer, epoch }: Delivery, upTo: number, key = lo
 async function withOutbox(
   name: string,
   work: (outbox: Outbox, shipper: Shipper, restart: () => readonly [Outbox, Shipper]) => Promise<void>,
+  years: KeyYears = [],
 ): Promise<void> {
   const bindings = env as unknown as Bindings;
   const key = toBase64(log.publicKey);
-  const AUDIT_LOGS = JSON.stringify({ eu: { origin: BASE, key } });
+  const AUDIT_LOGS = JSON.stringify({ eu: { origin: BASE, key, years } });
   const stub = bindings.GATE.getByName(`${name}/eu`);
   await runInDurableObject(stub as never, async (_gate: unknown, state: DurableObjectState) => {
     const { sql } = state.storage;
@@ -93,6 +95,27 @@ describe('A21 C9 the way of an outbox into the log', () => {
       expect(outbox.page(0, 10).rows).toMatchObject([{ pseq: 4 }]);
       outbox.forget(4);
     });
+  });
+
+  it('each year is acknowledged by its key', async () => {
+    const years = [
+      { key: toBase64(log.publicKey), from: 2027 },
+      { key: toBase64(other.publicKey), until: 2026 },
+    ];
+    let signed = log;
+    const office = openOffice((one) => acknowledge(one, 9, signed));
+    await withOutbox(
+      'ship-years',
+      async (outbox, shipper) => {
+        outbox.add([event(1)], 1);
+        shipper.nudge();
+        await expect.poll(() => office.deliveries.length, WAIT).toBeGreaterThan(0);
+        expect(outbox.isEmpty).toBe(false);
+        signed = other;
+        await expect.poll(() => outbox.isEmpty, WAIT).toBe(true);
+      },
+      years,
+    );
   });
 
   it('an acknowledgement of another key, log, outbox or life, or none at all, deletes nothing', async () => {

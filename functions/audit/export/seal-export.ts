@@ -1,4 +1,5 @@
 // The end of an export: checkpoints, policy, the verifier, and the manifest over all of it, signed.
+import { toBase64 } from '../../../shared/audit/base64.ts';
 import {
   encodeManifest,
   exportName,
@@ -10,6 +11,7 @@ import {
 } from '../../../shared/audit/bundle/manifest.ts';
 import { originOfLog } from '../../../shared/audit/delivery.ts';
 import { signNote } from '../../../shared/audit/note.ts';
+import type { Policy } from '../../../shared/audit/policy.ts';
 import { digestOf } from '../../../shared/audit/verify/bundle-files.ts';
 import { writePolicy } from '../log/log-keys.ts';
 import { signedName } from '../log/log-names.ts';
@@ -39,20 +41,34 @@ export async function sealExport(desk: ExportDesk, row: ExportRow): Promise<Expo
     await put(START, signed.bytes);
   }
   await put(END, note);
-  await put(POLICY, writePolicy(desk.policy(origin)));
+  const log = isEnded(row) ? originOfLog(desk.base, zone, anchor.year ?? year) : undefined;
+  await put(POLICY, writePolicy(policyOf(desk, row)));
   for (const [path, bytes] of desk.verifier) await put(path, bytes);
   const { links, files: linked } = await putLinks(desk, row);
   files.push(...linked);
   const checkpoints = [...(begins ? [{ path: START, size: start }] : []), { path: END, size }];
-  const log = isEnded(row) ? originOfLog(desk.base, zone, anchor.year ?? year) : undefined;
   const parts = records.map(({ part }) => part);
   const manifest = manifestOf(row, { checkpoints, files, anchor, parts, links, log });
   const bytes = encodeManifest(manifest);
   await putFile(store, row, MANIFEST, bytes);
-  const text = manifestNoteText(origin, await digestOf(bytes));
-  const signed = await signNote(text, [desk.signer(exportName(origin))]);
+  // The key of a year that has ended may be gone: then the key of the log signs that says that the export was made.
+  const signers = [origin, log ?? origin].map((name) => ({ name, key: desk.signer(exportName(name)) }));
+  const { name, key } = signers.find((one) => one.key) ?? {};
+  if (name === undefined || !key) throw new Error(`no key here signs exports of ${origin}: AUDIT_KEY_YEARS`);
+  const signed = await signNote(manifestNoteText(name, await digestOf(bytes)), [key]);
   await putFile(store, row, MANIFEST_NOTE, new TextEncoder().encode(signed));
   return { ...row, state: 'done', ended: now(), due: now() };
+}
+
+/** The keys of its log, and those of the later logs that show where it ended; a key is named once, for its first year. */
+function policyOf({ base, policy }: ExportDesk, row: ExportRow): Policy {
+  const { zone, year, origin, anchor } = row;
+  const own = policy(origin);
+  const last = isEnded(row) ? (anchor?.year ?? year) : year;
+  const years = Array.from({ length: last - year }, (_, at) => year + 1 + at);
+  const all = [...own.logs, ...years.flatMap((one) => policy(originOfLog(base, zone, one)).logs)];
+  const texts = all.map(({ key }) => toBase64(key.publicKey));
+  return { ...own, logs: all.filter((_, at) => texts.indexOf(texts[at] ?? '') === at) };
 }
 
 type Made = Pick<Manifest, 'checkpoints' | 'files' | 'parts'> & {

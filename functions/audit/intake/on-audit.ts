@@ -35,7 +35,9 @@ export const onEvents = (desk: LogDesk | undefined): Question =>
     const state = await newestState(store, zone);
     const origin = state?.origin ?? originOfLog(base, zone, yearOf(now()));
     const ack: Ack = { origin, producer, epoch, upTo: upToOf(state, producer, epoch) };
-    return answer(200, { note: await signAck(ack, signer(ackName(origin))) });
+    const key = signer(ackName(origin));
+    if (!key) throw new Error(`no key here signs for ${origin}: AUDIT_KEY_YEARS`);
+    return answer(200, { note: await signAck(ack, key) });
   });
 
 /** Gates and their spares are their tenants', rosters are those of the fleet. */

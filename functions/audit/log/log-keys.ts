@@ -1,6 +1,7 @@
 // What the logs are signed with: an Ed25519 key, and beside it a P-256 key, which may be one that a vault keeps.
-import { fromBase64 } from '../../../shared/audit/base64.ts';
+import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
 import { isP256, openP256Key, type P256Key, p256Signer } from '../../../shared/audit/ecdsa.ts';
+import { isEd25519Text, type KeyYears, keysIn, signsIn, yearOfName } from '../../../shared/audit/key-years.ts';
 import { openSigningKey, type Signer } from '../../../shared/audit/note.ts';
 import { formatNoteKey, type NoteKey } from '../../../shared/audit/note-key.ts';
 import { formatPolicy, type Policy, readPolicy } from '../../../shared/audit/policy.ts';
@@ -9,41 +10,77 @@ import type { VaultParts } from './ask-vault.ts';
 import { VaultKey } from './vault-key.ts';
 
 export interface LogKeys {
-  /** The Ed25519 key under that name. */
-  signer(name: string): Signer;
-  /** Who signs the checkpoints of the log of that name: all keys there are. The first always can. */
+  /** The Ed25519 key of that year under that name; `undefined` where it is here no more, or not yet. */
+  signer(name: string): Signer | undefined;
+  /** Who signs the checkpoints of the log of that name: all keys of its year. The first always can. Throws when it is not here. */
   signers(origin: string): readonly Signer[];
-  /** Whom to believe about the log of that name, as far as we can say. */
+  /** Whom to believe about the log of that name, as far as we can say: the keys of its year. */
   policy(origin: string): Policy;
 }
 
-type Given = Pick<Settings, 'AUDIT_KEY' | 'AUDIT_P256_KEY' | 'AUDIT_WITNESSES'>;
+type Given = Pick<Settings, 'AUDIT_KEY' | 'AUDIT_NEXT_KEY' | 'AUDIT_KEY_YEARS' | 'AUDIT_P256_KEY' | 'AUDIT_WITNESSES'>;
 
 /**
  * `undefined` without a key. A second key may be given that no setting holds, and does not always sign: `unsigned` is told of
  * the log and the reason. Throws when a setting is not what it should be.
  */
 export async function openLogKeys(
-  { AUDIT_KEY, AUDIT_P256_KEY, AUDIT_WITNESSES = 'quorum none\n' }: Given,
+  given: Given,
   hardware?: P256Key,
   unsigned: (origin: string, error: unknown) => void = () => {},
 ): Promise<LogKeys | undefined> {
-  const seed = AUDIT_KEY === undefined ? undefined : fromBase64(AUDIT_KEY);
-  if (!seed) return undefined;
-  const first = await openSigningKey(seed);
+  const { AUDIT_P256_KEY, AUDIT_KEY_YEARS: years = [], AUDIT_WITNESSES = 'quorum none\n' } = given;
+  const own = await openOwnKeys(given, years);
+  if (own.length === 0) return undefined;
   const second = hardware ?? (AUDIT_P256_KEY === undefined ? undefined : await openP256Key(AUDIT_P256_KEY));
   if (!second && AUDIT_P256_KEY !== undefined) throw new Error('AUDIT_P256_KEY is no private key of P-256');
   const witnesses = readPolicy(new TextEncoder().encode(AUDIT_WITNESSES));
   if (!witnesses.ok) throw new Error(`AUDIT_WITNESSES is no policy: ${witnesses.refusal}`);
+  for (const { key } of years) noteKeyOf('a log', key);
+  const texts = [...own.map(({ text }) => text), ...(second ? [toBase64(second.publicKey)] : [])];
+  const isOf = (name: string, text: string) => {
+    const year = yearOfName(name);
+    return year === undefined || signsIn(years, text, year);
+  };
+  const signer = (name: string) => own.find(({ text }) => isOf(name, text))?.key.signer(name);
   return {
-    signer: (name) => first.signer(name),
-    signers: (origin) => [first.signer(origin), ...(second ? [telling(p256Signer(second, origin), unsigned)] : [])],
+    signer,
+    signers(origin) {
+      const first = signer(origin);
+      if (!first) throw new Error(`no key here signs ${origin}: AUDIT_KEY_YEARS`);
+      const also = second && isOf(origin, toBase64(second.publicKey));
+      return [first, ...(also ? [telling(p256Signer(second, origin), unsigned)] : [])];
+    },
     policy(name) {
-      const keys: NoteKey[] = [{ type: 'ed25519', name, publicKey: first.publicKey }];
-      if (second) keys.push({ type: 'p256', name, publicKey: second.publicKey });
-      return { ...witnesses.value, logs: keys.map((key) => ({ key })) };
+      const year = yearOfName(name);
+      const keys = year === undefined ? texts : keysIn(years, texts, year);
+      return { ...witnesses.value, logs: keys.map((text) => ({ key: noteKeyOf(name, text) })) };
     },
   };
+}
+
+/** The private Ed25519 keys that are here: of now, and, where it is there before its time, of the years to come. */
+async function openOwnKeys({ AUDIT_KEY, AUDIT_NEXT_KEY }: Given, years: KeyYears) {
+  const open = async (secret: string) => {
+    const seed = fromBase64(secret);
+    const key = seed && (await openSigningKey(seed));
+    return key ? [{ key, text: toBase64(key.publicKey) }] : [];
+  };
+  const [now, next] = [AUDIT_KEY ? await open(AUDIT_KEY) : [], AUDIT_NEXT_KEY ? await open(AUDIT_NEXT_KEY) : []];
+  const [one, other] = [now, next].map(([found]) => years.find(({ key }) => key === found?.text));
+  const follows = other?.from !== undefined && one?.until === other.from - 1;
+  if (now.length > 0 && next.length > 0 && !follows)
+    throw new Error(
+      'AUDIT_KEY_YEARS must say until which year AUDIT_KEY signs, and AUDIT_NEXT_KEY from the next one on',
+    );
+  return now.length > 0 ? [...now, ...next] : [];
+}
+
+function noteKeyOf(name: string, text: string): NoteKey {
+  const publicKey = fromBase64(text) ?? new Uint8Array();
+  if (isEd25519Text(text)) return { type: 'ed25519', name, publicKey };
+  if (!isP256(publicKey)) throw new Error('AUDIT_KEY_YEARS names what is no public key of P-256');
+  return { type: 'p256', name, publicKey };
 }
 
 /** The key that a vault keeps, if settings name one. Throws when it is not the one that they name. */

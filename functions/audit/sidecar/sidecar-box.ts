@@ -5,25 +5,29 @@ import { ascii, concat } from '../../../shared/seal/bytes.ts';
 export const KEY_BYTES = 32;
 const IV_BYTES = 12;
 
-/**
- * Encrypts the keys of tenants. What the functions are told in a setting, or a key that never leaves its vault: `wrapKey`
- * and `unwrapKey` of Azure Key Vault fit as they are. One that knows no additional data may leave `about` out; what is
- * wrapped is bound to its name a second time by whatever it opens.
- */
+/** Encrypts the keys of tenants. */
 export interface KeyWrap {
   wrap(key: Uint8Array, about: string): Promise<Uint8Array>;
-  /** Throws when it is not the box of that. */
-  unwrap(box: Uint8Array, about: string): Promise<Uint8Array>;
+  /** Throws when it is not the box of that. `old`: it should be wrapped again. */
+  unwrap(box: Uint8Array, about: string): Promise<{ readonly key: Uint8Array; readonly old: boolean }>;
 }
 
-/** `secret` is 32 bytes in base64. */
-export function wrapWith(secret: string): KeyWrap {
-  const bytes = fromBase64(secret);
-  if (bytes?.length !== KEY_BYTES) throw new Error('the key of the sidecar is not 32 bytes in base64');
-  const outer = importKey(bytes);
+/** `secrets`: each is 32 bytes in base64, with commas between them. The first wraps, all unwrap. */
+export function wrapWith(secrets: string): KeyWrap {
+  const keys = secrets.split(',').map((secret) => {
+    const bytes = fromBase64(secret);
+    if (bytes?.length !== KEY_BYTES) throw new Error('the key of the sidecar is not 32 bytes in base64');
+    return importKey(bytes);
+  });
   return {
-    wrap: async (key, about) => encrypt(await outer, key, about),
-    unwrap: async (box, about) => decrypt(await outer, box, about),
+    wrap: async (key, about) => encrypt(await (keys[0] as Promise<CryptoKey>), key, about),
+    async unwrap(box, about) {
+      const opened = await Promise.allSettled(keys.map(async (outer) => decrypt(await outer, box, about)));
+      const at = opened.findIndex(({ status }) => status === 'fulfilled');
+      const found = opened[Math.max(0, at)] as PromiseSettledResult<Uint8Array>;
+      if (found.status === 'rejected') throw found.reason;
+      return { key: found.value, old: at > 0 };
+    },
   };
 }
 

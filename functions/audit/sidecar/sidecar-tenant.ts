@@ -64,5 +64,9 @@ export async function findTenantKey(
     kept = await store.read('sidecar', name);
     if (!kept) throw new Error('the key of a tenant was deleted in this moment');
   }
-  return kept && TenantKey.of(await wrap.unwrap(kept.bytes, name));
+  if (!kept) return undefined;
+  const { key, old } = await wrap.unwrap(kept.bytes, name);
+  // Whoever is faster has written the same key.
+  if (old) await store.replace('sidecar', name, await wrap.wrap(key, name), kept.version);
+  return TenantKey.of(key);
 }

@@ -9,9 +9,10 @@ import {
   POLICY,
 } from '../bundle/manifest.ts';
 import { openNote } from '../note.ts';
-import { type NoteKey, openNoteKey } from '../note-key.ts';
+import { openNoteKey } from '../note-key.ts';
 import { type Policy, readPolicy } from '../policy.ts';
 import { type BundleFiles, digestOf } from './bundle-files.ts';
+import { isLaterLog, keysOfLog } from './log-keys.ts';
 import { readManifest } from './read-manifest.ts';
 import type { Findings } from './verdict.ts';
 
@@ -42,17 +43,23 @@ export async function openBundle(
   const manifest = readManifest(bytes);
   if ('wrong' in manifest) return wrong(`the manifest: ${manifest.wrong}`);
   const { origin } = manifest.log;
-  const keys = policy.value.logs.map(({ key }) => key).filter(({ name }) => name === origin);
-  if (keys.length === 0) return wrong(`the policy has no key of ${origin}`);
-  const text = manifestNoteText(origin, await digestOf(bytes));
-  const opened = await openNote(note, await Promise.all(keys.map((key) => openNoteKey(exportKey(key)))));
-  if (!opened) return wrong(`${MANIFEST_NOTE} is not signed by ${exportName(origin)}`);
-  if (opened.text !== text) return wrong(`${MANIFEST} is not the one that ${MANIFEST_NOTE} was signed for`);
+  if (!policy.value.logs.some(({ key }) => key.name === origin)) return wrong(`the policy has no key of ${origin}`);
+  const { log: later = origin } = manifest.anchor;
+  // Of a year whose key is gone, the key of the log signs that says that the export was made.
+  const names = isLaterLog(later, origin) ? [origin, later] : [origin];
+  const opened = await Promise.all(names.map((name) => openManifestNote(note, policy.value, name)));
+  if (opened.every((one) => !one)) return wrong(`${MANIFEST_NOTE} is not signed by ${exportName(origin)}`);
+  const digest = await digestOf(bytes);
+  if (!names.some((name, at) => opened[at] === manifestNoteText(name, digest)))
+    return wrong(`${MANIFEST} is not the one that ${MANIFEST_NOTE} was signed for`);
   return { manifest, policy: policy.value, ...openFiles(files, manifest, findings) };
 }
 
-/** The key of a log as the one that signs its manifests. */
-const exportKey = (key: NoteKey): NoteKey => ({ ...key, name: exportName(key.name) });
+/** Its text, if the keys of that log sign it, under the name for manifests. */
+async function openManifestNote(note: Uint8Array, { logs }: Policy, origin: string): Promise<string | undefined> {
+  const keys = keysOfLog(logs, origin).map((key) => openNoteKey({ ...key, name: exportName(origin) }));
+  return (await openNote(note, await Promise.all(keys)))?.text;
+}
 
 function openFiles(
   files: BundleFiles,

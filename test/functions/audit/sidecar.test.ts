@@ -128,6 +128,26 @@ describe('C12 what entries hide', () => {
     expect(() => wrapWith('short')).toThrow();
   });
 
+  it('a key of the sidecar gives way to another: both open while both are there, and what is used is wrapped again', async () => {
+    const log = new HiddenLog();
+    await log.write(log.event(ann));
+    const [before, after] = [7, 8].map((byte) => Buffer.alloc(32, byte).toString('base64'));
+    const opened = async (secrets: string) => {
+      const keys = new SidecarKeys({ store: log.store, zone: ZONE, wrap: wrapWith(secrets), now: () => log.now });
+      return valuesOf((await new SidecarReader(log.place(), keys).read(0, log.read().entries))[1]);
+    };
+    const kept = () => log.store.area('sidecar').get(`${ZONE}/keys/dev`)?.bytes;
+    const first = kept();
+    await expect(opened(`${after}`)).rejects.toThrow();
+    // What only unwraps changes nothing, so that others may still have the old setting.
+    expect(await opened(`${before},${after}`)).toMatchObject(ann);
+    expect(kept()).toEqual(first);
+    expect(await opened(`${after},${before}`)).toMatchObject(ann);
+    expect(kept()).not.toEqual(first);
+    expect(await opened(`${after}`)).toMatchObject(ann);
+    await expect(opened(`${before}`)).rejects.toThrow();
+  });
+
   it('no name and no box tells whose it is, and subjects of two tenants have nothing in common', async () => {
     const log = new HiddenLog();
     await log.write(log.event(ann), log.event({ ...ann, tenant: 'other' }), log.event(ann));

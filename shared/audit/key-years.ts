@@ -1,0 +1,39 @@
+// Which years of the logs a key signs. A year's log is signed by one key of its type, which gives way to the next with a year;
+// only a key that others may have gives way within one, and then that year's policy names both: what the first has signed
+// stays signed, and from then on it is the witnesses who tell the two stories apart.
+import { z } from 'zod';
+
+const year = z.number().int().min(1_000).max(9_999);
+
+/** Public halves: 32 bytes of Ed25519 or the SPKI of P-256, in base64. */
+export const keyYears = z
+  .array(
+    z
+      .strictObject({
+        key: z.base64().refine((text) => isEd25519Text(text) || text.length === 124, 'no public key of a log'),
+        from: year.optional(),
+        until: year.optional(),
+      })
+      .refine(({ from = 0, until = 9_999 }) => from <= until, 'its years end before they begin'),
+  )
+  .max(50)
+  .refine((all) => new Set(all.map(({ key }) => key)).size === all.length, 'a key twice');
+export type KeyYears = z.infer<typeof keyYears>;
+
+export const isEd25519Text = (key: string): boolean => key.length === 44;
+
+/** A key whose years nobody says signs them all. */
+export function signsIn(years: KeyYears, key: string, year: number): boolean {
+  const said = years.find((one) => one.key === key);
+  return year >= (said?.from ?? 0) && year <= (said?.until ?? 9_999);
+}
+
+/** The keys of that year, `own` before others. */
+export const keysIn = (years: KeyYears, own: readonly string[], year: number): string[] =>
+  [...new Set([...own, ...years.map(({ key }) => key)])].filter((key) => signsIn(years, key, year));
+
+/** Of the log, and of the keys that acknowledge and sign exports in its name. */
+export function yearOfName(name: string): number | undefined {
+  const [, year] = /\/(\d{4})(?:\/(?:ack|export))?$/.exec(name) ?? [];
+  return year === undefined ? undefined : Number(year);
+}

@@ -1,0 +1,22 @@
+// Whose signature counts for the log of a region and a year, by a policy: the keys that it names for that log. A key stays
+// the same under the names of the years that come after, until the policy names another one of its type for a year: it may
+// name each key once only.
+import { yearIn } from '../bundle/previous.ts';
+import type { NoteKey } from '../note-key.ts';
+import type { PolicyLog } from '../policy.ts';
+
+/** The name of a log without its year. */
+const regionOf = (origin: string): string => origin.replace(/\/\d{4}$/, '');
+
+export const isLaterLog = (one: string, other: string): boolean =>
+  regionOf(one) === regionOf(other) && (yearIn(one) ?? 0) > (yearIn(other) ?? 0);
+
+/** Under the name of that log. */
+export function keysOfLog(logs: readonly PolicyLog[], origin: string): NoteKey[] {
+  const named = logs.filter(({ key: { name } }) => name === origin || isLaterLog(origin, name)).map(({ key }) => key);
+  const newest = (type: NoteKey['type']) =>
+    Math.max(...named.filter((key) => key.type === type).map(({ name }) => yearIn(name) ?? 0));
+  return named
+    .filter(({ type, name }) => name === origin || (yearIn(name) ?? 0) === newest(type))
+    .map((key) => ({ ...key, name: origin }));
+}
