@@ -48,7 +48,7 @@ const desk: uploads.Desk = {
   now: () => Date.now(),
   log: (line) => console.log(JSON.stringify(line)),
 };
-const exportDesk = logDesk && reports && openExports(logDesk, settings, reports.reporter);
+const exportDesk = logDesk && reports && openExports(logDesk, settings, reports);
 const privacyDesk =
   logDesk &&
   reports &&

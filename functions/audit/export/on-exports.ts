@@ -29,7 +29,9 @@ export const onCreate = (desk: ExportDesk | undefined): Question =>
 
 /** GET /api/audit/exports/{zone}/{tenant} */
 export const onList = (desk: ExportDesk | undefined): Question =>
-  asked(desk, async (_request, caller, { rows }, zone) => {
+  asked(desk, async (_request, caller, { rows, reads }, zone) => {
+    const told = await reads.note({ zone, ...whoOf(caller), action: 'exports' });
+    if (!told.ok) return answerNo(told.refusal);
     const found = await listExports(rows, zone, caller.tenant);
     return answer(200, { data: found.map((row) => statusOf(row)) });
   });
@@ -37,6 +39,8 @@ export const onList = (desk: ExportDesk | undefined): Question =>
 /** GET /api/audit/exports/{zone}/{tenant}/{id} */
 export const onSee = (desk: ExportDesk | undefined): Question =>
   asked(desk, async (request, caller, found, zone) => {
+    const told = await found.reads.note({ zone, ...whoOf(caller), action: 'export' });
+    if (!told.ok) return answerNo(told.refusal);
     const row = await findOne(found, request, caller, zone);
     return row.ok ? answer(200, statusOf(row.value, await filesOf(found, row.value))) : answerNo(row.refusal);
   });
@@ -54,6 +58,8 @@ export const onFile = (desk: ExportDesk | undefined): Question =>
     const headers = { 'content-type': 'application/octet-stream', 'cache-control': 'no-store' };
     return { status: 200, body: bytes as Uint8Array<ArrayBuffer>, headers };
   });
+
+const whoOf = ({ tenant, subject }: EdgeCaller) => ({ tenant, subject });
 
 async function findOne(
   { rows }: ExportDesk,

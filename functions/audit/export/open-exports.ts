@@ -7,7 +7,7 @@ import { limits } from '../../../shared/limits.ts';
 import type { Settings } from '../../settings.ts';
 import { openTable } from '../../store/table-rows.ts';
 import type { LogDesk } from '../log/log-desk.ts';
-import type { Reporter } from '../report/report.ts';
+import type { Reports } from '../report/reports.ts';
 import type { ExportDesk } from './export-desk.ts';
 
 /** What a bundle has besides what is of the log. */
@@ -17,13 +17,14 @@ const FILES = ['VERIFY.md', 'verify.html', 'verify.mjs'] as const;
 export function openExports(
   desk: LogDesk,
   { AUDIT_VERIFIER, STORAGE_CONNECTION }: Settings,
-  reporter: Reporter,
+  { reporter, reads }: Pick<Reports, 'reporter' | 'reads'>,
 ): ExportDesk | undefined {
   if (AUDIT_VERIFIER === undefined) return undefined;
   const verifier = new Map(FILES.map((name) => [name, readFileSync(path.join(AUDIT_VERIFIER, name))] as const));
   return {
     ...desk,
     rows: openTable(STORAGE_CONNECTION, 'exports'),
+    reads,
     report: (zone, draft) => reporter.report(zone, draft),
     random: (count) => randomBytes(count),
     breathe: () => new Promise((settle) => setImmediate(settle)),

@@ -4,22 +4,25 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { canonicalJson } from '../../../shared/audit/canonical-json.ts';
 import { formatNoteKey } from '../../../shared/audit/note-key.ts';
-import type { Settings } from '../../settings.ts';
+import { type Settings, settingNames } from '../../settings.ts';
 import type { LogKeys } from '../log/log-keys.ts';
 import type { LogStore } from '../log/log-store.ts';
 import type { Reporter } from './report.ts';
 
-/** What is compared: nothing of it is a secret. */
-const RULES = [
-  ...(['ISSUERS', 'ATTESTATION', 'ZONE_KEYS', 'EDGE_KEYS', 'ZONES', 'AUDIT_ORIGIN', 'AUDIT_RETENTION'] as const),
-  ...(['MODE', 'AUDIT_WITNESSES', 'AUDIT_KEYS'] as const),
+/** Secrets, and what the platform sets anew at each start. Not even a digest of these is told. */
+export const UNTOLD = [
+  ...(['STORAGE_CONNECTION', 'SERVICE_KEY', 'WEBHOOK_KEY', 'AUDIT_KEY', 'AUDIT_NEXT_KEY', 'AUDIT_P256_KEY'] as const),
+  ...(['AUDIT_SIDECAR_KEY', 'IDENTITY_ENDPOINT', 'IDENTITY_HEADER'] as const),
 ] as const;
-type Setting = Exclude<(typeof RULES)[number], 'AUDIT_KEYS'>;
-/** `AUDIT_KEYS`: the public halves of what the logs are signed with. */
+type Setting = Exclude<keyof Settings, (typeof UNTOLD)[number]>;
+const isTold = (name: keyof Settings): name is Setting => !(UNTOLD as readonly string[]).includes(name);
+
+/** What is compared: every setting but those. `AUDIT_KEYS`: the public halves of what the logs are signed with. */
+export const RULES = [...settingNames.filter(isTold), 'AUDIT_KEYS'] as const;
 export type Rules = Partial<Pick<Settings, Setting>> & { readonly AUDIT_KEYS?: readonly string[] };
 
 /** Of the settings, and of the keys that the logs are signed with. */
-export const rulesOf = (settings: Pick<Settings, Setting>, policy: LogKeys['policy']): Rules => ({
+export const rulesOf = (settings: Partial<Pick<Settings, Setting>>, policy: LogKeys['policy']): Rules => ({
   ...settings,
   // The name is part of a key's line: one that stays the same.
   AUDIT_KEYS: policy('keys').logs.map(({ key }) => formatNoteKey(key)),

@@ -22,9 +22,12 @@ export function onSearch(desk: PrivacyDesk | undefined): Question {
   );
 }
 
-/** POST /api/audit/{zone}/index: builds it again, of all tenants. */
+/** POST /api/audit/{zone}/index: builds it again, of all tenants, and is on record before it does. */
 export const onRebuild = (desk: PrivacyDesk | undefined): Question =>
-  asked(desk, undefined, async (_, { operate }, found) => {
+  asked(desk, undefined, async (_, { operate, tenant }, found) => {
     if (!operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
+    const { zone } = found;
+    const told = await found.report({ type: 'operator.act', action: 'audit.index', zone, tenant });
+    if (!told.ok) return answerNo(told.refusal);
     return answer(200, { from: await rebuildIndex(found) });
   });

@@ -134,6 +134,7 @@ describe('C12 what the edge asks', () => {
     expect(await ask(erasing.onHolds, undefined, { params: { zone: 'us' } })).toMatchObject({ status: 403 });
     expect(await ask(onRebuild, {})).toMatchObject({ status: 403 });
     expect(await ask(onRebuild, {}, { operate: true })).toMatchObject({ status: 200, body: { from: { index: 0 } } });
+    expect(await toldOf(log, 'operator.act')).toMatchObject([{ action: 'audit.index', zone: ZONE, tn: 'dev' }]);
     const anonymous = new HttpRequest({ url: 'http://functions/', method: 'GET', params: { zone: ZONE } });
     expect(await erasing.onHolds(desk)(anonymous)).toMatchObject({ status: 401 });
     expect(await erasing.onHolds(undefined)(anonymous)).toMatchObject({ status: 404 });

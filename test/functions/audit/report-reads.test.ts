@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { reportPolicy } from '../../../functions/audit/report/report-policy.ts';
+import { RULES, reportPolicy, UNTOLD } from '../../../functions/audit/report/report-policy.ts';
 import { Reads } from '../../../functions/audit/report/report-reads.ts';
-import { readSettings } from '../../../functions/settings.ts';
+import { readSettings, settingNames } from '../../../functions/settings.ts';
 import { isPlain } from '../../../shared/audit/plain-members.ts';
+import { limits } from '../../../shared/limits.ts';
 import { reporterDouble } from './report-double.ts';
 import { MemoryStore } from './stored-log.ts';
 
@@ -38,6 +39,36 @@ describe('C9 reads of the record are on record', () => {
     expect(isPlain('access.audit', 'subject')).toBe(false);
   });
 
+  it('one tenant with many names is told of as one from so many on, and another as before', async () => {
+    const audit = reporterDouble();
+    const reads = new Reads(audit, () => 5);
+    const most = limits.auditReadsPerTenant.value;
+    const name = (at: number) => `c1:${String(at).padStart(64, '0')}`;
+    const readers = Array.from({ length: most + 60 }, (_, at) => ({ ...tail, subject: name(at) }));
+    // Each first by itself, and then all at once: nobody is answered before something is told.
+    for (const reader of readers.slice(0, most + 20)) expect((await reads.note(reader)).ok).toBe(true);
+    const [first, ...more] = audit.reports.map(({ draft }) => draft).slice(most - 1);
+    expect(first).toMatchObject({ action: 'entries', subject: name(most - 1), count: 1 });
+    expect(more).toEqual([{ type: 'access.audit', ...tail, action: 'others', count: 1, since: 5 }]);
+    await Promise.all(readers.slice(most + 20).map((reader) => reads.note(reader)));
+    await reads.note({ ...tail, tenant: 'auditor', subject: name(1) });
+    expect(audit.reports).toHaveLength(most + 2);
+    await reads.flush();
+    expect(audit.reports.slice(most + 2).map(({ draft }) => draft)).toEqual([
+      { type: 'access.audit', ...tail, action: 'others', count: 59, since: 5 },
+    ]);
+    await reads.note({ ...tail, subject: name(most + 1) });
+    expect(audit.reports.at(-1)?.draft).toMatchObject({ subject: name(most + 1) });
+  });
+
+  it('who comes while the first read is told of waits for it, and is counted', async () => {
+    const audit = reporterDouble();
+    const reads = new Reads(audit, () => 5);
+    await Promise.all(Array.from({ length: 9 }, () => reads.note(tail)));
+    await reads.flush();
+    expect(audit.reports.map(({ draft }) => 'count' in draft && draft.count)).toEqual([1, 8]);
+  });
+
   it('nobody reads unrecorded, and what was counted is told later when it cannot be now', async () => {
     const audit = reporterDouble();
     const reads = new Reads(audit, () => 5);
@@ -58,6 +89,15 @@ describe('C9 reads of the record are on record', () => {
 describe('C9 C12 rules that change are on record', () => {
   const zones = { STORAGE_CONNECTION: 'x', SQS_REGION: 'r' };
   const settings = readSettings(zones);
+
+  it('every setting is a rule or one of those that nothing is told of', () => {
+    const sides = [...RULES.filter((rule) => rule !== 'AUDIT_KEYS'), ...UNTOLD];
+    expect([...sides].sort()).toEqual([...settingNames].sort());
+    for (const name of ['MODEL_SIGNERS', 'MIRROR_SHARE', 'AUDIT_HEADS', 'AUDIT_KEY_YEARS', 'EDGE_URL'])
+      expect(RULES).toContain(name);
+    // A new one that holds a secret is to be named among those.
+    for (const name of RULES) expect(name).not.toMatch(/(^|_)(SECRET|TOKEN|PASSWORD|CONNECTION|SERVICE_KEY|P256_KEY)$/);
+  });
 
   it('each once, with digests of before and after and nothing else; again while the log did not take it', async () => {
     const [audit, store] = [reporterDouble(), new MemoryStore()];

@@ -5,8 +5,10 @@ import { createExport } from '../../../../functions/audit/export/create-export.t
 import type { ExportDesk } from '../../../../functions/audit/export/export-desk.ts';
 import { type ExportRow, findExport } from '../../../../functions/audit/export/export-row.ts';
 import { nameOfReceived, receive } from '../../../../functions/audit/intake/intake.ts';
+import type { LogKeys } from '../../../../functions/audit/log/log-keys.ts';
 import { Sequencer } from '../../../../functions/audit/log/sequencer.ts';
 import { openReporter } from '../../../../functions/audit/report/report.ts';
+import { Reads } from '../../../../functions/audit/report/report-reads.ts';
 import { openHide } from '../../../../functions/audit/sidecar/hide.ts';
 import { wrapWith } from '../../../../functions/audit/sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../../../../functions/audit/sidecar/sidecar-keys.ts';
@@ -52,6 +54,8 @@ export class ExportedLog {
   });
   readonly #delivered = new Map<string, number>();
   readonly desk: ExportDesk;
+  /** Keys of the log in the place of the one that it has otherwise. */
+  logKeys: LogKeys | undefined;
   /** Called whenever the desk lets others go on. */
   onBreath: () => void = () => {};
   /** Lines that the desk logged. */
@@ -71,12 +75,13 @@ export class ExportedLog {
       zones: [ZONE],
       base: BASE,
       settings: {},
-      signer: (name) => logKey.signer(name),
-      policy: (origin) => policyOf(origin, witnessed),
+      signer: (name) => (this.logKeys ? this.logKeys.signer(name) : logKey.signer(name)),
+      policy: (origin) => this.logKeys?.policy(origin) ?? policyOf(origin, witnessed),
       keys: () => this.keys,
       now: () => this.now,
       log: (line) => void this.lines.push(line),
       rows: this.rows,
+      reads: new Reads(reporter, () => this.now),
       report: (zone, draft) => reporter.report(zone, draft),
       random: (count) => crypto.getRandomValues(new Uint8Array(count)),
       breathe: async () => void this.onBreath(),
@@ -127,7 +132,7 @@ export class ExportedLog {
     for (let rounds = 0; rounds < 8; rounds += 1) {
       this.now += 1_000;
       const newId = () => eventId(this.now, crypto.getRandomValues(new Uint8Array(10)));
-      const signers = (name: string) => [logKey.signer(name)];
+      const signers = (name: string) => this.logKeys?.signers(name) ?? [logKey.signer(name)];
       const parts = { store: this.store, zone: ZONE, base: BASE, now: () => this.now, newId, signers };
       if ((await new Sequencer(parts).round()).kind === 'idle') return;
     }

@@ -69,7 +69,11 @@ describe('A21 what the edge asks of exports', () => {
     const page = streamPage.parse(
       (await ask((one) => onStream(one, undefined), 'ann', { params: { tenant: 'ann' } })).jsonBody,
     );
-    expect(page.data.slice(-2).map(({ type }) => type)).toEqual(['auricle.export.create', 'auricle.export.read']);
+    // Each of the reads: this one, the list, and its files.
+    expect(page.data.slice(-4).map(({ type }) => type)).toEqual([
+      'auricle.export.create',
+      ...['auricle.access.audit', 'auricle.access.audit', 'auricle.export.read'],
+    ]);
   });
 
   it('says in the log who asked and who fetches, each by name, and hides it', async () => {
