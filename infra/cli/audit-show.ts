@@ -1,38 +1,33 @@
-// auricle audit tail|show|receipt: entries of a log as they stand there.
+// auricle audit tail|show|receipt: entries of a log as they stand there, each shown to be in it.
+import { z } from 'zod';
+import { yearIn } from '../../shared/audit/bundle/previous.ts';
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
 import type { Leaf } from '../../shared/audit/leaf.ts';
+import { verifyInclusion } from '../../shared/audit/proof.ts';
 import { readReceipt } from '../../shared/audit/receipt.ts';
 import { TILE_WIDTH } from '../../shared/audit/tile.ts';
 import { type Answer, wrong } from './answer.ts';
+import type { Arguments } from './arguments.ts';
+import { type Entry, type HashedEntry, ProvenEntries } from './audit-entries.ts';
 import type { Found } from './audit-find.ts';
-import { fetchCheckpoint, fetchEntries, Invalid, leafOf } from './audit-log.ts';
+import { fetchCheckpoint, Invalid } from './audit-log.ts';
+import { searchAudit } from './audit-search.ts';
 
 /** Entries that `tail` shows. */
 const TAIL = 20;
 
-interface Entry {
-  readonly index: number;
-  readonly leaf: Leaf | undefined;
-}
+const openEntries = async ({ reader }: Found): Promise<ProvenEntries> =>
+  new ProvenEntries(reader, (await fetchCheckpoint(reader)).checkpoint);
 
-async function bundleOf({ reader }: Found, bundle: number, size: number): Promise<Entry[]> {
-  const entries = await fetchEntries(reader, bundle, size);
-  return entries.map((entry, at) => ({ index: bundle * TILE_WIDTH + at, leaf: leafOf(entry) }));
-}
-
-async function entriesFrom(found: Found, from: number, size: number): Promise<Entry[]> {
-  const entries: Entry[] = [];
-  for (let bundle = Math.floor(from / TILE_WIDTH); bundle * TILE_WIDTH < size; bundle += 1)
-    entries.push(...(await bundleOf(found, bundle, size)));
-  return entries.filter(({ index }) => index >= from);
-}
+const shownOf = ({ index, leaf }: HashedEntry): Entry => ({ index, leaf });
 
 /** The last ones, or the last ones of a type: looked for from the end of the log on. */
 export async function tail(found: Found, type: string | undefined): Promise<Answer> {
-  const { size } = (await fetchCheckpoint(found.reader)).checkpoint;
+  const log = await openEntries(found);
+  const { size } = log.checkpoint;
   let entries: Entry[] = [];
-  for (let bundle = Math.ceil(size / TILE_WIDTH) - 1; bundle >= 0 && entries.length < TAIL; bundle -= 1) {
-    const some = await bundleOf(found, bundle, size);
+  for (let bundle = log.bundles - 1; bundle >= 0 && entries.length < TAIL; bundle -= 1) {
+    const some = (await log.bundle(bundle)).map(shownOf);
     entries = [...some.filter(({ leaf }) => type === undefined || leaf?.type === type), ...entries];
   }
   const last = entries.slice(-TAIL);
@@ -51,30 +46,98 @@ function lineOf({ index, leaf }: Entry): string {
     .trimEnd();
 }
 
-export async function show(found: Found, what: string): Promise<Answer> {
-  const { size } = (await fetchCheckpoint(found.reader)).checkpoint;
-  const index = /^\d+$/.test(what) ? Number(what) : undefined;
-  if (index !== undefined && index >= size) return wrong(`the log has ${size} entries`);
-  const all = index === undefined ? await entriesFrom(found, 0, size) : await entriesFrom(found, index, size);
-  const entries = index === undefined ? all.filter(({ leaf }) => leaf?.req === what) : all.slice(0, 1);
+/** What a search says: where the request's entries are, and from where on the index does not know yet. */
+const searched = z.object({
+  hits: z.array(z.object({ year: z.number(), index: z.number() })),
+  indexed: z.record(z.string(), z.object({ year: z.number(), index: z.number() }).optional()),
+  next: z.record(z.string(), z.string().optional()),
+});
+
+/** Places of a request's entries in this log by the index; `undefined` where nobody looks for us, or nothing is found. */
+async function indexedPlaces(found: Found, request: string, given: Arguments, headers: Record<string, string>) {
+  const { name } = found.reader.verifier;
+  const [zone, year] = [name.split('/').at(-2) ?? '', yearIn(name)];
+  const places: number[] = [];
+  for (let after: string | undefined; ; ) {
+    const query = { edge: given.edge, operands: given.operands, request, zone, ...(after !== undefined && { after }) };
+    const { exit, text, value } = await searchAudit(query as Arguments, headers, async () => found);
+    if (exit === 40) throw new Invalid(text);
+    const parsed = searched.safeParse(value);
+    if (!parsed.success) return undefined;
+    const { hits, indexed, next } = parsed.data;
+    places.push(...hits.filter((hit) => hit.year === year).map(({ index }) => index));
+    after = next[zone];
+    if (after !== undefined) continue;
+    const upTo = indexed[zone];
+    if (places.length === 0 || upTo === undefined || year === undefined || upTo.year < year) return undefined;
+    return { places, from: upTo.year > year ? Number.POSITIVE_INFINITY : upTo.index };
+  }
+}
+
+/** A request's entries, by the index and by what came after it; where that finds none, bundle by bundle from the first. */
+async function ofRequest(
+  found: Found,
+  log: ProvenEntries,
+  request: string,
+  given: Arguments,
+  headers: Record<string, string>,
+): Promise<HashedEntry[]> {
+  const known = await indexedPlaces(found, request, given, headers);
+  const entries: HashedEntry[] = [];
+  const { size } = log.checkpoint;
+  for (const index of known?.places ?? []) if (index < size) entries.push(await log.at(index));
+  for (let bundle = Math.floor((known?.from ?? 0) / TILE_WIDTH); bundle < log.bundles; bundle += 1)
+    entries.push(...(await log.bundle(bundle)).filter(({ leaf }) => leaf?.req === request));
+  const unique = new Map(entries.map((entry) => [entry.index, entry]));
+  return [...unique.values()].sort((a, b) => a.index - b.index);
+}
+
+/** One entry by its place, or all of a request; or what is wrong with what was asked for. */
+async function entriesOf(
+  found: Found,
+  log: ProvenEntries,
+  what: string,
+  given: Arguments,
+  headers: Record<string, string>,
+): Promise<HashedEntry[] | Answer> {
+  if (!/^\d+$/.test(what)) return ofRequest(found, log, what, given, headers);
+  const { size } = log.checkpoint;
+  return Number(what) < size ? [await log.at(Number(what))] : wrong(`the log has ${size} entries`);
+}
+
+export async function show(
+  found: Found,
+  what: string,
+  given: Arguments,
+  headers: Record<string, string>,
+): Promise<Answer> {
+  const log = await openEntries(found);
+  const shown = await entriesOf(found, log, what, given, headers);
+  if (!Array.isArray(shown)) return shown;
+  const { size } = log.checkpoint;
+  const entries = shown.map(shownOf);
   const text = entries.map((entry) => JSON.stringify(entry, undefined, 2)).join('\n');
   if (entries.length > 0) return { exit: 0, text, value: { size, entries } };
   return { exit: 1, text: `nothing of the request ${what} is in the log`, value: { size, entries } };
 }
 
-export async function receipts(found: Found, what: string): Promise<Answer> {
-  const { size } = (await fetchCheckpoint(found.reader)).checkpoint;
-  const isIndex = /^\d+$/.test(what);
-  if (isIndex && Number(what) >= size) return wrong(`the log has ${size} entries`);
-  const all = isIndex ? [] : (await entriesFrom(found, 0, size)).filter(({ leaf }) => leaf?.req === what);
-  const indexes = isIndex ? [Number(what)] : all.map(({ index }) => index);
-  if (indexes.length === 0) return { exit: 1, text: `nothing of the request ${what} is in the log`, value: [] };
+export async function receipts(
+  found: Found,
+  what: string,
+  given: Arguments,
+  headers: Record<string, string>,
+): Promise<Answer> {
+  const entries = await entriesOf(found, await openEntries(found), what, given, headers);
+  if (!Array.isArray(entries)) return entries;
+  if (entries.length === 0) return { exit: 1, text: `nothing of the request ${what} is in the log`, value: [] };
   const made: { index: number; receipt: string }[] = [];
-  for (const index of indexes) {
+  for (const { index, hash } of entries) {
     const bytes = await found.reader.fetch(`receipt/${index}`);
     const receipt = readReceipt(bytes);
     const note = receipt?.index === index ? new TextEncoder().encode(receipt.checkpoint) : new Uint8Array();
-    if (!(await openCheckpoint(note, found.reader.verifier))) throw new Invalid(`the receipt of ${index} is none`);
+    const signed = await openCheckpoint(note, found.reader.verifier);
+    if (!receipt || !signed || !verifyInclusion(index, signed.size, hash, receipt.proof, signed.root))
+      throw new Invalid(`the receipt of ${index} is none`);
     made.push({ index, receipt: new TextDecoder().decode(bytes) });
   }
   return { exit: 0, text: made.map(({ receipt }) => receipt.trimEnd()).join('\n\n'), value: made };

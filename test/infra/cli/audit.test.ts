@@ -60,8 +60,19 @@ async function publish(leaves: readonly Leaf[], signer = log): Promise<void> {
   files.set('checkpoint', new TextEncoder().encode(await signCheckpoint(checkpoint, signer.signer(ORIGIN))));
 }
 
+/** What a search answers, where it does. */
+let found: object | undefined;
+/** Paths that were asked for. */
+const asked: string[] = [];
+
 const server = createServer((request, response) => {
   const url = (request.url ?? '').split('?')[0] ?? '';
+  asked.push(url);
+  if (url === '/v1/audit/search' && found) {
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ data: [found] }));
+    return;
+  }
   if (url === '/v1/audit/log') {
     response.setHeader('content-type', 'application/json');
     response.end(JSON.stringify({ data: listed }));
@@ -323,6 +334,55 @@ describe('C9 auricle audit show and tail', () => {
     expect(await call(['tail'], { type: 'export.create' })).toMatchObject({ value: { entries: [{ index: 5 }] } });
     expect((await call(['tail'], { type: 'inference.complete' })).text.split('\n')).toHaveLength(20);
     expect((await call(['tail'], { type: 'hold.set' })).exit).toBe(1);
+  });
+
+  const bundlesAsked = () =>
+    asked.filter((name) => name.includes('/tile/entries/')).map((name) => name.split('/').at(-1));
+
+  it('one entry is one bundle; those of a request come by the index, and of what it does not know yet', async () => {
+    const leaves = leavesOf(1_100).with(1_090, { ...event(1_090, 1_090, 1_090), req: 'r7' });
+    await publish(leaves);
+    asked.length = 0;
+    expect(await call(['show', '5'])).toMatchObject({ value: { entries: [{ index: 5 }] } });
+    expect(bundlesAsked()).toEqual(['000']);
+    const hashes = leaves.map((one) => hashLeaf(encodeLeaf(one)));
+    const read = async (height: number, at: number) => rootOf(hashes, at * 2 ** height, (at + 1) * 2 ** height);
+    const checkpoint = new TextDecoder().decode(files.get('checkpoint'));
+    const receipt = formatReceipt({ index: 7, proof: await proveInclusion(7, 1_100, read), checkpoint });
+    const entry = new TextDecoder().decode(encodeLeaf(leaves[7] as Leaf));
+    const leafHash = Buffer.from(hashes[7] as Uint8Array).toString('base64');
+    const hit = { year: 2026, index: 7, leafHash, entry, receipt };
+    found = { zone: 'eu', hits: [hit], indexed: { year: 2026, index: 1_024 } };
+    try {
+      asked.length = 0;
+      expect(await call(['show', 'r7'])).toMatchObject({ value: { entries: [{ index: 7 }, { index: 1_090 }] } });
+      expect(bundlesAsked()).toEqual(['000', '76']);
+      found = {
+        zone: 'eu',
+        hits: [{ ...hit, entry: entry.replace('r7', 'r8') }],
+        indexed: { year: 2026, index: 1_024 },
+      };
+      await expect(call(['show', 'r7'])).rejects.toThrow('NOT PROVEN');
+    } finally {
+      found = undefined;
+    }
+  });
+
+  it('an entry, a hash or an upper tile with a flipped bit is not shown', async () => {
+    await publish(leavesOf(600));
+    const flip = async (name: string, operands: string[]) => {
+      const bytes = files.get(name) as Uint8Array;
+      files.set(name, bytes.with(bytes.length - 3, (bytes[bytes.length - 3] as number) ^ 1));
+      await expect(call(operands), `${name}: ${operands.join(' ')}`).rejects.toThrow();
+      files.set(name, bytes);
+    };
+    for (const operands of [['tail'], ['show', '599'], ['receipt', '599']]) {
+      for (const name of ['tile/entries/002.p/88', 'tile/0/002.p/88', 'tile/1/000.p/2']) await flip(name, operands);
+    }
+    for (const name of ['tile/entries/000', 'tile/0/000', 'tile/1/000.p/2']) {
+      await flip(name, ['show', 'r7']);
+    }
+    expect((await call(['tail'])).exit).toBe(0);
   });
 });
 
