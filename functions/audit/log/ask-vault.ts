@@ -36,7 +36,7 @@ export async function askVault(
 ): Promise<unknown> {
   let renewed = false;
   for (let tries = 1; ; tries += 1) {
-    const token = await tokens.token(signal);
+    const token = await tokens.token();
     const response = await send(`${url}?api-version=7.4`, {
       method: body ? 'POST' : 'GET',
       headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }) },

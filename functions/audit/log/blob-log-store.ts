@@ -2,6 +2,7 @@
 import { BlobServiceClient, RestError } from '@azure/storage-blob';
 import { limits } from '../../../shared/limits.ts';
 import { type Area, areas, type Leases, type LogStore } from './log-store.ts';
+import { StorageClock } from './storage-clock.ts';
 
 const containerOf = (area: Area): string => `audit-${area}`;
 
@@ -15,6 +16,7 @@ export function openBlobLogStore(connection: string): BlobLogStore {
     // A call that was tried again may find its own work done: 409 and 412 tell no more.
     retryOptions: { maxTries: limits.blobCallTries.value, retryDelayInMs: limits.blobPauseMs.value },
   });
+  const time = new StorageClock();
   const container = (area: Area) => account.getContainerClient(containerOf(area));
   const blob = (area: Area, name: string) => container(area).getBlockBlobClient(name);
   const put = async (
@@ -35,7 +37,7 @@ export function openBlobLogStore(connection: string): BlobLogStore {
       await Promise.all(areas.map((area) => container(area).createIfNotExists({ abortSignal })));
     },
     async read(area, name) {
-      return unless([404], readAll(blob(area, name)), undefined);
+      return unless([404], readAll(blob(area, name), time), undefined, time);
     },
     create: (area, name, bytes) => put(area, name, bytes, { ifNoneMatch: '*' }),
     replace: (area, name, bytes, version) => put(area, name, bytes, { ifMatch: version }),
@@ -50,6 +52,7 @@ export function openBlobLogStore(connection: string): BlobLogStore {
     async remove(area, name) {
       await blob(area, name).deleteIfExists();
     },
+    clock: () => time.now(),
     async isLocked() {
       return (await container('log').getProperties()).hasImmutabilityPolicy;
     },
@@ -70,8 +73,12 @@ export function openBlobLogStore(connection: string): BlobLogStore {
   };
 }
 
-async function readAll(from: ReturnType<ReturnType<BlobServiceClient['getContainerClient']>['getBlockBlobClient']>) {
+async function readAll(
+  from: ReturnType<ReturnType<BlobServiceClient['getContainerClient']>['getBlockBlobClient']>,
+  time: StorageClock,
+) {
   const answer = await from.download();
+  time.hear(answer.date);
   const pieces: Buffer[] = [];
   for await (const piece of answer.readableStreamBody ?? []) pieces.push(piece as Buffer);
   return { bytes: new Uint8Array(Buffer.concat(pieces)), version: answer.etag ?? '' };
@@ -81,11 +88,13 @@ async function unless<T, Otherwise>(
   statuses: number[],
   asked: Promise<T>,
   otherwise: Otherwise,
+  time?: StorageClock,
 ): Promise<T | Otherwise> {
   try {
     return await asked;
   } catch (error) {
-    if (error instanceof RestError && statuses.includes(error.statusCode ?? 0)) return otherwise;
-    throw error;
+    if (!(error instanceof RestError && statuses.includes(error.statusCode ?? 0))) throw error;
+    time?.hear(new Date(error.response?.headers.get('date') ?? ''));
+    return otherwise;
   }
 }

@@ -44,7 +44,8 @@ export interface LogLine {
     | 'doubted'
     | 'unreadable'
     | 'full'
-    | 'beaten';
+    | 'beaten'
+    | 'clock';
   readonly zone: string;
   readonly entries?: number;
   readonly held?: number;

@@ -26,6 +26,8 @@ export interface LogStore {
   remove(area: Area, name: string): Promise<void>;
   /** Whether there is a policy that keeps the area `log` from being changed, locked or not; `undefined` where storage does not say. */
   isLocked?(): Promise<boolean | undefined>;
+  /** What time it was at the last `read`, and so is now, ms since 1970, by its own clock; `undefined` where it does not say. */
+  clock?(): number | undefined;
 }
 
 /** Holds a name against others, for a while. */

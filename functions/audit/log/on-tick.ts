@@ -1,7 +1,7 @@
 // Every second, and a little less often while nothing comes: take what is waiting into the logs of all regions.
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { limits } from '../../../shared/limits.ts';
-import { openRounds } from '../rounds.ts';
+import { isWithin, openRounds } from '../rounds.ts';
 import { readDiverged } from '../witness/diverged.ts';
 import { LifeWatch } from './lives.ts';
 import { failedIn, type LogDesk, logsOf } from './log-desk.ts';
@@ -13,21 +13,41 @@ import { Sequencer } from './sequencer.ts';
 /** Rounds in a row that came to nothing, after which somebody is told: two ticks of them. */
 const BEATEN_MANY = 2 * limits.auditRoundsPerTick.value;
 
+/** What is told once a minute, as long as it is so. */
+class Seldom {
+  readonly #now: () => number;
+  #at = Number.NEGATIVE_INFINITY;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  due(): boolean {
+    const now = this.#now();
+    if (isWithin(now, this.#at, limits.auditTickMs.value)) return false;
+    this.#at = now;
+    return true;
+  }
+}
+
 /** One region's writer, and its right to be the only one at work. The right only saves work; nothing depends on it. */
 class Writer {
   readonly #desk: LogDesk;
   readonly #zone: string;
   readonly #sequencer: Sequencer;
   readonly #watch = new LifeWatch();
-  #toldAt = 0;
+  readonly #silentTold: Seldom;
+  readonly #divergedTold: Seldom;
+  readonly #clockTold: Seldom;
   /** Rounds in a row. */
   #beaten = 0;
-  #divergedAt = 0;
   #lease: { readonly id: string; readonly at: number } | undefined;
 
   constructor(desk: LogDesk, zone: string) {
     this.#desk = desk;
     this.#zone = zone;
+    const seldom = () => new Seldom(desk.now);
+    [this.#silentTold, this.#divergedTold, this.#clockTold] = [seldom(), seldom(), seldom()];
     const newId = () => eventId(desk.now(), crypto.getRandomValues(new Uint8Array(10)));
     const { store, base, signers, now } = desk;
     this.#sequencer = new Sequencer({ store, base, signers, now, zone, newId });
@@ -38,7 +58,7 @@ class Writer {
     const zone = this.#zone;
     if (!(await this.#hold())) return false;
     for (let rounds = 0; rounds < limits.auditRoundsPerTick.value; rounds += 1) {
-      const { kind, entries, held, gaps, unreadable, state } = await this.#sequencer.round();
+      const { kind, entries, held, gaps, unreadable, state, wrong } = await this.#sequencer.round();
       this.#tellBeaten(kind === 'beaten');
       if (kind === 'diverged') {
         await this.#tellDiverged();
@@ -47,6 +67,7 @@ class Writer {
       if (held > 0) this.#desk.log({ what: 'held', zone, held });
       if (gaps > 0) this.#desk.log({ what: 'gap', zone, gaps });
       if (unreadable > 0) this.#desk.log({ what: 'unreadable', zone, unreadable });
+      if (wrong !== undefined && this.#clockTold.due()) this.#desk.log({ what: 'clock', zone, detail: wrong });
       this.#tellSilent(state);
       if (entries > 0) this.#desk.log({ what: 'committed', zone, entries });
       if (kind === 'idle' || kind === 'clock') return rounds > 0 || held > 0;
@@ -56,10 +77,8 @@ class Writer {
 
   /** Once a minute: an alarm is a rule on this line. */
   #tellSilent(state: LogState | undefined): void {
-    const now = this.#desk.now();
-    if (!state || now - this.#toldAt < limits.auditTickMs.value) return;
-    this.#toldAt = now;
-    const silent = this.#watch.silent(state, now);
+    if (!state || !this.#silentTold.due()) return;
+    const silent = this.#watch.silent(state, this.#desk.now());
     if (silent > 0) this.#desk.log({ what: 'silent', zone: this.#zone, silent });
     if (isFull(state)) this.#desk.log({ what: 'full', zone: this.#zone });
   }
@@ -72,9 +91,8 @@ class Writer {
 
   /** Once a minute, as long as nobody has looked. */
   async #tellDiverged(): Promise<void> {
-    const { store, now, log } = this.#desk;
-    if (now() - this.#divergedAt < limits.auditTickMs.value) return;
-    this.#divergedAt = now();
+    if (!this.#divergedTold.due()) return;
+    const { store, log } = this.#desk;
     const mark = await readDiverged(store, this.#zone);
     if (mark) log({ what: 'diverged', zone: this.#zone, detail: `stopped: ${mark.witness} ${mark.why}` });
   }
@@ -83,7 +101,7 @@ class Writer {
   async #hold(): Promise<boolean> {
     const { store, now } = this.#desk;
     const at = now();
-    if (this.#lease && at - this.#lease.at < limits.auditRenewMs.value) return true;
+    if (this.#lease && isWithin(at, this.#lease.at, limits.auditRenewMs.value)) return true;
     const name = lockName(this.#zone);
     const id = await store.hold(name, limits.auditLeaseSeconds.value, this.#lease?.id);
     this.#lease = id === undefined ? undefined : { id, at };

@@ -32,8 +32,8 @@ export interface SequencerParts {
 
 /**
  * `idle`: nothing to do. `committed`: entries were added and published. `beaten`: somebody else was faster, or it is not
- * known whether this one was. `clock`: the last entry is not in the past. `diverged`: nothing is written until a person
- * has looked (`diverged.ts`).
+ * known whether this one was. `clock`: the last entry is not in the past, or our clock is not storage's; nobody could take
+ * back a time that is too late. `diverged`: nothing is written until a person has looked (`diverged.ts`).
  */
 export interface Round {
   readonly kind: 'idle' | 'committed' | 'beaten' | 'clock' | 'diverged';
@@ -45,6 +45,8 @@ export interface Round {
   readonly unreadable: number;
   /** The log as it was found. */
   readonly state?: LogState;
+  /** What is wrong with a clock, when that does not pass by itself within a minute. */
+  readonly wrong?: string;
 }
 
 const nothing = (kind: Round['kind']): Round => ({ kind, entries: 0, held: 0, gaps: 0, unreadable: 0 });
@@ -79,19 +81,19 @@ export class Sequencer {
   async round(): Promise<Round> {
     const { store, zone, now, newId } = this.#parts;
     const opened = await this.#open();
-    if (!opened) return nothing('beaten');
-    if (opened === 'diverged') return nothing('diverged');
+    if ('kind' in opened) return opened;
     const { state } = opened;
     if (!(await this.#finish(opened))) return nothing('beaten');
     const listed = await this.#listed();
-    const quiet = now() - state.last < limits.auditTickMs.value;
+    const quiet = Math.abs(now() - state.last) < limits.auditTickMs.value;
     if (listed.length === 0 && state.size > 0 && quiet) return { ...nothing('idle'), state };
     const { auditEntriesPerCommit: room, auditIntakeReads: most } = limits;
     const { names } = pickWaiting(listed, room.value, most.value, this.#turn);
     const { waiting, unreadable, last } = await readWaiting(store, names);
     this.#turn = last === undefined ? this.#turn : outboxOf(last);
     const at = now();
-    if (at <= state.last) return nothing('clock');
+    const clock = this.#clockOf(at, state.last);
+    if (clock) return clock;
     const full = isFull(state);
     if (waiting.some(({ received }) => mayRepeat(received.producer))) await this.#recent.load(store, zone, state);
     const next = sequence(state, waiting, at, newId, full, (id) => this.#recent.has(id));
@@ -114,28 +116,47 @@ export class Sequencer {
     return [...new Set([...names, ...more])];
   }
 
-  /** The log to write to; `undefined` when it was ended or begun just now, here or elsewhere. */
-  async #open(): Promise<Opened | 'diverged' | undefined> {
+  /** Nothing may be written that says that it is `at`. */
+  #clockOf(at: number, last: number): Round | undefined {
+    const { auditClockMs: most } = limits;
+    const off = at - (this.#parts.store.clock?.() ?? at);
+    const seconds = (ms: number) => `${Math.round(ms / 1_000)} s`;
+    if (Math.abs(off) > most.value)
+      return { ...nothing('clock'), wrong: `our clock is ${seconds(off)} ahead of that of storage` };
+    if (at > last) return undefined;
+    return {
+      ...nothing('clock'),
+      ...(last - at > most.value && { wrong: `the last entry is ${seconds(last - at)} ahead` }),
+    };
+  }
+
+  /** The log to write to; or, as when it was ended or begun just now, here or elsewhere, what the round came to. */
+  async #open(): Promise<Opened | Round> {
     const { store, zone, base, now } = this.#parts;
-    const year = yearOf(now());
     const name = stateName(zone);
     const [kept, mark] = await Promise.all([store.read('state', name), store.read('state', divergedName(zone))]);
-    if (mark) return 'diverged';
+    if (mark) return nothing('diverged');
+    const at = now();
+    const clock = this.#clockOf(at, Number.NEGATIVE_INFINITY);
+    if (clock) return clock;
+    const year = yearOf(at);
     const begin = (one: number, before?: LogState) =>
       encodeState(freshState(originOfLog(base, zone, one), one, before));
     if (!kept) {
       await store.create('state', name, begin(year));
-      return undefined;
+      return nothing('beaten');
     }
     const state = readState(kept.bytes);
     const opened = { place: this.#placeOf(state), state, version: kept.version };
     // Some writers' clocks are behind: years are only ever gone on from.
     if (state.year >= year && !state.closed) return opened;
     // A log is published to its end before the next one takes its place: later nobody would look at it again.
-    if (!(await this.#finish(opened))) return undefined;
-    if (state.closed) await store.replace('state', name, begin(Math.max(year, state.year + 1), state), kept.version);
-    else await this.#close(opened);
-    return undefined;
+    if (!(await this.#finish(opened))) return nothing('beaten');
+    // A year without a log is passed over only where two clocks say that it has passed.
+    const next = store.clock?.() === undefined ? state.year + 1 : Math.max(year, state.year + 1);
+    if (state.closed) await store.replace('state', name, begin(next, state), kept.version);
+    else await this.#close(opened, at);
+    return nothing('beaten');
   }
 
   #placeOf({ origin, year }: LogState): Place {
@@ -143,9 +164,8 @@ export class Sequencer {
     return { store, zone, year, signers: signers(origin) };
   }
 
-  async #close(opened: Opened): Promise<void> {
-    const { now, newId } = this.#parts;
-    const at = now();
+  async #close(opened: Opened, at: number): Promise<void> {
+    const { newId } = this.#parts;
     if (at > opened.state.last) await this.#commit(opened, closing(opened.state, at, newId), at, true);
   }
 

@@ -7,6 +7,7 @@ import { openP256Verifier, type P256Key, p256Spki, toDer } from '../../../shared
 import { sha256 } from '../../../shared/audit/sha256.ts';
 import { equalBytes } from '../../../shared/audit/tree.ts';
 import { limits } from '../../../shared/limits.ts';
+import { isWithin } from '../rounds.ts';
 import { askVault, VaultFailed, type VaultParts } from './ask-vault.ts';
 import { type Identity, VaultTokens } from './vault-token.ts';
 
@@ -37,8 +38,8 @@ export class VaultKey implements P256Key {
   readonly #verifier: ReturnType<typeof openP256Verifier>;
   /** The vault has said that the key is the one that is written down. */
   #known = false;
-  /** It failed, and is not asked before that, ms since 1970. */
-  #restsUntil = 0;
+  /** It failed then, ms since 1970, and is not asked for so long. */
+  #rests = { since: 0, ms: 0 };
 
   constructor({ id, publicKey }: VaultKeyPlace, identity: Identity, parts: VaultParts) {
     this.publicKey = publicKey;
@@ -79,7 +80,7 @@ export class VaultKey implements P256Key {
   async #within<T>(work: (ask: Ask) => Promise<T>): Promise<T> {
     const { now, after } = this.#parts;
     const at = now();
-    if (at < this.#restsUntil) throw new VaultFailed('the vault failed a moment ago');
+    if (isWithin(at, this.#rests.since, this.#rests.ms)) throw new VaultFailed('the vault failed a moment ago');
     const aborting = new AbortController();
     const bell = after(limits.auditVaultMs.value);
     const late = bell.rings.then((): never => {
@@ -94,7 +95,7 @@ export class VaultKey implements P256Key {
     } catch (error) {
       const wished = error instanceof VaultFailed ? error.restMs : 0;
       const { auditVaultRestMs: least, auditVaultRestMostMs: most } = limits;
-      this.#restsUntil = now() + Math.min(Math.max(least.value, wished), most.value);
+      this.#rests = { since: now(), ms: Math.min(Math.max(least.value, wished), most.value) };
       throw error;
     } finally {
       bell.cancel();

@@ -22,7 +22,10 @@ interface Token {
   readonly until: number;
 }
 
-/** For one resource. What is asked at the same time is asked once; what failed is not remembered. */
+/**
+ * For one resource. What is asked at the same time is asked once, for all who wait: that one of them goes away ends it for
+ * nobody. What failed is not remembered.
+ */
 export class VaultTokens {
   readonly #identity: Identity;
   readonly #resource: string;
@@ -38,9 +41,9 @@ export class VaultTokens {
     this.#now = now;
   }
 
-  async token(signal: AbortSignal): Promise<string> {
+  async token(): Promise<string> {
     if (this.#kept && this.#now() < this.#kept.until) return this.#kept.text;
-    this.#asking ??= this.#ask(signal).finally(() => {
+    this.#asking ??= this.#ask().finally(() => {
       this.#asking = undefined;
     });
     this.#kept = await this.#asking;
@@ -52,7 +55,7 @@ export class VaultTokens {
     if (this.#kept?.text === text) this.#kept = undefined;
   }
 
-  async #ask(signal: AbortSignal): Promise<Token> {
+  async #ask(): Promise<Token> {
     const { endpoint, header, client } = this.#identity;
     const url = new URL(endpoint);
     url.searchParams.set('resource', this.#resource);
@@ -61,7 +64,7 @@ export class VaultTokens {
     const response = await this.#send(url.href, {
       headers: { 'x-identity-header': header },
       redirect: 'error',
-      signal,
+      signal: AbortSignal.timeout(limits.auditVaultMs.value),
     });
     const text = await readText(response, limits.auditVaultBytes.value);
     if (response.status !== 200) throw new Error(`no token: the identity of the app answers ${response.status}`);

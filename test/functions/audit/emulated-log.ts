@@ -38,7 +38,9 @@ export type SignersOf = (origin: string) => readonly Signer[];
 
 export function writerOf(store: LogStore, zone: string, signers: SignersOf): Sequencer {
   return new Sequencer({
-    ...{ store, zone, base: BASE, signers, newId: () => crypto.randomUUID() },
+    // It is another time than storage's.
+    store: { ...store, clock: () => undefined },
+    ...{ zone, base: BASE, signers, newId: () => crypto.randomUUID() },
     now: () => START + ++clock,
   });
 }

@@ -23,6 +23,7 @@ export const askedStore = (store: LogStore, ask: <T>(what: string, run: () => Pr
   replace: (area, name, bytes, version) =>
     ask(`replace ${area} ${name}`, () => store.replace(area, name, bytes, version)),
   list: (area, prefix, limit) => ask(`list ${area} ${prefix}`, () => store.list(area, prefix, limit)),
+  clock: () => store.clock?.(),
   remove: (area, name) => ask(`remove ${area} ${name}`, () => store.remove(area, name)),
 });
 

@@ -20,6 +20,12 @@ describe('pace of a look', () => {
     expect(looks).toEqual([0, 500, 1_500, 3_500, 6_500, 9_500, 10_000, 10_500, 11_500, 13_500, 16_500, 19_500]);
   });
 
+  it('looks at once when somebody has set the clock back, and does not wait until it is as late again', () => {
+    const pace = new Pace(LONGEST);
+    for (const now of [5_000_000, 5_000_600, 5_002_000]) pace.looked(now, 0, false);
+    expect([pace.due(5_002_500, 0), pace.due(5_001_999, 0), pace.due(1_400_000, 0)]).toEqual([false, true, true]);
+  });
+
   it('is never asleep for longer than allowed, nor when something was written that it has not looked at', () => {
     const step = fc.record({ after: fc.nat(2_000), written: fc.boolean(), found: fc.boolean() });
     fc.assert(

@@ -14,6 +14,8 @@ export class MemoryStore implements LogStore {
   #version = 0;
   /** Called with everything that is written. */
   watch: (area: Area, name: string, bytes: Uint8Array) => void = () => {};
+  /** It does not say what time it is, unless a test does. */
+  clock: () => number | undefined = () => undefined;
 
   area(area: Area): Map<string, Kept> {
     const found = this.areas.get(area) ?? new Map<string, Kept>();

@@ -1,9 +1,11 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { askVault } from '../../../functions/audit/log/ask-vault.ts';
 import { openLogKeys, openVaultKey } from '../../../functions/audit/log/log-keys.ts';
 import { checkpointName, signedName } from '../../../functions/audit/log/log-names.ts';
 import { lookAtLog } from '../../../functions/audit/log/look-at-log.ts';
 import { Sequencer } from '../../../functions/audit/log/sequencer.ts';
 import { VaultKey } from '../../../functions/audit/log/vault-key.ts';
+import { VaultTokens } from '../../../functions/audit/log/vault-token.ts';
 import { readSettings } from '../../../functions/settings.ts';
 import { openP256Verifier, toDer } from '../../../shared/audit/ecdsa.ts';
 import { openJudge } from '../../../shared/audit/judge.ts';
@@ -94,6 +96,39 @@ describe('C9 T7 a key in Azure Key Vault', () => {
     expect(vault.asked.length - before).toBe(questions);
     vault.now += Math.max(limits.auditVaultRestMs.value, 60_000);
     await expect(key.sign(bytes('a'))).resolves.toHaveLength(64);
+  });
+
+  it('that failed is asked again when somebody sets the clock back', async () => {
+    const key = await open();
+    await key.begin();
+    vault.faults.push({ status: 403 });
+    await expect(key.sign(bytes('a'))).rejects.toThrow('answers 403');
+    vault.now -= 3_600_000;
+    await expect(key.sign(bytes('a'))).resolves.toHaveLength(64);
+  });
+
+  it('a token that many wait for is asked for on behalf of all: one that is too late takes nobody with it', async () => {
+    const after = () => ({ rings: Promise.resolve(), cancel() {} });
+    let give = (_answer: Response) => {};
+    let asked = 0;
+    const send = (_url: string, { signal }: { readonly signal: AbortSignal }) => {
+      asked += 1;
+      return new Promise<Response>((settle, fail) => {
+        give = settle;
+        signal.addEventListener('abort', () => fail(new Error('aborted')));
+      });
+    };
+    const tokens = new VaultTokens(identity, 'https://vault.azure.net', send, () => 0);
+    const url = 'https://marks.vault.azure.net/keys/audit-log/1';
+    const answers = async () => Response.json({ kept: true });
+    const ask = (signal: AbortSignal) =>
+      askVault({ send: answers, now: () => 0, after }, tokens, url, undefined, 1_000, signal);
+    const [first, second] = [new AbortController(), new AbortController()];
+    const both = [ask(first.signal), ask(second.signal)];
+    first.abort();
+    give(Response.json({ access_token: 'token', expires_on: '2000000000' }));
+    expect(await Promise.all(both)).toEqual([{ kept: true }, { kept: true }]);
+    expect(asked).toBe(1);
   });
 
   it('that does not answer holds nobody up longer than it may', async () => {

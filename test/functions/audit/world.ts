@@ -71,6 +71,7 @@ export class World {
     this.#signer = signerOf;
     this.random = randomOf(seed);
     this.now = start;
+    this.store.clock = () => this.now;
   }
 
   addOutbox(): Outbox {
