@@ -69,27 +69,34 @@ describe('C9 Sunlight’s fault matrix on the blob adapter', () => {
     emulator.decide = () => 'done';
   });
 
-  it.concurrent.each(cases)('$name $fate, across a full tile: the log goes on', async ({ name, pattern, fate }) => {
-    const zone = `m-${name.replaceAll(' ', '-')}-${fate.replaceAll(' ', '-')}`;
-    const sender = new Sender(zone, 't', 270);
-    const writer = writerOf(
-      mortal(store, () => undefined),
-      zone,
-      signers,
-    );
-    await sender.send(store, 1, 240);
-    for (let rounds = 0; rounds < 2; rounds += 1) await writer.round();
-    await sender.send(store, 241, 270);
-    // Every try of the client library, until the call has failed for good.
-    const fault = { zone, pattern, fate, left: 3 };
-    bad.push(fault);
-    await expect(writer.round(), zone).rejects.toThrow();
-    expect(fault.left, zone).toBe(0);
-    const next = writerOf(store, zone, signers);
-    for (let rounds = 0; rounds < 2; rounds += 1) await next.round();
-    expect(await sender.acknowledged(direct)).toBe(270);
-    expect(await findWrong(direct, zone, [sender])).toEqual([]);
-  });
+  it.concurrent.each(cases)(
+    '$name $fate, across a full tile: the log goes on',
+    {
+      // Ten at once share one emulator, and each waits for three tries of the client library.
+      timeout: 30_000,
+    },
+    async ({ name, pattern, fate }) => {
+      const zone = `m-${name.replaceAll(' ', '-')}-${fate.replaceAll(' ', '-')}`;
+      const sender = new Sender(zone, 't', 270);
+      const writer = writerOf(
+        mortal(store, () => undefined),
+        zone,
+        signers,
+      );
+      await sender.send(store, 1, 240);
+      for (let rounds = 0; rounds < 2; rounds += 1) await writer.round();
+      await sender.send(store, 241, 270);
+      // Every try of the client library, until the call has failed for good.
+      const fault = { zone, pattern, fate, left: 3 };
+      bad.push(fault);
+      await expect(writer.round(), zone).rejects.toThrow();
+      expect(fault.left, zone).toBe(0);
+      const next = writerOf(store, zone, signers);
+      for (let rounds = 0; rounds < 2; rounds += 1) await next.round();
+      expect(await sender.acknowledged(direct)).toBe(270);
+      expect(await findWrong(direct, zone, [sender])).toEqual([]);
+    },
+  );
 
   const bad: { zone: string; pattern: RegExp; fate: Fate; left: number }[] = [];
   const decide = (what: string): Fate => {

@@ -46,6 +46,7 @@ it('says which extensions its blob and queue triggers are found with', () => {
 
 it('registers every trigger', () => {
   expect([...host.functions].sort()).toEqual([
+    'agent-live',
     'audit-erase',
     'audit-erasures',
     'audit-events',
@@ -54,6 +55,7 @@ it('registers every trigger', () => {
     'audit-holds',
     'audit-index',
     'audit-log',
+    'audit-logs',
     'audit-release',
     'audit-search',
     'audit-stream',
@@ -66,9 +68,12 @@ it('registers every trigger', () => {
     'job-open',
     'job-replay',
     'model-alias',
+    'model-evidence',
+    'model-list',
     'model-log',
     'model-move',
     'model-register',
+    'model-retire',
     'model-revision',
     'model-see',
     'model-statement',
