@@ -1,4 +1,5 @@
 import { auditLimits } from './limits/audit.ts';
+import { auditAccessLimits } from './limits/audit-access.ts';
 import { auditKeysLimits } from './limits/audit-keys.ts';
 import { auditPrivacyLimits } from './limits/audit-privacy.ts';
 import { backOfficeLimits } from './limits/back-office.ts';
@@ -38,6 +39,7 @@ export const limits = {
   ...uploadFrontLimits,
   ...batchLimits,
   ...auditLimits,
+  ...auditAccessLimits,
   ...auditKeysLimits,
   ...auditPrivacyLimits,
   ...backOfficeLimits,

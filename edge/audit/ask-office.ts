@@ -54,7 +54,7 @@ export async function askOffice(
 }
 
 /** What the functions say no with, if it is for the caller to know. */
-async function refusalIn(answered: Response): Promise<Refusal> {
+export async function refusalIn(answered: Response): Promise<Refusal> {
   const said = backOfficeRefusal.safeParse(await answered.json().catch(() => undefined));
   if (!said.success) return refuse('audit_unreachable', undefined, `the functions answered ${answered.status}`);
   const { reason, params } = said.data.error;

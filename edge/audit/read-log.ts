@@ -7,7 +7,7 @@ import { holdsEntries, readLogPath } from '../../shared/audit/log-path.ts';
 import { loggedYear, loggedYears } from '../../shared/audit/logged-years.ts';
 import { formatVerifierKey } from '../../shared/audit/note.ts';
 import { limits } from '../../shared/limits.ts';
-import { refuse } from '../../shared/refusal.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { late } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
@@ -15,7 +15,7 @@ import { refuseWith } from '../refuse.ts';
 import type { AuditLog, Settings } from '../settings.ts';
 import { admit } from '../tenant/admit.ts';
 import { callFunctions } from '../upload/back-office.ts';
-import { askOfficeFor } from './ask-office.ts';
+import { askOfficeFor, refusalIn } from './ask-office.ts';
 import { isOpenTo } from './exports.ts';
 import { commitmentOfReader } from './reader.ts';
 
@@ -37,6 +37,9 @@ export const listedLog = z.object({
 
 const PATH = /^([a-z0-9][a-z0-9_.-]{0,62})\/(\d{4})\/(.+)$/;
 
+/** What whoever asks for too much at once is told, and no trouble of ours. */
+const TOO_MUCH = 'allowance_concurrent' satisfies Refusal['reason'];
+
 /** The logs of the zones, and the one of their checkpoints. */
 const logsOf = ({ auditLogs, auditHeads }: Settings) =>
   auditHeads ? [...auditLogs, [HEADS, auditHeads] as const] : [...auditLogs];
@@ -52,8 +55,13 @@ export async function listLogs(request: Request, context: RequestContext): Promi
   const mine = logsOf(context.settings).filter(([zone]) => zone === HEADS || isOpenTo(claims.value, zone));
   const open = asked === null ? mine : mine.filter(([zone]) => zone === asked);
   if (asked !== null && open.length === 0) return refuseWith(refuse('zone_unserved', { zone: asked }));
-  const data = await Promise.all(open.map(([zone, log]) => listZone(zone, log, claims.value, context)));
-  return Response.json({ object: 'list', data: data.flat() }, { headers: { 'cache-control': 'no-store' } });
+  const found = await Promise.all(open.map(([zone, log]) => listZone(zone, log, claims.value, context)));
+  const data: z.infer<typeof listedLog>[] = [];
+  for (const listed of found) {
+    if ('reason' in listed) return refuseWith(listed);
+    data.push(...listed);
+  }
+  return Response.json({ object: 'list', data }, { headers: { 'cache-control': 'no-store' } });
 }
 
 async function listZone(
@@ -61,10 +69,11 @@ async function listZone(
   { origin: base, key, years = [] }: AuditLog,
   { tenant, subject }: Claims,
   context: RequestContext,
-): Promise<z.infer<typeof listedLog>[]> {
+): Promise<z.infer<typeof listedLog>[] | Refusal> {
   // The log of checkpoints is about nobody, and names none of its readers.
   const reader = zone === HEADS ? { tenant } : { tenant, subject };
   const found = await askOfficeFor({ zone, path: `/log/${zone}` }, loggedYears, reader, context);
+  if (!found.ok && found.refusal.reason === TOO_MUCH) return found.refusal;
   const thisYear = new Date(context.surroundings.now()).getUTCFullYear();
   const known = found.ok
     ? found.value.data.map(({ closed, ...one }) => ({
@@ -110,6 +119,7 @@ export async function readLog(request: Request, context: RequestContext, name: s
   const address = `${office}/api/audit/log/${zone}/${year}/${path}`;
   const call = { method: 'GET', address, claims: claimed, ms: limits.auditReadMs.value } as const;
   const answered = await callFunctions(call, (response) => response, context);
+  if (answered !== late && answered?.status === 429) return refuseWith(await refusalIn(answered));
   if (answered === late || answered === undefined || (answered.status !== 200 && answered.status !== 404)) {
     if (answered !== late) await answered?.body?.cancel();
     return refuseWith(refuse('audit_unreachable'));

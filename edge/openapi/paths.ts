@@ -128,7 +128,10 @@ export function paths() {
           'Of each zone the newest first. A log that has ended (`closed`) is read, verified and exported as before. Who ' +
           'asks is on record.',
         parameters: [query('zone', 'Whose logs; by default those of all zones of the token, and that of checkpoints.')],
-        responses: { ...success('Logs', json('AuditLogList')), ...errors([...identified, 'zone_unserved']) },
+        responses: {
+          ...success('Logs', json('AuditLogList')),
+          ...errors([...identified, 'zone_unserved', 'allowance_concurrent']),
+        },
       },
     },
     '/v1/audit/log/{name}': {
@@ -146,7 +149,16 @@ export function paths() {
             'text/plain': { schema: { type: 'string' } },
             'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
           }),
-          ...errors([...identified, 'audit_closed', 'route_unknown', 'audit_unreachable', 'zone_unserved']),
+          ...errors([
+            ...identified,
+            ...([
+              'audit_closed',
+              'route_unknown',
+              'audit_unreachable',
+              'zone_unserved',
+              'allowance_concurrent',
+            ] as const),
+          ]),
         },
       },
     },

@@ -104,6 +104,13 @@ describe('C9 the record of a region is for tokens of that region', () => {
     expect(await list('?zone=us')).toMatchObject([{ year: new Date().getUTCFullYear(), size: 0, state: 'open' }]);
   });
 
+  it('and who asks for too much at once is told so', async () => {
+    const error = { reason: 'allowance_concurrent', params: { limit: 4 } };
+    elsewhere.set('functions.test', async () => Response.json({ error }, { status: 429 }));
+    for (const answer of [await call(readLog, '', 'us/2026/receipt/1', 'audit'), await call(listLogs, '', '', 'audit')])
+      expect(await readRefusal(answer)).toMatchObject({ status: 429, code: 'allowance_concurrent' });
+  });
+
   it('and the functions are told of an operator when they are asked for entries, and only then', async () => {
     const told: unknown[] = [];
     elsewhere.set('functions.test', async (request) => {

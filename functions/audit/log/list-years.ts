@@ -6,28 +6,66 @@ import { recordsOf, signedName, sizeOfRecord } from './log-names.ts';
 import type { LogStore } from './log-store.ts';
 import { publishedSize } from './publish-checkpoint.ts';
 
+/** What never changes, so that a process asks storage for it once. */
+interface Settled {
+  /** Logs that have ended, by zone and year; `undefined` for a year that had none. */
+  readonly ended: Map<string, LoggedYear | undefined>;
+  /** Where a log began. */
+  readonly first: Map<string, number>;
+}
+
+const settledIn = new WeakMap<LogStore, Settled>();
+
+function settledOf(store: LogStore): Settled {
+  const settled = settledIn.get(store) ?? { ended: new Map(), first: new Map() };
+  settledIn.set(store, settled);
+  return settled;
+}
+
 /** The newest first. */
 export async function listYears(store: LogStore, zone: string): Promise<LoggedYear[]> {
   const state = await newestState(store, zone);
   if (!state) return [];
-  const years = Array.from({ length: limits.auditSearchYears.value + 1 }, (_, at) => state.year - at);
-  const found = await Promise.all(
-    years.map(async (year): Promise<LoggedYear[]> => {
-      const size = await publishedSize({ store, zone, year });
-      if (size === 0 && year !== state.year) return [];
-      const first = size === 0 ? undefined : await firstSize(store, zone, year);
-      const closed = year < state.year || (state.closed === true && size === state.size);
-      return [{ year, ...(first !== undefined && { first }), size, closed }];
-    }),
-  );
-  return found.flat();
+  const { year } = state;
+  const size = await publishedSize({ store, zone, year });
+  const newest = await told(store, zone, { year, size, closed: state.closed === true && size === state.size });
+  const years = Array.from({ length: limits.auditSearchYears.value }, (_, at) => year - 1 - at);
+  // Who has published the newest log had published all of those before it.
+  const found = await Promise.all(years.map((one) => endedYear(store, zone, one, size > 0)));
+  return [newest, ...found.flatMap((one) => one ?? [])];
+}
+
+async function endedYear(
+  store: LogStore,
+  zone: string,
+  year: number,
+  isSettled: boolean,
+): Promise<LoggedYear | undefined> {
+  const { ended } = settledOf(store);
+  const key = `${zone}/${year}`;
+  if (ended.has(key)) return ended.get(key);
+  const size = await publishedSize({ store, zone, year });
+  const found = size === 0 ? undefined : await told(store, zone, { year, size, closed: true });
+  if (isSettled) ended.set(key, found);
+  return found;
+}
+
+async function told(store: LogStore, zone: string, { year, size, closed }: LoggedYear): Promise<LoggedYear> {
+  const first = size === 0 ? undefined : await firstSize(store, zone, year);
+  return { year, ...(first !== undefined && { first }), size, closed };
 }
 
 /** Of the first commit that was published: names of records are in the order of their sizes, those of commits that never were among them. */
 async function firstSize(store: LogStore, zone: string, year: number): Promise<number | undefined> {
+  const { first } = settledOf(store);
+  const key = `${zone}/${year}`;
+  const known = first.get(key);
+  if (known !== undefined) return known;
   for (const name of await store.list('log', recordsOf(zone, year), limits.auditFirstRecords.value)) {
     const size = sizeOfRecord(name);
-    if (size !== undefined && (await store.read('log', signedName(zone, year, size)))) return size;
+    if (size === undefined || !(await store.read('log', signedName(zone, year, size)))) continue;
+    first.set(key, size);
+    return size;
   }
   return undefined;
 }

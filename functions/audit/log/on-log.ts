@@ -5,29 +5,41 @@ import { originOfLog } from '../../../shared/audit/delivery.ts';
 import { HEADS } from '../../../shared/audit/head.ts';
 import { holdsEntries, type LogPath, readLogPath } from '../../../shared/audit/log-path.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
+import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import { verified } from '../intake/on-audit.ts';
+import { Places } from '../places.ts';
 import type { Reads } from '../report/report-reads.ts';
 import { listYears } from './list-years.ts';
 import { type LogDesk, logsOf } from './log-desk.ts';
 import { writePolicy } from './log-keys.ts';
-import { checkpointName, fileArea, fileName, witnessedName } from './log-names.ts';
+import { checkpointName, fileArea, fileName, witnessedName, yearOf } from './log-names.ts';
 import { makeReceipt } from './make-receipt.ts';
+import { publishedSize } from './publish-checkpoint.ts';
 
 /** GET /api/audit/log/{zone}: the logs that there are (`shared/audit/logged-years.ts`). */
 export const onYears = (
   desk: LogDesk | undefined,
   reads: Reads | undefined,
-): ((request: HttpRequest) => Promise<HttpResponseInit>) =>
-  verified(desk, async (request, caller, found) => {
+): ((request: HttpRequest) => Promise<HttpResponseInit>) => {
+  const places = costly();
+  return verified(desk, async (request, caller, found) => {
     const { zone = '' } = request.params;
     if (!logsOf(found).includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
-    const told = await tellRead(reads, zone, caller, 'logs');
-    if (told && !told.ok) return answerNo(told.refusal);
-    return answer(200, { data: await listYears(found.store, zone) });
+    return places.hold(placeOf(zone, caller), async () => {
+      const told = await tellRead(reads, zone, caller, 'logs');
+      if (told && !told.ok) return answerNo(told.refusal);
+      return answer(200, { data: await listYears(found.store, zone) });
+    });
   });
+};
+
+const costly = (): Places => new Places(limits.auditReceiptsAtOnce.value, limits.auditReceiptsPerTenant.value);
+const cheap = (): Places => new Places(limits.auditFilesAtOnce.value, limits.auditFilesPerTenant.value);
+/** A tenant asks about all its zones at once, and one process may keep the logs of several. */
+const placeOf = (zone: string, { tenant }: Pick<EdgeCaller, 'tenant'>): string => JSON.stringify([zone, tenant]);
 
 /** Who may read them may keep them for as long as they like, and nobody between: each read takes a token. */
 const FOREVER = 'private, max-age=31536000, immutable';
@@ -35,25 +47,29 @@ const FOREVER = 'private, max-age=31536000, immutable';
 export const onLog = (
   desk: LogDesk | undefined,
   reads: Reads | undefined,
-): ((request: HttpRequest) => Promise<HttpResponseInit>) =>
-  verified(desk, async (request, caller, found) => {
+): ((request: HttpRequest) => Promise<HttpResponseInit>) => {
+  const [receipts, files] = [costly(), cheap()];
+  return verified(desk, async (request, caller, found) => {
     const { zone = '', year = '', path = '' } = request.params;
     const asked = readLogPath(path);
     if (!logsOf(found).includes(zone) || !/^\d{4}$/.test(year) || !asked) return answerNo(refuse('route_unknown'));
     // Entries are of all tenants. The edge has looked already; this is for the day on which it has not.
     if (holdsEntries(asked) && !caller.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
-    const body = await read(found, zone, Number(year), path, asked);
-    if (body === undefined) return answerNo(refuse('route_unknown'));
-    const tile = asked.kind === 'tile';
-    const action = !tile ? asked.kind : holdsEntries(asked) ? 'entries' : 'hashes';
-    const told = await tellRead(reads, zone, caller, action);
-    if (told && !told.ok) return answerNo(told.refusal);
-    const headers = {
-      'content-type': tile ? 'application/octet-stream' : 'text/plain; charset=utf-8',
-      'cache-control': tile ? FOREVER : 'no-store',
-    };
-    return { status: 200, body: body as Uint8Array<ArrayBuffer> | string, headers };
+    return (asked.kind === 'receipt' ? receipts : files).hold(placeOf(zone, caller), async () => {
+      const body = await read(found, zone, Number(year), path, asked);
+      if (body === undefined) return answerNo(refuse('route_unknown'));
+      const tile = asked.kind === 'tile';
+      const action = !tile ? asked.kind : holdsEntries(asked) ? 'entries' : 'hashes';
+      const told = await tellRead(reads, zone, caller, action);
+      if (told && !told.ok) return answerNo(told.refusal);
+      const headers = {
+        'content-type': tile ? 'application/octet-stream' : 'text/plain; charset=utf-8',
+        'cache-control': tile ? FOREVER : 'no-store',
+      };
+      return { status: 200, body: body as Uint8Array<ArrayBuffer> | string, headers };
+    });
   });
+};
 
 /** The log of checkpoints is about nobody: who reads it is nobody's business, and would be somebody's name in it. */
 const tellRead = async (
@@ -64,7 +80,7 @@ const tellRead = async (
 ) => (zone === HEADS ? undefined : reads?.note({ zone, tenant, subject, action }));
 
 async function read(
-  { store, base, policy }: LogDesk,
+  { store, base, policy, now }: LogDesk,
   zone: string,
   year: number,
   path: string,
@@ -74,7 +90,10 @@ async function read(
     case 'receipt':
       return makeReceipt(store, zone, year, asked.index);
     case 'policy':
-      return writePolicy(policy(originOfLog(base, zone, year)));
+      // Of this year it is listed before it begins, and every other log only once there is one.
+      return year === yearOf(now()) || (await publishedSize({ store, zone, year })) > 0
+        ? writePolicy(policy(originOfLog(base, zone, year)))
+        : undefined;
     case 'tile':
       return (await store.read(fileArea({ partial: asked.tile.width < TILE_WIDTH }), fileName(zone, year, path)))
         ?.bytes;

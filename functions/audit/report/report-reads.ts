@@ -1,5 +1,6 @@
 // Who reads the record is on record, too. The first read of a kind is told before it is answered; those that follow within
-// a minute are counted and told at its end, so that reading does not write more than it reads.
+// a minute are counted and told at its end, so that reading does not write more than it reads. Of a tenant whose readers have
+// more names than that, the others are told of as one, without a name.
 import { limits } from '../../../shared/limits.ts';
 import { ok, type Result } from '../../../shared/result.ts';
 import type { Reporter } from './report.ts';
@@ -21,10 +22,17 @@ interface Counted {
   count: number;
 }
 
+/** What those did that are told of as one. */
+const OTHERS = 'others';
+
 export class Reads {
   readonly #reporter: Pick<Reporter, 'report'>;
   readonly #now: () => number;
   readonly #counted = new Map<string, Counted>();
+  /** First reads that are being told of: who asks the same meanwhile waits for that. */
+  readonly #telling = new Map<string, Promise<Result<unknown>>>();
+  /** By zone and tenant: how many first reads were told of since the last `flush`. */
+  #firsts = new Map<string, number>();
 
   constructor(reporter: Pick<Reporter, 'report'>, now: () => number) {
     this.#reporter = reporter;
@@ -33,23 +41,44 @@ export class Reads {
 
   /** Before the answer. A refusal: it is not to be answered. */
   async note(reading: Reading): Promise<Result<unknown>> {
-    const key = JSON.stringify([reading.zone, reading.tenant, reading.action, reading.subject]);
-    const known = this.#counted.get(key);
-    if (known) {
-      known.count += 1;
-      return ok(undefined);
+    const key = keyOf(reading);
+    if (this.#count(key)) return ok(undefined);
+    const pending = this.#telling.get(key);
+    const told = pending && (await pending);
+    if (told && (!told.ok || this.#count(key))) return told;
+    const whose = JSON.stringify([reading.zone, reading.tenant]);
+    const firsts = this.#firsts.get(whose) ?? 0;
+    const { zone, tenant, action } = reading;
+    const isOne = action === OTHERS;
+    if (!isOne && firsts >= limits.auditReadsPerTenant.value) return this.note({ zone, tenant, action: OTHERS });
+    if (!isOne) this.#firsts.set(whose, firsts + 1);
+    const telling = this.#first(key, reading);
+    this.#telling.set(key, telling);
+    try {
+      return await telling;
+    } finally {
+      if (this.#telling.get(key) === telling) this.#telling.delete(key);
     }
+  }
+
+  #count(key: string): boolean {
+    const known = this.#counted.get(key);
+    if (known) known.count += 1;
+    return known !== undefined;
+  }
+
+  async #first(key: string, reading: Reading): Promise<Result<unknown>> {
     const since = this.#now();
     const told = await this.#tell({ reading, since, count: 1 });
-    // Readers beyond the bound are told of one by one.
-    if (told.ok && this.#counted.size < limits.auditReadersCounted.value && !this.#counted.has(key)) {
-      this.#counted.set(key, { reading, since, count: 0 });
-    }
+    // Readers beyond the bound are told of one by one, but those that are one: of those a tenant has one in a zone.
+    const room = reading.action === OTHERS || this.#counted.size < limits.auditReadersCounted.value;
+    if (told.ok && room && !this.#counted.has(key)) this.#counted.set(key, { reading, since, count: 0 });
     return told;
   }
 
   /** Each minute, and when the process ends: what was counted since. */
   async flush(): Promise<void> {
+    this.#firsts = new Map();
     const counted = [...this.#counted];
     for (const [key, one] of counted) {
       this.#counted.delete(key);
@@ -65,3 +94,5 @@ export class Reads {
     return this.#reporter.report(zone, { type: 'access.audit', tenant, action, zone, count, since, ...named });
   }
 }
+
+const keyOf = ({ zone, tenant, action, subject }: Reading): string => JSON.stringify([zone, tenant, action, subject]);

@@ -1,8 +1,10 @@
 import { HttpRequest } from '@azure/functions';
 import { expect, it } from 'vitest';
+import { listYears } from '../../../functions/audit/log/list-years.ts';
 import { onLog, onYears } from '../../../functions/audit/log/on-log.ts';
 import type { Reading } from '../../../functions/audit/report/report-reads.ts';
 import { loggedYears } from '../../../shared/audit/logged-years.ts';
+import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { makeCallers } from '../callers.ts';
@@ -63,4 +65,86 @@ it('C9 which logs a zone has is told to the edge, and on record before', async (
   expect(await list('us')).toMatchObject({ jsonBody: { error: { reason: 'zone_unserved' } } });
   const untold = await list('eu', no(refuse('audit_unavailable')));
   expect([untold.status, JSON.stringify(untold).includes('2026')]).toEqual([503, false]);
+});
+
+it('C9 one who asks without end leaves room for others, for receipts and lists as for files', async () => {
+  const story = new ExportedLog();
+  await story.write('ann', 3);
+  let open: () => void = () => {};
+  const gate = new Promise<void>((settle) => {
+    open = settle;
+  });
+  const read = async (...name: Parameters<typeof story.store.read>) => {
+    await gate;
+    return story.store.read(...name);
+  };
+  const there = { ...(desk as object), store: Object.assign(Object.create(story.store), { read }) } as never;
+  const [files, years] = [onLog(there, undefined), onYears(there, undefined)];
+  const tokens = { ann: await callers.edgeToken('ann'), bob: await callers.edgeToken('bob') };
+  const of = (tenant: keyof typeof tokens, path?: string) => {
+    const params = { zone: 'eu', year: '2026', path: path ?? '' };
+    const headers = { authorization: `Bearer ${tokens[tenant]}` };
+    const request = new HttpRequest({ url: 'http://functions.test/', method: 'GET', params, headers });
+    return path === undefined ? years(request) : files(request);
+  };
+  const asked = [
+    { path: undefined, most: limits.auditReceiptsPerTenant.value },
+    { path: 'receipt/1', most: limits.auditReceiptsPerTenant.value },
+    { path: 'checkpoint', most: limits.auditFilesPerTenant.value },
+  ].map(({ path, most }) => {
+    const own = Array.from({ length: most + 5 }, () => of('ann', path));
+    const refused = new Promise<unknown[]>((settle) => {
+      const found: unknown[] = [];
+      for (const one of own) void one.then((answer) => found.push(answer) === 5 && settle([...found]));
+    });
+    return { most, own, refused, other: of('bob', path) };
+  });
+  // Nothing is read yet: who is beyond the bound is refused all the same.
+  for (const { refused } of asked)
+    for (const one of await refused)
+      expect(one).toMatchObject({ status: 429, jsonBody: { error: { reason: 'allowance_concurrent' } } });
+  open();
+  for (const { most, own, other } of asked) {
+    const answers = (await Promise.all(own)).map(({ status }) => status);
+    expect(answers.filter((status) => status === 200)).toHaveLength(most);
+    expect((await other).status).toBe(200);
+  }
+});
+
+it('C9 what never changes of a list of logs is asked of storage once', async () => {
+  const story = new ExportedLog();
+  await story.write('ann', 3);
+  story.now = Date.UTC(2027, 5, 1);
+  await story.commit();
+  await story.write('ann', 2);
+  let asked = 0;
+  const counted = new Proxy(story.store, {
+    get: (store, name) => {
+      if (name === 'read' || name === 'list') asked += 1;
+      const value = Reflect.get(store, name);
+      return typeof value === 'function' ? value.bind(store) : value;
+    },
+  });
+  const first = await listYears(counted, 'eu');
+  expect(first.map(({ year, closed }) => [year, closed])).toEqual([
+    [2027, false],
+    [2026, true],
+  ]);
+  asked = 0;
+  expect(await listYears(counted, 'eu')).toEqual(first);
+  // The newest log as it is committed, and as it is published.
+  expect(asked).toBe(2);
+  await story.write('ann', 4);
+  expect((await listYears(counted, 'eu')).map(({ size }) => size)).toEqual([(first[0]?.size ?? 0) + 4, first[1]?.size]);
+});
+
+it('C9 there is no policy of a log that never was', async () => {
+  const policyOf = async (year: string) => {
+    const request = new HttpRequest({
+      ...{ url: 'http://functions.test/', method: 'GET', params: { zone: 'eu', year, path: 'policy' } },
+      headers: { authorization: `Bearer ${await callers.edgeToken('ann')}` },
+    });
+    return (await onLog(desk, undefined)(request)).status;
+  };
+  expect([await policyOf('2026'), await policyOf('1999'), await policyOf('2025')]).toEqual([200, 404, 404]);
 });

@@ -3,6 +3,7 @@ import { RULES, reportPolicy, UNTOLD } from '../../../functions/audit/report/rep
 import { Reads } from '../../../functions/audit/report/report-reads.ts';
 import { readSettings, settingNames } from '../../../functions/settings.ts';
 import { isPlain } from '../../../shared/audit/plain-members.ts';
+import { limits } from '../../../shared/limits.ts';
 import { reporterDouble } from './report-double.ts';
 import { MemoryStore } from './stored-log.ts';
 
@@ -36,6 +37,36 @@ describe('C9 reads of the record are on record', () => {
     const told = audit.reports.map(({ draft }) => draft);
     expect(told.map((draft) => 'subject' in draft && draft.subject)).toEqual([officer, clerk, officer]);
     expect(isPlain('access.audit', 'subject')).toBe(false);
+  });
+
+  it('one tenant with many names is told of as one from so many on, and another as before', async () => {
+    const audit = reporterDouble();
+    const reads = new Reads(audit, () => 5);
+    const most = limits.auditReadsPerTenant.value;
+    const name = (at: number) => `c1:${String(at).padStart(64, '0')}`;
+    const readers = Array.from({ length: most + 60 }, (_, at) => ({ ...tail, subject: name(at) }));
+    // Each first by itself, and then all at once: nobody is answered before something is told.
+    for (const reader of readers.slice(0, most + 20)) expect((await reads.note(reader)).ok).toBe(true);
+    const [first, ...more] = audit.reports.map(({ draft }) => draft).slice(most - 1);
+    expect(first).toMatchObject({ action: 'entries', subject: name(most - 1), count: 1 });
+    expect(more).toEqual([{ type: 'access.audit', ...tail, action: 'others', count: 1, since: 5 }]);
+    await Promise.all(readers.slice(most + 20).map((reader) => reads.note(reader)));
+    await reads.note({ ...tail, tenant: 'auditor', subject: name(1) });
+    expect(audit.reports).toHaveLength(most + 2);
+    await reads.flush();
+    expect(audit.reports.slice(most + 2).map(({ draft }) => draft)).toEqual([
+      { type: 'access.audit', ...tail, action: 'others', count: 59, since: 5 },
+    ]);
+    await reads.note({ ...tail, subject: name(most + 1) });
+    expect(audit.reports.at(-1)?.draft).toMatchObject({ subject: name(most + 1) });
+  });
+
+  it('who comes while the first read is told of waits for it, and is counted', async () => {
+    const audit = reporterDouble();
+    const reads = new Reads(audit, () => 5);
+    await Promise.all(Array.from({ length: 9 }, () => reads.note(tail)));
+    await reads.flush();
+    expect(audit.reports.map(({ draft }) => 'count' in draft && draft.count)).toEqual([1, 8]);
   });
 
   it('nobody reads unrecorded, and what was counted is told later when it cannot be now', async () => {
