@@ -94,7 +94,8 @@ function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, 
     say('one history', ...judgeHistory(health)),
     say('room', !log?.full, log?.full ? 'none for new outboxes: their events wait' : 'for new outboxes'),
     say('witnessed', ...judgeWitnessed(health, witnessed, answered)),
-    say('write once', locked || (development ? undefined : false), lockOf(locked, development)),
+    // A policy that is there may be unlocked, or of a day: that it is enough cannot be seen from here.
+    say('write once', locked || development ? undefined : false, lockOf(locked, development)),
   ];
 }
 
@@ -135,7 +136,9 @@ function judgeWitnessed(
 }
 
 function lockOf(locked: boolean | undefined, development: boolean): string {
-  if (locked) return 'storage has an immutability policy; whether that is locked, its control plane knows';
+  if (locked)
+    return 'storage has an immutability policy; whether it is locked and for how many days was not seen: infra/azure/audit';
+  if (locked === undefined) return 'storage does not say whether it has an immutability policy';
   return `storage has no immutability policy${development ? ', which a development stack need not have' : ''}`;
 }
 

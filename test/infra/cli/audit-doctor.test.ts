@@ -53,7 +53,10 @@ const wrongIn = (seen: Partial<Seen>, told: Partial<AuditHealth> = {}) =>
 describe('C9 auricle audit doctor', () => {
   it('finds nothing wrong with a log that is well', () => {
     const checks = judgeLog(well);
-    expect(checks.map(({ outcome }) => outcome)).toEqual(checks.map(() => 'ok'));
+    // That there is a policy says neither that it is locked nor for how long.
+    expect(checks.filter(({ outcome }) => outcome !== 'ok')).toMatchObject([
+      { check: 'write once', outcome: 'skip', detail: expect.stringContaining('was not seen') },
+    ]);
     expect(checks.map(({ check }) => check)).toContain('outbox of the roster');
   });
 
@@ -101,6 +104,7 @@ describe('C9 auricle audit doctor', () => {
     ['a witness doubts it', 'one history', {}, { doubted: [{ at: 1, witness: 'w1', why: 'says that' }] }],
     ['a witness has seen another one', 'one history', {}, { diverged: { at: 1, witness: 'w1', why: 'shows more' } }],
     ['storage does not lock it', 'write once', {}, { locked: false }],
+    ['storage does not say whether it does', 'write once', {}, { locked: undefined }],
   ])('finds that %s', (_what, check, seen, told) => {
     expect(wrongIn(seen, told)).toEqual([check]);
   });
