@@ -4,6 +4,7 @@ import { type BlobLogStore, openBlobLogStore } from '../../../functions/audit/lo
 import type { LogStore } from '../../../functions/audit/log/log-store.ts';
 import { storageConnection } from '../../../infra/local/plan.ts';
 import { type Stack, startStack } from '../../../infra/local/stack.ts';
+import { limits } from '../../../shared/limits.ts';
 import { temporaryFolder } from '../../infra/local/folder.ts';
 import { MemoryStore } from './stored-log.ts';
 
@@ -51,6 +52,19 @@ describe.each(stores)('C9 storage of logs: %s', (name, open) => {
     await store.remove('intake', 'eu/a');
     expect(await store.list('intake', 'eu/', 10)).toEqual(['eu/b', 'eu/c']);
     expect(await store.read('intake', 'eu/a'), name).toBeUndefined();
+  });
+});
+
+describe('C9 what time it is', () => {
+  it('is known by the first answer, also by one that nothing is there', async () => {
+    const fresh = [0, 1].map(() => openBlobLogStore(storageConnection(stack.ports)));
+    await blobs.create('state', 'eu/there', text('x'));
+    for (const [at, name] of ['eu/there', 'eu/none'].entries()) {
+      const store = fresh[at] as BlobLogStore;
+      expect(store.clock?.()).toBeUndefined();
+      await store.read('state', name);
+      expect(Math.abs((store.clock?.() ?? 0) - Date.now()), name).toBeLessThan(limits.auditClockMs.value);
+    }
   });
 });
 
