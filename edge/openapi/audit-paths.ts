@@ -42,6 +42,7 @@ export function auditPaths() {
             'body_too_large',
             'client_slow',
             'exports_open',
+            'exports_spent',
             'audit_unavailable',
           ]),
         },

@@ -9,6 +9,7 @@ import { no, ok, type Result } from '../../../shared/result.ts';
 import { newestState } from '../intake/acknowledge.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import { readPrevious } from '../log/read-opening.ts';
+import { refusalOfMore } from './export-budget.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { type ExportRow, findExport, insertExport, replaceExport } from './export-row.ts';
 
@@ -29,6 +30,8 @@ export async function createExport(
     return no(refuse('field_invalid', { field: 'known_size', rule: `the log has ${published} entries` }));
   const start = known ?? (published > 0 ? published : undefined);
   const at = now();
+  const spent = await refusalOfMore(rows, { zone, tenant }, at);
+  if (spent) return no(spent);
   const fresh: ExportRow = {
     ...{
       v: 1,

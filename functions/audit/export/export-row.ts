@@ -69,6 +69,8 @@ const exportRow = z.object({
   entries: z.number().int(),
   disclosed: z.number().int(),
   erased: z.number().int(),
+  /** Of its files, once it is done. */
+  bytes: z.number().int().optional(),
   ended: z.number().int().optional(),
   reason: z.string().optional(),
   /** Which of the tenant's places it takes while it is being made. */
@@ -100,9 +102,11 @@ const UUID_CHARACTERS = 36;
 /** The newest come first: an id ends with a UUID of version 7, which begins with a time. */
 function keyOf({ tenant, id }: Pick<ExportRow, 'tenant' | 'id'>): string {
   const [, high = '0', low = '0'] = /^([0-9a-f]{8})-([0-9a-f]{4})-/.exec(id.slice(-UUID_CHARACTERS)) ?? [];
-  const since = 2 ** 48 - 1 - Number.parseInt(`${high}${low}`, 16);
-  return `x!${tenant}!${since.toString(16).padStart(12, '0')}!${id}`;
+  return `${ageOf(tenant, Number.parseInt(`${high}${low}`, 16))}!${id}`;
 }
+/** What the keys of exports of that time begin with. */
+const ageOf = (tenant: string, time: number): string =>
+  `x!${tenant}!${(2 ** 48 - 1 - time).toString(16).padStart(12, '0')}`;
 /** What the timer goes by: in the order in which they are due. */
 const dueKeyOf = (row: ExportRow): string => `o!${digits(dueOf(row))}!${row.tenant}!${row.id}`;
 /** A tenant has so many places for what is being made; who takes one that is taken is refused by storage. */
@@ -134,6 +138,17 @@ export async function findExport(
 export async function listExports(rows: Rows, zone: string, tenant: string): Promise<ExportRow[]> {
   const prefix = `x!${tenant}!`;
   const found = await rows.scan(partitionOf(zone), prefix, endOf(prefix), limits.auditExportRows.value);
+  return found.map((one) => read(one).row);
+}
+
+/** Those that were asked for from that time on, the newest first: at most that many. */
+export async function listSince(
+  rows: Rows,
+  { zone, tenant }: Pick<ExportRow, 'zone' | 'tenant'>,
+  from: number,
+  most: number,
+): Promise<ExportRow[]> {
+  const found = await rows.scan(partitionOf(zone), `x!${tenant}!`, endOf(ageOf(tenant, from)), most);
   return found.map((one) => read(one).row);
 }
 

@@ -57,7 +57,8 @@ export async function sealExport(desk: ExportDesk, row: ExportRow): Promise<Expo
   if (name === undefined || !key) throw new Error(`no key here signs exports of ${origin}: AUDIT_KEY_YEARS`);
   const signed = await signNote(manifestNoteText(name, await digestOf(bytes)), [key]);
   await putFile(store, row, MANIFEST_NOTE, new TextEncoder().encode(signed));
-  return { ...row, state: 'done', ended: now(), due: now() };
+  const all = files.reduce((sum, one) => sum + one.bytes, bytes.length);
+  return { ...row, state: 'done', bytes: all, ended: now(), due: now() };
 }
 
 /** The keys of its log, and those of the later logs that show where it ended; a key is named once, for its first year. */

@@ -1,16 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { advanceExport, advanceExports } from '../../../../functions/audit/export/advance-export.ts';
+import { refusalOf } from '../../../../functions/audit/export/export-budget.ts';
 import type { ExportDesk } from '../../../../functions/audit/export/export-desk.ts';
-import { insertExport, listExports } from '../../../../functions/audit/export/export-row.ts';
+import { type ExportRow, insertExport, listExports } from '../../../../functions/audit/export/export-row.ts';
 import type { LogStore } from '../../../../functions/audit/log/log-store.ts';
-import type { Manifest } from '../../../../shared/audit/bundle/manifest.ts';
+import { MANIFEST_NOTE, type Manifest } from '../../../../shared/audit/bundle/manifest.ts';
 import { formatNames } from '../../../../shared/audit/derived/formats.ts';
 import { eventId } from '../../../../shared/audit/event-id.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { limits } from '../../../../shared/limits.ts';
+import { publicText } from '../../../../shared/refusal.ts';
 import { ExportedLog, readerOf, ZONE } from './exported-log.ts';
 import { MemoryRows } from './memory-rows.ts';
 
+const DAY_MS = 86_400_000;
 const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes);
 // biome-ignore lint/suspicious/noExplicitAny: lines of JSON, looked at member by member.
 const linesOf = (bytes: Uint8Array | undefined): any[] =>
@@ -334,6 +337,45 @@ describe('A21 the job of an export', () => {
     await expect(new ExportedLog().ask('bob')).rejects.toThrow('audit_closed');
   });
 
+  it('is refused beyond what a tenant may have in a day, with when to come again', async () => {
+    const log = new ExportedLog();
+    await log.write('ann', 1);
+    const first = await log.finish(await log.ask('ann', { formats: [] }));
+    const { auditExportsPerDay: perDay } = limits;
+    for (let count = 1; count < perDay.value; count += 1) {
+      const id = `eu-${eventId(first.created + count, crypto.getRandomValues(new Uint8Array(10)))}`;
+      await insertExport(log.rows, { ...first, id, created: first.created + count, due: first.due + DAY_MS * 9 });
+    }
+    const again = new Date(first.created + DAY_MS).toISOString();
+    expect(await log.refusal('ann', {})).toEqual({
+      reason: 'exports_spent',
+      params: { most: `${perDay.value} in 24 hours`, again },
+    });
+    expect(publicText(await log.refusal('ann', {}))).toContain(`Come again after ${again}.`);
+    expect(await log.ask('bob')).toMatchObject({ state: 'anchoring' });
+    log.now = first.created + DAY_MS;
+    expect(await log.ask('ann')).toMatchObject({ state: 'anchoring' });
+  });
+
+  it('is refused while what lies there is too much, until enough of it has expired', async () => {
+    const log = new ExportedLog();
+    await log.write('ann', 1);
+    const row = await log.finish(await log.ask('ann', { formats: [] }));
+    const files = [...log.files(row)].filter(([path]) => path !== MANIFEST_NOTE);
+    expect(row.bytes).toBe(files.reduce((sum, [, { length }]) => sum + length, 0));
+    const { auditExportKeptBytes: most, auditExportKeepMs: keep } = limits;
+    const of = (bytes: number, ended: number): ExportRow => ({ ...row, bytes, ended });
+    const now = row.created + DAY_MS;
+    const [small, large] = [of(1, row.created), of(most.value - 1, row.created + 5)];
+    expect(refusalOf([large], now)).toBeUndefined();
+    const again = (at: number) => ({ again: new Date(at + keep.value).toISOString() });
+    expect(refusalOf([large, small], now)).toMatchObject({ reason: 'exports_spent', params: again(row.created) });
+    expect(refusalOf([of(1, row.created + 9), large, of(0, 1)], now)).toMatchObject({ params: again(row.created + 5) });
+    expect(refusalOf([large, { ...small, state: 'expired' }], now)).toBeUndefined();
+    const unheard = Array.from({ length: 99 }, (): ExportRow => ({ ...row, state: 'failed', reason: 'not_recorded' }));
+    expect(refusalOf(unheard, row.created + 1)).toBeUndefined();
+  });
+
   it('of many that are asked for at the same moment, as many are made as may be, and places are free again', async () => {
     const log = new ExportedLog();
     await log.write('ann', 1);
@@ -351,7 +393,8 @@ describe('A21 the job of an export', () => {
     const log = new ExportedLog();
     await log.write('bob', 1);
     const kept = await log.ask('ann');
-    const done = { ...kept, tenant: 'aaa', state: 'done' as const, ended: log.now, due: log.now + 60_000 };
+    const over = { created: log.now - 2 * DAY_MS, ended: log.now, due: log.now + 60_000 };
+    const done = { ...kept, tenant: 'aaa', state: 'done' as const, ...over };
     for (let at = 0; at <= limits.auditExportRows.value; at += 1) {
       const id = `eu-${eventId(log.now - 1_000 + at, new Uint8Array(10))}`;
       expect(await insertExport(log.rows, { ...done, id })).toBe(true);
