@@ -8,12 +8,12 @@ import { openSigningKey } from '../../../shared/audit/note.ts';
 import { formatNoteKey } from '../../../shared/audit/note-key.ts';
 
 export const WITNESS = 'witness.example/w1';
-const seed = new Uint8Array(32).fill(77);
+export const witnessSeed = new Uint8Array(32).fill(77);
 
 export const witnessKey = formatNoteKey({
   type: 'cosignature',
   name: WITNESS,
-  publicKey: (await openSigningKey(seed)).publicKey,
+  publicKey: (await openSigningKey(witnessSeed)).publicKey,
 });
 
 export interface WitnessWorker {
@@ -36,7 +36,7 @@ export async function startWitness(folder: string, logs: readonly WatchedLog[]):
       modules: [{ type: 'ESModule', path: bundle.script }],
       compatibilityDate: config.compatibility_date,
       compatibilityFlags: config.compatibility_flags,
-      bindings: { WITNESS_NAME: WITNESS, WITNESS_KEY: toBase64(seed), LOGS: JSON.stringify(logs) },
+      bindings: { WITNESS_NAME: WITNESS, WITNESS_KEY: toBase64(witnessSeed), LOGS: JSON.stringify(logs) },
       durableObjects: Object.fromEntries(objects),
     }),
   );

@@ -15,9 +15,8 @@ import { readDiverged } from '../../../functions/audit/witness/diverged.ts';
 import { Witnessing } from '../../../functions/audit/witness/on-witness.ts';
 import { recordHead } from '../../../functions/audit/witness/record-heads.ts';
 import { readCheckpoint, signCheckpoint } from '../../../shared/audit/checkpoint.ts';
-import { cosigner } from '../../../shared/audit/cosignature.ts';
 import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
-import { formatSignature, openNote, openSigningKey, splitNote } from '../../../shared/audit/note.ts';
+import { openNote, openSigningKey, splitNote } from '../../../shared/audit/note.ts';
 import { formatNoteKey, openNoteKey, readNoteKey } from '../../../shared/audit/note-key.ts';
 import { type Policy, readPolicy } from '../../../shared/audit/policy.ts';
 import { proveConsistency } from '../../../shared/audit/proof.ts';
@@ -25,8 +24,9 @@ import { readReceipt, verifyReceipt } from '../../../shared/audit/receipt.ts';
 import { emptyRoot, type Hash, hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
 import { formatWitnessRequest, readWitnessRequest } from '../../../shared/audit/witness-request.ts';
 import notes from '../../vectors/audit/notes.json' with { type: 'json' };
+import { signedBy } from './lying-witness.ts';
 import { MemoryStore, readStoredLog } from './stored-log.ts';
-import { startWitness, WITNESS, type WitnessWorker, witnessKey } from './witness-worker.ts';
+import { startWitness, type WitnessWorker, witnessKey } from './witness-worker.ts';
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 const log = await openSigningKey(new Uint8Array(32).fill(4));
@@ -314,23 +314,6 @@ describe('C9 a log and its witnesses', () => {
     expect((await lookAtLog(kept.desk, 'eu')).refusing).toBeUndefined();
   });
 });
-
-/** A witness that lies as it likes: it has the key. */
-async function signedBy(
-  body: Uint8Array<ArrayBuffer>,
-  { over = 'the text', laterMs = 0 }: { readonly over?: 'the text' | 'all of it'; readonly laterMs?: number } = {},
-): Promise<Response> {
-  const { checkpoint } = readWitnessRequest(body) ?? {};
-  const note = new TextDecoder().decode(checkpoint);
-  const all = over === 'all of it';
-  const key = await openSigningKey(new Uint8Array(32).fill(77));
-  const sign = (message: Uint8Array) => key.signer(WITNESS).sign(message);
-  const at = () => Math.floor((Date.now() + laterMs) / 1_000);
-  const signer = cosigner(WITNESS, { publicKey: key.publicKey, sign }, at);
-  const signature = await signer.sign(bytes(all ? note : (splitNote(bytes(note))?.text ?? '')));
-  // An empty line before the signature: then all that is before it is the text.
-  return new Response(`${all ? '\n' : ''}${formatSignature({ ...signer, signature })}`);
-}
 
 describe('C9 a witness that lies', () => {
   const YEARS = [2026, 2027] as const;
