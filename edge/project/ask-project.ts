@@ -90,7 +90,7 @@ export function newProjectOf(
   { body, texts }: AskedProject,
   claims: Claims,
   id: string,
-  { zone, light }: { zone: string; light: boolean },
+  { zone, light, commitment }: { zone: string; light: boolean; commitment?: string | undefined },
 ): NewProject {
   const { model, language, callback, voice, rate, gaps, title: name, documents } = body;
   const { tenant, subject } = claims;
@@ -98,6 +98,7 @@ export function newProjectOf(
     id,
     tenant,
     ...(subject !== undefined && { subject }),
+    ...(commitment !== undefined && { commitment }),
     class: clampClass(body.priority, claims.priority),
     model,
     ...(!isOpen(language) && { language }),

@@ -7,6 +7,7 @@ import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { sealFile } from '../../shared/seal/envelope-stream.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import { commitmentOfReader } from '../audit/reader.ts';
 import type { RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
@@ -37,11 +38,13 @@ export async function createProject(request: Request, context: RequestContext): 
   if (!asked.ok) return denied(asked.refusal);
   const site = await placeProject(asked.value.body, claims.value, context);
   if (!site.ok) return denied(site.refusal);
+  const named = await commitmentOfReader(site.value.zone, claims.value, context);
+  if (!named.ok) return denied(named.refusal);
   const { model, language } = asked.value.body;
   const session = await Session.begin(claims.value, { action: ACTION, model, language, class: 'batch' }, context);
   if (!session.ok) return denied(session.refusal);
   try {
-    const made = await make(asked.value, claims.value, site.value, context);
+    const made = await make(asked.value, claims.value, { ...site.value, commitment: named.value }, context);
     await session.value.end({ ...(made.ok ? { status: 201 } : refusedWith(made.refusal)), bytes: 0 });
     if (!made.ok) return refuseWith(made.refusal);
     const { origin } = new URL(request.url);
@@ -57,7 +60,7 @@ export async function createProject(request: Request, context: RequestContext): 
 async function make(
   asked: AskedProject,
   claims: Claims,
-  site: { zone: string; light: boolean },
+  site: { zone: string; light: boolean; commitment: string | undefined },
   context: RequestContext,
 ): Promise<Result<ProjectGrant>> {
   const { tenant } = claims;

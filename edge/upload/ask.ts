@@ -72,7 +72,12 @@ export function refuseField({ issues: [issue] }: z.ZodError, json: unknown): Ref
 export function newUploadOf(
   body: UploadBody,
   claims: Claims,
-  place: { readonly id: string; readonly zone: string; readonly home: string },
+  place: {
+    readonly id: string;
+    readonly zone: string;
+    readonly home: string;
+    readonly commitment?: string;
+  },
 ): NewUpload {
   const { model, language, filename, content_type: contentType, bytes, sealed, formats, callback } = body;
   const { tenant, subject } = claims;

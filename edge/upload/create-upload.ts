@@ -3,6 +3,7 @@ import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { type NewUpload, type UploadGrant, uploadGrant } from '../../shared/upload/contract.ts';
+import { commitmentOfReader } from '../audit/reader.ts';
 import { gateName } from '../audit/record.ts';
 import type { RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
@@ -56,10 +57,13 @@ export async function grantUpload(body: UploadBody, claims: Claims, context: Req
   };
   const zone = await placeUpload(body, claims, context);
   if (!zone.ok) return denied(zone.refusal);
+  const named = await commitmentOfReader(zone.value, claims, context);
+  if (!named.ok) return denied(named.refusal);
   const id = eventId(context.surroundings.now(), crypto.getRandomValues(new Uint8Array(10)));
   // The gate that this request asks is the one that is told what the upload has used.
   const home = gateName(claims, context.settings.zones).slice(claims.tenant.length + 1);
-  const asked = newUploadOf(body, claims, { id, zone: zone.value, home });
+  const commitment = named.value !== undefined && { commitment: named.value };
+  const asked = newUploadOf(body, claims, { id, zone: zone.value, home, ...commitment });
   const subject = { action: ACTION, model: asked.model, language: asked.language, class: asked.class ?? 'batch' };
   const session = await Session.begin(claims, subject, context);
   if (!session.ok) return denied(session.refusal);

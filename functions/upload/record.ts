@@ -186,7 +186,7 @@ export const placeOf = ({ tenant, id }: UploadRecord): UploadPlace => ({ tenant,
 /** What the edge may know of it. */
 export function rowOf(record: UploadRecord): UploadRow {
   const { tenant, id, asked, state, created, updated, expires, ended, audio, transcript, notice } = record;
-  const { subject: _, home: __, most: ___, speech: ____, project: _____, bytes, ...facts } = asked;
+  const { subject, commitment, home, most, speech, project, bytes, ...facts } = asked;
   const { reason, params } = state.refusal ?? {};
   return {
     ...facts,

@@ -76,6 +76,7 @@ function whyNot({ state: { refusal, status } }: UploadRecord): { status: number;
   return status === 'expired' ? { status: 408, reason: 'upload_late' } : { status: 499, reason: 'client_gone' };
 }
 
+/** Of rows from before commitments came with what was asked, the log is not told whose they are: never by name. */
 function whoOf({ tenant, id, asked }: UploadRecord) {
   const action = isUploadId(id) ? 'upload.run' : 'document.run';
   return {
@@ -83,7 +84,7 @@ function whoOf({ tenant, id, asked }: UploadRecord) {
     request: id,
     action,
     class: asked.class,
-    ...(asked.subject !== undefined && { subject: asked.subject }),
+    ...(asked.commitment !== undefined && { subject: asked.commitment }),
   };
 }
 

@@ -10,6 +10,7 @@
 //   POST   /api/projects/{tenant}/{id}/documents/{d}/open              → 200 openedDocument
 //   PUT    /api/projects/{tenant}/{id}/documents/{d}/segments/{s}  newSegment → 200 projectRow
 import { z } from 'zod';
+import { commitment } from '../audit/privacy.ts';
 import { limits } from '../limits.ts';
 import { isReason, type Reason } from '../refusal.ts';
 import { zoneKey } from '../seal/zone-key.ts';
@@ -28,6 +29,8 @@ export const newProject = z.object({
   id: projectId,
   tenant: tenantName,
   subject: z.string().max(256).optional(),
+  /** As of an upload. */
+  commitment: commitment.optional(),
   class: z.enum(classes),
   model: z.string().min(1).max(128),
   language: z.string().min(1).max(64).optional(),

@@ -12,6 +12,7 @@
 // By an agent (callers.ts):
 //   POST   /api/jobs/open                            openJob          → 200 openedJob, 409 when it is no longer wanted
 import { z } from 'zod';
+import { commitment } from '../audit/privacy.ts';
 import { limits } from '../limits.ts';
 import { speech } from '../project/speech.ts';
 import { isReason, type Reason } from '../refusal.ts';
@@ -27,6 +28,8 @@ export const newUpload = z.object({
   id: uploadId,
   tenant: tenantName,
   subject: z.string().max(256).optional(),
+  /** Of the subject, as the tenant's gate in the zone makes it: what the zone's log is told. */
+  commitment: commitment.optional(),
   class: z.enum(classes).default('batch'),
   model: z.string().min(1).max(128),
   language: z.string().min(1).max(64).optional(),

@@ -43,6 +43,7 @@ describe('T3 a new project', () => {
     expect(made).toMatchObject({ object: 'project', status: 'working', title: 'Book', zone: 'eu' });
     expect(made).not.toHaveProperty('grants');
     expect(JSON.stringify(eu.asked)).not.toContain('Hello');
+    expect(eu.asked[0]?.body).toMatchObject({ commitment: expect.stringMatching(/^c1:[0-9a-f]{64}$/) });
     const texts: unknown[] = [];
     for (const [index, { id }] of made.documents.entries()) {
       const file = eu.files.get(`/uploads/acme/${id}`) ?? new Uint8Array();

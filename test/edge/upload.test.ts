@@ -1,4 +1,7 @@
+import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { gateName } from '../../edge/audit/record.ts';
+import type { Bindings } from '../../edge/settings.ts';
 import { follow } from '../../edge/upload/follow.ts';
 import { limits } from '../../shared/limits.ts';
 import { ok } from '../../shared/result.ts';
@@ -31,6 +34,12 @@ const events = async (tenant: string) => {
   };
   return page.rows.map(({ event }) => event);
 };
+
+/** What erasing and searching in that zone look for. */
+const commitmentOf = (subject: string, zone: string): Promise<string> | string =>
+  (env as unknown as Bindings).GATE.getByName(gateName({ tenant: 'acme', zones: [zone] }, [zone])).commitmentOf(
+    subject,
+  );
 
 describe('C2 T4 a new upload', () => {
   it('is granted: where to send the file, and the key of the zone to seal it to', async () => {
@@ -69,6 +78,7 @@ describe('C2 T4 a new upload', () => {
           id: grant.id,
           tenant: 'acme',
           subject: 'alice',
+          commitment: await commitmentOf('alice', 'us'),
           class: 'batch',
           model,
           filename: 'call.wav',

@@ -4,6 +4,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { ownProducer } from '../../../shared/audit/delivery.ts';
 import type { AuditEvent, EventDraft } from '../../../shared/audit/event.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
+import { commitment } from '../../../shared/audit/privacy.ts';
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
@@ -128,7 +129,7 @@ class Voice {
 
   #mint(draft: EventDraft, id?: string): AuditEvent {
     const at = this.#parts.now();
-    return { ...draft, v: 1, id: id ?? eventId(at, randomBytes(10)), at, producer: 'functions' };
+    return { ...withoutName(draft), v: 1, id: id ?? eventId(at, randomBytes(10)), at, producer: 'functions' };
   }
 
   #write(): Promise<void> {
@@ -186,6 +187,13 @@ class Voice {
     if (done) [life.last, this.#lastAt] = [to, t];
     return done;
   }
+}
+
+/** Nothing here hides who a subject is, so whoever gives a name and not its commitment has given none. */
+function withoutName(draft: EventDraft): EventDraft {
+  if (!('subject' in draft) || commitment.safeParse(draft.subject).success) return draft;
+  const { subject: _, ...rest } = draft;
+  return rest;
 }
 
 const late = (): Result<never> => no(refuse('audit_unavailable', undefined, 'the intake did not take it in time'));

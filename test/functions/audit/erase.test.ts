@@ -74,7 +74,7 @@ describe('C12 C9 erasing a subject', () => {
   it('destroys what opens its records, and nothing of anybody else', async () => {
     const log = await twoSubjects();
     const before = await shown(log);
-    const done = await eraseSubject(deskOf(log), { ...ask, by: 'c1:officer', request: 'r9' });
+    const done = await eraseSubject(deskOf(log), { ...ask, by: `c1:${'0f'.repeat(32)}`, request: 'r9' });
     expect(done).toMatchObject({ ok: true, value: { outcome: 'done', count: 2 } });
     expect(await shown(log)).toEqual(['erased', before[1], 'erased', before[3]]);
     const [told, ...more] = await toldOf(log, 'erasure.exec');
@@ -88,7 +88,7 @@ describe('C12 C9 erasing a subject', () => {
 
   it('of an officer leaves why others were held or erased: that is the record of whoever answers for it (GDPR 17(3)(b), (e))', async () => {
     const log = new HiddenLog();
-    const officer = 'c1:officer';
+    const officer = `c1:${'0f'.repeat(32)}`;
     const id = crypto.randomUUID();
     await log.write(log.event({ subject: officer, audioSeconds: 3 }));
     await setHold(deskOf(log), { id, tenant: 'dev', subject: 'c1:ben', reason: 'case 7', by: officer });

@@ -75,6 +75,19 @@ describe('C9 what the functions report', () => {
     expect([...desk.lives().values()][0]).toMatchObject([{}, { count: 1 }, { count: 2 }]);
   });
 
+  it('names nobody: a subject that is no commitment goes no further', async () => {
+    const desk = new Desk();
+    const read = { type: 'access.audit', tenant: 'acme', action: 'tail', count: 1, since: 1 } as const;
+    await desk.reporter.report('eu', { ...read, subject: 'ann' });
+    await desk.reporter.report('eu', { ...read, subject: `c1:${'a'.repeat(64)}` });
+    const [, raw, committed] = [...desk.lives().values()].flat();
+    const kept = [...desk.store.area('intake').values()].map(({ bytes }) => Buffer.from(bytes).toString());
+    expect(kept.join()).not.toContain('ann');
+    // What hides something hides as many members with a subject as without.
+    expect(Object.keys(committed?.sd ?? {})).toContain('subject');
+    expect(raw?.type).toBe('access.audit');
+  });
+
   it('of several at once is one write, and each zone has a life of its own', async () => {
     const desk = new Desk();
     const counts = Array.from({ length: 50 }, (_, at) => at);

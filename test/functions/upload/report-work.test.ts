@@ -1,4 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { eraseSubject } from '../../../functions/audit/erase/erase.ts';
+import { openReporter } from '../../../functions/audit/report/report.ts';
+import { searchLog } from '../../../functions/audit/search/search.ts';
+import { followLog } from '../../../functions/audit/search/search-follow.ts';
+import { openHide } from '../../../functions/audit/sidecar/hide.ts';
+import { SidecarReader } from '../../../functions/audit/sidecar/sidecar.ts';
 import { arrive } from '../../../functions/upload/arrive.ts';
 import { cancel, rerun } from '../../../functions/upload/asked.ts';
 import type { Office } from '../../../functions/upload/office.ts';
@@ -7,6 +13,9 @@ import { DAY } from '../../../functions/upload/record.ts';
 import { settle } from '../../../functions/upload/settle.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { NewUpload } from '../../../shared/upload/contract.ts';
+import { deskOf } from '../audit/erase-world.ts';
+import { MemoryRows } from '../audit/export/memory-rows.ts';
+import { HiddenLog, ZONE } from '../audit/hidden-log.ts';
 import { type ReporterDouble, reporterDouble } from '../audit/report-double.ts';
 import { Quiet } from './quiet.ts';
 
@@ -24,14 +33,17 @@ const placeOf = ({ tenant, id }: NewUpload) => ({ tenant, id });
 const told = () => audit.reports.map(({ draft }) => draft);
 const types = () => told().map(({ type }) => type);
 
+/** As the gate of the zone makes it. */
+const commitment = `c1:${'a'.repeat(64)}`;
+
 describe('C9 A1 what becomes of a file is on record', () => {
   it('that it came before it is worked on, how it ended, and that it was deleted, each once however often it is settled', async () => {
-    const upload = await quiet.uploaded({ subject: 'ann', language: 'en' });
+    const upload = await quiet.uploaded({ subject: 'ann', commitment, language: 'en' });
     const who = {
       tenant: 'acme',
       request: upload.id,
       action: 'upload.run',
-      subject: 'ann',
+      subject: commitment,
       model: 'm',
       language: 'en',
     };
@@ -45,6 +57,41 @@ describe('C9 A1 what becomes of a file is on record', () => {
     await settle(office, placeOf(upload));
     await onStalled(office);
     expect(told()).toHaveLength(3);
+    expect(JSON.stringify(audit.reports)).not.toContain('ann');
+    expect(JSON.stringify(await quiet.row(upload))).not.toContain('c1:');
+  });
+
+  it('C12 is found by whose it is, and unreadable once that subject is erased', async () => {
+    const log = new HiddenLog();
+    const keys = log.newKeys();
+    const after = () => ({ rings: new Promise<never>(() => {}), cancel() {} });
+    const reporter = openReporter({ store: log.store, hide: () => openHide(keys), now: () => log.now, after });
+    quiet.use({ ...quiet.instant(), audit: reporter });
+    const upload = await quiet.uploaded({ subject: 'ann', commitment });
+    await quiet.outcome(upload, 'transcript', { pieces: 1, seconds: 3 });
+    await log.commit();
+    const index = { zone: ZONE, store: log.store, rows: new MemoryRows(), keys: log.newKeys() };
+    await followLog(index);
+    const { hits } = await searchLog(index, { tenant: 'acme', subjects: [commitment] });
+    expect(hits.map(({ entry }) => JSON.parse(entry) as unknown)).toMatchObject([
+      { type: 'inference.attempt', action: 'upload.run', req: upload.id },
+      { type: 'inference.complete', action: 'upload.run', req: upload.id },
+    ]);
+    const { entries } = log.read();
+    const shown = async () => new SidecarReader(log.place(), log.newKeys()).read(0, entries);
+    const ofEnd = hits[1]?.index ?? -1;
+    expect((await shown())[ofEnd]).toMatchObject({ subject: expect.any(String), audioSeconds: expect.any(String) });
+    const asked = { tenant: 'acme', subject: commitment, basis: 'gdpr-17' };
+    expect(await eraseSubject(deskOf(log), asked)).toMatchObject({ value: { outcome: 'done' } });
+    expect((await shown())[ofEnd]).toBe('erased');
+    expect((await shown())[hits[0]?.index ?? -1]).toBe('erased');
+  });
+
+  it('of a row that came with a name and no commitment, nothing is said of whose it was', async () => {
+    const upload = await quiet.uploaded({ subject: 'ann' });
+    await quiet.outcome(upload, 'transcript', { pieces: 1, seconds: 3 });
+    expect(types()).toEqual(['inference.attempt', 'inference.complete', 'content.erased']);
+    expect(told().some((draft) => 'subject' in draft)).toBe(false);
   });
 
   it('a step that is tried again says the same: events have the ids of what they are about', async () => {
