@@ -1,7 +1,8 @@
 // What a verb found out: text for people or a value for programs, and the exit code.
 import { z } from 'zod';
 
-export type Answer = { exit: number; text: string; value: unknown };
+/** `note`: beside it, for people, where the text itself may be kept in a file. */
+export type Answer = { exit: number; text: string; value: unknown; note?: string };
 
 /** Exit codes: 0 done, 1 the edge said no or could not be reached, 2 the command was written wrongly. */
 export const wrong = (text: string): Answer => ({ exit: 2, text, value: { error: { message: text } } });

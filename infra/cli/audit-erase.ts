@@ -11,7 +11,8 @@ export const eraseUsage = `audit erase --subject S --basis B [--zone Z]
   audit erasures                  those that wait
   audit hold --reason WHY [--subject S] [--basis CASE] [--id UUID] [--zone Z]
                                   nothing of S, or of the whole tenant, is erased while it is held
-  audit holds · audit release ID --reason WHY`;
+  audit holds · audit release ID --reason WHY
+                                  an erasure that waited for it goes on by itself within five minutes`;
 
 const erased = z.object({
   zone: z.string(),
@@ -75,7 +76,7 @@ function release(given: Arguments, headers: Headers): Promise<Answer> | Answer {
   if (id === undefined) return wrong('which hold? auricle audit holds lists them');
   if (reason === undefined) return wrong('why? --reason "case 7 is over"');
   const path = `/holds/${encodeURIComponent(id)}/release`;
-  return ask(given, headers, path, { reason, zone }, released, (one) => `${one.zone}  ${one.id}  released`);
+  return ask(given, headers, path, { reason, zone }, released, lineOfReleased);
 }
 
 async function ask<S extends z.ZodType>(
@@ -107,12 +108,18 @@ const untilOf = ({ basis, until }: { basis: string; until?: number | undefined }
 export function lineOfErased(one: z.infer<typeof erased>, basis: string): string {
   const other = one.asked !== undefined && one.asked !== basis ? `; already asked with basis ${one.asked}` : '';
   if (one.outcome === 'deferred') return `${one.zone}  waits ${untilOf(one)}${other}`;
-  if (one.outcome === 'nothing') return `${one.zone}  nothing is hidden about this subject, or not any more`;
+  if (one.outcome === 'nothing')
+    return `${one.zone}  nothing is hidden about this subject, or not any more; what it did to the record itself (erased, held, exported, read) stays`;
   return `${one.zone}  erased for good; the index knew of ${one.count} ${one.count === 1 ? 'record' : 'records'}${other}`;
 }
 
-const lineOfWaiting = ({ zone, subject, at, deferred }: z.infer<typeof waiting>): string =>
-  `${zone}  ${subject.slice(0, 15)}…  asked ${dayOf(at)}, ${deferred ? `waits ${untilOf(deferred)}` : 'is being done'}`;
+const lineOfReleased = ({ zone, id }: z.infer<typeof released>): string =>
+  `${zone}  ${id}  released; erasures that waited for it go on by themselves within five minutes`;
+
+export function lineOfWaiting({ zone, subject, at, deferred }: z.infer<typeof waiting>): string {
+  const soon = deferred && deferred.until === undefined ? ', and goes on by itself within five minutes of that' : '';
+  return `${zone}  ${subject}  asked ${dayOf(at)}, ${deferred ? `waits ${untilOf(deferred)}${soon}` : 'is being done'}`;
+}
 
 const lineOfHold = ({ zone, id, scope, subject, reason, at }: z.infer<typeof held>): string =>
-  `${zone}  ${id}  since ${dayOf(at)}  ${scope === 'tenant' ? 'the whole tenant' : `${(subject ?? '').slice(0, 15)}…`}  ${reason}`;
+  `${zone}  ${id}  since ${dayOf(at)}  ${scope === 'tenant' ? 'the whole tenant' : subject}  ${reason}`;

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
-import { exportStatus } from '../../shared/audit/bundle/contract.ts';
+import { exportStatus, redactionProfile } from '../../shared/audit/bundle/contract.ts';
 import { MANIFEST, MANIFEST_NOTE, POLICY } from '../../shared/audit/bundle/manifest.ts';
 import { openJudge } from '../../shared/audit/judge.ts';
 import { readPolicy } from '../../shared/audit/policy.ts';
@@ -15,6 +15,7 @@ import { verifyBundle } from '../../shared/audit/verify/verify-bundle.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
+import { otherZones, tellOthers } from './audit-find.ts';
 import { listedLogs } from './audit-log.ts';
 import { recall } from './audit-memory.ts';
 import { openFolder } from './bundle-folder.ts';
@@ -48,7 +49,7 @@ export const realWorld: ExportWorld = {
 };
 
 export async function exportAudit(given: ExportArguments, headers: Headers, world = realWorld): Promise<Answer> {
-  const { out, edge, to, year } = given;
+  const { out, edge, to, year, zone } = given;
   if (out === undefined) return wrong('usage: auricle audit export --out DIR --purpose TEXT');
   if (year !== undefined && !/^\d{4}$/.test(year)) return wrong(`"${year}" is no year of a log`);
   const journal = path.join(out, JOURNAL);
@@ -78,7 +79,9 @@ export async function exportAudit(given: ExportArguments, headers: Headers, worl
     to === undefined
       ? ''
       : `\nentries go on after that, to prove what is there; what is disclosed and derived ends at ${to}`;
-  const text = `${done.files.length} files in ${out}${ends}\n${reportText(report)}\nverify it yourself: node ${path.join(out, 'verify.mjs')}`;
+  const others = zone === undefined ? await otherZones(edge, headers, done.zone) : [];
+  const beside = others.length > 0 ? `\n${tellOthers(others)}` : '';
+  const text = `${done.files.length} files in ${out}${ends}\n${reportText(report)}${beside}\nverify it yourself: node ${path.join(out, 'verify.mjs')}`;
   // That nobody witnessed it is no failure of the export.
   const value = {
     id,
@@ -86,6 +89,7 @@ export async function exportAudit(given: ExportArguments, headers: Headers, worl
     verdict: report.verdict,
     facts: report.facts,
     findings: report.findings,
+    others,
   };
   return { exit: report.exit <= 10 ? 0 : report.exit, text, value };
 }
@@ -94,6 +98,8 @@ export async function exportAudit(given: ExportArguments, headers: Headers, worl
 async function begin(given: ExportArguments, headers: Headers) {
   const { edge, zone, year, from, to, purpose, format, profile } = given;
   if (purpose === undefined) return wrong('--purpose TEXT: an export says what it is for');
+  if (profile !== undefined && !redactionProfile.safeParse(profile).success)
+    return wrong(`"${profile}" is no profile: full, auditor-min, or fields:NAME,NAME`);
   const head = await knownHead(given, headers);
   const body = {
     ...{ purpose, zone, from, to, redaction: profile, known_size: head?.size },

@@ -1,5 +1,6 @@
 // Which logs there are, and the one that is meant.
 import type { z } from 'zod';
+import { HEADS } from '../../shared/audit/head.ts';
 import { formatVerifierKey, readVerifierKey } from '../../shared/audit/note.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
@@ -10,6 +11,10 @@ export interface Found {
   readonly base: string;
   readonly vkey: string;
   readonly reader: LogReader;
+  /** The key that the edge names, which need not be the one that is believed. */
+  readonly offered?: string;
+  /** Zones whose logs were not meant, since none was asked for. */
+  readonly others?: readonly string[];
 }
 
 type Headers = Record<string, string>;
@@ -28,6 +33,20 @@ async function fetchLogs({ edge, zone }: Pick<Arguments, 'edge' | 'zone'>, heade
 /** The newest log of each zone. */
 export const newestOf = (logs: readonly Listed[]): Listed[] =>
   logs.filter((one, at) => logs.findIndex(({ zone }) => zone === one.zone) === at);
+
+/** The log of checkpoints holds nothing of a tenant. */
+const zonesBeside = (logs: readonly Listed[], one: string): string[] => [
+  ...new Set(logs.map(({ zone }) => zone).filter((zone) => zone !== one && zone !== HEADS)),
+];
+
+/** The zones that an answer about `one` says nothing of; none where nobody says which there are. */
+export async function otherZones(edge: string, headers: Headers, one: string): Promise<string[]> {
+  const logs = await fetchLogs({ edge, zone: undefined }, headers).catch(() => undefined);
+  return !logs || 'exit' in logs ? [] : zonesBeside(logs, one);
+}
+
+export const tellOthers = (others: readonly string[]): string =>
+  `not in here: ${others.map((zone) => `the log of ${zone} (--zone ${zone})`).join(', ')}`;
 
 /** A log in another year: its key is the same under another name, and its files are beside those of this one. */
 function logOfYear({ vkey, prefix }: Listed, year: string): Pick<Listed, 'vkey' | 'prefix'> | undefined {
@@ -57,7 +76,8 @@ export async function findLog(
   const base = `${edge}${log.prefix}`;
   const vkey = key ?? recall(base)?.vkey ?? log.vkey;
   const reader = await openReader(base, vkey, headers);
-  return reader ? { base, vkey, reader } : wrong(`"${vkey}" is not the key of a log`);
+  const others = zone === undefined ? zonesBeside(logs, newest.zone) : [];
+  return reader ? { base, vkey, reader, offered: log.vkey, others } : wrong(`"${vkey}" is not the key of a log`);
 }
 
 /** `auricle audit logs` */

@@ -14,7 +14,7 @@ export interface Remembered {
 const folder = (): string => process.env.AURICLE_AUDIT ?? path.join(os.homedir(), '.auricle', 'audit');
 
 /** Logs are told apart by where they are, not by what they say of themselves. */
-const fileOf = (base: string): string => path.join(folder(), `${encodeURIComponent(base)}.json`);
+export const fileOf = (base: string): string => path.join(folder(), `${encodeURIComponent(base)}.json`);
 
 export function recall(base: string): Remembered | undefined {
   try {

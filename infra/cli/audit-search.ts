@@ -116,7 +116,9 @@ function misfitOf(leaf: Leaf, { request, onlyModel, day, type }: Query): string 
 }
 
 function tell(shown: readonly Shown[], broken: readonly string[], zones: z.infer<typeof found>['data']): Answer {
-  const more = zones.flatMap(({ zone, next }) => (next === undefined ? [] : [`more: --zone ${zone} --after ${next}`]));
+  const more = zones.flatMap(({ zone, next }) =>
+    next === undefined ? [] : [`more: --zone ${zone} --after '${next}'`],
+  );
   const lines = [...shown.map(lineOf), ...broken.map((one) => `NOT PROVEN ${one}`), ...more];
   const indexed = Object.fromEntries(zones.map(({ zone, indexed: upTo }) => [zone, upTo]));
   const next = Object.fromEntries(zones.map(({ zone, next: one }) => [zone, one]));

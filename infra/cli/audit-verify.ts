@@ -1,5 +1,6 @@
 // auricle audit verify: everything is fetched and hashed again, and compared with what was seen before.
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
+import { openVerifier, readVerifierKey } from '../../shared/audit/note.ts';
 import { equalBytes } from '../../shared/audit/tree.ts';
 import { lostText } from '../../shared/audit/verify/numbers.ts';
 import { type Verdict, verdicts } from '../../shared/audit/verify/verdict.ts';
@@ -7,7 +8,7 @@ import { limits } from '../../shared/limits.ts';
 import type { Answer } from './answer.ts';
 import type { Found } from './audit-find.ts';
 import { fetchCheckpoint, Invalid, leafOf, walkLog } from './audit-log.ts';
-import { recall, remember } from './audit-memory.ts';
+import { fileOf, recall, remember } from './audit-memory.ts';
 import { findWitnessed, type Witnessed } from './audit-witness.ts';
 
 interface Said {
@@ -31,13 +32,11 @@ interface Told {
   readonly also?: { see(entry: Uint8Array): void; end(): Promise<readonly string[]> };
 }
 
-export async function verifyLog(
-  { base, vkey, reader }: Found,
-  { policy, now = Date.now(), also }: Told,
-): Promise<Answer> {
+export async function verifyLog(found: Found, { policy, now = Date.now(), also }: Told): Promise<Answer> {
+  const { base, vkey, reader } = found;
   const before = recall(base);
   if (before && before.vkey !== vkey)
-    return tell('diverged', { detail: 'the key is not the one that was seen before' });
+    return tell('diverged', { detail: `the key is not the one that was seen before, which is in ${fileOf(base)}` });
   try {
     // Before the checkpoint, which is then of a log that is at least as long.
     const witnessed = await findWitnessed(reader, policy, now);
@@ -66,9 +65,21 @@ export async function verifyLog(
     const { verdict, text } = judgeWitnessed(witnessed, said.size, now);
     return tell(verdict, { ...said, detail: `${said.size} entries are as they were signed${since}; ${text}` });
   } catch (error) {
+    const anew = error instanceof Invalid ? await signedAnew(found) : undefined;
+    if (anew !== undefined) return tell('diverged', { detail: anew });
     if (error instanceof Invalid) return tell('invalid', { detail: error.message });
     throw error;
   }
+}
+
+/** What is to be said of a log that is whole under the key that the edge names, and not under the one remembered. */
+export async function signedAnew({ base, vkey, reader, offered }: Found): Promise<string | undefined> {
+  if (offered === undefined || offered === vkey || recall(base)?.vkey !== vkey) return undefined;
+  const key = readVerifierKey(offered);
+  const note = await reader.fetch('checkpoint').catch(() => undefined);
+  if (!key || !note || (await openCheckpoint(note, reader.verifier))) return undefined;
+  if (!(await openCheckpoint(note, await openVerifier(key.name, key.publicKey)))) return undefined;
+  return `signed with another key than the one remembered in ${fileOf(base)}; if this is a new log on purpose, remove that file`;
 }
 
 /** A log that goes on is ahead of its witnesses; one that they have not seen for long is witnessed no more. */

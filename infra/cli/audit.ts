@@ -1,18 +1,20 @@
 // auricle audit …: which verb is meant, and what it needs.
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { HEADS } from '../../shared/audit/head.ts';
+import { readPolicy } from '../../shared/audit/policy.ts';
+import { verdicts } from '../../shared/audit/verify/verdict.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 import { auditDoctor } from './audit-doctor.ts';
 import { eraseUsage, privacyVerbs } from './audit-erase.ts';
 import { exportAudit, exportUsage, verifyFolder } from './audit-export.ts';
-import { type Found, findLog, listLogs } from './audit-find.ts';
+import { type Found, findLog, listLogs, tellOthers } from './audit-find.ts';
 import { RegionHeads } from './audit-heads.ts';
-import { Refused } from './audit-log.ts';
+import { Invalid, Refused } from './audit-log.ts';
 import { receiptUsage, verifyReceiptFile } from './audit-receipt.ts';
 import { rebuildIndex, searchAudit, searchUsage } from './audit-search.ts';
 import { receipts, show, tail } from './audit-show.ts';
-import { verifyLog } from './audit-verify.ts';
+import { signedAnew, verifyLog } from './audit-verify.ts';
 
 export const auditUsage = `audit logs [--zone Z]           the logs that there are, of all years, with size and key
   audit tail [--zone Z] [--year Y] [--type T]
@@ -24,6 +26,7 @@ export const auditUsage = `audit logs [--zone Z]           the logs that there a
   audit verify [--zone Z] [--year Y] [--key VKEY] [--policy FILE]
                                   is the log whole? exit codes: 0 and 10 yes, with and without witnesses, 20 holes,
                                   30 not the log that was seen before, 40 not what it says
+                                  what was seen is remembered in ~/.auricle/audit (AURICLE_AUDIT), a file for each log
                                   --zone heads: the log of checkpoints, and whether each region's log goes on from them
   ${receiptUsage}
   audit doctor [--zone Z] [--key VKEY]
@@ -50,8 +53,11 @@ const ofLog =
     const found = await findLog(given, headers);
     if ('exit' in found) return found;
     try {
-      return await look(found, what, given, headers);
+      const answer = await look(found, what, given, headers);
+      return found.others?.length ? { note: tellOthers(found.others), ...answer } : answer;
     } catch (error) {
+      const anew = error instanceof Invalid ? await signedAnew(found) : undefined;
+      if (anew !== undefined) return { exit: verdicts.diverged, text: anew, value: { error: { message: anew } } };
       if (error instanceof Refused) return refused(error.response);
       throw error;
     }
@@ -76,9 +82,20 @@ const verbs: ReadonlyMap<string, AuditVerb> = new Map<string, AuditVerb>([
 
 async function verify(found: Found, _: string, given: Arguments, headers: Headers): Promise<Answer> {
   if (given.policy !== undefined && !existsSync(given.policy)) return wrong(`there is no ${given.policy}`);
+  const own = given.policy === undefined ? undefined : readPolicy(readFileSync(given.policy));
+  if (own && !own.ok) return wrong(`the policy ${given.policy} cannot be read: ${own.refusal}`);
   const also = given.zone === HEADS ? new RegionHeads(given.edge, headers) : undefined;
   return verifyLog(found, { ...given, ...(also && { also }) });
 }
+
+/** Before anybody is asked for a token. */
+export const problemOfVerb = ({
+  operands: [name = ''],
+  help,
+}: Pick<Arguments, 'operands' | 'help'>): string | undefined =>
+  help || verbs.has(name)
+    ? undefined
+    : `${name === '' ? '' : `there is no "audit ${name}"\n\n`}usage: auricle ${auditUsage}`;
 
 export async function audit(given: Arguments, headers: Headers): Promise<Answer> {
   const [name = '', what = ''] = given.operands;

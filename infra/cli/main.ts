@@ -2,7 +2,7 @@
 import process from 'node:process';
 import { type Answer, unreachable, wrong } from './answer.ts';
 import { type Arguments, readArguments } from './arguments.ts';
-import { audit, auditUsage, needsNobody } from './audit.ts';
+import { audit, auditUsage, needsNobody, problemOfVerb } from './audit.ts';
 import * as load from './load.ts';
 import * as loadStream from './load-stream.ts';
 import { isLocal, model, modelUsage } from './model.ts';
@@ -116,6 +116,8 @@ async function answer(given: Arguments | { problem: string }): Promise<Answer> {
   const help = isLocalModel(given) && given.operands.length > 0 ? helpOfLocal(verb) : helpOf(verb);
   if (given.help) return { exit: 0, text: help, value: { help } };
   if (!verb) return wrong(given.verb === undefined ? HELP : `there is no verb "${given.verb}"\n\n${HELP}`);
+  const unknown = given.verb === 'audit' ? problemOfVerb(given) : undefined;
+  if (unknown !== undefined) return wrong(unknown);
   const token = findToken(given, process.env) ?? (needsNobody(given) || isLocalModel(given) ? '' : undefined);
   if (token === undefined)
     return wrong('no token: give --token, set AURICLE_TOKEN, or start the local stack with `npm start`');
@@ -130,8 +132,9 @@ const words = process.argv.slice(2);
 const asked = words.filter((word) => word !== '--json');
 // Models are built here: no edge, no token, and options of their own.
 const given = asked[0] === 'model' && isBuildVerb(asked[1]) ? undefined : readArguments(words);
-const { exit, text, value } = given ? await answer(given) : await buildModel(asked.slice(1));
+const { exit, text, value, note } = given ? await answer(given) : await buildModel(asked.slice(1));
 const asJson = given ? !('problem' in given) && given.json : asked.length < words.length;
 const stream = exit === 0 || asJson ? process.stdout : process.stderr;
 stream.write(`${asJson ? JSON.stringify(value, undefined, 2) : text}\n`);
+if (note !== undefined) process.stderr.write(`${note}\n`);
 process.exitCode = exit;

@@ -17,6 +17,8 @@ const asked: string[] = [];
 const bodies: unknown[] = [];
 /** Files that it gives before it says no. */
 let patience = Number.POSITIVE_INFINITY;
+/** Zones whose logs it lists. */
+let zones: string[] = [];
 /** Looks until the export is done. */
 let looks = 0;
 
@@ -34,6 +36,10 @@ const server = createServer((request, response) => {
   const url = request.url ?? '';
   asked.push(`${request.method} ${url.replace(ID, 'ID')}`);
   const [, name] = url.split('/files/');
+  if (url === '/v1/audit/log') {
+    const data = zones.map((zone) => ({ zone, year: 2026, vkey: 'k', prefix: `/v1/audit/log/${zone}/2026` }));
+    return void response.writeHead(200).end(JSON.stringify({ data }));
+  }
   const send = (code: number, body: string | Uint8Array) => response.writeHead(code).end(body);
   if (request.method === 'POST') {
     let body = '';
@@ -104,6 +110,23 @@ describe('A21 auricle audit export', () => {
     expect(existsSync(path.join(scratch, 'one', '.export.json'))).toBe(false);
     // It is never written over.
     expect((await take('one')).exit).toBe(2);
+  });
+
+  it('is of one zone, and says which others are not in there; of one that is asked for nothing more', async () => {
+    looks = 0;
+    zones = ['eu', 'us', 'heads'];
+    const first = await take('zones');
+    expect(first.text).toContain('not in here: the log of us (--zone us)');
+    expect(first.value).toMatchObject({ others: ['us'] });
+    looks = 0;
+    expect((await take('zone', { zone: 'eu' })).text).not.toContain('not in here');
+    zones = [];
+  });
+
+  it('says which profiles there are, before anybody is asked', async () => {
+    const { exit, text } = await take('profile', { profile: 'nope' });
+    expect([exit, text]).toEqual([2, '"nope" is no profile: full, auditor-min, or fields:NAME,NAME']);
+    expect(asked).toEqual([]);
   });
 
   it('goes on where it broke off: the same export, and only the files that are not there', async () => {

@@ -5,7 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Arguments } from '../../../infra/cli/arguments.ts';
-import { eraseUsage, lineOfErased, privacyVerbs } from '../../../infra/cli/audit-erase.ts';
+import { eraseUsage, lineOfErased, lineOfWaiting, privacyVerbs } from '../../../infra/cli/audit-erase.ts';
 import { verifyReceiptFile } from '../../../infra/cli/audit-receipt.ts';
 import { proveHit, searchAudit } from '../../../infra/cli/audit-search.ts';
 import { toBase64 } from '../../../shared/audit/base64.ts';
@@ -172,6 +172,12 @@ describe('C12 auricle audit erase and hold', () => {
       'eu  waits until it is released (hold); already asked with basis gdpr-17',
     );
     expect(lineOfErased(waits, 'gdpr-17')).not.toContain('already');
+    const listed = { zone: 'eu', subject: ANN, basis: 'gdpr-17', at: 0, deferred: { basis: 'hold' } };
+    expect(lineOfWaiting(listed)).toBe(
+      `eu  ${ANN}  asked 1970-01-01, waits until it is released (hold), and goes on by itself within five minutes of that`,
+    );
+    const none = { zone: 'eu', outcome: 'nothing' as const, basis: 'gdpr-17', count: 0 };
+    expect(lineOfErased(none, 'gdpr-17')).toMatch(/what it did to the record itself .* stays$/);
     const done = { zone: 'eu', outcome: 'done' as const, basis: 'gdpr-17', asked: 'gdpr-17', count: 1 };
     expect(lineOfErased(done, 'gdpr-17')).toMatch(/1 record$/);
   });

@@ -1,11 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Arguments } from '../../../infra/cli/arguments.ts';
-import { audit, needsNobody } from '../../../infra/cli/audit.ts';
+import { audit, needsNobody, problemOfVerb } from '../../../infra/cli/audit.ts';
 import { RegionHeads } from '../../../infra/cli/audit-heads.ts';
 import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { cosigner } from '../../../shared/audit/cosignature.ts';
@@ -156,6 +156,37 @@ describe('C9 auricle audit verify', () => {
     expect((await verify({ key: formatVerifierKey(ORIGIN, other.publicKey) })).exit).toBe(30);
   });
 
+  it('a new log at the same place, with a key of its own: 30, and which file to remove when it is meant', async () => {
+    await publish(leavesOf(10));
+    await verify();
+    await publish(leavesOf(5), other);
+    // Whoever names no other key is no way out: it is the log that is broken.
+    expect(await verify()).toMatchObject({ exit: 40 });
+    listed = [{ zone: 'eu', year: 2026, vkey: formatVerifierKey(ORIGIN, other.publicKey), prefix: PREFIX }];
+    const [file = ''] = readdirSync(folder);
+    for (const answer of [await verify(), await call(['tail']), await call(['show', '1'])]) {
+      expect(answer.exit).toBe(30);
+      expect(answer.text).toContain(`than the one remembered in ${path.join(folder, file)}; if this is a new log`);
+    }
+    rmSync(path.join(folder, file));
+    expect((await verify()).exit).toBe(10);
+  });
+
+  it('a policy of mine that cannot be read is my mistake: 2', async () => {
+    await publish(leavesOf(3));
+    const policy = path.join(folder, 'policy');
+    writeFileSync(policy, `log ${vkey.slice(0, -6)}AAAA==\nquorum none\n`);
+    expect(await verify({ policy })).toMatchObject({ exit: 2, text: expect.stringContaining('cannot be read') });
+  });
+
+  it('of several zones that of the first, and which are not in here; of one that is asked for nothing more', async () => {
+    await publish(leavesOf(3));
+    listed = ['eu', 'us', 'heads'].map((zone) => ({ zone, year: 2026, vkey, prefix: PREFIX.replace('eu', zone) }));
+    const note = 'not in here: the log of us (--zone us)';
+    for (const operands of [['verify'], ['tail'], ['show', '1']]) expect((await call(operands)).note).toBe(note);
+    expect((await verify({ zone: 'eu' })).note).toBeUndefined();
+  });
+
   it('shorter than it was, of the same size with another end, or longer with another beginning: 30', async () => {
     await publish(leavesOf(300));
     await verify();
@@ -187,6 +218,15 @@ describe('C9 auricle audit verify', () => {
     expect((value as { holes: string[] }).holes).toEqual([
       'entry 5: events 5 to 9 of gate/dev/eu were lost before they reached the log',
     ]);
+  });
+});
+
+describe('C9 auricle audit', () => {
+  it('a verb that there is not is told before anybody is asked for a token', () => {
+    const problem = (...operands: string[]) => problemOfVerb({ operands, help: false });
+    expect(problem('frobnicate')).toContain('there is no "audit frobnicate"');
+    expect(problem()).toMatch(/^usage:/);
+    expect(problem('tail')).toBeUndefined();
   });
 });
 
@@ -225,7 +265,7 @@ describe('C9 auricle audit verify: what the edge may say of a log', () => {
     listed = [{ zone: 'eu', year: 2026, vkey: forged, prefix: '/v1/audit/log/eu//2026' }];
     expect(await verify()).toMatchObject({ exit: 2, text: expect.stringContaining('not one of this edge') });
     listed = [{ zone: 'eu', year: 2026, vkey: forged, prefix: PREFIX }];
-    expect((await verify()).exit).toBe(40);
+    expect((await verify()).exit).toBe(30);
   });
 
   it('not which key an auditor believes, whether or not it shows witnesses', async () => {
