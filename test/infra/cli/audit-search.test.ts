@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { Arguments } from '../../../infra/cli/arguments.ts';
+import { problemOfVerb } from '../../../infra/cli/audit.ts';
 import { eraseUsage, lineOfErased, lineOfWaiting, privacyVerbs } from '../../../infra/cli/audit-erase.ts';
 import { verifyReceiptFile } from '../../../infra/cli/audit-receipt.ts';
 import { proveHit, searchAudit } from '../../../infra/cli/audit-search.ts';
@@ -180,5 +181,14 @@ describe('C12 auricle audit erase and hold', () => {
     expect(lineOfErased(none, 'gdpr-17')).toMatch(/what it did to the record itself .* stays$/);
     const done = { zone: 'eu', outcome: 'done' as const, basis: 'gdpr-17', asked: 'gdpr-17', count: 1 };
     expect(lineOfErased(done, 'gdpr-17')).toMatch(/1 record$/);
+  });
+});
+
+describe('C9 auricle audit', () => {
+  it('a verb that there is not is told before anybody is asked for a token', () => {
+    const problem = (...operands: string[]) => problemOfVerb({ operands, help: false });
+    expect(problem('frobnicate')).toContain('there is no "audit frobnicate"');
+    expect(problem()).toMatch(/^usage:/);
+    expect(problem('tail')).toBeUndefined();
   });
 });
