@@ -37,6 +37,8 @@ const node: TestProjectConfiguration = {
       '**/node_modules/**',
     ],
     setupFiles: ['test/hermetic.ts'],
+    // Left to itself, vitest keeps one of two cores for nobody.
+    maxWorkers: 2,
   },
 };
 
@@ -51,7 +53,7 @@ const edge: TestProjectConfiguration = {
   test: { ...bounded, name: 'edge', root, include: ['test/edge/**/*.test.ts', 'test/conformance/stream/**/*.test.ts'] },
 };
 
-// Why: what a client sees, from outside, with every part running.
+// Why: what a client sees, from outside, with every part running. Three stacks at a time: each mostly waits.
 const stack: TestProjectConfiguration = {
   test: {
     ...bounded,
@@ -62,6 +64,9 @@ const stack: TestProjectConfiguration = {
     pool: 'forks',
     include: ['test/stack/**/*.test.ts'],
     setupFiles: ['test/hermetic.ts'],
+    maxWorkers: 3,
+    // Not beside the others: a stack on a busy machine is slow, and its tests have deadlines.
+    sequence: { groupOrder: 1 },
   },
 };
 
@@ -71,8 +76,6 @@ export default defineConfig({
   root,
   test: {
     projects: [node, ...(edgeExists ? [edge] : []), stack],
-    // Twice as many as the smallest machine has cores: stacks mostly wait, and the others fill what they leave.
-    maxWorkers: 4,
     passWithNoTests: false,
   },
 });

@@ -56,7 +56,9 @@ function isSound(step: ClientStep): boolean {
 }
 
 describe('fuzzing of what clients say', () => {
-  it('any message of a client of /v1/stream is understood or refused: with SEEDS=10000 60,000 inputs', () => {
+  it('any message of a client of /v1/stream is understood or refused: with SEEDS=10000 60,000 inputs', {
+    timeout: 60_000,
+  }, () => {
     const session = { id: 's', request: crypto.randomUUID(), now: NOW, expires: NOW + 3_600_000 };
     let [refused, understood] = [0, 0];
     fc.assert(

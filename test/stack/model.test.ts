@@ -70,7 +70,10 @@ async function promoteToLast(revision: string): Promise<Answer> {
   return promote(revision, 'reviewer', ...evidence('last', [rates(runAt(4, 300, 5, 60))]));
 }
 
-it('M2, M3, T1: signed, through five gates with four eyes, to everybody, and rolled back', async () => {
+it('M2, M3, T1: signed, through five gates with four eyes, to everybody, and rolled back', {
+  // Some twenty commands, each a process.
+  timeout: 60_000,
+}, async () => {
   const first = await register('one');
   const waits = await promoteToLast(first);
   expect(waits).toMatchObject({ exit: 0, value: { missing: 1, signers: ['reviewer'] } });

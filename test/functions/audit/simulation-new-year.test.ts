@@ -7,7 +7,7 @@ const stories = Math.ceil(seeds * 0.25);
 
 describe('C9 C12 the end of a year under trouble', () => {
   it(`nothing is lost, nothing is there twice, no size has two trees: ${stories} stories`, {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     let committed = 0;
     for (let seed = firstSeed; seed < firstSeed + stories; seed += 1) {

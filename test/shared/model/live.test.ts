@@ -157,7 +157,7 @@ describe('M3: a canary on live traffic', () => {
   const shareOf = (found: readonly string[], verdict: string) =>
     found.filter((one) => one === verdict).length / found.length;
 
-  it('one as good as the one before is not stopped; a slow one and one that breaks are', () => {
+  it('one as good as the one before is not stopped; a slow one and one that breaks are', { timeout: 60_000 }, () => {
     expect(shareOf(verdicts(1), 'FAIL')).toBeLessThanOrEqual(0.05);
     expect(shareOf(verdicts(1.5), 'FAIL')).toBe(1);
     expect(shareOf(verdicts(1, 0.05), 'FAIL')).toBe(1);
