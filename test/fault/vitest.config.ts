@@ -13,7 +13,7 @@ export default defineConfig({
     // Nothing runs in these but our own code: they are with the others.
     exclude: ['test/fault/**/simulation.test.ts', '**/node_modules/**'],
     setupFiles: ['test/hermetic.ts'],
-    testTimeout: 10_000,
+    testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,
     // Each mostly waits.
