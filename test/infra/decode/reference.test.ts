@@ -87,35 +87,41 @@ describe('A24 the reference model and the decoder', () => {
     spoken = await Promise.all(plain.map(async ({ file, text }) => ({ text, sound: await readClip(file) })));
   });
 
-  it.each(['asr_inference', 'asr_inference_fp16'])('%s understands the clips, together and alone', async (model) => {
-    const network = await open(model);
-    const together = await infer(
-      spoken.map(({ sound }) => sound),
-      network,
-    );
-    for (const [index, { text, sound }] of spoken.entries()) {
-      const { logProbs, frames } = together.items[index]!;
-      const decoding = decoder.begin();
-      decoding.push(logProbs, frames);
-      const decoded = decoding.finish();
-      expect(decoded.text).toBe(text);
-      expect(decoded.confidence).toBeGreaterThan(0.8);
-      let before = 0;
-      for (const { startFrame, endFrame } of decoded.words) {
-        expect(startFrame).toBeGreaterThanOrEqual(before);
-        expect(endFrame).toBeGreaterThan(startFrame);
-        before = endFrame;
+  it.each(['asr_inference', 'asr_inference_fp16'])(
+    '%s understands the clips, together and alone',
+    { timeout: 60_000 },
+    async (model) => {
+      const network = await open(model);
+      const together = await infer(
+        spoken.map(({ sound }) => sound),
+        network,
+      );
+      for (const [index, { text, sound }] of spoken.entries()) {
+        const { logProbs, frames } = together.items[index]!;
+        const decoding = decoder.begin();
+        decoding.push(logProbs, frames);
+        const decoded = decoding.finish();
+        expect(decoded.text).toBe(text);
+        expect(decoded.confidence).toBeGreaterThan(0.8);
+        let before = 0;
+        for (const { startFrame, endFrame } of decoded.words) {
+          expect(startFrame).toBeGreaterThanOrEqual(before);
+          expect(endFrame).toBeGreaterThan(startFrame);
+          before = endFrame;
+        }
+        expect(before).toBeLessThanOrEqual(frames);
+
+        const alone = (await infer([sound], network)).items[0]!;
+        expect(alone.frames).toBe(frames);
+        const apart = logProbs.reduce((most, value, at) => Math.max(most, Math.abs(value - alone.logProbs[at]!)), 0);
+        expect(apart).toBeLessThan(1e-3);
       }
-      expect(before).toBeLessThanOrEqual(frames);
+    },
+  );
 
-      const alone = (await infer([sound], network)).items[0]!;
-      expect(alone.frames).toBe(frames);
-      const apart = logProbs.reduce((most, value, at) => Math.max(most, Math.abs(value - alone.logProbs[at]!)), 0);
-      expect(apart).toBeLessThan(1e-3);
-    }
-  });
-
-  it('R1 A18: window by window it hears to the last bit what it hears in the whole sound', async () => {
+  it('R1 A18: window by window it hears to the last bit what it hears in the whole sound', {
+    timeout: 60_000,
+  }, async () => {
     const whole = await open('asr_inference');
     const listener = await openStream(repository);
     for (const { text, sound } of spoken) {
@@ -137,7 +143,7 @@ describe('A24 the reference model and the decoder', () => {
     }
   });
 
-  it('A6 under noise, too, words called stable stay, however the sound is cut', async () => {
+  it('A6 under noise, too, words called stable stay, however the sound is cut', { timeout: 60_000 }, async () => {
     const network = await open('asr_inference');
     const random = randomOf(5);
     let settled = 0;
@@ -165,7 +171,7 @@ describe('A24 the reference model and the decoder', () => {
     expect(settled).toBeGreaterThan(100);
   });
 
-  it('hears no words in silence, nor in a sound shorter than one window', async () => {
+  it('hears no words in silence, nor in a sound shorter than one window', { timeout: 60_000 }, async () => {
     const network = await open('asr_inference');
     const { items, speech } = await infer([new Float32Array(16_000), new Float32Array(100)], network);
     expect(Math.max(...speech)).toBeLessThan(0.01);
