@@ -1,13 +1,11 @@
 // An operator takes a revision out without a statement of their own: the functions sign one. Out is the way that has no gate,
 // and whoever may operate may do more: move an alias.
 import type { TransitionRow } from '../../shared/model/contract.ts';
-import { signPayload } from '../../shared/model/signature/envelope.ts';
-import { writeStatement } from '../../shared/model/statement.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, type Result } from '../../shared/result.ts';
 import { readModel } from './kept-model.ts';
 import type { ModelDesk } from './model-desk.ts';
-import { moveRevision } from './move-revision.ts';
+import { moveAsFunctions } from './move-as-functions.ts';
 
 export async function retireRevision(
   desk: ModelDesk,
@@ -19,15 +17,6 @@ export async function retireRevision(
   const { registry } = await readModel(desk, model);
   const found = registry.revisions[revision];
   if (!found) return no(refuse('revision_unknown', { model }));
-  const payload = writeStatement({
-    model,
-    revision,
-    from: found.standing,
-    to: { stage: 'retired' },
-    // Clocks differ, and nothing is written before what it is about.
-    at: Math.max(desk.now(), found.since),
-    reason: `asked for by an operator of ${tenant}`,
-    evidence: [],
-  });
-  return moveRevision(desk, model, await signPayload(payload, desk.ownKey));
+  const reason = `asked for by an operator of ${tenant}`;
+  return moveAsFunctions(desk, desk.ownKey, found, { model, revision, to: { stage: 'retired' }, reason, evidence: [] });
 }

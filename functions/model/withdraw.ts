@@ -2,14 +2,12 @@
 // was counted in it. Back is the way that has no gate.
 
 import type { Evidence } from '../../shared/model/evidence.ts';
-import { signPayload } from '../../shared/model/signature/envelope.ts';
 import { showStanding } from '../../shared/model/stage.ts';
-import { writeStatement } from '../../shared/model/statement.ts';
 import { evidenceOf, type Trial } from '../../shared/model/trial.ts';
 import { readModel } from './kept-model.ts';
 import type { ModelDesk } from './model-desk.ts';
 import { moveAlias } from './move-alias.ts';
-import { moveRevision } from './move-revision.ts';
+import { moveAsFunctions } from './move-as-functions.ts';
 
 const REASON = 'live traffic: FAIL';
 
@@ -30,16 +28,12 @@ export async function withdraw(
     if (!moved.ok) desk.log({ what: 'not withdrawn', detail: `alias ${alias}: ${moved.refusal.reason}` });
   }
   if (!desk.ownKey) return desk.log({ what: 'not withdrawn', detail: 'no SERVICE_KEY' });
-  const payload = writeStatement({
+  const moved = await moveAsFunctions(desk, desk.ownKey, found, {
     model,
     revision,
-    from: found.standing,
     to: { stage: 'develop-verify' },
-    // Clocks differ, and nothing is written before what it is about.
-    at: Math.max(desk.now(), found.since),
     reason: `${REASON} at ${showStanding(found.standing)}`,
     evidence: [...evidenceOf(failed), ...(late ? [late] : [])],
   });
-  const moved = await moveRevision(desk, model, await signPayload(payload, desk.ownKey));
   if (!moved.ok) desk.log({ what: 'not withdrawn', detail: moved.refusal.reason });
 }

@@ -1,0 +1,23 @@
+// A move that the functions sign themselves, for whoever asked or for a verdict: back and out, the ways that have no gate.
+import type { TransitionRow } from '../../shared/model/contract.ts';
+import type { Registry } from '../../shared/model/registry.ts';
+import { signPayload } from '../../shared/model/signature/envelope.ts';
+import type { SigningKey } from '../../shared/model/signature/key.ts';
+import { type GateStatement, writeStatement } from '../../shared/model/statement.ts';
+import type { Result } from '../../shared/result.ts';
+import type { ModelDesk } from './model-desk.ts';
+import { moveRevision } from './move-revision.ts';
+
+type Move = Pick<GateStatement, 'model' | 'revision' | 'to' | 'reason' | 'evidence'>;
+
+/** `found`: the revision as it stands. */
+export async function moveAsFunctions(
+  desk: ModelDesk,
+  key: SigningKey,
+  found: Pick<Registry['revisions'][string], 'standing' | 'since'>,
+  move: Move,
+): Promise<Result<TransitionRow>> {
+  // Clocks differ, and nothing is written before what it is about.
+  const payload = writeStatement({ ...move, from: found.standing, at: Math.max(desk.now(), found.since) });
+  return moveRevision(desk, move.model, await signPayload(payload, key));
+}
