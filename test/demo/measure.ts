@@ -2,13 +2,15 @@
 import path from 'node:path';
 import { ROOT } from '../../infra/local/root.ts';
 import { encodeInferRequest } from '../../shared/kserve/infer-request.ts';
-import { fp32Tensor, int32Tensor } from '../../shared/kserve/tensor.ts';
+import { fp32Tensor, int32Tensor, type Tensor } from '../../shared/kserve/tensor.ts';
 import type { Evidence } from '../../shared/model/evidence.ts';
-import { soundOf } from '../infra/models/listen.ts';
+import { openFeatures, soundOf } from '../infra/models/listen.ts';
 
 type Latency = Extract<Evidence, { kind: 'latency' }>;
 
 const CLIP = path.join(ROOT, 'test/clips/number.wav');
+const RATE = 16_000;
+const SAMPLES = 24_000;
 const REQUESTS = 40;
 /** The judge wants three that agree within a tenth; a busy machine has to be asked more often. */
 const STEADY = 3;
@@ -20,14 +22,39 @@ const isSteady = (windows: readonly number[]): boolean => {
   return last.length === STEADY && Math.max(...last) <= WITHIN * Math.min(...last);
 };
 
-/** `sla`: milliseconds for a second of sound. */
-export async function measureLatency(engine: string, model: string, sla: number): Promise<Latency> {
-  const sound = soundOf(CLIP).slice(0, 24_000);
-  const seconds = sound.length / 16_000;
+/** What is asked, again and again, and how many seconds of sound it is. */
+export interface Asked {
+  readonly model: string;
+  readonly inputs: readonly Tensor[];
+  readonly seconds: number;
+}
+
+const heard = () => soundOf(CLIP).slice(0, SAMPLES);
+const seconds = SAMPLES / RATE;
+
+/** The whole way from sound to words. */
+export function soundFor(model: string): Asked {
+  const sound = heard();
   const inputs = [
     fp32Tensor('AUDIO', sound, [1, sound.length]),
     int32Tensor('AUDIO_LENGTH', Int32Array.of(sound.length), [1, 1]),
   ];
+  return { model, inputs, seconds };
+}
+
+/** The network alone, which is all that is another one when weights have fewer bits. */
+export async function featuresFor(model: string): Promise<Asked> {
+  const { FEATURES, FEATURE_LENGTH } = (await (await openFeatures())('', heard())).tensors;
+  if (!FEATURES || !FEATURE_LENGTH) throw new Error('the featurizer answers with other names');
+  const inputs = [
+    fp32Tensor('FEATURES', FEATURES.data as Float32Array, FEATURES.dims),
+    int32Tensor('FEATURE_LENGTH', FEATURE_LENGTH.data as Int32Array, FEATURE_LENGTH.dims),
+  ];
+  return { model, inputs, seconds };
+}
+
+/** `sla`: milliseconds for a second of sound. */
+export async function measureLatency(engine: string, { model, inputs, seconds }: Asked, sla: number): Promise<Latency> {
   const encoded = encodeInferRequest({ inputs });
   if (!encoded.ok) throw new Error(encoded.refusal.reason);
   const { headers, chunks } = encoded.value;
