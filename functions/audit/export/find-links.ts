@@ -1,9 +1,10 @@
 // The leaves of other logs that show that nothing of the tenant is missing at the ends of this one: its last leaf in a log
 // before it, and, of a log that had ended, its first one in a log after it. A step looks through so much and no more.
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
+import { yearAfter } from '../log/find-years.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
-import { readPrevious, yearsBetween } from '../log/read-opening.ts';
+import { readPrevious } from '../log/read-opening.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { type ExportRow, isEnded } from './export-row.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
@@ -26,8 +27,8 @@ export async function findLinks(desk: ExportDesk, row: ExportRow): Promise<Expor
 async function beginSeek({ store }: ExportDesk, row: ExportRow): Promise<Seek | undefined> {
   const { zone, year, anchor, first, query, before, after } = row;
   if (isEnded(row) && !after) {
-    const [next = year + 1] = await yearsBetween(store, zone, year + 1, anchor?.year ?? year);
-    return { side: 'after', year: next, bundle: 0 };
+    const next = await yearAfter(store, zone, year, anchor?.year ?? year);
+    return { side: 'after', year: next ?? year + 1, bundle: 0 };
   }
   // Only where the bundle begins with the log, and something came before.
   const begins = first?.index === 0 && query.tseq_from === undefined && (row.firstTseq ?? after?.tseq ?? 1) > 1;
@@ -66,7 +67,7 @@ async function lookOn(desk: ExportDesk, { zone, tenant, anchor }: ExportRow, { s
     if (leaf) return linkOf(year, leaf);
   }
   if (until < log.bundles) return { side, year, bundle: until };
-  const [next] = await yearsBetween(store, zone, year + 1, anchor?.year ?? year);
+  const next = await yearAfter(store, zone, year, anchor?.year ?? year);
   return next === undefined ? undefined : { side, year: next, bundle: 0 };
 }
 

@@ -13,6 +13,7 @@ import { answer, answerNo } from '../../answer.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import type { Question } from '../../caller/from-edge.ts';
 import { newestState } from '../intake/acknowledge.ts';
+import { yearAfter } from '../log/find-years.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
 import { Places } from '../places.ts';
@@ -57,15 +58,8 @@ async function placeOf({ store, base }: ExportDesk, zone: string, text: string):
   const size = await publishedSize({ store, zone, year });
   if (size === 0 && year !== state.year) return wrong(`there is no log of ${year}`);
   if (from > size) return wrong(`the log of ${year} has ${size} entries`);
-  const later = year < state.year ? await nextYear(store, zone, year, state.year) : undefined;
+  const later = await yearAfter(store, zone, year, state.year);
   return ok({ log: new LogFiles(store, zone, year, size), origin: originOfLog(base, zone, year), year, from, later });
-}
-
-/** A year in which nothing was logged has no log. */
-async function nextYear(store: ExportDesk['store'], zone: string, after: number, newest: number): Promise<number> {
-  for (let year = after + 1; year < newest; year += 1)
-    if ((await publishedSize({ store, zone, year })) > 0) return year;
-  return newest;
 }
 
 async function readPage(tenant: string, { log, origin, year, from, later }: At): Promise<StreamPage> {

@@ -1,9 +1,10 @@
 // Files of a bundle that tie its log to others: `shared/audit/verify/check-links.ts` says how they are read.
 import type { FileDigest, LinkFiles, Manifest } from '../../../shared/audit/bundle/manifest.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
+import { yearsBetween } from '../log/find-years.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { receiptsUnder } from '../log/make-receipt.ts';
-import { readPrevious, yearsBetween } from '../log/read-opening.ts';
+import { readPrevious } from '../log/read-opening.ts';
 import { LATER } from './anchor-export.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { putFile, readFile } from './export-files.ts';

@@ -19,10 +19,3 @@ export async function readPrevious(
   const before = previous && yearIn(previous.origin);
   return previous && before !== undefined ? { ...previous, year: before } : undefined;
 }
-
-/** Years of a zone that have a log, from one to another, both included. */
-export async function yearsBetween(store: LogStore, zone: string, from: number, to: number): Promise<number[]> {
-  const years = Array.from({ length: Math.max(0, to - from + 1) }, (_, at) => from + at);
-  const sizes = await Promise.all(years.map((year) => publishedSize({ store, zone, year })));
-  return years.filter((_, at) => (sizes[at] as number) > 0);
-}

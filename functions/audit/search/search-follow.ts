@@ -6,6 +6,7 @@ import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { Rows } from '../../store/rows.ts';
 import { newestState } from '../intake/acknowledge.ts';
+import { yearAfter } from '../log/find-years.ts';
 import { LogFiles } from '../log/log-files.ts';
 import type { LogStore } from '../log/log-store.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
@@ -64,19 +65,15 @@ export async function followLog(desk: IndexDesk, most: number = limits.auditInde
 async function firstLog(store: LogStore, zone: string): Promise<Position | undefined> {
   const state = await newestState(store, zone);
   if (!state) return undefined;
-  for (let year = state.year - limits.auditSearchYears.value; year < state.year; year += 1) {
-    if ((await publishedSize({ store, zone, year })) > 0) return { year, index: 0 };
-  }
-  return { year: state.year, index: 0 };
+  const before = state.year - limits.auditSearchYears.value - 1;
+  return { year: (await yearAfter(store, zone, before, state.year)) ?? state.year, index: 0 };
 }
 
 /** The log of a later year: the one before has been published to its end. */
 async function nextLog(store: LogStore, zone: string, { year }: Position): Promise<Position | undefined> {
   const newest = (await newestState(store, zone))?.year ?? year;
-  for (let next = year + 1; next <= newest; next += 1) {
-    if (next === newest || (await publishedSize({ store, zone, year: next })) > 0) return { year: next, index: 0 };
-  }
-  return undefined;
+  const next = await yearAfter(store, zone, year, newest);
+  return next === undefined ? undefined : { year: next, index: 0 };
 }
 
 /** The entries from `at` to the end of their bundle. */
