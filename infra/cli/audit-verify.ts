@@ -2,7 +2,7 @@
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { openVerifier, readVerifierKey } from '../../shared/audit/note.ts';
 import { equalBytes } from '../../shared/audit/tree.ts';
-import { lostText } from '../../shared/audit/verify/numbers.ts';
+import { NextNumbers, readLoss } from '../../shared/audit/verify/next-numbers.ts';
 import { type Verdict, verdicts } from '../../shared/audit/verify/verdict.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Answer } from './answer.ts';
@@ -98,7 +98,7 @@ function judgeWitnessed(
 /** Numbers that should have no holes: those of each outbox, and those of each tenant. */
 class Holes {
   readonly found: string[] = [];
-  readonly #next = new Map<string, number>();
+  readonly #next = new NextNumbers();
   #first: number | undefined;
 
   see(entry: Uint8Array, index: number): void {
@@ -109,18 +109,15 @@ class Holes {
     this.#count(`outbox ${leaf.p} ${leaf.ep}`, leaf.pseq, index);
     if (leaf.tn !== undefined && leaf.tseq !== undefined) this.#count(`tenant ${leaf.tn}`, leaf.tseq, index);
     // The log knows of this one itself.
-    if (leaf.type !== 'producer.gap') return;
-    const { outbox, epoch, from, to } = leaf as unknown as { outbox: string; epoch: string; from: number; to?: number };
-    this.found.push(`entry ${index}: ${lostText({ outbox, from, to })}`);
-    // Of a life that was broken off nobody knows how much was lost: what comes after all goes on where it was.
-    if (to !== undefined && Number.isSafeInteger(to)) this.#next.set(`outbox ${outbox} ${epoch}`, to + 1);
+    const loss = readLoss(leaf);
+    if (!loss) return;
+    this.found.push(`entry ${index}: ${loss.text}`);
+    // What comes after all, of a life that was broken off, goes on where it was.
+    if (loss.to !== undefined) this.#next.pass(`outbox ${String(loss.outbox)} ${loss.epoch}`, loss.to);
   }
 
   #count(name: string, number: number, index: number): void {
-    const expected = this.#next.get(name) ?? this.#first;
-    if (expected !== undefined && expected !== number) {
-      this.found.push(`entry ${index}: ${number} of ${name}, expected ${expected}`);
-    }
-    this.#next.set(name, number + 1);
+    const expected = this.#next.take(name, number, this.#first ?? number);
+    if (expected !== number) this.found.push(`entry ${index}: ${number} of ${name}, expected ${expected}`);
   }
 }

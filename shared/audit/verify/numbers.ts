@@ -6,6 +6,7 @@ import { type LogEnd, previousOf, yearIn } from '../bundle/previous.ts';
 import { canonicalJson } from '../canonical-json.ts';
 import type { Linked } from './check-links.ts';
 import type { LeafFacts } from './leaf-facts.ts';
+import { NextNumbers, readLoss } from './next-numbers.ts';
 import { OutboxLives } from './outbox-lives.ts';
 import { isObject } from './read-manifest.ts';
 import type { Findings } from './verdict.ts';
@@ -21,8 +22,8 @@ export class Numbers {
   readonly #after: number | undefined;
   /** The tenant's first leaf in the bundle. */
   #begun: { readonly tseq: number; readonly time: number } | undefined;
-  /** By outbox and its life: the number that comes next. */
-  readonly #next = new Map<string, number>();
+  /** By outbox and its life. */
+  readonly #next = new NextNumbers();
   readonly #outboxes = new Set<string>();
   readonly #lives = new OutboxLives();
   /** The outbox of the entry before: mostly it is that of the next one, too. */
@@ -80,14 +81,7 @@ export class Numbers {
 
   #countOutbox(facts: LeafFacts, index: number): void {
     const { type, leaf, p, ep, pseq } = facts;
-    const { tenant } = this.#manifest;
-    const { outbox, epoch, from, to } = leaf;
-    if (type === 'producer.gap' && typeof outbox === 'string' && isOwnOutbox(outbox, tenant)) {
-      // Of a life that was broken off, nobody knows how much was lost: it has no last number, and none comes after it.
-      if (Number.isSafeInteger(to)) this.#next.set(`${outbox} ${String(epoch)}`, Number(to) + 1);
-      else this.#lives.breakOff(outbox, String(epoch));
-      this.#findings.add('outboxes', 'incomplete', `entry ${index}: ${lostText({ outbox, from, to })}`);
-    }
+    this.#countLoss(leaf, index);
     const { name, own } = this.#outboxOf(p, ep);
     if (!own) return;
     for (const life of this.#lives.see(facts)) {
@@ -98,15 +92,23 @@ export class Numbers {
     if (type === 'gap' && Number(leaf.lost) > 0)
       this.#findings.add('outboxes', 'incomplete', `entry ${index}: ${p} dropped ${Number(leaf.lost)} events`);
     // Of the lives that began before the bundle does, the first number that it has is as good as any.
-    const expected = this.#next.get(name) ?? (this.#outboxes.has(p) ? 1 : pseq);
+    const expected = this.#next.take(name, pseq, this.#outboxes.has(p) ? 1 : pseq);
     this.#outboxes.add(p);
-    this.#next.set(name, pseq + 1);
     if (pseq > expected) {
       const text = `entry ${index}: events ${expected} to ${pseq - 1} of ${p} (${ep}) are nowhere in the log`;
       this.#findings.add('outboxes', 'incomplete', text);
     } else if (pseq < expected) {
       this.#findings.add('outboxes', 'invalid', `entry ${index} is event ${pseq} of ${p} (${ep}), again`);
     }
+  }
+
+  #countLoss(leaf: LeafFacts['leaf'], index: number): void {
+    const loss = readLoss(leaf);
+    if (typeof loss?.outbox !== 'string' || !isOwnOutbox(loss.outbox, this.#manifest.tenant)) return;
+    // A life that was broken off has no last number, and none comes after it.
+    if (loss.to === undefined) this.#lives.breakOff(loss.outbox, loss.epoch);
+    else this.#next.pass(`${loss.outbox} ${loss.epoch}`, loss.to);
+    this.#findings.add('outboxes', 'incomplete', `entry ${index}: ${loss.text}`);
   }
 
   #outboxOf(p: string, ep: string): { readonly name: string; readonly own: boolean } {
@@ -212,11 +214,6 @@ const isOfAsker = ({ purpose, req }: LeafFacts['leaf'], time: number, manifest: 
   (purpose === undefined || purpose === manifest.purpose) &&
   (req === undefined || req === manifest.requested_by) &&
   Math.abs(Date.parse(manifest.created) - time) <= limits.auditExportAnchorMs.value + limits.auditWitnessSkewMs.value;
-
-export const lostText = ({ outbox, from, to }: Record<'outbox' | 'from' | 'to', unknown>): string =>
-  Number.isSafeInteger(to)
-    ? `events ${String(from)} to ${String(to)} of ${String(outbox)} were lost before they reached the log`
-    : `${String(outbox)} was broken off: events from ${String(from)} on may have been lost before they reached the log`;
 
 const missing = (from: number, to: number): string =>
   from === to ? `number ${from} of the tenant is missing` : `numbers ${from} to ${to} of the tenant are missing`;
