@@ -66,6 +66,7 @@ const stack: TestProjectConfiguration = {
     pool: 'forks',
     include: ['test/stack/**/*.test.ts'],
     setupFiles: ['test/hermetic.ts'],
+    globalSetup: ['test/stack/shared.ts'],
     maxWorkers: 3,
     // Not beside the others: a stack on a busy machine is slow, and its tests have deadlines.
     sequence: { groupOrder: 1 },

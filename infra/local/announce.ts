@@ -6,7 +6,7 @@ import type { Stack } from './stack.ts';
 
 const CLIPS = path.join(ROOT, 'test/clips');
 
-export function announce(stack: Stack): string {
+export function announce(stack: Omit<Stack, 'pid' | 'isReady' | 'kill' | 'stop'>): string {
   const near = (file: string) => {
     const relative = path.relative(process.cwd(), file);
     return relative.startsWith('..') ? file : relative;

@@ -1,17 +1,17 @@
 import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { DeepgramClient, DeepgramError } from '@deepgram/sdk';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { WebSocket } from 'ws';
 import { type Clip, clipBytes, clipPath, clips } from './clips.ts';
+import { join } from './join.ts';
 import { type LiveSound, liveSound, muLaw, opusPackets, pieces } from './live-sound.ts';
-import { type Running, run } from './running.ts';
+import type { Shared } from './running.ts';
 
-let running: Running;
+let running: Shared;
 beforeAll(async () => {
-  running = await run();
+  running = await join();
 }, 60_000);
-afterAll(() => running?.end(), 20_000);
 
 const model = 'reference-en';
 const spoken = clips.filter(({ file }) => file.endsWith('.wav'));

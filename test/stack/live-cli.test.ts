@@ -2,16 +2,16 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../../infra/local/root.ts';
 import { clipLike, clipPath } from './clips.ts';
-import { type Running, run } from './running.ts';
+import { join } from './join.ts';
+import type { Shared } from './running.ts';
 
-let running: Running;
+let running: Shared;
 beforeAll(async () => {
-  running = await run();
+  running = await join();
 }, 60_000);
-afterAll(() => running?.end(), 20_000);
 
 const clip = clipLike('.wav');
 

@@ -1,19 +1,19 @@
 import { createReadStream, statSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import OpenAI, { toFile } from 'openai';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { wav } from '../wav.ts';
 import { clipBytes, clipLike, clipPath, clips } from './clips.ts';
-import { type Running, run } from './running.ts';
+import { join } from './join.ts';
+import type { Shared } from './running.ts';
 
-let running: Running;
+let running: Shared;
 let client: OpenAI;
 
 beforeAll(async () => {
-  running = await run();
+  running = await join();
   client = new OpenAI({ apiKey: running.stack.token, baseURL: `${running.stack.url}/v1`, maxRetries: 0 });
 }, 60_000);
-afterAll(() => running?.end(), 20_000);
 
 const spoken = clipLike('.wav');
 const file = () => createReadStream(clipPath(spoken));

@@ -5,7 +5,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { announce } from '../../infra/local/announce.ts';
 import { clips } from './clips.ts';
-import { type Running, run } from './running.ts';
+import { join } from './join.ts';
+import type { Shared } from './running.ts';
 
 // Every example of the README that talks to a running stack is run here, and what it prints is compared with what the
 // README says it prints. `…` in the README stands for anything.
@@ -38,12 +39,11 @@ const elsewhere: [RegExp, string][] = [
 ];
 const isElsewhere = (command: string) => elsewhere.find(([pattern]) => pattern.test(command));
 
-let running: Running;
+let running: Shared;
 const scratch = mkdtempSync(path.join(tmpdir(), 'auricle-readme-'));
 beforeAll(async () => {
-  running = await run();
+  running = await join();
 }, 60_000);
-afterAll(() => running?.end(), 20_000);
 afterAll(() => rmSync(scratch, { recursive: true, force: true }));
 
 function runShell(command: string): string {

@@ -2,16 +2,16 @@ import net from 'node:net';
 import OpenAI from 'openai';
 import { OpenAIRealtimeWS as BetaRealtimeWS } from 'openai/beta/realtime/ws';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { type Clip, clips } from './clips.ts';
+import { join } from './join.ts';
 import { type LiveSound, liveSound, muLaw, pieces } from './live-sound.ts';
-import { type Running, run } from './running.ts';
+import type { Shared } from './running.ts';
 
-let running: Running;
+let running: Shared;
 beforeAll(async () => {
-  running = await run();
+  running = await join();
 }, 60_000);
-afterAll(() => running?.end(), 20_000);
 
 const model = 'reference-en';
 const spoken = clips.filter(({ file }) => file.endsWith('.wav'));

@@ -1,15 +1,15 @@
 import OpenAI, { toFile } from 'openai';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { wav } from '../wav.ts';
 import { clipBytes, clipLike } from './clips.ts';
-import { type Running, run } from './running.ts';
+import { join } from './join.ts';
+import type { Shared } from './running.ts';
 
-let running: Running;
+let running: Shared;
 
 beforeAll(async () => {
-  running = await run();
+  running = await join();
 }, 60_000);
-afterAll(() => running?.end(), 20_000);
 
 const speech = () => clipBytes(clipLike('.wav'));
 
@@ -37,7 +37,7 @@ async function refusalOf(answer: Response) {
 }
 
 describe('C4 A21 who may not come in', () => {
-  const rows: [string, (mint: Running['mint']) => Promise<string | undefined>, number, string, string][] = [
+  const rows: [string, (mint: Shared['mint']) => Promise<string | undefined>, number, string, string][] = [
     [
       'no token',
       async () => undefined,

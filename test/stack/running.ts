@@ -4,31 +4,39 @@ import path from 'node:path';
 import { importJWK, SignJWT } from 'jose';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
 
-/** A whole stack in a temporary folder, for one file of tests. */
-export interface Running {
-  readonly stack: Stack;
+/** A running stack, as those see it who leave it as it is. */
+export interface Shared {
+  readonly stack: Omit<Stack, 'pid' | 'isReady' | 'kill' | 'stop'>;
   readonly state: string;
   /** A token of the stack's own issuer. Claims given here replace those of an ordinary tenant. */
   mint(claims?: Record<string, unknown>, seconds?: number): Promise<string>;
   /** Everything the parts logged so far. */
   logs(): string;
+}
+
+/** A whole stack in a temporary folder, for one file of tests. */
+export interface Running extends Shared {
+  readonly stack: Stack;
   end(): Promise<void>;
 }
 
 export async function run(): Promise<Running> {
   const state = mkdtempSync(path.join(os.tmpdir(), 'auricle-test-'));
   const stack = await startStack({ port: 0, state, quiet: true });
-  return {
-    stack,
-    state,
-    mint: (claims, seconds) => mint(state, claims, seconds),
-    logs: () => readLogs(path.join(state, 'logs')),
-    async end() {
-      await stack.stop();
-      rmSync(state, { recursive: true, force: true });
-    },
+  const end = async () => {
+    await stack.stop();
+    rmSync(state, { recursive: true, force: true });
   };
+  return { ...shared({ stack, state }), stack, end };
 }
+
+/** What can be told of a stack to another process, and what to do with it there. */
+export const shared = ({ stack, state }: Pick<Shared, 'stack' | 'state'>): Shared => ({
+  stack,
+  state,
+  mint: (claims, seconds) => mint(state, claims, seconds),
+  logs: () => readLogs(path.join(state, 'logs')),
+});
 
 async function mint(state: string, claims: Record<string, unknown> = {}, seconds = 600): Promise<string> {
   const key = JSON.parse(readFileSync(path.join(state, 'identity', 'issuer.private.jwk.json'), 'utf8'));

@@ -1,0 +1,35 @@
+// One stack for all files of tests that leave a stack as they found it: it starts when the first of them asks, and ends
+// with the run. Starting a stack costs more than what most of these files do with it.
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { TestProject } from 'vitest/node';
+import { type Running, run } from './running.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Where the shared stack is asked for. */
+    sharedStack: string;
+  }
+}
+
+let owner: Promise<Running> | undefined;
+
+const door = createServer(async (_, response) => {
+  owner ??= run();
+  try {
+    const { stack, state } = await owner;
+    response.end(JSON.stringify({ stack, state }));
+  } catch (error) {
+    response.writeHead(500).end(String(error));
+  }
+});
+
+export async function setup(project: TestProject): Promise<void> {
+  await new Promise<void>((settle) => door.listen(0, '127.0.0.1', settle));
+  project.provide('sharedStack', `http://127.0.0.1:${(door.address() as AddressInfo).port}`);
+}
+
+export async function teardown(): Promise<void> {
+  door.close();
+  await owner?.then((one) => one.end()).catch(() => {});
+}
