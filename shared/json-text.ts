@@ -1,15 +1,22 @@
 import { z } from 'zod';
 
+/** What a text says as JSON; `undefined` when it is none, which no schema takes. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Text that holds JSON of that shape, as settings and bindings carry it. */
 export const jsonText = <T extends z.ZodType>(schema: T) =>
   z
     .string()
     .transform((text, context): unknown => {
-      try {
-        return JSON.parse(text);
-      } catch {
-        context.addIssue('is not JSON');
-        return z.NEVER;
-      }
+      const json = jsonOf(text);
+      if (json !== undefined) return json;
+      context.addIssue('is not JSON');
+      return z.NEVER;
     })
     .pipe(schema);

@@ -1,10 +1,11 @@
 // What agents tell of live traffic (shared/model/live-report.ts).
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
+import { jsonOf } from '../../shared/json-text.ts';
 import { liveProofOf, liveReport, sentLiveReport } from '../../shared/model/live-report.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { answer, answerNo } from '../answer.ts';
 import { verifyAgent } from '../caller/agent-caller.ts';
-import { readJson } from '../upload/on-uploads.ts';
+import { readJson } from '../read-json.ts';
 import { keepReport } from './kept-live.ts';
 import { type ModelDesk, needDesk } from './model-desk.ts';
 
@@ -21,16 +22,8 @@ export const onLive =
     const authorization = request.headers.get('authorization');
     const caller = await verifyAgent(authorization, proof, liveProofOf(report), known.settings, known.now());
     if (!caller.ok) return answerNo(caller.refusal);
-    const read = liveReport.safeParse(parse(report));
+    const read = liveReport.safeParse(jsonOf(report));
     if (!read.success) return answerNo(refuse('json_invalid'));
     await keepReport(known, caller.value.agent, caller.value.zone, read.data);
     return answer(200, { seq: read.data.seq });
   };
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -8,7 +8,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { answer, answerNo, answerResult, answerUnlike } from '../answer.ts';
 import type { EdgeCaller } from '../caller/edge-caller.ts';
 import { fromEdge, type Question } from '../caller/from-edge.ts';
-import { readJson } from '../upload/on-uploads.ts';
+import { readJson } from '../read-json.ts';
 import { readCount } from '../upload/read-count.ts';
 import { readEntries } from './kept-model.ts';
 import { type ModelDesk, needDesk } from './model-desk.ts';

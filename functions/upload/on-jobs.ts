@@ -6,8 +6,8 @@ import { jobKey } from '../../shared/upload/job.ts';
 import { answer, answerNo, answerResult } from '../answer.ts';
 import { verifyAgent } from '../caller/agent-caller.ts';
 import { verifyEdge } from '../caller/edge-caller.ts';
+import { readJson } from '../read-json.ts';
 import type { Desk } from './on-uploads.ts';
-import { readJson } from './on-uploads.ts';
 import { openTakenJob } from './open-job.ts';
 import { replay } from './replay.ts';
 

@@ -8,6 +8,7 @@ import { isUploadId, type UploadPlace } from '../../shared/upload/paths.ts';
 import { answer, answerNo, answerResult, answerUnlike } from '../answer.ts';
 import type { EdgeCaller } from '../caller/edge-caller.ts';
 import { fromEdge, type Question } from '../caller/from-edge.ts';
+import { readJson } from '../read-json.ts';
 import type { Settings } from '../settings.ts';
 import { cancel, list, openTranscript, rerun, see } from './asked.ts';
 import { followNews } from './follow-news.ts';
@@ -69,12 +70,4 @@ export function about(
     const known = tenant === caller.tenant && isId(id);
     return known ? then({ tenant, id }, request) : answerNo(refuse(unknown));
   });
-}
-
-export async function readJson(request: HttpRequest): Promise<unknown> {
-  try {
-    return await request.json();
-  } catch {
-    return undefined;
-  }
 }

@@ -1,5 +1,6 @@
 // What a verb found out: text for people or a value for programs, and the exit code.
 import { z } from 'zod';
+import { jsonOf } from '../../shared/json-text.ts';
 
 /** `note`: beside it, for people, where the text itself may be kept in a file. */
 export type Answer = { exit: number; text: string; value: unknown; note?: string };
@@ -13,7 +14,7 @@ const refusal = z.object({ error: z.object({ code: z.string().nullish(), message
 export async function refused(response: Response): Promise<Answer> {
   const body = await response.text();
   const id = response.headers.get('x-request-id');
-  const parsed = refusal.safeParse(parse(body));
+  const parsed = refusal.safeParse(jsonOf(body));
   const said = parsed.success
     ? `${parsed.data.error.message}${parsed.data.error.code ? ` (${parsed.data.error.code})` : ''}`
     : 'the answer is not one of this edge';
@@ -37,12 +38,4 @@ function localProblem(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('path' in error) || !('code' in error)) return undefined;
   const { path, code } = error;
   return code === 'ENOENT' ? `no such file or folder: ${String(path)}` : `${String(path)}: ${error.message}`;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

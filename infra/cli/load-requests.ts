@@ -1,5 +1,6 @@
 // Sends the same request again and again, so many at a time.
 import { z } from 'zod';
+import { jsonOf } from '../../shared/json-text.ts';
 import type { Outcome } from './load-statistics.ts';
 
 export interface Load {
@@ -38,7 +39,7 @@ async function sendOne({ url, headers, fields, file, fileName }: Load): Promise<
     const response = await fetch(url, { method: 'POST', headers, body: form });
     const text = await response.text();
     const milliseconds = since();
-    const body = parse(text);
+    const body = jsonOf(text);
     if (!response.ok) {
       const code = refused.safeParse(body).data?.error.code ?? `http_${response.status}`;
       return { milliseconds, code, audioSeconds: 0 };
@@ -54,12 +55,4 @@ async function sendOne({ url, headers, fields, file, fileName }: Load): Promise<
 function networkCode(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return cause instanceof Error && 'code' in cause ? String(cause.code) : 'network';
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

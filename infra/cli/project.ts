@@ -4,6 +4,7 @@ import { isUtf8 } from 'node:buffer';
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
+import { jsonOf } from '../../shared/json-text.ts';
 import { limits } from '../../shared/limits.ts';
 import { documentBlocks, encodeDocument, readDocument } from '../../shared/project/document.ts';
 import { publicText } from '../../shared/refusal.ts';
@@ -114,7 +115,7 @@ function describe(file: string, content: string, given: Arguments): { body: obje
   const title = path.basename(file, path.extname(file));
   let asked: z.infer<typeof projectFile> = { documents: [{ title, text: content }] };
   if (path.extname(file).toLowerCase() === '.json') {
-    const parsed = projectFile.safeParse(readJson(content));
+    const parsed = projectFile.safeParse(jsonOf(content));
     if (!parsed.success) return 'it does not describe a project: it needs documents with text or blocks';
     asked = parsed.data;
   }
@@ -131,14 +132,6 @@ function describe(file: string, content: string, given: Arguments): { body: obje
   }));
   return { body: { ...named, ...asked, documents, sealed: true }, files };
 }
-
-const readJson = (content: string): unknown => {
-  try {
-    return JSON.parse(content);
-  } catch {
-    return undefined;
-  }
-};
 
 /** Seals one document and puts it where it is expected; says what went wrong. */
 async function put(

@@ -6,6 +6,7 @@ import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from '
 import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
+import { jsonOf } from '../../shared/json-text.ts';
 import { limits } from '../../shared/limits.ts';
 
 /** What makes two runs the same one. */
@@ -56,13 +57,13 @@ export function findJournal(folder: string, name: JournalName, now: number): Jou
   } catch {
     return undefined;
   }
-  const first = begun.safeParse(parse(lines[0]));
+  const first = begun.safeParse(jsonOf(lines[0] ?? ''));
   if (!first.success || first.data.expires - limits.uploadMarginMs.value < now) return undefined;
   const digests = new Map<number, string>();
   const sent = new Set<number>();
   for (const line of lines.slice(1)) {
     // The last line may have been cut off; what it would have said is done once more.
-    const { data } = step.safeParse(parse(line));
+    const { data } = step.safeParse(jsonOf(line));
     if (!data) continue;
     if ('sent' in data) sent.add(data.sent);
     else digests.set(data.block, data.digest);
@@ -94,12 +95,4 @@ function journalOf(place: string, first: Begun, digests: Map<number, string>, se
     },
     remove: () => rmSync(place, { force: true }),
   };
-}
-
-function parse(line: string | undefined): unknown {
-  try {
-    return JSON.parse(line ?? '');
-  } catch {
-    return undefined;
-  }
 }

@@ -6,6 +6,7 @@ import { refuse } from '../../../shared/refusal.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import type { Question } from '../../caller/from-edge.ts';
+import { readJson } from '../../read-json.ts';
 import { verified } from '../intake/on-audit.ts';
 import { eraseSubjects, listErasures } from './erase.ts';
 import type { PrivacyDesk, ZoneDesk } from './erase-desks.ts';
@@ -73,7 +74,7 @@ export function asked<S extends z.ZodType | undefined>(
     const { zone = '' } = request.params;
     const found = desk?.zone(zone);
     if (!found) return answerNo(refuse('zone_unserved', { zone }));
-    const body = schema?.safeParse(await request.json().catch(() => undefined));
+    const body = schema?.safeParse(await readJson(request));
     if (body && !body.success) return answerNo(refuse('field_invalid', { field: 'body', rule: 'it is not as agreed' }));
     return then(body?.data as never, caller, found, request.params);
   });

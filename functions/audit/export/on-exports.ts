@@ -10,6 +10,7 @@ import { no, ok, type Result } from '../../../shared/result.ts';
 import { answer, answerNo } from '../../answer.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import { fromEdge, type Question } from '../../caller/from-edge.ts';
+import { readJson } from '../../read-json.ts';
 import { createExport } from './create-export.ts';
 import type { ExportDesk } from './export-desk.ts';
 import { readFile } from './export-files.ts';
@@ -20,7 +21,7 @@ type Asked = (request: HttpRequest, caller: EdgeCaller, desk: ExportDesk, zone: 
 /** POST /api/audit/exports/{zone} */
 export const onCreate = (desk: ExportDesk | undefined): Question =>
   asked(desk, async (request, caller, found, zone) => {
-    const body = newExport.safeParse(await request.json().catch(() => undefined));
+    const body = newExport.safeParse(await readJson(request));
     if (!body.success || body.data.tenant !== caller.tenant)
       return answerNo(refuse('field_invalid', { field: 'body', rule: 'it is not as agreed' }));
     const made = await createExport(found, zone, body.data, caller.subject);

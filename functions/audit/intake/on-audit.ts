@@ -1,6 +1,7 @@
 // What the edge asks about logs over HTTP.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { type Ack, ackName, delivery, originOfLog, signAck, zoneOfProducer } from '../../../shared/audit/delivery.ts';
+import { jsonOf } from '../../../shared/json-text.ts';
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok } from '../../../shared/result.ts';
@@ -23,7 +24,7 @@ export const onEvents = (desk: LogDesk | undefined): Question =>
     if (!zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
     const text = await readText(request, limits.auditDeliveryBytes.value);
     if (text === undefined) return invalid('it is too long');
-    const parsed = delivery.safeParse(readJson(text));
+    const parsed = delivery.safeParse(jsonOf(text));
     if (!parsed.success) return invalid('it is not as agreed');
     const { producer, epoch, rows } = parsed.data;
     if (zoneOfProducer(producer) !== zone || !isOf(producer, caller)) return invalid('it is of another outbox');
@@ -59,11 +60,3 @@ export const verified = (
   desk: LogDesk | undefined,
   then: (request: HttpRequest, caller: EdgeCaller, desk: LogDesk) => Promise<HttpResponseInit>,
 ): Question => fromEdge(desk ? ok(desk) : no(refuse('audit_closed', undefined, 'no AUDIT_KEY')), then);
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

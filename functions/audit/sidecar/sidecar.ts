@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import { checkDisclosure } from '../../../shared/audit/commitment.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';
+import { jsonOf } from '../../../shared/json-text.ts';
 import { openHidden } from './hide.ts';
 import { findSidecarFiles, type SidecarFile, type SidecarPlace } from './sidecar-files.ts';
 import type { SidecarKeys } from './sidecar-keys.ts';
@@ -57,7 +58,7 @@ export class SidecarReader {
     const { store } = this.#place;
     const kept = await store.read('sidecar', name);
     const text = kept && new TextDecoder().decode(kept.bytes);
-    const parsed = sidecarFile.safeParse(text === undefined ? undefined : parse(text));
+    const parsed = sidecarFile.safeParse(text === undefined ? undefined : jsonOf(text));
     const hidden = parsed.success && parsed.data.from === from ? parsed.data.hidden : [];
     this.#open = { name, hidden };
     return hidden;
@@ -70,12 +71,4 @@ function fitting(
 ): Readonly<Record<string, string>> | undefined {
   const fit = Object.entries(disclosures).filter(([name, text]) => checkDisclosure(text, commitments)?.name === name);
   return fit.length > 0 ? Object.fromEntries(fit) : undefined;
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

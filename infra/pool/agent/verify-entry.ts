@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { jsonOf } from '../../../shared/json-text.ts';
 import { openBundle } from '../../../shared/model/signature/bundle.ts';
 import type { SignerKey } from '../../../shared/model/signature/key.ts';
 import type { Manifest } from '../../../shared/model/signature/manifest.ts';
@@ -28,7 +29,7 @@ export function createVerifyEntry(repository: string, signers: readonly SignerKe
     const seen = `${found.revision} ${createHash('sha256').update(text).digest('hex')}`;
     const before = good.get(seen);
     if (before !== undefined) return ok(before);
-    const opened = await openBundle(parse(text), signers);
+    const opened = await openBundle(jsonOf(text), signers);
     if (!opened.ok) return opened;
     const { manifest, signer } = opened.value;
     const same = await compare(repository, manifest, found);
@@ -85,11 +86,3 @@ const readText = (file: string): Promise<string | undefined> =>
     if (error.code === 'ENOENT') return undefined;
     throw error;
   });
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

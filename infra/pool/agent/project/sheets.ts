@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { jsonOf } from '../../../../shared/json-text.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { encodeLine } from '../batch/sheets.ts';
 
@@ -63,7 +64,7 @@ export async function splitLine(bytes: AsyncGenerator<Uint8Array>, most: number)
       continue;
     }
     const text = Buffer.concat([...head, value.subarray(0, at)]).toString('utf8');
-    return { line: readJson(text), rest: after(value.subarray(at + 1), bytes), close };
+    return { line: jsonOf(text), rest: after(value.subarray(at + 1), bytes), close };
   }
 }
 
@@ -73,13 +74,5 @@ async function* after(first: Uint8Array, bytes: AsyncGenerator<Uint8Array>): Asy
     yield* bytes;
   } finally {
     await bytes.return(undefined);
-  }
-}
-
-function readJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
