@@ -13,9 +13,8 @@ import { expectInterims } from './expected-interims.ts';
 import { next } from './messages.ts';
 import { ENGINE_MS } from './traffic.ts';
 import { type Cost, watchProcess } from './watch-process.ts';
+import { BOTH_CORES, keepToWorkingCore, LOAD_CORE } from './working-core.ts';
 
-const LOAD_CORE = '0';
-const AGENT_CORE = '1';
 const WARM_SECONDS = 5;
 const AGENT = 'bench-agent-0';
 export const MODEL = 'reference-en';
@@ -37,11 +36,11 @@ export interface AgentPlan {
   readonly begun?: () => void;
 }
 
-/** Where the agent finds its edge and its engine, and which core it has; absent, it may use all. */
+/** Where the agent finds its edge and its engine, and whether its one thread keeps to a core. */
 export interface AgentPlace {
   readonly folder: string;
   readonly engineUrl: string;
-  readonly core: string | undefined;
+  readonly keepsToCore: boolean;
   readonly slots: number;
   readonly inspector?: number | undefined;
 }
@@ -71,7 +70,7 @@ export async function measureAgent(plan: AgentPlan): Promise<AgentPhase> {
   engine.send(said satisfies EngineOrder);
   const { port } = await next<{ port: number }>(engine, 'port');
   const { folder, inspector } = plan;
-  const place = { folder, engineUrl: `http://127.0.0.1:${port}`, core: AGENT_CORE, slots: SLOTS, inspector };
+  const place = { folder, engineUrl: `http://127.0.0.1:${port}`, keepsToCore: true, slots: SLOTS, inspector };
   const { load, agent, ...started } = await startAgent(place);
   return runAgentLoad({ load, agent: agent.pid, ...started }, sound, {
     ...plan,
@@ -81,7 +80,7 @@ export async function measureAgent(plan: AgentPlan): Promise<AgentPhase> {
 }
 
 /** An agent in a process of its own, and the load client that it believes to be its edge. */
-export async function startAgent({ folder, engineUrl, core, slots, inspector }: AgentPlace) {
+export async function startAgent({ folder, engineUrl, keepsToCore, slots, inspector }: AgentPlace) {
   const identity = await makeIdentity(folder);
   const load = startOn(LOAD_CORE, [process.execPath, path.join(import.meta.dirname, 'agent-load.ts')], { ipc: true });
   const { port: edgePort } = await next<{ port: number }>(load, 'port');
@@ -116,8 +115,9 @@ export async function startAgent({ folder, engineUrl, core, slots, inspector }: 
   };
   const inspect = inspector === undefined ? [] : [`--inspect=127.0.0.1:${inspector}`];
   const command = [process.execPath, ...inspect, path.resolve('infra/pool/agent/main.ts')];
-  const agent = startOn(core ?? '0,1', command, { env: environment });
+  const agent = startOn(BOTH_CORES, command, { env: environment });
   await listens(agentPort, agent);
+  if (keepsToCore) keepToWorkingCore(agent.pid);
   const agentUrl = `http://127.0.0.1:${agentPort}`;
   await attested;
   for (;;) {

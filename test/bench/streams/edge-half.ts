@@ -15,10 +15,8 @@ import { next } from './messages.ts';
 import type { LoadOrder, LoadReport } from './stream-load.ts';
 import { FORMAT, FRAME_BYTES } from './traffic.ts';
 import { type Cost, watchProcess } from './watch-process.ts';
+import { BOTH_CORES, keepToWorkingCore, LOAD_CORE } from './working-core.ts';
 
-/** Load client and double share one core, so that what is measured has the other one for itself. */
-const LOAD_CORE = '0';
-const EDGE_CORE = '1';
 /** Compilers, connections and Durable Objects are new in this time. */
 const WARM_SECONDS = 5;
 const JOIN_MS_MAX = 15_000;
@@ -66,7 +64,7 @@ export async function measureEdge(plan: EdgePlan): Promise<EdgePhase[]> {
   return phases;
 }
 
-/** A Worker in a runtime of its own, which has the core of what is measured. */
+/** A Worker in a runtime of its own. */
 async function startWorker(
   folder: string,
   entry: string,
@@ -76,8 +74,9 @@ async function startWorker(
 ) {
   const [own, free] = [path.join(folder, name), await freePort()];
   const command = await planWorker(entry, { folder: own, port: free, ...plan });
-  const child = startOn(EDGE_CORE, [...command, ...flags], { cwd: folder });
+  const child = startOn(BOTH_CORES, [...command, ...flags], { cwd: folder });
   await listens(free, child);
+  keepToWorkingCore(child.pid);
   return { child, pid: child.pid, host: `127.0.0.1:${free}` };
 }
 

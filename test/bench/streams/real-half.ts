@@ -23,7 +23,7 @@ export async function measureReal({ folder, seconds }: { folder: string; seconds
   const { sound } = readSound();
   const engine = await startEmbedded(REPOSITORY);
   try {
-    const { agent, ...started } = await startAgent({ folder, engineUrl: engine.url, core: undefined, slots: SLOTS });
+    const { agent, ...started } = await startAgent({ folder, engineUrl: engine.url, keepsToCore: false, slots: SLOTS });
     const steps: RealStep[] = [];
     const attempt = async (streams: number) => {
       const phase = await runAgentLoad({ agent: agent.pid, ...started }, sound, {
