@@ -86,10 +86,20 @@ export const judgeEvidence = (one: Evidence, now: number): Verdict =>
 const STEADY = 3;
 const WITHIN = 1.1;
 
+const lastOf = (windows: readonly number[]): readonly number[] => windows.slice(-STEADY);
+
+/** Whether they say anything: whoever measures goes on until they do. */
+export function isSteady(windows: readonly number[]): boolean {
+  const last = lastOf(windows);
+  return last.length === STEADY && Math.max(...last) <= WITHIN * Math.min(...last);
+}
+
+/** The slowest of the windows that are judged, ms. */
+export const slowestOf = (windows: readonly number[]): number => Math.max(...lastOf(windows));
+
 function judgeLatency(sla: number, windows: readonly number[]): Verdict {
-  const last = windows.slice(-STEADY);
-  if (last.length < STEADY || Math.max(...last) > WITHIN * Math.min(...last)) return 'INCONCLUSIVE';
-  return Math.max(...last) <= sla ? 'PASS' : 'FAIL';
+  if (!isSteady(windows)) return 'INCONCLUSIVE';
+  return slowestOf(windows) <= sla ? 'PASS' : 'FAIL';
 }
 
 /** As it is to be judged where that was promised: whoever measured may have asked for less. */
@@ -103,7 +113,7 @@ export function findMisses(promised: Sla, all: readonly Evidence[], now: number)
   return all.flatMap((sent): Miss[] => {
     const one = underPromise(sent, promised);
     if (one.kind === 'latency' && promised.latencyMs !== undefined && judgeEvidence(one, now) === 'FAIL') {
-      const found = Math.max(...one.windows.slice(-STEADY));
+      const found = slowestOf(one.windows);
       return found > promised.latencyMs ? [{ of: 'latencyMs', promised: promised.latencyMs, found }] : [];
     }
     if (one.kind === 'memory' && promised.memoryBytes !== undefined && one.bytes > promised.memoryBytes) {
