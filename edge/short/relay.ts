@@ -216,7 +216,8 @@ export class Relay<E extends { readonly type: string } | Ended> {
     const { task, sticky, hints, zones = claims.zones } = this.#errand;
     const request = {
       tenant: claims.tenant,
-      session: claims.subject ?? id,
+      // A recording is a session of its own, whoever sent it: judges take each for a coin of its own (`rates.ts`).
+      session: id,
       ...hints,
       task,
       sticky,

@@ -71,6 +71,9 @@ export function decideTransition(
   if (sent.at < found.since) return no(closed('it was written before the revision came to where it stands'));
   if (isSame(from, to)) return decideTakeover(known, sent, { people: signers, workers }, now);
   const statement = { ...sent, evidence: sent.evidence.map((one) => underPromise(one, found.sla)) };
+  const alias = Object.entries(known.aliases).find(([, { revision: named }]) => named === revision)?.[0];
+  if (alias === STABLE && to.stage !== 'full') return no(closed(`the alias "${STABLE}" names it`));
+  if (alias !== undefined && to.stage === 'retired') return no(closed(`the alias "${alias}" names it`));
   const move = moveOf(from, to);
   const forward = move === 'advance' || move === 'step-up';
   const held = heldBack(known.revisions, revision);
@@ -83,9 +86,6 @@ export function decideTransition(
     ([digest, { standing }]) => digest !== revision && standing.stage === 'canary',
   );
   if (to.stage === 'canary' && from.stage !== 'canary' && rival) return no(closed('another revision is the canary'));
-  const alias = Object.entries(known.aliases).find(([, { revision: named }]) => named === revision)?.[0];
-  if (alias === STABLE && to.stage !== 'full') return no(closed(`the alias "${STABLE}" names it`));
-  if (alias !== undefined && to.stage === 'retired') return no(closed(`the alias "${alias}" names it`));
   if (to.stage === 'grey' && found.sla?.memoryBytes !== undefined && !statement.evidence.some(isMemory)) {
     return no(closed('evidence of the kind "memory" is missing'));
   }

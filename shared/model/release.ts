@@ -10,7 +10,10 @@ import { canaryShare } from './stage.ts';
 export const RELEASE_TYPE = 'auricle-release+jws';
 
 export const modelRelease = z.object({
-  /** What `stable` names, and what it named before: that goes on where nobody has the new one yet. */
+  /**
+   * What `stable` names, and what it named before: that goes on where nobody has the new one yet. `before` is `stable` itself
+   * when what it named has left the stage `full` since, and may answer nobody.
+   */
   stable: revisionDigest.optional(),
   before: revisionDigest.optional(),
   canary: z.object({ revision: revisionDigest, share: canaryShare }).optional(),
@@ -47,7 +50,9 @@ export function releaseOf({ revisions, aliases }: Registry, mirror: number = lim
     .slice(0, limits.greyRevisions.value);
   return {
     ...(stable && { stable: stable.revision }),
-    ...(stable?.before !== undefined && { before: stable.before }),
+    ...(stable?.before !== undefined && {
+      before: revisions[stable.before]?.standing.stage === 'full' ? stable.before : stable.revision,
+    }),
     ...(trial && share !== undefined && { canary: { revision: trial[0], share } }),
     ...(grey.length > 0 && mirror > 0 && { grey: { revisions: grey.map(([revision]) => revision), share: mirror } }),
   };

@@ -55,6 +55,14 @@ describe('M3, M5: the release map at the edge', () => {
     expect([one.requests, two.requests]).toEqual([12, 6]);
   });
 
+  it('A15: recordings of one person are sessions of their own, as the judges of a canary take for granted', async () => {
+    const [stable, canary] = [await startAgent(model, { revision: A }), await startAgent(model, { revision: B })];
+    await tell(await sign(map({ stable: A, canary: { revision: B, share: 0.5 } })));
+    await transcribe(60);
+    expect(Math.min(stable.requests, canary.requests)).toBeGreaterThan(5);
+    expect(stable.requests + canary.requests).toBe(60);
+  });
+
   it('an older one that is told again changes nothing, and every zone has it', async () => {
     await tell(await sign(map({ stable: B }, generation + 5)));
     expect(await (await tell(await sign(map({ stable: A })))).json()).toEqual({ generation: generation + 5 });

@@ -163,6 +163,11 @@ describe('M3, T1: what may be written next', () => {
     const full = known([made(A), put(A, { stage: 'full' }), name(A)]);
     for (const to of [{ stage: 'retired' }, { stage: 'develop-verify' }] as Standing[])
       expect(reason(decideTransition(full, statement({ stage: 'full' }, to), ['bob'], NOW))).toBe('gate_closed');
+    // Nor by evidence of a promise that is not kept: the map would go on naming it, while it stands at the beginning.
+    const promised = known([{ ...made(A), sla: { latencyMs: 100 } }, put(A, { stage: 'full' }), name(A)]);
+    const slow: Evidence = { kind: 'latency', tool: 't', sla: 200, windows: [200, 200, 200] };
+    const back = statement({ stage: 'full' }, { stage: 'develop-verify' }, [slow]);
+    expect(reason(decideTransition(promised, back, ['bob'], NOW))).toBe('gate_closed');
     const beta = known([made(A), name(A, 'beta')]);
     const out = statement({ stage: 'develop-verify' }, { stage: 'retired' });
     expect(reason(decideTransition(beta, out, ['bob'], NOW))).toBe('gate_closed');

@@ -152,15 +152,23 @@ describe('M3: what the map says', () => {
       revisions: {
         [A]: { ...made, standing: { stage: 'full' as const } },
         [B]: { ...made, standing: { stage: 'canary' as const, share: 0.1 as const } },
+        [C]: { ...made, standing: { stage: 'full' as const } },
       },
       aliases: { stable: { revision: A, since: 1, before: C }, beta: { revision: B, since: 1 } },
     };
     expect(releaseOf(registry)).toEqual({ stable: A, before: C, canary: { revision: B, share: 0.1 } });
     expect(releaseOf(newRegistry('m'))).toEqual({});
+    // What was named before and has been retired or withdrawn since answers nobody, not even where nothing else is.
+    for (const stage of ['retired', 'develop-verify'] as const) {
+      const revisions = { ...registry.revisions, [C]: { ...made, standing: { stage } } };
+      const left = releaseOf({ ...registry, revisions });
+      expect(left).toEqual({ ...releaseOf(registry), before: A });
+      expect(partOf(left, { revision: C, stage: 'full' })).toBeUndefined();
+    }
     const grey = { ...made, standing: { stage: 'grey' as const } };
     const trying = { ...registry, revisions: { ...registry.revisions, [C]: grey } };
     expect(releaseOf(trying, 0.5).grey).toEqual({ revisions: [C], share: 0.5 });
-    expect(releaseOf(trying, 0)).toEqual(releaseOf(registry));
+    expect(releaseOf(trying, 0)).toEqual({ ...releaseOf(registry), before: A });
   });
 
   it('a revision that it does not name answers nobody, but in place of nothing', () => {
