@@ -5,6 +5,7 @@ import { cosigner } from '../../shared/audit/cosignature.ts';
 import { openSigningKey, type Signer, type Verifier } from '../../shared/audit/note.ts';
 import { openNoteKey, readNoteKey } from '../../shared/audit/note-key.ts';
 import { jsonText } from '../../shared/json-text.ts';
+import { limits } from '../../shared/limits.ts';
 import type { Seen } from './seen.ts';
 
 export interface WitnessBindings {
@@ -20,10 +21,10 @@ export interface WitnessBindings {
 const watchedLogs = z.array(
   z.object({
     /** Name of the log, also that of its keys. */
-    origin: z.string().min(1).max(256),
+    origin: z.string().min(1).max(limits.auditNameCharacters.value),
     /** There is one for each year, named after this with `/` and the year; the keys are the same. */
     yearly: z.boolean().default(false),
-    keys: z.array(z.string()).min(1).max(8),
+    keys: z.array(z.string()).min(1).max(limits.auditWitnessKeys.value),
   }),
 );
 export type WatchedLog = z.input<typeof watchedLogs>[number];
@@ -36,7 +37,7 @@ export interface WitnessSettings {
 }
 
 const settings = z.object({
-  WITNESS_NAME: z.string().regex(/^[^\s+]{1,256}$/u),
+  WITNESS_NAME: z.string().regex(new RegExp(`^[^\\s+]{1,${limits.auditNameCharacters.value}}$`, 'u')),
   WITNESS_KEY: z.base64().length(44),
   LOGS: jsonText(watchedLogs),
 });

@@ -1,5 +1,6 @@
 // What is done for each log again and again: less and less often while it comes to nothing, and at once when this process
 // has written what may concern it. Other processes write, too; hence the longest pause, and not none.
+import { limits } from '../../shared/limits.ts';
 
 /** Whether it is less than `ms` since `since`. It is not when that is to come: somebody has set the clock back. */
 export const isWithin = (now: number, since: number, ms: number): boolean => now >= since && now - since < ms;
@@ -23,14 +24,11 @@ export class Pace {
 
   /** `now` and `changes` as they were before the look, so that what happened meanwhile is looked at. */
   looked(now: number, changes: number, found: boolean): void {
-    this.#pauseMs = found ? 0 : Math.min(this.#longestMs, Math.max(SHORTEST_MS, 2 * this.#pauseMs));
+    this.#pauseMs = found ? 0 : Math.min(this.#longestMs, Math.max(limits.auditLookMs.value, 2 * this.#pauseMs));
     this.#since = now;
     this.#known = changes;
   }
 }
-
-/** Under the second of the shortest timer, so that one that rings a little early skips nothing. */
-const SHORTEST_MS = 500;
 
 export interface Rounds {
   readonly zones: readonly string[];

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { type Checkpoint, openCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { type Leaf, readLeaf } from '../../shared/audit/leaf.ts';
+import { logYear } from '../../shared/audit/logged-years.ts';
 import { openVerifier, readVerifierKey, type Verifier } from '../../shared/audit/note.ts';
 import { TILE_WIDTH, type Tile, tilePath, tileWith, unpackEntries, unpackHashes } from '../../shared/audit/tile.ts';
 import { emptyRoot, equalBytes, type Hash, hashLeaf } from '../../shared/audit/tree.ts';
@@ -23,7 +24,7 @@ export class Refused extends Error {
 
 const listedLog = z.object({
   zone: zoneName,
-  year: z.number().int().min(1_000).max(9_999),
+  year: logYear,
   vkey: z.string(),
   prefix: z.string(),
   first: z.number().optional(),

@@ -6,15 +6,13 @@ import type { Leaf } from '../../shared/audit/leaf.ts';
 import { verifyInclusion } from '../../shared/audit/proof.ts';
 import { readReceipt } from '../../shared/audit/receipt.ts';
 import { TILE_WIDTH } from '../../shared/audit/tile.ts';
+import { limits } from '../../shared/limits.ts';
 import { type Answer, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 import { type Entry, type HashedEntry, ProvenEntries } from './audit-entries.ts';
 import type { Found } from './audit-find.ts';
 import { fetchCheckpoint, Invalid } from './audit-log.ts';
 import { searchAudit } from './audit-search.ts';
-
-/** Entries that `tail` shows. */
-const TAIL = 20;
 
 const openEntries = async ({ reader }: Found): Promise<ProvenEntries> =>
   new ProvenEntries(reader, (await fetchCheckpoint(reader)).checkpoint);
@@ -25,12 +23,13 @@ const shownOf = ({ index, leaf }: HashedEntry): Entry => ({ index, leaf });
 export async function tail(found: Found, type: string | undefined): Promise<Answer> {
   const log = await openEntries(found);
   const { size } = log.checkpoint;
+  const most = limits.auditTailEntries.value;
   let entries: Entry[] = [];
-  for (let bundle = log.bundles - 1; bundle >= 0 && entries.length < TAIL; bundle -= 1) {
+  for (let bundle = log.bundles - 1; bundle >= 0 && entries.length < most; bundle -= 1) {
     const some = (await log.bundle(bundle)).map(shownOf);
     entries = [...some.filter(({ leaf }) => type === undefined || leaf?.type === type), ...entries];
   }
-  const last = entries.slice(-TAIL);
+  const last = entries.slice(-most);
   if (last.length > 0 || type === undefined)
     return { exit: 0, text: last.map(lineOf).join('\n'), value: { size, entries: last } };
   return { exit: 1, text: `nothing of the type ${type} is in the log`, value: { size, entries: last } };

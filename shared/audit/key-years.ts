@@ -2,8 +2,8 @@
 // only a key that others may have gives way within one, and then that year's policy names both: what the first has signed
 // stays signed, and from then on it is the witnesses who tell the two stories apart.
 import { z } from 'zod';
-
-const year = z.number().int().min(1_000).max(9_999);
+import { limits } from '../limits.ts';
+import { logYear } from './logged-years.ts';
 
 /** Public halves: 32 bytes of Ed25519 or the SPKI of P-256, in base64. */
 export const keyYears = z
@@ -11,12 +11,12 @@ export const keyYears = z
     z
       .strictObject({
         key: z.base64().refine((text) => isEd25519Text(text) || text.length === 124, 'no public key of a log'),
-        from: year.optional(),
-        until: year.optional(),
+        from: logYear.optional(),
+        until: logYear.optional(),
       })
       .refine(({ from = 0, until = 9_999 }) => from <= until, 'its years end before they begin'),
   )
-  .max(50)
+  .max(limits.auditKeyYears.value)
   .refine((all) => new Set(all.map(({ key }) => key)).size === all.length, 'a key twice');
 export type KeyYears = z.infer<typeof keyYears>;
 

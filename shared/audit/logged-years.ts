@@ -3,6 +3,9 @@
 //   GET /api/audit/log/{zone}    loggedYears, the newest first
 import { z } from 'zod';
 
+/** Four digits, as in the names of logs. */
+export const logYear = z.number().int().min(1_000).max(9_999);
+
 export const loggedYear = z.object({
   year: z.number().int(),
   /** Entries that its first checkpoint covered, and those that the published one does. */

@@ -1,6 +1,6 @@
 import { KiB, type Limit } from './limit.ts';
 
-/** A key of the audit log that a vault keeps. */
+/** Keys of the audit log: how many there are of what name, and one that a vault keeps. */
 export const auditKeysLimits = {
   auditVaultMs: {
     value: 2_500,
@@ -43,5 +43,23 @@ export const auditKeysLimits = {
     unit: 'ms',
     by: 'functions',
     why: 'How long before its end a token is used no more: clocks differ, and a question takes time.',
+  },
+  auditKeyYears: {
+    value: 50,
+    unit: 'count',
+    by: 'functions',
+    why: 'Keys of the logs of all years that one setting names: one a year, some that gave way within one, of decades.',
+  },
+  auditWitnessKeys: {
+    value: 8,
+    unit: 'count',
+    by: 'edge',
+    why: 'Keys of one log that a witness knows: each is tried on every checkpoint, and a log has one of each type, and those before.',
+  },
+  auditNameCharacters: {
+    value: 256,
+    unit: 'character',
+    by: 'edge',
+    why: 'Name of a log or of a witness, an address without scheme: it stands in every signature.',
   },
 } as const satisfies Record<string, Limit>;

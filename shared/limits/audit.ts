@@ -326,6 +326,12 @@ export const auditLimits = {
     by: 'client',
     why: 'How long one file of a log may take to a reader: the longest one at two megabits a second.',
   },
+  auditLookMs: {
+    value: 500,
+    unit: 'ms',
+    by: 'functions',
+    why: 'Shortest pause of who finds nothing: under the second of the shortest timer, so that one that rings a little early skips nothing.',
+  },
   auditWriterIdleMs: {
     value: 3_000,
     unit: 'ms',

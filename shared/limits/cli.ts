@@ -1,6 +1,6 @@
 import { KiB, type Limit } from './limit.ts';
 
-/** Live streams of the command line. */
+/** The command line. */
 export const cliLimits = {
   liveOpenMs: {
     value: 30_000,
@@ -61,5 +61,11 @@ export const cliLimits = {
     unit: 'count',
     by: 'client',
     why: 'How often somebody else may be faster at changing the same project.',
+  },
+  auditTailEntries: {
+    value: 20,
+    unit: 'count',
+    by: 'client',
+    why: 'Entries that audit tail shows: what fits on a screen.',
   },
 } as const satisfies Record<string, Limit>;

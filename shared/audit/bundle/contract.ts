@@ -8,6 +8,7 @@
 import { z } from 'zod';
 import { limits } from '../../limits.ts';
 import { formatNames } from '../derived/formats.ts';
+import { logYear } from '../logged-years.ts';
 import { plainText } from '../plain-text.ts';
 import { readCursor } from './cursor.ts';
 
@@ -19,12 +20,11 @@ export const redactionProfile = z
 
 const time = z.number().int().min(0);
 const tseq = z.number().int().min(1);
-const year = z.number().int().min(1_000).max(9_999);
 
 /** Times are those of the log, in ms since 1970, numbers those of the tenant. */
 export const exportQuery = z.object({
   /** Whose log; without one the newest, as it is when the export is made. */
-  year: year.optional(),
+  year: logYear.optional(),
   from: time.optional(),
   to: time.optional(),
   tseq_from: tseq.optional(),
