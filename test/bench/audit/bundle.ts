@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { buildVerifier } from '../../../infra/verify/build.ts';
 import { type DerivedFormat, formatNames } from '../../../shared/audit/derived/formats.ts';
 import { ExportedLog } from '../../functions/audit/export/exported-log.ts';
-import type { Verified } from './verify.ts';
+import { type Cost, costIn, tellingCost } from './tell-cost.ts';
 
 const run = promisify(execFile);
 /** Events of one delivery. */
@@ -52,29 +52,14 @@ export async function makeBundles(folder: string, count: number): Promise<Bundle
   };
 }
 
-/** At the end of whatever runs: what it took. What `resourceUsage` calls the largest size has that of the process that started it in it. */
-const TELL = `import { readFileSync } from 'node:fs';
-const largest = () => {
-  try {
-    return Number(/VmHWM:\\s+(\\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))[1]);
-  } catch {
-    return process.resourceUsage().maxRSS;
-  }
-};
-process.on('exit', () => {
-  const { user, system } = process.cpuUsage();
-  console.error(JSON.stringify({ seconds: process.uptime(), cpu: (user + system) / 1e6, mb: largest() / 1024 }));
-});`;
-
 /** The verifier that lies in the bundle, in a process of its own, its start included. */
-export async function verifyBundleHere(folder: string): Promise<Verified> {
-  const tell = `data:text/javascript,${encodeURIComponent(TELL)}`;
-  const args = ['--import', tell, path.join(folder, 'verify.mjs')];
+export async function verifyBundleHere(folder: string): Promise<Cost> {
+  const args = [...tellingCost, path.join(folder, 'verify.mjs')];
   // 10: nobody witnesses this log.
   const { stdout, stderr } = await run(process.execPath, args).catch((error) => {
     if (error.code === 10) return error as { stdout: string; stderr: string };
     throw error;
   });
   if (!stdout.startsWith('unwitnessed')) throw new Error(stdout);
-  return JSON.parse(stderr) as Verified;
+  return costIn(stderr);
 }

@@ -8,6 +8,7 @@ import { encodeLeaf, type Leaf } from '../../../shared/audit/leaf.ts';
 import { formatVerifierKey, openSigningKey } from '../../../shared/audit/note.ts';
 import { RightEdge } from '../../../shared/audit/right-edge.ts';
 import { buildVerifier, verifier } from '../../go/install.ts';
+import { type Cost, costIn, tellingCost } from './tell-cost.ts';
 
 const run = promisify(execFile);
 const ORIGIN = 'bench/eu/2026';
@@ -56,18 +57,11 @@ export async function makeLog(folder: string, count: number): Promise<number> {
   return bytes;
 }
 
-export interface Verified {
-  readonly seconds: number;
-  /** User and system time. */
-  readonly cpu: number;
-  /** Largest resident size. */
-  readonly mb: number;
-}
-
-export async function verifyHere(folder: string): Promise<Verified> {
+/** Seconds without the start of the process. */
+export async function verifyHere(folder: string): Promise<Cost> {
   const script = path.join(import.meta.dirname, 'verify-process.ts');
-  const { stdout } = await run(process.execPath, [script, folder]);
-  return JSON.parse(stdout) as Verified;
+  const { stdout, stderr } = await run(process.execPath, [...tellingCost, script, folder]);
+  return { ...costIn(stderr), seconds: Number(stdout) };
 }
 
 /** Go's time in seconds; `undefined` where there is no Go and none can be had. */
