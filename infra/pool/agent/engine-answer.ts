@@ -12,10 +12,19 @@ const answerFault = (detail: string) => Object.assign(new Error(detail), { code:
 
 const END_OF_HEAD = '\r\n\r\n';
 const WITHOUT_BODY = new Set([204, 304]);
+const nothing = Buffer.alloc(0);
 
 interface Head {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The head that came last. Those of an engine are mostly alike, and a stream gets three a second. */
+let known: { readonly text: string; readonly head: Head } | undefined;
+
+function readHead(text: string): Head {
+  if (known?.text !== text) known = { text, head: parseHead(text) };
+  return known.head;
 }
 
 function parseHead(text: string): Head {
@@ -52,7 +61,7 @@ function lengthOf({ status, headers }: Head): number | 'chunks' | 'end' {
  * socket can use the same memory again. Throws when what comes is no answer.
  */
 export function createAnswerReader() {
-  let waiting = Buffer.alloc(0);
+  let waiting = nothing;
   let head: Head | undefined;
   let length: ReturnType<typeof lengthOf> = 0;
   const parts: Buffer[] = [];
@@ -81,8 +90,8 @@ export function createAnswerReader() {
       return undefined;
     }
     const rest = all.subarray(end + END_OF_HEAD.length);
-    waiting = Buffer.alloc(0);
-    const found = parseHead(all.toString('latin1', 0, end));
+    waiting = nothing;
+    const found = readHead(all.toString('latin1', 0, end));
     if (found.status < 200) return takeHead(rest);
     head = found;
     length = lengthOf(found);
@@ -93,7 +102,7 @@ export function createAnswerReader() {
   /** Whether the last chunk has come. */
   function takeChunks(bytes: Buffer): boolean {
     let rest = waiting.length > 0 ? Buffer.concat([waiting, bytes]) : bytes;
-    waiting = Buffer.alloc(0);
+    waiting = nothing;
     for (;;) {
       if (chunk !== undefined && chunk > 0) {
         const piece = rest.subarray(0, chunk);
