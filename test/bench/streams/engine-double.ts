@@ -58,9 +58,8 @@ function answer(step: number, frames: number): Buffer {
   return body;
 }
 
-function infer(head: string, body: Buffer): Buffer {
-  const length = Number(/\r\ninference-header-content-length: *(\d+)/i.exec(head)?.[1] ?? body.length);
-  const said = JSON.parse(body.toString('utf8', 0, length)) as {
+function infer(message: string): Buffer {
+  const said = JSON.parse(message) as {
     inputs: { name: string; shape: number[] }[];
     parameters?: { sequence_id?: string | number; sequence_start?: boolean; sequence_end?: boolean };
   };
@@ -76,11 +75,16 @@ function infer(head: string, body: Buffer): Buffer {
 const serve: Serve = ({ head, send }) => {
   const [, , path = ''] = /^(\w+) (\S+)/.exec(head) ?? [];
   const [, model = '', verb = ''] = /^\/v2\/models\/([^/]+)\/?(\w*)/.exec(path) ?? [];
-  const parts: Buffer[] = [];
+  // What is in the tensors makes no difference here.
+  let left = Number(/\r\ninference-header-content-length: *(\d+)/i.exec(head)?.[1] ?? Number.POSITIVE_INFINITY);
+  let message = '';
   return {
-    bytes: (chunk) => void parts.push(Buffer.from(chunk)),
+    bytes(chunk) {
+      if (left > 0) message += chunk.toString('latin1', 0, Math.min(left, chunk.length));
+      left -= chunk.length;
+    },
     end() {
-      if (verb === 'infer') return void setTimeout(() => send(infer(head, Buffer.concat(parts))), ENGINE_MS);
+      if (verb === 'infer') return void setTimeout(() => send(infer(message)), ENGINE_MS);
       if (path.startsWith('/v2/health')) return send(json({}));
       if (!MODELS.has(model)) return send(reply(404, '', Buffer.from('{"error":"unknown model"}')));
       if (verb === 'ready') return send(json({}));
