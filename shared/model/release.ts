@@ -37,20 +37,24 @@ export type ReleaseMap = z.infer<typeof releaseMap>;
 /** What is signed and sent: `PUT /v1/release`. */
 export const sentRelease = z.object({ release: z.string().max(limits.modelBodyBytes.value) });
 
-/** `mirror`: share of the requests of which grey revisions get a copy. */
+/**
+ * `mirror`: share of the requests of which grey revisions get a copy. Nothing is said while nothing is `stable`: what is
+ * served without a log goes on then, also while it is itself on its way through the gates for the first time.
+ */
 export function releaseOf({ revisions, aliases }: Registry, mirror: number = limits.mirrorShare.value): ModelRelease {
   const [stable, trial] = [
     aliases[STABLE],
     Object.entries(revisions).find(([, one]) => one.standing.share !== undefined),
   ];
+  if (!stable) return {};
   const share = trial?.[1].standing.share;
   const grey = Object.entries(revisions)
     .filter(([, one]) => one.standing.stage === 'grey')
     .sort(([, one], [, other]) => one.since - other.since)
     .slice(0, limits.greyRevisions.value);
   return {
-    ...(stable && { stable: stable.revision }),
-    ...(stable?.before !== undefined && {
+    stable: stable.revision,
+    ...(stable.before !== undefined && {
       before: revisions[stable.before]?.standing.stage === 'full' ? stable.before : stable.revision,
     }),
     ...(trial && share !== undefined && { canary: { revision: trial[0], share } }),

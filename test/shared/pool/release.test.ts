@@ -158,6 +158,10 @@ describe('M3: what the map says', () => {
     };
     expect(releaseOf(registry)).toEqual({ stable: A, before: C, canary: { revision: B, share: 0.1 } });
     expect(releaseOf(newRegistry('m'))).toEqual({});
+    // The first of its model, and served already: on its way to the first `stable` it goes on answering.
+    const unnamed = releaseOf({ ...registry, aliases: {} });
+    expect(unnamed).toEqual({});
+    expect(partOf(unnamed, { revision: B, stage: 'full' })).toBe('full');
     // What was named before and has been retired or withdrawn since answers nobody, not even where nothing else is.
     for (const stage of ['retired', 'develop-verify'] as const) {
       const revisions = { ...registry.revisions, [C]: { ...made, standing: { stage } } };
