@@ -1,4 +1,4 @@
-// auricle model import|build|deploy|init|inspect|quantise: on this machine. No edge is asked and no token needed.
+// auricle model import|build|deploy|init|inspect|quantise|measure: on this machine. No edge is asked and no token needed.
 import { build } from '../pool/models/build/build.ts';
 import { readCommand } from '../pool/models/build/read-command.ts';
 import { describeOptions } from '../pool/models/pipeline/options.ts';
@@ -8,6 +8,7 @@ import type { Answer } from './answer.ts';
 import { runDeploy, runInit } from './model-deploy.ts';
 import { runImport } from './model-import.ts';
 import { runInspect } from './model-inspect.ts';
+import { runMeasure } from './model-measure.ts';
 import { runQuantise } from './model-quantise.ts';
 import { readWords, type Words } from './model-words.ts';
 
@@ -16,7 +17,8 @@ export const buildUsage = `model import SOURCE --out FILE[:KEY]       a .nemo, a
   model deploy IN[:KEY]… REPOSITORY        archives to a Triton model repository
   model init --archives DIR --models DIR   every .apipeline and .rmir of a folder
   model inspect FILE[:KEY]                 what is in an archive
-  model quantise FOLDER --out DIR          a model of a repository with 8 bits`;
+  model quantise FOLDER --out DIR          a model of a repository with 8 bits
+  model measure REPOSITORY MODEL --out FILE  evidence for the first gate`;
 
 const help = `auricle model VERB …
 
@@ -49,6 +51,18 @@ const help = `auricle model VERB …
       makes smaller revisions of those of MODEL that missed what was promised of them, and registers them
       --models DIR             a repository with their files (repeatable)
       --once                   ends when nothing is wanted
+  measure REPOSITORY MODEL --out FILE    what the first gate asks for, for promote … --evidence FILE (GATES.md)
+      without more             scan: every file of the revision is looked into
+      --engine URL             load: the engine has its models ready and says of them what the folders say
+      --recordings DIR         latency: a second of sound to LOG_PROBS, 95th percentile of windows until three agree.
+                               DIR has a list, JSON or a line each: {"file": …, "text": …, "speaker": …}
+      --sla MS                 what it is held against; not needed where a promise is signed
+      --parallel N             callers at once meanwhile (default 1)
+      --against URL[#MODEL]    quality: word errors of each speaker, of it and of the model at that engine (default: the same
+                               name); none: there is nothing before it
+      --against-models DIR     the repository of the other one, where it is decoded by other files
+      --language TAG           what they speak, of a model with several
+      Memory is not measured: no engine tells what one revision needs. A verdict is no exit code: the gate judges.
 
   -f, --force                  overwrites what this tool wrote; never what somebody else put there
   --json                       the answer as JSON
@@ -69,6 +83,7 @@ const verbs = new Map<string, Verb>([
   ['init', (_, given) => runInit(given)],
   ['inspect', (_, given) => runInspect(given)],
   ['quantise', (_, given) => runQuantise(given)],
+  ['measure', (_, given) => runMeasure(given)],
 ]);
 
 const refusedBy = ({ kind, text }: Problem): Answer => ({

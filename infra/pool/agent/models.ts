@@ -105,7 +105,7 @@ async function readLive(repository: string, model: string): Promise<{ live: Live
 }
 
 /** A model for us, `undefined` when it is none. Rejects when it wants to be one and cannot. */
-async function readModel(place: Place, folder: string): Promise<RepositoryModel | undefined> {
+export async function readModel(place: Place, folder: string): Promise<RepositoryModel | undefined> {
   const config = await readConfig(path.join(place.repository, folder));
   if (!config) return undefined;
   const given = textsOf(config);

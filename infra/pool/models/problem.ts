@@ -13,6 +13,7 @@ export const problems = {
   timing: { exit: 10, means: 'a chunk or padding is not a multiple of ms_per_timestep' },
   unsupported: { exit: 11, means: 'an option or a format that this tool does not have' },
   bound: { exit: 12, means: 'larger than a bound allows' },
+  engine: { exit: 13, means: 'the engine did not answer, or not as it should' },
 } as const satisfies Record<string, { exit: number; means: string }>;
 
 export interface Problem {

@@ -1,0 +1,78 @@
+// Evidence "load": the engine has the models of a revision ready, and says of each what its folder says. Whether it has these
+// very bytes no KServe engine tells: agents name what they serve by its digest, and know it by their own reading.
+import type { z } from 'zod';
+import { jsonOf } from '../../../../shared/json-text.ts';
+import { fromConfigName } from '../../../../shared/kserve/datatype.ts';
+import { type ModelMetadata, modelMetadata, serverMetadata } from '../../../../shared/kserve/metadata.ts';
+import { limits } from '../../../../shared/limits.ts';
+import type { Evidence } from '../../../../shared/model/evidence.ts';
+import type { Message, ModelConfig } from '../config/schema.ts';
+import type { Revision } from './revision.ts';
+
+type Load = Extract<Evidence, { kind: 'load' }>;
+
+/** Asks an engine for something below its address; `undefined` when it does not answer with 200. */
+export type AskEngine = (path: string) => Promise<{ readonly body: string } | undefined>;
+
+export const askAt =
+  (engine: string): AskEngine =>
+  async (path) => {
+    try {
+      const response = await fetch(`${engine}${path}`, { signal: AbortSignal.timeout(limits.measureEngineMs.value) });
+      const body = await response.text();
+      return response.status === 200 ? { body } : undefined;
+    } catch {
+      return undefined;
+    }
+  };
+
+export async function checkLoad(
+  { model, parts }: Pick<Revision, 'model' | 'parts'>,
+  ask: AskEngine,
+  tool: string,
+): Promise<Load> {
+  const server = read(serverMetadata, await ask('/v2'));
+  const engine = server ? `${server.name} ${server.version}`.slice(0, 100) : 'unknown';
+  const facts = { revision: model.description.revision, models: parts.size, engine };
+  const problem = await findProblem(parts, ask);
+  return problem === undefined
+    ? { kind: 'load', tool, verdict: 'PASS', facts }
+    : { kind: 'load', tool, verdict: 'FAIL', facts: { ...facts, problem: problem.slice(0, 512) } };
+}
+
+async function findProblem(parts: Revision['parts'], ask: AskEngine): Promise<string | undefined> {
+  if (!(await ask('/v2/health/live'))) return 'the engine does not answer';
+  for (const [name, config] of parts) {
+    const place = `/v2/models/${encodeURIComponent(name)}`;
+    if (!(await ask(`${place}/ready`))) return `${name} is not ready`;
+    const told = read(modelMetadata, await ask(place));
+    const wrong = told ? differenceOf(config, told) : 'the engine does not describe it';
+    if (wrong !== undefined) return `${name}: ${wrong}`;
+  }
+  return undefined;
+}
+
+function read<T extends z.ZodType>(schema: T, answered: { readonly body: string } | undefined): z.infer<T> | undefined {
+  return answered && schema.safeParse(jsonOf(answered.body)).data;
+}
+
+type Io = Message<'Input'> | Message<'Output'>;
+
+/** Where an engine says something else of a model than its folder; `undefined`: nowhere. */
+export function differenceOf(config: ModelConfig, told: ModelMetadata): string | undefined {
+  const own = (list: readonly Io[]) =>
+    list.map(({ name, data_type, dims }) => {
+      const shape = config.max_batch_size > 0 ? [-1, ...dims] : dims;
+      return `${name} ${fromConfigName(data_type) ?? 'BYTES'}[${shape}]`;
+    });
+  const theirs = (list: ModelMetadata['inputs']) =>
+    list.map(({ name, datatype, shape }) => `${name} ${datatype}[${shape}]`);
+  for (const [what, here, there] of [
+    ['takes', own(config.input), theirs(told.inputs)],
+    ['gives', own(config.output), theirs(told.outputs)],
+  ] as const) {
+    const [one, other] = [here, there].map((list) => list.toSorted().join(', '));
+    if (one !== other) return `${what} ${other} at the engine, and ${one} in its folder`;
+  }
+  return undefined;
+}

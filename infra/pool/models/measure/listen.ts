@@ -1,0 +1,117 @@
+// What a model at an engine understands of recordings: cut, asked and decoded by the pieces that agents are made of.
+import { createReadStream } from 'node:fs';
+import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { ok, type Result } from '../../../../shared/result.ts';
+import { createDispatcher } from '../../agent/dispatch.ts';
+import { createKserveEngine } from '../../agent/engine-kserve.ts';
+import { hearRecording } from '../../agent/hear.ts';
+import type { SpeechModel } from '../../agent/models.ts';
+import { createRecognition, modelTensors, readScores } from '../../agent/recognise.ts';
+import { createRecognisers } from '../../agent/recogniser.ts';
+import { decodeSound } from '../../agent/sound/decode.ts';
+import type { Utterance } from '../../agent/voice/cut.ts';
+import type { Heard } from '../../agent/voice/listen.ts';
+import { type Made, problem } from '../problem.ts';
+import type { Cut } from './measure-latency.ts';
+
+const uncounted = { utterance: () => {} };
+
+/** Hands the utterances of a recording on as they are cut. */
+async function cutRecording(file: string, add: (one: Utterance) => Promise<Result<undefined>>): Promise<Made<Heard>> {
+  try {
+    const sound = decodeSound(createReadStream(file));
+    const heard = await hearRecording({ sound, recognition: { add }, metrics: uncounted });
+    if (heard.ok) return heard;
+    const { reason, detail } = heard.refusal;
+    return reason.startsWith('audio_')
+      ? problem('unreadable', `${file}: ${reason}`)
+      : problem('engine', `${file}: ${detail ?? reason}`);
+  } catch (error) {
+    return problem('unreadable', `${file}: ${(error as NodeJS.ErrnoException).code ?? 'it cannot be read'}`);
+  }
+}
+
+/** All of a recording, for those who ask it more than once. */
+export async function readCut(file: string): Promise<Made<Cut>> {
+  const utterances: Float32Array[] = [];
+  const heard = await cutRecording(file, async ({ samples }) => {
+    utterances.push(samples);
+    return ok(undefined);
+  });
+  return heard.ok ? ok({ seconds: heard.value.seconds, utterances }) : heard;
+}
+
+export interface Listener {
+  /** One utterance to log probabilities, once. */
+  ask(samples: Float32Array): Promise<Made<undefined>>;
+  /** A recording on its way to words. */
+  begin(signal: AbortSignal): { add(one: Utterance): Promise<Result<undefined>>; finish(): Promise<Made<string>> };
+  close(): void;
+}
+
+/** `model`: whose letters, words and language model it is decoded with; `name`: what the engine calls it. */
+export async function openListener(url: string, model: SpeechModel, name: string): Promise<Listener> {
+  const slots = limits.measureAtOnce.value * limits.utterancesInFlight.value;
+  const engine = createKserveEngine(url, Math.max(slots, limits.measureParallel.value));
+  const recogniser = { ...(await createRecognisers()(model)), model: name };
+  const dispatcher = createDispatcher({ engine, slots, now: Date.now });
+  return {
+    async ask(samples) {
+      const answered = await engine.infer({
+        model: name,
+        inputs: [
+          fp32Tensor('AUDIO', samples, [1, samples.length]),
+          int32Tensor('AUDIO_LENGTH', Int32Array.of(samples.length), [1, 1]),
+        ],
+        outputs: modelTensors.outputs,
+        priority: 1,
+        timeoutMicros: limits.engineMs.value * 1_000,
+        signal: AbortSignal.timeout(limits.engineMs.value),
+      });
+      if (!answered.ok) return problem('engine', `${name}: ${answered.detail}`);
+      const scores = readScores(answered.value, recogniser.decoder.width);
+      return scores.ok ? ok(undefined) : problem('engine', `${name}: ${scores.refusal.detail}`);
+    },
+    begin(signal) {
+      const said: string[] = [];
+      const recognition = createRecognition({
+        recogniser,
+        dispatcher,
+        class: 'default',
+        deadline: Date.now() + limits.measureRecordingMs.value,
+        signal,
+        async onSegment({ text }) {
+          said.push(text);
+        },
+      });
+      return {
+        add: recognition.add,
+        async finish() {
+          const finished = await recognition.finish();
+          if (finished.ok) return ok(said.join(' '));
+          return problem('engine', `${name}: ${finished.refusal.detail ?? finished.refusal.reason}`);
+        },
+      };
+    },
+    close: engine.close,
+  };
+}
+
+/** What each of them understands of a recording, which is decoded and cut once. */
+export async function hearAll(file: string, listeners: readonly Listener[]): Promise<Made<string[]>> {
+  const begun = listeners.map((one) => one.begin(AbortSignal.timeout(limits.measureRecordingMs.value)));
+  const heard = await cutRecording(file, async (utterance) => {
+    for (const one of begun) {
+      const added = await one.add(utterance);
+      if (!added.ok) return added;
+    }
+    return ok(undefined);
+  });
+  // Whatever happened, nothing of it goes on behind an answer.
+  const texts = await Promise.all(begun.map((one) => one.finish()));
+  if (!heard.ok) return heard;
+  const failed = texts.find((one) => !one.ok);
+  if (failed && !failed.ok) return failed;
+  return ok(texts.map((one) => (one.ok ? one.value : '')));
+}

@@ -1,0 +1,62 @@
+// Evidence "latency": what a second of sound takes on its way to LOG_PROBS at the engine, window by window, until windows agree.
+import { limits } from '../../../../shared/limits.ts';
+import { type Evidence, isSteady } from '../../../../shared/model/evidence.ts';
+import { ok } from '../../../../shared/result.ts';
+import type { Made } from '../problem.ts';
+
+export type Latency = Extract<Evidence, { kind: 'latency' }>;
+
+/** A recording, cut as agents cut it. */
+export interface Cut {
+  readonly seconds: number;
+  readonly utterances: readonly Float32Array[];
+}
+
+export interface LatencyTrial {
+  /** Asked one after the other, and from the begin again: each window has the same ones. */
+  readonly recordings: readonly Cut[];
+  readonly ask: (utterance: Float32Array) => Promise<Made<unknown>>;
+  /** Callers at once. */
+  readonly parallel: number;
+  /** Milliseconds. */
+  readonly now: () => number;
+}
+
+/** Windows until they agree, or there were `limits.measureWindows`. */
+export async function measureWindows(trial: LatencyTrial): Promise<Made<number[]>> {
+  const windows: number[] = [];
+  while (windows.length < limits.measureWindows.value && !isSteady(windows)) {
+    const times = await measureWindow(trial);
+    if (!times.ok) return times;
+    windows.push(p95Of(times.value));
+  }
+  return ok(windows);
+}
+
+async function measureWindow({ recordings, ask, parallel, now }: LatencyTrial): Promise<Made<number[]>> {
+  const times: number[] = [];
+  let next = 0;
+  let failed: Made<never> | undefined;
+  const call = async () => {
+    while (next < limits.measureRequests.value && !failed) {
+      const { seconds, utterances } = recordings[next % recordings.length] as Cut;
+      next += 1;
+      const began = now();
+      for (const utterance of utterances) {
+        const asked = await ask(utterance);
+        if (!asked.ok) failed = asked;
+        if (failed) return;
+      }
+      // As live traffic is counted: of less than a second most is what every request takes.
+      times.push((now() - began) / Math.max(1, seconds));
+    }
+  };
+  await Promise.all(Array.from({ length: parallel }, call));
+  return failed ?? ok(times);
+}
+
+/** The smallest that is not below 95 % of them. */
+const p95Of = (times: readonly number[]): number => {
+  const sorted = times.toSorted((one, other) => one - other);
+  return sorted[Math.ceil(limits.liveQuantile.value * sorted.length) - 1] as number;
+};

@@ -1,0 +1,64 @@
+// Evidence "quality": what two revisions mishear of the same recordings, speaker by speaker.
+
+import { limits } from '../../../../shared/limits.ts';
+import { wordsOf } from '../../../../shared/model/compare-answers.ts';
+import type { Evidence } from '../../../../shared/model/evidence.ts';
+import type { SpeakerErrors } from '../../../../shared/model/quality.ts';
+import { countWordErrors } from '../../../../shared/model/word-errors.ts';
+import { ok } from '../../../../shared/result.ts';
+import type { Made } from '../problem.ts';
+import type { Recording, RecordingList } from './recordings.ts';
+
+export type Quality = Extract<Evidence, { kind: 'quality' }>;
+
+/** What was understood of a recording; `before` by the revision that it is held against. */
+export interface Understood {
+  readonly after: string;
+  readonly before: string;
+}
+
+type Hear = (recording: Recording) => Promise<Made<Understood>>;
+
+interface Asked {
+  readonly list: RecordingList;
+  readonly language: string;
+  readonly tool: string;
+}
+
+export async function measureQuality({ list, language, tool }: Asked, hear: Hear): Promise<Made<Quality>> {
+  const speakers = new Map<string, SpeakerErrors>();
+  const left = list.recordings[Symbol.iterator]();
+  let failed: Made<never> | undefined;
+  const listen = async () => {
+    for (const recording of left) {
+      const heard = await hear(recording);
+      if (!heard.ok) failed ??= heard;
+      if (failed || !heard.ok) return;
+      const { speaker, text } = recording;
+      speakers.set(speaker, addErrors(speakers.get(speaker), text, heard.value));
+    }
+  };
+  await Promise.all(Array.from({ length: limits.measureAtOnce.value }, listen));
+  if (failed) return failed;
+  const { digest } = list;
+  // In the order of the list: which speakers are drawn together depends on it.
+  const order = [...new Set(list.recordings.map(({ speaker }) => speaker))];
+  const counted = order.map((name) => speakers.get(name) as SpeakerErrors);
+  return ok({ kind: 'quality', tool, language, set: digest, seed: seedOf(digest), speakers: counted });
+}
+
+/** Nobody chooses it: it follows from the recordings. */
+const seedOf = (digest: string): number => Number.parseInt(digest.replace('sha256:', '').slice(0, 8), 16);
+
+const nothing: SpeakerErrors = { utterances: 0, words: 0, before: 0, after: 0 };
+
+function addErrors(sum: SpeakerErrors = nothing, text: string, { after, before }: Understood): SpeakerErrors {
+  const said = wordsOf(text);
+  const errors = (heard: string) => countWordErrors(said, wordsOf(heard));
+  return {
+    utterances: sum.utterances + 1,
+    words: sum.words + said.length,
+    before: sum.before + errors(before),
+    after: sum.after + errors(after),
+  };
+}

@@ -1,0 +1,183 @@
+// What the first gate of a revision asks for, measured: evidence as statements carry it, judged again by whoever reads it.
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { fromBase64 } from '../../../../shared/audit/base64.ts';
+import { jsonOf } from '../../../../shared/json-text.ts';
+import { limits } from '../../../../shared/limits.ts';
+import type { Evidence } from '../../../../shared/model/evidence.ts';
+import { bundle } from '../../../../shared/model/signature/bundle.ts';
+import { readPayload } from '../../../../shared/model/signature/envelope.ts';
+import { readManifest } from '../../../../shared/model/signature/manifest.ts';
+import type { Sla } from '../../../../shared/model/sla.ts';
+import { ok } from '../../../../shared/result.ts';
+import { isSpeechModel, type SpeechModel } from '../../agent/models.ts';
+import { type Made, problem } from '../problem.ts';
+import { askAt, checkLoad } from './check-load.ts';
+import { hearAll, type Listener, openListener, readCut } from './listen.ts';
+import { type Cut, type Latency, measureWindows } from './measure-latency.ts';
+import { measureQuality, type Quality } from './measure-quality.ts';
+import { type RecordingList, readRecordings, spread } from './recordings.ts';
+import { type Revision, readRevision } from './revision.ts';
+import { scanRevision } from './scan-revision.ts';
+
+/** Another revision that is served, and the folders that say how it is decoded. */
+export interface Against {
+  readonly engine: string;
+  readonly model: string;
+  readonly repository: string;
+}
+
+export interface Measure {
+  readonly repository: string;
+  readonly name: string;
+  /** Without one only files are looked into. */
+  readonly engine?: string;
+  /** Milliseconds for a second of sound; what was promised in its signature unless said. */
+  readonly sla?: number;
+  /** Callers at once while latency is measured. */
+  readonly parallel: number;
+  readonly recordings?: string;
+  readonly against?: Against | 'none';
+  readonly language?: string;
+  readonly tool: string;
+  readonly say: (line: string) => void;
+}
+
+export interface Measured {
+  readonly revision: string;
+  readonly evidence: readonly Evidence[];
+  /** What was not measured, and why; what is to be known of what was. */
+  readonly notes: readonly string[];
+}
+
+export async function measureRevision(given: Measure): Promise<Made<Measured>> {
+  const read = await readRevision(given.repository, given.name);
+  if (!read.ok) return read;
+  const revision = read.value;
+  const evidence: Evidence[] = [];
+  const notes: string[] = [];
+  const measured = () => ok({ revision: revision.model.description.revision, evidence, notes });
+  evidence.push(await scanRevision(revision, given.tool));
+  if (given.engine === undefined) {
+    notes.push('load, latency and quality are measured at an engine: --engine URL');
+    return measured();
+  }
+  const loaded = await checkLoad(revision, askAt(given.engine), given.tool);
+  evidence.push(loaded);
+  if (loaded.verdict !== 'PASS') notes.push('latency and quality are measured where it is loaded');
+  else if (!isSpeechModel(revision.model)) notes.push('latency and quality are measured of recognisers of speech');
+  else if (given.recordings === undefined) notes.push('latency and quality want recordings: --recordings DIR');
+  else {
+    const list = await readRecordings(given.recordings);
+    if (!list.ok) return list;
+    const heard = await measureHearing(given, given.engine, revision, revision.model, list.value, notes);
+    if (!heard.ok) return heard;
+    evidence.push(...heard.value);
+  }
+  return measured();
+}
+
+async function measureHearing(
+  given: Measure,
+  engine: string,
+  revision: Revision,
+  model: SpeechModel,
+  list: RecordingList,
+  notes: string[],
+): Promise<Made<Evidence[]>> {
+  const listener = await openListener(engine, model, given.name);
+  try {
+    const evidence: Evidence[] = [];
+    const sla = given.sla ?? (await readPromise(revision))?.latencyMs;
+    if (sla === undefined) notes.push('latency: no promise is signed, so --sla MS says what it is held against');
+    else {
+      const latency = await timeRecordings(given, list, listener, sla);
+      if (!latency.ok) return latency;
+      evidence.push(latency.value);
+    }
+    if (given.against === undefined) notes.push('quality: --against URL says what it is held against, or none');
+    else {
+      const quality = await compareRecordings(given, given.against, model, list, listener);
+      if (!quality.ok) return quality;
+      evidence.push(quality.value);
+      if (given.against === 'none')
+        notes.push(
+          'quality: nothing was before it, so that its errors stand for both; only wordErrors that were promised can be missed',
+        );
+    }
+    return ok(evidence);
+  } finally {
+    listener.close();
+  }
+}
+
+async function timeRecordings(
+  { tool, parallel, say }: Measure,
+  { recordings }: RecordingList,
+  { ask }: Listener,
+  sla: number,
+): Promise<Made<Latency>> {
+  const cuts: Cut[] = [];
+  for (const { file } of spread(recordings, limits.measureRequests.value)) {
+    const cut = await readCut(file);
+    if (!cut.ok) return cut;
+    // Silence is asked of nobody.
+    if (cut.value.utterances.length > 0) cuts.push(cut.value);
+  }
+  if (cuts.length === 0) return problem('unreadable', 'nobody speaks in these recordings');
+  say(`latency: windows of ${limits.measureRequests.value} of ${cuts.length} recordings, ${parallel} at once`);
+  const windows = await measureWindows({ recordings: cuts, ask, parallel, now: () => performance.now() });
+  return windows.ok ? ok({ kind: 'latency', tool, sla, windows: windows.value }) : windows;
+}
+
+async function compareRecordings(
+  { tool, language: asked, say }: Measure,
+  against: Against | 'none',
+  model: SpeechModel,
+  list: RecordingList,
+  listener: Listener,
+): Promise<Made<Quality>> {
+  const { languages } = model.description;
+  const language = asked ?? languages[0];
+  if (language === undefined || (asked === undefined && languages.length > 1))
+    return problem('written', `--language: which of ${languages.join(', ')} do they speak?`);
+  if (!languages.includes(language))
+    return problem('written', `--language ${language}: it hears ${languages.join(', ')}`);
+  const before = against === 'none' ? ok(undefined) : await openAgainst(against);
+  if (!before.ok) return before;
+  say(`quality: ${list.recordings.length} recordings`);
+  try {
+    const named = `${tool}, against ${against === 'none' ? 'none' : against.model}`.slice(0, 128);
+    const listeners = before.value ? [listener, before.value] : [listener];
+    return await measureQuality({ list, language, tool: named }, async ({ file }) => {
+      const heard = await hearAll(file, listeners);
+      if (!heard.ok) return heard;
+      const [after = '', other = after] = heard.value;
+      return ok({ after, before: other });
+    });
+  } finally {
+    before.value?.close();
+  }
+}
+
+async function openAgainst({ engine, model: name, repository }: Against): Promise<Made<Listener>> {
+  const read = await readRevision(repository, name);
+  if (!read.ok) return read;
+  const { model } = read.value;
+  if (!isSpeechModel(model)) return problem('unsupported', `${name} recognises no speech`);
+  if (!(await askAt(engine)(`/v2/models/${encodeURIComponent(name)}/ready`)))
+    return problem('engine', `${name} is not ready at the engine that it is held against`);
+  return ok(await openListener(engine, model, name));
+}
+
+/** What its author signed beside it. Whoever judges knows it, too, and goes by the lower one. */
+async function readPromise({ repository, model: { description } }: Revision): Promise<Sla | undefined> {
+  for (const ending of ['.sig', '.sm2.sig']) {
+    const text = await readFile(path.join(repository, `${description.name}${ending}`), 'utf8').catch(() => undefined);
+    const signed = text === undefined ? undefined : bundle.safeParse(jsonOf(text)).data;
+    const payload = signed && fromBase64(signed.dsseEnvelope.payload);
+    const manifest = payload && readManifest(readPayload(payload));
+    if (manifest?.revision === description.revision && manifest.sla) return manifest.sla;
+  }
+  return undefined;
+}

@@ -1,0 +1,113 @@
+// Recordings and what is said in them, as a list beside them tells.
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+import { jsonOf } from '../../../../shared/json-text.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { wordsOf } from '../../../../shared/model/compare-answers.ts';
+import { ok } from '../../../../shared/result.ts';
+import { type Made, problem } from '../problem.ts';
+import { openBlob } from '../scan/blob.ts';
+import { readText } from '../scan/data-file.ts';
+
+const line = z.object({
+  /** From the folder of the list. */
+  file: z.string().min(1),
+  text: z.string().max(limits.measureTextCharacters.value),
+  speaker: z.string().optional(),
+  /** What speaks in lists of sound that a machine has made. */
+  voice: z.string().optional(),
+});
+
+export interface Recording {
+  readonly file: string;
+  readonly text: string;
+  /** Recordings of nobody in particular are those of one speaker: they may all be. */
+  readonly speaker: string;
+}
+
+export interface RecordingList {
+  /** Of the sound, the texts, the speakers, and how words are counted: the name of the set. */
+  readonly digest: string;
+  readonly recordings: readonly Recording[];
+}
+
+/** What `shared/model/compare-answers.ts` calls words. */
+const WORDS = 'NFKC, lower case, letters and digits';
+const LIST = /\.(json|jsonl|ndjson)$/;
+
+/** A list, or the only one of a folder: a JSON array, or a line of JSON for each recording. */
+export async function readRecordings(place: string): Promise<Made<RecordingList>> {
+  const found = await findList(place);
+  if (!found.ok) return found;
+  const opened = await openBlob(found.value, found.value).catch(() => undefined);
+  if (!opened) return problem('unreadable', `${found.value} cannot be read`);
+  const text = await readText(opened.blob).finally(opened.close);
+  if (!text.ok) return text;
+  const recordings = readList(found.value, text.value);
+  if (!recordings.ok) return recordings;
+  const digest = createHash('sha256').update(JSON.stringify(WORDS));
+  for (const { file, text: said, speaker } of recordings.value) {
+    const sound = await digestSound(file);
+    if (sound === undefined) return problem('unreadable', `${file} cannot be read`);
+    digest.update(`\n${JSON.stringify([sound, speaker, said])}`);
+  }
+  return ok({ digest: `sha256:${digest.digest('hex')}`, recordings: recordings.value });
+}
+
+async function findList(place: string): Promise<Made<string>> {
+  const there = await stat(place).catch(() => undefined);
+  if (!there) return problem('unreadable', `${place} cannot be read`);
+  if (!there.isDirectory()) return ok(place);
+  const lists = (await readdir(place)).filter((name) => LIST.test(name));
+  const [only] = lists;
+  return only !== undefined && lists.length === 1
+    ? ok(path.join(place, only))
+    : problem('unreadable', `${place} has ${lists.length} lists (.json, .ndjson) instead of one: name the list itself`);
+}
+
+/** Purely what a list says. */
+export function readList(list: string, text: string): Made<Recording[]> {
+  const isArray = text.trimStart().startsWith('[');
+  const listed = isArray
+    ? jsonOf(text)
+    : text
+        .split('\n')
+        .filter((one) => one.trim() !== '')
+        .map(jsonOf);
+  const parsed = z.array(line).min(1).safeParse(listed);
+  if (!parsed.success) {
+    const [{ path: at, message } = { path: [], message: '' }] = parsed.error.issues;
+    return problem('unreadable', `${list}: ${at.join('.')} ${message}`);
+  }
+  if (parsed.data.length > limits.measureRecordings.value)
+    return problem('bound', `${list} names ${parsed.data.length} recordings`);
+  const silent = parsed.data.find(({ text: said }) => wordsOf(said).length === 0);
+  if (silent) return problem('unreadable', `${list}: nothing is said in ${silent.file}`);
+  const recordings = parsed.data.map(({ file, text: said, speaker, voice }) => ({
+    file: path.resolve(path.dirname(list), file),
+    text: said,
+    speaker: speaker ?? voice ?? '',
+  }));
+  const speakers = new Set(recordings.map(({ speaker }) => speaker)).size;
+  if (speakers > limits.modelSpeakers.value) return problem('bound', `${list} names ${speakers} speakers`);
+  return ok(recordings);
+}
+
+async function digestSound(file: string): Promise<string | undefined> {
+  const hash = createHash('sha256');
+  try {
+    for await (const chunk of createReadStream(file)) hash.update(chunk as Uint8Array);
+    return hash.digest('hex');
+  } catch {
+    return undefined;
+  }
+}
+
+/** So many, spread evenly over all of them. */
+export const spread = <T>(all: readonly T[], most: number): T[] => {
+  const count = Math.min(most, all.length);
+  return Array.from({ length: count }, (_, at) => all[Math.floor((at * all.length) / count)] as T);
+};

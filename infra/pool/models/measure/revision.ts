@@ -1,0 +1,58 @@
+// The revision that is measured: the files that agents name it by, and no others.
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { ok } from '../../../../shared/result.ts';
+import { type RepositoryModel, readModel } from '../../agent/models.ts';
+import { parseText } from '../config/parse-text.ts';
+import type { ModelConfig } from '../config/schema.ts';
+import { type Made, problem } from '../problem.ts';
+
+export interface Revision {
+  readonly repository: string;
+  readonly model: RepositoryModel;
+  /** All of it, by path inside the repository. */
+  readonly files: readonly string[];
+  /** The models that it is made of, by name. */
+  readonly parts: ReadonlyMap<string, ModelConfig>;
+  /** Of those folders what is neither a file nor a folder: no digest covers what it leads to. */
+  readonly odd: readonly string[];
+}
+
+const CONFIG = /^([^/]+)\/config\.pbtxt$/;
+
+/** A model of a repository as an agent beside an engine would read it. */
+export async function readRevision(repository: string, name: string): Promise<Made<Revision>> {
+  const files: string[] = [];
+  const place = {
+    repository,
+    now: 0,
+    digests: new Map(),
+    enter: async (_: string, found: { readonly files: readonly { readonly name: string }[] }) => {
+      files.push(...found.files.map((file) => file.name));
+      return undefined;
+    },
+  };
+  try {
+    const model = await readModel(place, name);
+    if (!model) return problem('unreadable', `${path.join(repository, name)} is no model that agents serve`);
+    const parts = new Map<string, ModelConfig>();
+    for (const file of files) {
+      const part = CONFIG.exec(file)?.[1];
+      if (part === undefined) continue;
+      const parsed = parseText(await readFile(path.join(repository, file), 'utf8'));
+      if (!parsed.ok) return problem('unreadable', `${file}: ${parsed.refusal.reason}`);
+      parts.set(part, parsed.value);
+    }
+    const odd = await Promise.all([...parts.keys()].map((part) => findOdd(repository, part)));
+    return ok({ repository, model, files, parts, odd: odd.flat() });
+  } catch (error) {
+    return problem('unreadable', `${name}: ${error instanceof Error ? error.message : 'it cannot be read'}`);
+  }
+}
+
+async function findOdd(repository: string, part: string): Promise<string[]> {
+  const entries = await readdir(path.join(repository, part), { withFileTypes: true, recursive: true });
+  return entries
+    .filter((entry) => !entry.isFile() && !entry.isDirectory())
+    .map((entry) => path.relative(repository, path.join(entry.parentPath, entry.name)));
+}
