@@ -7,14 +7,21 @@ import type { RequestContext } from '../context.ts';
  * short request does, and whoever went before is found to be gone then. Gives the function that ends it.
  */
 export function watchCaller(
-  request: Request,
+  request: Pick<Request, 'signal'>,
   gone: () => void,
   { surroundings }: Pick<RequestContext, 'surroundings'>,
 ): () => void {
+  let watched: AbortSignal | undefined;
   const watch = () => {
     const { signal } = request;
-    if (signal.aborted) gone();
-    else signal.addEventListener('abort', gone, { once: true });
+    if (signal.aborted) return gone();
+    signal.addEventListener('abort', gone, { once: true });
+    watched = signal;
   };
-  return callAfter(limits.callerWatchMs.value, watch, surroundings);
+  const cancel = callAfter(limits.callerWatchMs.value, watch, surroundings);
+  return () => {
+    cancel();
+    // The runtime's signal would keep all that `gone` knows of the request until the next full collection.
+    watched?.removeEventListener('abort', gone);
+  };
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { late, type Surroundings } from '../../edge/clock.ts';
 import { CallerBody } from '../../edge/short/body.ts';
+import { watchCaller } from '../../edge/short/watch.ts';
 import { limits } from '../../shared/limits.ts';
 
 const chunkOf = (size: number, value: number) => new Uint8Array(size).fill(value);
@@ -195,5 +196,43 @@ describe('C6 the body of a caller', () => {
     const read = readAll(body.open());
     source.break();
     await expect(read).rejects.toThrow('form_invalid');
+  });
+});
+
+describe('watching a caller', () => {
+  function makeWatch() {
+    const clock = makeClock();
+    const caller = new AbortController();
+    let told = 0;
+    const tell = () => {
+      told += 1;
+    };
+    const unwatch = watchCaller(caller, tell, clock);
+    /** It is time to look, and somebody looks. */
+    const look = async () => {
+      clock.ring();
+      await Promise.resolve();
+    };
+    return { caller, unwatch, look, told: () => told };
+  }
+
+  it('tells once of one that goes away, before or after somebody looks', async () => {
+    const early = makeWatch();
+    early.caller.abort();
+    await early.look();
+    expect(early.told()).toBe(1);
+    const later = makeWatch();
+    await later.look();
+    expect(later.told()).toBe(0);
+    later.caller.abort();
+    expect(later.told()).toBe(1);
+  });
+
+  it('ends with the request: nothing of it is kept by its signal', async () => {
+    const { caller, unwatch, look, told } = makeWatch();
+    await look();
+    unwatch();
+    caller.abort();
+    expect(told()).toBe(0);
   });
 });
