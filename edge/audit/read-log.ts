@@ -5,7 +5,7 @@ import { HEADS } from '../../shared/audit/head.ts';
 import { isEd25519Text, keysIn } from '../../shared/audit/key-years.ts';
 import { holdsEntries, readLogPath } from '../../shared/audit/log-path.ts';
 import { loggedYear, loggedYears } from '../../shared/audit/logged-years.ts';
-import { formatVerifierKey } from '../../shared/audit/note.ts';
+import { formatVerifierKey } from '../../shared/audit/note-key.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';

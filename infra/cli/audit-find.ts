@@ -1,7 +1,7 @@
 // Which logs there are, and the one that is meant.
 import type { z } from 'zod';
 import { HEADS } from '../../shared/audit/head.ts';
-import { formatVerifierKey, readVerifierKey } from '../../shared/audit/note.ts';
+import { formatVerifierKey, readVerifierKey } from '../../shared/audit/note-key.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 import { type LogReader, listedLogs, openReader } from './audit-log.ts';

@@ -1,6 +1,7 @@
 // auricle audit verify: everything is fetched and hashed again, and compared with what was seen before.
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
-import { openVerifier, readVerifierKey } from '../../shared/audit/note.ts';
+import { openVerifier } from '../../shared/audit/note.ts';
+import { readVerifierKey } from '../../shared/audit/note-key.ts';
 import { equalBytes } from '../../shared/audit/tree.ts';
 import { NextNumbers, readLoss } from '../../shared/audit/verify/next-numbers.ts';
 import { type Verdict, verdicts } from '../../shared/audit/verify/verdict.ts';

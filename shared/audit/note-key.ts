@@ -4,7 +4,7 @@ import { concat } from '../seal/bytes.ts';
 import { fromBase64, toBase64 } from './base64.ts';
 import { cosignatureKeyId, openCosignatureVerifier } from './cosignature.ts';
 import { isP256, openP256Verifier, p256KeyId } from './ecdsa.ts';
-import { keyIdOf, openVerifier, type Verifier } from './note.ts';
+import { isName, keyIdOf, openVerifier, type Verifier } from './note.ts';
 
 const ED25519_BYTES = 32;
 
@@ -45,9 +45,19 @@ export function readNoteKey(text: string): NoteKey | undefined {
   const bytes = fromBase64(rest.join('+'));
   const [type, kind] = Object.entries(kinds).find(([, { byte }]) => byte === bytes?.[0]) ?? [];
   const publicKey = bytes?.slice(1);
-  if (!kind || !publicKey || name === '' || /[\s+\p{C}]/u.test(name) || !kind.fits(publicKey)) return undefined;
+  if (!kind || !publicKey || !isName(name) || !kind.fits(publicKey)) return undefined;
   const key = { type: type as NoteKeyType, name, publicKey };
   return formatNoteKey(key) === text ? key : undefined;
+}
+
+/** Of Ed25519, as most logs have. */
+export const formatVerifierKey = (name: string, publicKey: Uint8Array): string =>
+  formatNoteKey({ type: 'ed25519', name, publicKey });
+
+/** The name and the raw public key of such a text; `undefined` when it is none of an Ed25519 key. */
+export function readVerifierKey(text: string): { name: string; publicKey: Uint8Array } | undefined {
+  const key = readNoteKey(text);
+  return key?.type === 'ed25519' ? { name: key.name, publicKey: key.publicKey } : undefined;
 }
 
 /** Throws when the bytes are no key of that type: a point that is not on the curve. */

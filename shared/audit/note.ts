@@ -38,23 +38,11 @@ export interface OpenedNote {
   readonly good: readonly NoteSignature[];
 }
 
-const isName = (name: string): boolean => name !== '' && !/[\s+\p{C}]/u.test(name);
+/** Of a log or a witness. */
+export const isName = (name: string): boolean => name !== '' && !/[\s+\p{C}]/u.test(name);
 
 export function keyIdOf(name: string, publicKey: Uint8Array): Uint8Array {
   return sha256(ascii(`${name}\n`), Uint8Array.of(ED25519), publicKey).subarray(0, KEY_ID_BYTES);
-}
-
-/** A public key as text with its name: `name+keyid+key`. */
-export const formatVerifierKey = (name: string, publicKey: Uint8Array): string =>
-  `${name}+${toHex(keyIdOf(name, publicKey))}+${toBase64(concat(Uint8Array.of(ED25519), publicKey))}`;
-
-/** The name and the raw public key of such a text; `undefined` when it is none of an Ed25519 key. */
-export function readVerifierKey(text: string): { name: string; publicKey: Uint8Array } | undefined {
-  const [name = '', id = '', ...rest] = text.split('+');
-  const key = fromBase64(rest.join('+'));
-  if (!isName(name) || key?.length !== 33 || key[0] !== ED25519) return undefined;
-  const publicKey = key.slice(1);
-  return toHex(keyIdOf(name, publicKey)) === id ? { name, publicKey } : undefined;
 }
 
 export async function openVerifier(name: string, publicKey: Uint8Array): Promise<Verifier> {

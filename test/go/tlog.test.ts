@@ -9,8 +9,8 @@ import { nameOfReceived, receive } from '../../functions/audit/intake/intake.ts'
 import { Sequencer } from '../../functions/audit/log/sequencer.ts';
 import { signCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { openP256Key, type P256Key, p256Signer } from '../../shared/audit/ecdsa.ts';
-import { formatVerifierKey, openNote, openSigningKey, openVerifier, readVerifierKey } from '../../shared/audit/note.ts';
-import { formatNoteKey } from '../../shared/audit/note-key.ts';
+import { openNote, openSigningKey, openVerifier } from '../../shared/audit/note.ts';
+import { formatNoteKey, formatVerifierKey, readVerifierKey } from '../../shared/audit/note-key.ts';
 import { RightEdge } from '../../shared/audit/right-edge.ts';
 import { MemoryStore } from '../functions/audit/stored-log.ts';
 import { fsck, verifier } from './install.ts';

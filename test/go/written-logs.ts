@@ -1,7 +1,7 @@
 // Logs as their readers would fetch them, written into folders that Go's verifier reads.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { formatVerifierKey } from '../../shared/audit/note.ts';
+import { formatVerifierKey } from '../../shared/audit/note-key.ts';
 import type { MemoryStore } from '../functions/audit/stored-log.ts';
 
 export function write(folder: string, name: string, bytes: Uint8Array | string): void {

@@ -5,7 +5,8 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
 import { fetchCheckpoint, type LogReader, Refused, walkLog } from '../../../infra/cli/audit-log.ts';
-import { openVerifier, readVerifierKey } from '../../../shared/audit/note.ts';
+import { openVerifier } from '../../../shared/audit/note.ts';
+import { readVerifierKey } from '../../../shared/audit/note-key.ts';
 
 const [folder = ''] = process.argv.slice(2);
 const key = readVerifierKey(readFileSync(path.join(folder, 'vkey'), 'utf8').trim());

@@ -9,7 +9,7 @@ import type { Change } from '../../../functions/store/rows.ts';
 import { checkDisclosure } from '../../../shared/audit/commitment.ts';
 import { openJudge } from '../../../shared/audit/judge.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';
-import { formatVerifierKey } from '../../../shared/audit/note.ts';
+import { formatVerifierKey } from '../../../shared/audit/note-key.ts';
 import { readPolicy } from '../../../shared/audit/policy.ts';
 import { readReceipt, verifyReceipt } from '../../../shared/audit/receipt.ts';
 import { limits } from '../../../shared/limits.ts';

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { fromBase64 } from '../../../shared/audit/base64.ts';
 import { openCheckpoint, readCheckpoint, signCheckpoint } from '../../../shared/audit/checkpoint.ts';
-import { formatVerifierKey, openNote, openSigningKey, openVerifier } from '../../../shared/audit/note.ts';
-import { openNoteKey, readNoteKey } from '../../../shared/audit/note-key.ts';
+import { openNote, openSigningKey, openVerifier } from '../../../shared/audit/note.ts';
+import { formatVerifierKey, openNoteKey, readNoteKey } from '../../../shared/audit/note-key.ts';
 import { verifyConsistency } from '../../../shared/audit/proof.ts';
 import { RightEdge } from '../../../shared/audit/right-edge.ts';
 import notes from '../../vectors/audit/notes.json' with { type: 'json' };

@@ -4,7 +4,8 @@ import { advanceExport } from '../../../../functions/audit/export/advance-export
 import { type ExportRow, findExport, replaceExport } from '../../../../functions/audit/export/export-row.ts';
 import { receiptsUnder } from '../../../../functions/audit/log/make-receipt.ts';
 import type { LinkFiles, Manifest } from '../../../../shared/audit/bundle/manifest.ts';
-import { formatVerifierKey, openSigningKey, signNote } from '../../../../shared/audit/note.ts';
+import { openSigningKey, signNote } from '../../../../shared/audit/note.ts';
+import { formatVerifierKey } from '../../../../shared/audit/note-key.ts';
 import { formatReceipt, readReceipt } from '../../../../shared/audit/receipt.ts';
 import { type Asked, verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { ExportedLog, logKey, readerOf, signedAgain, ZONE } from './exported-log.ts';

@@ -114,7 +114,7 @@ describe('C9 corruption matrix: by anybody', () => {
 
   it('another log: a policy with another key, or another origin', async () => {
     const stranger = await openSigningKey(new Uint8Array(32).fill(9));
-    const { formatVerifierKey } = await import('../../../../shared/audit/note.ts');
+    const { formatVerifierKey } = await import('../../../../shared/audit/note-key.ts');
     const policyOf = (name: string, key: Uint8Array) => encode(`log ${formatVerifierKey(name, key)}\nquorum none\n`);
     for (const policy of [
       policyOf(ORIGIN, stranger.publicKey),

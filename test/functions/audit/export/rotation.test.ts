@@ -5,7 +5,8 @@ import { lookAtLog } from '../../../../functions/audit/log/look-at-log.ts';
 import { toBase64 } from '../../../../shared/audit/base64.ts';
 import { openP256Key } from '../../../../shared/audit/ecdsa.ts';
 import type { KeyYears } from '../../../../shared/audit/key-years.ts';
-import { formatVerifierKey, openSigningKey } from '../../../../shared/audit/note.ts';
+import { openSigningKey } from '../../../../shared/audit/note.ts';
+import { formatVerifierKey } from '../../../../shared/audit/note-key.ts';
 import { verifyBundle } from '../../../../shared/audit/verify/verify-bundle.ts';
 import { ExportedLog, ORIGIN, readerOf, ZONE } from './exported-log.ts';
 
