@@ -96,7 +96,7 @@ export interface AgentNews {
 }
 
 /** All of it counted. Pure. */
-export function takeAll(live: Live, registry: Registry, agents: readonly AgentNews[], now: number): Live {
+function takeAll(live: Live, registry: Registry, agents: readonly AgentNews[], now: number): Live {
   const traffic = trafficAfter(live.traffic, agents, now);
   const stable = registry.aliases[STABLE]?.revision;
   const usual = (stable !== undefined && traffic[stable]?.served) || noCounts;

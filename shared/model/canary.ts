@@ -2,7 +2,7 @@
 // away, signed as evidence and judged again by whoever reads it.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { countBad, judgeRates, logHarm, logSafe, shareCounts } from './rates.ts';
+import { countBad, judgeRates, logHarm, shareCounts } from './rates.ts';
 import { canaryShare, canaryShares } from './stage.ts';
 import { type Verdict, verdict } from './verdict.ts';
 
@@ -83,9 +83,3 @@ export function stepUp(run: CanaryRun, now: number): CanaryRun {
   const next = canaryShares[canaryShares.indexOf(run.share) + 1];
   return next === undefined ? run : { ...run, share: next, since: now, streams: 0 };
 }
-
-/** In numbers, for people. */
-export const canaryFigures = ({ bad, failed }: CanaryRun) => ({
-  harm: Math.exp(Math.max(logHarm(bad), logHarm(failed))),
-  safe: Math.exp(logSafe(bad)),
-});
