@@ -302,6 +302,15 @@ describe('M2 both spellings', () => {
     expect(two).toEqual(one);
   });
 
+  it('decoder_type is the decoder, and all that is refused is said at once', () => {
+    const read = readCommand([...classic, '--decoder_type=greedy']);
+    expect(read.ok && read.value.settings.decoder).toBe('greedy');
+    expect(kindOf(readCommand([...classic, '--decoder_type=greedy', '--decoder=greedy']))).toBe('written');
+    expect(readCommand([...classic, '--whatever=1', '--wfst_tokenizer_model=a'])).toMatchObject({
+      refusal: { text: expect.stringMatching(/^whatever .*; wfst_tokenizer_model /) },
+    });
+  });
+
   it.each([
     ['-f in the newer one', [...hydra, '-f']],
     ['no pipeline', ['out', 'in']],
@@ -320,6 +329,9 @@ describe('M2 both spellings', () => {
     ['--featurizer.use_utterance_norm_params=False', 'features are a network'],
     ['--nn.fp16_needs_obey_precision_pass', 'deploy chooses precision'],
     ['--diarizer_type=neural', 'who speaks'],
+    ['--vad.vad_type=neural', 'the agent finds where an utterance ends'],
+    ['--featurizer_name=mel', 'features are a network'],
+    ['--padding_size=0.5', 'left_padding_size and right_padding_size'],
     ['--voices=a', 'voices is no option of speech_recognition'],
     ['--whatever=1', 'whatever is no option of speech_recognition'],
   ])('%s is refused with its reason', async (word, reason) => {

@@ -218,6 +218,16 @@ describe('M3 what is there already', () => {
     expect(readFileSync(path.join(repository, 'voice-en-voice-en', 'config.pbtxt'), 'utf8')).toBe('mine');
   });
 
+  it.each(['../x', '..', '.', 'a/b', '/abs', 'x/../../y'])('under the name %s nothing goes anywhere', async (name) => {
+    const [repository, before] = [at('inside'), readdirSync(scratch.path)];
+    for (const force of [false, true]) {
+      const archives = [at('voice-en.apipeline')];
+      const made = await deploy({ archives, repository, targets: [target('cpu')], settings: { name }, force }, {});
+      expect(made).toMatchObject({ refusal: { kind: 'written' } });
+    }
+    expect(readdirSync(scratch.path)).toEqual(before);
+  });
+
   it('M2 wrong key, no key, no pipeline, two of one name: told apart, nothing left', async () => {
     const repository = at('never');
     const kind = async (...archives: string[]) => {

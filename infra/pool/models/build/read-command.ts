@@ -1,5 +1,5 @@
 import { ok } from '../../../../shared/result.ts';
-import { options, whyNot } from '../pipeline/options.ts';
+import { options, spellings, whyNot } from '../pipeline/options.ts';
 import { isPipeline, type PipelineName, pipelines } from '../pipeline/pipelines.ts';
 import { type Made, problem } from '../problem.ts';
 
@@ -123,11 +123,12 @@ function readHydra(words: readonly string[]): Made<BuildCommand> {
 
 function refusedOf(settings: Readonly<Record<string, string>>, pipeline: PipelineName): Made<undefined> {
   const reasons = Object.keys(settings).map((name) => whyNot(name, pipeline));
-  const first = reasons.find((reason) => reason !== undefined);
-  return first === undefined ? ok(undefined) : problem('unsupported', first);
+  const refused = reasons.filter((reason) => reason !== undefined);
+  return refused.length === 0 ? ok(undefined) : problem('unsupported', refused.join('; '));
 }
 
-function put(settings: Record<string, string>, name: string, value: string): Made<undefined> {
+function put(settings: Record<string, string>, written: string, value: string): Made<undefined> {
+  const name = spellings[written] ?? written;
   if (Object.hasOwn(settings, name)) return problem('written', `${name} is given twice`);
   const isFlag = Object.hasOwn(options, name) && options[name]?.shape === 'flag';
   settings[name] = isFlag ? value.toLowerCase() : value;

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ok } from '../../../../shared/result.ts';
+import { nameShape } from '../archive/manifest.ts';
 import { type Archive, openArchive } from '../archive/open-archive.ts';
 import { printText } from '../config/print-text.ts';
 import { complaintAbout, whyNot } from '../pipeline/options.ts';
@@ -87,6 +88,9 @@ async function stageFor(repository: string): Promise<string> {
   return staged;
 }
 
+/** A model is a folder of the repository itself: never one above, beside or below it. */
+const isFolderName = (name: string): boolean => nameShape.safeParse(name).success && !name.includes('/');
+
 type Plan = { readonly archive: Archive; readonly name: string; readonly models: readonly PlannedModel[] };
 
 function planAll({ targets, settings = {} }: Deploy, archives: readonly Archive[]): Made<Plan[]> {
@@ -104,6 +108,8 @@ function planAll({ targets, settings = {} }: Deploy, archives: readonly Archive[
     const timing = checkTiming(head.settings);
     if (!timing.ok) return timing;
     const models = planRepository(head, targets);
+    const unfit = models.find((model) => !isFolderName(model.name));
+    if (unfit) return problem('written', `${file}: "${unfit.name}" is no name for a model`);
     const clash = models.find(({ files }) => new Set(Object.values(files)).size !== Object.keys(files).length);
     if (clash) return problem('artifact', `${file}: two files of ${clash.name} have the same name`);
     plans.push({ archive, name: head.name, models });

@@ -87,13 +87,18 @@ export const options: Readonly<Record<string, Option>> = {
   symbols: { shape: 'text', says: 'the characters the network knows, in the order of their numbers', of: speaks },
 };
 
+/** Other public names of the same. */
+export const spellings: Readonly<Record<string, string | undefined>> = Object.assign(Object.create(null), {
+  decoder_type: 'decoder',
+});
+
 /** Public options that have no place here, and where that is decided instead. */
 const elsewhere: readonly (readonly [RegExp, string])[] = [
   [
-    /^(endpointing|neural_vad|neural_vad_nn)\.|^(vad_type|vad)$/,
+    /^(endpointing|neural_vad|neural_vad_nn|vad)\.|^(endpointing_type|vad_type|vad)$/,
     'the agent finds where an utterance ends, the same way for all models',
   ],
-  [/^featurizer\./, 'features are a network of the archive and have no options of their own'],
+  [/^featurizer\.|^featurizer_name$/, 'features are a network of the archive and have no options of their own'],
   [
     /^flashlight_decoder\.|^(greedy_decoder|os2s_decoder|nemo_decoder|kenlm)/,
     "the agent's decoder has its weights from its own tests",
@@ -102,6 +107,9 @@ const elsewhere: readonly (readonly [RegExp, string])[] = [
     /^decoding_language_model_(binary|fst|words)$/,
     'KenLM binaries and FSTs are not read: give decoding_language_model_arpa',
   ],
+  [/^speech_hints_model$|^hotwords?_/, 'words are not boosted per request: give a lexicon and a language model'],
+  [/^(acoustic_model_name|language_model_name)$/, 'models are named by --name and by the role of each network'],
+  [/^padding_size$/, 'give left_padding_size and right_padding_size'],
   [/^wfst_/, 'inverse text normalisation by WFST is not offered'],
   [/^diari[sz]/, 'who speaks is not told apart'],
   [
