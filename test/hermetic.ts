@@ -8,11 +8,14 @@ type Connect = (this: net.Socket, ...given: unknown[]) => net.Socket;
 const prototype = net.Socket.prototype as unknown as { connect: Connect };
 const connect = prototype.connect;
 
-prototype.connect = function (...given) {
+function connectHere(this: net.Socket, ...given: unknown[]): net.Socket {
   const host = hostOf(given);
   if (host !== undefined && !local.test(host)) throw new Error(`a test tried to reach ${host}: tests are hermetic`);
   return connect.apply(this, given);
-};
+}
+
+// Files that share a process load this once each.
+if (connect.name !== connectHere.name) prototype.connect = connectHere;
 
 /** `connect(options)`, `connect(port, host)`, `connect(path)`, and the normalised array that Node passes to itself. */
 function hostOf(given: unknown[]): string | undefined {

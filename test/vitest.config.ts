@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { cloudflareTest } from '@cloudflare/vitest-plugin';
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
@@ -15,32 +15,44 @@ const STACK_TEST_MS_MAX = 30_000;
 
 const bounded = { testTimeout: TEST_MS_MAX, hookTimeout: HOOK_MS_MAX, teardownTimeout: HOOK_MS_MAX };
 
-// Why: pure decisions and everything that runs in Node, in processes of their own, because several suites load native
-// code or change process-wide state.
+const atNode = globSync('test/**/*.test.ts', {
+  cwd: root,
+  exclude: [
+    'test/edge/**',
+    'test/conformance/stream/**',
+    'test/stack/**',
+    'test/fault/**/!(simulation).test.ts',
+    'test/triton/**',
+    'test/clients/**',
+    'test/go/**',
+    'test/browser/**',
+    'test/bench/**',
+  ],
+});
+
+/** Doubles of modules and clocks, what changes the process for all who are in it, and who measures its memory. */
+const NEEDS_ITS_PROCESS =
+  /\bvi\b|\bprocess\.(on|once|chdir)\(|\bprocess\.env\.\w+ = |\bsetFlagsFromString\b|\bmemoryUsage\b|\bheapUsed\b/;
+const needsItsProcess = (file: string) => NEEDS_ITS_PROCESS.test(readFileSync(path.join(root, file), 'utf8'));
+
+const inNode = {
+  ...bounded,
+  root,
+  environment: 'node',
+  pool: 'forks' as const,
+  setupFiles: ['test/hermetic.ts'],
+  // Left to itself, vitest keeps one of two cores for nobody.
+  maxWorkers: 2,
+};
+
+// Why: pure decisions and everything that runs in Node. A module is loaded once in each process, not once for each file.
 const node: TestProjectConfiguration = {
-  test: {
-    ...bounded,
-    name: 'node',
-    root,
-    environment: 'node',
-    pool: 'forks',
-    include: ['test/**/*.test.ts'],
-    exclude: [
-      'test/edge/**',
-      'test/conformance/stream/**',
-      'test/stack/**',
-      'test/fault/**/!(simulation).test.ts',
-      'test/triton/**',
-      'test/clients/**',
-      'test/go/**',
-      'test/browser/**',
-      'test/bench/**',
-      '**/node_modules/**',
-    ],
-    setupFiles: ['test/hermetic.ts'],
-    // Left to itself, vitest keeps one of two cores for nobody.
-    maxWorkers: 2,
-  },
+  test: { ...inNode, name: 'node', include: atNode.filter((file) => !needsItsProcess(file)), isolate: false },
+};
+
+// Why: the same for files that change what others in their process would see, or that would see what others left there.
+const nodeAlone: TestProjectConfiguration = {
+  test: { ...inNode, name: 'node-alone', include: atNode.filter(needsItsProcess) },
 };
 
 // Why: the edge's code runs in workerd only (Durable Objects, its WebCrypto, its limits), so its tests do too.
@@ -78,7 +90,7 @@ const edgeExists = existsSync(path.join(root, 'edge/worker.ts')) && existsSync(p
 export default defineConfig({
   root,
   test: {
-    projects: [node, ...(edgeExists ? [edge] : []), stack],
+    projects: [node, nodeAlone, ...(edgeExists ? [edge] : []), stack],
     passWithNoTests: false,
   },
 });
