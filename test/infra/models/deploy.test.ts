@@ -242,6 +242,16 @@ describe('M3 what is there already', () => {
     expect(readdirSync(scratch.path).filter((name) => name.includes('partial'))).toEqual([]);
   });
 
+  it('a recogniser is no voice and a voice no recogniser, though neither has a class', async () => {
+    const build = async (...words: [string, string, string]) => {
+      const made = await run(...words);
+      return made.ok ? 'ok' : made.refusal.kind;
+    };
+    expect(await build('speech_synthesis', at('no.apipeline'), `${at('reference-en.amodel')}:k1`)).toBe('artifact');
+    expect(await build('speech_recognition', at('no.apipeline'), `${at('voice-en.amodel')}:k1`)).toBe('artifact');
+    expect(existsSync(at('no.apipeline'))).toBe(false);
+  });
+
   it('the same archives make the same pipeline', async () => {
     madeOf(await run('speech_synthesis', at('again.apipeline'), `${at('voice-en.amodel')}:k1`));
     expect(readFileSync(at('again.apipeline')).equals(readFileSync(at('voice-en.apipeline')))).toBe(true);

@@ -176,6 +176,15 @@ interface Judged {
   readonly advice: readonly string[];
 }
 
+/** What no class tells of a network without one, its tensors may. */
+function meantFor([flow]: readonly Flow[]): PipelineName | undefined {
+  if (!flow) return undefined;
+  const is = ([takes, gives]: readonly [readonly string[], readonly string[]]) =>
+    sameNames(flow.input, takes) && sameNames(flow.output, gives);
+  if (is(doors.transcribe)) return 'speech_recognition';
+  return is(doors.speak) ? 'speech_synthesis' : undefined;
+}
+
 /** Whether everything the pipeline needs is there, and what the agent will be able to do with it. */
 function judge(
   pipeline: PipelineName,
@@ -185,6 +194,9 @@ function judge(
   settings: Record<string, string>,
 ): Made<Judged> {
   const rules: Pipeline = pipelines[pipeline];
+  const meant = meantFor(flows);
+  if (meant !== undefined && meant !== pipeline)
+    return problem('artifact', `by what it takes and gives this is no model for ${pipeline}, but for ${meant}`);
   if (pipeline === 'speech_recognition') return judgeRecogniser(flows, graphs, parts, settings);
   const missing = rules.parts.find(({ part, needed }: PartRule) => needed && parts[part] === undefined);
   if (missing)
