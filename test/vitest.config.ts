@@ -63,7 +63,15 @@ const edge: TestProjectConfiguration = {
       miniflare: { cf: false, bindings: await makeBindings() },
     }),
   ],
-  test: { ...bounded, name: 'edge', root, include: ['test/edge/**/*.test.ts', 'test/conformance/stream/**/*.test.ts'] },
+  test: {
+    ...bounded,
+    name: 'edge',
+    root,
+    include: ['test/edge/**/*.test.ts', 'test/conformance/stream/**/*.test.ts'],
+    // One, which vitest runs after all the rest. Left to itself, it takes one for each core but one, and refuses to run
+    // these beside projects that say another number.
+    maxWorkers: 1,
+  },
 };
 
 // Why: what a client sees, from outside, with every part running. Three stacks at a time: each mostly waits.
