@@ -32,6 +32,12 @@ export const modelBuildLimits = {
     by: 'builder',
     why: 'Structures within structures of a YAML file: nested this deep nothing is a configuration.',
   },
+  modelYamlCharacters: {
+    value: 8 * MiB,
+    unit: 'character',
+    by: 'builder',
+    why: 'A configuration in YAML: the largest list a vocabulary three times over, and it is read letter by letter.',
+  },
   modelManifestBytes: {
     value: 4 * MiB,
     unit: 'byte',

@@ -10,6 +10,21 @@ const exists = (file: string) =>
     () => undefined,
   );
 
+/** With those above it, one by one: asked for all at once, Node never comes back from where nothing can be made. */
+async function makeFolder(folder: string): Promise<undefined> {
+  const make = () => mkdir(folder).then(() => undefined);
+  const given = (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EEXIST') throw error;
+    return undefined;
+  };
+  const above = path.dirname(folder);
+  return make().catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT' || above === folder) return given(error);
+    await makeFolder(above);
+    return make().catch(given);
+  });
+}
+
 /**
  * A file that is there whole or not at all. `write` fills a file beside the target, which becomes the target when it has
  * succeeded; nothing of a failure stays. Without `force` nothing is overwritten, not even what appeared meanwhile.
@@ -22,7 +37,9 @@ export async function writeWhole<T>(
   const before = await exists(target);
   if (before?.isDirectory()) return problem('exists', `${target} is a folder`);
   if (before && !force) return problem('exists', `${target} exists; -f overwrites it`);
-  await mkdir(path.dirname(path.resolve(target)), { recursive: true });
+  const folder = path.dirname(path.resolve(target));
+  const failed = await makeFolder(folder).catch((error: NodeJS.ErrnoException) => error.code ?? error.message);
+  if (failed !== undefined) return problem('unreadable', `the folder ${folder} cannot be made: ${failed}`);
   const temporary = path.join(
     path.dirname(target),
     `.${path.basename(target)}.${randomBytes(6).toString('hex')}.partial`,

@@ -54,6 +54,8 @@ describe('M1 develop: .nemo', () => {
     ['a checkpoint that calls', [config, ['model_weights.ckpt', checkpointOf(evil[2])]], 'unsafe'],
     ['a file of no known kind', [config, weights, ['run.sh', 'true']], 'unsafe'],
     ['no configuration', [weights], 'unreadable'],
+    ['lists within lists', [['model_config.yaml', '['.repeat(100_000)], weights], 'unreadable'],
+    ['a line without an end', [['model_config.yaml', `a: ${'x'.repeat(9 << 20)}`], weights], 'bound'],
     ['no weights', [config], 'unreadable'],
     ['no class', [['model_config.yaml', 'a: 1'], weights], 'unreadable'],
     ['M6 8 kHz', [['model_config.yaml', charConfig.replaceAll('16000', '8000')], weights], 'artifact'],
@@ -66,6 +68,21 @@ describe('M1 develop: .nemo', () => {
     const { made, left } = await importNemo(files);
     expect(made).toMatchObject({ ok: false, refusal: { kind } });
     expect(left).toEqual([]);
+  });
+
+  it('where nothing can be made', async () => {
+    const folder = folderForTest();
+    const source = path.join(folder, 'tiny.nemo');
+    writeFileSync(source, nemoOf([config, weights]));
+    // Where there is no /proc, a folder below a file says the same.
+    const places = [path.join(source, 'x', 'y'), ...(existsSync('/proc/self') ? ['/proc/auricle/x/y'] : [])];
+    for (const out of places)
+      expect(await importModel({ source, out }, {})).toMatchObject({
+        refusal: { kind: 'unreadable', text: expect.stringContaining('cannot be made') },
+      });
+    const deep = path.join(folder, 'a', 'b', 'tiny.amodel');
+    expect(await importModel({ source, out: deep }, {})).toMatchObject({ ok: true });
+    expect(existsSync(deep)).toBe(true);
   });
 
   it('a damaged gzip, and what is none of these', async () => {
@@ -191,7 +208,10 @@ describe('YAML of a configuration', () => {
     'a: 1\n---\nb: 2',
     '\ta: 1',
     'a: [1',
+    `a: ${'[{b: '.repeat(40)}`,
     'a: "x',
+    "a: 'x''",
+    '"a',
     'a: 1\n   b: 2\n  c: 3\n x',
   ])('%j is refused', (text) => expect(read(text)).toMatch(/^c, line \d/));
 });

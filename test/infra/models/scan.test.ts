@@ -10,7 +10,22 @@ import { scanFile } from '../../../infra/pool/models/scan/scan.ts';
 import { listTar } from '../../../infra/pool/models/tar/read-tar.ts';
 import { runs } from '../../seeds.ts';
 import { folderForTest } from '../local/folder.ts';
-import { blobOf, checkpointOf, evil, graphOf, hex, onnxOf, stateDicts, tarOf, zipOf } from './sources.ts';
+import {
+  blobOf,
+  checkpointOf,
+  evil,
+  graphOf,
+  headerOf,
+  hex,
+  onnxOf,
+  pairOf,
+  paxOf,
+  stateDicts,
+  sub,
+  summed,
+  tarOf,
+  zipOf,
+} from './sources.ts';
 
 const verdict = (scanned: { ok: boolean; refusal?: { kind: string } }) => (scanned.ok ? 'ok' : scanned.refusal?.kind);
 const scan = async (name: string, content: Uint8Array | string) => verdict(await scanFile(await blobOf(name, content)));
@@ -38,7 +53,34 @@ describe('M1 pickles: only what is on the list', () => {
     for (const build of builds) expect(verdict(scanPickle(Buffer.concat(build), 'w'))).toBe('unsafe');
   });
 
+  it('the memo is numbered as everybody reads it, or not at all', () => {
+    const put = (value: string, number: string) => [text(value), Buffer.from(`p${number}\n0`)];
+    const called = (one: string, other: string) =>
+      Buffer.concat(
+        [hex('8004'), ...put('collections', '10'), ...put('OrderedDict', '20'), ...put('posix', one)].concat([
+          ...put('system', other),
+          Buffer.from('g10\ng20\n'),
+          hex('932e'),
+        ]),
+      );
+    expect(verdict(scanPickle(called('11', '21'), 'w'))).toBe('ok');
+    // Python reads all of these as 10 and 20, and would call posix.system.
+    for (const [one, other] of [
+      ['1_0', '2_0'],
+      ['+10', '+20'],
+      [' 10', ' 20'],
+      ['10 ', '20 '],
+      ['010', '020'],
+      ['१०', '२०'],
+    ] as const)
+      expect(scanPickle(called(one, other), 'w')).toMatchObject({ refusal: { text: expect.stringContaining('memo') } });
+    for (const number of ['', '-1', '0x1', '1e1', '1.0', '99999999999'])
+      expect(verdict(scanPickle(called('11', number), 'w'))).toBe('unsafe');
+    expect(verdict(scanPickle(Buffer.concat([hex('80044e9430'), Buffer.from('g0_0\n.')]), 'w'))).toBe('unsafe');
+  });
+
   it.each([
+    ['a copy of a mark', '800228322e'],
     ['EXT1, which imports by number', '8002820152 2e'],
     ['an opcode that does not exist', '80027f2e'],
     ['one that does not end', '80024e'],
@@ -90,6 +132,37 @@ describe('M1 checkpoints', () => {
     ['a zip with something before it', Buffer.concat([Buffer.from('#!/bin/sh\n'), checkpointOf(stateDicts[2])])],
   ])('%s is refused', async (_, bytes) => expect(['unsafe', 'damaged']).toContain(await scan('w.ckpt', bytes)));
 
+  it('a tar as well, which PyTorch would rather read', async () => {
+    const tar = tarOf([
+      ['name', 'x'],
+      ['pickle', evil[2]],
+    ]);
+    tar.set([0x80, 2, 0x42]);
+    tar.writeUInt32LE(tar.length - 7, 3);
+    const both = Buffer.concat([tar, Buffer.from('.')]);
+    expect(await scan('w.pt', both)).toBe('ok');
+    expect(await scan('w.pt', summed(both))).toBe('unsafe');
+  });
+
+  it('a directory that somebody else would look for elsewhere, or read further', async () => {
+    const whole = checkpointOf(stateDicts[2]);
+    const [body, end] = [whole.subarray(0, -22), whole.subarray(-22)];
+    expect(await scan('w.ckpt', Buffer.concat([body, Buffer.alloc(64), end]))).toBe('damaged');
+    expect(await scan('w.ckpt', Buffer.concat([whole, Buffer.alloc(4)]))).toBe('damaged');
+    const fewer = Buffer.from(whole);
+    fewer.writeUInt16LE(whole.readUInt16LE(whole.length - 12) - 1, whole.length - 12);
+    expect(await scan('w.ckpt', fewer)).toBe('damaged');
+    // Another name in an extra field, which newer readers take.
+    const named = Buffer.from(whole);
+    const last = whole.lastIndexOf(hex('504b0102'));
+    named.writeUInt16LE(9, last + 30);
+    named.writeUInt32LE(whole.readUInt32LE(whole.length - 10) + 9, whole.length - 10);
+    const extra = (kind: string) =>
+      Buffer.concat([named.subarray(0, -22), hex(kind), hex('05000100000000'), named.subarray(-22)]);
+    expect(await scan('w.ckpt', extra('7570'))).toBe('damaged');
+    expect(await scan('w.ckpt', extra('7571'))).toBe('ok');
+  });
+
   it('sizes that are not true', async () => {
     expect(
       await scan(
@@ -117,6 +190,34 @@ describe('M1 networks', () => {
     'weights at %s are refused',
     async (location) => expect(await scan('n.onnx', onnxOf({ location }))).toBe('unsafe'),
   );
+
+  it('what one reader skips and another reads is refused', async () => {
+    const out = { location: '../../w.bin' };
+    expect(await scan('n.onnx', onnxOf(out))).toBe('unsafe');
+    const fixed = (field: number, value: string) => Buffer.concat([Buffer.of(field * 8 + 1), Buffer.from(value)]);
+    const known = { location: 'w.bin' };
+    expect(await scan('n.onnx', onnxOf(known))).toBe('ok');
+    // A place, an operator, a number, each in a field of another type.
+    expect(await scan('n.onnx', onnxOf({ ...out, more: { pair: fixed(2, 'file.bin') } }))).toBe('unreadable');
+    expect(await scan('n.onnx', onnxOf({ domain: 'evil', more: { node: fixed(7, 'ai.onnx.') } }))).toBe('unreadable');
+    expect(await scan('n.onnx', onnxOf({ ...known, more: { weight: fixed(14, '\0\0\0\0\0\0\0\0') } }))).toBe(
+      'unreadable',
+    );
+    // A field whose number is that of the operator in its lower half.
+    const wide = Buffer.concat([hex('a280808010'), hex('04'), Buffer.from('PyOp')]);
+    expect(await scan('n.onnx', onnxOf({ more: { node: wide } }))).toBe('unreadable');
+    // A place given twice, and one under a name that only looks like it.
+    for (const key of ['location', '\ufefflocation'])
+      expect(await scan('n.onnx', onnxOf({ ...out, more: { weight: pairOf(key, 'w.bin') } }))).not.toBe('ok');
+  });
+
+  it('a function of the file vouches for no operator of an engine', async () => {
+    const own = (domain: string) =>
+      Buffer.concat([onnxOf({ operator: 'EPContext', domain }), sub(25, sub(1, 'EPContext'), sub(10, domain))]);
+    expect(await scan('n.onnx', own('pkg.onnxscript.torch_lib'))).toBe('ok');
+    for (const domain of ['com.microsoft', 'ai.onnx.contrib', 'my.company'])
+      expect(await scan('n.onnx', own(domain))).toBe('unsafe');
+  });
 
   it('weights beside: a plain file, long enough', async () => {
     const folder = folderForTest();
@@ -182,11 +283,15 @@ describe('M1 tars', () => {
   const changed = (at: number, byte: number) => {
     const tar = tarOf([['a', 'x']]);
     tar[at] = byte;
-    let sum = 0;
-    for (let n = 0; n < 512; n++) sum += n >= 148 && n < 156 ? 32 : (tar[n] ?? 0);
-    tar.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
-    return tar;
+    return summed(tar);
   };
+  const extended = (...records: Parameters<typeof paxOf>) => Buffer.concat([paxOf(...records), tarOf([['a', 'x']])]);
+
+  it('names and sizes of extended headers', async () => {
+    expect(await list(extended(['path', 'b'], ['size', '1'], ['mtime', '1.5']))).toEqual(['b']);
+    const folders = Buffer.concat([headerOf('./', 0, '5'), headerOf('b/', 0, '5'), tarOf([['b/c', 'y']])]);
+    expect(await list(folders)).toEqual(['b/c']);
+  });
 
   it('with and without ./', async () => {
     expect(
@@ -210,6 +315,49 @@ describe('M1 tars', () => {
       ]),
       'unsafe',
     ],
+    [
+      'a file in a file',
+      tarOf([
+        ['x.txt', 'x'],
+        ['x.txt/y.txt', 'y'],
+      ]),
+      'unsafe',
+    ],
+    [
+      'a folder that is a file',
+      tarOf([
+        ['x/y.txt', 'x'],
+        ['x', 'y'],
+      ]),
+      'unsafe',
+    ],
+    [
+      'names that differ in case',
+      tarOf([
+        ['a.txt', 'x'],
+        ['A.txt', 'y'],
+      ]),
+      'unsafe',
+    ],
+    [
+      'names that look alike',
+      tarOf([
+        ['\u00e9.txt', 'x'],
+        ['e\u0301.txt', 'y'],
+      ]),
+      'unsafe',
+    ],
+    ['a name that is read backwards', tarOf([['a\u202etxt.ckpt', 'x']]), 'unsafe'],
+    ['a control character', tarOf([['a\x01b', 'x']]), 'unsafe'],
+    ['a name that is not UTF-8', changed(0, 0xff), 'unsafe'],
+    ['a size below zero', extended(['size', '-1']), 'unsafe'],
+    ['a size with an exponent', extended(['size', '1e0']), 'unsafe'],
+    ['a size said twice', extended(['size', '1'], ['size', '1']), 'unsafe'],
+    ['a name said twice', Buffer.concat([paxOf(['path', 'b']), extended(['path', 'c'])]), 'unsafe'],
+    ['another name for some', extended(['GNU.sparse.name', 'b']), 'unsafe'],
+    ['a folder with a content', Buffer.concat([headerOf('b', 512, '5'), tarOf([['c', 'y']])]), 'unsafe'],
+    ['a file called like a folder', tarOf([['b/', 'x']]), 'unsafe'],
+    ['a folder elsewhere', Buffer.concat([headerOf('../b', 0, '5'), tarOf([['c', 'y']])]), 'unsafe'],
     ['a link', changed(156, 0x32), 'unsafe'],
     ['a hard link', changed(156, 0x31), 'unsafe'],
     ['a device', changed(156, 0x33), 'unsafe'],

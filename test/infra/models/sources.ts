@@ -4,7 +4,7 @@ import path from 'node:path';
 import { crc32, gzipSync } from 'node:zlib';
 import { onTestFinished } from 'vitest';
 import { type Blob, openBlob } from '../../../infra/pool/models/scan/blob.ts';
-import { padding, writeHeader } from '../../../infra/pool/models/tar/header.ts';
+import { checksum, padding, writeHeader } from '../../../infra/pool/models/tar/header.ts';
 import { folderForTest } from '../local/folder.ts';
 
 export const hex = (text: string): Buffer => Buffer.from(text, 'hex');
@@ -35,6 +35,32 @@ export const evil = {
 export type Entries = readonly (readonly [name: string, content: Uint8Array | string])[];
 
 const bytesOf = (content: Uint8Array | string) => (typeof content === 'string' ? Buffer.from(content) : content);
+
+/** A header of a tar with another kind of entry, and with its sum. */
+export function headerOf(name: string, size: number, type: string): Buffer {
+  const header = Buffer.from(writeHeader(name, size));
+  header.write(type, 156, 'latin1');
+  return summed(header);
+}
+
+export function summed(tar: Buffer): Buffer {
+  tar.write(`${checksum(tar.subarray(0, 512)).toString(8).padStart(6, '0')}\0 `, 148, 'latin1');
+  return tar;
+}
+
+/** Records of an extended header, for the entry that follows. */
+export function paxOf(...records: readonly (readonly [key: string, value: string])[]): Buffer {
+  const text = records
+    .map(([key, value]) => {
+      const rest = ` ${key}=${value}\n`;
+      const bytes = Buffer.byteLength(rest);
+      const length = bytes + String(bytes + 2).length;
+      return `${length}${rest}`;
+    })
+    .join('');
+  const size = Buffer.byteLength(text);
+  return Buffer.concat([headerOf('pax', size, 'x'), Buffer.from(text), Buffer.alloc(padding(size))]);
+}
 
 export function tarOf(entries: Entries): Buffer {
   const blocks = entries.flatMap(([name, content]) => {
@@ -135,21 +161,33 @@ export const sub = (field: number, ...content: (Uint8Array | string)[]): Buffer 
   return Buffer.concat([varint((field << 3) | 2), varint(body.length), body]);
 };
 
+/** An entry of what a tensor says of where its numbers lie. */
+export const pairOf = (key: string, text: string, more: Uint8Array = Buffer.alloc(0)): Buffer =>
+  sub(13, sub(1, key), sub(2, text), more);
+
 /** A network Y = operator(X) with one weight, which may lie elsewhere. */
 export function onnxOf(
-  options: { operator?: string; domain?: string; location?: string; length?: number; nested?: Uint8Array } = {},
+  options: {
+    operator?: string;
+    domain?: string;
+    location?: string;
+    length?: number;
+    nested?: Uint8Array;
+    /** What else stands in the pair that says where the weight lies, in the weight, and in the node. */
+    more?: { pair?: Uint8Array; weight?: Uint8Array; node?: Uint8Array };
+  } = {},
 ): Buffer {
-  const { operator = 'Identity', domain = '', location, length = 16, nested } = options;
+  const { operator = 'Identity', domain = '', location, length = 16, nested, more = {} } = options;
+  const none = Buffer.alloc(0);
   const value = (name: string) => sub(1, name);
   const type = sub(2, sub(1, int(1, 1), sub(2, sub(1, sub(2, 'N')), sub(1, int(1, 4)))));
-  const pair = (key: string, text: string) => sub(13, sub(1, key), sub(2, text));
   const where =
     location === undefined
       ? [sub(9, Buffer.alloc(16))]
-      : [pair('location', location), pair('length', String(length)), int(14, 1)];
-  const weight = sub(5, int(1, 4), int(2, 1), sub(8, 'w'), ...where);
+      : [pairOf('location', location, more.pair), pairOf('length', String(length)), int(14, 1)];
+  const weight = sub(5, int(1, 4), int(2, 1), sub(8, 'w'), ...where, more.weight ?? none);
   const inner = nested ? [sub(5, sub(1, 'body'), sub(6, nested), int(20, 5))] : [];
-  const node = sub(1, sub(1, 'X'), sub(2, 'Y'), sub(4, operator), sub(7, domain), ...inner);
+  const node = sub(1, sub(1, 'X'), sub(2, 'Y'), sub(4, operator), sub(7, domain), ...inner, more.node ?? none);
   return Buffer.concat([
     int(1, 8),
     sub(7, node, sub(2, 'graph'), weight, sub(11, value('X'), type), sub(12, value('Y'), type)),

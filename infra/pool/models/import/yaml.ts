@@ -15,6 +15,8 @@ interface Line {
  * tags, several documents and whatever else YAML has are refused: what is not understood must not be guessed.
  */
 export function readYaml(source: string, name: string): Made<Yaml> {
+  if (source.length > limits.modelYamlCharacters.value)
+    return problem('bound', `${name} has ${source.length} characters`);
   try {
     const lines = linesOf(source);
     const reader = new Reader(lines);
@@ -55,8 +57,8 @@ function withoutComment(line: string): string {
     if (quote !== '') {
       if (letter === '\\' && quote === '"') at++;
       else if (letter === quote) quote = '';
-    } else if ((letter === '"' || letter === "'") && /(^|[\s[{,:-])$/.test(line.slice(0, at))) quote = letter;
-    else if (letter === '#' && /(^|\s)$/.test(line.slice(0, at))) return line.slice(0, at);
+    } else if ((letter === '"' || letter === "'") && /^[\s[{,:-]?$/.test(line.charAt(at - 1))) quote = letter;
+    else if (letter === '#' && /^\s?$/.test(line.charAt(at - 1))) return line.slice(0, at);
   }
   return line;
 }
@@ -126,13 +128,13 @@ class Reader {
 
   /** A text or a list that goes on over the following, deeper lines. */
   #joined(first: string, indent: number): string {
-    let text = first;
+    const texts = [first];
     for (let line = this.next; line && line.indent > indent; line = this.next) {
       if (!/^["'[{]/.test(first) && keyOf(line.text)) throw new Refused(line.number, 'is a key below a text');
-      text += ` ${line.text}`;
+      texts.push(line.text);
       this.#at++;
     }
-    return text;
+    return texts.join(' ');
   }
 
   #folded(mark: string, indent: number): string {
@@ -155,9 +157,25 @@ class Reader {
 const isItem = (text: string): boolean => text === '-' || text.startsWith('- ');
 
 function keyOf(text: string): { key: string; rest: string } | undefined {
-  const found = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s"'[\]{}&*!|>%@`#,][^:#]*?)\s*:(?:\s+(.*))?$/.exec(text);
-  if (!found) return undefined;
-  return { key: String(scalarOf(found[1] as string, 0)), rest: found[2]?.trim() ?? '' };
+  const first = text.charAt(0);
+  let end = first === '"' || first === "'" ? endOfQuoted(text, 0) : text.search(/[:#]/);
+  if (end < 1 || '[]{}&*!|>%@`#,'.includes(first)) return undefined;
+  const key = text.slice(0, end).trimEnd();
+  while (text[end] === ' ' || text[end] === '\t') end++;
+  if (text[end] !== ':' || !/^\s?$/.test(text.charAt(end + 1))) return undefined;
+  return { key: String(scalarOf(key, 0)), rest: text.slice(end + 1).trim() };
+}
+
+/** Behind the quote that ends the text which begins there; -1 when none does. */
+function endOfQuoted(text: string, from: number): number {
+  const quote = text[from];
+  for (let at = from + 1; at < text.length; at++) {
+    if (quote === '"' && text[at] === '\\') at++;
+    else if (text[at] !== quote) continue;
+    else if (quote === "'" && text[at + 1] === quote) at++;
+    else return at + 1;
+  }
+  return -1;
 }
 
 function scalarOf(text: string, line: number): Yaml {
@@ -172,6 +190,7 @@ class FlowReader {
   readonly #text: string;
   readonly #line: number;
   #at = 0;
+  #depth = 0;
   constructor(text: string, line: number) {
     this.#text = text;
     this.#line = line;
@@ -190,8 +209,12 @@ class FlowReader {
   value(ends: string): Yaml {
     this.#skip();
     const first = this.#text[this.#at] ?? '';
-    if (first === '[') return this.#list();
-    if (first === '{') return this.#map();
+    if (first === '[' || first === '{') {
+      if (++this.#depth > limits.modelYamlDepth.value) this.#refuse('is nested too deeply');
+      const inner = first === '[' ? this.#list() : this.#map();
+      this.#depth--;
+      return inner;
+    }
     if (first === '"' || first === "'") return this.#quoted(first);
     if (first !== '' && '&*!|>%@`'.includes(first)) this.#refuse(`uses "${first}", which this reader does not know`);
     const from = this.#at;
@@ -235,12 +258,10 @@ class FlowReader {
   }
 
   #quoted(quote: string): string {
-    const pattern = quote === '"' ? /"((?:[^"\\]|\\.)*)"/y : /'((?:[^']|'')*)'/y;
-    pattern.lastIndex = this.#at;
-    const found = pattern.exec(this.#text);
-    if (!found) this.#refuse('has a text that does not end');
-    this.#at = pattern.lastIndex;
-    const body = found[1] ?? '';
+    const end = endOfQuoted(this.#text, this.#at);
+    if (end < 0) this.#refuse('has a text that does not end');
+    const body = this.#text.slice(this.#at + 1, end - 1);
+    this.#at = end;
     if (quote === "'") return body.replaceAll("''", "'");
     try {
       return JSON.parse(`"${body.replace(/\\x([0-9a-fA-F]{2})/g, '\\u00$1')}"`) as string;
@@ -254,7 +275,7 @@ function plainOf(text: string): Yaml {
   if (/^(~|null|Null|NULL)?$/.test(text)) return null;
   if (/^(true|True|TRUE)$/.test(text)) return true;
   if (/^(false|False|FALSE)$/.test(text)) return false;
-  return /^[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?$/.test(text) ? Number(text) : text;
+  return /^[-+]?(\d+(?:\.\d*)?|\.\d+)([eE][-+]?\d+)?$/.test(text) ? Number(text) : text;
 }
 
 /** The value at a path of keys, if it is there. */

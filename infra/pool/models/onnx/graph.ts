@@ -1,5 +1,5 @@
 import { readHead, type TensorHead } from './tensor.ts';
-import { type Field, fieldsOf, numberOf, textOf, WireError } from './wire.ts';
+import { bytesOf, type Field, fieldsOf, floatOf, numberOf, partsOf, textOf, WireError } from './wire.ts';
 import { bytesField, integerField, joinBytes, messageField, textField } from './write-wire.ts';
 
 /** A node that can be changed, with its bytes as they were read. */
@@ -41,11 +41,11 @@ export function readModel(bytes: Uint8Array): OnnxModel {
     if (field.number === 7) {
       if (graphAt >= 0) throw new WireError('a model with two graphs');
       graphAt = rest.model.length;
-      for (const part of fieldsOf(field.bytes)) {
-        if (part.number === 1) nodes.push(readNode(part.bytes));
-        else if (part.number === 5) weights.push({ ...readHead(part.bytes), bytes: part.bytes });
-        else if (part.number === 11) inputs.push(part.bytes);
-        else if (part.number === 12) outputs.push(part.bytes);
+      for (const part of partsOf(field)) {
+        if (part.number === 1) nodes.push(readNode(bytesOf(part)));
+        else if (part.number === 5) weights.push(makeWeight(bytesOf(part)));
+        else if (part.number === 11) inputs.push(bytesOf(part));
+        else if (part.number === 12) outputs.push(bytesOf(part));
         else rest.graph.push(part);
       }
       continue;
@@ -59,7 +59,7 @@ export function readModel(bytes: Uint8Array): OnnxModel {
 
 function standardVersion(field: Field): number {
   let [domain, version] = ['', 0];
-  for (const part of fieldsOf(field.bytes)) {
+  for (const part of partsOf(field)) {
     if (part.number === 1) domain = textOf(part);
     if (part.number === 2) version = numberOf(part);
   }
@@ -139,9 +139,9 @@ export function numberAttribute(node: Node, wanted: string): number | undefined 
   for (const field of fieldsOf(node.bytes)) {
     if (field.number !== 5) continue;
     let [name, value]: [string, number | undefined] = ['', undefined];
-    for (const part of fieldsOf(field.bytes)) {
+    for (const part of partsOf(field)) {
       if (part.number === 1) name = textOf(part);
-      if (part.number === 2) value = new DataView(part.bytes.buffer, part.bytes.byteOffset, 4).getFloat32(0, true);
+      if (part.number === 2) value = floatOf(part);
       if (part.number === 3) value = numberOf(part);
     }
     if (name === wanted) return value;
@@ -166,11 +166,11 @@ export function namesIn(node: Uint8Array, into: Set<string>): void {
   for (const field of fieldsOf(node)) {
     if (field.number === 1) into.add(textOf(field));
     if (field.number !== 5) continue;
-    for (const part of fieldsOf(field.bytes)) {
+    for (const part of partsOf(field)) {
       if (part.number !== 6 && part.number !== 11) continue;
-      for (const inner of fieldsOf(part.bytes)) {
-        if (inner.number === 1) namesIn(inner.bytes, into);
-        if (inner.number === 12) into.add(nameOf(inner.bytes));
+      for (const inner of partsOf(part)) {
+        if (inner.number === 1) namesIn(bytesOf(inner), into);
+        if (inner.number === 12) into.add(nameOf(bytesOf(inner)));
       }
     }
   }

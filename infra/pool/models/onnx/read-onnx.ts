@@ -1,5 +1,5 @@
 import { limits } from '../../../../shared/limits.ts';
-import { type Field, fieldsOf, numberOf, numbersOf, textOf, WireError } from './wire.ts';
+import { bytesOf, type Field, fieldsOf, numberOf, numbersOf, partsOf, textOf, WireError } from './wire.ts';
 
 /** A tensor at the door of a network. A dimension is a number, a name, or unknown (-1). */
 export interface OnnxValue {
@@ -45,12 +45,12 @@ export function readOnnx(bytes: Uint8Array): OnnxFacts {
     if (field.number === 1) irVersion = numberOf(field);
     if (field.number === 7) {
       graphs++;
-      ({ inputs, outputs } = readGraph(field.bytes, found, 0));
+      ({ inputs, outputs } = readGraph(bytesOf(field), found, 0));
     }
     // Graphs for training, and functions of the file itself.
     if (field.number === 20)
-      for (const part of fieldsOf(field.bytes)) if (part.number <= 2) readGraph(part.bytes, found, 1);
-    if (field.number === 25) readFunction(field.bytes, found);
+      for (const part of partsOf(field)) if (part.number <= 2) readGraph(bytesOf(part), found, 1);
+    if (field.number === 25) readFunction(bytesOf(field), found);
   }
   if (graphs !== 1 || irVersion < 1) throw new WireError('no ONNX model');
   return { irVersion, inputs, outputs, ...found };
@@ -61,8 +61,8 @@ function readFunction(bytes: Uint8Array, found: Found): void {
   for (const field of fieldsOf(bytes)) {
     if (field.number === 1) name = textOf(field);
     if (field.number === 10) domain = textOf(field);
-    if (field.number === 7) readNode(field.bytes, found, 1);
-    if (field.number === 11) readAttribute(field.bytes, found, 1);
+    if (field.number === 7) readNode(bytesOf(field), found, 1);
+    if (field.number === 11) readAttribute(bytesOf(field), found, 1);
   }
   found.functions.add(`${domain}:${name}`);
 }
@@ -71,11 +71,11 @@ function readGraph(bytes: Uint8Array, found: Found, depth: number): { inputs: On
   if (depth > limits.modelGraphDepth.value) throw new WireError('graphs are nested too deeply');
   const [inputs, outputs, constants]: [OnnxValue[], OnnxValue[], Set<string>] = [[], [], new Set()];
   for (const field of fieldsOf(bytes)) {
-    if (field.number === 1) readNode(field.bytes, found, depth);
-    if (field.number === 5) constants.add(readTensor(field.bytes, found));
-    if (field.number === 15) readSparse(field.bytes, found);
-    if (field.number === 11) inputs.push(readValue(field.bytes));
-    if (field.number === 12) outputs.push(readValue(field.bytes));
+    if (field.number === 1) readNode(bytesOf(field), found, depth);
+    if (field.number === 5) constants.add(readTensor(bytesOf(field), found));
+    if (field.number === 15) readSparse(bytesOf(field), found);
+    if (field.number === 11) inputs.push(readValue(bytesOf(field)));
+    if (field.number === 12) outputs.push(readValue(bytesOf(field)));
   }
   // Older files list their weights as inputs, too.
   return { inputs: inputs.filter(({ name }) => !constants.has(name)), outputs };
@@ -86,21 +86,21 @@ function readNode(bytes: Uint8Array, found: Found, depth: number): void {
   for (const field of fieldsOf(bytes)) {
     if (field.number === 4) operator = textOf(field);
     if (field.number === 7) domain = textOf(field);
-    if (field.number === 5) readAttribute(field.bytes, found, depth);
+    if (field.number === 5) readAttribute(bytesOf(field), found, depth);
   }
   found.operators.add(`${domain}:${operator}`);
 }
 
 function readAttribute(bytes: Uint8Array, found: Found, depth: number): void {
   for (const field of fieldsOf(bytes)) {
-    if (field.number === 5 || field.number === 10) readTensor(field.bytes, found);
-    if (field.number === 6 || field.number === 11) readGraph(field.bytes, found, depth + 1);
-    if (field.number === 22 || field.number === 23) readSparse(field.bytes, found);
+    if (field.number === 5 || field.number === 10) readTensor(bytesOf(field), found);
+    if (field.number === 6 || field.number === 11) readGraph(bytesOf(field), found, depth + 1);
+    if (field.number === 22 || field.number === 23) readSparse(bytesOf(field), found);
   }
 }
 
 function readSparse(bytes: Uint8Array, found: Found): void {
-  for (const field of fieldsOf(bytes)) if (field.number === 1 || field.number === 2) readTensor(field.bytes, found);
+  for (const field of fieldsOf(bytes)) if (field.number === 1 || field.number === 2) readTensor(bytesOf(field), found);
 }
 
 /** Gives the tensor's name. */
@@ -112,7 +112,12 @@ function readTensor(bytes: Uint8Array, found: Found): string {
     if (field.number === 1) for (const dim of numbersOf(field)) count *= dim;
     if (field.number === 2) elem = numberOf(field);
     if (field.number === 8) name = textOf(field);
-    if (field.number === 13) external.set(...readPair(field));
+    if (field.number === 13) {
+      const [key, value] = readPair(field);
+      // Of two, some take the first and some the last.
+      if (external.has(key)) throw new WireError(`${key} of external data is given twice`);
+      external.set(key, value);
+    }
     if (field.number === 14) elsewhere = numberOf(field) === 1;
   }
   found.weights.set(elem, (found.weights.get(elem) ?? 0) + count);
@@ -129,7 +134,7 @@ function readTensor(bytes: Uint8Array, found: Found): string {
 
 function readPair(pair: Field): [key: string, value: string] {
   let [key, value] = ['', ''];
-  for (const field of fieldsOf(pair.bytes)) {
+  for (const field of partsOf(pair)) {
     if (field.number === 1) key = textOf(field);
     if (field.number === 2) value = textOf(field);
   }
@@ -143,12 +148,11 @@ function readValue(bytes: Uint8Array): OnnxValue {
   for (const field of fieldsOf(bytes)) {
     if (field.number === 1) name = textOf(field);
     if (field.number !== 2) continue;
-    for (const type of fieldsOf(field.bytes)) {
+    for (const type of partsOf(field)) {
       if (type.number !== 1) continue;
-      for (const part of fieldsOf(type.bytes)) {
+      for (const part of partsOf(type)) {
         if (part.number === 1) elem = numberOf(part);
-        if (part.number === 2)
-          for (const dim of fieldsOf(part.bytes)) if (dim.number === 1) dims.push(readDim(dim.bytes));
+        if (part.number === 2) for (const dim of partsOf(part)) if (dim.number === 1) dims.push(readDim(bytesOf(dim)));
       }
     }
   }

@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer';
-import { fieldsOf, numberOf, numbersOf, textOf, WireError } from './wire.ts';
+import { bytesOf, fieldsOf, foursOf, numberOf, numbersOf, textOf, WireError } from './wire.ts';
 import { bytesField, integerField, joinBytes, textField } from './write-wire.ts';
 
 /** TensorProto.DataType, as far as numbers are read or written here. */
@@ -44,8 +44,8 @@ export function readFloats(tensor: Uint8Array): Float32Array {
   }
   const parts: Float32Array[] = [];
   for (const field of fieldsOf(tensor)) {
-    if (field.number === 9) parts.push(readRaw(field.bytes, elem));
-    if (field.number === 4 && elem === elements.FLOAT) parts.push(floatsIn(field.bytes));
+    if (field.number === 9) parts.push(readRaw(bytesOf(field), elem));
+    if (field.number === 4 && elem === elements.FLOAT) parts.push(floatsIn(foursOf(field)));
     if (field.number === 5 && elem === elements.FLOAT16) parts.push(Float32Array.from(numbersOf(field), widenHalf));
   }
   const found = new Float32Array(parts.reduce((sum, { length }) => sum + length, 0));

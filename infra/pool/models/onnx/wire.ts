@@ -31,7 +31,8 @@ export function* fieldsOf(bytes: Uint8Array): Generator<Field> {
   for (let at = 0; at < bytes.length; ) {
     const [tag, behind] = varint(bytes, at);
     const [number, wire] = [Number(tag >> 3n), Number(tag & 7n)];
-    if (number === 0) throw new WireError(`no field at ${at}`);
+    // Some readers keep its lower half, and find another field.
+    if (number === 0 || tag > 0xffff_ffffn) throw new WireError(`no field at ${at}`);
     if (wire === 0) {
       const [value, next] = varint(bytes, behind);
       yield { number, wire, value, bytes: nothing, raw: bytes.subarray(at, next) };
@@ -47,25 +48,60 @@ export function* fieldsOf(bytes: Uint8Array): Generator<Field> {
   }
 }
 
-const utf8 = new TextDecoder('utf-8', { fatal: true });
+/** How a field is written that is a number; everything with a length; four bytes. */
+const [VARINT, BYTES, FOUR] = [0, 2, 5];
+
+/** A field that is known by its number and is written as something else is skipped by some readers and read by others. */
+function expect({ number, wire }: Field, ...expected: readonly number[]): void {
+  if (!expected.includes(wire)) throw new WireError(`the field ${number} is written as something else`);
+}
+
+/** Of a text, a message, or bytes. */
+export function bytesOf(field: Field): Uint8Array {
+  expect(field, BYTES);
+  return field.bytes;
+}
+
+/** The fields of a message that is a field itself. */
+export const partsOf = (field: Field): Generator<Field> => fieldsOf(bytesOf(field));
+
+/** A number of four bytes. */
+export function floatOf(field: Field): number {
+  expect(field, FOUR);
+  return new DataView(field.bytes.buffer, field.bytes.byteOffset, 4).getFloat32(0, true);
+}
+
+/** One number of four bytes, or many of them. */
+export function foursOf(field: Field): Uint8Array {
+  expect(field, BYTES, FOUR);
+  return field.bytes;
+}
+
+// A byte order mark is part of a text, as everybody else sees it.
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 export function textOf(field: Field): string {
+  const bytes = bytesOf(field);
   try {
-    return utf8.decode(field.bytes);
+    return utf8.decode(bytes);
   } catch {
     throw new WireError('a text is not UTF-8');
   }
 }
 
 /** As a number; signed 64-bit integers are two's complement in ten bytes. */
-export const numberOf = ({ value }: Field): number => Number(BigInt.asIntN(64, value));
+export function numberOf(field: Field): number {
+  expect(field, VARINT);
+  return Number(BigInt.asIntN(64, field.value));
+}
 
 /** A repeated integer, packed or one by one. */
 export function numbersOf(field: Field): number[] {
-  if (field.wire === 0) return [numberOf(field)];
+  if (field.wire === VARINT) return [numberOf(field)];
+  const bytes = bytesOf(field);
   const values: number[] = [];
-  for (let at = 0; at < field.bytes.length; ) {
-    const [value, next] = varint(field.bytes, at);
+  for (let at = 0; at < bytes.length; ) {
+    const [value, next] = varint(bytes, at);
     values.push(Number(BigInt.asIntN(64, value)));
     at = next;
   }

@@ -1,6 +1,7 @@
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { type Made, problem } from '../problem.ts';
+import { BLOCK, beginsTar } from '../tar/header.ts';
 import type { Blob } from './blob.ts';
 import { scanPickle } from './pickle.ts';
 import { listZip, readZipEntry } from './zip.ts';
@@ -15,6 +16,8 @@ const OLD_MAGIC = '8002' + '8a0a6cfc9c46f9206aa850192e';
 export async function scanCheckpoint(blob: Blob): Promise<Made<undefined>> {
   const magic = Buffer.from(await blob.read(0, 15)).toString('hex');
   if (magic.startsWith('504b0304')) return scanZip(blob);
+  // PyTorch's oldest form. Its reader asks for it first, whatever the bytes are for everybody else.
+  if (beginsTar(await blob.read(0, BLOCK))) return problem('unsafe', `${blob.name} is a tar as well as a checkpoint`);
   if (magic.startsWith(OLD_MAGIC)) return scanOld(blob);
   if (magic.startsWith('80')) return scanOne(blob);
   return problem('unsafe', `${blob.name} is no checkpoint this tool knows`);

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
-import { fieldsOf, WireError } from '../onnx/wire.ts';
+import { fieldsOf, partsOf, WireError } from '../onnx/wire.ts';
 import { type Made, problem } from '../problem.ts';
 import type { Blob } from './blob.ts';
 
@@ -44,7 +44,7 @@ export async function scanSentencePiece(blob: Blob): Promise<Made<undefined>> {
     let pieces = 0;
     for (const field of fieldsOf(await blob.read(0, blob.size))) {
       if (field.number !== 1) continue;
-      for (const _ of fieldsOf(field.bytes)) pieces++;
+      for (const _ of partsOf(field)) pieces++;
     }
     if (pieces > 0) return ok(undefined);
   } catch (error) {

@@ -5,7 +5,7 @@ import { ok } from '../../../../shared/result.ts';
 import { type OnnxFacts, readOnnx } from '../onnx/read-onnx.ts';
 import { WireError } from '../onnx/wire.ts';
 import { type Made, problem } from '../problem.ts';
-import { plainPath } from '../tar/read-tar.ts';
+import { plainPath } from '../tar/names.ts';
 import type { Blob } from './blob.ts';
 
 /** Operators that the ONNX standard defines: none of them opens files or runs code from elsewhere. */
@@ -27,11 +27,20 @@ const runtime = new Set(
   WhisperBeamSearch WordConvEmbedding SimplifiedLayerNormalization`.split(/\s+/),
 );
 
+/**
+ * Domains of functions that a file defines for itself, as exporters of PyTorch write them. A function of any other domain
+ * says nothing about its operator: an engine that has one of that name runs its own.
+ */
+const ownDomains = /^(this|local|pkg(\.[\w.]+)?)$/;
+
 function checkOperators({ operators, functions }: OnnxFacts, name: string): Made<undefined> {
   for (const operator of operators) {
     const at = operator.lastIndexOf(':');
     const [domain, kind] = [operator.slice(0, at), operator.slice(at + 1)];
-    const known = standard.has(domain) || (domain === 'com.microsoft' && runtime.has(kind)) || functions.has(operator);
+    const known =
+      standard.has(domain) ||
+      (domain === 'com.microsoft' && runtime.has(kind)) ||
+      (ownDomains.test(domain) && functions.has(operator));
     if (!known) return problem('unsafe', `${name} uses the operator ${kind} of "${domain}", which is on no list`);
   }
   return ok(undefined);

@@ -157,13 +157,12 @@ class Machine {
       else this.#replace(effect.take, effect.leave);
     } else if (effect === 'text') this.#stack.push({ text });
     else if (effect === 'mark') this.#stack.push('mark');
-    else if (effect === 'double') this.#stack.push(this.#stack.at(-1) ?? 'unknown');
+    else if (effect === 'double') this.#stack.push(this.#top('doubles what is not there'));
     else if (effect === 'fetch')
-      this.#stack.push(this.#memo.get(key(text)) ?? this.#break('fetches what it never kept'));
+      this.#stack.push(this.#memo.get(this.#key(text)) ?? this.#break('fetches what it never kept'));
     else if (effect === 'keep') {
-      const last = this.#stack.at(-1);
-      const top = last === undefined || last === 'mark' ? this.#break('keeps what is not there') : last;
-      this.#memo.set(opcode.argument === 'none' ? String(this.#memo.size) : key(text), top);
+      const top = this.#top('keeps what is not there');
+      this.#memo.set(opcode.argument === 'none' ? String(this.#memo.size) : this.#key(text), top);
       if (this.#memo.size > limits.modelPickleMemo.value) this.#break('remembers too much');
     }
   }
@@ -171,6 +170,20 @@ class Machine {
   #replace(take: number, leave: number): void {
     for (let n = 0; n < take; n++) this.#pop();
     if (leave > 0) this.#stack.push('unknown');
+  }
+
+  #top(missing: string): Item {
+    const last = this.#stack.at(-1);
+    return last === undefined || last === 'mark' ? this.#break(missing) : last;
+  }
+
+  /**
+   * Numbers of the memo are texts in some opcodes. Python takes `p1_0`, `p+10` and `p 10` for 10: whoever reads another
+   * number follows another pickle, so only what everybody reads alike is read.
+   */
+  #key(text: string): string {
+    if (!/^(0|[1-9]\d{0,9})$/.test(text)) this.#break(`numbers its memo with ${JSON.stringify(text.slice(0, 40))}`);
+    return text;
   }
 
   #pop(): void {
@@ -193,6 +206,3 @@ class Machine {
     return 'unknown';
   }
 }
-
-/** Numbers of the memo are texts in some opcodes, with or without signs and spaces. */
-const key = (text: string): string => String(Number(text.trim()));

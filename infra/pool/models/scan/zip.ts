@@ -2,7 +2,7 @@ import { inflateRawSync } from 'node:zlib';
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { type Made, problem } from '../problem.ts';
-import { plainPath } from '../tar/read-tar.ts';
+import { createNames, plainPath } from '../tar/names.ts';
 import type { Blob } from './blob.ts';
 
 export interface ZipEntry {
@@ -36,16 +36,16 @@ export async function listZip(zip: Blob): Promise<Made<ZipEntry[]>> {
   if (at + size > zip.size || size > limits.modelManifestBytes.value) return damaged('directory is damaged');
   const bytes = await zip.read(at, size);
   const entries: ZipEntry[] = [];
-  const names = new Set<string>();
+  const names = createNames();
   let [from, total, packed] = [0, 0, 0];
   for (let n = 0; n < count; n++) {
     const read = readEntry(bytes, from);
     if (!read) return damaged('directory is damaged');
     const { written, local, next } = read;
     const name = plainPath(written);
-    if (name === undefined || names.has(name))
-      return problem('unsafe', `${zip.name}: the name ${JSON.stringify(written)}`);
-    names.add(name);
+    if (name === undefined) return problem('unsafe', `${zip.name}: the name ${JSON.stringify(written)}`);
+    const clash = names.add(name, written.endsWith('/') ? 'folder' : 'file');
+    if (clash !== undefined) return problem('unsafe', `${zip.name}: ${clash}`);
     const begin = await findContent(zip, local, written);
     if (begin === undefined || begin + read.packed > at) return damaged(`and its directory differ about ${name}`);
     if (read.method === 0 && read.packed !== read.size) return damaged(`and its directory differ about ${name}`);
@@ -57,6 +57,8 @@ export async function listZip(zip: Blob): Promise<Made<ZipEntry[]>> {
     }
     from = next;
   }
+  // Some read as many entries as it says, some as many as fit.
+  if (from !== size) return damaged('directory goes on behind its last entry');
   // Bytes counted twice are what makes a small file unpack to a large one.
   return packed > at ? problem('bound', `${zip.name}: its files overlap`) : ok(entries);
 }
@@ -67,18 +69,25 @@ async function findDirectory(zip: Blob): Promise<{ at: number; size: number; cou
   const view = viewOf(tail);
   let end = tail.length - 22;
   while (end >= 0 && view.getUint32(end, true) !== END) end--;
-  if (end < 0) return undefined;
+  if (end < 0 || end + 22 + view.getUint16(end + 20, true) !== tail.length) return undefined;
+  // Python looks for the directory in front of this record, wherever the record says that it is: both must be one place.
+  const place = zip.size - length + end;
   const plain = {
     at: view.getUint32(end + 16, true),
     size: view.getUint32(end + 12, true),
     count: view.getUint16(end + 10, true),
   };
-  if (end < 20 || view.getUint32(end - 20, true) !== LOCATOR_64) return plain;
-  const wide = await zip.read(big(view, end - 12), 56);
+  if (end < 20 || view.getUint32(end - 20, true) !== LOCATOR_64) return endsAt(plain, place);
+  const at = place - 20 - 56;
+  if (big(view, end - 12) !== at) return undefined;
+  const wide = await zip.read(at, 56);
   if (wide.length < 56 || viewOf(wide).getUint32(0, true) !== END_64) return undefined;
   const found = viewOf(wide);
-  return { at: big(found, 48), size: big(found, 40), count: big(found, 32) };
+  return endsAt({ at: big(found, 48), size: big(found, 40), count: big(found, 32) }, at);
 }
+
+const endsAt = <T extends { at: number; size: number }>(directory: T, place: number): T | undefined =>
+  directory.at + directory.size === place ? directory : undefined;
 
 interface Read {
   readonly written: string;
@@ -109,6 +118,8 @@ function readEntry(bytes: Uint8Array, at: number): Read | undefined {
   // Numbers that do not fit stand in an extra field, in this order, those that did not fit only.
   const end = at + 46 + nameLength + extraLength;
   for (let extra = at + 46 + nameLength; extra + 4 <= end; extra += 4 + view.getUint16(extra + 2, true)) {
+    // Another name for the same entry, which only some read.
+    if (view.getUint16(extra, true) === 0x7075) return undefined;
     if (view.getUint16(extra, true) !== 1) continue;
     let field = extra + 4;
     const wide = (given: number) => {

@@ -3,6 +3,7 @@ import { ok } from '../../../../shared/result.ts';
 import { type Made, problem } from '../problem.ts';
 import { type Blob, sliceOf } from '../scan/blob.ts';
 import { BLOCK, checksum, padding } from './header.ts';
+import { createNames, plainPath } from './names.ts';
 
 const latin = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1').replace(/\0.*$/s, '');
 
@@ -12,17 +13,14 @@ function numberAt(bytes: Uint8Array): number {
     const digits = latin(bytes).trim();
     return /^[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : digits === '' ? 0 : Number.NaN;
   }
+  // Its other forms are negative, or are read by nobody else.
+  if (bytes[0] !== 0x80) return Number.NaN;
   let value = 0n;
   for (const [at, byte] of bytes.entries()) value = (value << 8n) | BigInt(at === 0 ? byte & 0x7f : byte);
   return value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : Number.NaN;
 }
 
-/** `./a/b` is `a/b`; undefined when it leads elsewhere, or is no name at all. */
-export function plainPath(written: string): string | undefined {
-  if (written.startsWith('/') || written.includes('\\') || /[\p{Cc}:]/u.test(written)) return undefined;
-  const parts = written.split('/').filter((part) => part !== '' && part !== '.');
-  return parts.length === 0 || parts.includes('..') ? undefined : parts.join('/');
-}
+const utf8 = (bytes: Uint8Array) => Buffer.from(bytes).toString('utf8').replace(/\0.*$/s, '');
 
 interface Pending {
   path?: string;
@@ -31,50 +29,60 @@ interface Pending {
 
 /**
  * The files of a tar, without reading them. Links, devices and whatever else is no plain file or folder are refused, and so
- * are names that lead out of it, names given twice, and totals over the bounds.
+ * are names that lead out of it, names that some disk takes for one, and totals over the bounds.
  */
 export async function listTar(tar: Blob): Promise<Made<Blob[]>> {
-  const files = new Map<string, Blob>();
+  const files: Blob[] = [];
+  const names = createNames();
   let pending: Pending = {};
   let total = 0;
   for (let at = 0, count = 0; ; count++) {
     if (count > 2 * limits.modelSourceEntries.value) return problem('bound', `${tar.name} has too many entries`);
     const header = await tar.read(at, BLOCK);
     // Two empty blocks end it; a file that ends without them is taken, as by every tar.
-    if (header.length === 0 || header.every((byte) => byte === 0)) return ok([...files.values()]);
+    if (header.length === 0 || header.every((byte) => byte === 0)) return ok(files);
     if (header.length < BLOCK || numberAt(header.subarray(148, 156)) !== checksum(header)) {
       return problem('damaged', `${tar.name} is no tar, or is damaged at ${at}`);
     }
     const type = String.fromCharCode(header[156] ?? 0);
-    const size = pending.size ?? numberAt(header.subarray(124, 136));
+    const isExtension = type === 'L' || type === 'x' || type === 'g';
+    const own = numberAt(header.subarray(124, 136));
+    const size = isExtension ? own : (pending.size ?? own);
     if (!Number.isSafeInteger(size) || at + BLOCK + size > tar.size)
       return problem('damaged', `${tar.name} is cut off`);
     const next = at + BLOCK + size + padding(size);
-    if (type === 'L' || type === 'x' || type === 'g') {
+    if (isExtension) {
       const read = await readExtension(tar, type, at + BLOCK, size, pending);
       if (!read.ok) return read;
       pending = read.value;
       at = next;
       continue;
     }
-    const prefix = latin(header.subarray(345, 500));
-    const short = latin(header.subarray(0, 100));
+    const prefix = utf8(header.subarray(345, 500));
+    const short = utf8(header.subarray(0, 100));
     const isPosix = latin(header.subarray(257, 263)) === 'ustar';
+    // Some put it in front of the name in any kind of tar.
+    if (!isPosix && prefix) return problem('unsafe', `${tar.name}: ${short} has a second name`);
     const written = pending.path ?? (isPosix && prefix ? `${prefix}/${short}` : short);
     pending = {};
     at = next;
-    if (type === '5') continue;
-    if (type !== '0' && type !== '\0')
+    if (type !== '0' && type !== '\0' && type !== '5')
       return problem('unsafe', `${tar.name}: ${written} is no plain file (type ${type})`);
+    // Some read on right behind a folder, whatever size it has, and take a file called like one for a folder.
+    if (type === '5' ? size !== 0 : written.endsWith('/'))
+      return problem('unsafe', `${tar.name}: ${JSON.stringify(written)} is a folder with a content`);
+    if (type === '5' && /^(\.\/*)+$/.test(written)) continue;
     const name = plainPath(written);
     if (name === undefined)
       return problem('unsafe', `${tar.name}: the name ${JSON.stringify(written)} leads elsewhere`);
-    if (files.has(name)) return problem('unsafe', `${tar.name}: ${name} is there twice`);
+    const clash = names.add(name, type === '5' ? 'folder' : 'file');
+    if (clash !== undefined) return problem('unsafe', `${tar.name}: ${clash}`);
+    if (type === '5') continue;
     total += size;
-    if (files.size >= limits.modelSourceEntries.value || total > limits.modelUnpackedBytes.value) {
+    if (files.length >= limits.modelSourceEntries.value || total > limits.modelUnpackedBytes.value) {
       return problem('bound', `${tar.name} holds too much`);
     }
-    files.set(name, sliceOf(tar, name, next - size - padding(size), size));
+    files.push(sliceOf(tar, name, next - size - padding(size), size));
   }
 }
 
@@ -88,10 +96,11 @@ async function readExtension(
 ): Promise<Made<Pending>> {
   if (size > 64 * BLOCK) return problem('bound', `${tar.name}: an extended header of ${size} bytes`);
   const text = Buffer.from(await tar.read(at, size)).toString('utf8');
-  if (type === 'L') return ok({ ...pending, path: text.replace(/\0.*$/s, '') });
+  const again = problem('unsafe', `${tar.name}: an extended header says again what one before it said`);
+  if (type === 'L') return pending.path === undefined ? ok({ ...pending, path: text.replace(/\0.*$/s, '') }) : again;
   // A global header would rename everything that follows.
   if (type === 'g')
-    return /(^|\n)\d+ (path|size|linkpath)=/.test(text)
+    return /(^|\n)\d+ (path|size|linkpath|hdrcharset|GNU\.sparse\.[^=]*)=/.test(text)
       ? problem('unsafe', `${tar.name}: a global header renames its files`)
       : ok(pending);
   const found: Pending = { ...pending };
@@ -99,8 +108,16 @@ async function readExtension(
     const [whole = '', length, key, value = ''] = /^(\d+) ([^=]+)=([^\n]*)\n/.exec(text.slice(from)) ?? [];
     if (whole === '' || Buffer.byteLength(whole) !== Number(length))
       return problem('damaged', `${tar.name}: an extended header is damaged`);
+    // What some read as another name, and another content.
+    if (key === 'hdrcharset' || key?.startsWith('GNU.sparse.'))
+      return problem('unsafe', `${tar.name}: an extended header says ${key}`);
+    if ((key === 'path' && found.path !== undefined) || (key === 'size' && found.size !== undefined)) return again;
     if (key === 'path') found.path = value;
-    if (key === 'size') found.size = Number(value);
+    if (key === 'size') {
+      if (!/^(0|[1-9]\d{0,14})$/.test(value))
+        return problem('unsafe', `${tar.name}: an extended header says the size ${JSON.stringify(value.slice(0, 40))}`);
+      found.size = Number(value);
+    }
     from += whole.length;
   }
   return ok(found);
