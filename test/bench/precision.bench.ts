@@ -1,6 +1,5 @@
 // A22's table for the reference recogniser on this processor: what each precision takes and what it mishears, beside 32 bits
 // in the same run: `npm run bench -- precision [--each N] [--calibrate N]`.
-import { fork } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -8,6 +7,7 @@ import { parseArgs } from 'node:util';
 import { limits } from '../../shared/limits.ts';
 import { countErrors, decoders, type Features, openFeatures, openNetwork } from '../infra/models/listen.ts';
 import { makeNetworks, type Precision, precisions } from './precision/networks.ts';
+import { weigh } from './precision/weigh.ts';
 import type { Bench } from './run.ts';
 import { drawTexts, openVoice, prepare } from './voice.bench.ts';
 
@@ -47,15 +47,6 @@ async function speak(): Promise<(text: string, at: number) => Promise<Features>>
     if (!spoken.ok) throw new Error(`${text}: ${spoken.refusal.reason}`);
     return features(text, prepare(spoken.value));
   };
-}
-
-/** In a process of its own, so that nothing of another network is counted. */
-function weigh(file: string): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const child = fork(path.join(import.meta.dirname, 'precision/hold.ts'), [file], { execArgv: [] });
-    child.once('message', (said) => resolve((said as { bytes: number }).bytes));
-    child.once('exit', (code) => reject(new Error(`the process that holds ${file} ended with ${code}`)));
-  });
 }
 
 /** All networks in turn over each utterance, so that whatever else the machine does meets them alike. */

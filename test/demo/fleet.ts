@@ -5,6 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { listedPool } from '../../edge/operate.ts';
+import { knownReleases } from '../../edge/pool/release.ts';
 import { type Identity, makeIdentity } from '../../infra/local/identity/make.ts';
 import { openLog } from '../../infra/local/logs.ts';
 import { onModels, planParts, pools, withLimits } from '../../infra/local/plan.ts';
@@ -52,6 +53,7 @@ export interface Fleet {
 export async function startFleet(signal: AbortSignal): Promise<Fleet> {
   const state = mkdtempSync(path.join(os.tmpdir(), 'auricle-demo-'));
   const nodes = new Set<Node>();
+  let stopped = false;
   let stack: Stack;
   try {
     stack = await startStack({ port: 0, state, quiet: true, signal, limits: LIMITS });
@@ -66,17 +68,19 @@ export async function startFleet(signal: AbortSignal): Promise<Fleet> {
     state,
     folder: (name) => path.join(state, 'demo', name),
     async addNode(name, repository) {
-      const node = await startNode(stack, identity, state, name, repository);
-      nodes.add(node);
-      return {
-        ...node,
-        stop: async () => {
-          nodes.delete(node);
-          await node.stop();
-        },
+      // Whatever is under way when all of it is stopped starts nothing any more.
+      if (stopped) throw new Error('the fleet was stopped');
+      const node = await planNode({ stack, identity, state, limits: LIMITS }, name, repository);
+      const stop = async () => {
+        nodes.delete(node);
+        await node.stop();
       };
+      nodes.add(node);
+      await node.join();
+      return { ...node, stop };
     },
     async stop() {
+      stopped = true;
       await Promise.all([...nodes].map((node) => node.stop()));
       await stack.stop();
       rmSync(state, { recursive: true, force: true });
@@ -84,34 +88,46 @@ export async function startFleet(signal: AbortSignal): Promise<Fleet> {
   };
 }
 
-async function startNode(
-  stack: Stack,
-  identity: Identity,
-  state: string,
+/** Where a node joins. */
+export interface Place {
+  readonly stack: Stack;
+  readonly identity: Identity;
+  readonly state: string;
+  readonly limits?: Readonly<Record<string, number>>;
+}
+
+/** A node that runs once it is told to join, which settles when it is known. */
+export async function planNode(
+  { stack, identity, state, limits }: Place,
   name: string,
   repository: string,
-): Promise<Node> {
+): Promise<Node & { join(): Promise<void> }> {
   const [engine, metrics, agent] = await choosePorts(3);
   const own = { [`engine-${POOL.name}`]: engine, [`metrics-${POOL.name}`]: metrics, [`agent-${POOL.name}`]: agent };
   const ports = { ...stack.ports, ...(own as Record<string, number>) };
-  const parts = planParts(state, Number(new URL(stack.url).port), ports, identity)
+  const running: Supervised[] = planParts(state, Number(new URL(stack.url).port), ports, identity)
     .filter((part) => [`engine-${POOL.name}`, `agent-${POOL.name}`].includes(part.name))
-    .map((part) => withLimits(onModels(part, repository), LIMITS))
+    .map((part) => withLimits(onModels(part, repository), limits))
     .map((part) => ({ ...part, name: `${part.name}-${name}` }))
-    .map((part) => ({ ...part, env: { ...part.env, ...ownNames(part.env, name, state) } }));
-  const running: Supervised[] = parts.map((part) =>
-    supervise(part, openLog(path.join(state, 'logs'), part.name, undefined), () => {}),
-  );
+    .map((part) => ({ ...part, env: { ...part.env, ...ownNames(part.env, name, state) } }))
+    .map((part) => supervise(part, openLog(path.join(state, 'logs'), part.name, undefined), () => {}));
+  const named = `${POOL.name}-${name}`;
   const stop = async () => void (await Promise.all(running.toReversed().map((one) => one.stop())));
-  try {
-    for (const one of running) one.begin();
-    await Promise.all(running.map((one) => one.started));
-    await waitUntil(async () => (await readAgents(stack)).includes(`${POOL.name}-${name}`));
-  } catch (error) {
-    await stop();
-    throw error;
-  }
-  return { agent: `${POOL.name}-${name}`, engine: `http://${HOST}:${engine}`, stop };
+  return {
+    agent: named,
+    engine: `http://${HOST}:${engine}`,
+    stop,
+    async join() {
+      try {
+        for (const one of running) one.begin();
+        await Promise.all(running.map((one) => one.started));
+        await waitUntil(async () => (await readAgents(stack)).includes(named));
+      } catch (error) {
+        await stop();
+        throw error;
+      }
+    },
+  };
 }
 
 /** An agent has a name and a memory of its own. */
@@ -122,10 +138,29 @@ const ownNames = (env: Readonly<Record<string, string>>, name: string, state: st
 
 const listed = z.object({ data: z.array(listedPool) });
 
+/** What operators read at the edge. */
+async function read({ url, token }: Stack, route: string): Promise<unknown> {
+  return (await fetch(`${url}${route}`, { headers: { authorization: `Bearer ${token}` } })).json();
+}
+
+const readPools = async (stack: Stack) => listed.parse(await read(stack, '/v1/pools')).data;
+
 /** Agents that take work. */
-export async function readAgents({ url, token }: Stack): Promise<string[]> {
-  const response = await fetch(`${url}/v1/pools`, { headers: { authorization: `Bearer ${token}` } });
-  return listed.parse(await response.json()).data.flatMap(({ agent, health }) => (health === 'ready' ? [agent] : []));
+export const readAgents = async (stack: Stack): Promise<string[]> =>
+  (await readPools(stack)).flatMap(({ agent, health }) => (health === 'ready' ? [agent] : []));
+
+const readReleases = async (stack: Stack) => knownReleases.parse(await read(stack, '/v1/release')).zones;
+
+/** What `stable` is, as each roster knows it. */
+export const readStable = async (stack: Stack, model: string): Promise<(string | undefined)[]> =>
+  (await readReleases(stack)).map(({ models }) => models[model]?.stable);
+
+/** Agents at work that go by another generation of the release map than the newest at the edge. */
+export async function readBehind(stack: Stack): Promise<string[]> {
+  const newest = Math.max(...(await readReleases(stack)).map(({ generation }) => generation));
+  return (await readPools(stack)).flatMap(({ agent, health, release }) =>
+    health === 'ready' && release !== newest ? [agent] : [],
+  );
 }
 
 /** Looks every 100 ms; throws after half a minute. */

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { importJWK, type JWK, SignJWT } from 'jose';
+import { z } from 'zod';
 import { AUDIENCE, ISSUER } from '../../infra/local/identity/tokens.ts';
 import { ROOT } from '../../infra/local/root.ts';
 
@@ -30,6 +31,9 @@ const spoken = (JSON.parse(readFileSync(path.join(CLIPS, 'clips.json'), 'utf8'))
 /** Unless somebody wants more. */
 export const PAUSE_MS = 1_000;
 
+/** Longer than the edge takes to refuse: whoever waits longer is not answered at all. */
+const ANSWER_MS = 60_000;
+
 export interface Seen {
   readonly requests: number;
   readonly failed: number;
@@ -40,9 +44,18 @@ export interface Seen {
 export interface Traffic {
   /** How long each phone is silent between two requests, from now on. */
   pace(pauseMs: number): void;
-  seen(): Seen;
+  /** One request more, in Deepgram's words, whose answers say which revision they are of: a UUID of it. */
+  askWho(): Promise<string>;
   stop(): Promise<Seen>;
 }
+
+/** What is read of an answer to a recording; words are in it. */
+const recording = z.object({
+  metadata: z.object({ models: z.tuple([z.string()]) }),
+  results: z.object({
+    channels: z.tuple([z.object({ alternatives: z.tuple([z.object({ transcript: z.string().min(1) })]) })]),
+  }),
+});
 
 /** A token that names nobody: every request is then a session of its own, and which cohort it is in is drawn anew. */
 async function phoneToken(key: JWK): Promise<string> {
@@ -68,7 +81,8 @@ export async function startTraffic(
   key: JWK,
   { model, phones }: { model: string; phones: number },
 ): Promise<Traffic> {
-  const authorization = `Bearer ${await phoneToken(key)}`;
+  const token = await phoneToken(key);
+  const authorization = `Bearer ${token}`;
   const stopping = new AbortController();
   const problems = new Set<string>();
   let [requests, failed, pauseMs] = [0, 0, PAUSE_MS];
@@ -80,9 +94,22 @@ export async function startTraffic(
       method: 'POST',
       headers: { authorization },
       body: form,
+      signal: AbortSignal.timeout(ANSWER_MS),
     });
     const said = (await response.json()) as { text?: string };
     if (!response.ok || !said.text) throw new Error(`${response.status} ${JSON.stringify(said).slice(0, 200)}`);
+  };
+  const askWho = async () => {
+    requests += 1;
+    const response = await fetch(`${url}/v1/listen?model=${model}`, {
+      method: 'POST',
+      headers: { authorization: `Token ${token}`, 'content-type': 'audio/wav' },
+      body: spoken[0] as Blob,
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    const said = recording.safeParse(await response.json());
+    if (!said.success) throw new Error(`${response.status} instead of words`);
+    return said.data.metadata.models[0];
   };
   const phone = async (own: number) => {
     for (let at = own; !stopping.signal.aborted; at += 1) {
@@ -95,16 +122,15 @@ export async function startTraffic(
     }
   };
   const all = Promise.all(Array.from({ length: phones }, (_, own) => phone(own)));
-  const seen = (): Seen => ({ requests, failed, problems: [...problems] });
   return {
-    seen,
+    askWho,
     pace: (ms) => {
       pauseMs = ms;
     },
     async stop() {
       stopping.abort();
       await all;
-      return seen();
+      return { requests, failed, problems: [...problems] };
     },
   };
 }
