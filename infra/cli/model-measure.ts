@@ -2,8 +2,8 @@
 import { writeFile } from 'node:fs/promises';
 import process from 'node:process';
 import { limits } from '../../shared/limits.ts';
-import { type Evidence, judgeEvidence, slowestOf } from '../../shared/model/evidence.ts';
-import { judgeQuality } from '../../shared/model/quality.ts';
+import { type Evidence, isSteady, judgeEvidence, slowestOf } from '../../shared/model/evidence.ts';
+import { isEnough, judgeQuality, qualityRule } from '../../shared/model/quality.ts';
 import { ok } from '../../shared/result.ts';
 import { type Against, type Measured, measureRevision } from '../pool/models/measure/measure.ts';
 import { type Made, problem } from '../pool/models/problem.ts';
@@ -85,12 +85,16 @@ function answerOf(out: string, { revision, evidence, notes }: Measured): Answer 
 function describe(piece: Evidence): string {
   if (piece.kind === 'latency') {
     const found = slowestOf(piece.windows).toPrecision(4);
-    return `: ${found} ms for a second of sound in ${piece.windows.length} windows, ${piece.sla} promised`;
+    const held = `held against ${piece.sla} ms`;
+    const agree = isSteady(piece.windows) ? '' : ', which did not agree: the machine does something else meanwhile';
+    return `: ${found} ms for a second of sound, ${held}, in ${piece.windows.length} windows${agree}`;
   }
   if (piece.kind === 'quality') {
     const { before, after } = judgeQuality(piece.speakers, piece.seed);
     const percent = (rate: number) => `${(100 * rate).toFixed(2)} %`;
-    return `: ${percent(after)} of the words, ${percent(before)} before; ${piece.speakers.length} speakers`;
+    const few = `, too few: ${qualityRule.speakers} with ${qualityRule.utterances} recordings each are enough`;
+    const speakers = `${piece.speakers.length} speakers${isEnough(piece.speakers) ? '' : few}`;
+    return `: ${percent(after)} of the words misheard, ${percent(before)} before; ${speakers}`;
   }
   return 'facts' in piece && piece.facts.problem !== undefined ? `: ${piece.facts.problem}` : '';
 }

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -10,35 +10,40 @@ import { folderForTest } from '../local/folder.ts';
 
 const root = path.resolve(import.meta.dirname, '../../..');
 const repository = path.join(root, 'infra/pool/models/repository');
-/** The one of the reference models that is loaded fastest: it hears no live streams. */
-const MODEL = 'reference-en-fp16';
 let engine: Awaited<ReturnType<typeof startEmbedded>>;
 beforeAll(async () => {
-  engine = await startEmbedded(repository, [MODEL]);
+  engine = await startEmbedded(repository, ['reference-en', 'reference-en-fp16']);
   // What it finds is no matter here, so that it need not look for long.
   Object.assign(limits.measureWindows, { value: 2 });
   Object.assign(limits.measureRequests, { value: 2 });
 }, 60_000);
 afterAll(async () => engine?.stop(), 30_000);
 
-it('A15 the reference model at the embedded engine: all that the first gate asks for', async () => {
-  const folder = folderForTest();
-  const [out, list] = [path.join(folder, 'evidence.json'), path.join(folder, 'list.json')];
-  const clips = JSON.parse(readFileSync(path.join(root, 'test/clips/clips.json'), 'utf8')) as { file: string }[];
-  const some = clips.filter(({ file }) => file === 'number.wav' || file === 'balance.mp3');
-  const placed = some.map((clip) => ({ ...clip, file: path.join(root, 'test/clips', clip.file) }));
-  writeFileSync(list, JSON.stringify(placed));
-  const words = ['measure', repository, MODEL, '--out', out, '--engine', engine.url];
-  const found = await buildModel([...words, '--recordings', list, '--sla', '100000', '--against', 'none']);
+it('A15 the example of the README: the reference model at the embedded engine', async () => {
+  const out = path.join(folderForTest(), 'evidence.json');
+  const readme = readFileSync(path.join(root, 'infra/pool/models/README.md'), 'utf8');
+  const [, line = '', printed = ''] =
+    /```\nnpx auricle model (measure [^\n]*)\n```\n\n```text\n([^`]*)```/.exec(readme) ?? [];
+  const own = (word: string) =>
+    word.replace('http://127.0.0.1:8000', engine.url).replace(/^(infra|test)\//, `${root}/$1/`);
+  const words = line.split(' ').map((word) => (word === 'evidence.json' ? out : own(word)));
+  const found = await buildModel(words);
   expect(found, found.text).toMatchObject({ exit: 0 });
+  expect(found.text.replace(out, 'evidence.json')).toMatch(patternOf(printed.trimEnd()));
+
   const [scan, load, latency, quality] = z.array(evidence).parse(JSON.parse(readFileSync(out, 'utf8')));
   expect(scan).toMatchObject({ kind: 'scan', verdict: 'PASS', facts: { networks: 3 } });
   expect(load).toMatchObject({ kind: 'load', verdict: 'PASS', facts: { models: 4, engine: 'auricle-engine 0.1.0' } });
   expect(latency).toMatchObject({ kind: 'latency', windows: [expect.any(Number), expect.any(Number)] });
-  // All that they say is understood.
-  const speakers = [
-    { utterances: 1, words: 10, before: 0, after: 0 },
-    { utterances: 1, words: 10, before: 0, after: 0 },
-  ];
-  expect(quality).toMatchObject({ kind: 'quality', language: 'en', speakers });
+  // All that they say is understood, by both.
+  const understood = { before: 0, after: 0 };
+  expect(quality).toMatchObject({
+    kind: 'quality',
+    language: 'en',
+    speakers: Array.from({ length: 6 }, () => understood),
+  });
 });
+
+/** What is printed is that, with anything for an ellipsis. */
+const patternOf = (text: string): RegExp =>
+  new RegExp(`^${text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('…', '.*')}$`);

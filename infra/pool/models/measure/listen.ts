@@ -8,7 +8,7 @@ import { createKserveEngine } from '../../agent/engine-kserve.ts';
 import { hearRecording } from '../../agent/hear.ts';
 import type { SpeechModel } from '../../agent/models.ts';
 import { createRecognition, modelTensors, readScores } from '../../agent/recognise.ts';
-import { createRecognisers } from '../../agent/recogniser.ts';
+import type { Recogniser } from '../../agent/segment.ts';
 import { decodeSound } from '../../agent/sound/decode.ts';
 import type { Utterance } from '../../agent/voice/cut.ts';
 import type { Heard } from '../../agent/voice/listen.ts';
@@ -50,11 +50,16 @@ export interface Listener {
   close(): void;
 }
 
-/** `model`: whose letters, words and language model it is decoded with; `name`: what the engine calls it. */
-export async function openListener(url: string, model: SpeechModel, name: string): Promise<Listener> {
+/** `recogniserOf` is that of `createRecognisers`: those that hear the same recordings mostly share their words. */
+export async function openListener(
+  url: string,
+  model: SpeechModel,
+  recogniserOf: (model: SpeechModel) => Promise<Recogniser>,
+): Promise<Listener> {
+  const { name } = model.description;
   const slots = limits.measureAtOnce.value * limits.utterancesInFlight.value;
   const engine = createKserveEngine(url, Math.max(slots, limits.measureParallel.value));
-  const recogniser = { ...(await createRecognisers()(model)), model: name };
+  const recogniser = await recogniserOf(model);
   const dispatcher = createDispatcher({ engine, slots, now: Date.now });
   return {
     async ask(samples) {

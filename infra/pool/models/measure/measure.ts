@@ -11,6 +11,7 @@ import { readManifest } from '../../../../shared/model/signature/manifest.ts';
 import type { Sla } from '../../../../shared/model/sla.ts';
 import { ok } from '../../../../shared/result.ts';
 import { isSpeechModel, type SpeechModel } from '../../agent/models.ts';
+import { createRecognisers } from '../../agent/recogniser.ts';
 import { type Made, problem } from '../problem.ts';
 import { askAt, checkLoad } from './check-load.ts';
 import { hearAll, type Listener, openListener, readCut } from './listen.ts';
@@ -85,7 +86,8 @@ async function measureHearing(
   list: RecordingList,
   notes: string[],
 ): Promise<Made<Evidence[]>> {
-  const listener = await openListener(engine, model, given.name);
+  const recogniserOf = createRecognisers();
+  const listener = await openListener(engine, model, recogniserOf);
   try {
     const evidence: Evidence[] = [];
     const sla = given.sla ?? (await readPromise(revision))?.latencyMs;
@@ -97,7 +99,7 @@ async function measureHearing(
     }
     if (given.against === undefined) notes.push('quality: --against URL says what it is held against, or none');
     else {
-      const quality = await compareRecordings(given, given.against, model, list, listener);
+      const quality = await compareRecordings(given, { against: given.against, model, list, listener, recogniserOf });
       if (!quality.ok) return quality;
       evidence.push(quality.value);
       if (given.against === 'none')
@@ -130,12 +132,17 @@ async function timeRecordings(
   return windows.ok ? ok({ kind: 'latency', tool, sla, windows: windows.value }) : windows;
 }
 
+interface Compared {
+  readonly against: Against | 'none';
+  readonly model: SpeechModel;
+  readonly list: RecordingList;
+  readonly listener: Listener;
+  readonly recogniserOf: ReturnType<typeof createRecognisers>;
+}
+
 async function compareRecordings(
   { tool, language: asked, say }: Measure,
-  against: Against | 'none',
-  model: SpeechModel,
-  list: RecordingList,
-  listener: Listener,
+  { against, model, list, listener, recogniserOf }: Compared,
 ): Promise<Made<Quality>> {
   const { languages } = model.description;
   const language = asked ?? languages[0];
@@ -143,7 +150,7 @@ async function compareRecordings(
     return problem('written', `--language: which of ${languages.join(', ')} do they speak?`);
   if (!languages.includes(language))
     return problem('written', `--language ${language}: it hears ${languages.join(', ')}`);
-  const before = against === 'none' ? ok(undefined) : await openAgainst(against);
+  const before = against === 'none' ? ok(undefined) : await openAgainst(against, recogniserOf);
   if (!before.ok) return before;
   say(`quality: ${list.recordings.length} recordings`);
   try {
@@ -160,14 +167,17 @@ async function compareRecordings(
   }
 }
 
-async function openAgainst({ engine, model: name, repository }: Against): Promise<Made<Listener>> {
+async function openAgainst(
+  { engine, model: name, repository }: Against,
+  recogniserOf: Compared['recogniserOf'],
+): Promise<Made<Listener>> {
   const read = await readRevision(repository, name);
   if (!read.ok) return read;
   const { model } = read.value;
   if (!isSpeechModel(model)) return problem('unsupported', `${name} recognises no speech`);
   if (!(await askAt(engine)(`/v2/models/${encodeURIComponent(name)}/ready`)))
     return problem('engine', `${name} is not ready at the engine that it is held against`);
-  return ok(await openListener(engine, model, name));
+  return ok(await openListener(engine, model, recogniserOf));
 }
 
 /** What its author signed beside it. Whoever judges knows it, too, and goes by the lower one. */
