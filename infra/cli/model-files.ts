@@ -6,12 +6,14 @@ import path from 'node:path';
 import type { HashName } from '../../shared/model/signature/key.ts';
 import { SIGNATURE_FILES } from '../../shared/model/signature/manifest.ts';
 import type { Files } from '../../shared/model/signature/verify-files.ts';
+import { followSteps } from '../pool/models/config/read-parts.ts';
 
-/** All of a folder, or those parts of it: of a repository, the models that one revision is made of. */
+/** All of a folder, or those parts of it: of a repository, the models that one revision is made of, and their steps. */
 export function openFolder(folder: string, parts: readonly string[] = []): Files {
   return {
     async list() {
-      const places = parts.length > 0 ? parts.map((part) => path.join(folder, part)) : [folder];
+      const models = await followSteps(folder, parts);
+      const places = parts.length > 0 ? models.map((part) => path.join(folder, part)) : [folder];
       const found = await Promise.all(places.map((place) => readdir(place, { withFileTypes: true, recursive: true })));
       const entries = found.flat();
       // A link may lead anywhere: what it names is not in the folder.

@@ -32,6 +32,8 @@ export interface ServedModel {
   readonly live?: LiveModel;
   /** What turns text into sound; absent when it is no voice. */
   readonly speaker?: Speaker;
+  /** Whether its files are still those that its revision names; absent when it was made of none. */
+  readonly unchanged?: () => Promise<boolean>;
 }
 
 /** What every request needs of the agent. */

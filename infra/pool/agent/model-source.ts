@@ -34,9 +34,14 @@ export function createModelSource(
   const enter = entry && createEnter(repository, entry, log);
   /** Of which the audit log was told, by model: once, however often it is looked at. */
   const refused = new Map<string, string>();
+  /** What was last said of each that is not served. */
+  const said = new Map<string, string>();
   let models: ServedModel[] = [];
 
   function onBroken(model: string, detail: string, revision?: string) {
+    const line = `${revision} ${detail}`;
+    if (said.get(model) === line) return;
+    said.set(model, line);
     log(revision === undefined ? 'model-broken' : 'model-refused', { model, detail, ...(revision && { revision }) });
     if (!entry || revision === undefined || refused.get(model) === revision) return;
     refused.set(model, revision);
@@ -54,7 +59,8 @@ export function createModelSource(
         const { description, live, speech } = model;
         const speaker = speech && createSpeaker({ model: name, parameters: speech, run, now });
         const able = { ...(recogniser && { recogniser }), ...(live && { live }), ...(speaker && { speaker }) };
-        next.push(same ?? { description, ...able });
+        next.push({ ...(same ?? { description, ...able }), unchanged: model.unchanged });
+        said.delete(name);
       } catch (error) {
         onBroken(name, error instanceof Error ? error.message : 'its decoder does not load');
       }

@@ -1,12 +1,12 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { limits } from '../../../shared/limits.ts';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
-import { parseText } from '../models/config/parse-text.ts';
+import { followSteps, readConfig } from '../models/config/read-parts.ts';
 import type { ModelConfig } from '../models/config/schema.ts';
 import type { LiveModel } from './desk.ts';
-import { digestRevision, type FoundRevision, type KnownDigests } from './revision.ts';
+import { digestRevision, type FoundRevision, type KnownDigests, stampRevision } from './revision.ts';
 import { MODEL_RATE } from './sound/mono.ts';
 import { type SpeakParameters, speakParameters } from './speak/parameters.ts';
 
@@ -50,6 +50,8 @@ const inferParameters = z.object({
 export interface RepositoryModel {
   readonly folder: string;
   readonly description: ModelDescription;
+  /** Whether its files are still those that its revision names, by what the file system says of them. */
+  readonly unchanged: () => Promise<boolean>;
   /** How it recognises; absent when it only computes. */
   readonly parameters?: ModelParameters;
   readonly live?: LiveModel;
@@ -62,20 +64,6 @@ export type SpeechModel = RepositoryModel & { readonly parameters: ModelParamete
 
 export const isSpeechModel = (model: RepositoryModel): model is SpeechModel => model.parameters !== undefined;
 
-const CONFIG = 'config.pbtxt';
-
-/** What stands in the folder, `undefined` when it is no model. Rejects when it cannot be understood. */
-async function readConfig(folder: string): Promise<ModelConfig | undefined> {
-  const text = await readFile(path.join(folder, CONFIG), 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  if (text === undefined) return undefined;
-  const parsed = parseText(text);
-  if (!parsed.ok) throw new Error(`${CONFIG}: ${parsed.refusal.reason}`);
-  return parsed.value;
-}
-
 /** What a model says of itself to us. Throws when it is wrong. */
 function readParameters<T extends z.ZodType>(schema: T, given: Readonly<Record<string, string>>): z.infer<T> {
   const parsed = schema.safeParse(given);
@@ -86,10 +74,9 @@ function readParameters<T extends z.ZodType>(schema: T, given: Readonly<Record<s
 
 const textsOf = (config: ModelConfig) =>
   Object.fromEntries(Object.entries(config.parameters).map(([key, value]) => [key, value.string_value]));
-const stepsOf = (config: ModelConfig) => config.ensemble_scheduling?.step.map((step) => step.model_name) ?? [];
 
-/** The live half of a model, and the folders it is made of. Rejects when it cannot be served. */
-async function readLive(repository: string, model: string): Promise<{ live: LiveModel; folders: string[] }> {
+/** The live half of a model. Rejects when it cannot be served. */
+async function readLive(repository: string, model: string): Promise<LiveModel> {
   const config = await readConfig(path.join(repository, model));
   if (!config) throw new Error(`parameter stream_model: there is no ${model}`);
   const read = readParameters(streamParameters, textsOf(config));
@@ -98,10 +85,7 @@ async function readLive(repository: string, model: string): Promise<{ live: Live
     throw new Error(`${model}: a hop is at most a window, and that at most an utterance`);
   }
   const samples = (milliseconds: number) => Math.round((milliseconds / 1_000) * MODEL_RATE);
-  return {
-    live: { model, windowSamples: samples(window), hopSamples: samples(hop) },
-    folders: [model, ...stepsOf(config)],
-  };
+  return { model, windowSamples: samples(window), hopSamples: samples(hop) };
 }
 
 /** A model for us, `undefined` when it is none. Rejects when it wants to be one and cannot. */
@@ -109,11 +93,10 @@ export async function readModel(place: Place, folder: string): Promise<Repositor
   const config = await readConfig(path.join(place.repository, folder));
   if (!config) return undefined;
   const given = textsOf(config);
-  const steps = stepsOf(config);
-  if (given.task === 'infer') return makeModel(place, folder, steps, [], readParameters(inferParameters, given));
+  if (given.task === 'infer') return makeModel(place, [folder], [], readParameters(inferParameters, given));
   if (given.task === 'speak') {
     const speech = readParameters(speakParameters, given);
-    return { ...(await makeModel(place, folder, steps, [], speech)), speech };
+    return { ...(await makeModel(place, [folder], [], speech)), speech };
   }
   // The live half of another one.
   if (Object.keys(streamParameters.shape).some((key) => Object.hasOwn(given, key))) return undefined;
@@ -121,10 +104,9 @@ export async function readModel(place: Place, folder: string): Promise<Repositor
     return undefined;
   const read = readParameters(parameters, given);
   const named = [read.vocabulary, read.lexicon, read.language_model].filter((file) => file !== undefined);
-  const stream = read.stream_model === undefined ? undefined : await readLive(place.repository, read.stream_model);
-  const folders = [...steps, ...(stream?.folders ?? [])];
-  const model = await makeModel(place, folder, folders, named, read);
-  return { ...model, parameters: read, ...(stream && { live: stream.live }) };
+  const live = read.stream_model === undefined ? undefined : await readLive(place.repository, read.stream_model);
+  const model = await makeModel(place, live ? [folder, live.model] : [folder], named, read);
+  return { ...model, parameters: read, ...(live && { live }) };
 }
 
 /** What was not let into this tier, and why. */
@@ -136,15 +118,18 @@ class RefusedRevision extends Error {
   }
 }
 
+/** A model of its own folder, the first, and of others that it names. */
 async function makeModel(
   { repository, now, digests, enter }: Place,
-  folder: string,
-  steps: readonly string[],
+  [folder, ...others]: readonly [string, ...string[]],
   named: readonly string[],
   { task, language, precision, stage }: ModelParameters | SpeakParameters | z.infer<typeof inferParameters>,
 ): Promise<RepositoryModel> {
   const files = named.map((file) => path.join(repository, folder, file));
-  const found = await digestRevision(repository, [...new Set([folder, ...steps])], files, digests);
+  const parts = await followSteps(repository, [folder, ...others]);
+  // Before they are read: what changes meanwhile has changed.
+  const stamp = await stampRevision(repository, parts, files);
+  const found = await digestRevision(repository, parts, files, digests);
   const refused = await enter?.(folder, found);
   if (refused !== undefined) throw new RefusedRevision(found.revision, refused);
   return {
@@ -158,6 +143,11 @@ async function makeModel(
       stage,
       loaded: Math.floor(now / 1_000),
     },
+    unchanged: () =>
+      stampRevision(repository, parts, files).then(
+        (now) => now === stamp,
+        () => false,
+      ),
   };
 }
 

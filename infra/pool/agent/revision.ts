@@ -16,9 +16,19 @@ export interface FoundRevision {
   readonly files: readonly { readonly name: string; readonly digest: string }[];
 }
 
-async function listFiles(folder: string): Promise<string[]> {
-  const entries = await readdir(folder, { withFileTypes: true, recursive: true });
-  return entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
+async function listFiles(repository: string, folder: string): Promise<string[]> {
+  const entries = await readdir(path.join(repository, folder), { withFileTypes: true, recursive: true });
+  const placeOf = (entry: (typeof entries)[number]) => path.join(entry.parentPath, entry.name);
+  // An engine follows a link: what it leads to would be served and be in no digest.
+  const odd = entries.find((entry) => !entry.isFile() && !entry.isDirectory());
+  if (odd) throw new Error(`${path.relative(repository, placeOf(odd))} is neither a file nor a folder`);
+  return entries.filter((entry) => entry.isFile()).map(placeOf);
+}
+
+/** All files of those folders, and those that are named, in an order of their own. */
+async function filesOf(repository: string, folders: readonly string[], named: readonly string[]): Promise<string[]> {
+  const own = await Promise.all(folders.map((folder) => listFiles(repository, folder)));
+  return [...new Set([...own.flat(), ...named].map((file) => path.resolve(file)))].sort();
 }
 
 /** What tells a file from another, and from itself after a change. */
@@ -51,12 +61,21 @@ export async function digestRevision(
   named: readonly string[],
   known: KnownDigests = new Map(),
 ): Promise<FoundRevision> {
-  const own = await Promise.all(folders.map((folder) => listFiles(path.join(repository, folder))));
-  const all = new Set([...own.flat(), ...named].map((file) => path.resolve(file)));
   const files: { name: string; digest: string }[] = [];
-  for (const file of [...all].sort()) {
+  for (const file of await filesOf(repository, folders, named)) {
     const name = path.relative(repository, file).split(path.sep).join('/');
     files.push({ name, digest: await digestFile(file, known) });
   }
   return { revision: digestOfFiles(files), files };
+}
+
+/** What the file system says of the same files: another text when one has changed, come or gone. Nothing is read. */
+export async function stampRevision(
+  repository: string,
+  folders: readonly string[],
+  named: readonly string[],
+): Promise<string> {
+  const files = await filesOf(repository, folders, named);
+  const stamps = await Promise.all(files.map(stampOf));
+  return files.map((file, at) => [file, stamps[at]?.id, stamps[at]?.stamp].join(' ')).join('\n');
 }

@@ -11,7 +11,7 @@ export interface EngineWatchOptions {
   readonly engine: Engine;
   /** What the repository holds; it is served while the engine has it loaded. */
   readonly models: readonly ServedModel[];
-  /** What it holds now: asked for when the engine has started again or has loaded a model again. */
+  /** What it holds now: asked for when the engine has started again, has loaded a model again, or when files have changed. */
   readonly reload?: () => Promise<readonly ServedModel[]>;
   readonly record: (event: AgentEvent) => void;
   readonly log: Log;
@@ -98,9 +98,22 @@ export function createEngineWatch(options: EngineWatchOptions) {
     return new Map(found.flatMap((model) => (model ? [[model.description.name, model] as const] : [])));
   }
 
+  /** Names of models whose files have changed and which have not been read again since. */
+  const changed = new Set<string>();
+
   /** An engine that starts or loads reads the repository again, so the agent does too, or it would name old revisions. */
   async function readAgain(): Promise<void> {
     models = await reload().catch(() => models);
+    for (const { description } of models) changed.delete(description.name);
+  }
+
+  /** An engine loads in place without a word: a model whose files are others now is not offered as what they were. */
+  async function withdrawChanged(): Promise<void> {
+    const whole = await Promise.all(models.map(({ unchanged }) => unchanged?.() ?? true));
+    for (const [at, { description }] of models.entries()) if (!whole[at]) changed.add(description.name);
+    if (changed.size === 0) return;
+    models = models.filter(({ description }) => !changed.has(description.name));
+    served = new Map([...served].filter(([name]) => !changed.has(name)));
   }
 
   async function look(): Promise<void> {
@@ -111,23 +124,25 @@ export function createEngineWatch(options: EngineWatchOptions) {
     wasReady ||= ready;
     // While the engine is away its models keep their place: a restart of it is not an unloading.
     if (!ready) return;
-    if (back) await readAgain();
+    const before = served;
+    await withdrawChanged();
+    if (back || changed.size > 0) await readAgain();
     let next = await findServed();
     if ([...namesIn(next)].some((name) => gone.has(name))) {
       await readAgain();
       next = await findServed();
     }
     const revisionIn = (map: typeof next, name: string) => map.get(name)?.description.revision;
-    const old = [...served.values()].filter(
+    const old = [...before.values()].filter(
       ({ description: { name, revision } }) => revisionIn(next, name) !== revision,
     );
     const fresh = [...next.values()].filter(
-      ({ description: { name, revision } }) => revisionIn(served, name) !== revision,
+      ({ description: { name, revision } }) => revisionIn(before, name) !== revision,
     );
     for (const { description } of old) tell('unloaded', description);
     for (const { description } of fresh) tell('loaded', description);
-    const [before, now] = [namesIn(served), namesIn(next)];
-    for (const name of before) if (!now.has(name)) gone.add(name);
+    const now = namesIn(next);
+    for (const name of namesIn(before)) if (!now.has(name)) gone.add(name);
     for (const name of now) gone.delete(name);
     served = next;
   }

@@ -8,6 +8,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   utimesSync,
   writeFileSync,
@@ -21,6 +22,7 @@ import type { LogEvent, LogFields } from '../../../infra/pool/agent/log.ts';
 import { createModelSource } from '../../../infra/pool/agent/model-source.ts';
 import type { AgentEvent } from '../../../infra/pool/agent/record.ts';
 import { digestRevision, type KnownDigests } from '../../../infra/pool/agent/revision.ts';
+import { readModel } from '../../../infra/pool/engine/model/read-model.ts';
 import { digestOfFiles } from '../../../shared/model/revision.ts';
 import { makeBundle } from '../../../shared/model/signature/bundle.ts';
 import { signPayload } from '../../../shared/model/signature/envelope.ts';
@@ -53,7 +55,7 @@ const config = `platform: "ensemble"
   parameters { key: "task" value { string_value: "infer" } }`;
 
 async function sign(person: Person, hash: 'sha256' | 'sm3' = 'sha256', ending = '.sig') {
-  const digests = await digestFolder(repository, ['speech', 'network']);
+  const digests = await digestFolder(repository, ['speech']);
   const revision = digestOfFiles(digests.map((one) => ({ name: one.name, digest: one.sha256 })));
   const files = digests.map((one) => ({ name: one.name, digest: one[hash] }));
   const signed = await signPayload(writeManifest('speech', hash, files, revision), person.key);
@@ -77,7 +79,7 @@ function open(strict = true) {
     async () => Promise.reject(new Error('no engine')),
     entry,
   );
-  return { served: async () => (await read()).map(({ description }) => description.revision), lines, events };
+  return { read, served: async () => (await read()).map(({ description }) => description.revision), lines, events };
 }
 
 /** As a disk or an attacker would: the date says nothing of it. */
@@ -136,6 +138,63 @@ describe('A15, M2: what is served has been signed', () => {
     expect(await why(false)).toContain('no sigstore bundle');
     for (const ending of ['.sig', '.sm2.sig']) rmSync(path.join(repository, `speech${ending}`));
     expect(await why()).toBe('nobody has signed it');
+  });
+
+  it('a link among its files, whatever it leads to: no digest covers what an engine would follow', async () => {
+    await sign(ann);
+    const elsewhere = path.join(folder, 'elsewhere');
+    mkdirSync(elsewhere, { recursive: true });
+    writeFileSync(path.join(elsewhere, 'model.onnx'), 'other weights');
+    mkdirSync(path.join(repository, 'network', '2'));
+    const places = [
+      [path.join(elsewhere, 'model.onnx'), path.join('2', 'model.onnx')],
+      [elsewhere, '3'],
+    ] as const;
+    for (const [from, to] of places) {
+      symlinkSync(from, path.join(repository, 'network', to));
+      const { served, lines } = open(false);
+      expect(await served()).toEqual([]);
+      const detail = `network/${to.replaceAll(path.sep, '/')} is neither a file nor a folder`;
+      expect(lines).toEqual([['model-broken', { model: 'speech', detail }]]);
+      // The embedded engine does not follow it either.
+      expect(await readModel(repository, 'network')).toMatchObject({ ok: false });
+      rmSync(path.join(repository, 'network', to));
+    }
+    expect(await open().served()).toHaveLength(1);
+  });
+
+  it('the steps of a step are signed as well, and loops of them end', async () => {
+    const inner = path.join(repository, 'inner');
+    mkdirSync(inner);
+    const steps = (...names: string[]) =>
+      `ensemble_scheduling { step [ ${names.map((name) => `{ model_name: "${name}" model_version: -1 }`).join(', ')} ] }`;
+    writeFileSync(path.join(inner, 'config.pbtxt'), `platform: "ensemble" ${steps('network', 'speech')}`);
+    writeFileSync(path.join(repository, 'speech', 'config.pbtxt'), config.replace('"network"', '"inner"'));
+    await sign(ann);
+    expect(await open().served()).toHaveLength(1);
+    flipLastByte(network);
+    const { served, lines } = open();
+    expect(await served()).toEqual([]);
+    expect(lines[0]?.[1]?.detail).toContain('network/1/model.onnx');
+    writeFileSync(path.join(inner, 'config.pbtxt'), `platform: "ensemble" ${steps('../elsewhere')}`);
+    await expect(sign(ann)).rejects.toThrow('no name of a model');
+    expect(await open().served()).toEqual([]);
+  });
+
+  it('files that change under an engine are noticed without being read, whatever their date says', async () => {
+    await sign(ann);
+    const { read, served, lines } = open();
+    const [model] = await read();
+    expect(await model?.unchanged?.()).toBe(true);
+    flipLastByte(network);
+    expect(await model?.unchanged?.()).toBe(false);
+    await sign(ann);
+    const [again] = await read();
+    expect(await again?.unchanged?.()).toBe(true);
+    writeFileSync(path.join(repository, 'network', 'more.txt'), '');
+    expect(await again?.unchanged?.()).toBe(false);
+    // Said once, however often it is looked at.
+    expect([await served(), await served(), lines.length]).toEqual([[], [], 1]);
   });
 
   it('a development pool serves what nobody has signed, and says so once', async () => {

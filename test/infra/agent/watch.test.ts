@@ -39,7 +39,11 @@ const describeModel = (name: string, task: 'transcribe' | 'synthesize', digest =
 });
 
 /** Digests in the repository by model, for a test to change. */
-function begin(state: Parameters<typeof engineOf>[0], digests: Record<string, string> = {}) {
+function begin(
+  state: Parameters<typeof engineOf>[0],
+  digests: Record<string, string> = {},
+  files = { changed: new Set<string>(), refused: new Set<string>(), onReload: () => {} },
+) {
   const told: string[] = [];
   let reads = 0;
   const lines: string[] = [];
@@ -47,13 +51,15 @@ function begin(state: Parameters<typeof engineOf>[0], digests: Record<string, st
     description: describeModel(name, 'transcribe', digests[name]),
     recogniser: { model: name, frameSeconds: 0.04, decoder: { width: 3, begin: () => never() } },
     live: { model: `${name}-stream`, windowSamples: 4_800, hopSamples: 1_600 },
+    unchanged: async () => !files.changed.has(name),
   });
   const watch = createEngineWatch({
     engine: engineOf(state),
     models: ['a', 'b'].map(model),
     async reload() {
       reads++;
-      return ['a', 'b'].map(model);
+      files.onReload();
+      return ['a', 'b'].filter((name) => !files.refused.has(name)).map(model);
     },
     record: (event) =>
       event.type === 'model.revision' && told.push(`${event.action} ${event.model} ${event.revision.at(-1)}`),
@@ -161,6 +167,38 @@ describe('watching the engine', () => {
     state.loaded = new Set(['a']);
     await watch.look();
     expect(told).toEqual(['loaded a a', 'unloaded a a', 'loaded a c']);
+  });
+
+  it('M2: offers no model whose files have changed until they have been read again, the engine saying nothing', async () => {
+    const digests: Record<string, string> = {};
+    const offered: (string | undefined)[] = [];
+    const files = {
+      changed: new Set<string>(),
+      refused: new Set<string>(),
+      onReload() {
+        offered.push(...names(watch));
+        files.changed.clear();
+      },
+    };
+    const { watch, told, reads } = begin({ up: true, loaded: new Set(['a', 'b']) }, digests, files);
+    await watch.look();
+    await watch.look();
+    expect(reads()).toBe(0);
+    files.changed.add('a');
+    digests.a = 'c';
+    await watch.look();
+    await watch.look();
+    // Not while it is read, and the others all the time.
+    expect([offered, reads(), names(watch)]).toEqual([['b'], 1, ['a', 'b']]);
+    expect(told.slice(2)).toEqual(['unloaded a a', 'loaded a c']);
+    // What is refused then is asked for again: its signature may come later than its files.
+    files.changed.add('a');
+    files.refused.add('a');
+    await watch.look();
+    expect([names(watch), watch.model('a'), told.slice(4)]).toEqual([['b'], undefined, ['unloaded a c']]);
+    files.refused.clear();
+    await watch.look();
+    expect([names(watch), told.slice(5)]).toEqual([['a', 'b'], ['loaded a c']]);
   });
 
   it('says which models hear live streams, while the engine has their other half (R1)', async () => {

@@ -38,16 +38,22 @@ async function readConfig(directory: string): Promise<Read<ModelConfig>> {
   }
 }
 
-/** Names, sizes and times of everything below the directory: what a reload could notice. */
-async function fingerprintOf(directory: string, override: string | undefined): Promise<string> {
+/**
+ * Names, sizes and times of everything below the directory: what a reload could notice. A link is refused: what it leads to
+ * is covered by no digest and by no signature of the model.
+ */
+async function fingerprintOf(directory: string, override: string | undefined): Promise<Read<string>> {
   const hash = createHash('sha256').update(override ?? '');
   const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => !entry.isDirectory()).map((entry) => path.join(entry.parentPath, entry.name));
+  const placeOf = (entry: (typeof entries)[number]) => path.join(entry.parentPath, entry.name);
+  const odd = entries.find((entry) => !entry.isFile() && !entry.isDirectory());
+  if (odd) return fault(`${path.relative(directory, placeOf(odd))} is neither a file nor a folder`);
+  const files = entries.filter((entry) => entry.isFile()).map(placeOf);
   for (const file of files.sort()) {
     const { size, mtimeMs } = await stat(file);
     hash.update(`${file}\0${size}\0${mtimeMs}\n`);
   }
-  return hash.digest('hex');
+  return ok(hash.digest('hex'));
 }
 
 /** `override` is a whole configuration as JSON that replaces the file until the next load without one. */
@@ -63,5 +69,8 @@ export async function readModel(repository: string, name: string, override?: str
   const numbers = present.length === 0 && isEnsemble(config.value) ? [1] : present.map((entry) => Number(entry.name));
   const versions = chooseVersions(config.value, numbers);
   if (versions.length === 0) return fault('at least one version must be available under the version policy');
-  return ok({ directory, config: config.value, versions, fingerprint: await fingerprintOf(directory, override) });
+  const fingerprint = await fingerprintOf(directory, override);
+  return fingerprint.ok
+    ? ok({ directory, config: config.value, versions, fingerprint: fingerprint.value })
+    : fingerprint;
 }
