@@ -5,7 +5,8 @@ import { limits } from '../../shared/limits.ts';
 import { addCounts, countsSince, type LiveCounts, liveCounts, noCounts } from '../../shared/model/live-counts.ts';
 import type { LiveReport } from '../../shared/model/live-report.ts';
 import { trial } from '../../shared/model/trial.ts';
-import { endOf, type Rows, type Value } from '../store/rows.ts';
+import { endOf, type Row, type Rows, type Value } from '../store/rows.ts';
+import type { ModelDesk } from './model-desk.ts';
 import { listModels } from './publish-release.ts';
 
 /** By revision. */
@@ -57,7 +58,7 @@ const TAKEN = 't!';
 export const takenKey = (agent: string): string => `${TAKEN}${agent}`;
 export const agentKey = (agent: string): string => `${AGENT}${agent}`;
 
-interface Desk {
+interface Desk extends Pick<ModelDesk, 'log'> {
   readonly rows: Rows;
   now(): number;
 }
@@ -69,11 +70,11 @@ export async function keepReport(desk: Desk, agent: string, zone: string, report
   await Promise.all([...models].map((model) => keepOf(desk, agent, zone, model, report)));
 }
 
-async function keepOf({ rows, now }: Desk, agent: string, zone: string, model: string, report: LiveReport) {
+async function keepOf({ rows, now, log }: Desk, agent: string, zone: string, model: string, report: LiveReport) {
   const key = agentKey(agent);
   for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
     const row = await rows.read(model, key);
-    const next = afterReport(row && agentRow.parse(row.value), { zone, model, report, now: now() });
+    const next = afterReport(row && readable(log, model, row, agentRow), { zone, model, report, now: now() });
     if (!next) return;
     const value = next as unknown as Value;
     const done = await rows.commit(model, [
@@ -81,6 +82,21 @@ async function keepOf({ rows, now }: Desk, agent: string, zone: string, model: s
     ]);
     if (done) return;
   }
+}
+
+/**
+ * A row as it is kept. One that is not as it was written is told and counts as nothing seen: what people do, and what is
+ * judged of others, does not wait for it.
+ */
+function readable<T extends z.ZodType>(
+  log: Desk['log'],
+  model: string,
+  { key, value }: Row,
+  schema: T,
+): z.infer<T> | undefined {
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) log({ what: 'live unreadable', detail: `${model} ${key}` });
+  return parsed.data;
 }
 
 interface Heard {
@@ -138,26 +154,29 @@ export interface Heards {
 }
 
 /** All agents of a model, as they were heard last. */
-export async function readAgents({ rows }: Pick<Desk, 'rows'>, model: string): Promise<Heards[]> {
+export async function readAgents({ rows, log }: Pick<Desk, 'rows' | 'log'>, model: string): Promise<Heards[]> {
   const most = limits.liveAgents.value;
   const [agents, takens] = await Promise.all([
     rows.scan(model, AGENT, endOf(AGENT), most),
     rows.scan(model, TAKEN, endOf(TAKEN), most),
   ]);
-  const counted = new Map(takens.map(({ key, value }) => [key.slice(TAKEN.length), takenRow.parse(value)]));
-  return agents.map(({ key, value }) => {
-    const agent = key.slice(AGENT.length);
-    return { agent, row: agentRow.parse(value), taken: counted.get(agent) };
+  const counted = new Map(takens.map((one) => [one.key.slice(TAKEN.length), one]));
+  return agents.flatMap((one) => {
+    const agent = one.key.slice(AGENT.length);
+    const row = readable(log, model, one, agentRow);
+    const before = counted.get(agent);
+    const taken = before && readable(log, model, before, takenRow);
+    // Of whom it is not known what was counted, nothing is counted again.
+    return row && (taken || !before) ? [{ agent, row, taken }] : [];
   });
 }
 
 /** What the counts came to, and the version to write on. */
 export async function readLive(
-  { rows }: Pick<Desk, 'rows'>,
+  { rows, log }: Pick<Desk, 'rows' | 'log'>,
   model: string,
 ): Promise<{ live: Live; version: string | undefined }> {
   const row = await rows.read(model, LIVE);
-  return row
-    ? { live: live.parse(row.value), version: row.version }
-    : { live: { traffic: {}, trials: {} }, version: undefined };
+  const known = row && readable(log, model, row, live);
+  return { live: known ?? { traffic: {}, trials: {} }, version: row?.version };
 }

@@ -30,7 +30,7 @@ export interface ModelDesk {
 
 /** Names and numbers only. */
 export interface ModelLine {
-  readonly what: 'release untold' | 'live unjudged' | 'not withdrawn';
+  readonly what: 'release untold' | 'live unjudged' | 'live unreadable' | 'not withdrawn';
   readonly detail: string;
 }
 

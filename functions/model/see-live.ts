@@ -11,7 +11,7 @@ import type { ModelDesk } from './model-desk.ts';
 
 /** Since the revision came to where it stands; nothing when that was only just now. */
 export async function readLiveEvidence(
-  desk: Pick<ModelDesk, 'rows'>,
+  desk: Pick<ModelDesk, 'rows' | 'log'>,
   known: Registry,
   revision: string,
 ): Promise<Evidence[]> {

@@ -92,6 +92,12 @@ export const modelLiveLimits = {
     by: 'agent',
     why: 'Revisions of one report: those an agent serves, and has served since it started. The oldest are left out.',
   },
+  liveReportStreams: {
+    value: 1_000_000_000,
+    unit: 'count',
+    by: 'functions',
+    why: 'Streams of a revision that an agent can have counted since it started: 30 each second for a year.',
+  },
   liveReportBytes: { value: 96 * KiB, unit: 'byte', by: 'functions', why: 'A report of that many revisions.' },
   liveReportMs: {
     value: 10_000,

@@ -3,10 +3,7 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 
-const count = z.number().int().nonnegative();
-
-/** Counts of buckets, the lowest first; what is missing at the end is 0. */
-const histogram = z.array(count);
+const safe = z.number().int().nonnegative();
 
 /** Four buckets to a doubling: each ends a fifth above the one before, the first at 1 ms, the last but one after two minutes. */
 const PER_DOUBLING = 4;
@@ -15,25 +12,36 @@ export const LATENCY_BUCKETS = 69;
 /** Ends of the buckets of disagreement, as a share of the words; the first is for streams in which none differs. */
 export const DISAGREEMENT_ENDS = [0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1] as const;
 
-export const liveCounts = z.object({
-  /** Streams that ended, for whatever reason is the revision's own. */
-  streams: count,
-  /** Those of them that the engine or the agent broke. */
-  failed: count,
-  /** Those in which somebody spoke, and no word came of it. */
-  empty: count,
-  /**
-   * How long a second of sound took in each of the others, ms, without the time in which they waited for the caller's bytes:
-   * long recordings and short ones can be compared.
-   */
-  latency: histogram.max(LATENCY_BUCKETS),
-  /** Of mirrored ones: streams by the share of words in which they differ from what was served. */
-  differing: histogram.max(DISAGREEMENT_ENDS.length).optional(),
-  /** Of mirrored ones: words that were served, and words in which the two differ. */
-  words: count.optional(),
-  errors: count.optional(),
-});
+/** Histograms are counts of buckets, the lowest first; what is missing at the end is 0. */
+const countsOf = (count: typeof safe, words: typeof safe) =>
+  z.object({
+    /** Streams that ended, for whatever reason is the revision's own. */
+    streams: count,
+    /** Those of them that the engine or the agent broke. */
+    failed: count,
+    /** Those in which somebody spoke, and no word came of it. */
+    empty: count,
+    /**
+     * How long a second of sound took in each of the others, ms, without the time in which they waited for the caller's
+     * bytes: long recordings and short ones can be compared.
+     */
+    latency: z.array(count).max(LATENCY_BUCKETS),
+    /** Of mirrored ones: streams by the share of words in which they differ from what was served. */
+    differing: z.array(count).max(DISAGREEMENT_ENDS.length).optional(),
+    /** Of mirrored ones: words that were served, and words in which the two differ. */
+    words: words.optional(),
+    errors: words.optional(),
+  });
+
+/** Sums, which never get too large to be read again (`addUp`). */
+export const liveCounts = countsOf(safe, safe);
 export type LiveCounts = z.infer<typeof liveCounts>;
+
+/** What one agent can have counted. */
+export const toldCounts = countsOf(
+  safe.max(limits.liveReportStreams.value),
+  safe.max(limits.liveReportStreams.value * limits.mirrorWords.value),
+);
 
 export const noCounts: LiveCounts = { streams: 0, failed: 0, empty: 0, latency: [] };
 
@@ -80,7 +88,10 @@ export function countStream(counts: LiveCounts, { outcome, milliseconds, compare
 
 const single = (at: number): number[] => [...Array<number>(at).fill(0), 1];
 
-export const addCounts = (one: LiveCounts, other: LiveCounts): LiveCounts => combine(one, other, (a, b) => a + b);
+/** A sum stops where numbers are no longer exact: nobody's counts make one that cannot be kept. */
+export const addUp = (a: number, b: number): number => Math.min(Number.MAX_SAFE_INTEGER, a + b);
+
+export const addCounts = (one: LiveCounts, other: LiveCounts): LiveCounts => combine(one, other, addUp);
 
 /** What came after `before`. Never less than nothing: who counts again from nothing has lost what was before. */
 export const countsSince = (now: LiveCounts, before: LiveCounts): LiveCounts =>
@@ -103,7 +114,7 @@ function combine(one: LiveCounts, other: LiveCounts, of: (a: number, b: number) 
   };
 }
 
-const sum = (list: readonly number[]): number => list.reduce((all, one) => all + one, 0);
+const sum = (list: readonly number[]): number => list.reduce(addUp, 0);
 
 /** The bucket in which that quantile lies, 0 to 1; `undefined` of nothing. */
 export function quantileBucket(latency: readonly number[], share: number): number | undefined {
@@ -124,4 +135,4 @@ export function p95Of({ latency }: LiveCounts): number | undefined {
 
 /** Streams slower than that bucket, failed, or empty. */
 export const badIn = ({ latency, failed, empty }: LiveCounts, bucket: number): number =>
-  failed + empty + sum(latency.slice(bucket + 1));
+  sum([failed, empty, ...latency.slice(bucket + 1)]);

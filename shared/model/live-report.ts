@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { sha256 } from '../audit/sha256.ts';
 import { toHex } from '../hex.ts';
 import { limits } from '../limits.ts';
-import { liveCounts } from './live-counts.ts';
+import { toldCounts } from './live-counts.ts';
 import { modelName, revisionDigest } from './revision.ts';
 
 export const liveReport = z.object({
@@ -22,9 +22,9 @@ export const liveReport = z.object({
         model: modelName,
         revision: revisionDigest,
         /** Callers had these answers. */
-        served: liveCounts.optional(),
+        served: toldCounts.optional(),
         /** Nobody had these: copies of what another revision served. */
-        mirrored: liveCounts.optional(),
+        mirrored: toldCounts.optional(),
       }),
     )
     .max(limits.liveReportRevisions.value),

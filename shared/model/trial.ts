@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { beginCanary, type CanaryRun, canaryRun, judgeCanary, stepUp } from './canary.ts';
 import { type Evidence, judgeEvidence } from './evidence.ts';
-import { addCounts, badIn, type LiveCounts, liveCounts, noCounts, quantileBucket } from './live-counts.ts';
+import { addCounts, addUp, badIn, type LiveCounts, liveCounts, noCounts, quantileBucket } from './live-counts.ts';
 import type { ShareCounts } from './rates.ts';
 import { type Standing, standing } from './stage.ts';
 import type { Verdict } from './verdict.ts';
@@ -68,7 +68,7 @@ export function takeNews(known: Trial, { trial: own, stable, usual }: LiveNews):
   const both = { canary: own.served, stable };
   const next: CanaryRun = {
     ...run,
-    streams: run.streams + own.served.streams,
+    streams: addUp(run.streams, own.served.streams),
     bad: countMore(run, 'bad', { canary: badIn(both.canary, slow), stable: badIn(both.stable, slow) }),
     failed: countMore(run, 'failed', { canary: both.canary.failed, stable: both.stable.failed }),
   };
@@ -79,7 +79,7 @@ function countMore(run: CanaryRun, what: 'bad' | 'failed', more: Omit<ShareCount
   const { share } = run;
   if (more.canary + more.stable === 0) return run[what];
   const here = run[what].find((one) => one.share === share) ?? { share, canary: 0, stable: 0 };
-  const next = { share, canary: here.canary + more.canary, stable: here.stable + more.stable };
+  const next = { share, canary: addUp(here.canary, more.canary), stable: addUp(here.stable, more.stable) };
   return [...run[what].filter((one) => one.share !== share), next];
 }
 
@@ -89,7 +89,7 @@ const TOOL = 'live traffic';
 export function evidenceOf(known: Trial): Evidence[] {
   if (known.stage === 'canary') return [{ kind: 'rates', tool: TOOL, run: known.run }];
   const { streams, failed, empty, differing = [], words = 0, errors = 0 } = known.mirrored;
-  const compared = differing.reduce((sum, many) => sum + many, 0);
+  const compared = differing.reduce(addUp, 0);
   return [
     { kind: 'stability', tool: TOOL, streams, crashes: failed },
     {

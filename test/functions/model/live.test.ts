@@ -19,6 +19,7 @@ import {
   countStream,
   type LiveCounts,
   type LiveStream,
+  liveCounts,
   noCounts,
 } from '../../../shared/model/live-counts.ts';
 import { type LiveReport, liveProofOf } from '../../../shared/model/live-report.ts';
@@ -205,6 +206,9 @@ describe('M3: reports of live traffic', () => {
     expect(await send({ report: report.replace(':9', ':8'), proof })).toBe(401);
     expect(await send({ report, proof: await callers.proofOf(liveProofOf(report), 'agent-1', 'agent-2') })).toBe(401);
     expect(await send({ report: 'nothing', proof: await callers.proofOf(liveProofOf('nothing')) })).toBe(400);
+    const models = [served(first, { ...noCounts, streams: limits.liveReportStreams.value + 1 })];
+    const much = JSON.stringify({ v: 1, boot: 'boot-of-agent-1-0000', began, seq: 99, models });
+    expect(await send({ report: much, proof: await callers.proofOf(liveProofOf(much)) })).toBe(400);
     await tell('agent-1', [{ ...served(first, many(3, usual)), model: 'never-registered' }]);
     expect(await desk.rows.scan('never-registered', '', '~', 9)).toEqual([]);
   });
@@ -350,6 +354,34 @@ describe('M3: judged by the clock', () => {
     await keepReport(desk, 'agent-3', 'eu', later(60, now));
     await judge();
     expect(await seen(second)).toMatchObject({ verdict: 'PASS', evidence: [{ streams: 210 }, { streams: 210 }] });
+  });
+
+  it('sums stay what can be kept, and a row that cannot be read keeps nobody from judging others or from moving', async () => {
+    const most = { ...noCounts, streams: Number.MAX_SAFE_INTEGER, latency: [Number.MAX_SAFE_INTEGER] };
+    expect(liveCounts.safeParse(addCounts(most, most)).success).toBe(true);
+    await begin();
+    const bent = { traffic: { [first]: { streams: Number.MAX_VALUE } }, trials: {} };
+    await desk.rows.commit(MODEL, [
+      { type: 'put', key: 'live', value: bent },
+      { type: 'put', key: 'l!agent-0', value: { boot: 1 } },
+    ]);
+    expect(await move(second, { stage: 'grey' }, { stage: 'develop-verify' })).toBe(0);
+    now += 1;
+    expect(await move(second, { stage: 'develop-verify' }, { stage: 'grey' }, forGrey())).toBe(0);
+    await tell('agent-2', [mirrored(second, many(20, copy(9)))]);
+    await judge();
+    await judge(1);
+    expect(new Set(lines)).toEqual(
+      new Set(['live unreadable: reference-en live', 'live unreadable: reference-en l!agent-0']),
+    );
+    await tell('agent-2', [mirrored(second, addCounts(many(20, copy(9)), many(20, copy(9))))]);
+    await judge();
+    expect(await standingOf(second)).toBe('develop-verify');
+    // Its next report takes the place of what nobody can read.
+    await tell('agent-0', [served(first, noCounts)]);
+    lines = [];
+    await judge();
+    expect(lines).toEqual([]);
   });
 
   it('without a key of their own the functions move nothing, and say so', async () => {
