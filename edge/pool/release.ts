@@ -20,7 +20,7 @@ export const toldRelease = z.object({ generation: z.number().int().describe('The
  */
 export async function takeRelease(request: Request, context: RequestContext): Promise<Response> {
   const { settings, env, surroundings, recorder, id } = context;
-  const json = await readJson(request, context, limits.modelBodyBytes.value);
+  const json = await readJson(request, context, limits.releaseBytes.value);
   if (!json.ok) return refuseWith(json.refusal);
   const sent = sentRelease.safeParse(json.value);
   if (!sent.success) return refuseWith(refuse('field_invalid', { field: 'release', rule: 'it is not as agreed' }));

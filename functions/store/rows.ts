@@ -1,7 +1,7 @@
 // The one interface to the table, as narrow as the promises the back office needs: rows in partitions, sorted by key,
 // and transactions within a partition whose conditions say that nobody else was faster.
 
-/** Values of a row: JSON, at most 120,000 characters of it. */
+/** Values of a row: JSON, at most 150,000 characters of it. */
 export type Value = Readonly<Record<string, unknown>>;
 
 export interface Row {

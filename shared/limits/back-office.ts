@@ -75,7 +75,7 @@ export const backOfficeLimits = {
     why: 'Of a value in one property: Azure Tables takes 64 KiB of UTF-16.',
   },
   rowParts: {
-    value: 4,
+    value: 5,
     unit: 'count',
     by: 'functions',
     why: 'Properties that one value is spread over: a row stays far below the 1 MiB that Azure Tables takes.',

@@ -86,7 +86,19 @@ export const modelLimits = {
     value: 250,
     unit: 'count',
     by: 'functions',
-    why: 'Revisions of a model: what is known of all of them is one row of the table, with up to 440 bytes each.',
+    why: 'Revisions of a model: what is known of all of them is one row of the table.',
+  },
+  modelHeadCharacters: {
+    value: 135_000,
+    unit: 'character',
+    by: 'functions',
+    why: 'Of those revisions in that row, which takes 150,000 with 32 aliases: revisions that promise much fill it before there are 250.',
+  },
+  modelRolloutCharacters: {
+    value: 700,
+    unit: 'character',
+    by: 'functions',
+    why: 'What a revision that may miss its promise takes more there when it has: a reason, and what was made of it.',
   },
   modelProperties: { value: 32, unit: 'count', by: 'functions', why: 'Members of the description of a revision.' },
   modelBodyBytes: {
@@ -112,13 +124,19 @@ export const modelLimits = {
     value: 80 * KiB,
     unit: 'byte',
     by: 'functions',
-    why: 'A signed statement as it is sent and kept, in base64: a row of the table takes 120,000 characters.',
+    why: 'A signed statement as it is sent and kept, in base64: a row of the table takes 150,000 characters.',
   },
   modelNames: {
     value: 200,
     unit: 'count',
     by: 'functions',
-    why: 'Models of the release map, which is in every snapshot of a roster: 50 KiB of digests.',
+    why: 'Models of the release map, which is in every snapshot of a roster: 50 KiB of digests, 140 where each name is long and each has a canary and revisions in grey.',
+  },
+  releaseBytes: {
+    value: 192 * KiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'The release map as it is signed, with as many models as there can be and all that it can say of each, in base64.',
   },
   listedVersions: {
     value: 100,
@@ -143,6 +161,6 @@ export const modelLimits = {
     value: 64 * KiB,
     unit: 'byte',
     by: 'functions',
-    why: 'A signature bundle as it is sent and kept: a row of the table takes 120,000 characters.',
+    why: 'A signature bundle as it is sent and kept: a row of the table takes 150,000 characters.',
   },
 } as const satisfies Record<string, Limit>;

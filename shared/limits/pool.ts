@@ -77,10 +77,10 @@ export const poolLimits = {
     why: 'How long an agent goes on answering by a revision that was taken back: edges have a snapshot of a second ago, and ask in time of an answer.',
   },
   rosterMessageBytes: {
-    value: 132 * KiB,
+    value: 196 * KiB,
     unit: 'byte',
     by: 'agent',
-    why: 'A message of the roster: a release map of 128 KiB, and what is said around it.',
+    why: 'A message of the roster: a release map of releaseBytes, and what is said around it.',
   },
   heartbeatMs: { value: 1_000, unit: 'ms', by: 'agent', why: 'How often an agent reports.' },
   heartbeatUnknownMs: {

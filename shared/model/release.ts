@@ -35,7 +35,7 @@ export const releaseMap = z.object({
 export type ReleaseMap = z.infer<typeof releaseMap>;
 
 /** What is signed and sent: `PUT /v1/release`. */
-export const sentRelease = z.object({ release: z.string().max(limits.modelBodyBytes.value) });
+export const sentRelease = z.object({ release: z.string().max(limits.releaseBytes.value) });
 
 /**
  * `mirror`: share of the requests of which grey revisions get a copy. Nothing is said while nothing is `stable`: what is

@@ -6,6 +6,7 @@ import type { z } from 'zod';
 import type { knownReleases } from '../../edge/pool/release.ts';
 import { limits } from '../../shared/limits.ts';
 import { type ModelRelease, RELEASE_TYPE, type ReleaseMap } from '../../shared/model/release.ts';
+import { largestMap } from '../shared/model/releases.ts';
 import { final } from './agent-double.ts';
 import { keys, makeToken } from './authority.ts';
 import { ask, passTime, readRefusal, startAgent, upload } from './network.ts';
@@ -152,6 +153,10 @@ describe('M3, M5: the release map at the edge', () => {
     for (const tenant of [forbids, sendsMuch]) {
       expect((await routesOf(tenant, 1)).map(({ agent, outcome }) => [agent, outcome])).toEqual([[one.name, 'served']]);
     }
+  });
+
+  it('the largest that there can be is taken', async () => {
+    expect(await (await tell(await sign(largestMap(generation)))).json()).toEqual({ generation });
   });
 
   it('is believed by its signature only', async () => {
