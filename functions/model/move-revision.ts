@@ -6,6 +6,7 @@ import { type KeptTransition, keptTransition, type TransitionRow } from '../../s
 import { decideTransition } from '../../shared/model/decide.ts';
 import type { Registry } from '../../shared/model/registry.ts';
 import { type Envelope, openEnvelope } from '../../shared/model/signature/envelope.ts';
+import { isSame } from '../../shared/model/stage.ts';
 import { type GateStatement, readStatement } from '../../shared/model/statement.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -45,8 +46,7 @@ async function decide(
   const kept = row && keptTransition.parse(row.value);
   // It has moved the revision already: whoever asks again did not hear the answer.
   if (kept?.seq !== undefined) return ok({ draft: undefined, said: rowOf(kept) });
-  const envelope = kept ? join(kept.envelope, sent) : sent;
-  const opened = await openEnvelope(envelope, desk.signers);
+  const opened = await openEnvelope(kept ? join(kept.envelope, sent) : sent, desk.signers);
   if (!opened) return invalid('one of its signatures is not good, or of nobody who is known here');
   const machines = new Set(desk.signers.filter(({ worker }) => worker).map(({ name }) => name));
   const people = opened.signers.filter((name) => !machines.has(name));
@@ -55,6 +55,9 @@ async function decide(
   const decided = decideTransition(known, statement, people, desk.now(), live, workers);
   if (!decided.ok) return decided;
   const draft = typeof decided.value === 'number' ? undefined : decided.value;
+  // A machine opens nothing and promotes nothing: there would be a statement that nobody has made.
+  if (!draft && people.length === 0 && !isSame(statement.from, statement.to))
+    return invalid('nobody has signed it who has a say here');
   const { id, revision, from, to } = statement;
   const said: TransitionRow = {
     ...{ id, revision, from, to },
@@ -64,6 +67,8 @@ async function decide(
     // Whoever took it back has what was asked for.
     ...(draft?.type === 'rollout' && to.stage !== 'develop-verify' && { missed: draft.reason }),
   };
+  const signatures = opened.envelope.signatures.slice(0, limits.modelSignatures.value);
+  const envelope = { ...opened.envelope, signatures };
   const change = putOn(row, statementKey(id), { ...said, envelope });
   return ok({ draft, said, changes: [change] });
 }
@@ -71,11 +76,11 @@ async function decide(
 const putOn = (row: Row | undefined, key: string, value: KeptTransition): Change =>
   row ? { type: 'replace', key, value, version: row.version } : { type: 'insert', key, value };
 
-/** All signatures of both, each once. They are of the same bytes: their id is the same. */
+/** All signatures of both. They are of the same bytes: their id is the same. */
 function join(kept: Envelope, sent: Envelope): Envelope {
   const known = new Set(kept.signatures.map(({ sig }) => sig));
   const more = sent.signatures.filter(({ sig }) => !known.has(sig));
-  return { ...kept, signatures: [...kept.signatures, ...more].slice(0, limits.modelSignatures.value) };
+  return { ...kept, signatures: [...kept.signatures, ...more] };
 }
 
 const rowOf = ({ envelope: _, ...row }: KeptTransition): TransitionRow => row;

@@ -3,7 +3,7 @@ import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { limits } from '../../shared/limits.ts';
 import { aliasMove, newRevision, newTransition } from '../../shared/model/contract.ts';
 import { aliasName } from '../../shared/model/registry.ts';
-import { modelName } from '../../shared/model/revision.ts';
+import { modelName, revisionDigest } from '../../shared/model/revision.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { answer, answerNo, answerResult, answerUnlike } from '../answer.ts';
 import type { EdgeCaller } from '../caller/edge-caller.ts';
@@ -32,14 +32,12 @@ export const onRevision = (desk: ModelDesk | undefined): Question =>
 
 /** GET /api/models/{model}/revisions/{revision} */
 export const onSeeRevision = (desk: ModelDesk | undefined): Question =>
-  ofModel(desk, async (known, model, request) =>
-    answerResult(await seeRevision(known, model, request.params.revision ?? '')),
-  );
+  ofRevision(desk, async (known, model, revision) => answerResult(await seeRevision(known, model, revision)));
 
 /** DELETE /api/models/{model}/revisions/{revision} */
 export const onRetire = (desk: ModelDesk | undefined): Question =>
-  ofModel(desk, async (known, model, request, { tenant }) =>
-    answerResult(await retireRevision(known, model, request.params.revision ?? '', tenant)),
+  ofRevision(desk, async (known, model, revision, { tenant }) =>
+    answerResult(await retireRevision(known, model, revision, tenant)),
   );
 
 /** GET /api/models */
@@ -48,9 +46,7 @@ export const onModels = (desk: ModelDesk | undefined): Question =>
 
 /** GET /api/models/{model}/revisions/{revision}/evidence */
 export const onEvidence = (desk: ModelDesk | undefined): Question =>
-  ofModel(desk, async (known, model, request) =>
-    answerResult(await seeLive(known, model, request.params.revision ?? '')),
-  );
+  ofRevision(desk, async (known, model, revision) => answerResult(await seeLive(known, model, revision)));
 
 /** GET /api/models/{model}?at= */
 export const onModel = (desk: ModelDesk | undefined): Question =>
@@ -112,6 +108,18 @@ function ofModel(
     return model.success ? then(known, model.data, request, caller) : unlike('model');
   });
 }
+
+/** What is no digest names no revision, whatever else it names. */
+const ofRevision = (
+  desk: ModelDesk | undefined,
+  then: (desk: ModelDesk, model: string, revision: string, caller: EdgeCaller) => Promise<HttpResponseInit>,
+): Question =>
+  ofModel(desk, async (known, model, request, caller) => {
+    const revision = revisionDigest.safeParse(request.params.revision);
+    return revision.success
+      ? then(known, model, revision.data, caller)
+      : answerNo(refuse('revision_unknown', { model }));
+  });
 
 const byOperator = (
   desk: ModelDesk | undefined,

@@ -42,7 +42,10 @@ export async function registerRevision(
     const decided = decideRevision(known, { revision, author: signer, worker, sla, made });
     if (!decided.ok) return decided;
     const kept = { type: 'put', key: bundleKey(revision), value: { bundle, description } } as const;
-    return ok({ draft: decided.value, said: undefined, changes: decided.value ? [kept] : [] });
+    // Where another one has signed the same, what shows that its files make the revision is worth more than what says so.
+    const first = !Object.hasOwn(known.revisions, revision);
+    const keeps = decided.value && (first || makesRevision(manifest));
+    return ok({ draft: decided.value, said: undefined, changes: keeps ? [kept] : [] });
   });
   if (!done.ok) return done;
   const told = await afterEntry(desk, model);
@@ -57,8 +60,10 @@ export async function seeRevision(desk: ModelDesk, model: string, revision: stri
   return ok({ ...revisionRowOf(registry, revision), ...newRevision.parse(row.value) });
 }
 
+const makesRevision = ({ hash, method }: Manifest): boolean => hash === 'sha256' && method === 'files';
+
 /** Of SHA-256 of whole files it follows; other signatures have to say it, which is checked with the files. */
-function revisionOf({ hash, method, pieces, revision }: Manifest): string | undefined {
-  if (hash !== 'sha256' || method !== 'files') return revision;
-  return digestOfFiles(pieces.map(({ file: name, digest }) => ({ name, digest })));
+function revisionOf(manifest: Manifest): string | undefined {
+  if (!makesRevision(manifest)) return manifest.revision;
+  return digestOfFiles(manifest.pieces.map(({ file: name, digest }) => ({ name, digest })));
 }

@@ -13,7 +13,7 @@ export function revisionRowOf(known: Registry, revision: string): RevisionRow {
 
 export const aliasRowOf = ({ aliases, at }: Registry, alias: string): AliasRow => ({
   alias,
-  ...(aliases[alias] ?? { since: at }),
+  ...((Object.hasOwn(aliases, alias) && aliases[alias]) || { since: at }),
 });
 
 export function stateOf(known: Registry): ModelState {

@@ -32,6 +32,7 @@ export const newRevision = z.object({ bundle, description: description.default({
 export const revisionRow = z.object({
   revision: revisionDigest,
   author: z.string().describe('Whose signature its files have'),
+  authors: z.array(z.string()).optional().describe('Others who signed the same files'),
   registered: z.number().int(),
   stage,
   share: canaryShare.optional().describe('Share of the sessions, in the stage canary'),

@@ -81,7 +81,11 @@ export function decideTakeover(
     if (report.verdict !== 'FAIL' || rollout?.state !== 'making' || rollout.method !== report.method) {
       return closed('nobody waits for it');
     }
-    const why = `"${report.method}" cannot be made: ${String(report.facts.problem ?? 'no reason given').slice(0, 100)}`;
+    // What was sent is kept in a row that has room for so much, and what is no character takes six.
+    const problem = String(report.facts.problem ?? 'no reason given')
+      .slice(0, 100)
+      .replace(/\p{C}/gu, ' ');
+    const why = `"${report.method}" cannot be made: ${problem}`;
     return ok(
       draftOf(known, { source: revision, misses: [], reason: why, statement, signers: [...people, ...workers] }),
     );

@@ -5,10 +5,10 @@ import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import { decideMiss, decideTakeover } from './decide-rollout.ts';
 import { type Evidence, underPromise } from './evidence.ts';
-import { openGate } from './gate.ts';
-import { type EntryDraft, type Registry, STABLE } from './registry.ts';
+import { FUNCTIONS, openGate } from './gate.ts';
+import { applyEntry, authorsOf, type EntryDraft, placeEntry, type Registry, STABLE } from './registry.ts';
 import { heldBack, type Made } from './rollout.ts';
-import type { Sla } from './sla.ts';
+import { type Sla, strictest } from './sla.ts';
 import { FIRST, isSame, moveOf, showStanding } from './stage.ts';
 import type { GateStatement } from './statement.ts';
 
@@ -26,7 +26,8 @@ export interface SignedRevision {
 export function decideRevision(known: Registry, signed: SignedRevision): Result<EntryDraft | undefined> {
   const { revision, author, made } = signed;
   const there = known.revisions[revision];
-  if (there) return there.author === author ? ok(undefined) : no(closed('another author has signed the same files'));
+  if (there?.author === author || there?.authors?.includes(author)) return ok(undefined);
+  if (there) return decideAuthor(known, there, signed);
   if (Object.keys(known.revisions).length >= limits.modelRevisions.value) {
     return no(closed(`a model has at most ${limits.modelRevisions.value} revisions`));
   }
@@ -34,11 +35,41 @@ export function decideRevision(known: Registry, signed: SignedRevision): Result<
   if (problem !== undefined) return no(closed(problem));
   // What is made of something owes what that owes.
   const sla = made ? known.revisions[made.from]?.sla : signed.sla;
-  return ok({ type: 'revision', revision, author, ...(sla && { sla }), ...(made && { made }) });
+  return draftWithin(known, { type: 'revision', revision, author, ...(sla && { sla }), ...(made && { made }) });
+}
+
+/**
+ * Whoever was first has nothing of it but the first word: a digest can be told by somebody who never had the files. What is
+ * promised is the more that any of them promises.
+ */
+function decideAuthor(
+  known: Registry,
+  there: Registry['revisions'][string],
+  { revision, author, worker, sla, made }: SignedRevision,
+): Result<EntryDraft | undefined> {
+  if (worker && !made) return no(closed(MAKES_OF_SOMETHING));
+  if (made?.from !== there.made?.from || made?.method !== there.made?.method) {
+    return no(closed('another author has signed the same files, and another origin'));
+  }
+  if (!isSame(there.standing, FIRST)) {
+    return no(closed(`another author has signed the same files, and they stand at ${showStanding(there.standing)}`));
+  }
+  const promised = made ? undefined : strictest(there.sla, sla);
+  return draftWithin(known, { type: 'revision', revision, author, ...(promised && { sla: promised }) });
+}
+
+/** Refuses what would leave no room in the one row in which all is kept: moves and roll backs always find theirs. */
+function draftWithin(known: Registry, draft: EntryDraft): Result<EntryDraft> {
+  const { revisions } = applyEntry(known, placeEntry(known, draft, known.at));
+  const mayMiss = Object.values(revisions).filter(({ sla, made }) => sla || made).length;
+  const room = JSON.stringify(revisions).length + mayMiss * limits.modelRolloutCharacters.value;
+  return room > limits.modelHeadCharacters.value
+    ? no(closed('what is known of all revisions of the model fills its row: the name is used up'))
+    : ok(draft);
 }
 
 function lineageProblem({ revisions }: Registry, { worker, sla, made }: SignedRevision): string | undefined {
-  if (!made) return worker ? 'its author makes nothing but what is made of something' : undefined;
+  if (!made) return worker ? MAKES_OF_SOMETHING : undefined;
   const source = revisions[made.from];
   if (!source) return 'what it is made of is not known here';
   if (sla && JSON.stringify(sla) !== JSON.stringify(source.sla)) {
@@ -47,6 +78,8 @@ function lineageProblem({ revisions }: Registry, { worker, sla, made }: SignedRe
   const twin = Object.values(revisions).some((one) => one.made?.from === made.from && one.made.method === made.method);
   return worker && twin ? `the method "${made.method}" was tried already` : undefined;
 }
+
+const MAKES_OF_SOMETHING = 'its author makes nothing but what is made of something';
 
 const closed = (rule: string) => refuse('gate_closed', { rule });
 
@@ -74,6 +107,8 @@ export function decideTransition(
   const alias = Object.entries(known.aliases).find(([, { revision: named }]) => named === revision)?.[0];
   if (alias === STABLE && to.stage !== 'full') return no(closed(`the alias "${STABLE}" names it`));
   if (alias !== undefined && to.stage === 'retired') return no(closed(`the alias "${alias}" names it`));
+  const target = to.stage === 'retired' && signers.every((name) => name === FUNCTIONS) && targetOf(known, revision);
+  if (target) return no(closed(`the alias "${target}" would roll back to it: a person has to sign that`));
   const move = moveOf(from, to);
   const forward = move === 'advance' || move === 'step-up';
   const held = heldBack(known.revisions, revision);
@@ -89,10 +124,18 @@ export function decideTransition(
   if (to.stage === 'grey' && found.sla?.memoryBytes !== undefined && !statement.evidence.some(isMemory)) {
     return no(closed('evidence of the kind "memory" is missing'));
   }
-  const open = openGate(statement, signers, found.author, now, live);
+  const open = openGate(statement, signers, authorsOf(known.revisions, revision), now, live);
   if (!open.ok) return open;
   return ok(open.value > 0 ? open.value : { type: 'stage', revision, from, to, statement: id, signers: [...signers] });
 }
+
+/** The alias that would roll back to it: what came to where it stands later was rolled back from. */
+const targetOf = ({ aliases, revisions }: Registry, revision: string): string | undefined =>
+  Object.entries(aliases).find(
+    ([, named]) =>
+      named.before === revision &&
+      (revisions[revision]?.since ?? 0) <= (revisions[named.revision]?.since ?? Number.POSITIVE_INFINITY),
+  )?.[0];
 
 const isMemory = ({ kind }: Evidence): boolean => kind === 'memory';
 
@@ -110,7 +153,7 @@ export function decideAlias(
   known: Registry,
   { alias, from, revision, reason }: AliasMove,
 ): Result<EntryDraft | undefined> {
-  const named = known.aliases[alias]?.revision;
+  const named = Object.hasOwn(known.aliases, alias) ? known.aliases[alias]?.revision : undefined;
   if (named === revision) return ok(undefined);
   if (named !== from) return no(refuse('alias_moved', { alias, revision: named ?? 'nothing' }));
   if (revision === undefined) {

@@ -44,11 +44,11 @@ const withLive = (statement: GateStatement, live: readonly Evidence[], now: numb
   return { ...statement, evidence: [...statement.evidence, ...more] };
 };
 
-/** How many more people must sign; 0 when the gate is open. `live`: evidence of live traffic (`trial.ts`). */
+/** How many more people must sign; 0 when the gate is open. `author`: one, or all. `live`: evidence of live traffic (`trial.ts`). */
 export function openGate(
   signed: GateStatement,
   signers: readonly string[],
-  author: string,
+  author: string | readonly string[],
   now: number,
   live: readonly Evidence[] = [],
 ): Result<number> {
@@ -63,7 +63,7 @@ export function openGate(
   const problem = move === 'step-up' ? stepProblem(statement, now) : problemOf(move, statement, now);
   if (problem !== undefined) return closed(problem);
   const people = move === 'advance' ? signers.filter((name) => name !== FUNCTIONS) : signers;
-  const counting = new Set(people.filter((name) => gate.author || name !== author));
+  const counting = new Set(people.filter((name) => gate.author || ![author].flat().includes(name)));
   return ok(Math.max(0, gate.signers - counting.size));
 }
 

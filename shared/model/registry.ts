@@ -73,6 +73,8 @@ export const registry = z.object({
     z.string(),
     z.object({
       author: z.string(),
+      /** Others who signed the same files. */
+      authors: z.array(z.string()).optional(),
       registered: z.number().int(),
       standing,
       since: z.number().int(),
@@ -130,7 +132,20 @@ const change = (revisions: Revisions, revision: string, to: Partial<Revisions[st
   [revision]: { ...(revisions[revision] as Revisions[string]), ...to },
 });
 
+/** Everybody who made it, or what it was made of: two people are two eyes only where neither is one of them. */
+export function authorsOf(revisions: Revisions, revision: string): string[] {
+  const found = revisions[revision];
+  if (!found) return [];
+  const { author, authors = [], made: lineage } = found;
+  return [author, ...authors, ...(lineage ? authorsOf(revisions, lineage.from) : [])];
+}
+
 function withNew(revisions: Revisions, { revision, author, at, sla: promised, made: lineage }: EntryOf<'revision'>) {
+  const known = revisions[revision];
+  if (known) {
+    const authors = [...(known.authors ?? []), author];
+    return change(revisions, revision, { authors, ...(promised && { sla: promised }) });
+  }
   const from = lineage && { from: lineage.from, method: lineage.method };
   const row = {
     ...{ author, registered: at, standing: FIRST, since: at },

@@ -12,6 +12,14 @@ export const sla = z
   .refine((value) => Object.values(value).some((bound) => bound !== undefined), 'promises nothing');
 export type Sla = z.infer<typeof sla>;
 
+/** The more of both. */
+export function strictest(one: Sla | undefined, other: Sla | undefined): Sla | undefined {
+  if (!one || !other) return one ?? other;
+  const all = new Set([...Object.keys(one), ...Object.keys(other)] as (keyof Sla)[]);
+  const least = (of: keyof Sla) => Math.min(one[of] ?? Number.POSITIVE_INFINITY, other[of] ?? Number.POSITIVE_INFINITY);
+  return Object.fromEntries([...all].map((of) => [of, least(of)]));
+}
+
 /** A promise that was not kept. */
 export const miss = z.object({
   of: z.enum(['latencyMs', 'memoryBytes', 'wordErrors']),

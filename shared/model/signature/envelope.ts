@@ -32,6 +32,8 @@ export interface OpenedEnvelope {
   readonly payload: Uint8Array;
   /** Who of the known signed it, each once. */
   readonly signers: readonly string[];
+  /** With one signature of each: whoever signs again takes nobody's place. */
+  readonly envelope: Envelope;
 }
 
 /**
@@ -39,14 +41,17 @@ export interface OpenedEnvelope {
  * good about it.
  */
 export async function openEnvelope(
-  { payload: text, signatures }: Envelope,
+  envelope: Envelope,
   keys: readonly SignerKey[],
 ): Promise<OpenedEnvelope | undefined> {
-  const payload = fromBase64(text);
+  const { signatures } = envelope;
+  const payload = fromBase64(envelope.payload);
   if (!payload) return undefined;
   const signed = pae(payload);
   const signers = await Promise.all(signatures.map((one) => signerOf(signed, one, keys)));
-  return signers.every((name) => name !== undefined) ? { payload, signers: [...new Set(signers)] } : undefined;
+  if (!signers.every((name) => name !== undefined)) return undefined;
+  const once = signatures.filter((_, at) => signers.indexOf(signers[at] as string) === at);
+  return { payload, signers: [...new Set(signers)], envelope: { ...envelope, signatures: once } };
 }
 
 async function signerOf(

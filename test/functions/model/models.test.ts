@@ -1,17 +1,20 @@
 // Revisions over HTTP, from the first signature to everybody and back, as the edge asks for it.
+
+import { generateKeyPairSync } from 'node:crypto';
 import { HttpRequest } from '@azure/functions';
-import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ModelDesk } from '../../../functions/model/model-desk.ts';
 import * as models from '../../../functions/model/on-models.ts';
-import { publishRelease } from '../../../functions/model/publish-release.ts';
+import { openReleaseEdge, publishRelease } from '../../../functions/model/publish-release.ts';
 import type { Change } from '../../../functions/store/rows.ts';
 import { toBase64 } from '../../../shared/audit/base64.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
+import { limits } from '../../../shared/limits.ts';
 import { modelVersions, readModelVersion, toModelVersion } from '../../../shared/model/azure-ml.ts';
 import type { Evidence } from '../../../shared/model/evidence.ts';
 import { FUNCTIONS } from '../../../shared/model/gate.ts';
 import type { Entry } from '../../../shared/model/registry.ts';
-import type { ReleaseMap } from '../../../shared/model/release.ts';
+import { type ReleaseMap, releaseMap, sentRelease } from '../../../shared/model/release.ts';
 import type { Bundle } from '../../../shared/model/signature/bundle.ts';
 import type { Standing } from '../../../shared/model/stage.ts';
 import { refuse } from '../../../shared/refusal.ts';
@@ -24,11 +27,13 @@ import {
   makeRevision,
   makeSm2,
   type Person,
+  quality,
   rates,
   runAt,
   signerOf,
   signMove,
 } from '../../shared/model/people.ts';
+import { largestMap } from '../../shared/model/releases.ts';
 import { MemoryRows } from '../audit/export/memory-rows.ts';
 import { type Callers, makeCallers } from '../callers.ts';
 
@@ -186,6 +191,40 @@ describe('M2: registering', () => {
     expect(await ask(models.onSeeRevision, { revision: 'none' })).toMatchObject({ status: 404 });
   });
 
+  it('who was first with a digest keeps nobody away who has the same files', async () => {
+    await register(first);
+    const same = await makeRevision('one', cleo);
+    expect(await register(same)).toMatchObject({ status: 201, body: { author: 'ann', authors: ['cleo'] } });
+    expect((await register(same)).body.authors).toEqual(['cleo']);
+    expect((await ask(models.onSeeRevision, { revision: first.revision })).body.bundle).toEqual(same.bundle);
+    await promoteTo(first.revision);
+    expect(await register(await makeRevision('one', bob, 'sm3'))).toMatchObject({ status: 422 });
+  });
+
+  it('names that every object has name nothing', async () => {
+    await register(first);
+    desk = { ...desk, ownKey: ann.key };
+    for (const revision of ['constructor', '__proto__', 'toString', 'none'])
+      for (const handler of [models.onEvidence, models.onSeeRevision, models.onRetire])
+        expect(await ask(handler, { revision }), revision).toMatchObject({
+          status: 404,
+          body: { error: { reason: 'revision_unknown' } },
+        });
+    const alias = { alias: 'constructor' };
+    expect((await ask(models.onAlias, alias, {})).body).toEqual({ ...alias, since: expect.any(Number) });
+    expect((await ask(models.onAlias, alias, { revision: first.revision })).body).toMatchObject(alias);
+    expect((await state()).body.aliases).toMatchObject([{ ...alias, revision: first.revision }]);
+    expect(await ask(models.onAlias, { alias: '__proto__' }, {})).toMatchObject({ status: 400 });
+  });
+
+  const promoteTo = async (revision: string) => {
+    now += 1;
+    const from: Standing = { stage: 'develop-verify' };
+    expect(await send({ revision, from, to: { stage: 'grey' }, evidence: forGrey() }, ann)).toMatchObject({
+      status: 200,
+    });
+  };
+
   it('SM2 and SM3 do as well', async () => {
     expect((await register(second)).body).toMatchObject({ revision: second.revision, author: 'bob' });
   });
@@ -235,7 +274,11 @@ describe('M3: five stages', () => {
       ask(models.onTransition, {}, { envelope: await signMove(asked, ...people) });
     const waits = await post(bob);
     expect(waits).toMatchObject({ status: 202, body: { missing: 1, signers: ['bob'] } });
-    expect(await post(bob)).toMatchObject({ status: 202, body: { missing: 1 } });
+    // However often somebody signs: the next one finds a place.
+    for (let more = 0; more <= limits.modelSignatures.value; more += 1)
+      expect(await post(bob)).toMatchObject({ status: 202, body: { missing: 1 } });
+    const { signatures } = (await ask(models.onSeeTransition, { id: waits.body.id })).body.envelope;
+    expect(signatures).toHaveLength(1);
     expect(await post(ann)).toMatchObject({ status: 202, body: { missing: 1 } });
     const kept = await ask(models.onSeeTransition, { id: waits.body.id });
     expect(kept.body.envelope.payload).toBe((await signMove(asked, cleo)).payload);
@@ -273,6 +316,23 @@ describe('M3: five stages', () => {
       status: 422,
       body: { error: { params: { rule: '"latency" is FAIL' } } },
     });
+    const [, , quick] = forGrey() as [never, never, never];
+    expect(
+      await send(
+        { revision: first.revision, from, to: { stage: 'grey' }, evidence: [scan, load, quick, quality(30)] },
+        ann,
+      ),
+    ).toMatchObject({ status: 422, body: { error: { params: { rule: '"quality" is FAIL' } } } });
+  });
+
+  it('a machine that makes revisions begins no transition either', async () => {
+    const worker = { name: 'quantiser', key: await makeP256() };
+    desk = { ...desk, signers: [...desk.signers, { ...signerOf(worker), worker: true }] };
+    const from: Standing = { stage: 'develop-verify' };
+    const asked = { revision: first.revision, from, to: { stage: 'grey' }, evidence: forGrey() } as const;
+    expect(await send(asked, worker)).toMatchObject({ status: 422, body: { error: { reason: 'signature_invalid' } } });
+    expect((await rows.scan('reference-en', 's!', 's!~', 9)).length).toBe(0);
+    expect(await send(asked, worker, ann)).toMatchObject({ status: 200, body: { signers: ['ann'] } });
   });
 
   const promoteTo = async (revision: string, to: Standing) => {
@@ -320,6 +380,9 @@ describe('T1: versions and roll back', () => {
     desk = { ...desk, ownKey: own, signers: [...desk.signers, { name: FUNCTIONS, key: toBase64(own.publicKey) }] };
     const retire = (revision: string) => ask(models.onRetire, { revision });
     expect(await retire(second.revision)).toMatchObject({ status: 422, body: { error: { reason: 'gate_closed' } } });
+    const target = await retire(first.revision);
+    expect(target).toMatchObject({ status: 422, body: { error: { reason: 'gate_closed' } } });
+    expect(target.body.error.params.rule).toContain('would roll back to it');
     await setAlias(first.revision, second.revision);
     expect(await retire(second.revision)).toMatchObject({
       ...{ status: 200, body: { to: { stage: 'retired' }, signers: [FUNCTIONS], missing: 0 } },
@@ -445,6 +508,21 @@ describe('M3, T1: the release map', () => {
     expect((await publishRelease(desk)).generation).toBe(generation);
     const generations = released.map((one) => one.generation);
     expect(generations).toEqual([...generations].sort((one, other) => one - other));
+  });
+
+  it('the largest that there can be is kept in its row, sent, and handed on', async () => {
+    const map = releaseMap.parse(largestMap(1));
+    const answer = vi.spyOn(globalThis, 'fetch').mockImplementation(async () => Response.json({ generation: 1 }));
+    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const key = { ...privateKey.export({ format: 'jwk' }), kid: 'k'.repeat(64) };
+    const edge = openReleaseEdge({ EDGE_URL: 'http://edge', SERVICE_KEY: key as never });
+    await edge?.tell(map);
+    const body = String(answer.mock.calls[0]?.[1]?.body);
+    answer.mockRestore();
+    expect(sentRelease.safeParse(JSON.parse(body)).success).toBe(true);
+    expect(body.length).toBeLessThanOrEqual(limits.releaseBytes.value);
+    expect(body.length + 1_000).toBeLessThan(limits.rosterMessageBytes.value);
+    expect(JSON.stringify(map).length).toBeLessThanOrEqual(limits.rowParts.value * limits.rowPartCharacters.value);
   });
 
   it('an edge that is away is told later, and nobody waits for it', async () => {

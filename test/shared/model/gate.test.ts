@@ -1,9 +1,9 @@
 // Gates: what opens them, and everything that does not.
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
-import { decideAlias, decideTransition } from '../../../shared/model/decide.ts';
+import { decideAlias, decideRevision, decideTransition } from '../../../shared/model/decide.ts';
 import { type Evidence, judgeEvidence } from '../../../shared/model/evidence.ts';
-import { openGate } from '../../../shared/model/gate.ts';
+import { FUNCTIONS, openGate } from '../../../shared/model/gate.ts';
 import {
   applyEntry,
   type Entry,
@@ -84,6 +84,13 @@ describe('M3: gates', () => {
     expect(of(runAt(4, 299, 5, 60))).toContain('fewer than 300');
   });
 
+  it('three windows over what was promised are a FAIL, however they differ', () => {
+    const judge = (windows: number[]) => judgeEvidence({ kind: 'latency', tool: 't', sla: 100, windows }, NOW);
+    expect(judge([90, 150, 120, 200])).toBe('FAIL');
+    expect(judge([150, 200])).toBe('INCONCLUSIVE');
+    expect(judge([150, 100, 200])).toBe('INCONCLUSIVE');
+  });
+
   it('a share grows after 300 streams without harm', () => {
     const step = (run: ReturnType<typeof runAt>) =>
       rule(statement(CANARY, { stage: 'canary', share: 0.05 }, [rates(run)]), ann);
@@ -137,6 +144,64 @@ describe('M3, T1: what may be written next', () => {
   const name = (revision: string, alias = 'stable') => ({ type: 'alias' as const, alias, revision });
   const reason = (found: { ok: boolean; refusal?: { reason: string } }) => (found.ok ? 'ok' : found.refusal?.reason);
 
+  it('four eyes: whoever made what a revision was made of, or signed the same files, is none of them', () => {
+    const of = { from: A, method: 'dynamic', parameters: {} } as const;
+    const smaller = { ...made(B), author: 'quantiser', made: of };
+    const at = known([made(A), { ...made(A), author: 'zoe' }, smaller, put(B, LAST)]);
+    const full = { ...statement(LAST, { stage: 'full' }, [rates(runAt(4, 300, 5, 60))]), revision: B };
+    const missing = (...signers: string[]) => {
+      const found = decideTransition(at, full, signers, NOW);
+      return found.ok && found.value;
+    };
+    expect(missing('bob', ann)).toBe(1);
+    expect(missing('bob', 'zoe')).toBe(1);
+    expect(missing('bob', 'cleo')).toMatchObject({ type: 'stage', to: { stage: 'full' } });
+  });
+
+  it('whoever signs the same files is an author, too, and nobody lowers what is promised', () => {
+    const at = known([{ ...made(A), sla: { latencyMs: 100 } }, { ...made(B) }, put(B, { stage: 'grey' })]);
+    const signed = { revision: A, author: 'bob', sla: { latencyMs: 200, memoryBytes: 5 } };
+    const found = decideRevision(at, signed);
+    if (!found.ok || !found.value) throw new Error('it is not taken');
+    expect(found.value).toMatchObject({ author: 'bob', sla: { latencyMs: 100, memoryBytes: 5 } });
+    const after = applyEntry(at, placeEntry(at, found.value, NOW + 5));
+    expect(after.revisions[A]).toMatchObject({ author: ann, authors: ['bob'], registered: NOW, since: NOW });
+    for (const author of [ann, 'bob'])
+      expect(decideRevision(after, { revision: A, author })).toMatchObject({ value: undefined });
+    expect(reason(decideRevision(at, { ...signed, worker: true }))).toBe('gate_closed');
+    expect(reason(decideRevision(at, { revision: B, author: 'bob' }))).toBe('gate_closed');
+  });
+
+  it('a model takes revisions while its row has room for all that may become of them', () => {
+    const row = limits.rowParts.value * limits.rowPartCharacters.value;
+    const aliases = limits.modelAliases.value * 250;
+    for (const [sla, most] of [
+      [undefined, limits.modelRevisions.value],
+      [{ latencyMs: 12_345.678901234567, memoryBytes: Number.MAX_SAFE_INTEGER, wordErrors: 0.12345678901234566 }, 200],
+    ] as const) {
+      let now = newRegistry('m');
+      for (let number = 0; number <= most; number += 1) {
+        const revision = `sha256:${number.toString(16).padStart(64, '0')}`;
+        const found = decideRevision(now, { revision, author: 'a'.repeat(63), sla });
+        if (!found.ok || !found.value) break;
+        now = applyEntry(now, placeEntry(now, found.value, NOW));
+      }
+      const there = Object.keys(now.revisions);
+      expect(there.length).toBeGreaterThan(100);
+      if (!sla) expect(there).toHaveLength(most);
+      // The worst that may become of each.
+      const rollout = {
+        ...{ state: 'stopped', since: NOW, reason: 'x'.repeat(300), method: 'dynamic' },
+        tried: { dynamic: A, static: B },
+      };
+      const worst = Object.entries(now.revisions).map(([revision, one]) => [
+        revision,
+        { ...one, standing: { stage: 'canary', share: 0.05 }, ...(sla && { rollout }) },
+      ]);
+      expect(JSON.stringify(Object.fromEntries(worst)).length + aliases).toBeLessThan(row);
+    }
+  });
+
   it('a statement is for where the revision stands', () => {
     const at = known([made(A), put(A, { stage: 'grey' })]);
     const grey = statement({ stage: 'develop-verify' }, { stage: 'grey' }, forGrey());
@@ -172,6 +237,22 @@ describe('M3, T1: what may be written next', () => {
     const out = statement({ stage: 'develop-verify' }, { stage: 'retired' });
     expect(reason(decideTransition(beta, out, ['bob'], NOW))).toBe('gate_closed');
     expect(reason(decideTransition(known([made(A)]), out, ['bob'], NOW))).toBe('ok');
+  });
+
+  it('what an alias would roll back to is retired by a person only', () => {
+    let now = newRegistry('m');
+    const full = { stage: 'full' } as const;
+    const next = { ...name(B), from: A };
+    for (const [at, draft] of [made(A), put(A, full), name(A), made(B), put(B, full), next].entries())
+      now = applyEntry(now, placeEntry(now, draft, NOW + at));
+    const out = { ...statement(full, { stage: 'retired' }), at: NOW + 9 };
+    const retire = (revision: string, ...signers: string[]) =>
+      reason(decideTransition(now, { ...out, revision }, signers, NOW + 9));
+    expect(retire(A, FUNCTIONS)).toBe('gate_closed');
+    expect(retire(A, 'bob')).toBe('ok');
+    // What was rolled back from is no way back.
+    now = applyEntry(now, placeEntry(now, { ...name(A), from: B }, NOW + 9));
+    expect(retire(B, FUNCTIONS)).toBe('ok');
   });
 
   it('an alias moves from what it names only, and everybody’s to what is for everybody only', () => {
