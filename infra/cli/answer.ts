@@ -8,6 +8,9 @@ export type Answer = { exit: number; text: string; value: unknown; note?: string
 /** Exit codes: 0 done, 1 the edge said no or could not be reached, 2 the command was written wrongly. */
 export const wrong = (text: string): Answer => ({ exit: 2, text, value: { error: { message: text } } });
 
+/** What was asked for cannot be, as far as can be seen from here. */
+export const impossible = (text: string): Answer => ({ ...wrong(text), exit: 1 });
+
 const refusal = z.object({ error: z.object({ code: z.string().nullish(), message: z.string() }) });
 
 /** A refusal in the words of the edge, with the id under which its operator finds it. */

@@ -1,8 +1,7 @@
 // auricle model promote | approve
-import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { keptTransition, transitionRow } from '../../shared/model/contract.ts';
-import { evidence } from '../../shared/model/evidence.ts';
+import { type Evidence, evidence } from '../../shared/model/evidence.ts';
 import { signPayload } from '../../shared/model/signature/envelope.ts';
 import type { SigningKey } from '../../shared/model/signature/key.ts';
 import { canaryShares, type Standing, showStanding, stages, standing } from '../../shared/model/stage.ts';
@@ -10,7 +9,7 @@ import { readStatement, statementId, writeStatement } from '../../shared/model/s
 import { type Answer, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 import { keyFileOf, noKeyIn, readSigningKey } from './model-key.ts';
-import { ask, askState, findRevision, type Headers, shortOf, unknownRevision } from './model-registry.ts';
+import { ask, askState, findRevision, type Headers, readJsonFile, shortOf, unknownRevision } from './model-registry.ts';
 
 export const promoteUsages = {
   promote: `model promote MODEL REVISION [--to STAGE|N%] [--evidence FILE] [--reason WHY] --key FILE | --as NAME
@@ -79,12 +78,25 @@ export async function promote(given: Arguments, headers: Headers): Promise<Answe
     return wrong(
       `--to must be one of ${stages.join(', ')} or ${canaryShares.map((one) => `${one * 100}%`).join(', ')}`,
     );
-  const pieces = given.evidence === undefined ? [] : JSON.parse(readFileSync(given.evidence, 'utf8'));
-  const shown = z.array(evidence).safeParse(pieces);
-  if (!shown.success) return wrong(`${given.evidence} is no evidence: ${z.prettifyError(shown.error)}`);
+  const shown = given.evidence === undefined ? { value: [] } : readEvidence(given.evidence);
+  if ('exit' in shown) return shown;
   const reason = given.reason === undefined ? {} : { reason: given.reason };
-  const statement = { model, revision, from, to, at: Date.now(), evidence: shown.data, ...reason };
+  const statement = { model, revision, from, to, at: Date.now(), evidence: shown.value, ...reason };
   return send(given, headers, model, writeStatement(statement), key);
+}
+
+/** Problems that are shown of a file: the others are of the same kind. */
+const SHOWN = 3;
+
+function readEvidence(file: string): { readonly value: Evidence[] } | Answer {
+  const read = readJsonFile(file);
+  if ('exit' in read) return read;
+  const parsed = z.array(evidence).safeParse(read.value);
+  if (parsed.success) return { value: parsed.data };
+  const { issues } = parsed.error;
+  const lines = issues.slice(0, SHOWN).map(({ path, message }) => `  ${path.join('.') || 'all of it'}: ${message}`);
+  const more = issues.length > SHOWN ? [`  and ${issues.length - SHOWN} more`] : [];
+  return wrong([`${file} is no evidence:`, ...lines, ...more].join('\n'));
 }
 
 /** A statement that moves nothing: a person answers for what goes on now. */

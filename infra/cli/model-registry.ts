@@ -1,6 +1,7 @@
 // How the command line asks about revisions: plain HTTP, and what it finds by a few characters of a digest.
 import { readFileSync, statSync } from 'node:fs';
 import type { z } from 'zod';
+import { jsonOf } from '../../shared/json-text.ts';
 import { type ModelState, modelState } from '../../shared/model/contract.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
@@ -41,13 +42,19 @@ export const shortOf = (revision: string | undefined): string =>
   revision?.replace('sha256:', '').slice(0, 12) ?? 'nothing';
 
 /** A signature file, or the one that lies in a folder. */
-export function readBundle(place: string): unknown {
+export function readBundle(place: string): { readonly value: unknown } | Answer | undefined {
   const file = statSync(place).isDirectory()
     ? (['sha256', 'sm3'] as const)
         .map((hash) => signatureOf(place, [], hash))
         .find((name) => statSync(name, { throwIfNoEntry: false })?.isFile())
     : place;
-  return file === undefined ? undefined : JSON.parse(readFileSync(file, 'utf8'));
+  return file === undefined ? undefined : readJsonFile(file);
+}
+
+/** What a file says, or that it is no JSON. */
+export function readJsonFile(file: string): { readonly value: unknown } | Answer {
+  const value = jsonOf(readFileSync(file, 'utf8'));
+  return value === undefined ? wrong(`${file} is no JSON`) : { value };
 }
 
 export const unknownRevision = (text: string | undefined): Answer =>

@@ -13,7 +13,7 @@ import {
 import { type Entry, STABLE } from '../../shared/model/registry.ts';
 import { showStanding } from '../../shared/model/stage.ts';
 import { findVersion } from '../../shared/model/version.ts';
-import { type Answer, wrong } from './answer.ts';
+import { type Answer, impossible, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 import { ask, askState, findRevision, type Headers, readBundle, shortOf, unknownRevision } from './model-registry.ts';
 
@@ -38,9 +38,10 @@ const register: Run = async (given, headers) => {
   if (model === undefined || place === undefined || rest.length > 0) return misused('register');
   const bundle = readBundle(place);
   if (bundle === undefined) return wrong(`there is no signature in ${place}: sign it first`);
-  const versions = anyVersions.safeParse(bundle);
+  if ('exit' in bundle) return bundle;
+  const versions = anyVersions.safeParse(bundle.value);
   if (versions.success) return registerAll(given, headers, model, versions.data);
-  const body = { bundle };
+  const body = { bundle: bundle.value };
   const found = await ask(given, headers, `${encodeURIComponent(model)}/revisions`, revisionRow, {
     method: 'POST',
     body,
@@ -158,7 +159,7 @@ const rollback: Run = async (given, headers) => {
   const state = await askState(given, headers, model);
   if ('exit' in state) return state;
   const now = state.value.aliases.find((one) => one.alias === name);
-  if (now?.before === undefined) return wrong(`nothing is known that "${name}" named before`);
+  if (now?.before === undefined) return impossible(`nothing is known that "${name}" named before`);
   return move(given, headers, model, name, now.revision, now.before);
 };
 

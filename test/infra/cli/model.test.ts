@@ -4,11 +4,13 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readArguments } from '../../../infra/cli/arguments.ts';
 import { model } from '../../../infra/cli/model.ts';
 import { keyFileOf, readPublicKey, readSigningKey } from '../../../infra/cli/model-key.ts';
 import { algorithmOf, verifyBy } from '../../../shared/model/signature/key.ts';
+
+const PEM = { format: 'pem', type: 'pkcs8' } as const;
 
 let folder: string;
 const at = (name: string) => path.join(folder, name);
@@ -77,6 +79,26 @@ describe('M2: folders', () => {
     expect(await run('sign', model, '--key', at('private'))).toMatchObject({ exit: 2 });
     symlinkSync('/etc/hosts', path.join(model, 'hosts'));
     await expect(run('sign', model, '--key', at('private'))).rejects.toThrow('neither a file nor a folder');
+  });
+
+  it('a file that is no evidence is named, in a few lines, and a roll back to nothing is refused', async () => {
+    writeFileSync(at('private'), generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export(PEM));
+    const revision = `sha256:${'a'.repeat(64)}`;
+    const row = { revision, author: 'ann', registered: 1, stage: 'develop-verify', since: 1, aliases: ['stable'] };
+    const state = { model: 'm', seq: 1, at: 1, revisions: [row], aliases: [{ alias: 'stable', revision, since: 1 }] };
+    const answers = vi.spyOn(globalThis, 'fetch').mockImplementation(async () => Response.json(state));
+    const promote = (text: string) => {
+      writeFileSync(at('bad.json'), text);
+      return run('promote', 'm', 'aaaa', '--key', at('private'), '--evidence', at('bad.json'));
+    };
+    expect(await promote('{no json')).toMatchObject({ exit: 2, text: `${at('bad.json')} is no JSON` });
+    const unlike = await promote(JSON.stringify(Array.from({ length: 40 }, () => ({ kind: 'latency', sla: 'fast' }))));
+    expect(unlike.exit).toBe(2);
+    expect(unlike.text.split('\n').length).toBeLessThan(6);
+    writeFileSync(at('bad.json'), '{no json');
+    expect(await run('register', 'm', at('bad.json'))).toMatchObject({ exit: 2, text: `${at('bad.json')} is no JSON` });
+    expect(await run('rollback', 'm')).toMatchObject({ exit: 1, text: 'nothing is known that "stable" named before' });
+    answers.mockRestore();
   });
 
   it.each([
