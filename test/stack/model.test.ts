@@ -156,11 +156,10 @@ async function serveAnother(): Promise<string> {
   const signed = await auricle('sign', repository, ...PARTS, ...keyOf('author'));
   const { revision, signature } = signed.value as { revision: string; signature: string };
   expect(await auricle('register', 'reference-en', signature)).toMatchObject({ exit: 0 });
-  const waits = await promoteToLast(revision);
-  await auricle('approve', 'reference-en', (waits.value as { id: string }).id, ...keyOf('approver'));
   const place = { stack, identity: await makeIdentity(state, [...pools]), state };
   node = await planNode(place, 'another', repository);
-  await node.join();
+  const [waits] = await Promise.all([promoteToLast(revision), node.join()]);
+  await auricle('approve', 'reference-en', (waits.value as { id: string }).id, ...keyOf('approver'));
   return revision;
 }
 
@@ -276,18 +275,18 @@ it('M2, M3, M5, T1: what agents serve is what was signed; rolled back under load
   await auricle('approve', 'reference-en', (waits.value as { id: string }).id, ...keyOf('approver'));
   const other = await serveAnother();
   expect(await auricle('alias', 'reference-en', 'stable', revision)).toMatchObject({ exit: 0 });
-  await expect.poll(() => answersBy(), { timeout: 5_000 }).toEqual(answering(revision));
-  const load = keepAsking();
+  await expect.poll(answersBy, { timeout: 20_000 }).toEqual(answering(revision));
   const usual = await (await speak()).end();
+  const load = keepAsking();
   expect(await auricle('alias', 'reference-en', 'stable', other)).toMatchObject({ exit: 0 });
-  await expect.poll(() => answersBy(), { timeout: 5_000 }).toEqual(answering(other));
+  await expect.poll(answersBy, { timeout: 20_000 }).toEqual(answering(other));
   const across = await speak();
   across.go(0.5);
   await across.begun;
   // T1: from the command to where every roster, every agent and every answer is of the old one.
   const until = Date.now() + 5_000;
   expect(await auricle('rollback', 'reference-en')).toMatchObject({ exit: 0, value: { revision } });
-  await expect.poll(() => answersBy(), { timeout: until - Date.now(), interval: 20 }).toEqual(answering(revision));
+  await expect.poll(answersBy, { timeout: until - Date.now(), interval: 20 }).toEqual(answering(revision));
   const told = await across.end();
   expect(usual.words).not.toBe('');
   expect(usual.models).toEqual([modelUuid('reference-en', revision)]);
