@@ -61,8 +61,9 @@ export type Arguments = {
   day: string | undefined;
   after: string | undefined;
   onlyModel: string | undefined;
-  /** Of `project`. */
+  /** Of `project`, and of `model export`, which overwrites nothing unless it is forced. */
   out: string | undefined;
+  force: boolean;
   voice: string | undefined;
   rate: string | undefined;
 };
@@ -118,6 +119,7 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
         day: { type: 'string' },
         after: { type: 'string' },
         out: { type: 'string' },
+        force: { type: 'boolean', short: 'f', default: false },
         voice: { type: 'string' },
         rate: { type: 'string' },
       },
@@ -173,6 +175,7 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       after: values.after,
       onlyModel: values.model,
       out: values.out,
+      force: values.force,
       voice: values.voice,
       rate: values.rate,
     };

@@ -1,5 +1,5 @@
 // auricle model register | revisions | evidence | alias | rollback | log
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import type { z } from 'zod';
 import { anyVersions, readModelVersion, toModelEntity, toModelVersion } from '../../shared/model/azure-ml.ts';
 import {
@@ -13,14 +13,16 @@ import {
 import { type Entry, STABLE } from '../../shared/model/registry.ts';
 import { showStanding } from '../../shared/model/stage.ts';
 import { findVersion } from '../../shared/model/version.ts';
+import { problems } from '../pool/models/problem.ts';
 import { type Answer, impossible, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
 import { ask, askState, findRevision, type Headers, readBundle, shortOf, unknownRevision } from './model-registry.ts';
 
 export const releaseUsages = {
   register: 'model register MODEL FOLDER|SIGNATURE|EXPORT  makes signed revisions known',
-  export: `model export MODEL [--out FILE]            its revisions as Azure ML lists model versions
-  model export MODEL VERSION [--out FILE]    one as \`az ml model create --file\` takes it`,
+  export: `model export MODEL [--out FILE [-f]]       its revisions as Azure ML lists model versions
+  model export MODEL VERSION [--out FILE [-f]]
+                                            one as \`az ml model create --file\` takes it`,
   revisions: 'model revisions MODEL [--at TIME]           where each stands, and what the aliases name',
   evidence: 'model evidence MODEL REVISION               what live traffic says of it',
   alias: 'model alias MODEL ALIAS REVISION|none       moves an alias',
@@ -83,10 +85,11 @@ const exportVerb: Run = async (given, headers) => {
   return written(given, { value: versions }, `${versions.length} revisions`);
 };
 
-function written({ out }: Arguments, value: object, what: string): Answer {
+function written({ out, force }: Arguments, value: object, what: string): Answer {
   const text = JSON.stringify(value, undefined, 2);
   if (out === undefined) return { exit: 0, text, value };
-  writeFileSync(out, `${text}\n`);
+  if (!force && existsSync(out)) return { ...wrong(`${out} exists; -f overwrites it`), exit: problems.exists.exit };
+  writeFileSync(out, `${text}\n`, { flag: force ? 'w' : 'wx' });
   return { exit: 0, text: `${out}: ${what}`, value };
 }
 

@@ -44,7 +44,9 @@ async function serve(desk: ModelDesk): Promise<string> {
     for await (const chunk of incoming.setEncoding('utf8')) text += chunk;
     const found = routes.flatMap(([method, pattern, handler]) => {
       const [, name, revision] = (incoming.method === method && pattern.exec(incoming.url ?? '')) || [];
-      return name === undefined ? [] : [{ handler, params: { model: name, ...(revision && { revision }) } }];
+      return name === undefined
+        ? []
+        : [{ handler, params: { model: name, ...(revision && { revision: decodeURIComponent(revision) }) } }];
     })[0];
     if (!found) return outgoing.writeHead(404).end();
     const request = new HttpRequest({
@@ -237,6 +239,10 @@ describe('A15, A22: a revision that is too slow', () => {
     const { at, auricle, watch, sign, showSlow } = await begin([4, 4]);
     const source = ((await sign('--sla', 'latencyMs=100')).value as { revision: string }).revision;
     await auricle('register', 'speech', at('repository', 'speech.sig'));
+    const written = async (...more: string[]) =>
+      (await auricle('export', 'speech', '--out', at('export.json'), ...more)).exit;
+    // What is there is overwritten only when that is asked for.
+    expect([await written(), await written(), await written('-f')]).toEqual([0, 7, 0]);
     await showSlow(source);
     const made = await watch('--calibrate', at('samples'));
     expect(made.value).toMatchObject({
