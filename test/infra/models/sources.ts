@@ -49,7 +49,7 @@ export function summed(tar: Buffer): Buffer {
 }
 
 /** Records of an extended header, for the entry that follows. */
-export function paxOf(...records: readonly (readonly [key: string, value: string])[]): Buffer {
+export function paxOf(...records: (readonly [key: string, value: string])[]): Buffer {
   const text = records
     .map(([key, value]) => {
       const rest = ` ${key}=${value}\n`;
