@@ -1,11 +1,10 @@
 // Revisions over HTTP, from the first signature to everybody and back, as the edge asks for it.
 
-import { generateKeyPairSync } from 'node:crypto';
 import { HttpRequest } from '@azure/functions';
-import { beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ModelDesk } from '../../../functions/model/model-desk.ts';
 import * as models from '../../../functions/model/on-models.ts';
-import { openReleaseEdge, publishRelease } from '../../../functions/model/publish-release.ts';
+import { publishRelease } from '../../../functions/model/publish-release.ts';
 import type { Change } from '../../../functions/store/rows.ts';
 import { toBase64 } from '../../../shared/audit/base64.ts';
 import type { EventDraft } from '../../../shared/audit/event.ts';
@@ -14,7 +13,7 @@ import { modelVersions, readModelVersion, toModelVersion } from '../../../shared
 import type { Evidence } from '../../../shared/model/evidence.ts';
 import { FUNCTIONS } from '../../../shared/model/gate.ts';
 import type { Entry } from '../../../shared/model/registry.ts';
-import { type ReleaseMap, releaseMap, sentRelease } from '../../../shared/model/release.ts';
+import type { ReleaseMap } from '../../../shared/model/release.ts';
 import type { Bundle } from '../../../shared/model/signature/bundle.ts';
 import type { Standing } from '../../../shared/model/stage.ts';
 import { refuse } from '../../../shared/refusal.ts';
@@ -33,7 +32,6 @@ import {
   signerOf,
   signMove,
 } from '../../shared/model/people.ts';
-import { largestMap } from '../../shared/model/releases.ts';
 import { MemoryRows } from '../audit/export/memory-rows.ts';
 import { type Callers, makeCallers } from '../callers.ts';
 
@@ -191,40 +189,6 @@ describe('M2: registering', () => {
     expect(await ask(models.onSeeRevision, { revision: 'none' })).toMatchObject({ status: 404 });
   });
 
-  it('who was first with a digest keeps nobody away who has the same files', async () => {
-    await register(first);
-    const same = await makeRevision('one', cleo);
-    expect(await register(same)).toMatchObject({ status: 201, body: { author: 'ann', authors: ['cleo'] } });
-    expect((await register(same)).body.authors).toEqual(['cleo']);
-    expect((await ask(models.onSeeRevision, { revision: first.revision })).body.bundle).toEqual(same.bundle);
-    await promoteTo(first.revision);
-    expect(await register(await makeRevision('one', bob, 'sm3'))).toMatchObject({ status: 422 });
-  });
-
-  it('names that every object has name nothing', async () => {
-    await register(first);
-    desk = { ...desk, ownKey: ann.key };
-    for (const revision of ['constructor', '__proto__', 'toString', 'none'])
-      for (const handler of [models.onEvidence, models.onSeeRevision, models.onRetire])
-        expect(await ask(handler, { revision }), revision).toMatchObject({
-          status: 404,
-          body: { error: { reason: 'revision_unknown' } },
-        });
-    const alias = { alias: 'constructor' };
-    expect((await ask(models.onAlias, alias, {})).body).toEqual({ ...alias, since: expect.any(Number) });
-    expect((await ask(models.onAlias, alias, { revision: first.revision })).body).toMatchObject(alias);
-    expect((await state()).body.aliases).toMatchObject([{ ...alias, revision: first.revision }]);
-    expect(await ask(models.onAlias, { alias: '__proto__' }, {})).toMatchObject({ status: 400 });
-  });
-
-  const promoteTo = async (revision: string) => {
-    now += 1;
-    const from: Standing = { stage: 'develop-verify' };
-    expect(await send({ revision, from, to: { stage: 'grey' }, evidence: forGrey() }, ann)).toMatchObject({
-      status: 200,
-    });
-  };
-
   it('SM2 and SM3 do as well', async () => {
     expect((await register(second)).body).toMatchObject({ revision: second.revision, author: 'bob' });
   });
@@ -323,16 +287,6 @@ describe('M3: five stages', () => {
         ann,
       ),
     ).toMatchObject({ status: 422, body: { error: { params: { rule: '"quality" is FAIL' } } } });
-  });
-
-  it('a machine that makes revisions begins no transition either', async () => {
-    const worker = { name: 'quantiser', key: await makeP256() };
-    desk = { ...desk, signers: [...desk.signers, { ...signerOf(worker), worker: true }] };
-    const from: Standing = { stage: 'develop-verify' };
-    const asked = { revision: first.revision, from, to: { stage: 'grey' }, evidence: forGrey() } as const;
-    expect(await send(asked, worker)).toMatchObject({ status: 422, body: { error: { reason: 'signature_invalid' } } });
-    expect((await rows.scan('reference-en', 's!', 's!~', 9)).length).toBe(0);
-    expect(await send(asked, worker, ann)).toMatchObject({ status: 200, body: { signers: ['ann'] } });
   });
 
   const promoteTo = async (revision: string, to: Standing) => {
@@ -508,21 +462,6 @@ describe('M3, T1: the release map', () => {
     expect((await publishRelease(desk)).generation).toBe(generation);
     const generations = released.map((one) => one.generation);
     expect(generations).toEqual([...generations].sort((one, other) => one - other));
-  });
-
-  it('the largest that there can be is kept in its row, sent, and handed on', async () => {
-    const map = releaseMap.parse(largestMap(1));
-    const answer = vi.spyOn(globalThis, 'fetch').mockImplementation(async () => Response.json({ generation: 1 }));
-    const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-    const key = { ...privateKey.export({ format: 'jwk' }), kid: 'k'.repeat(64) };
-    const edge = openReleaseEdge({ EDGE_URL: 'http://edge', SERVICE_KEY: key as never });
-    await edge?.tell(map);
-    const body = String(answer.mock.calls[0]?.[1]?.body);
-    answer.mockRestore();
-    expect(sentRelease.safeParse(JSON.parse(body)).success).toBe(true);
-    expect(body.length).toBeLessThanOrEqual(limits.releaseBytes.value);
-    expect(body.length + 1_000).toBeLessThan(limits.rosterMessageBytes.value);
-    expect(JSON.stringify(map).length).toBeLessThanOrEqual(limits.rowParts.value * limits.rowPartCharacters.value);
   });
 
   it('an edge that is away is told later, and nobody waits for it', async () => {
