@@ -29,7 +29,7 @@ const spoken = (JSON.parse(readFileSync(path.join(CLIPS, 'clips.json'), 'utf8'))
   .map(({ file }) => beginningOf(path.join(CLIPS, file)));
 
 /** Unless somebody wants more. */
-export const PAUSE_MS = 1_000;
+export const PAUSE_MS = 2_500;
 
 /** Longer than the edge takes to refuse: whoever waits longer is not answered at all. */
 const ANSWER_MS = 60_000;
