@@ -11,9 +11,9 @@ import { type EdgePhase, PEER_SECONDS_MAX, runPhase, startPeer } from './edge-ha
 import type { EngineOrder } from './engine-double.ts';
 import { expectInterims } from './expected-interims.ts';
 import { next } from './messages.ts';
+import { BOTH_CORES, keepToWorkingCore, LOAD_CORE } from './pin-threads.ts';
 import { ENGINE_MS } from './traffic.ts';
 import { type Cost, watchProcess } from './watch-process.ts';
-import { BOTH_CORES, keepToWorkingCore, LOAD_CORE } from './working-core.ts';
 
 const WARM_SECONDS = 5;
 const AGENT = 'bench-agent-0';

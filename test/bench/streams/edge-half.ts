@@ -12,10 +12,10 @@ import type { DoubleOrder } from './agent-double.ts';
 import type { Counts } from './ledger.ts';
 import { runLoad } from './load-process.ts';
 import { next } from './messages.ts';
+import { BOTH_CORES, keepToWorkingCore, LOAD_CORE } from './pin-threads.ts';
 import type { LoadOrder, LoadReport } from './stream-load.ts';
 import { FORMAT, FRAME_BYTES } from './traffic.ts';
 import { type Cost, watchProcess } from './watch-process.ts';
-import { BOTH_CORES, keepToWorkingCore, LOAD_CORE } from './working-core.ts';
 
 /** Compilers, connections and Durable Objects are new in this time. */
 const WARM_SECONDS = 5;
