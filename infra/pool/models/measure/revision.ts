@@ -1,5 +1,5 @@
 // The revision that is measured: the files that agents name it by, and no others.
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ok } from '../../../../shared/result.ts';
 import { type RepositoryModel, readModel } from '../../agent/models.ts';
@@ -14,8 +14,6 @@ export interface Revision {
   readonly files: readonly string[];
   /** The models that it is made of, by name. */
   readonly parts: ReadonlyMap<string, ModelConfig>;
-  /** Of those folders what is neither a file nor a folder: no digest covers what it leads to. */
-  readonly odd: readonly string[];
 }
 
 const CONFIG = /^([^/]+)\/config\.pbtxt$/;
@@ -43,16 +41,8 @@ export async function readRevision(repository: string, name: string): Promise<Ma
       if (!parsed.ok) return problem('unreadable', `${file}: ${parsed.refusal.reason}`);
       parts.set(part, parsed.value);
     }
-    const odd = await Promise.all([...parts.keys()].map((part) => findOdd(repository, part)));
-    return ok({ repository, model, files, parts, odd: odd.flat() });
+    return ok({ repository, model, files, parts });
   } catch (error) {
     return problem('unreadable', `${name}: ${error instanceof Error ? error.message : 'it cannot be read'}`);
   }
-}
-
-async function findOdd(repository: string, part: string): Promise<string[]> {
-  const entries = await readdir(path.join(repository, part), { withFileTypes: true, recursive: true });
-  return entries
-    .filter((entry) => !entry.isFile() && !entry.isDirectory())
-    .map((entry) => path.relative(repository, path.join(entry.parentPath, entry.name)));
 }

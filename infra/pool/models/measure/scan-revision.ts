@@ -11,7 +11,7 @@ import { scanFile } from '../scan/scan.ts';
 import type { Revision } from './revision.ts';
 
 type Scan = Extract<Evidence, { kind: 'scan' }>;
-type Files = Pick<Revision, 'repository' | 'files' | 'odd'>;
+type Files = Pick<Revision, 'repository' | 'files'>;
 
 /** Texts of facts are no longer than that. */
 const FACT_CHARACTERS = 512;
@@ -30,8 +30,7 @@ export async function scanRevision(revision: Files & Pick<Revision, 'model'>, to
 }
 
 /** How many networks there are, once nothing was found. */
-async function scanFiles({ repository, files, odd }: Files): Promise<Made<number>> {
-  if (odd.length > 0) return problem('unsafe', `${odd[0]} is neither a file nor a folder`);
+async function scanFiles({ repository, files }: Files): Promise<Made<number>> {
   const networks = files.filter((file) => /\.onnx$/i.test(file));
   // Weights beside a network are numbers under any name; only the network says that they are its own.
   const weights = new Set<string>();
