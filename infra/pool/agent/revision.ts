@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { open, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { limits } from '../../../shared/limits.ts';
 import { digestOfFiles } from '../../../shared/model/revision.ts';
 
 /**
@@ -43,7 +43,18 @@ async function digestFile(file: string, known: KnownDigests): Promise<string> {
   const before = known.get(id);
   if (before?.stamp === stamp) return before.digest;
   const hash = createHash('sha256');
-  for await (const chunk of createReadStream(file)) hash.update(chunk as Uint8Array);
+  const opened = await open(file);
+  try {
+    // One piece of memory, filled again and again: as many new ones as a network is long would wait to be collected.
+    const piece = Buffer.allocUnsafeSlow(limits.modelCopyBytes.value);
+    for (;;) {
+      const { bytesRead } = await opened.read(piece, 0, piece.length, null);
+      if (bytesRead === 0) break;
+      hash.update(piece.subarray(0, bytesRead));
+    }
+  } finally {
+    await opened.close();
+  }
   const after = await stampOf(file);
   if (after.id !== id || after.stamp !== stamp) throw new Error(`${path.basename(file)} changed while it was read`);
   const digest = hash.digest('hex');
