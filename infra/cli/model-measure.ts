@@ -9,7 +9,7 @@ import { type Against, type Measured, measureRevision } from '../pool/models/mea
 import { type Made, problem } from '../pool/models/problem.ts';
 import { writeWhole } from '../pool/models/write-whole.ts';
 import type { Answer } from './answer.ts';
-import { one, onlyFlags, type Words } from './model-words.ts';
+import { readFlags, type Words } from './model-words.ts';
 
 const usage =
   'usage: auricle model measure REPOSITORY MODEL --out FILE [--engine URL [--recordings DIR [--sla MS] [--against URL[#MODEL] | none]]]';
@@ -35,14 +35,9 @@ function readAgainst(text: string, name: string, repository: string): Made<Again
 
 /** A15: what the first gate asks for, measured and written for `auricle model promote … --evidence`. */
 export async function runMeasure(given: Words): Promise<Made<Answer>> {
-  const known = onlyFlags(given, flags);
-  if (!known.ok) return known;
-  const read: Partial<Record<(typeof flags)[number], string>> = {};
-  for (const name of flags) {
-    const value = one(given, name);
-    if (!value.ok) return value;
-    if (value.value !== undefined) read[name] = value.value;
-  }
+  const told = readFlags(given, flags);
+  if (!told.ok) return told;
+  const read = told.value;
   const [repository, name, ...more] = given.operands;
   const { out, recordings, language, parallel = '1' } = read;
   if (repository === undefined || name === undefined || more.length > 0 || out === undefined)

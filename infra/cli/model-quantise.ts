@@ -7,7 +7,7 @@ import { type Answer, unreachable, wrong } from './answer.ts';
 import { DEFAULT_EDGE } from './arguments.ts';
 import { keyFileOf, noKeyIn, readSigningKey } from './model-key.ts';
 import { watchRevisions } from './model-watch.ts';
-import { one, onlyFlags, type Words } from './model-words.ts';
+import { readFlags, type Words } from './model-words.ts';
 import { findToken } from './token.ts';
 
 const usage =
@@ -16,14 +16,9 @@ const usage =
 /** A15, A22: a model with 8 bits beside the one it is made from; what it costs in words is for the gates to find out. */
 export async function runQuantise(given: Words): Promise<Made<Answer>> {
   if (given.flags.watch) return runWatch(given);
-  const known = onlyFlags(given, ['out', 'static', 'calibrate', 'features', 'samples']);
-  if (!known.ok) return known;
-  const read: Partial<Record<'out' | 'static' | 'calibrate' | 'features' | 'samples', string>> = {};
-  for (const name of ['out', 'static', 'calibrate', 'features', 'samples'] as const) {
-    const value = one(given, name);
-    if (!value.ok) return value;
-    if (value.value !== undefined) read[name] = value.value;
-  }
+  const told = readFlags(given, ['out', 'static', 'calibrate', 'features', 'samples']);
+  if (!told.ok) return told;
+  const read = told.value;
   const [folder, ...more] = given.operands;
   const { out, calibrate, features, samples } = read;
   if (folder === undefined || out === undefined || more.length > 0) return problem('written', usage);
@@ -55,14 +50,9 @@ const watchFlags = ['edge', 'token', 'key', 'as', 'out', 'calibrate', 'samples']
 
 /** Smaller ones of revisions that missed what was promised of them, as the edge says which. */
 async function runWatch(given: Words): Promise<Made<Answer>> {
-  const known = onlyFlags(given, [...watchFlags, 'models', 'watch', 'once']);
-  if (!known.ok) return known;
-  const read: Partial<Record<(typeof watchFlags)[number], string>> = {};
-  for (const name of watchFlags) {
-    const value = one(given, name);
-    if (!value.ok) return value;
-    if (value.value !== undefined) read[name] = value.value;
-  }
+  const told = readFlags(given, watchFlags, ['models', 'watch', 'once']);
+  if (!told.ok) return told;
+  const read = told.value;
   const { out, calibrate, samples } = read;
   const [edge, file] = [(read.edge ?? DEFAULT_EDGE).replace(/\/+$/, ''), keyFileOf({ key: read.key, as: read.as })];
   const repositories = given.flags.models ?? [];

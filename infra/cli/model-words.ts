@@ -52,3 +52,20 @@ export function onlyFlags({ flags }: Words, known: readonly string[]): Made<unde
   const other = Object.keys(flags).find((name) => !known.includes(name));
   return other === undefined ? ok(undefined) : problem('written', `--${other} is no option of this verb`);
 }
+
+/** What each of these flags says, which may be given once; any but these and `others` is a mistake. */
+export function readFlags<Name extends string>(
+  given: Words,
+  names: readonly Name[],
+  others: readonly string[] = [],
+): Made<Partial<Record<Name, string>>> {
+  const known = onlyFlags(given, [...names, ...others]);
+  if (!known.ok) return known;
+  const read: Partial<Record<Name, string>> = {};
+  for (const name of names) {
+    const value = one(given, name);
+    if (!value.ok) return value;
+    if (value.value !== undefined) read[name] = value.value;
+  }
+  return ok(read);
+}

@@ -34,6 +34,7 @@ import {
 } from '../../shared/model/people.ts';
 import { MemoryRows } from '../audit/export/memory-rows.ts';
 import { type Callers, makeCallers } from '../callers.ts';
+import { askModels, type Handler } from './ask-models.ts';
 
 let callers: Callers;
 let ann: Person;
@@ -100,23 +101,8 @@ beforeEach(() => {
   };
 });
 
-type Handler = (
-  desk: ModelDesk | undefined,
-) => (request: HttpRequest) => Promise<{ status?: number; jsonBody?: unknown }>;
-
-async function ask(handler: Handler, params: Record<string, string> = {}, body?: unknown, query = {}, operate = true) {
-  const request = new HttpRequest({
-    url: 'http://functions/api/models',
-    method: body === undefined ? 'GET' : 'POST',
-    params: { model: 'reference-en', ...params },
-    query,
-    headers: { authorization: `Bearer ${await callers.edgeToken('acme', { operate })}` },
-    ...(body !== undefined && { body: { string: JSON.stringify(body) } }),
-  });
-  const { status, jsonBody } = await handler(desk)(request);
-  // biome-ignore lint/suspicious/noExplicitAny: whatever was answered.
-  return { status, body: jsonBody as any };
-}
+const ask = (handler: Handler, params?: Record<string, string>, body?: unknown, query = {}, operate = true) =>
+  askModels(callers, desk, handler, { params, body, query, operate });
 
 const register = (one: { bundle: Bundle }) => ask(models.onRevision, {}, { bundle: one.bundle });
 const send = async (asked: Omit<Asked, 'at'>, ...people: Person[]) =>

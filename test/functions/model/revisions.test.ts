@@ -1,6 +1,5 @@
 // Who may say what of a revision over HTTP, by which names, and the largest release map that may come of it.
 import { generateKeyPairSync } from 'node:crypto';
-import { HttpRequest } from '@azure/functions';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { ModelDesk } from '../../../functions/model/model-desk.ts';
 import * as models from '../../../functions/model/on-models.ts';
@@ -22,6 +21,7 @@ import {
 import { largestMap } from '../../shared/model/releases.ts';
 import { MemoryRows } from '../audit/export/memory-rows.ts';
 import { makeCallers } from '../callers.ts';
+import { askModels, type Handler } from './ask-models.ts';
 
 const callers = await makeCallers();
 const ann: Person = { name: 'ann', key: await makeP256() };
@@ -42,22 +42,8 @@ beforeEach(() => {
   };
 });
 
-type Handler = (
-  desk: ModelDesk | undefined,
-) => (request: HttpRequest) => Promise<{ status?: number; jsonBody?: unknown }>;
-
-async function ask(handler: Handler, params: Record<string, string> = {}, body?: unknown) {
-  const request = new HttpRequest({
-    url: 'http://functions/api/models',
-    method: body === undefined ? 'GET' : 'POST',
-    params: { model: 'reference-en', ...params },
-    headers: { authorization: `Bearer ${await callers.edgeToken('acme', { operate: true })}` },
-    ...(body !== undefined && { body: { string: JSON.stringify(body) } }),
-  });
-  const { status, jsonBody } = await handler(desk)(request);
-  // biome-ignore lint/suspicious/noExplicitAny: whatever was answered.
-  return { status, body: jsonBody as any };
-}
+const ask = (handler: Handler, params?: Record<string, string>, body?: unknown) =>
+  askModels(callers, desk, handler, { params, body });
 
 const register = (one: { bundle: Bundle }) => ask(models.onRevision, {}, { bundle: one.bundle });
 const send = async (asked: Omit<Asked, 'at'>, ...people: Person[]) =>

@@ -1,0 +1,35 @@
+// What the edge asks the functions about models, as an operator's request.
+import { HttpRequest } from '@azure/functions';
+import type { ModelDesk } from '../../../functions/model/model-desk.ts';
+import type { Callers } from '../callers.ts';
+
+export type Handler = (
+  desk: ModelDesk | undefined,
+) => (request: HttpRequest) => Promise<{ status?: number; jsonBody?: unknown }>;
+
+interface Question {
+  readonly params?: Record<string, string> | undefined;
+  readonly body?: unknown;
+  readonly query?: Record<string, string> | undefined;
+  readonly operate?: boolean | undefined;
+}
+
+/** Of the model `reference-en`, unless `params` say another; with a body it is a POST. */
+export async function askModels(
+  callers: Callers,
+  desk: ModelDesk,
+  handler: Handler,
+  { params = {}, body, query = {}, operate = true }: Question,
+) {
+  const request = new HttpRequest({
+    url: 'http://functions/api/models',
+    method: body === undefined ? 'GET' : 'POST',
+    params: { model: 'reference-en', ...params },
+    query,
+    headers: { authorization: `Bearer ${await callers.edgeToken('acme', { operate })}` },
+    ...(body !== undefined && { body: { string: JSON.stringify(body) } }),
+  });
+  const { status, jsonBody } = await handler(desk)(request);
+  // biome-ignore lint/suspicious/noExplicitAny: whatever was answered.
+  return { status, body: jsonBody as any };
+}
