@@ -11,7 +11,7 @@ import { type EdgePhase, PEER_SECONDS_MAX, runPhase, startPeer } from './edge-ha
 import type { EngineOrder } from './engine-double.ts';
 import { expectInterims } from './expected-interims.ts';
 import { next } from './messages.ts';
-import { BOTH_CORES, keepToWorkingCore, LOAD_CORE } from './pin-threads.ts';
+import { ALL_CORES, keepToWorkingCore, LOAD_CORES } from './pin-threads.ts';
 import { ENGINE_MS } from './traffic.ts';
 import { type Cost, watchProcess } from './watch-process.ts';
 
@@ -63,7 +63,7 @@ export async function measureAgentHalf(plan: AgentPlan): Promise<AgentHalf> {
 
 export async function measureAgent(plan: AgentPlan): Promise<AgentPhase> {
   const { sound, speech } = readSound();
-  const engine = startOn(LOAD_CORE, [process.execPath, path.join(import.meta.dirname, 'engine-double.ts')], {
+  const engine = startOn(LOAD_CORES, [process.execPath, path.join(import.meta.dirname, 'engine-double.ts')], {
     ipc: true,
   });
   const said = await recogniseOnce(speech);
@@ -82,7 +82,7 @@ export async function measureAgent(plan: AgentPlan): Promise<AgentPhase> {
 /** An agent in a process of its own, and the load client that it believes to be its edge. */
 export async function startAgent({ folder, engineUrl, keepsToCore, slots, inspector }: AgentPlace) {
   const identity = await makeIdentity(folder);
-  const load = startOn(LOAD_CORE, [process.execPath, path.join(import.meta.dirname, 'agent-load.ts')], { ipc: true });
+  const load = startOn(LOAD_CORES, [process.execPath, path.join(import.meta.dirname, 'agent-load.ts')], { ipc: true });
   const { port: edgePort } = await next<{ port: number }>(load, 'port');
   const attested = next<{ attested: true }>(load, 'attested');
   const ticketKey: JWK = JSON.parse(identity.edgeBindings.TICKET_KEY as string);
@@ -115,7 +115,7 @@ export async function startAgent({ folder, engineUrl, keepsToCore, slots, inspec
   };
   const inspect = inspector === undefined ? [] : [`--inspect=127.0.0.1:${inspector}`];
   const command = [process.execPath, ...inspect, path.resolve('infra/pool/agent/main.ts')];
-  const agent = startOn(BOTH_CORES, command, { env: environment });
+  const agent = startOn(ALL_CORES, command, { env: environment });
   await listens(agentPort, agent);
   if (keepsToCore) keepToWorkingCore(agent.pid);
   const agentUrl = `http://127.0.0.1:${agentPort}`;

@@ -12,7 +12,7 @@ import type { DoubleOrder } from './agent-double.ts';
 import type { Counts } from './ledger.ts';
 import { runLoad } from './load-process.ts';
 import { next } from './messages.ts';
-import { BOTH_CORES, keepToWorkingCore, LOAD_CORE } from './pin-threads.ts';
+import { ALL_CORES, keepToWorkingCore, LOAD_CORES } from './pin-threads.ts';
 import type { LoadOrder, LoadReport } from './stream-load.ts';
 import { FORMAT, FRAME_BYTES } from './traffic.ts';
 import { type Cost, watchProcess } from './watch-process.ts';
@@ -74,7 +74,7 @@ async function startWorker(
 ) {
   const [own, free] = [path.join(folder, name), await freePort()];
   const command = await planWorker(entry, { folder: own, port: free, ...plan });
-  const child = startOn(BOTH_CORES, [...command, ...flags], { cwd: folder });
+  const child = startOn(ALL_CORES, [...command, ...flags], { cwd: folder });
   await listens(free, child);
   keepToWorkingCore(child.pid);
   return { child, pid: child.pid, host: `127.0.0.1:${free}` };
@@ -84,7 +84,7 @@ const plain = { headers: {}, end: 'end', positionBytes: 0 };
 
 /** The double and before it the bare relay, which is the peer of both halves. */
 export async function startPeer(folder: string) {
-  const double = startOn(LOAD_CORE, [process.execPath, path.join(import.meta.dirname, 'agent-double.ts')], {
+  const double = startOn(LOAD_CORES, [process.execPath, path.join(import.meta.dirname, 'agent-double.ts')], {
     ipc: true,
   });
   const { port } = await next<{ port: number }>(double, 'port');
@@ -151,7 +151,7 @@ export async function runPhase(
   console.log(`${system.name}: ${streams} streams, ${seconds} s and ${WARM_SECONDS} s before`);
   const order: LoadOrder = { ...(await system.order()), streams, seconds, warmSeconds: WARM_SECONDS };
   let watch: ReturnType<typeof watchProcess> | undefined;
-  const load = await runLoad(order, LOAD_CORE, () => {
+  const load = await runLoad(order, LOAD_CORES, () => {
     if (system.pid !== undefined) watch = watchProcess(system.pid, seconds + WARM_SECONDS);
   });
   const cost = watch?.stop();
@@ -180,7 +180,7 @@ async function joined(system: System): Promise<void> {
   for (;;) {
     const load = await runLoad(
       { ...(await system.order()), streams: 1, seconds: 0.5, warmSeconds: 0 },
-      LOAD_CORE,
+      LOAD_CORES,
       () => {},
     );
     if (load.ended === 1) return;

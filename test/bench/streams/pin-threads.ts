@@ -1,11 +1,15 @@
 // Which cores a process that is measured has.
 import { execFileSync } from 'node:child_process';
+import os from 'node:os';
 
-/** Load client and doubles share one core, and what is measured works on the other. */
-export const LOAD_CORE = '0';
+const LAST = os.cpus().length - 1;
+
+/** What is measured works on one core, which nothing else gets. */
 export const WORKING_CORE = '1';
+/** Load client and doubles have all others, of which there may be only one. */
+export const LOAD_CORES = LAST > 1 ? `0,2-${LAST}` : '0';
 /** For what is measured to start on. */
-export const BOTH_CORES = `${LOAD_CORE},${WORKING_CORE}`;
+export const ALL_CORES = `0-${LAST}`;
 
 /**
  * From here on the thread of the process that does the work keeps to its core. Those beside it, of the collector and of
