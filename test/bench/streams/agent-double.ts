@@ -10,7 +10,7 @@ import { MODEL, REVISION } from '../front/words.ts';
 import { AGENT, joinRoster, type Told } from '../join-roster.ts';
 import { createLedger } from './ledger.ts';
 import { openRecords, sealRecords } from './stream-seal.ts';
-import { eventAt, FRAME_BYTES, FRAME_MS, HEARD_EVERY, INTERIM_EVERY, SEGMENT_EVERY } from './traffic.ts';
+import { aheadBy, eventAt, FRAME_BYTES, FRAME_MS, HEARD_EVERY, INTERIM_EVERY, SEGMENT_EVERY } from './traffic.ts';
 
 export type DoubleOrder = { readonly join: Told } | { readonly count: 'read' | 'reset' };
 
@@ -18,7 +18,8 @@ const ledger = createLedger();
 let attestation = '';
 const recipient = createRecipient(() => attestation);
 const seconds = (frame: number) => (frame * FRAME_MS) / 1_000;
-const isDue = (frame: number) => frame % INTERIM_EVERY === 0 || frame % SEGMENT_EVERY === 0;
+/** `place` is the frame's in what its stream says. */
+const isDue = (place: number) => place % INTERIM_EVERY === 0 || place % SEGMENT_EVERY === 0;
 
 /** The bare peer: audio in, at the same frames the same words out. */
 function serveBare(socket: WebSocket): void {
@@ -29,7 +30,8 @@ function serveBare(socket: WebSocket): void {
       return;
     }
     const frame = book.hear(book.bytes(), message);
-    if (isDue(frame)) socket.send(JSON.stringify(eventAt(frame)));
+    const ahead = aheadBy(book.stream(), SEGMENT_EVERY);
+    if (isDue(frame + ahead)) socket.send(JSON.stringify(eventAt(frame, ahead)));
   });
 }
 
@@ -42,11 +44,13 @@ function serveSealed(socket: WebSocket, ticket: string, enc: string): void {
 
   const hear = (position: number, audio: Buffer) => {
     const frame = book.hear(position, audio);
-    const place = { position: frame * FRAME_BYTES, time: seconds(frame) };
-    if (frame % HEARD_EVERY === 0) say({ type: 'heard', ...place });
-    if (isDue(frame)) say(eventAt(frame));
-    if (frame % SEGMENT_EVERY !== 0) return;
-    say({ type: 'checkpoint', ...place, index: frame / SEGMENT_EVERY, state: 'A'.repeat(1_500) });
+    const ahead = aheadBy(book.stream(), SEGMENT_EVERY);
+    const place = frame + ahead;
+    const at = { position: frame * FRAME_BYTES, time: seconds(frame) };
+    if (place % HEARD_EVERY === 0) say({ type: 'heard', ...at });
+    if (isDue(place)) say(eventAt(frame, ahead));
+    if (place % SEGMENT_EVERY !== 0) return;
+    say({ type: 'checkpoint', ...at, index: place / SEGMENT_EVERY, state: 'A'.repeat(1_500) });
   };
 
   const control = (text: string) => {
@@ -57,8 +61,9 @@ function serveSealed(socket: WebSocket, ticket: string, enc: string): void {
     }
     if (said.type === 'finalize') say({ type: 'finalized', id: said.id ?? 0 });
     if (said.type !== 'end') return;
-    const time = seconds(book.bytes() / FRAME_BYTES);
-    const segments = Math.floor(book.bytes() / FRAME_BYTES / SEGMENT_EVERY);
+    const frames = book.bytes() / FRAME_BYTES;
+    const time = seconds(frames);
+    const segments = Math.floor((frames + aheadBy(book.stream(), SEGMENT_EVERY)) / SEGMENT_EVERY);
     const totals = { durationSeconds: time, speechSeconds: time, segments };
     say({ type: 'final', model: MODEL, revision: REVISION, language: 'en', ...totals });
     socket.close(1000);

@@ -14,7 +14,7 @@ import { type Expected, keyOf } from './expected-interims.ts';
 import { openRawSocket } from './raw-socket.ts';
 import { Samples } from './samples.ts';
 import { openRecords, sealRecords } from './stream-seal.ts';
-import { FORMAT, FRAME_BYTES, FRAME_MS } from './traffic.ts';
+import { aheadBy, FORMAT, FRAME_BYTES, FRAME_MS } from './traffic.ts';
 
 export interface AgentLoadOrder {
   readonly ticketKey: JWK;
@@ -220,8 +220,7 @@ async function run(order: AgentLoadOrder): Promise<AgentLoadReport> {
         measuring = index >= warmFrames;
         if (stream?.alive) {
           if (measuring) late.add(now - dueAt(turn));
-          // People do not all begin the same sentence at once.
-          const from = ((index + number * 7) % pass) * FRAME_BYTES;
+          const from = ((index + aheadBy(number, pass)) % pass) * FRAME_BYTES;
           stream.sentAt[index % KEPT] = now;
           stream.clock.sent(index, now);
           stream.sent += 1;

@@ -38,6 +38,8 @@ export function createLedger() {
           return next / FRAME_BYTES;
         },
         bytes: () => next,
+        /** The number of the stream, once something was heard. */
+        stream: () => stream ?? 0,
       };
     },
   };

@@ -18,12 +18,20 @@ export const HOP_FRAMES = 8;
 
 const WORDS = 'set a timer for ten minutes and play some music please'.split(' ');
 
+/**
+ * Frames, less than `every`, by which what is said in a stream is ahead of what is said in the first one. People do not
+ * all begin and end a sentence at once, and what each end costs must not fall together by the measurement's own doing: all
+ * numbers are alike often, whatever `every` is.
+ */
+export const aheadBy = (stream: number, every: number): number => Math.floor(((stream * 0.618_034) % 1) * every);
+
 /** An `interim` or `segment` for the audio before `frame`. Its `end` tells which frame it answers. */
-export function eventAt(frame: number, text: boolean = true) {
+export function eventAt(frame: number, ahead: number) {
   const end = (frame * FRAME_MS) / 1_000;
-  const index = Math.floor((frame - 1) / SEGMENT_EVERY);
-  const start = (index * SEGMENT_EVERY * FRAME_MS) / 1_000;
-  const count = text ? Math.ceil((frame - index * SEGMENT_EVERY) / 3) : 0;
+  const index = Math.floor((frame + ahead - 1) / SEGMENT_EVERY);
+  const first = index * SEGMENT_EVERY - ahead;
+  const start = (Math.max(0, first) * FRAME_MS) / 1_000;
+  const count = Math.ceil((frame - Math.max(0, first)) / 3);
   const words = WORDS.slice(0, count).map((word, at) => ({
     word,
     start: start + at * 0.3,
@@ -32,7 +40,8 @@ export function eventAt(frame: number, text: boolean = true) {
   }));
   const said = words.map(({ word }) => word).join(' ');
   const shared = { index, start, end, text: said, words, confidence: 0.9 };
-  if (frame % SEGMENT_EVERY !== 0) return { type: 'interim', ...shared, stable: Math.max(0, count - 2) } as const;
+  if ((frame + ahead) % SEGMENT_EVERY !== 0)
+    return { type: 'interim', ...shared, stable: Math.max(0, count - 2) } as const;
   return { type: 'segment', ...shared, logProbability: -0.1, ending: 'endpoint' } as const;
 }
 
