@@ -132,6 +132,9 @@ export class Connection {
       if (message.length > most) this.end({ refusal: refuse('message_too_large', { limit: most }) });
       else this.#take(this.dialect.hear(message, now));
     });
+    // What was of use was copied. Left to a collector this memory would stay until it stops everybody for a full run: the
+    // runtime holds on to the event it came with.
+    if (typeof data !== 'string') data.transfer(0);
   }
 
   #take(steps: readonly ClientStep[]): void {

@@ -95,7 +95,10 @@ export interface LiveDialect {
   warn?(refusal: Refusal, now: number): readonly Outgoing[];
   /** What follows from the address alone, asked for once, after `open`: `start`, where nothing else is needed. */
   begin?(now: number): readonly ClientStep[];
-  /** A message of the client. Bad input is a reply in the dialect, and the session stays open, or `close`. */
+  /**
+   * A message of the client. Bad input is a reply in the dialect, and the session stays open, or `close`. Bytes of it
+   * may be read until what this gives was taken: what has to last longer is copied.
+   */
   hear(message: string | Uint8Array, now: number): readonly ClientStep[];
   say(event: SessionEvent, now: number): readonly Outgoing[];
   /** Nothing more will be said of what came before `time`, in seconds of the session. */

@@ -44,6 +44,24 @@ export const streamLimits = {
     by: 'edge',
     why: 'An agent that says nothing for so long is lost: three keepalives, and more than the longest pause of an agent that lives. Its streams wait as long when it hangs.',
   },
+  streamSlabBytes: {
+    value: 16 * KiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'A piece of the memory that unsettled audio lies in: half a second of 16 kHz 16-bit sound. A message lies in one piece, so at worst half of each is empty.',
+  },
+  streamSpareSlabs: {
+    value: 16,
+    unit: 'count',
+    by: 'edge',
+    why: 'Pieces that a session keeps when what lay in them is settled: for eight seconds of 16 kHz 16-bit sound, so that an utterance needs no new memory.',
+  },
+  streamSpareNotes: {
+    value: 128,
+    unit: 'count',
+    by: 'edge',
+    why: 'Notes of where settled messages lay, kept to be used again: more than the messages in an utterance of usual length.',
+  },
   streamTogetherBytes: {
     value: 16 * KiB,
     unit: 'byte',

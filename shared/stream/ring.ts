@@ -8,19 +8,44 @@ export type RingItem =
   | { readonly kind: 'audio'; readonly position: number; readonly audio: Uint8Array; readonly seconds: number }
   | { readonly kind: 'mark'; readonly position: number; readonly mark: Mark };
 
+/** A message of audio as it is kept: where in which piece of memory. */
+interface Kept {
+  readonly kind: 'audio';
+  position: number;
+  slab: Slab;
+  at: number;
+  length: number;
+  seconds: number;
+}
+type Item = Kept | Extract<RingItem, { kind: 'mark' }>;
+
+/** A piece of memory, filled from its beginning, and how many messages lie in it that are not settled. */
+interface Slab {
+  readonly bytes: Uint8Array;
+  filled: number;
+  kept: number;
+}
+
 /**
  * Audio that no agent has settled, as the client sent it: one item for each message, and between them what else has to
  * happen at a position. Items have numbers that grow by one, so that a reader can stop anywhere and go on, or go back.
+ *
+ * Audio lives for seconds, which is longer than a collector likes, and left to it would be most of what it has to do: so
+ * it lies in memory of the ring's own, which is used again, and so do the notes about it. Never in that of another ring.
  */
 export class Ring {
   readonly #bytes: number;
   readonly #most: number;
-  #items: RingItem[] = [];
+  #items: Item[] = [];
   /** Number of the first item that is kept, and how many of `#items` are gone before it. */
   #first = 0;
   #gone = 0;
   #start: number;
   #end: number;
+  /** Where the next message goes, and what is free. */
+  #slab: Slab | undefined;
+  readonly #slabs: Slab[] = [];
+  readonly #notes: Kept[] = [];
 
   /** Empty, at a position; `bytes` and `items` bound what it keeps. */
   constructor(
@@ -61,12 +86,50 @@ export class Ring {
     return this.bytes + bytes <= this.#bytes && this.next - this.#first + items <= this.#most;
   }
 
-  /** Takes a message of audio that lasts so long, whole or not at all. */
+  /** Takes a message of audio that lasts so long, whole or not at all. What it lies in may be used again then. */
   push(audio: Uint8Array, seconds: number): boolean {
-    if (!this.hasRoom(audio.length)) return false;
-    this.#items.push({ kind: 'audio', position: this.#end, audio, seconds });
-    this.#end += audio.length;
+    const { length } = audio;
+    if (!this.hasRoom(length)) return false;
+    const slab = this.#slabFor(length);
+    const at = slab.filled;
+    slab.bytes.set(audio, at);
+    slab.filled += length;
+    slab.kept += 1;
+    this.#items.push(this.#note(this.#end, slab, at, length, seconds));
+    this.#end += length;
     return true;
+  }
+
+  /** One with so much room; a message that is larger than any has one for itself. */
+  #slabFor(length: number): Slab {
+    const size = limits.streamSlabBytes.value;
+    if (length > size) return { bytes: new Uint8Array(length), filled: 0, kept: 0 };
+    if (!this.#slab || this.#slab.filled + length > size) {
+      if (this.#slab?.kept === 0) this.#slab.filled = 0;
+      else this.#slab = this.#slabs.pop() ?? { bytes: new Uint8Array(size), filled: 0, kept: 0 };
+    }
+    return this.#slab as Slab;
+  }
+
+  #note(position: number, slab: Slab, at: number, length: number, seconds: number): Kept {
+    const note = this.#notes.pop();
+    if (!note) return { kind: 'audio', position, slab, at, length, seconds };
+    note.position = position;
+    note.slab = slab;
+    note.at = at;
+    note.length = length;
+    note.seconds = seconds;
+    return note;
+  }
+
+  #free(note: Kept): void {
+    const { slab } = note;
+    slab.kept -= 1;
+    note.slab = noSlab;
+    if (this.#notes.length < limits.streamSpareNotes.value) this.#notes.push(note);
+    if (slab.kept > 0 || slab === this.#slab || slab.bytes.length !== limits.streamSlabBytes.value) return;
+    slab.filled = 0;
+    if (this.#slabs.length < limits.streamSpareSlabs.value) this.#slabs.push(slab);
   }
 
   /** Notes what is to happen at the end, or later in a replay. False when there is no room for it. */
@@ -76,14 +139,18 @@ export class Ring {
     return true;
   }
 
-  /** The item with that number, the first one cut where the settled part ends; `undefined` past the last. */
+  /**
+   * The item with that number, the first one cut where the settled part ends; `undefined` past the last. Its audio may be
+   * read until it is settled.
+   */
   at(number: number): RingItem | undefined {
     if (number < this.#first) return undefined;
     const item = this.#items[number - this.#first + this.#gone];
-    if (item?.kind !== 'audio' || item.position >= this.#start) return item;
-    const cut = this.#start - item.position;
-    const share = (item.audio.length - cut) / item.audio.length;
-    return { ...item, position: this.#start, audio: item.audio.subarray(cut), seconds: item.seconds * share };
+    if (item?.kind !== 'audio') return item;
+    const { slab, at, length, seconds } = item;
+    const cut = Math.max(0, this.#start - item.position);
+    const audio = slab.bytes.subarray(at + cut, at + length);
+    return { kind: 'audio', position: item.position + cut, audio, seconds: (seconds * (length - cut)) / length };
   }
 
   /**
@@ -93,13 +160,14 @@ export class Ring {
   settle(position: number, done: (mark: Mark, at: number, number: number) => boolean): void {
     if (position < this.#start || position > this.#end) throw new RangeError('settled what was not there');
     this.#start = position;
-    const waiting: RingItem[] = [];
+    const waiting: Item[] = [];
     let at = this.#gone;
     for (; at < this.#items.length; at++) {
-      const item = this.#items[at] as RingItem;
+      const item = this.#items[at] as Item;
       if (item.position > position) break;
       if (item.kind === 'audio') {
-        if (item.position + item.audio.length > position) break;
+        if (item.position + item.length > position) break;
+        this.#free(item);
       } else if (!done(item.mark, item.position, this.#first + at - this.#gone)) waiting.push(item);
     }
     // What waits keeps its order, and takes the numbers before the first item that stays.
@@ -119,4 +187,6 @@ export class Ring {
   }
 }
 
-const nothing: RingItem = { kind: 'mark', position: 0, mark: { type: 'clear', id: 0, position: 0 } };
+/** Notes that nobody needs hold no memory. */
+const noSlab: Slab = { bytes: new Uint8Array(0), filled: 0, kept: 0 };
+const nothing: Item = { kind: 'mark', position: 0, mark: { type: 'clear', id: 0, position: 0 } };

@@ -67,6 +67,37 @@ describe('the ring of unsettled audio', () => {
     );
   });
 
+  it('keeps what is not settled as it came while memory is used again, messages larger than a piece of it included', () => {
+    const sizes = fc.oneof(fc.integer({ min: 1, max: 4_000 }), fc.integer({ min: 1, max: 40_000 }));
+    const step = fc.record({
+      size: sizes,
+      settle: fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1, noNaN: true })),
+    });
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (all) => {
+        const ring = new Ring(0);
+        // Whoever brings a message uses its memory again, too.
+        const message = new Uint8Array(40_000);
+        const sent: { position: number; size: number; fill: number }[] = [];
+        for (const [fill, { size, settle }] of all.entries()) {
+          sent.push({ position: ring.end, size, fill });
+          ring.push(message.fill(fill).subarray(0, size), 1);
+          ring.settle(ring.start + Math.round((ring.end - ring.start) * settle), () => true);
+          const kept = sent.filter((one) => one.position + one.size > ring.start);
+          expect(ring.next - ring.first).toBe(kept.length);
+          for (const [index, one] of kept.entries()) {
+            const item = ring.at(ring.first + index);
+            const from = Math.max(one.position, ring.start);
+            expect(item).toMatchObject({ kind: 'audio', position: from });
+            const audio = item?.kind === 'audio' ? item.audio : new Uint8Array();
+            expect(audio.length).toBe(one.position + one.size - from);
+            expect(audio.every((byte) => byte === one.fill)).toBe(true);
+          }
+        }
+      }),
+    );
+  });
+
   it('keeps the numbers of what stays, so that a reader goes on where it was', () => {
     const ring = new Ring(0);
     for (let at = 0; at < 300; at++) ring.push(Uint8Array.of(at % 251), 0.1);
