@@ -1,5 +1,5 @@
-// `node test/bench/front/profile.ts [BYTES] [SECONDS] [strict]`: where the edge's time goes under load, function by
-// function, from the profiler of its own runtime. The numbers include the profiler's cost; only shares mean anything.
+// `node infra/local/node.cjs test/bench/front/profile.ts [BYTES] [SECONDS] [strict]`: where the edge's time goes under
+// load, function by function, from the profiler of its own runtime. The numbers include the profiler's cost; only shares mean anything.
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';

@@ -19,10 +19,9 @@ export interface System {
   readonly name: string;
   readonly does: string;
   readonly sizes: readonly number[];
-  /** Access token for a run; a fresh tenant each time, so that no run pays for the record of another. */
+  /** How the tenants of its runs have their record kept; only the edge keeps one. */
   readonly audit?: 'buffered' | 'strict';
   readonly url: string;
-  readonly port: number;
   readonly pid: number;
 }
 
@@ -54,7 +53,7 @@ export async function startSystems(place: Place): Promise<System[]> {
     const port = await freePort();
     const child = startOn(core, await plan(port), { cwd: folder });
     await listens(port, child);
-    return { url: `http://127.0.0.1:${port}`, port, pid: child.pid };
+    return { url: `http://127.0.0.1:${port}`, pid: child.pid };
   };
   const worker = (name: string) => {
     const own = path.join(folder, name);
