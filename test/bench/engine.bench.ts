@@ -10,6 +10,7 @@ import { startTriton } from '../../infra/pool/triton/start.ts';
 import { statisticsMessage } from '../../shared/kserve/statistics.ts';
 import { startEmbedded } from '../contract/engine/embedded.ts';
 import { testModels, writeRepository } from '../contract/engine/test-models.ts';
+import { median, middle, ratioFigures } from './median.ts';
 import type { Bench } from './run.ts';
 
 /** How long a request may wait for others, in milliseconds. */
@@ -28,9 +29,10 @@ interface Engine {
 
 const nameOf = (delay: number) => `wait_${delay}`;
 
-/** Options: `--seconds=3`. */
+/** Options: `--repeats=3 --seconds=3`. */
 export async function measure(options: string[]): Promise<Bench> {
-  const seconds = Number(options.find((one) => one.startsWith('--seconds='))?.split('=')[1] ?? 3);
+  const option = (name: string) => options.find((one) => one.startsWith(`--${name}=`))?.split('=')[1];
+  const [repeats, seconds] = [Number(option('repeats') ?? 3), Number(option('seconds') ?? 3)];
   const folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-engine-bench-'));
   const engines: Engine[] = [];
   try {
@@ -41,13 +43,13 @@ export async function measure(options: string[]): Promise<Bench> {
     if (triton) engines.push(triton);
     // Once, so that everybody has the same work.
     const turns = await calibrate(engines[0] as Engine);
-    const rows = [];
-    for (const callers of CALLERS) {
-      for (const delay of DELAYS) {
-        for (const engine of engines) rows.push(await measureOne(engine, delay, callers, turns, seconds));
-      }
+    const cells = CALLERS.flatMap((callers) =>
+      DELAYS.flatMap((delay) => engines.map((engine): Cell => ({ engine, delay, callers, rows: [] }))),
+    );
+    for (let round = 0; round < repeats; round += 1) {
+      for (const cell of cells) cell.rows.push(await measureOne(cell, turns, seconds));
     }
-    return report(rows, seconds, engines.length > 1);
+    return report(cells, repeats, seconds);
   } finally {
     await Promise.all(engines.map((engine) => engine.stop()));
     rmSync(folder, { recursive: true, force: true });
@@ -107,8 +109,6 @@ async function calibrate({ url }: Engine): Promise<number> {
   return Math.max(1, Math.round((turns * EXECUTION_MS) / Math.min(...times)));
 }
 
-const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
-
 interface Row {
   readonly engine: string;
   readonly callers: number;
@@ -120,13 +120,15 @@ interface Row {
   readonly 'p50 ms': number;
 }
 
-async function measureOne(
-  engine: Engine,
-  delay: number,
-  callers: number,
-  turns: number,
-  seconds: number,
-): Promise<Row> {
+interface Cell {
+  readonly engine: Engine;
+  readonly delay: number;
+  readonly callers: number;
+  /** One of each round. */
+  readonly rows: Row[];
+}
+
+async function measureOne({ engine, delay, callers }: Cell, turns: number, seconds: number): Promise<Row> {
   const model = nameOf(delay);
   const times: number[] = [];
   const before = await readStatistics(engine.url, model);
@@ -154,22 +156,29 @@ async function measureOne(
   };
 }
 
-function report(rows: readonly Row[], seconds: number, both: boolean): Bench {
-  const of = (engine: string, callers: number, delay: number) =>
-    rows.find((row) => row.engine === engine && row.callers === callers && row['wait ms'] === delay);
-  const perSecond = (engine: string, callers: number, delay: number) => of(engine, callers, delay)?.['requests/s'] ?? 0;
+function report(cells: readonly Cell[], repeats: number, seconds: number): Bench {
+  /** All that a row says is of one round. */
+  const shown = ({ rows }: Cell) => middle(rows, (row) => row['requests/s']);
   const many = Math.max(...CALLERS);
+  const cellOf = (name: string) =>
+    cells.find(({ engine, callers, delay }) => engine.name === name && callers === many && delay === 0);
+  const figuresOf = (prefix: string, cell: Cell | undefined) =>
+    cell && {
+      [`${prefix}_requests_per_second`]: shown(cell)['requests/s'],
+      [`${prefix}_mean_batch`]: shown(cell)['mean batch'],
+    };
+  const [ours, peer] = [cellOf('embedded'), cellOf('Triton')];
+  const ratios = (ours?.rows ?? []).flatMap((row, round) => {
+    const beside = peer?.rows[round];
+    return beside ? [Number((row['requests/s'] / beside['requests/s']).toFixed(2))] : [];
+  });
   return {
-    table: rows.map((row) => ({ ...row })),
+    table: cells.map((cell) => ({ ...shown(cell) })),
     figures: {
-      embedded_requests_per_second: perSecond('embedded', many, 0),
-      embedded_mean_batch: of('embedded', many, 0)?.['mean batch'] ?? 0,
-      ...(both && {
-        triton_requests_per_second: perSecond('Triton', many, 0),
-        triton_mean_batch: of('Triton', many, 0)?.['mean batch'] ?? 0,
-        ratio_vs_triton: Number((perSecond('embedded', many, 0) / perSecond('Triton', many, 0)).toFixed(2)),
-      }),
+      ...figuresOf('embedded', ours),
+      ...figuresOf('triton', peer),
+      ...ratioFigures('ratio_vs_triton', ratios),
     },
-    how: `One network on both engines (Triton: Python backend with ONNX Runtime): a loop calibrated to ${EXECUTION_MS} ms for each execution, whatever its batch, at most ${BATCH_MAX} in one, one instance. Closed loop, ${seconds} s a row, engines in turn; callers, engine and network share the machine's cores. Batch, queue and execution time are the engine's own statistics.`,
+    how: `One network on both engines (Triton: Python backend with ONNX Runtime): a loop that computes, calibrated to ${EXECUTION_MS} ms for each execution, whatever its batch, at most ${BATCH_MAX} in one, one instance; it is not the latency double for Triton (delay.py), which sleeps. Closed loop, ${repeats} rounds of ${seconds} s a row, engines in turn. The ratio is of requests/s with ${many} callers and no wait, taken in each round: the figure is the median, _low and _high are the lowest and the highest. All that a row says is of one round, the middle one by requests/s. Callers, engine and network share the machine's cores. Batch, queue and execution time are the engine's own statistics.`,
   };
 }

@@ -7,6 +7,7 @@ import { load, type Run } from './front/load.ts';
 import { stopAll } from './front/processes.ts';
 import { has, LARGE, MEDIUM, SMALL, type System, startSystems } from './front/systems.ts';
 import { startUpstream } from './front/upstream-process.ts';
+import { middle, ratioFigures } from './median.ts';
 import type { Bench } from './run.ts';
 
 /** Load and upstream share one core, so that a gateway has the other one for itself. */
@@ -32,15 +33,14 @@ interface Plan {
   readonly only: readonly string[];
 }
 
-const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 const round = (value: number, digits = 2) => Number(value.toPrecision(Math.max(digits, 1)));
 
-/** Options: `--repeats=2 --seconds=6 --only=auricle;hono proxy`. */
+/** Options: `--repeats=3 --seconds=5 --only=auricle;hono proxy`. */
 export async function measure(options: string[]): Promise<Bench> {
   const option = (name: string) => options.find((one) => one.startsWith(`--${name}=`))?.split('=')[1];
   const plan = {
-    repeats: Number(option('repeats') ?? 2),
-    seconds: Number(option('seconds') ?? 6),
+    repeats: Number(option('repeats') ?? 3),
+    seconds: Number(option('seconds') ?? 5),
     only: option('only')?.split(';') ?? [],
   };
   for (const program of ['wrk', 'taskset']) {
@@ -62,14 +62,17 @@ async function measureIn(folder: string, { repeats, seconds, only }: Plan): Prom
   const edge = systems.find(({ audit }) => audit);
   if (edge) await upstream.join(edge.url, identity);
 
-  const cells = systems
-    .filter(({ name }) => only.length === 0 || only.includes(name))
-    .flatMap((system) =>
-      system.sizes.flatMap((bytes) =>
-        connectionsFor(bytes).map((connections): Cell => ({ system, bytes, connections, runs: [] })),
-      ),
-    );
+  const wanted = systems.filter(({ name }) => only.length === 0 || only.includes(name));
+  // Those that are compared come right after each other, for the machine is another one a minute later.
+  const cells = [SMALL, MEDIUM, LARGE].flatMap((bytes) =>
+    connectionsFor(bytes).flatMap((connections) =>
+      wanted
+        .filter(({ sizes }) => sizes.includes(bytes))
+        .map((system): Cell => ({ system, bytes, connections, runs: [] })),
+    ),
+  );
   let tenants = 0;
+  // A fresh tenant each time, so that no run pays for the record of another.
   const run = async ({ system, bytes, connections }: Cell, time: number) => {
     tenants += 1;
     const { url, pid, audit = 'buffered' } = system;
@@ -89,52 +92,55 @@ async function measureIn(folder: string, { repeats, seconds, only }: Plan): Prom
 const WHAT = 'Each gateway has one core for itself (taskset); load (wrk) and the one upstream have the other.';
 
 function report(cells: readonly Cell[], { repeats, seconds }: Plan): Bench {
-  const table = cells.map(({ system, bytes, connections, runs }) => ({
-    system: system.name,
-    body: names[bytes] ?? bytes,
-    connections,
-    'requests/s': round(median(runs.map(({ perSecond }) => perSecond)), 3),
-    'p50 µs': round(median(runs.map(({ p50 }) => p50)), 3),
-    'CPU µs': round(median(runs.map(({ cpu }) => cpu)), 3),
-    'of its core': round(median(runs.map(({ busy }) => busy))),
-    does: system.does,
-  }));
-  const cpu = (name: string, bytes: number) =>
-    median(
-      cells
-        .filter(({ system, bytes: own, connections }) => system.name === name && own === bytes && connections > 1)
-        .flatMap(({ runs }) => runs.map((one) => one.cpu)),
+  /** The round in the middle by its CPU: all that a row says is of one round. */
+  const shown = ({ runs }: Cell) => middle(runs, ({ cpu }) => cpu);
+  const table = cells.map((cell) => {
+    const { perSecond, p50, cpu, busy } = shown(cell);
+    return {
+      system: cell.system.name,
+      body: names[cell.bytes] ?? cell.bytes,
+      connections: cell.connections,
+      'requests/s': round(perSecond, 3),
+      'p50 µs': round(p50, 3),
+      'CPU µs': round(cpu, 3),
+      'of its core': round(busy),
+      does: cell.system.does,
+    };
+  });
+  const cellOf = (name: string, bytes: number) =>
+    cells.find((cell) => cell.system.name === name && cell.bytes === bytes && cell.connections > 1);
+  /** Of CPU per request, each round's own. */
+  const ratio = (name: string, above: string, below: string, bytes: number) => {
+    const [over, under] = [cellOf(above, bytes)?.runs ?? [], cellOf(below, bytes)?.runs ?? []];
+    return ratioFigures(
+      name,
+      over.flatMap(({ cpu }, at) => (under[at] ? [cpu / under[at].cpu] : [])),
     );
-  const perSecond = (name: string, bytes: number) =>
-    median(
-      cells
-        .filter(({ system, bytes: own, connections }) => system.name === name && own === bytes && connections > 1)
-        .flatMap(({ runs }) => runs.map((one) => one.perSecond)),
-    );
-  const figures = {
-    ratio_vs_hono: cpu('hono proxy', SMALL) / cpu('auricle', SMALL),
-    ratio_vs_hono_320k: cpu('hono proxy', MEDIUM) / cpu('auricle', MEDIUM),
-    stream_ratio_vs_pump: cpu('pump', LARGE) / cpu('auricle', LARGE),
-    ratio_vs_portkey_node: cpu('Portkey on Node', SMALL) / cpu('auricle', SMALL),
-    ratio_vs_portkey_node_320k: cpu('Portkey on Node', MEDIUM) / cpu('auricle', MEDIUM),
-    ratio_vs_portkey_workerd: cpu('Portkey on workerd', SMALL) / cpu('auricle', SMALL),
-    ratio_vs_floor: cpu('floor', SMALL) / cpu('auricle', SMALL),
-    floor_vs_hono: cpu('hono proxy', SMALL) / cpu('floor', SMALL),
-    strict_cost: cpu('auricle, strict record', SMALL) / cpu('auricle', SMALL),
-    requests_per_second: perSecond('auricle', SMALL),
-    requests_per_second_320k: perSecond('auricle', MEDIUM),
-    cpu_us: cpu('auricle', SMALL),
-    cpu_us_320k: cpu('auricle', MEDIUM),
-    cpu_us_10m: cpu('auricle', LARGE),
+  };
+  const own = (name: string, bytes: number, take: (run: Run) => number) => {
+    const cell = cellOf('auricle', bytes);
+    return cell && { [name]: take(shown(cell)) };
+  };
+  const figures: Record<string, number> = {
+    ...ratio('ratio_vs_hono', 'hono proxy', 'auricle', SMALL),
+    ...ratio('ratio_vs_hono_320k', 'hono proxy', 'auricle', MEDIUM),
+    ...ratio('stream_ratio_vs_pump', 'pump', 'auricle', LARGE),
+    ...ratio('ratio_vs_portkey_node', 'Portkey on Node', 'auricle', SMALL),
+    ...ratio('ratio_vs_portkey_node_320k', 'Portkey on Node', 'auricle', MEDIUM),
+    ...ratio('ratio_vs_portkey_workerd', 'Portkey on workerd', 'auricle', SMALL),
+    ...ratio('ratio_vs_floor', 'floor', 'auricle', SMALL),
+    ...ratio('floor_vs_hono', 'hono proxy', 'floor', SMALL),
+    ...ratio('strict_cost', 'auricle, strict record', 'auricle', SMALL),
+    ...own('requests_per_second', SMALL, ({ perSecond }) => perSecond),
+    ...own('requests_per_second_320k', MEDIUM, ({ perSecond }) => perSecond),
+    ...own('cpu_us', SMALL, ({ cpu }) => cpu),
+    ...own('cpu_us_320k', MEDIUM, ({ cpu }) => cpu),
+    ...own('cpu_us_10m', LARGE, ({ cpu }) => cpu),
   };
   return {
     table,
-    figures: Object.fromEntries(
-      Object.entries(figures)
-        .filter(([, value]) => !Number.isNaN(value))
-        .map(([name, value]) => [name, round(value, 3)]),
-    ),
-    how: `${WHAT} Raw workerd, no development server. CPU is user and system time of the gateway's process from /proc, per request. Ratios are of requests for the same gateway CPU, at 32 connections (8 for 10 MB): the peer's CPU per request over ours, above 1 where ours does more. ${repeats} rounds of ${seconds} s for each cell, all systems in turn; medians. Every system gets the same multipart request; the upstream gives a fixed answer, to the edge a sealed one. Load average at the end: ${os
+    figures: Object.fromEntries(Object.entries(figures).map(([name, value]) => [name, round(value, 3)])),
+    how: `${WHAT} Raw workerd, no development server. CPU is user and system time of the gateway's process from /proc, per request. Ratios are of requests for the same gateway CPU, at 32 connections (8 for 10 MB): the peer's CPU per request over ours, above 1 where ours does more. ${repeats} rounds of ${seconds} s for each cell, all systems in turn. A ratio is taken in each round: the figure is the median of them, _low and _high are the lowest and the highest. All that a row says is of one round, the middle one by CPU per request. Every system gets the same multipart request; the upstream gives a fixed answer, to the edge a sealed one. Load average at the end: ${os
       .loadavg()
       .map((one) => one.toFixed(1))
       .join(', ')}.`,

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
+import { median, ratioFigures } from './median.ts';
 import type { Bench } from './run.ts';
 
 const root = path.join(import.meta.dirname, '..', '..');
@@ -82,8 +83,6 @@ async function startWrangler(): Promise<number> {
   return took;
 }
 
-const median = (values: number[]) => [...values].sort((a, b) => a - b)[values.length >> 1] as number;
-
 export async function measure(): Promise<Bench> {
   const ours: number[] = [];
   const peer: number[] = [];
@@ -92,6 +91,7 @@ export async function measure(): Promise<Bench> {
     peer.push(await startWrangler());
   }
   const seconds = (values: number[]) => Number((median(values) / 1000).toFixed(2));
+  const ratios = ours.map((took, run) => took / (peer[run] as number));
   return {
     table: [
       { what: 'npm start → first transcript (8 parts, 2 pools)', 'median s': seconds(ours), runs: RUNS },
@@ -99,8 +99,11 @@ export async function measure(): Promise<Bench> {
     ],
     figures: {
       start_to_transcript_s: seconds(ours),
-      ratio_vs_wrangler_dev: Number((median(ours) / median(peer)).toFixed(2)),
+      ...ratioFigures(
+        'ratio_vs_wrangler_dev',
+        ratios.map((ratio) => Number(ratio.toFixed(2))),
+      ),
     },
-    how: 'Each run starts from an empty state folder. The clock runs from the command until a request returns the right words; the peer is wrangler dev with a Worker that answers "ok", until its first answer. Runs alternate; medians.',
+    how: 'Each run starts from an empty state folder. The clock runs from the command until a request returns the right words; the peer is wrangler dev with a Worker that answers "ok", until its first answer. Runs alternate; medians, of the ratio that of each pair of runs, whose lowest and highest are _low and _high.',
   };
 }

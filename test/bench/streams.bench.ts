@@ -4,6 +4,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { stopAll } from './front/processes.ts';
 import { has } from './front/systems.ts';
+import { median } from './median.ts';
 import type { Bench } from './run.ts';
 import { type AgentHalf, type AgentPhase, measureAgentHalf } from './streams/agent-half.ts';
 import { type EdgePhase, measureEdge } from './streams/edge-half.ts';
@@ -58,13 +59,6 @@ async function when<T>(plan: Plan, half: (typeof halves)[number], run: (folder: 
     await stopAll();
     rmSync(folder, { recursive: true, force: true });
   }
-}
-
-/** The mean of the two in the middle when their number is even: of the relay before the edge and the one after it. */
-function median(values: readonly number[]): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  const at = (index: number) => sorted[index] ?? Number.NaN;
-  return (at((sorted.length - 1) >> 1) + at(sorted.length >> 1)) / 2;
 }
 
 const round = (value: number) => Number(value.toPrecision(3));
