@@ -105,7 +105,7 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
     expect(stream.said.map(({ type }) => type)).toContain('SpeechStarted');
   });
 
-  it('A6 partial results before the end of an utterance, each sure of itself', async () => {
+  it('A6 partial results before the end of an utterance, the last with most of its words; nothing here is unsure', async () => {
     const one = spoken[1] as Clip;
     const sound = liveSound(one);
     const stream = await open({ ...linear(sound), interim_results: 'true' });
