@@ -17,12 +17,16 @@ export interface CallSource extends Ends {
 /** Nothing on the way may pack it: Triton's clients unpack what they asked to be packed and nothing else. */
 const UNCHANGED = 'no-store, no-transform';
 
-/** A refusal as Triton's clients read it: `error` is a string, and nothing but 200 is a success. */
+/**
+ * A refusal as Triton's clients read it: `error` is a string, and nothing but 200 is a success. They unpack no refusal,
+ * whatever they asked for, and not everything on the way honours `no-transform`: what has a coding is left as it is.
+ */
 export function refuseKserve(refusal: Refusal): Response {
   const { status, headers } = refuseWith(refusal);
   const body = new TextEncoder().encode(JSON.stringify({ error: publicText(refusal) }));
   const own = new Headers(headers);
   own.set('cache-control', UNCHANGED);
+  own.set('content-encoding', 'identity');
   own.set('content-length', String(body.byteLength));
   return new Response(body, { status, headers: own });
 }

@@ -110,6 +110,9 @@ def refused(what):
         "a classification": lambda: client.infer(
             MODEL, small, outputs=[http.InferRequestedOutput("LOG_PROBS", class_count=2)], headers=own()
         ),
+        "a packed answer": lambda: client.infer(
+            "nobody", small, headers=own(), response_compression_algorithm="gzip"
+        ),
         "loading a model": lambda: client.load_model(MODEL, headers=own()),
         "unloading a model": lambda: client.unload_model(MODEL, headers=own()),
         "the repository": lambda: client.get_model_repository_index(headers=own()),

@@ -104,6 +104,7 @@ describe('T2 C4 what tritonclient is refused', () => {
     ['a wrong input', '400', /NOBODY/],
     ['an unknown output', '400', /NONE/],
     ['a classification', '400', /classification/],
+    ['a packed answer', '404', /"nobody" does not exist/],
     ['loading a model', '501', /model_repository/],
     ['unloading a model', '501', /model_repository/],
     ['the repository', '501', /model_repository/],

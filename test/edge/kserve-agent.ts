@@ -69,6 +69,8 @@ export async function infer(model: string, call: InferCall = {}): Promise<Respon
 export async function readError(answer: Response): Promise<{ status: number; error: string }> {
   const body = (await answer.json()) as { error: string };
   if (typeof body.error !== 'string' || Object.keys(body).length !== 1) throw new Error(JSON.stringify(body));
+  // Triton's clients unpack no refusal.
+  if (answer.headers.get('content-encoding') !== 'identity') throw new Error('may be packed on the way');
   if (!/^[\w-]{16,}$/.test(answer.headers.get('x-request-id') ?? '')) throw new Error('no request id');
   return { status: answer.status, error: body.error };
 }
