@@ -117,13 +117,14 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
   const dispatcher = createDispatcher({
     engine,
     slots: settings.slots,
+    levels: watch.levels,
     now,
     onServed(milliseconds) {
       serviceTime.add(milliseconds);
       metrics.served(milliseconds);
     },
   });
-  const calls = createCalls({ engineUrl: settings.engineUrl, dispatcher, now });
+  const calls = createCalls({ engineUrl: settings.engineUrl, dispatcher, levels: watch.levels, now });
   const metrics = createMetrics({
     queued: dispatcher.queued,
     busy: () => desk.busy(),

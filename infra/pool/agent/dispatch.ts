@@ -4,6 +4,7 @@ import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { classes, type RequestClass } from '../../../shared/tenant/claims.ts';
 import type { Engine } from './engine.ts';
+import { levelOf } from './level.ts';
 import { bugDetail } from './log.ts';
 import { createSlots, type Place } from './slots.ts';
 
@@ -28,6 +29,8 @@ export interface Dispatcher {
 export interface DispatcherOptions {
   readonly engine: Engine;
   readonly slots: number;
+  /** Priority levels of a model at the engine; not said, one for each class. */
+  readonly levels?: (model: string) => number;
   readonly now: () => number;
   /** Told how long each utterance held its slot, for the heartbeat and the metrics. */
   readonly onServed?: (milliseconds: number) => void;
@@ -37,7 +40,8 @@ const gone = no(refuse('deadline_passed', undefined, 'given up while queued'));
 const full = no(refuse('pool_busy', undefined, 'utterance queue is full'));
 
 /** The only way to the engine: a bounded queue by class and deadline before a fixed number of slots. */
-export function createDispatcher({ engine, slots: most, now, onServed = () => {} }: DispatcherOptions): Dispatcher {
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { engine, slots: most, levels = () => classes.length, now, onServed = () => {} } = options;
   const slots = createSlots({ slots: most, capacity: limits.queuedUtterances.value, now });
 
   async function attempt(task: Task): Promise<Answer & { retryable?: boolean }> {
@@ -46,7 +50,7 @@ export function createDispatcher({ engine, slots: most, now, onServed = () => {}
     const timeout = AbortSignal.timeout(left);
     const outcome = await engine.infer({
       ...task,
-      priority: classes.indexOf(task.class) + 1,
+      priority: levelOf(task.class, levels(task.model)),
       timeoutMicros: left * 1_000,
       signal: AbortSignal.any([task.signal, timeout]),
     });

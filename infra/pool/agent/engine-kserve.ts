@@ -8,6 +8,7 @@ import { no, ok } from '../../../shared/result.ts';
 import type { Engine, InferOutcome } from './engine.ts';
 import type { Answer } from './engine-answer.ts';
 import { openConnections } from './engine-connections.ts';
+import { readQueues } from './engine-queues.ts';
 
 /** Requests that failed without having been understood: the engine is restarting, full or gone. */
 const RETRYABLE = new Set([408, 429, 500, 502, 503, 504]);
@@ -17,8 +18,8 @@ const failed = (detail: string) => no(refuse('engine_failed', undefined, detail)
 
 /**
  * An engine that speaks KServe v2 over HTTP with binary tensors: the embedded one and Triton. Aborting a call drops its
- * connection, which cancels the inference on the embedded engine. Triton does not see that over HTTP and finishes the
- * inference; what still waits there ends by the timeout it was sent with.
+ * connection. On the embedded engine an inference that still waits is dropped with it; one that runs is finished. Triton
+ * does not see it over HTTP and finishes both; what waits there ends by the timeout it was sent with, if its model has one.
  */
 export function createKserveEngine(url: string, connections: number): Engine {
   const { call, close } = openConnections(url, connections);
@@ -58,6 +59,13 @@ export function createKserveEngine(url: string, connections: number): Engine {
         return failed('engine metadata');
       }
     },
+    async queues(model, signal) {
+      try {
+        return ok(await readQueues(model, (name) => getJson(`${modelPath(name)}/config`, signal)));
+      } catch {
+        return failed('engine configuration');
+      }
+    },
     async infer({ model, inputs, outputs, priority, timeoutMicros, signal, sequence }) {
       const body = encodeInferRequest({
         inputs,
@@ -65,7 +73,7 @@ export function createKserveEngine(url: string, connections: number): Engine {
         // A request of a sequence that timed out in the engine's queue would leave a hole in its state.
         parameters: sequence
           ? { sequence_id: sequence.id, sequence_start: sequence.start, sequence_end: sequence.end }
-          : { priority, timeout: Math.round(timeoutMicros) },
+          : { ...(priority > 0 && { priority }), timeout: Math.round(timeoutMicros) },
       });
       if (!body.ok) return { ok: false, retryable: false, detail: `engine request: ${body.refusal.reason}` };
       try {

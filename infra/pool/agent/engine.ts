@@ -1,12 +1,13 @@
 import type { Tensor } from '../../../shared/kserve/tensor.ts';
 import type { Result } from '../../../shared/result.ts';
+import type { EngineQueue } from './level.ts';
 
 export interface Inference {
   readonly model: string;
   /** Their bytes stay as they are until the answer has come, or the signal has aborted; then they may change. */
   readonly inputs: readonly Tensor[];
   readonly outputs: readonly string[];
-  /** 1 (most urgent) to 4, as Triton counts. */
+  /** Level in the engine's queues, 1 the most urgent; 0 where they have none. Not told of a request of a sequence. */
   readonly priority: number;
   /** How long it may wait in the engine's queue, microseconds. */
   readonly timeoutMicros: number;
@@ -21,16 +22,20 @@ export interface EngineTensor {
   readonly shape: readonly number[];
 }
 
-/** Counters of one model since the engine started: nanoseconds and how often. */
+/** Counters of one model: nanoseconds and how often. Triton begins anew when it loads the model, the embedded engine when it starts. */
 export interface EngineStatistics {
   readonly requests: number;
   readonly computeNs: number;
+  /** An ensemble does not wait: its steps do. */
   readonly queueNs: number;
 }
 
+/** What is told of one model: not of an ensemble that it waited, and of a step that nobody asks by itself only that. */
+export type EngineCounts = Partial<EngineStatistics>;
+
 /**
- * What the agent needs of an inference server. One suite runs against every implementation. Outside a sequence inference
- * is a pure function of its inputs, so asking twice is safe; the caller decides whether to.
+ * What the agent needs of an inference server. Outside a sequence inference is a pure function of its inputs, so asking
+ * twice is safe; the caller decides whether to.
  */
 export interface Engine {
   /** The server and everything it was told to load is ready. Never rejects. */
@@ -39,6 +44,8 @@ export interface Engine {
   modelReady(model: string, signal: AbortSignal): Promise<boolean>;
   /** Names and shapes, for the check that a model takes what the agent sends. */
   metadata(model: string, signal: AbortSignal): Promise<Result<{ inputs: EngineTensor[]; outputs: EngineTensor[] }>>;
+  /** Where requests of a model wait, as it is loaded. */
+  queues(model: string, signal: AbortSignal): Promise<Result<EngineQueue[]>>;
   /** Refuses with `engine_failed`; the detail says how, and `retryable` whether another try may help. */
   infer(inference: Inference): Promise<InferOutcome>;
   statistics(model: string, signal: AbortSignal): Promise<Result<EngineStatistics>>;

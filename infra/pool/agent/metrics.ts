@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { classes, type RequestClass } from '../../../shared/tenant/claims.ts';
-import type { EngineStatistics } from './engine.ts';
+import type { EngineCounts } from './engine.ts';
+import { registerEngineCounters } from './engine-counters.ts';
 import { registerGauges } from './gauges.ts';
 import type { Heard } from './voice/listen.ts';
 
@@ -14,7 +15,7 @@ export interface Levels {
   engineReady(): boolean;
   draining(): boolean;
   /** Counters of the engine by model; those it does not answer for are left out. */
-  engine(): Promise<ReadonlyMap<string, EngineStatistics>>;
+  engine(): Promise<ReadonlyMap<string, EngineCounts>>;
   /** The engine's own page, if the agent was told where it is; undefined when it could not be read. */
   enginePage?(): Promise<string | undefined>;
 }
@@ -72,24 +73,7 @@ export function createMetrics(levels: Levels) {
     },
   });
 
-  const engineCounters = {
-    auricle_agent_engine_requests: ['Inferences the engine has answered', (s) => s.requests],
-    auricle_agent_engine_queue_seconds: ['Time they waited inside the engine', (s) => s.queueNs / 1e9],
-    auricle_agent_engine_compute_seconds: ['Time the engine computed for them', (s) => s.computeNs / 1e9],
-  } satisfies Record<string, [help: string, read: (statistics: EngineStatistics) => number]>;
-  for (const [name, [help, read]] of Object.entries(engineCounters)) {
-    new Gauge({
-      name,
-      help: `${help}, since it started`,
-      labelNames: ['model'],
-      registers,
-      async collect() {
-        this.reset();
-        for (const [model, statistics] of await levels.engine()) this.set({ model }, read(statistics));
-      },
-    });
-  }
-
+  registerEngineCounters(registry, levels.engine);
   const { enginePage } = levels;
   const pageRead =
     enginePage &&

@@ -1,7 +1,8 @@
 import { limits } from '../../../shared/limits.ts';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
 import type { ServedModel } from './desk.ts';
-import type { Engine, EngineStatistics } from './engine.ts';
+import type { Engine, EngineCounts } from './engine.ts';
+import { commonLevels, type EngineQueue } from './level.ts';
 import type { Log } from './log.ts';
 import { modelTensors } from './recognise.ts';
 import type { AgentEvent } from './record.ts';
@@ -17,6 +18,9 @@ export interface EngineWatchOptions {
   readonly log: Log;
   readonly agent: string;
 }
+
+/** Said of a model whose tensors or configuration the engine does not tell. */
+const UNTOLD = 'the engine does not describe it';
 
 /** Knows whether the engine answers and which models it has loaded. */
 export function createEngineWatch(options: EngineWatchOptions) {
@@ -38,7 +42,7 @@ export function createEngineWatch(options: EngineWatchOptions) {
   /** What of a model does not fit what the agent sends and reads; `undefined` when all does. */
   async function findMisfit({ recogniser, speaker }: ServedModel, name: string, signal: AbortSignal) {
     const metadata = await engine.metadata(name, signal);
-    if (!metadata.ok) return 'the engine does not describe it';
+    if (!metadata.ok) return UNTOLD;
     if (!recogniser && !speaker) return undefined;
     const wanted = recogniser ? modelTensors : speakTensors;
     const { inputs, outputs } = metadata.value;
@@ -54,17 +58,22 @@ export function createEngineWatch(options: EngineWatchOptions) {
     return columns >= 0 && columns !== width ? `LOG_PROBS has ${columns} columns, its vocabulary ${width}` : undefined;
   }
 
+  /** Where requests wait at the engine, by the name of what is asked there. */
+  const queues = new Map<string, readonly EngineQueue[]>();
+
   /** Why a model that is loaded is not served; said once per loading. */
   const misfits = new Map<string, string>();
 
-  /** Loaded, and takes what the agent sends. The shape is asked for once per loading: not when it `served` before. */
+  /** Loaded, and takes what the agent sends. Shape and queues are asked for once per loading: not when it served `before`. */
   async function serves(model: ServedModel, name: string, before: boolean, signal: AbortSignal): Promise<boolean> {
     if (!(await engine.modelReady(name, signal))) {
       misfits.delete(name);
       return false;
     }
     if (before) return true;
-    const misfit = await findMisfit(model, name, signal);
+    const found = await engine.queues(name, signal);
+    const misfit = found.ok ? await findMisfit(model, name, signal) : UNTOLD;
+    if (found.ok) queues.set(name, found.value);
     if (misfit === undefined) return true;
     if (misfits.get(name) !== misfit) log('model-broken', { model: name, detail: misfit });
     misfits.set(name, misfit);
@@ -166,11 +175,22 @@ export function createEngineWatch(options: EngineWatchOptions) {
     },
     ready: () => ready,
     model: (name: string) => served.get(name),
-    async statistics(): Promise<ReadonlyMap<string, EngineStatistics>> {
+    /** Priority levels that requests of a model have at the engine; 0 while it was not looked at. */
+    levels: (name: string) => commonLevels(queues.get(name) ?? []),
+    /** Requests and time of computing of what is served; time of waiting of the queues behind it, each once however many share it. */
+    async statistics(): Promise<ReadonlyMap<string, EngineCounts>> {
       const signal = AbortSignal.timeout(limits.heartbeatMs.value);
-      const names = [...namesIn(served)];
+      const asked = namesIn(served);
+      const waiting = new Set([...asked].flatMap((name) => queues.get(name) ?? []).map(({ model }) => model));
+      const names = [...new Set([...asked, ...waiting])];
       const read = await Promise.all(names.map((name) => engine.statistics(name, signal)));
-      return new Map(names.flatMap((name, i) => (read[i]?.ok ? [[name, read[i].value] as const] : [])));
+      return new Map(
+        names.flatMap((name, i) => {
+          if (!read[i]?.ok) return [];
+          const { requests, computeNs, queueNs } = read[i].value;
+          return [[name, { ...(asked.has(name) && { requests, computeNs }), ...(waiting.has(name) && { queueNs }) }]];
+        }),
+      );
     },
     descriptions: () => [...served.values()].map(({ description }) => description),
   };

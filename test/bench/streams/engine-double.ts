@@ -88,6 +88,7 @@ const serve: Serve = ({ head, send }) => {
       if (path.startsWith('/v2/health')) return send(json({}));
       if (!MODELS.has(model)) return send(reply(404, '', Buffer.from('{"error":"unknown model"}')));
       if (verb === 'ready') return send(json({}));
+      if (verb === 'config') return send(json({}));
       if (verb === 'stats') return send(json(statistics(model)));
       send(json(metadata(model)));
     },

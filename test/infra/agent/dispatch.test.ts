@@ -45,6 +45,21 @@ describe('dispatcher', () => {
     expect(asked.map(({ inference }) => inference.priority)).toEqual([3, 1, 2, 4]);
   });
 
+  it('A2: says a level that the model has at the engine, or none', async () => {
+    const { engine, asked } = manualEngine();
+    const dispatcher = createDispatcher({
+      engine,
+      slots: 2,
+      levels: (model) => Number(model === 'batch') * 2,
+      now: () => 0,
+    });
+    const all = (['batch', 'default'] as const).map((name) => dispatcher.run(task(name)));
+    await settle();
+    expect(asked.map(({ inference }) => inference.priority)).toEqual([2, 0]);
+    for (const { answer } of asked) answer(done);
+    await Promise.all(all);
+  });
+
   it('tries once more when that may help, and no more', async () => {
     const { engine, asked } = manualEngine();
     const dispatcher = createDispatcher({ engine, slots: 1, now: () => 0 });

@@ -78,6 +78,7 @@ export async function startEngineDouble(): Promise<EngineDouble> {
   const server: Server = createServer(async (incoming, response) => {
     const path = incoming.url ?? '';
     if (path === '/v2/models/test-en') return answerJson(response, metadata);
+    if (path === '/v2/models/test-en/config') return answerJson(response, { dynamic_batching: { priority_levels: 4 } });
     if (path === '/v2/models/test-en/stats') return answerJson(response, statistics(double.seen.length));
     if (!path.endsWith('/infer')) {
       response.writeHead(double.ready ? 200 : 400).end();

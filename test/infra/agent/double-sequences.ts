@@ -125,6 +125,7 @@ export function createSequenceEngine() {
         ],
       },
     }),
+    queues: async (model) => ({ ok: true, value: [{ model, levels: 0 }] }),
     infer,
     statistics: async () => ({ ok: true, value: { requests: asked.length, computeNs: 0, queueNs: 0 } }),
     close: () => {},

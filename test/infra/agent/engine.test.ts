@@ -5,6 +5,7 @@ import type { Engine } from '../../../infra/pool/agent/engine.ts';
 import { createKserveEngine } from '../../../infra/pool/agent/engine-kserve.ts';
 import { modelTensors } from '../../../infra/pool/agent/recognise.ts';
 import { fp32Tensor, int32Tensor, readFp32, readInt32 } from '../../../shared/kserve/tensor.ts';
+import { classes } from '../../../shared/tenant/claims.ts';
 import { startEmbedded } from '../../contract/engine/embedded.ts';
 import { startEngineDouble } from './double-engine.ts';
 import { voice } from './fixtures.ts';
@@ -12,6 +13,8 @@ import { voice } from './fixtures.ts';
 interface Started {
   readonly url: string;
   readonly model: string;
+  /** The models that keep its requests waiting, by name. */
+  readonly queues: string[];
   stop(): Promise<unknown>;
 }
 
@@ -22,7 +25,7 @@ const implementations: { name: string; absent?: boolean; start: () => Promise<St
     name: 'the double of this folder',
     async start() {
       const double = await startEngineDouble();
-      return { url: double.url, model: 'test-en', stop: double.stop };
+      return { url: double.url, model: 'test-en', queues: ['test-en'], stop: double.stop };
     },
   },
   {
@@ -30,7 +33,7 @@ const implementations: { name: string; absent?: boolean; start: () => Promise<St
     absent: !existsSync(path.join(repository, 'reference-en/config.pbtxt')),
     async start() {
       const { url, stop } = await startEmbedded(repository, ['reference-en']);
-      return { url, model: 'reference-en', stop };
+      return { url, model: 'reference-en', queues: ['asr_inference', 'nlp_postprocess', 'vad_preprocess'], stop };
     },
   },
 ];
@@ -80,6 +83,14 @@ describe.each(implementations)('engine client and $name', ({ absent, start }) =>
     expect(outputs.find(({ name }) => name === 'LOG_PROBS')?.shape).toEqual([-1, -1, 29]);
   });
 
+  it.skipIf(absent)('A2 A18: reads where requests wait, with a level for each class', async () => {
+    const queues = await engine.queues(started.model, signal);
+    if (!queues.ok) throw new Error(queues.refusal.detail);
+    expect(queues.value.map(({ model }) => model).toSorted()).toEqual(started.queues);
+    for (const { model, levels } of queues.value) expect(levels, model).toBe(classes.length);
+    expect((await engine.queues('nobody', signal)).ok).toBe(false);
+  });
+
   it.skipIf(absent)('infers with binary tensors and counts it', async () => {
     const requests = async () => {
       const statistics = await engine.statistics(started.model, signal);
@@ -121,13 +132,15 @@ describe('a request of a sequence (A5)', () => {
     };
     await engine.infer({ ...base, sequence: { id: 4_503_599_627_370_497, start: true, end: false } });
     await engine.infer(base);
+    await engine.infer({ ...base, priority: 0 });
     double.failures.push(400);
     const refused = await engine.infer({ ...base, sequence: { id: 'a', start: false, end: true } });
     expect(refused).toMatchObject({ ok: false, retryable: false, status: 400 });
     const parameters = double.seen.map(({ parameters: given }) => given);
     expect(parameters[0]).toEqual({ sequence_id: 4_503_599_627_370_497, sequence_start: true, sequence_end: false });
     expect(parameters[1]).toEqual({ priority: 2, timeout: 1_000 });
-    expect(parameters[2]).toEqual({ sequence_id: 'a', sequence_start: false, sequence_end: true });
+    expect(parameters[2]).toEqual({ timeout: 1_000 });
+    expect(parameters[3]).toEqual({ sequence_id: 'a', sequence_start: false, sequence_end: true });
     engine.close();
     await double.stop();
   });

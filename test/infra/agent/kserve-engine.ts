@@ -15,6 +15,8 @@ export interface KserveEngine {
   readonly seen: SeenCall[];
   /** Idle time of sequences that the configuration names, microseconds. */
   idleMicros: number;
+  /** Configurations by model; of others it says one level for each class. */
+  readonly configs: Record<string, object>;
   /** The next answers, used up one by one: outputs, or a status with a text, or nothing at all. */
   next: (readonly Tensor[] | { status: number; error: string } | 'hang' | 'drop')[];
   /** What is answered when `next` is empty. */
@@ -37,6 +39,7 @@ export async function startKserveEngine(): Promise<KserveEngine> {
   const engine = {
     seen: [] as SeenCall[],
     idleMicros: 1_000_000,
+    configs: {},
     next: [],
     outputs: [],
     generate: (_: string, response: ServerResponse) => json(response, { text_output: 'hi' }),
@@ -82,7 +85,9 @@ export async function startKserveEngine(): Promise<KserveEngine> {
 function answerGet(engine: KserveEngine, path: string, response: ServerResponse): void {
   const tensor = (name: string) => ({ name, datatype: 'FP32', shape: [-1, 4] });
   if (path.endsWith('/config')) {
-    json(response, { sequence_batching: { max_sequence_idle_microseconds: engine.idleMicros } });
+    const sequence_batching = { max_sequence_idle_microseconds: engine.idleMicros };
+    const usual = { sequence_batching, dynamic_batching: { priority_levels: 4 } };
+    json(response, engine.configs[path.replace('/config', '')] ?? usual);
   } else if (path.endsWith('/stats')) json(response, { model_stats: [] });
   else if (path === 'adder/versions/9') json(response, { error: 'no such version' }, 404);
   else json(response, { name: 'adder', platform: 'p', inputs: [tensor('X')], outputs: [tensor('Y')] });

@@ -2,27 +2,31 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { fp32Tensor } from '../../../shared/kserve/tensor.ts';
 import { limits } from '../../../shared/limits.ts';
+import { classes } from '../../../shared/tenant/claims.ts';
 import { callerOf, plain, type Request, row, valuesOf } from './kserve-call.ts';
 import { type KserveEngine, startKserveEngine } from './kserve-engine.ts';
 import { type Bench, patience, startBench } from './start-agent.ts';
 
 let bench: Bench;
 let engine: KserveEngine;
-const models = [
-  {
-    description: {
-      name: 'adder',
-      task: 'infer' as const,
-      languages: ['zxx'],
-      revision: `sha256:${'0'.repeat(64)}`,
-      precision: 'fp32' as const,
-      stage: 'full' as const,
-      loaded: 1,
-    },
+const models = ['adder', 'two', 'none', 'whole'].map((name) => ({
+  description: {
+    name,
+    task: 'infer' as const,
+    languages: ['zxx'],
+    revision: `sha256:${'0'.repeat(64)}`,
+    precision: 'fp32' as const,
+    stage: 'full' as const,
+    loaded: 1,
   },
-];
+}));
 beforeAll(async () => {
   engine = await startKserveEngine();
+  Object.assign(engine.configs, {
+    two: { dynamic_batching: { priority_levels: '2' } },
+    none: {},
+    whole: { ensemble_scheduling: { step: ['none', 'adder', 'two'].map((model_name) => ({ model_name })) } },
+  });
   bench = await startBench({ AURICLE_ENGINE_URL: engine.url }, { keepaliveMs: 5, models });
 });
 afterAll(async () => {
@@ -92,6 +96,36 @@ describe('T2 a request for tensors', () => {
     expect(await seen({ priority: 4 }, { class: 'realtime' })).toMatchObject({ priority: 4 });
     expect(await seen({ temperature: 0.5 })).toMatchObject({ temperature: 0.5 });
   });
+
+  it.each(classes)('A2: a level that the model does not have raises nobody (%s)', async (name) => {
+    const own = classes.indexOf(name) + 1;
+    for (const priority of [0, 1, own, 4, 5, 9, Number.MAX_SAFE_INTEGER]) {
+      await infer({ parameters: { priority } }, { claims: { class: name } });
+      const level = Math.min(Math.max(own, priority), 4);
+      expect(engine.seen.at(-1)?.request.parameters.priority, String(priority)).toBe(level);
+    }
+    const body = Buffer.from('{"inputs":[],"parameters":{"priority":9007199254740992}}');
+    expect((await ask({ body })).refusal).toMatchObject({ reason: 'tensors_invalid' });
+  });
+
+  it.each([
+    { model: 'two', levels: [1, 1, 2, 2], last: 2 },
+    { model: 'whole', levels: [1, 1, 2, 2], last: 2 },
+    { model: 'none', levels: [undefined, undefined, undefined, undefined], last: undefined },
+  ])(
+    'A2 A18: classes become levels that the model, or each step of it, has ($model)',
+    async ({ model, levels, last }) => {
+      const caller = callerOf(() => bench, model);
+      const seen = async (name: string, priority = 0) => {
+        await caller.infer({ parameters: { priority } }, { claims: { class: name, model } });
+        return engine.seen.at(-1)?.request.parameters.priority;
+      };
+      const told = [];
+      for (const name of classes) told.push(await seen(name));
+      expect(told).toEqual(levels);
+      expect(await seen('realtime', 9)).toBe(last);
+    },
+  );
 });
 
 describe('T2 what is refused', () => {

@@ -361,7 +361,7 @@ describe('what surrounds a request', () => {
     expect(text).toMatch(/auricle_agent_requests_total\{outcome="ok"\} [1-9]/);
     expect(text).toMatch(/auricle_agent_requests_total\{outcome="ticket_replayed"\} 1/);
     expect(text).toContain('auricle_agent_queue_depth{class="realtime"} 0');
-    expect(text).toMatch(/auricle_agent_engine_requests\{model="test-en"\} [1-9]/);
+    expect(text).toMatch(/auricle_agent_engine_requests_total\{model="test-en"\} [1-9]/);
     expect(text).not.toContain('dev"');
   });
 

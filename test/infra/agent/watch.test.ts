@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Engine } from '../../../infra/pool/agent/engine.ts';
+import type { EngineQueue } from '../../../infra/pool/agent/level.ts';
 import type { Speaker } from '../../../infra/pool/agent/speak/speaker.ts';
 import { createEngineWatch } from '../../../infra/pool/agent/watch.ts';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
@@ -13,6 +14,7 @@ function engineOf(state: {
   inputs?: string[];
   outputs?: string[];
   columns?: number;
+  queues?: Record<string, EngineQueue[]>;
 }): Engine {
   const tensor = (name: string, last = -1) => ({ name, shape: [-1, -1, last] });
   const down = no(refuse('engine_failed'));
@@ -24,7 +26,11 @@ function engineOf(state: {
         inputs: (state.inputs ?? ['AUDIO', 'AUDIO_LENGTH']).map((name) => tensor(name)),
         outputs: state.outputs?.map((name) => tensor(name)) ?? [tensor('FRAMES'), tensor('LOG_PROBS', state.columns)],
       }),
-    statistics: async (model: string) => (model === 'a' ? ok({ requests: 1, computeNs: 2, queueNs: 3 }) : down),
+    queues: async (model: string) => {
+      if (!state.queues) return ok([{ model, levels: 4 }]);
+      return state.queues[model] ? ok(state.queues[model]) : down;
+    },
+    statistics: async (model: string) => (model !== 'b' ? ok({ requests: 1, computeNs: 2, queueNs: 3 }) : down),
   } as unknown as Engine;
 }
 
@@ -226,5 +232,42 @@ describe('watching the engine', () => {
     const { watch } = begin({ up: true, loaded: new Set(['a', 'b']) });
     await watch.look();
     expect([...(await watch.statistics()).keys()]).toEqual(['a']);
+  });
+
+  it('R14: tells the waiting of steps once each, however many ensembles share them, and of ensembles the rest', async () => {
+    const [own, shared] = [
+      { model: 'own', levels: 4 },
+      { model: 'shared', levels: 4 },
+    ];
+    const { watch } = begin({
+      up: true,
+      loaded: new Set(['a', 'a-stream']),
+      queues: { a: [own, shared], 'a-stream': [shared] },
+    });
+    await watch.look();
+    expect(Object.fromEntries(await watch.statistics())).toEqual({
+      a: { requests: 1, computeNs: 2 },
+      'a-stream': { requests: 1, computeNs: 2 },
+      own: { queueNs: 3 },
+      shared: { queueNs: 3 },
+    });
+  });
+
+  it('A2: knows the levels of what is loaded, and serves nothing whose configuration is not told', async () => {
+    const state: Parameters<typeof engineOf>[0] = { up: true, loaded: new Set(['a']), queues: {} };
+    const { watch, lines } = begin(state);
+    await watch.look();
+    expect([names(watch), watch.levels('a')]).toEqual([[], 0]);
+    expect(lines).toContain('model-broken: the engine does not describe it');
+    const queue = (model: string, levels: number) => ({ model, levels });
+    state.queues = { a: [queue('x', 4), queue('y', 3)] };
+    await watch.look();
+    expect([names(watch), watch.levels('a'), watch.levels('b')]).toEqual([['a'], 3, 0]);
+    // It comes back with others.
+    state.loaded = new Set();
+    await watch.look();
+    [state.loaded, state.queues] = [new Set(['a']), { a: [queue('x', 2)] }];
+    await watch.look();
+    expect([names(watch), watch.levels('a')]).toEqual([['a'], 2]);
   });
 });

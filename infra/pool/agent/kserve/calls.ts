@@ -14,6 +14,8 @@ export interface Calls {
   readonly door: ReturnType<typeof openDoor>;
   readonly budget: BodyBudget;
   readonly sequences: Sequences;
+  /** Priority levels of a model at the engine. */
+  levels(model: string): number;
   metadata(model: string, version: string | undefined, signal: AbortSignal): Promise<Result<ModelMetadata>>;
   /** Ends the sequences of callers and closes the connections. */
   close(): Promise<void>;
@@ -22,6 +24,7 @@ export interface Calls {
 export interface CallsOptions {
   readonly engineUrl: string;
   readonly dispatcher: Pick<Dispatcher, 'hold'>;
+  readonly levels: (model: string) => number;
   readonly now: () => number;
 }
 
@@ -30,7 +33,7 @@ const idleConfig = z.object({
   sequence_batching: z.object({ max_sequence_idle_microseconds: z.coerce.number().positive() }),
 });
 
-export function createCalls({ engineUrl, dispatcher, now }: CallsOptions): Calls {
+export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions): Calls {
   const door = openDoor(engineUrl);
 
   async function ask(path: string, signal: AbortSignal): Promise<Result<unknown>> {
@@ -83,6 +86,7 @@ export function createCalls({ engineUrl, dispatcher, now }: CallsOptions): Calls
     door,
     budget: new BodyBudget(),
     sequences,
+    levels,
     async metadata(model, version, signal) {
       const described = await ask(modelPath(model, version), signal);
       if (!described.ok) return described;

@@ -8,7 +8,7 @@ import {
 import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
-import { classes } from '../../../../shared/tenant/claims.ts';
+import { levelOf } from '../level.ts';
 import type { Work } from '../task.ts';
 import { type Checked, readRequest } from './check-request.ts';
 import { modelPath, readWhole } from './door.ts';
@@ -68,13 +68,14 @@ function ask(
   return desk.dispatcher.hold({ class: ticket.class, deadline, signal }, async () => {
     const left = Math.min(deadline - desk.now(), limits.callMs.value);
     if (left <= 0) return no(refuse('deadline_passed'));
+    // Later than its class is the caller's choice, sooner is not, nor a level that does not exist.
+    const priority = levelOf(ticket.class, desk.calls.levels(head.model), checked.priority);
     const body = encodeInferRequest({
       inputs: checked.request.inputs,
       ...(checked.request.outputs.length > 0 && { outputs: checked.request.outputs.map(({ name }) => name) }),
       parameters: {
         ...checked.parameters,
-        // Later than its class is the caller's choice, sooner is not.
-        priority: Math.max(classes.indexOf(ticket.class) + 1, checked.priority),
+        ...(priority > 0 && { priority }),
         timeout: Math.round(Math.min(left * 1_000, checked.timeoutMicros || Number.MAX_SAFE_INTEGER)),
         ...(step && { sequence_id: step.id, sequence_start: step.start, sequence_end: step.end }),
       },
