@@ -17,7 +17,6 @@ describeReferenceStream('Triton', async () => {
   return {
     url: server.url,
     metricsUrl: server.metricsUrl,
-    put: () => Promise.reject(new Error('this repository is not ours')),
     async stop() {
       await server.stop();
       await rm(folder, { recursive: true, force: true });

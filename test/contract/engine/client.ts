@@ -8,7 +8,7 @@ import { indexEntry } from '../../../shared/kserve/repository.ts';
 import { type ModelStatistics, statisticsMessage } from '../../../shared/kserve/statistics.ts';
 import { fp32Tensor, readFp32, type Tensor } from '../../../shared/kserve/tensor.ts';
 import { joinChunks } from '../../shared/kserve/made.ts';
-import type { Running } from './implementation.ts';
+import type { Started } from './implementation.ts';
 
 /** Longest wait for something that must happen; polled, never slept through. */
 const PATIENCE_MS = 5_000;
@@ -36,6 +36,9 @@ export async function settled<T>(look: () => Promise<T>): Promise<T> {
   return seen;
 }
 
+/** What there is to know of an engine to ask it something. */
+type Asked = Pick<Started, 'url' | 'metricsUrl'>;
+
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
@@ -43,7 +46,7 @@ export interface Reply {
 }
 
 export async function send(
-  { url }: Running,
+  { url }: Asked,
   method: string,
   path: string,
   body?: BodyInit,
@@ -61,20 +64,20 @@ export async function send(
 
 export const textOf = ({ body }: Reply): string => new TextDecoder().decode(body);
 export const jsonOf = (reply: Reply): unknown => JSON.parse(textOf(reply));
-/** The text of an error answer; the shape of the answer is part of the contract. */
 /** What every failing route answers. */
 const errorMessage = z.object({ error: z.string() });
+/** The text of an error answer; the shape of the answer is part of the contract. */
 export const errorOf = (reply: Reply): string => errorMessage.parse(jsonOf(reply)).error;
 
-export const get = (engine: Running, path: string): Promise<Reply> => send(engine, 'GET', path);
-export const post = (engine: Running, path: string, value: unknown = {}): Promise<Reply> =>
+export const get = (engine: Asked, path: string): Promise<Reply> => send(engine, 'GET', path);
+export const post = (engine: Asked, path: string, value: unknown = {}): Promise<Reply> =>
   send(engine, 'POST', path, JSON.stringify(value), { 'content-type': 'application/json' });
 
 type Given = Partial<Omit<InferRequest, 'inputs' | 'outputs'>> & { outputs?: readonly string[]; signal?: AbortSignal };
 
 /** The raw answer to a binary inference request. */
 export function askInfer(
-  engine: Running,
+  engine: Asked,
   model: string,
   inputs: readonly Tensor[],
   given: Given = {},
@@ -94,7 +97,7 @@ export function readReply(reply: Reply): InferResponse {
 }
 
 export async function infer(
-  engine: Running,
+  engine: Asked,
   model: string,
   inputs: readonly Tensor[],
   given: Given = {},
@@ -114,22 +117,22 @@ export function floats({ outputs }: InferResponse, name: string): number[] {
   return [...values.value];
 }
 
-async function statisticsNow(engine: Running, model: string): Promise<ModelStatistics> {
+async function statisticsNow(engine: Asked, model: string): Promise<ModelStatistics> {
   const reply = await get(engine, `/v2/models/${model}/stats`);
   return statisticsMessage.parse(jsonOf(reply)).model_stats[0]!;
 }
 
-export const statistics = (engine: Running, model: string): Promise<ModelStatistics> =>
+export const statistics = (engine: Asked, model: string): Promise<ModelStatistics> =>
   settled(() => statisticsNow(engine, model));
 
 /** How often batches of each size ran: size → executions. */
-export async function batchCounts(engine: Running, model: string): Promise<Record<number, number>> {
+export async function batchCounts(engine: Asked, model: string): Promise<Record<number, number>> {
   const { batch_stats } = await statistics(engine, model);
   return Object.fromEntries(batch_stats.map(({ batch_size, compute_infer }) => [batch_size, compute_infer.count]));
 }
 
 /** One sample of the metrics page; labels must be among those given, 0 when the series does not exist yet. */
-export async function metric({ metricsUrl }: Running, name: string, labels: Record<string, string>): Promise<number> {
+export async function metric({ metricsUrl }: Asked, name: string, labels: Record<string, string>): Promise<number> {
   const page = await (await fetch(metricsUrl)).text();
   for (const line of page.split('\n')) {
     const [, found, inside = '', value] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
@@ -141,13 +144,13 @@ export async function metric({ metricsUrl }: Running, name: string, labels: Reco
 }
 
 /** A counter of the metrics page once it stands still. */
-export const counter = (engine: Running, name: string, labels: Record<string, string>): Promise<number> =>
+export const counter = (engine: Asked, name: string, labels: Record<string, string>): Promise<number> =>
   settled(() => metric(engine, name, labels));
 
-export const pending = (engine: Running, model: string): Promise<number> =>
+export const pending = (engine: Asked, model: string): Promise<number> =>
   metric(engine, 'nv_inference_pending_request_count', { model });
 
-export const untilPending = (engine: Running, model: string, count: number): Promise<number> =>
+export const untilPending = (engine: Asked, model: string, count: number): Promise<number> =>
   eventually(
     () => pending(engine, model),
     (seen) => seen === count,
@@ -158,7 +161,7 @@ export const untilPending = (engine: Running, model: string, count: number): Pro
  * anything ran before the queue stood (the task was too short for this machine, or something overtook it), the task gets
  * longer and everything is tried again.
  */
-export async function whileBusy<T>(engine: Running, model: string, arrange: () => Promise<T>): Promise<T> {
+export async function whileBusy<T>(engine: Asked, model: string, arrange: () => Promise<T>): Promise<T> {
   for (let turns = 200_000; turns <= 3_200_000; turns *= 4) {
     const executed = (await statisticsNow(engine, model)).execution_count;
     const blocker = askInfer(engine, model, [row('X', turns)], { parameters: { priority: 1 } });
@@ -178,16 +181,16 @@ export async function whileBusy<T>(engine: Running, model: string, arrange: () =
 
 export const repositoryIndex = z.array(indexEntry);
 
-export async function stateOf(engine: Running, model: string) {
+export async function stateOf(engine: Asked, model: string) {
   const index = repositoryIndex.parse(jsonOf(await post(engine, '/v2/repository/index')));
   return index.find(({ name }) => name === model);
 }
-export const untilState = (engine: Running, model: string, state: string) =>
+export const untilState = (engine: Asked, model: string, state: string) =>
   eventually(
     () => stateOf(engine, model),
     (seen) => seen?.state === state,
   );
-export const load = (engine: Running, model: string, parameters?: object) =>
+export const load = (engine: Asked, model: string, parameters?: object) =>
   post(engine, `/v2/repository/models/${model}/load`, parameters ? { parameters } : {});
-export const unload = (engine: Running, model: string, parameters?: object) =>
+export const unload = (engine: Asked, model: string, parameters?: object) =>
   post(engine, `/v2/repository/models/${model}/unload`, parameters ? { parameters } : {});

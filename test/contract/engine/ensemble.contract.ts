@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { askInfer, counter, errorOf, floats, infer, row, statistics } from './client.ts';
+import { askInfer, counter, errorOf, floats, infer, row, statistics, untilPending, whileBusy } from './client.ts';
 import type { Contract } from './implementation.ts';
 
 const inputs = [row('P', 1, 2), row('Q', 10, 20)];
@@ -20,6 +20,23 @@ export const ensembleContract: Contract = (_implementation, engine) =>
       const after = await statistics(engine(), 'add');
       expect(after.inference_count - before.inference_count).toBe(2);
       expect(await counter(engine(), 'nv_inference_request_success', { model: 'twice' })).toBe(whole + 1);
+    });
+
+    it('R14: the step counts how long was waited, the ensemble does not', async () => {
+      const waited = async (model: string) => (await statistics(engine(), model)).inference_stats.queue;
+      const models = ['whole_priority', 'slow_priority'];
+      const before = await Promise.all(models.map(waited));
+      const asked = await whileBusy(engine(), 'slow_priority', async () => {
+        const reply = askInfer(engine(), 'whole_priority', [row('X', 1)]);
+        await untilPending(engine(), 'slow_priority', 1);
+        return { reply };
+      });
+      expect((await asked.reply).status).toBe(200);
+      const after = await Promise.all(models.map(waited));
+      const [whole, step] = after.map(({ count, ns }, at) => [count - before[at]!.count, ns - before[at]!.ns]);
+      expect(whole![0]).toBeGreaterThan(0);
+      expect(step![1]).toBeGreaterThan(0);
+      expect(2 * whole![1]!).toBeLessThan(step![1]!);
     });
 
     it('A18: a batch travels through all steps', async () => {

@@ -66,13 +66,18 @@ const wished: Answers = {
 /** What an implementation answers instead, and why. A difference that is not there fails the suite like any other. */
 export type Differences = { readonly [K in keyof Answers]?: { readonly answer: Answers[K]; readonly why: string } };
 
-export interface Running {
+/** An engine that somebody started. */
+export interface Started {
   /** Without a slash at the end. */
   readonly url: string;
   readonly metricsUrl: string;
+  stop(): Promise<unknown>;
+}
+
+/** One whose repository is the suite's own. */
+export interface Running extends Started {
   /** Puts a further model into the running engine's repository, or replaces it, without loading it. */
   put(models: Readonly<Record<string, TestModel>>): Promise<void>;
-  stop(): Promise<void>;
 }
 
 /** An engine that the suite can be run on. It starts with every model of `test-models.ts` loaded. */

@@ -7,15 +7,17 @@ async function lineUp(
   engine: Running,
   model: string,
   wishes: { called: string; parameters: Record<string, number> }[],
+  /** The model that keeps them waiting: a step, when they ask an ensemble. */
+  queue = model,
 ) {
   const finished: string[] = [];
   const replies: Promise<Reply>[] = [];
-  const standing = await pending(engine, model);
+  const standing = await pending(engine, queue);
   for (const [index, { called, parameters }] of wishes.entries()) {
     const reply = askInfer(engine, model, [row('X', 1)], { parameters });
     replies.push(reply);
     void reply.then(() => finished.push(called));
-    await untilPending(engine, model, standing + index + 1);
+    await untilPending(engine, queue, standing + index + 1);
   }
   return { finished, replies };
 }
@@ -25,14 +27,16 @@ const low = { priority: 2 };
 
 export const queueContract: Contract = (implementation, engine) =>
   describe('priorities and queue policy', () => {
-    it('A2: high priority overtakes what was there first', async () => {
-      const line = await whileBusy(engine(), 'slow_priority', () =>
-        lineUp(engine(), 'slow_priority', [
-          { called: 'low 1', parameters: low },
-          { called: 'low 2', parameters: {} },
-          { called: 'high', parameters: high },
-        ]),
-      );
+    it.each([
+      ['of a model', 'slow_priority'],
+      ['A18: through an ensemble', 'whole_priority'],
+    ])('A2: high priority overtakes what was there first (%s)', async (_, model) => {
+      const wishes = [
+        { called: 'low 1', parameters: low },
+        { called: 'low 2', parameters: {} },
+        { called: 'high', parameters: high },
+      ];
+      const line = await whileBusy(engine(), 'slow_priority', () => lineUp(engine(), model, wishes, 'slow_priority'));
       expect((await Promise.all(line.replies)).map(({ status }) => status)).toEqual([200, 200, 200]);
       expect(line.finished).toEqual(['high', 'low 1', 'low 2']);
     });
@@ -60,14 +64,27 @@ export const queueContract: Contract = (implementation, engine) =>
       else expect(counted).toBe(0);
     });
 
-    it('A2: a priority that does not exist is the default priority', async () => {
-      const reply = await askInfer(engine(), 'slow_priority', [row('X', 1)], { parameters: { priority: 9 } });
-      expect(reply.status).toBe(200);
+    it.each([
+      ['of a model', 'slow_priority'],
+      ['A18: through an ensemble', 'whole_priority'],
+    ])('A2: a priority that does not exist is the default priority, here the last (%s)', async (_, model) => {
+      const wishes = [
+        { called: 'low', parameters: low },
+        { called: 'nowhere', parameters: { priority: 9 } },
+        { called: 'far away', parameters: { priority: Number.MAX_SAFE_INTEGER } },
+        { called: 'high', parameters: high },
+      ];
+      const line = await whileBusy(engine(), 'slow_priority', () => lineUp(engine(), model, wishes, 'slow_priority'));
+      expect((await Promise.all(line.replies)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+      expect(line.finished).toEqual(['high', 'low', 'nowhere', 'far away']);
     });
 
-    it('A2: REJECT gives up on a request whose time is over', async () => {
+    it.each([
+      ['of a model', 'slow_timeout'],
+      ['A18: through an ensemble', 'whole_timeout'],
+    ])('A2: REJECT gives up on a request whose time is over (%s)', async (_, model) => {
       const { replies } = await whileBusy(engine(), 'slow_timeout', async () => {
-        const reply = askInfer(engine(), 'slow_timeout', [row('X', 1)], { parameters: { timeout: 1_000 } });
+        const reply = askInfer(engine(), model, [row('X', 1)], { parameters: { timeout: 1_000 } });
         // Whether it was seen waiting or was gone already depends on the machine; how it ends does not.
         await untilPending(engine(), 'slow_timeout', 0);
         return { replies: [reply] };

@@ -1,38 +1,25 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fp32Tensor, int32Tensor, readInt32, type Tensor } from '../../../shared/kserve/tensor.ts';
+import { readInt32 } from '../../../shared/kserve/tensor.ts';
 import { batchCounts, floats, infer } from './client.ts';
 import { startEmbedded } from './embedded.ts';
-import type { Running } from './implementation.ts';
+import type { Started } from './implementation.ts';
+import { sound, tensorsOf } from './sound.ts';
 
 const repository = path.resolve(import.meta.dirname, '../../../infra/pool/models/repository');
 const present = existsSync(path.join(repository, 'reference-en/config.pbtxt'));
 
-/** A tone that changes, so that every frame differs from its neighbours. */
-function sound(samples: number, seed: number): Tensor[] {
-  const audio = Float32Array.from(
-    { length: samples },
-    (_, i) => 0.3 * Math.sin(i * i * 1e-6 * seed) + 0.1 * Math.sin(i * 0.05 * seed),
-  );
-  return [fp32Tensor('AUDIO', audio, [1, samples]), int32Tensor('AUDIO_LENGTH', Int32Array.of(samples), [1, 1])];
-}
-
 describe.skipIf(!present)(`the reference model${present ? '' : ' — skipped: its repository is not here'}`, () => {
-  let engine: Running | undefined;
+  let engine: Started | undefined;
   beforeAll(async () => {
-    const started = await startEmbedded(repository, ['reference-en', 'reference-en-fp16']);
-    engine = {
-      ...started,
-      put: () => Promise.reject(new Error('this repository is not ours')),
-      stop: async () => void (await started.stop()),
-    };
+    engine = await startEmbedded(repository, ['reference-en', 'reference-en-fp16']);
   }, 60_000);
   afterAll(() => engine?.stop(), 30_000);
 
   /** The log probabilities of the frames that are real; a batch pads the others. */
-  async function transcribe(model: string, inputs: Tensor[]) {
-    const answer = await infer(engine!, model, inputs);
+  async function transcribe(model: string, audio: Float32Array) {
+    const answer = await infer(engine!, model, tensorsOf(audio));
     const frames = readInt32(answer.outputs.find(({ name }) => name === 'FRAMES')!);
     const scores = answer.outputs.find(({ name }) => name === 'LOG_PROBS')!;
     const count = frames.ok ? frames.value[0]! : 0;

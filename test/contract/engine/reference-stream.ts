@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { fp32Tensor, int32Tensor, readInt32, type Tensor } from '../../../shared/kserve/tensor.ts';
+import { readInt32 } from '../../../shared/kserve/tensor.ts';
 import { batchCounts, floats, infer } from './client.ts';
-import type { Running } from './implementation.ts';
+import type { Started } from './implementation.ts';
+import { sound, tensorsOf } from './sound.ts';
 
 /** What an engine has to load for these tests. */
 export const streamModels = ['reference-en', 'reference-en-stream'];
@@ -12,18 +13,6 @@ const HOP = 5120;
 const WIDTH = 29;
 /** Of probabilities: where the processor adds up in another order the last digits may differ. */
 const CLOSE = 1e-4;
-
-/** A tone that changes, so that every frame differs from its neighbours. */
-const sound = (samples: number, seed: number): Float32Array =>
-  Float32Array.from(
-    { length: samples },
-    (_, i) => 0.3 * Math.sin(i * i * 1e-6 * seed) + 0.1 * Math.sin(i * 0.05 * seed),
-  );
-
-const tensors = (audio: Float32Array): Tensor[] => [
-  fp32Tensor('AUDIO', audio, [1, audio.length]),
-  int32Tensor('AUDIO_LENGTH', Int32Array.of(audio.length), [1, 1]),
-];
 
 interface Scores {
   readonly frames: number;
@@ -36,16 +25,16 @@ function distance(a: Scores, b: Scores): number {
 }
 
 /** The reference network in both of its forms, on one engine. */
-export function describeReferenceStream(name: string, start: () => Promise<Running>): void {
+export function describeReferenceStream(name: string, start: () => Promise<Started>): void {
   describe(`the streaming reference model on ${name}`, { timeout: 40_000 }, () => {
-    let engine: Running;
+    let engine: Started;
     beforeAll(async () => {
       engine = await start();
     }, 90_000);
     afterAll(() => engine?.stop(), 30_000);
 
     async function ask(model: string, audio: Float32Array, parameters: object = {}): Promise<Scores> {
-      const answer = await infer(engine, model, tensors(audio), { parameters: { ...parameters } });
+      const answer = await infer(engine, model, tensorsOf(audio), { parameters: { ...parameters } });
       const frames = readInt32(answer.outputs.find((output) => output.name === 'FRAMES')!);
       const count = frames.ok ? frames.value[0]! : 0;
       return {

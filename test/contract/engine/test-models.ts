@@ -79,6 +79,14 @@ function slow(config: string): TestModel {
   };
 }
 
+/** An ensemble that hands X to one model and Y back. */
+const inFrontOf = (model: string): TestModel => ({
+  config: `platform: "ensemble" max_batch_size: 1 ${io('TYPE_FP32', '1')}
+ensemble_scheduling { step [
+  { model_name: "${model}" model_version: -1 input_map { key: "X" value: "X" } output_map { key: "Y" value: "Y" } }
+] }`,
+});
+
 /** SUM of a ragged input: the network gets one flat tensor and where each request ends in it. */
 const ragged: TestModel = {
   config: `backend: "onnxruntime" max_batch_size: 8
@@ -177,6 +185,9 @@ dynamic_batching { default_queue_policy { timeout_action: REJECT default_timeout
     `backend: "onnxruntime" max_batch_size: 1 ${io('TYPE_FP32', '1')} ${one}
 dynamic_batching { default_queue_policy { timeout_action: DELAY default_timeout_microseconds: 60000000 allow_timeout_override: true } }`,
   ),
+  /** Ensembles of one step: what is wished of them is wished of it. */
+  whole_priority: inFrontOf('slow_priority'),
+  whole_timeout: inFrontOf('slow_timeout'),
   /** A table of two: any other index makes the network itself fail. Three requests make a batch. */
   index: {
     config: `backend: "onnxruntime" max_batch_size: 8 ${io('TYPE_FP32', '1')} ${one}

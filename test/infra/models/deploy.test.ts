@@ -14,7 +14,7 @@ import { importModel } from '../../../infra/pool/models/import/import.ts';
 import { fp32Tensor, int32Tensor } from '../../../shared/kserve/tensor.ts';
 import { floats, infer } from '../../contract/engine/client.ts';
 import { startEmbedded } from '../../contract/engine/embedded.ts';
-import type { Running } from '../../contract/engine/implementation.ts';
+import type { Started } from '../../contract/engine/implementation.ts';
 import { temporaryFolder } from '../local/folder.ts';
 
 const shipped = path.join(ROOT, 'infra/pool/models/repository');
@@ -28,7 +28,7 @@ const target = (name: string, more: Parameters<typeof readTarget>[1] = {}) => ma
 const run = async (...words: string[]) => build(madeOf(readCommand(words)), {});
 
 /** Serves what was deployed and, beside it, the model it was made from. */
-let engine: Running;
+let engine: Started;
 
 beforeAll(async () => {
   for (const name of ['reference-en', 'voice-en']) {
@@ -57,9 +57,7 @@ beforeAll(async () => {
   for (const name of ['reference-en', 'vad_preprocess', 'asr_inference', 'nlp_postprocess']) {
     cpSync(path.join(shipped, name), path.join(at('both'), name), { recursive: true });
   }
-  const started = await startEmbedded(at('both'), ['rebuilt-en', 'rebuilt-en-stream', 'reference-en']);
-  const stop = async () => void (await started.stop());
-  engine = { ...started, stop, put: () => Promise.reject(new Error('not here')) };
+  engine = await startEmbedded(at('both'), ['rebuilt-en', 'rebuilt-en-stream', 'reference-en']);
   // Six keys are derived and seven networks loaded: longer than other hooks where the machine is busy.
 }, 60_000);
 afterAll(async () => {
