@@ -20,7 +20,7 @@ export interface Installed {
 }
 
 export interface InstallOptions {
-  /** Where everything goes; about 290 MB. */
+  /** Where everything goes; 275 MB. */
   readonly folder: string;
   /** Hears what takes time. */
   readonly say?: (line: string) => void;
