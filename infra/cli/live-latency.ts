@@ -14,7 +14,7 @@ export interface Shown {
 export interface Measured {
   readonly kind: 'partial' | 'final';
   readonly milliseconds: number;
-  /** Where in the audio the word ends, seconds. */
+  /** Where in the audio the word, or the utterance's last one, ends, seconds. */
   readonly at: number;
 }
 
@@ -23,8 +23,8 @@ export interface WordClock {
   sent(index: number, now: number): void;
   /**
    * What an event measures. A word's `partial` is the time from the moment when the audio up to its end had been sent
-   * to the first event, interim or final, that shows as many words of its utterance; its `final` that to the final one.
-   * Where the word ends is what the event itself says.
+   * to the first event, interim or final, that shows as many words of its utterance. An utterance's `final` is the time
+   * from the end of its last word to the final event. Where a word ends is what the event itself says.
    */
   shown(shown: Shown, now: number): Measured[];
 }
@@ -59,7 +59,8 @@ export function createWordClock(): WordClock {
       };
       if (!event.untimed) for (const end of event.wordEnds.slice(words)) measure('partial', end);
       words = Math.max(words, event.wordEnds.length);
-      if (event.final) for (const end of event.wordEnds) measure('final', end);
+      const last = event.wordEnds.at(-1);
+      if (event.final && last !== undefined) measure('final', last);
       return measured;
     },
   };

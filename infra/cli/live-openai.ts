@@ -60,7 +60,6 @@ export const openai: Dialect = {
         }
         if (read.type === 'input_audio_buffer.cleared') ending = true;
         if (!('item_id' in read)) return ending && pending.size === 0 ? 'over' : undefined;
-        if (!('item_id' in read)) return undefined;
         const utterance = of(read.item_id);
         if (read.type === 'input_audio_buffer.committed') pending.add(read.item_id);
         if (read.type === 'input_audio_buffer.speech_stopped') utterance.end = read.audio_end_ms / 1_000;

@@ -12,6 +12,12 @@ export const usage =
   `load --stream --audio FILE.wav [--parallel 32] [--seconds 60] [--warm-up 1] [--pace realtime|max] ` +
   `[--dialect ${dialectNames.join('|')}] [--model NAME] [--language TAG]`;
 
+/** What the figures of its answer are. */
+export const explanation = `  partial ms   from the end of a word, as it was sent, to the first event that shows it; --dialect openai has
+               none: its events do not say where in the sound a word is
+  final ms     from the end of the last word of an utterance to its final text
+  finish ms    from the last frame of a stream to its last word`;
+
 const paces: readonly string[] = ['realtime', 'max'] satisfies StreamLoad['pace'][];
 
 /** Plays the recording to `--parallel` streams: `--warm-up` passes that do not count, then `--seconds` that do. */
@@ -75,7 +81,7 @@ export interface StreamSummary {
   readonly audioSeconds: number;
   readonly bytesSent: number;
   readonly bytesReceived: number;
-  /** Words of the final texts; how long they took (`live-latency.ts`) in milliseconds, absent when nothing was measured. */
+  /** Words of the final texts; how long words and utterances took (`live-latency.ts`) in milliseconds, absent when nothing was measured. */
   readonly words: number;
   readonly partialLatency: Latency | undefined;
   readonly finalLatency: Latency | undefined;

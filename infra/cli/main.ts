@@ -16,8 +16,8 @@ import * as upload from './upload.ts';
 import * as uploads from './uploads.ts';
 
 type Run = (given: Arguments, headers: Record<string, string>, token: string) => Promise<Answer>;
-/** `does`: a line of the list of verbs. */
-type Verb = { does: string; usage: string; run: Run };
+/** `does`: a line of the list of verbs; `says`: what the words of its answer mean, a line each. */
+type Verb = { does: string; usage: string; says?: string; run: Run };
 
 const runTranscribe: Run = (given, headers, token) =>
   given.live ? transcribeLive.transcribeLive(given, token, process.stderr) : transcribe.transcribe(given, headers);
@@ -67,6 +67,7 @@ const verbs = new Map<string, Verb>([
     {
       does: 'throughput and latency, of recordings and of live streams',
       usage: `${load.usage}\n  ${loadStream.usage}`,
+      says: loadStream.explanation,
       run: runLoad,
     },
   ],
@@ -103,7 +104,9 @@ ${[...verbs].map(([name, { does }]) => `  ${name.padEnd(12)} ${does}`).join('\n'
 ${OPTIONS}`;
 
 const helpOf = (verb: Verb | undefined): string =>
-  verb ? `auricle ${verb.usage.replaceAll('\n  ', '\n        ')}\n\n${OPTIONS}` : HELP;
+  verb
+    ? `auricle ${[verb.usage.replaceAll('\n  ', '\n        '), verb.says, OPTIONS].filter(Boolean).join('\n\n')}`
+    : HELP;
 
 const isLocalModel = ({ verb, operands }: Arguments): boolean => verb === 'model' && isLocal(operands);
 /** Verbs of this machine have no edge and no token. */

@@ -20,7 +20,7 @@ describe('R13: how long a word takes', () => {
     expect(clockAfter(10).shown(interim(0, 0), 400)).toMatchObject([{ milliseconds: 300 }]);
   });
 
-  it('counts a word as partial once, when it is first shown, and once as final', () => {
+  it('counts a word as partial once, when it is first shown, and an utterance as final from its last word', () => {
     const clock = clockAfter(20);
     expect(clock.shown(interim(0, 0.3), 500)).toHaveLength(1);
     expect(clock.shown(interim(0, 0.4), 600)).toEqual([]);
@@ -28,10 +28,15 @@ describe('R13: how long a word takes', () => {
     const last = clock.shown({ utterance: 0, wordEnds: [0.3, 0.8, 1.2], final: true }, 2_000);
     expect(last).toMatchObject([
       { kind: 'partial', at: 1.2, milliseconds: 800 },
-      { kind: 'final', at: 0.3, milliseconds: 1_700 },
-      { kind: 'final', at: 0.8, milliseconds: 1_200 },
       { kind: 'final', at: 1.2, milliseconds: 800 },
     ]);
+  });
+
+  it('counts the final event of an utterance without words, or without their times, for nothing else', () => {
+    const clock = clockAfter(20);
+    expect(clock.shown({ utterance: 0, wordEnds: [], final: true }, 600)).toEqual([]);
+    const untimed = { utterance: 1, wordEnds: [0.5], final: true, untimed: true } as const;
+    expect(clock.shown(untimed, 700)).toEqual([{ kind: 'final', at: 0.5, milliseconds: 200 }]);
   });
 
   it('begins again with each utterance', () => {

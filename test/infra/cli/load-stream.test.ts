@@ -165,6 +165,7 @@ describe('R13: auricle load --stream, as an OpenAI client', () => {
       0,
       expect.objectContaining({ ended: 3, words: 9, errors: {}, partialLatency: undefined }),
     ]);
+    expect(value).toMatchObject({ finalLatency: { p50: expect.any(Number) } });
   });
 
   it('counts a session that was refused in words', async () => {
