@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { makeToken } from './authority.ts';
 import { LiveClient, startLateListener, startListener } from './live-client.ts';
+import { limits } from '../../shared/limits.ts';
 import { ask, passTime } from './network.ts';
 import { eventually } from './stream-double.ts';
+import { passQuietly } from './stream-listener.ts';
 
 const bearer = async (claims: Record<string, unknown> = {}) => ({ authorization: `Bearer ${await makeToken(claims)}` });
 const PREFIX = 'conversation.item.input_audio_transcription';
@@ -193,6 +195,23 @@ describe('C10 who may open a realtime session', () => {
     passTime(9_000);
     expect(await client.end()).toMatchObject({ code: 1001, reason: 'session_expired' });
     expect(client.all('error')).toMatchObject([{ error: { code: 'session_expired' } }]);
+  });
+
+  it('R1 whoever says nothing for five minutes is sent away, after all was said, and nobody sooner', async () => {
+    const { name, talks } = await startListener();
+    const client = await LiveClient.connect(`/v1/realtime?model=${name}`, await bearer());
+    client.say(telephone()).say(append('before. while nobody speaks'));
+    await client.heard(`${PREFIX}.completed`);
+    await passQuietly(limits.realtimeIdleMs.value - 1_000, talks[0]);
+    expect(client.ended).toBeUndefined();
+    await passQuietly(2_000, talks[0]);
+    expect(await client.end()).toMatchObject({ code: 4408, reason: 'stream_idle' });
+    expect(client.all(`${PREFIX}.completed`).map(({ transcript }) => transcript)).toEqual([
+      'before',
+      'while nobody speaks',
+    ]);
+    expect(client.all('error')).toMatchObject([{ error: { code: 'stream_idle' } }]);
+    expect(JSON.stringify(client.all('error'))).toContain('300 seconds');
   });
 
   it('a model that nobody serves is an error and the end', async () => {
