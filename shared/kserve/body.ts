@@ -1,11 +1,11 @@
 import { ok } from '../result.ts';
 import { fault, type Read } from './fault.ts';
+import { parseJson } from './parse-json.ts';
 
 /** The header that says how many bytes of the body are JSON; what follows them are binary tensors. */
 export const headerLengthField = 'inference-header-content-length';
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /** A message ready to be sent. The chunks are windows into the caller's tensors: nothing is copied here. */
 export interface Body {
@@ -35,17 +35,8 @@ export function splitBody(
   if (length > body.byteLength) {
     return fault(`${headerLengthField} is ${length}, but the body has only ${body.byteLength} bytes`);
   }
-  let text: string;
-  try {
-    text = decoder.decode(body.subarray(0, length));
-  } catch {
-    return fault('the JSON part of the body is not UTF-8');
-  }
-  try {
-    return ok({ json: JSON.parse(text), tail: body.subarray(length) });
-  } catch {
-    return fault('failed to parse the JSON part of the body');
-  }
+  const json = parseJson(body.subarray(0, length));
+  return json.ok ? ok({ json: json.value, tail: body.subarray(length) }) : json;
 }
 
 function readLength(text: string): number | undefined {

@@ -1,3 +1,4 @@
+import { limits } from '../limits.ts';
 import { ok } from '../result.ts';
 import { fault, type Read } from './fault.ts';
 
@@ -15,24 +16,41 @@ export function encodeBytesElements(elements: readonly Uint8Array[]): Uint8Array
   return out;
 }
 
+/** Where the element that begins at `at` ends. Not a Result: it is asked once for each of millions. */
+function elementEnd(view: DataView, at: number, index: number): number | ReturnType<typeof fault> {
+  const left = view.byteLength - at - 4;
+  if (left < 0) return fault(`element ${index} ends inside its length`);
+  const length = view.getUint32(at, true);
+  return length > left ? fault(`element ${index} claims ${length} bytes, ${left} are left`) : at + 4 + length;
+}
+
 /** The elements as windows into `bytes`: nothing is copied. */
 export function decodeBytesElements(bytes: Uint8Array): Read<Uint8Array[]> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const elements: Uint8Array[] = [];
   let at = 0;
   while (at < bytes.byteLength) {
-    if (at + 4 > bytes.byteLength) return fault(`element ${elements.length} ends inside its length`);
-    const length = view.getUint32(at, true);
-    if (at + 4 + length > bytes.byteLength) {
-      return fault(`element ${elements.length} claims ${length} bytes, ${bytes.byteLength - at - 4} are left`);
-    }
-    elements.push(bytes.subarray(at + 4, at + 4 + length));
-    at += 4 + length;
+    const end = elementEnd(view, at, elements.length);
+    if (typeof end !== 'number') return end;
+    elements.push(bytes.subarray(at + 4, end));
+    at = end;
   }
   return ok(elements);
 }
 
 export function countBytesElements(bytes: Uint8Array): Read<number> {
-  const elements = decodeBytesElements(bytes);
-  return elements.ok ? ok(elements.value.length) : elements;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let count = 0;
+  for (let at = 0; at < bytes.byteLength; count++) {
+    const end = elementEnd(view, at, count);
+    if (typeof end !== 'number') return end;
+    at = end;
+  }
+  return ok(count);
+}
+
+/** Whether a tensor may have so many. */
+export function boundElements(count: number): Read<number> {
+  const most = limits.callBytesElements.value;
+  return count > most ? fault(`over ${most} elements`) : ok(count);
 }

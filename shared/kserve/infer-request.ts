@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { limits } from '../limits.ts';
 import { ok } from '../result.ts';
+import { atMost } from './at-most.ts';
 import { type Body, makeBody, splitBody, Tail } from './body.ts';
 import { type Datatype, datatypes } from './datatype.ts';
 import { fault, type Read } from './fault.ts';
@@ -26,8 +28,8 @@ const outputMessage = z.object({ name: tensorName, parameters: parameters.option
 /** Unknown members are let pass, as the protocol asks of servers; the known ones must be right. */
 const inferRequestMessage = z.object({
   id: z.string().optional(),
-  inputs: z.array(tensorMessage).min(1),
-  outputs: z.array(outputMessage).optional(),
+  inputs: atMost(limits.callTensors.value, 'inputs', z.array(tensorMessage).min(1)),
+  outputs: atMost(limits.callTensors.value, 'outputs', z.array(outputMessage)).optional(),
   parameters: requestParameters.optional(),
 });
 
@@ -46,12 +48,14 @@ function refusedParameter(where: string, given: Record<string, unknown> | undefi
 
 function readRequested(outputs: z.infer<typeof outputMessage>[], fallback: boolean): Read<RequestedOutput[]> {
   const requested: RequestedOutput[] = [];
+  const names = new Set<string>();
   for (const { name, parameters: given } of outputs) {
     const refused = refusedParameter(`output '${name}'`, given);
     if (refused) return fault(refused);
     const binary = given?.binary_data ?? fallback;
     if (typeof binary !== 'boolean') return fault(`output '${name}': parameter 'binary_data' must be a boolean`);
-    if (requested.some((output) => output.name === name)) return fault(`output '${name}' is requested twice`);
+    if (names.has(name)) return fault(`output '${name}' is requested twice`);
+    names.add(name);
     requested.push({ name, binary });
   }
   return ok(requested);
@@ -66,10 +70,12 @@ export function decodeInferRequest(body: Uint8Array, headerLength?: string | nul
   const message = parsed.data;
   const tail = new Tail(split.value.tail);
   const inputs: Tensor[] = [];
+  const names = new Set<string>();
   for (const input of message.inputs) {
     const refused = refusedParameter(`input '${input.name}'`, input.parameters);
     if (refused) return fault(refused);
-    if (inputs.some(({ name }) => name === input.name)) return fault(`input '${input.name}' is given twice`);
+    if (names.has(input.name)) return fault(`input '${input.name}' is given twice`);
+    names.add(input.name);
     const tensor = readTensor(input, tail);
     if (!tensor.ok) return tensor;
     inputs.push(tensor.value);

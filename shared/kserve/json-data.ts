@@ -1,5 +1,5 @@
 import { ok } from '../result.ts';
-import { decodeBytesElements, encodeBytesElements } from './bytes-elements.ts';
+import { boundElements, decodeBytesElements, encodeBytesElements } from './bytes-elements.ts';
 import { type Datatype, datatypes } from './datatype.ts';
 import { fault, type Read } from './fault.ts';
 import type { Tensor } from './tensor.ts';
@@ -88,6 +88,8 @@ export function bytesFromJson(name: string, datatype: Datatype, data: readonly u
 }
 
 function textBytes(name: string, flat: readonly unknown[]): Read<Uint8Array> {
+  const bounded = boundElements(flat.length);
+  if (!bounded.ok) return fault(`tensor '${name}': ${bounded.refusal.reason}`);
   const encoder = new TextEncoder();
   const elements: Uint8Array[] = [];
   for (const value of flat) {

@@ -1,8 +1,11 @@
 import { z } from 'zod';
+import { limits } from '../limits.ts';
+import { atMost } from './at-most.ts';
 
 /** Request and tensor parameters: scalars only, as the protocol says. */
 export const parameterValue = z.union([z.string(), z.number(), z.boolean()]);
-export const parameters = z.record(z.string(), parameterValue);
+const few = <T extends z.ZodType>(schema: T) => atMost(limits.callParameters.value, 'parameters', schema);
+export const parameters = few(z.record(z.string(), parameterValue));
 export type Parameters = z.infer<typeof parameters>;
 
 const sequenceId = z.union([z.string(), z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER)]);
@@ -12,14 +15,16 @@ const whole = z.number().int().nonnegative().max(Number.MAX_SAFE_INTEGER);
  * The request parameters with a meaning of their own; anything else is passed through. An id of 0 or '' means "not part
  * of a sequence"; priority 0 is the model's default and 1 the highest; the timeout counts microseconds in the queue.
  */
-export const requestParameters = z
-  .object({
-    sequence_id: sequenceId.optional(),
-    sequence_start: z.boolean().optional(),
-    sequence_end: z.boolean().optional(),
-    priority: whole.optional(),
-    timeout: whole.optional(),
-    binary_data_output: z.boolean().optional(),
-  })
-  .catchall(parameterValue);
+export const requestParameters = few(
+  z
+    .object({
+      sequence_id: sequenceId.optional(),
+      sequence_start: z.boolean().optional(),
+      sequence_end: z.boolean().optional(),
+      priority: whole.optional(),
+      timeout: whole.optional(),
+      binary_data_output: z.boolean().optional(),
+    })
+    .catchall(parameterValue),
+);
 export type RequestParameters = z.infer<typeof requestParameters>;

@@ -1,12 +1,13 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { ok } from '../result.ts';
+import { atMost } from './at-most.ts';
 import type { Tail } from './body.ts';
 import { type Datatype, datatypes } from './datatype.ts';
 import { fault, type Read } from './fault.ts';
 import { bytesFromJson, jsonFromBytes } from './json-data.ts';
 import { parameters } from './parameters.ts';
-import { checkTensor, type Tensor } from './tensor.ts';
+import { checkSize, checkTensor, type Tensor } from './tensor.ts';
 
 const names = Object.keys(datatypes) as [Datatype, ...Datatype[]];
 
@@ -15,9 +16,10 @@ export const tensorName = z.string().min(1).max(limits.callTextCharacters.value)
 /** A tensor inside a message: its contents are either `data` or `binary_data_size` bytes of the tail. */
 export const tensorMessage = z.object({
   name: tensorName,
-  shape: z.array(z.number().int().nonnegative()).max(limits.callDimensions.value),
+  shape: atMost(limits.callDimensions.value, 'dimensions', z.array(z.number().int().nonnegative())),
   datatype: z.enum(names),
-  data: z.array(z.unknown()).optional(),
+  /** Its elements are looked at when they become bytes, and not before. */
+  data: z.custom<readonly unknown[]>(Array.isArray, 'expected an array').optional(),
   parameters: parameters.optional(),
 });
 
@@ -39,7 +41,8 @@ export function readTensor(message: z.infer<typeof tensorMessage>, tail: Tail): 
 
 /** The JSON of one tensor; in binary form it only announces its size. */
 export function tensorJson(tensor: Tensor, binary: boolean): Read<string> {
-  const checked = checkTensor(tensor);
+  // What is inside was looked at when it was read.
+  const checked = checkSize(tensor);
   if (!checked.ok) return checked;
   const { name, datatype, shape, bytes } = tensor;
   // Put together by hand, as a live stream asks three times a second.

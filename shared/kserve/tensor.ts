@@ -1,5 +1,5 @@
 import { ok } from '../result.ts';
-import { countBytesElements, decodeBytesElements } from './bytes-elements.ts';
+import { boundElements, countBytesElements, decodeBytesElements } from './bytes-elements.ts';
 import { type Datatype, datatypes } from './datatype.ts';
 import { fault, type Read } from './fault.ts';
 
@@ -22,26 +22,42 @@ export function elementCount(shape: readonly number[]): number | undefined {
   return count;
 }
 
-/** The tensor, once its bytes are known to be exactly what datatype and shape say. */
-export function checkTensor(tensor: Tensor): Read<Tensor> {
+/** The tensor, if it has as many bytes as datatype and shape say; the elements of BYTES are only bounded. */
+export function checkSize(tensor: Tensor): Read<Tensor> {
   const { name, datatype, shape, bytes } = tensor;
   const count = elementCount(shape);
   if (count === undefined) return fault(`tensor '${name}' has an invalid shape [${shape}]`);
   const width = datatypes[datatype].bytes;
-  if (width > 0) {
-    if (bytes.byteLength === count * width) {
-      // Any other byte is undefined behaviour in whatever computes with it.
-      const wrong = datatype === 'BOOL' && bytes.some((byte) => byte > 1);
-      return wrong ? fault(`tensor '${name}' holds a BOOL that is neither 0 nor 1`) : ok(tensor);
-    }
-    return fault(
-      `tensor '${name}' of shape [${shape}] and type ${datatype} needs ${count * width} bytes, got ${bytes.byteLength}`,
-    );
+  if (width === 0) {
+    const bounded = boundElements(count);
+    return bounded.ok ? ok(tensor) : fault(`tensor '${name}': ${bounded.refusal.reason}`);
   }
+  if (bytes.byteLength === count * width) return ok(tensor);
+  return fault(
+    `tensor '${name}' of shape [${shape}] and type ${datatype} needs ${count * width} bytes, got ${bytes.byteLength}`,
+  );
+}
+
+/** The tensor, once its bytes are known to be exactly what datatype and shape say. */
+export function checkTensor(tensor: Tensor): Read<Tensor> {
+  const sized = checkSize(tensor);
+  if (!sized.ok) return sized;
+  const { name, datatype, shape, bytes } = tensor;
+  if (datatype === 'BOOL' && !areBooleans(bytes)) {
+    return fault(`tensor '${name}' holds a BOOL that is neither 0 nor 1`);
+  }
+  if (datatype !== 'BYTES') return sized;
   const found = countBytesElements(bytes);
   if (!found.ok) return fault(`tensor '${name}': ${found.refusal.reason}`);
-  if (found.value === count) return ok(tensor);
+  const count = elementCount(shape);
+  if (found.value === count) return sized;
   return fault(`tensor '${name}' of shape [${shape}] needs ${count} elements, got ${found.value}`);
+}
+
+/** Any other byte is undefined behaviour in whatever computes with it. A loop: a callback for each takes ten times as long. */
+function areBooleans(bytes: Uint8Array): boolean {
+  for (let at = 0; at < bytes.length; at++) if ((bytes[at] as number) > 1) return false;
+  return true;
 }
 
 type Plain = Float32Array | Float64Array | Int32Array | Uint8Array | BigInt64Array | BigUint64Array;

@@ -20,6 +20,12 @@ export const callLimits = {
     by: 'agent',
     why: 'JSON of one message: it is read and written in one go, some tens of milliseconds. Larger tensors go as binary data.',
   },
+  callJsonLevels: {
+    value: 64,
+    unit: 'count',
+    by: 'agent',
+    why: 'Arrays and objects inside one another in such JSON: a tensor has callDimensions of them. Seen before it is parsed, as parsers go down level by level.',
+  },
   callMs: {
     value: 120_000,
     unit: 'ms',
@@ -39,7 +45,18 @@ export const callLimits = {
     by: 'agent',
     why: 'Of the shape of a tensor: what frameworks have; shapes are repeated in what is said of them.',
   },
-  callParameters: { value: 64, unit: 'count', by: 'agent', why: 'Parameters of one request; clients send under ten.' },
+  callBytesElements: {
+    value: 65_536,
+    unit: 'count',
+    by: 'agent',
+    why: 'Elements of a BYTES tensor: the texts of a large batch. Each is handled by itself, so that many empty ones cost far more than their bytes.',
+  },
+  callParameters: {
+    value: 64,
+    unit: 'count',
+    by: 'agent',
+    why: 'Parameters of one request, of a tensor in it or of an output it asks for; clients send under ten.',
+  },
   callTextCharacters: {
     value: 256,
     unit: 'character',

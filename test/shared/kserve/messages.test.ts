@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { headerLengthField } from '../../../shared/kserve/body.ts';
 import { type Datatype, datatypes } from '../../../shared/kserve/datatype.ts';
 import { decodeInferRequest, decodeRawRequest, encodeInferRequest } from '../../../shared/kserve/infer-request.ts';
@@ -9,6 +9,7 @@ import {
   encodeInferResponse,
 } from '../../../shared/kserve/infer-response.ts';
 import { elementCount, type Tensor } from '../../../shared/kserve/tensor.ts';
+import { limits } from '../../../shared/limits.ts';
 import { bytesTensor, fixedDatatypes, joinChunks } from './made.ts';
 
 const content = (datatype: Datatype, shape: number[]): fc.Arbitrary<Uint8Array> => {
@@ -25,6 +26,82 @@ const tensors: fc.Arbitrary<Tensor[]> = fc
 
 const plain = (list: readonly Tensor[]) => list.map((tensor) => ({ ...tensor, bytes: [...tensor.bytes] }));
 const utf8 = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
+
+/** What stands behind a message's JSON, as often as its elements are looked at. */
+function counted(length: number, element: unknown) {
+  const seen = { reads: 0 };
+  const list = new Proxy(
+    Array.from({ length }, () => element),
+    {
+      get(target, key, self) {
+        if (typeof key === 'string' && /^\d+$/.test(key)) seen.reads++;
+        return Reflect.get(target, key, self);
+      },
+    },
+  );
+  return { list, seen };
+}
+
+describe('R1 what a caller sends is counted before anything in it is looked at', () => {
+  const one = { name: 'x', datatype: 'FP32', shape: [1], data: [1] };
+  const { callTensors: tensors, callDimensions: dimensions, callParameters: few } = limits;
+  afterEach(() => vi.restoreAllMocks());
+
+  /** As the message says it, whatever the bytes. */
+  function readAs(message: unknown): string {
+    vi.spyOn(JSON, 'parse').mockReturnValueOnce(message);
+    const read = decodeInferRequest(utf8({}));
+    return read.ok ? '' : read.refusal.reason;
+  }
+
+  it.each([
+    ['outputs', tensors.value, (list: unknown) => ({ inputs: [one], outputs: list })],
+    ['inputs', tensors.value, (list: unknown) => ({ inputs: list })],
+    ['dimensions', dimensions.value, (list: unknown) => ({ inputs: [{ ...one, shape: list }] })],
+  ])('%s', (what, most, message) => {
+    const { list, seen } = counted(200_000, { name: 'y' });
+    expect(readAs(message(list))).toContain(`over ${most} ${what}`);
+    expect(seen.reads).toBe(0);
+  });
+
+  it('parameters of a request, of a tensor and of an output', () => {
+    const names = Array.from({ length: few.value + 1 }, (_, index) => `p${index}`);
+    const { list, seen } = counted(2, 'value');
+    const many = Object.fromEntries(names.map((name) => [name, 1]));
+    for (const parameters of [many, { ...many, p0: list }]) {
+      for (const message of [
+        { inputs: [one], parameters },
+        { inputs: [{ ...one, parameters }] },
+        { inputs: [one], outputs: [{ name: 'y', parameters }] },
+      ]) {
+        expect(readAs(message)).toContain(`over ${few.value} parameters`);
+      }
+    }
+    expect(seen.reads).toBe(0);
+    const { p0, ...most } = many;
+    expect(decodeInferRequest(utf8({ inputs: [one], parameters: most })).ok).toBe(true);
+  });
+
+  it('data, which is looked at once, when it becomes bytes', () => {
+    const { list, seen } = counted(100, 1);
+    expect(readAs({ inputs: [{ ...one, shape: [100], data: list }] })).toBe('');
+    expect(seen.reads).toBe(100);
+  });
+
+  it('levels of JSON, before it is parsed, and brackets in a text are none', () => {
+    const parse = vi.spyOn(JSON, 'parse');
+    const depth = limits.callJsonLevels.value;
+    const nested = (levels: number) => new TextEncoder().encode(`${'['.repeat(levels)}${']'.repeat(levels)}`);
+    const deep = decodeInferRequest(nested(depth + 1));
+    expect(deep).toMatchObject({ refusal: { reason: expect.stringContaining(`over ${depth} levels`) } });
+    expect(parse).not.toHaveBeenCalled();
+    decodeInferRequest(nested(depth));
+    expect(parse).toHaveBeenCalledOnce();
+    const texts = bytesTensor('x', ['['.repeat(depth + 1), `\\"${'{'.repeat(depth + 1)}`]);
+    const body = encodeInferRequest({ inputs: [texts] }, 'json');
+    expect(body.ok && decodeInferRequest(joinChunks(body.value)).ok).toBe(true);
+  });
+});
 
 describe('inference request', () => {
   const wishes = fc.record(

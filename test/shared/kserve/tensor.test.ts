@@ -1,7 +1,8 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { decodeBytesElements, encodeBytesElements } from '../../../shared/kserve/bytes-elements.ts';
 import { datatypes, fromConfigName } from '../../../shared/kserve/datatype.ts';
+import { encodeInferRequest } from '../../../shared/kserve/infer-request.ts';
 import { bytesFromJson, jsonFromBytes } from '../../../shared/kserve/json-data.ts';
 import {
   checkTensor,
@@ -12,9 +13,12 @@ import {
   readFp32,
   readInt32,
 } from '../../../shared/kserve/tensor.ts';
+import { limits } from '../../../shared/limits.ts';
 import { bytesTensor, fixedDatatypes } from './made.ts';
 
 describe('BYTES elements', () => {
+  afterEach(() => vi.restoreAllMocks());
+
   it('come back as they went', () => {
     fc.assert(
       fc.property(fc.array(fc.uint8Array({ maxLength: 40 })), (elements) => {
@@ -32,6 +36,34 @@ describe('BYTES elements', () => {
         else expect(decoded.refusal.reason).toMatch(/^element \d+/);
       }),
     );
+  });
+
+  it('R1 are counted without a window for each, and only when they are read', () => {
+    const windows = vi.spyOn(Uint8Array.prototype, 'subarray');
+    const looks = vi.spyOn(DataView.prototype, 'getUint32');
+    const tensor = bytesTensor(
+      'x',
+      Array.from({ length: 1_000 }, () => new Uint8Array(0)),
+    );
+    expect(checkTensor(tensor)).toMatchObject({ ok: true });
+    expect(looks).toHaveBeenCalledTimes(1_000);
+    expect(encodeInferRequest({ inputs: [tensor] })).toMatchObject({ ok: true });
+    expect(looks).toHaveBeenCalledTimes(1_000);
+    expect(windows).not.toHaveBeenCalled();
+  });
+
+  it('R1 are bounded, before one of them is looked at', () => {
+    const most = limits.callBytesElements.value;
+    const looks = vi.spyOn(DataView.prototype, 'getUint32');
+    const many = { name: 'x', datatype: 'BYTES' as const, shape: [1, most + 1], bytes: new Uint8Array(4 * (most + 1)) };
+    const texts = vi.spyOn(TextEncoder.prototype, 'encode');
+    for (const read of [checkTensor(many), bytesFromJson('x', 'BYTES', Array(most + 1).fill(''))]) {
+      expect(read).toEqual({ ok: false, refusal: { reason: `tensor 'x': over ${most} elements` } });
+    }
+    expect(looks).not.toHaveBeenCalled();
+    expect(texts).not.toHaveBeenCalled();
+    expect(checkTensor({ ...many, shape: [most], bytes: many.bytes.subarray(4) }).ok).toBe(true);
+    expect(bytesFromJson('x', 'BYTES', Array(most).fill('')).ok).toBe(true);
   });
 
   it('say which element is cut off', () => {

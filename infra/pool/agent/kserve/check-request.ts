@@ -53,17 +53,13 @@ async function readRaw(body: Uint8Array, describe: () => Promise<Result<ModelMet
   return ok({ request: raw.value, sequence: undefined, priority: 0, timeoutMicros: 0, parameters: {} });
 }
 
-/** Bounds, and what a caller may not say. Refuses with `tensors_invalid` or `hints_conflict`. */
+/** What is not bounded where a message is read, and what a caller may not say. Refuses with `tensors_invalid` or `hints_conflict`. */
 export function checkRequest(request: InferRequest, head: Pick<CallHead, 'sequence'>): Result<Checked> {
-  const { id = '', inputs, outputs, parameters: given } = request;
+  const { id = '', parameters: given } = request;
   const longest = limits.callTextCharacters.value;
   if (id.length > longest) return wrong(`the id has over ${longest} characters`);
-  if (inputs.length > limits.callTensors.value) return wrong(`over ${limits.callTensors.value} inputs`);
-  if (outputs.length > limits.callTensors.value) return wrong(`over ${limits.callTensors.value} outputs`);
   const { sequence_id, sequence_start, sequence_end, priority = 0, timeout = 0, binary_data_output, ...rest } = given;
-  const names = Object.keys(rest);
-  if (names.length > limits.callParameters.value) return wrong(`over ${limits.callParameters.value} parameters`);
-  const reserved = names.find(isReserved);
+  const reserved = Object.keys(rest).find(isReserved);
   if (reserved !== undefined) return wrong(`parameter '${reserved.slice(0, 80)}' is reserved`);
   const sequence = readSequence({ sequence_id, sequence_start, sequence_end }, head);
   if (!sequence.ok) return sequence;
