@@ -1,4 +1,5 @@
 import { type Encoding, sequenceName } from '../../shared/kserve/call.ts';
+import { parseJson } from '../../shared/kserve/parse-json.ts';
 import { limits } from '../../shared/limits.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { CallerBody } from '../short/body.ts';
@@ -45,15 +46,13 @@ function lengthOf(headerLength: string | undefined): number {
 /** Parsing takes milliseconds for a large message, so only what names the parameter is parsed. */
 function readSequence(json: Buffer): string | undefined {
   if (!json.includes('"sequence_id"')) return undefined;
-  try {
-    const message = JSON.parse(json.toString('utf8')) as { parameters?: { sequence_id?: unknown } } | null;
-    const id = message?.parameters?.sequence_id;
-    const named = (typeof id === 'string' && id !== '') || (typeof id === 'number' && id !== 0);
-    return named && sequenceName(id).length <= limits.callTextCharacters.value ? sequenceName(id) : undefined;
-  } catch {
-    // The agent says what is wrong with it.
-    return undefined;
-  }
+  const read = parseJson(json);
+  // The agent says what is wrong with it.
+  if (!read.ok) return undefined;
+  const message = read.value as { parameters?: { sequence_id?: unknown } } | null;
+  const id = message?.parameters?.sequence_id;
+  const named = (typeof id === 'string' && id !== '') || (typeof id === 'number' && id !== 0);
+  return named && sequenceName(id).length <= limits.callTextCharacters.value ? sequenceName(id) : undefined;
 }
 
 /** At most `most` bytes, and never more than `limits.callJsonBytes`; `undefined` when it cannot be unpacked. */

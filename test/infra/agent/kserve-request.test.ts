@@ -2,15 +2,17 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { readRequest } from '../../../infra/pool/agent/kserve/check-request.ts';
 import { engineRefusal } from '../../../infra/pool/agent/kserve/engine-refusal.ts';
+import { generate } from '../../../infra/pool/agent/kserve/generate.ts';
 import { BodyBudget, readBody } from '../../../infra/pool/agent/kserve/read-body.ts';
 import { sendPieces } from '../../../infra/pool/agent/kserve/respond.ts';
 import { frames, isErrorFrame } from '../../../infra/pool/agent/kserve/server-sent.ts';
+import type { Work } from '../../../infra/pool/agent/task.ts';
 import { type CallHead, callEvent, encodeBody, readCallRecord } from '../../../shared/kserve/call.ts';
 import { encodeInferRequest } from '../../../shared/kserve/infer-request.ts';
 import { fp32Tensor } from '../../../shared/kserve/tensor.ts';
 import { limits } from '../../../shared/limits.ts';
 import { isReason, refuse } from '../../../shared/refusal.ts';
-import { ok } from '../../../shared/result.ts';
+import { no, ok } from '../../../shared/result.ts';
 import { runs } from '../../seeds.ts';
 
 const head = (change: Partial<CallHead> = {}): CallHead => ({ v: 1, task: 'infer', model: 'm', ...change });
@@ -219,6 +221,36 @@ describe('server-sent frames', () => {
     expect(isErrorFrame('event: e\ndata:{"error":\ndata: null}')).toBe(true);
     expect(isErrorFrame('data: {"text":"error"}')).toBe(false);
     expect(isErrorFrame('data: [DONE]')).toBe(false);
+  });
+});
+
+describe('R1 a request for a generation', () => {
+  const [inputs, parameters] = [limits.callTensors.value, limits.callParameters.value];
+  const named = (count: number, prefix: string) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, 1]));
+
+  /** What it is refused with; `let in` when it gets as far as a slot. */
+  async function said(body: string) {
+    async function* records() {
+      yield ok({ plaintext: Buffer.from(body), final: true });
+    }
+    const hold = async () => no(refuse('pool_busy', undefined, 'let in'));
+    const desk = { calls: { budget: new BodyBudget() }, dispatcher: { hold } };
+    const work = { desk, records: records(), ticket: {} } as unknown as Work;
+    const served = await generate(work, head({ task: 'generate' }));
+    return served.ok ? undefined : (served.refusal.params?.rule ?? served.refusal.detail);
+  }
+
+  it('is bounded in its names and its levels, before anything is done with either', async () => {
+    const most = { ...named(inputs - 1, 'a'), parameters: named(parameters, 'b') };
+    expect(await said(JSON.stringify(most))).toBe('let in');
+    expect(await said(JSON.stringify({ ...most, c: 1 }))).toBe(`over ${inputs + parameters} inputs and parameters`);
+    const parse = vi.spyOn(JSON, 'parse');
+    const levels = limits.callJsonLevels.value;
+    const deep = `{"text_input":${'['.repeat(levels)}${']'.repeat(levels)}}`;
+    expect(await said(deep)).toContain(`over ${levels} levels`);
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
   });
 });
 

@@ -1,5 +1,5 @@
-import { z } from 'zod';
 import type { CallHead } from '../../../../shared/kserve/call.ts';
+import { parseJson } from '../../../../shared/kserve/parse-json.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
@@ -11,7 +11,8 @@ import { respond, sendPieces } from './respond.ts';
 import { frames, isErrorFrame } from './server-sent.ts';
 import { soundSeconds } from './sound-seconds.ts';
 
-const message = z.record(z.string(), z.unknown());
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 /** Names of a generation request that are not the caller's to set. */
 const reserved = [
@@ -47,21 +48,17 @@ function checkMessage(body: Uint8Array): Result<number> {
   const wrong = (rule: string) => no(refuse('tensors_invalid', { rule }));
   if (body.byteLength > limits.callJsonBytes.value)
     return wrong(`the JSON is over ${limits.callJsonBytes.value} bytes`);
-  let json: unknown;
-  try {
-    json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
-    return wrong('failed to parse the request JSON');
-  }
-  const read = message.safeParse(json);
-  if (!read.success) return wrong('the request is not a JSON object');
-  const { parameters } = read.data;
-  const nested = message.safeParse(parameters ?? {});
-  if (!nested.success) return wrong('parameters is not a JSON object');
-  const names = [...Object.keys(read.data), ...Object.keys(nested.data)];
+  const json = parseJson(body);
+  if (!json.ok) return wrong(json.refusal.reason);
+  if (!isObject(json.value)) return wrong('the request is not a JSON object');
+  const { parameters: nested = {} } = json.value;
+  if (!isObject(nested)) return wrong('parameters is not a JSON object');
+  const names = [...Object.keys(json.value), ...Object.keys(nested)];
+  const most = limits.callTensors.value + limits.callParameters.value;
+  if (names.length > most) return wrong(`over ${most} inputs and parameters`);
   const taken = names.find((name) => reserved.includes(name) || name.startsWith('triton_'));
   if (taken !== undefined) return wrong(`parameter '${taken.slice(0, 80)}' is reserved`);
-  const { AUDIO: audio } = { ...read.data, ...nested.data };
+  const { AUDIO: audio } = { ...json.value, ...nested };
   return ok(Array.isArray(audio) ? audio.length : 0);
 }
 
