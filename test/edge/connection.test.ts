@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Connection } from '../../edge/stream/connection.ts';
 import type { ClientStep, LiveDialect, SessionEvent } from '../../edge/stream/dialect.ts';
 import type { Handover } from '../../edge/stream/handover.ts';
+import { Outlet } from '../../edge/stream/outlet.ts';
 import { limits } from '../../shared/limits.ts';
 
 /** A client that never reads, with a dialect that says so many bytes of each event. */
@@ -107,5 +108,20 @@ describe('§3-18 what a client may ask for', () => {
     );
     receive('ping');
     expect(steps).toMatchObject([{ type: 'close', refusal: { reason: 'frame_invalid' } }]);
+  });
+});
+
+describe('MUST 34 what is kept for a client that is away', () => {
+  it('is so many events and no more; of interims the last counts', () => {
+    const outlet = new Outlet();
+    const most = limits.streamHeldEvents.value;
+    for (let at = 0; at < most - 1; at++) expect(outlet.tell({ type: 'speech_started', at }, 0)).toBe(true);
+    for (let at = 0; at < 3; at++) expect(outlet.tell(word('interim', at), 0)).toBe(true);
+    expect(outlet.tell({ type: 'speech_started', at: most }, 0)).toBe(false);
+    const told: SessionEvent[] = [];
+    outlet.attach({ say: (event: SessionEvent) => told.push(event) } as unknown as Connection);
+    outlet.retell(undefined);
+    expect(told).toHaveLength(most + 1);
+    expect(told.filter(({ type }) => type === 'interim')).toEqual([word('interim', 2)]);
   });
 });

@@ -46,3 +46,18 @@ describe('MUST 48 what was not taken is missing', () => {
     expect(told.filter(({ type }) => type === 'gap')).toHaveLength(1);
   });
 });
+
+describe('more messages than may wait, however short they are', () => {
+  it('the first that is not taken is told, and there is room again when something is settled', () => {
+    const { feed, told, take, settle } = startIntake();
+    const most = limits.streamRingItems.value;
+    for (let taken = 0; taken < most; taken++) take(1);
+    expect([feed.position, told]).toEqual([most, []]);
+    take(1);
+    expect(feed.position).toBe(most);
+    expect(told).toEqual([{ type: 'overflow', position: most, bytes: 1, seconds: 1 / 8_000 }]);
+    settle();
+    take(1);
+    expect(feed.position).toBe(most + 1);
+  });
+});

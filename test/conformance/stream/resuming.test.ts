@@ -177,6 +177,15 @@ describe('A28 coming back', () => {
     expect(again.messages.at(-1)).toMatchObject({ type: 'final', segments: 3 });
   });
 
+  it('a session that has more to say than is kept for a client that is away ends', async () => {
+    const { client, talks } = await startClient();
+    client.drop();
+    await eventually(() => client.ended);
+    for (let at = 0; at <= limits.streamHeldEvents.value; at++) talks[0]?.say({ type: 'speech_started', at });
+    // No time has passed: it is not that nobody came back.
+    await eventually(() => talks[0]?.closed);
+  });
+
   it('MUST 35: a session whose client does not come back ends', async () => {
     const { client, talks } = await startClient();
     client.speak('one. tw');
