@@ -1,10 +1,11 @@
-// The command line's live streams against a whole stack, as fast as they are taken, and the example of the client for apps.
+// The command line's load and live streams against a whole stack, streams as fast as they are taken, and the example of the
+// client for apps.
 import { execFile, execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ROOT } from '../../infra/local/root.ts';
-import { clipLike, clipPath } from './clips.ts';
+import { clipBytes, clipLike, clipPath } from './clips.ts';
 import { join } from './join.ts';
 import type { Shared } from './running.ts';
 
@@ -14,6 +15,8 @@ beforeAll(async () => {
 }, 60_000);
 
 const clip = clipLike('.wav');
+/** Bytes of it: what stands before the samples, and what each of its seconds has. */
+const [HEADER, SECOND] = [44, 32_000];
 
 function auricle(...given: string[]): Promise<{ code: number; out: string; err: string }> {
   const { url, token } = running.stack;
@@ -24,6 +27,19 @@ function auricle(...given: string[]): Promise<{ code: number; out: string; err: 
     });
   });
 }
+
+describe('R13: auricle load', () => {
+  it('callers at once: every request is served, and its seconds are those of the recording', async () => {
+    const given = ['--audio', clipPath(clip), '--parallel', '3', '--iterations', '2', '--warm-up', '1', '--json'];
+    const { code, out } = await auricle('load', ...given);
+    const value = JSON.parse(out);
+    expect([code, value]).toMatchObject([
+      0,
+      { parallel: 3, requests: 6, served: 6, errors: {}, warmUp: { requests: 3, served: 3, errors: {} } },
+    ]);
+    expect(value.audioSeconds).toBeCloseTo((6 * (clipBytes(clip).byteLength - HEADER)) / SECOND, 1);
+  });
+});
 
 describe('R13: auricle load --stream', () => {
   // A pass is under four seconds: each stream has two whole ones.
