@@ -108,6 +108,24 @@ describe('R1 A8 A28 the agent is lost', () => {
     expect(client.heardBefore('finalized')).toEqual(['one']);
   });
 
+  it('so often and no more, however far each of them gets', async () => {
+    // Each hears an utterance, settles it, and dies.
+    const dies: Habits['before'] = (talk, said) => {
+      if ('kind' in said) queueMicrotask(() => talk.cut());
+      return false;
+    };
+    const { talks, client } = await startPair({ before: dies });
+    const most = limits.streamRolls.value;
+    for (let lost = 0; lost <= most; lost++) {
+      await eventually(() => client.all('moved').length === lost);
+      client.speak('a.');
+    }
+    expect((await client.end()).code).toBe(4502);
+    expect(client.messages.at(-1)).toMatchObject({ reason: 'pool_lost' });
+    expect(client.all('segment')).toHaveLength(most + 1);
+    expect(talks).toHaveLength(most + 1);
+  }, 30_000);
+
   it('A28 while the client is away, too', async () => {
     const { name, talks, client } = await startPair();
     client.speak('one. tw');
