@@ -59,7 +59,7 @@ function render(summary: Summary, parallel: number): string {
     ...(latency
       ? [
           `latency ms  p50 ${number(latency.p50)}  p90 ${number(latency.p90)}  p95 ${number(latency.p95)}  ` +
-            `p99 ${number(latency.p99)}  max ${number(latency.max)}`,
+            `p99 ${number(latency.p99)}  max ${number(latency.max)}  mean ${number(latency.mean)}`,
         ]
       : []),
     ...(failed.length === 0 ? ['errors      none'] : failed.map(([code, count]) => `error       ${code}: ${count}`)),
