@@ -12,6 +12,9 @@ const slow: ReadonlySet<string> = new Set(['client_slow', 'hints_late']);
  * standing still. Its first `limits.heldBodyBytes` are kept: while it is not longer, it can be sent a second time.
  * All bodies of an isolate share `limits.heldBytesInFlight`: beyond it none is looked through, and those on their way
  * are kept no more.
+ *
+ * One class though it is long: reading, looking and sending again go along the same list of chunks, and end for the same
+ * reasons.
  */
 export class CallerBody {
   /** Bytes that have arrived. */
