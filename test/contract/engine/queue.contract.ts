@@ -30,16 +30,21 @@ export const queueContract: Contract = (implementation, engine) =>
     it.each([
       ['of a model', 'slow_priority'],
       ['A18: through an ensemble', 'whole_priority'],
-    ])('A2: high priority overtakes what was there first (%s)', async (_, model) => {
-      const wishes = [
-        { called: 'low 1', parameters: low },
-        { called: 'low 2', parameters: {} },
-        { called: 'high', parameters: high },
-      ];
-      const line = await whileBusy(engine(), 'slow_priority', () => lineUp(engine(), model, wishes, 'slow_priority'));
-      expect((await Promise.all(line.replies)).map(({ status }) => status)).toEqual([200, 200, 200]);
-      expect(line.finished).toEqual(['high', 'low 1', 'low 2']);
-    });
+    ])(
+      'A2: high priority overtakes what was there first; one that does not exist is the default, here the last (%s)',
+      async (_, model) => {
+        const wishes = [
+          { called: 'low 1', parameters: low },
+          { called: 'low 2', parameters: {} },
+          { called: 'nowhere', parameters: { priority: 9 } },
+          { called: 'far away', parameters: { priority: Number.MAX_SAFE_INTEGER } },
+          { called: 'high', parameters: high },
+        ];
+        const line = await whileBusy(engine(), 'slow_priority', () => lineUp(engine(), model, wishes, 'slow_priority'));
+        expect((await Promise.all(line.replies)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+        expect(line.finished).toEqual(['high', 'low 1', 'low 2', 'nowhere', 'far away']);
+      },
+    );
 
     const full = 'A2: a full level refuses with 503 and counts a rejection; other levels still take requests';
     differing(implementation, 'rejection', full, async (expected) => {
@@ -62,21 +67,6 @@ export const queueContract: Contract = (implementation, engine) =>
       const counted = (await counter(engine(), 'nv_inference_request_failure', labels)) - rejected;
       if (expected === 'counted') expect(counted).toBeGreaterThan(0);
       else expect(counted).toBe(0);
-    });
-
-    it.each([
-      ['of a model', 'slow_priority'],
-      ['A18: through an ensemble', 'whole_priority'],
-    ])('A2: a priority that does not exist is the default priority, here the last (%s)', async (_, model) => {
-      const wishes = [
-        { called: 'low', parameters: low },
-        { called: 'nowhere', parameters: { priority: 9 } },
-        { called: 'far away', parameters: { priority: Number.MAX_SAFE_INTEGER } },
-        { called: 'high', parameters: high },
-      ];
-      const line = await whileBusy(engine(), 'slow_priority', () => lineUp(engine(), model, wishes, 'slow_priority'));
-      expect((await Promise.all(line.replies)).map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-      expect(line.finished).toEqual(['high', 'low', 'nowhere', 'far away']);
     });
 
     it.each([

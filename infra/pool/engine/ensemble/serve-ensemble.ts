@@ -14,7 +14,10 @@ import { Turns } from './turns.ts';
 /** Finds the model of a step at the moment it is needed, so that a reloaded model is used without reloading this one. */
 export type Find = (name: string, version: number | undefined) => Result<Served, EngineRefusal>;
 
-/** An ensemble as something that takes requests. It has no queue and no memory of its own: its steps have. */
+/**
+ * An ensemble as something that takes requests. It has no queue and no memory of its own: its steps have, and they count
+ * how long was waited.
+ */
 export function serveEnsemble(
   config: ModelConfig,
   version: number,
@@ -64,8 +67,9 @@ export function serveEnsemble(
   };
 }
 
+/** Work that steps did one after the other or beside each other; none of it is waiting. */
 const add = (a: Durations, b: Durations): Durations => ({
-  queue: a.queue + b.queue,
+  queue: 0,
   input: a.input + b.input,
   infer: a.infer + b.infer,
   output: a.output + b.output,
