@@ -126,6 +126,8 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
     });
     const [verb, ...operands] = positionals;
     if (!URL.canParse(values.edge)) return { problem: `--edge ${values.edge} is not a URL` };
+    if (!/^https?:$/.test(new URL(values.edge).protocol))
+      return { problem: `--edge ${values.edge} is no address of an edge: it begins with http:// or https://` };
     return {
       verb,
       operands,
@@ -180,7 +182,13 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       rate: values.rate,
     };
   } catch (error) {
-    // The rest of what Node says is for programmers.
-    return { problem: (error as Error).message.split('. ')[0] as string };
+    return { problem: problemOf(error) };
   }
+}
+
+/** What Node says of arguments, in a sentence: the rest is for programmers. */
+export function problemOf(error: unknown): string {
+  const [said = ''] = (error as Error).message.split(/\.\s/);
+  const [, name] = /^Option '(?:-\w, )?(--[\w-]+)\b.*' argument is ambiguous$/.exec(said) ?? [];
+  return name === undefined ? said : `${name} wants a value that does not begin with a dash`;
 }

@@ -1,7 +1,7 @@
 // What the dialects that speak JSON over a WebSocket share: opening, counting, and knowing how it ended.
 import { WebSocket } from 'ws';
 import { limits } from '../../shared/limits.ts';
-import type { LiveStream } from './live.ts';
+import type { LiveStream, OpenLive } from './live.ts';
 
 /** What one text message means for the stream. */
 export type Step = 'begun' | 'over' | { readonly refused: string } | undefined;
@@ -21,9 +21,11 @@ export interface Conversation {
 
 export const socketUrl = (edge: string, path: string): URL => new URL(path, edge.replace(/^http/, 'ws'));
 
-export function openSocket(conversation: Conversation): Promise<LiveStream | { readonly code: string }> {
-  const { promise, resolve } = Promise.withResolvers<LiveStream | { readonly code: string }>();
-  const ended = Promise.withResolvers<{ readonly code: string | undefined }>();
+type Opened = Awaited<ReturnType<OpenLive>>;
+
+export function openSocket(conversation: Conversation): Promise<Opened> {
+  const { promise, resolve } = Promise.withResolvers<Opened>();
+  const ended = Promise.withResolvers<Awaited<ReturnType<LiveStream['finish']>>>();
   const socket = new WebSocket(conversation.url, {
     headers: conversation.headers,
     perMessageDeflate: false,
@@ -32,6 +34,7 @@ export function openSocket(conversation: Conversation): Promise<LiveStream | { r
   const count = { sent: 0, received: 0 };
   let over = false;
   let refused: string | undefined;
+  let message: string | undefined;
   const say = (message: string | Uint8Array) =>
     new Promise<void>((done) => {
       count.sent += message.length;
@@ -81,12 +84,14 @@ export function openSocket(conversation: Conversation): Promise<LiveStream | { r
   });
   socket.on('error', (error) => {
     refused ??= (error as NodeJS.ErrnoException).code ?? 'network';
+    message ??= `${conversation.url.origin}: ${error.message}`;
   });
   socket.on('close', (code) => {
     clearTimeout(late);
-    const end = { code: refused ?? (over ? undefined : `closed_${code}`) };
+    const said = message === undefined ? {} : { message };
+    const end = { code: refused ?? (over ? undefined : `closed_${code}`), ...said };
     ended.resolve(end);
-    resolve({ code: end.code ?? 'ended_early' });
+    resolve({ ...end, code: end.code ?? 'ended_early' });
   });
   return promise;
 }

@@ -4,6 +4,8 @@
 export interface Outcome {
   readonly milliseconds: number;
   readonly code: string | undefined;
+  /** What the edge or the network said of it, for people. */
+  readonly message?: string | undefined;
   /** Seconds of audio the answer says it covers. */
   readonly audioSeconds: number;
 }
@@ -13,6 +15,8 @@ export interface Summary {
   readonly served: number;
   /** Code → how often. */
   readonly errors: Readonly<Record<string, number>>;
+  /** Code → what was said the first time. */
+  readonly messages: Readonly<Record<string, string>>;
   readonly wallSeconds: number;
   /** Served requests per second. */
   readonly perSecond: number;
@@ -35,8 +39,7 @@ export interface Latency {
 /** A refusal is fast, so its time counts nowhere. `wallMilliseconds`: from the first request to the last answer. */
 export function summarize(outcomes: readonly Outcome[], wallMilliseconds: number): Summary {
   const served = outcomes.filter(({ code }) => code === undefined);
-  const errors: Record<string, number> = {};
-  for (const { code } of outcomes) if (code !== undefined) errors[code] = (errors[code] ?? 0) + 1;
+  const { errors, messages } = countErrors(outcomes);
   const wallSeconds = wallMilliseconds / 1_000;
   const audioSeconds = served.reduce((sum, one) => sum + one.audioSeconds, 0);
   const rate = (amount: number) => (wallSeconds > 0 ? amount / wallSeconds : 0);
@@ -44,6 +47,7 @@ export function summarize(outcomes: readonly Outcome[], wallMilliseconds: number
     requests: outcomes.length,
     served: served.length,
     errors,
+    messages,
     wallSeconds,
     perSecond: rate(served.length),
     audioSeconds,
@@ -51,6 +55,26 @@ export function summarize(outcomes: readonly Outcome[], wallMilliseconds: number
     latency: latencyOf(served.map(({ milliseconds }) => milliseconds)),
   };
 }
+
+/** How often each code came, and what was said the first time. */
+export function countErrors(
+  outcomes: readonly Pick<Outcome, 'code' | 'message'>[],
+): Pick<Summary, 'errors' | 'messages'> {
+  const errors: Record<string, number> = {};
+  const messages: Record<string, string> = {};
+  for (const { code, message } of outcomes) {
+    if (code === undefined) continue;
+    errors[code] = (errors[code] ?? 0) + 1;
+    if (message) messages[code] ??= message;
+  }
+  return { errors, messages };
+}
+
+/** A line for each code, the most frequent first. */
+export const describeErrors = ({ errors, messages }: Pick<Summary, 'errors' | 'messages'>): string[] =>
+  Object.entries(errors)
+    .sort(([, one], [, other]) => other - one)
+    .map(([code, count]) => `error       ${code}: ${count}${messages[code] ? ` (${messages[code]})` : ''}`);
 
 /** Of any times, in milliseconds; `undefined` when there are none. */
 export function latencyOf(times: readonly number[]): Latency | undefined {

@@ -5,7 +5,8 @@ import type { Arguments } from './arguments.ts';
 import { type DialectName, dialectNames } from './live.ts';
 import { readLiveAudio } from './live-audio.ts';
 import { dialects } from './live-dialects.ts';
-import { type Latency, latencyOf } from './load-statistics.ts';
+import { createProgress, INTERRUPTED, noScreen, type Watched } from './load-progress.ts';
+import { countErrors, describeErrors, type Latency, latencyOf } from './load-statistics.ts';
 import { loadStreams, type StreamLoad, type StreamOutcome } from './load-streams.ts';
 
 export const usage =
@@ -21,15 +22,29 @@ export const explanation = `  partial ms   from the end of a word, as it was sen
 const paces: readonly string[] = ['realtime', 'max'] satisfies StreamLoad['pace'][];
 
 /** Plays the recording to `--parallel` streams: `--warm-up` passes that do not count, then `--seconds` that do. */
-export async function loadStream(given: Arguments, token: string): Promise<Answer> {
+export async function loadStream(
+  given: Arguments,
+  token: string,
+  { signal, screen = noScreen }: Watched = {},
+): Promise<Answer> {
   const plan = readPlan(given);
   if ('problem' in plan) return wrong(`${plan.problem}\nusage: auricle ${usage}`);
   const { edge, model, language } = given;
-  const { outcomes, milliseconds } = await loadStreams({ ...plan, target: { edge, token, model, language } });
+  const progress = createProgress(screen);
+  const began = performance.now();
+  const tick = setInterval(() => {
+    progress.show(`${plan.parallel} streams: ${Math.round((performance.now() - began) / 1_000)} s`);
+  }, 1_000);
+  const target = { edge, token, model, language };
+  const { outcomes, milliseconds } = await loadStreams({ ...plan, target, signal }).finally(() => clearInterval(tick));
+  progress.clear();
   const { dialect: _, audio: __, ...asked } = plan;
   const value = { dialect: given.dialect, ...asked, ...summarizeStreams(outcomes, milliseconds) };
   const good = value.ended === plan.parallel && Object.keys(value.trouble).length === 0;
-  return { exit: good ? 0 : 1, text: render(value, plan.parallel), value };
+  const text = render(value, plan.parallel);
+  if (signal?.aborted)
+    return { exit: INTERRUPTED, text: `interrupted: ${text}`, value: { ...value, interrupted: true } };
+  return { exit: good ? 0 : 1, text, value };
 }
 
 type Plan = Omit<StreamLoad, 'target'>;
@@ -74,6 +89,8 @@ export interface StreamSummary {
   readonly ended: number;
   /** Code → how many streams did not. */
   readonly errors: Readonly<Record<string, number>>;
+  /** Code → what was said the first time. */
+  readonly messages: Readonly<Record<string, string>>;
   /** Code → how often, on streams that went on: gaps, overflows. */
   readonly trouble: Readonly<Record<string, number>>;
   readonly wallSeconds: number;
@@ -92,10 +109,8 @@ export interface StreamSummary {
 /** Pure: what the streams add up to. */
 function summarizeStreams(outcomes: readonly StreamOutcome[], milliseconds: number): StreamSummary {
   const sum = (take: (outcome: StreamOutcome) => number) => outcomes.reduce((total, one) => total + take(one), 0);
-  const errors: Record<string, number> = {};
   const trouble: Record<string, number> = {};
-  for (const { code, trouble: own } of outcomes) {
-    if (code !== undefined) errors[code] = (errors[code] ?? 0) + 1;
+  for (const { trouble: own } of outcomes) {
     for (const [name, count] of Object.entries(own)) trouble[name] = (trouble[name] ?? 0) + count;
   }
   const measured = outcomes.flatMap((outcome) => outcome.measured);
@@ -104,7 +119,7 @@ function summarizeStreams(outcomes: readonly StreamOutcome[], milliseconds: numb
   return {
     opened: outcomes.filter(({ opened }) => opened).length,
     ended: outcomes.filter(({ code }) => code === undefined).length,
-    errors,
+    ...countErrors(outcomes),
     trouble,
     wallSeconds: milliseconds / 1_000,
     audioSeconds: sum(({ audioSeconds }) => audioSeconds),
@@ -124,15 +139,13 @@ function render(summary: StreamSummary, parallel: number): string {
       ? `${name.padEnd(11)} p50 ${number(latency.p50)}  p90 ${number(latency.p90)}  p99 ${number(latency.p99)}  max ${number(latency.max)}`
       : `${name.padEnd(11)} none measured`;
   const { opened, ended, wallSeconds, audioSeconds, bytesSent, bytesReceived, words } = summary;
-  const counts = (what: string, of: Readonly<Record<string, number>>) =>
-    Object.entries(of).map(([code, count]) => `${what.padEnd(11)} ${code}: ${count}`);
   return [
     `${ended} of ${parallel} streams ended well, ${opened} opened, in ${number(wallSeconds)} s`,
     `${number(audioSeconds)} s of audio, ${bytesSent} bytes sent, ${bytesReceived} received, ${words} words`,
     row('partial ms', summary.partialLatency),
     row('final ms', summary.finalLatency),
     row('finish ms', summary.finishLatency),
-    ...counts('error', summary.errors),
-    ...counts('trouble', summary.trouble),
+    ...describeErrors(summary),
+    ...Object.entries(summary.trouble).map(([code, count]) => `trouble     ${code}: ${count}`),
   ].join('\n');
 }

@@ -15,11 +15,15 @@ export interface StreamLoad {
   readonly warmUp: number;
   /** As a microphone gives it, or as fast as the connection takes it. */
   readonly pace: 'realtime' | 'max';
+  /** Ends it early, with what was said so far. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface StreamOutcome {
   /** Why it did not open, or did not end as it should. */
   readonly code: string | undefined;
+  /** What was said of that, for people. */
+  readonly message?: string | undefined;
   readonly opened: boolean;
   readonly measured: readonly Measured[];
   /** Of the final text, without those of the warm-up. */
@@ -40,7 +44,7 @@ export async function loadStreams(load: StreamLoad): Promise<{ outcomes: StreamO
   const warmSeconds = load.warmUp * passSeconds(audio);
   const frames = Math.ceil((warmSeconds + load.seconds) / FRAME_SECONDS);
   const streams: Prepared[] = [];
-  for (let at = 0; at < load.parallel; at += limits.liveOpening.value) {
+  for (let at = 0; at < load.parallel && !load.signal?.aborted; at += limits.liveOpening.value) {
     const some = Array.from({ length: Math.min(limits.liveOpening.value, load.parallel - at) }, () =>
       prepare(load, audio.rate),
     );
@@ -50,13 +54,13 @@ export async function loadStreams(load: StreamLoad): Promise<{ outcomes: StreamO
   const outcomes = streams.map(async (stream, at) => {
     // Spread over the time of one frame, as the clocks of so many people are.
     const start = began + (load.pace === 'realtime' ? (at / load.parallel) * FRAME_SECONDS * 1_000 : 0);
-    return play(stream, { frameAt, frames, start, warmSeconds, pace: load.pace });
+    return play(stream, { frameAt, frames, start, warmSeconds, pace: load.pace, signal: load.signal });
   });
   return { outcomes: await Promise.all(outcomes), milliseconds: performance.now() - began };
 }
 
 interface Prepared {
-  readonly opened: LiveStream | { readonly code: string };
+  readonly opened: LiveStream | { readonly code: string; readonly message?: string };
   readonly clock: ReturnType<typeof createWordClock>;
   readonly measured: Measured[];
   /** Of each final text: how many words, and where the last one ends, where the dialect says. */
@@ -86,6 +90,7 @@ interface Play {
   readonly start: number;
   readonly warmSeconds: number;
   readonly pace: StreamLoad['pace'];
+  readonly signal: AbortSignal | undefined;
 }
 
 async function play({ opened, clock, measured, spoken, trouble }: Prepared, plan: Play): Promise<StreamOutcome> {
@@ -97,13 +102,13 @@ async function play({ opened, clock, measured, spoken, trouble }: Prepared, plan
     audioSeconds: 0,
     bytes: { sent: 0, received: 0 },
   };
-  if ('code' in opened) return { code: opened.code, opened: false, ...none };
+  if ('code' in opened) return { code: opened.code, message: opened.message, opened: false, ...none };
   let lost = false;
   void opened.lost.then(() => {
     lost = true;
   });
   let index = 0;
-  for (; index < plan.frames && !lost; index += 1) {
+  for (; index < plan.frames && !lost && !plan.signal?.aborted; index += 1) {
     // A frame is due when its last sample was spoken; the schedule is never stretched, however late we are.
     const due = plan.start + (index + 1) * FRAME_SECONDS * 1_000 - performance.now();
     if (plan.pace === 'realtime' && due > 0) await wait(due);
@@ -111,10 +116,11 @@ async function play({ opened, clock, measured, spoken, trouble }: Prepared, plan
     await opened.send(plan.frameAt(index));
   }
   const sent = performance.now();
-  const { code } = await opened.finish();
+  const { code, message } = await opened.finish();
   const counted = measured.filter(({ at }) => at > plan.warmSeconds);
   return {
     code,
+    message,
     opened: true,
     measured: counted,
     words: spoken.reduce((sum, { words, end = Infinity }) => sum + (end > plan.warmSeconds ? words : 0), 0),

@@ -3,14 +3,21 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Answer, wrong } from './answer.ts';
 import type { Arguments } from './arguments.ts';
+import { createProgress, INTERRUPTED, noScreen, type Watched } from './load-progress.ts';
 import { sendLoad } from './load-requests.ts';
-import { type Summary, summarize } from './load-statistics.ts';
+import { describeErrors, type Summary, summarize } from './load-statistics.ts';
 
 export const usage =
   'load --audio FILE [--parallel 32] [--iterations 64] [--warm-up 1] [--model NAME] [--language TAG] [--format …]';
+export const meaning =
+  'each of --parallel callers makes --warm-up requests that do not count, then --iterations that do: 32 × 64 are 2048';
 
 /** Every one of `--parallel` callers makes `--warm-up` requests that do not count and then `--iterations` that do. */
-export async function load(given: Arguments, headers: Record<string, string>): Promise<Answer> {
+export async function load(
+  given: Arguments,
+  headers: Record<string, string>,
+  { signal, screen = noScreen }: Watched = {},
+): Promise<Answer> {
   if (given.operands.length > 0 || given.audio === undefined) return wrong(`usage: auricle ${usage}`);
   const [parallel, iterations, warmUp] = [given.parallel, given.iterations, given.warmUp].map(Number);
   for (const [name, value, least] of [
@@ -41,18 +48,38 @@ export async function load(given: Arguments, headers: Record<string, string>): P
     file,
     fileName: path.basename(given.audio),
     parallel: Number(parallel),
+    signal,
   };
-  const warm = await sendLoad({ ...requests, iterations: Number(warmUp) });
-  const { outcomes, milliseconds } = await sendLoad({ ...requests, iterations: Number(iterations) });
-  const summary = summarize(outcomes, milliseconds);
-  const value = { parallel, iterations, warmUp: summarize(warm.outcomes, warm.milliseconds), ...summary };
-  return { exit: summary.served === summary.requests ? 0 : 1, text: render(summary, Number(parallel)), value };
+  const progress = createProgress(screen);
+  const send = async (what: string, each: number) => {
+    const all = each * requests.parallel;
+    const onProgress = (ended: number, failed: number) =>
+      progress.show(`${what}${ended} of ${all} requests${failed > 0 ? `, ${failed} failed` : ''}`);
+    const { outcomes, milliseconds } = await sendLoad({ ...requests, iterations: each, onProgress });
+    progress.clear();
+    return summarize(outcomes, milliseconds);
+  };
+  const warm = await send('warm-up: ', Number(warmUp));
+  if (warm.served === 0 && warm.requests > 0 && !signal?.aborted) return failedWarmUp(warm);
+  const summary = await send('', Number(iterations));
+  const interrupted = signal?.aborted ?? false;
+  const value = { parallel, iterations, warmUp: warm, ...summary, ...(interrupted && { interrupted }) };
+  const exit = summary.served === summary.requests ? 0 : 1;
+  const text = render(summary, Number(parallel));
+  return { exit: interrupted ? INTERRUPTED : exit, text: interrupted ? `interrupted: ${text}` : text, value };
+}
+
+/** Measuring what serves nobody would only take time. */
+function failedWarmUp(warmUp: Summary): Answer {
+  const sentence = `none of the ${warmUp.requests} requests of the warm-up was served, so nothing was measured`;
+  const text = [sentence, ...describeErrors(warmUp)].join('\n');
+  return { exit: 1, text, value: { error: { message: sentence }, warmUp } };
 }
 
 function render(summary: Summary, parallel: number): string {
-  const { requests, served, errors, wallSeconds, perSecond, latency, audioSecondsPerSecond } = summary;
+  const { requests, served, wallSeconds, perSecond, latency, audioSecondsPerSecond } = summary;
   const number = (value: number, digits = 1) => value.toFixed(digits);
-  const failed = Object.entries(errors).sort(([, one], [, other]) => other - one);
+  const failed = describeErrors(summary);
   return [
     `${served} of ${requests} requests served, ${parallel} at once, in ${number(wallSeconds)} s`,
     `throughput  ${number(perSecond)} requests/s, ${number(audioSecondsPerSecond)} s of audio per second`,
@@ -62,6 +89,6 @@ function render(summary: Summary, parallel: number): string {
             `p99 ${number(latency.p99)}  max ${number(latency.max)}  mean ${number(latency.mean)}`,
         ]
       : []),
-    ...(failed.length === 0 ? ['errors      none'] : failed.map(([code, count]) => `error       ${code}: ${count}`)),
+    ...(failed.length === 0 ? ['errors      none'] : failed),
   ].join('\n');
 }

@@ -4,12 +4,13 @@ import { type Answer, unreachable, wrong } from './answer.ts';
 import { type Arguments, readArguments } from './arguments.ts';
 import { audit, auditUsage, needsNobody, problemOfVerb } from './audit.ts';
 import * as load from './load.ts';
+import { untilInterrupted } from './load-progress.ts';
 import * as loadStream from './load-stream.ts';
 import { isLocal, model, modelUsage } from './model.ts';
 import { buildModel, buildUsage, isBuildVerb } from './model-build.ts';
 import * as models from './models.ts';
 import * as project from './project.ts';
-import { findToken } from './token.ts';
+import { findToken, isToken } from './token.ts';
 import * as transcribe from './transcribe.ts';
 import * as transcribeLive from './transcribe-live.ts';
 import * as upload from './upload.ts';
@@ -22,8 +23,10 @@ type Verb = { does: string; usage: string; says?: string; run: Run };
 const runTranscribe: Run = (given, headers, token) =>
   given.live ? transcribeLive.transcribeLive(given, token, process.stderr) : transcribe.transcribe(given, headers);
 
-const runLoad: Run = (given, headers, token) =>
-  given.stream ? loadStream.loadStream(given, token) : load.load(given, headers);
+const runLoad: Run = (given, headers, token) => {
+  const watched = { signal: untilInterrupted(), screen: process.stderr };
+  return given.stream ? loadStream.loadStream(given, token, watched) : load.load(given, headers, watched);
+};
 
 const verbs = new Map<string, Verb>([
   [
@@ -66,7 +69,7 @@ const verbs = new Map<string, Verb>([
     'load',
     {
       does: 'throughput and latency, of recordings and of live streams',
-      usage: `${load.usage}\n  ${loadStream.usage}`,
+      usage: `${load.usage}\n  (${load.meaning})\n  ${loadStream.usage}`,
       says: loadStream.explanation,
       run: runLoad,
     },
@@ -124,6 +127,8 @@ async function answer(given: Arguments | { problem: string }): Promise<Answer> {
   const token = findToken(given, process.env) ?? (needsNobody(given) || isLocalModel(given) ? '' : undefined);
   if (token === undefined)
     return wrong('no token: give --token, set AURICLE_TOKEN, or start the local stack with `npm start`');
+  if (token !== '' && !isToken(token))
+    return wrong('the token cannot be one: it has spaces, line breaks or other characters that no token has');
   try {
     return await verb.run(given, { authorization: `Bearer ${token}` }, token);
   } catch (error) {

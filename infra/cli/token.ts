@@ -5,6 +5,9 @@ import { type Arguments, DEFAULT_EDGE } from './arguments.ts';
 
 const LOCAL_TOKEN = path.resolve(fileURLToPath(import.meta.url), '../../../.auricle/token');
 
+/** Whether a header can carry it: visible characters of ASCII, and no others. */
+export const isToken = (token: string): boolean => /^[\x21-\x7e]+$/.test(token);
+
 /**
  * The token to send: the one given, else AURICLE_TOKEN, else that of the local stack. The last one goes to the local
  * stack only: a development token is of no use to another edge, but it is nobody else's business either.

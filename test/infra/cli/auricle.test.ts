@@ -5,7 +5,8 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findToken } from '../../../infra/cli/token.ts';
+import { readArguments } from '../../../infra/cli/arguments.ts';
+import { findToken, isToken } from '../../../infra/cli/token.ts';
 import { ROOT } from '../../../infra/local/root.ts';
 import { folderForTest } from '../local/folder.ts';
 
@@ -114,6 +115,19 @@ describe('auricle', () => {
   it('says when the edge cannot be reached', async () => {
     const { code, err } = await auricle('--edge', 'http://127.0.0.1:1', '--token', 'T', 'models');
     expect([code, err]).toEqual([1, expect.stringContaining('http://127.0.0.1:1 cannot be reached')]);
+  });
+
+  it('refuses an edge that speaks no HTTP, and what cannot be a token, before anything is sent', async () => {
+    expect(readArguments(['--edge', 'ftp://x', 'models'])).toEqual({
+      problem: '--edge ftp://x is no address of an edge: it begins with http:// or https://',
+    });
+    expect(readArguments(['load', '--warm-up', '-1'])).toEqual({
+      problem: '--warm-up wants a value that does not begin with a dash',
+    });
+    for (const token of ['T\nx', 'T\u0007', 'two words', 'é']) expect(isToken(token)).toBe(false);
+    expect(isToken('a.b-c_d=')).toBe(true);
+    const { code, err } = await auricle('--edge', url, '--token', 'T\nx', 'load', '--audio', recording());
+    expect([code, err, seen]).toEqual([2, expect.stringMatching(/^the token cannot be one: [^\n]+\n$/), []]);
   });
 
   it('sends the local token to the local stack only', () => {

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { readArguments } from '../../../infra/cli/arguments.ts';
+import type { Watched } from '../../../infra/cli/load-progress.ts';
 import { loadStream } from '../../../infra/cli/load-stream.ts';
 import { wav } from '../../wav.ts';
 import { folderForTest } from '../local/folder.ts';
@@ -34,13 +35,17 @@ beforeAll(async () => {
 afterAll(() => void edge.close());
 
 function run(...options: string[]) {
+  return watched({}, ...options);
+}
+
+function watched(watching: Watched, ...options: string[]) {
   seen = [];
   const file = path.join(folderForTest(), 'a.wav');
   // Half a second: with the pause behind it a pass takes a second and a half.
   writeFileSync(file, wav(new Int16Array(8_000).fill(1_000)));
   const given = readArguments(['load', '--stream', '--edge', url, '--audio', file, ...options]);
   if ('problem' in given) throw new Error(given.problem);
-  return loadStream(given, 'T');
+  return loadStream(given, 'T', watching);
 }
 
 const quick = ['--pace', 'max', '--seconds', '3', '--warm-up', '1', '--parallel', '3'];
@@ -113,6 +118,12 @@ describe('R13: auricle load --stream, as a Deepgram client', () => {
       value: { opened: 0, ended: 0, errors: { http_429: 3 } },
     });
     refuse = undefined;
+    const closed = createServer();
+    await new Promise<void>((settle) => closed.listen(0, '127.0.0.1', settle));
+    const { port } = closed.address() as AddressInfo;
+    await new Promise((settle) => closed.close(settle));
+    const nowhere = await run('--edge', `http://127.0.0.1:${port}`, '--dialect', 'deepgram', ...quick);
+    expect(nowhere.value).toHaveProperty('messages.ECONNREFUSED', expect.stringContaining(`127.0.0.1:${port}`));
     let streams = 0;
     serve = (socket) => {
       streams += 1;
@@ -179,6 +190,33 @@ describe('R13: auricle load --stream, as an OpenAI client', () => {
 });
 
 describe('auricle load --stream', () => {
+  it('ends its streams when it is interrupted, and tells what was heard', async () => {
+    const interrupt = new AbortController();
+    serve = (socket) => {
+      let frames = 0;
+      socket.on('message', (_: Buffer, isBinary) => {
+        if (isBinary) {
+          frames += 1;
+          if (frames === 5) interrupt.abort();
+          return;
+        }
+        socket.send(JSON.stringify({ type: 'Metadata' }), () => socket.close(1000));
+      });
+    };
+    const { signal } = interrupt;
+    const { exit, value, text } = await watched(
+      { signal },
+      '--dialect',
+      'deepgram',
+      '--parallel',
+      '1',
+      '--seconds',
+      '60',
+    );
+    expect([exit, value]).toEqual([130, expect.objectContaining({ ended: 1, interrupted: true })]);
+    expect(text).toMatch(/^interrupted: 1 of 1 streams ended well/);
+  });
+
   it('says what is wrong with the command', async () => {
     expect(await run('--dialect', 'latin')).toMatchObject({
       exit: 2,

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readArguments } from '../../../infra/cli/arguments.ts';
 import { load } from '../../../infra/cli/load.ts';
+import type { Watched } from '../../../infra/cli/load-progress.ts';
 import { folderForTest } from '../local/folder.ts';
 
 let edge: Server;
@@ -51,11 +52,15 @@ beforeEach(() => {
 });
 
 function run(...options: string[]) {
+  return watched({}, ...options);
+}
+
+function watched(given: Watched, ...options: string[]) {
   const file = path.join(folderForTest(), 'a.wav');
   writeFileSync(file, 'RIFF....');
-  const given = readArguments(['load', '--edge', url, '--audio', file, ...options]);
-  if ('problem' in given) throw new Error(given.problem);
-  return load(given, { authorization: 'Bearer T' });
+  const read = readArguments(['load', '--edge', url, '--audio', file, ...options]);
+  if ('problem' in read) throw new Error(read.problem);
+  return load(read, { authorization: 'Bearer T' }, given);
 }
 
 describe('R13: auricle load', () => {
@@ -79,13 +84,15 @@ describe('R13: auricle load', () => {
 
   it('counts refusals by their code and others by their status, and does not call that a success', async () => {
     answer = (n) => {
-      if (n === 1) return [429, { error: { code: 'allowance_requests', message: '' } }];
+      if (n === 1) return [429, { error: { code: 'allowance_requests', message: 'Too many.' } }];
       return n === 2 ? [502, 'from some proxy'] : [200, { text: '', usage: { seconds: 2 } }];
     };
     const { exit, value, text } = await run('--parallel', '1', '--iterations', '3', '--warm-up', '0');
     expect(exit).toBe(1);
     expect(value).toMatchObject({ served: 1, audioSeconds: 2, errors: { allowance_requests: 1, http_502: 1 } });
-    expect(text).toContain('allowance_requests: 1');
+    expect(text).toContain('error       allowance_requests: 1 (Too many.)\n');
+    expect(text).toContain(`http_502: 1 (${url}/v1/audio/transcriptions answers 502 Bad Gateway)`);
+    expect(value).toHaveProperty('messages.allowance_requests', 'Too many.');
   });
 
   it('counts an edge that is not there', async () => {
@@ -95,6 +102,37 @@ describe('R13: auricle load', () => {
     await new Promise((settle) => closed.close(settle));
     const { value } = await run('--edge', nowhere, '--parallel', '1', '--iterations', '1', '--warm-up', '0');
     expect(value).toMatchObject({ served: 0, errors: { ECONNREFUSED: 1 }, latency: undefined });
+    const said = `${nowhere}/v1/audio/transcriptions cannot be reached: connection refused`;
+    expect(value).toHaveProperty('messages.ECONNREFUSED', said);
+  });
+
+  it('measures nothing after a warm-up in which nobody was served', async () => {
+    answer = () => [401, { error: { code: 'token_invalid', message: 'The token is not valid.' } }];
+    const { exit, value, text } = await run('--parallel', '3', '--iterations', '50', '--warm-up', '1');
+    expect([exit, bodies.length]).toEqual([1, 3]);
+    expect(value).toMatchObject({ warmUp: { served: 0, errors: { token_invalid: 3 } } });
+    expect(text.split('\n')).toEqual([
+      'none of the 3 requests of the warm-up was served, so nothing was measured',
+      'error       token_invalid: 3 (The token is not valid.)',
+    ]);
+  });
+
+  it('tells what was measured when it is interrupted, and how far it is on a terminal only', async () => {
+    const interrupt = new AbortController();
+    answer = (n) => {
+      if (n === 5) interrupt.abort();
+      return [200, { text: '', duration: 1 }];
+    };
+    const shown: string[] = [];
+    const screen = { isTTY: true, write: (text: string) => shown.push(text) };
+    const given = ['--parallel', '1', '--iterations', '100', '--warm-up', '0'];
+    const { exit, value, text } = await watched({ signal: interrupt.signal, screen }, ...given);
+    expect([exit, value]).toEqual([130, expect.objectContaining({ requests: 4, served: 4, interrupted: true })]);
+    expect(text).toMatch(/^interrupted: 4 of 4 requests served/);
+    expect([shown[0], shown.at(-1)]).toEqual([expect.stringContaining('1 of 100 requests'), '\r\u001b[2K']);
+    shown.length = 0;
+    await watched({ screen: { ...screen, isTTY: false } }, '--parallel', '1', '--iterations', '2');
+    expect(shown).toEqual([]);
   });
 
   it.each([
