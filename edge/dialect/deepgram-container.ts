@@ -1,7 +1,6 @@
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { concat } from '../../shared/seal/bytes.ts';
 import { sniffBytes, sniffFormat } from '../../shared/speech/format.ts';
 import type { Encoding, StreamFormat } from '../../shared/stream/format.ts';
 
@@ -20,12 +19,24 @@ const wavEncodings: Readonly<Record<string, Encoding>> = {
 };
 const EXTENSIBLE = 0xfffe;
 
+/** Names of chunks, as numbers of most significant byte first. */
+const FORMAT = 0x666d7420;
+const DATA = 0x64617461;
+
 /**
  * Finds out what a client sends that did not say: a WAV file as it is written, or Ogg Opus. Of a WAV only the samples
- * come out, of Ogg everything, since the agent reads it page by page. Holds at most `limits.streamHeaderBytes`.
+ * come out, of Ogg everything, since the agent reads it page by page. Holds at most `limits.streamHeaderBytes`, and looks
+ * at each chunk once, however small the pieces are that it comes in.
  */
 export class Container {
-  #held = new Uint8Array(0);
+  /** What came so far, and room for more. */
+  #room = new Uint8Array(0);
+  #filled = 0;
+  #isWav = false;
+  /** Where the next chunk of a WAV begins, how many were before it, and what one of them said. */
+  #at = 12;
+  #chunks = 0;
+  #told: StreamFormat | undefined;
   #format: StreamFormat | undefined;
   /** Bytes of samples still to come; tags may follow. */
   #left = Number.POSITIVE_INFINITY;
@@ -35,28 +46,25 @@ export class Container {
   /** Sound in what arrived; `undefined` while it is not known yet. Refuses with `audio_live_unsupported` or `audio_invalid`. */
   push(bytes: Uint8Array): Result<Unpacked | undefined> {
     if (this.#format) return ok(this.#take(this.#format, bytes));
-    const held = concat(this.#held, bytes);
+    const held = this.#hold(bytes);
+    if (this.#isWav) return this.#readWav(held);
     const sniffed = sniffFormat(held);
     if (sniffed === 'opus') {
       this.#format = { encoding: 'ogg-opus', rate: 48_000, channels: 1 };
-      this.#held = new Uint8Array(0);
-      return ok({ format: this.#format, audio: held });
+      return ok({ format: this.#format, audio: this.give() });
     }
-    if (sniffed === 'wav') return this.#readWav(held);
-    if (sniffed !== undefined || held.length >= sniffBytes) {
-      const detail = `stream without encoding: ${sniffed ?? 'unknown'}`;
-      this.headless = true;
-      this.#held = new Uint8Array(held);
-      return no(refuse('audio_live_unsupported', undefined, detail));
-    }
-    this.#held = new Uint8Array(held);
-    return ok(undefined);
+    this.#isWav = sniffed === 'wav';
+    if (this.#isWav) return this.#readWav(held);
+    if (sniffed === undefined && held.length < sniffBytes) return ok(undefined);
+    this.headless = true;
+    return no(refuse('audio_live_unsupported', undefined, `stream without encoding: ${sniffed ?? 'unknown'}`));
   }
 
   /** Everything since the beginning, when it is headless or not known yet. */
   give(): Uint8Array {
-    const held = this.#held;
-    this.#held = new Uint8Array(0);
+    const held = this.#room.subarray(0, this.#filled);
+    this.#room = new Uint8Array(0);
+    this.#filled = 0;
     return held;
   }
 
@@ -66,36 +74,53 @@ export class Container {
     return { format, audio };
   }
 
-  #readWav(held: Uint8Array): Result<Unpacked | undefined> {
+  /** All that came. Room doubles, so that single bytes cost no more than what they are. */
+  #hold(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+    const filled = this.#filled + bytes.length;
+    if (filled > this.#room.length) {
+      const room = new Uint8Array(Math.max(filled, 2 * this.#room.length));
+      room.set(this.#room.subarray(0, this.#filled));
+      this.#room = room;
+    }
+    this.#room.set(bytes, this.#filled);
+    this.#filled = filled;
+    return this.#room.subarray(0, filled);
+  }
+
+  #readWav(held: Uint8Array<ArrayBuffer>): Result<Unpacked | undefined> {
     const view = new DataView(held.buffer, held.byteOffset, held.byteLength);
-    let format: StreamFormat | undefined;
-    for (let at = 12; at + 8 <= held.length; ) {
-      const name = String.fromCharCode(...held.subarray(at, at + 4));
-      const size = view.getUint32(at + 4, true);
-      const body = at + 8;
-      if (name === 'data') {
-        if (!format) return no(refuse('audio_invalid', { rule: 'it has no format chunk before its data' }));
-        this.#format = format;
-        this.#held = new Uint8Array(0);
-        // Who writes while recording does not know the size and leaves 0, or a number beyond all recordings.
-        if (size !== 0 && size < 0x7fff0000) this.#left = size;
-        return ok(this.#take(format, held.slice(body)));
-      }
+    while (this.#at + 8 <= held.length) {
+      const name = view.getUint32(this.#at);
+      const size = view.getUint32(this.#at + 4, true);
+      const body = this.#at + 8;
+      if (name === DATA) return this.#begin(size, held.subarray(body));
       if (body + size > held.length) break;
-      if (name === 'fmt ') {
+      if (name === FORMAT) {
         const read = readFormat(new DataView(held.buffer, held.byteOffset + body, size));
         if (!read.ok) return read;
-        format = read.value;
+        this.#told = read.value;
       }
-      at = body + size + (size & 1);
+      this.#chunks += 1;
+      if (this.#chunks > limits.streamHeaderChunks.value) return tooLong('chunks', limits.streamHeaderChunks.value);
+      this.#at = body + size + (size & 1);
     }
-    if (held.length > limits.streamHeaderBytes.value) {
-      return no(refuse('audio_invalid', { rule: `its header is over ${limits.streamHeaderBytes.value} bytes` }));
-    }
-    this.#held = new Uint8Array(held);
+    if (held.length > limits.streamHeaderBytes.value) return tooLong('bytes', limits.streamHeaderBytes.value);
     return ok(undefined);
   }
+
+  /** The rest is sound. */
+  #begin(size: number, first: Uint8Array): Result<Unpacked> {
+    if (!this.#told) return no(refuse('audio_invalid', { rule: 'it has no format chunk before its data' }));
+    this.#format = this.#told;
+    this.give();
+    // Who writes while recording does not know the size and leaves 0, or a number beyond all recordings.
+    if (size !== 0 && size < 0x7fff0000) this.#left = size;
+    return ok(this.#take(this.#format, first));
+  }
 }
+
+const tooLong = (unit: string, most: number): Result<never> =>
+  no(refuse('audio_invalid', { rule: `its header is over ${most} ${unit}` }));
 
 function readFormat(chunk: DataView): Result<StreamFormat> {
   if (chunk.byteLength < 16) return no(refuse('audio_invalid', { rule: 'its format chunk is too short' }));

@@ -38,6 +38,12 @@ export const streamLimits = {
     by: 'edge',
     why: 'Of a WAV file sent live, before its sound: tags come before it, pictures do not.',
   },
+  streamHeaderChunks: {
+    value: 256,
+    unit: 'count',
+    by: 'edge',
+    why: 'Chunks of a WAV file sent live, before its sound: real ones have a handful, and each costs a look however short it is.',
+  },
   streamSilenceMs: {
     value: 6_000,
     unit: 'ms',
