@@ -111,7 +111,9 @@ export function jsonFromBytes(tensor: Tensor): Read<string> {
   for (let i = 0; i < parts.length; i++) {
     const value = scalar.get(view, i * width);
     if (typeof value === 'number' && !Number.isFinite(value)) {
-      return fault(`tensor '${name}' holds a value that JSON cannot carry; ask for binary data`);
+      return fault(
+        `tensor '${name}' holds a ${Number.isNaN(value) ? 'NaN' : 'infinite number'}, which JSON cannot carry; ask for binary data`,
+      );
     }
     parts[i] = Object.is(value, -0) ? '-0.0' : String(value);
   }

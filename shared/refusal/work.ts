@@ -38,6 +38,14 @@ export const workRefusals = {
     retry: 'soon',
     text: 'The request was not finished in time.',
   },
+  // Triton's status and words; with a status of 500 or 504 the agent would look broken, as often as a caller likes.
+  timeout_passed: {
+    status: 503,
+    close: 4503,
+    type: 'server_error',
+    retry: 'soon',
+    text: 'Request timeout expired: its own timeout of {microseconds} microseconds has passed while it waited for the model.',
+  },
   audit_unavailable: {
     status: 503,
     close: 4503,

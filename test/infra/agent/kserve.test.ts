@@ -2,6 +2,8 @@ import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { fp32Tensor } from '../../../shared/kserve/tensor.ts';
 import { limits } from '../../../shared/limits.ts';
+import { outcomeOfRefusal } from '../../../shared/pool/memory.ts';
+import type { Reason } from '../../../shared/refusal.ts';
 import { classes } from '../../../shared/tenant/claims.ts';
 import { callerOf, plain, type Request, row, valuesOf } from './kserve-call.ts';
 import { type KserveEngine, startKserveEngine } from './kserve-engine.ts';
@@ -185,6 +187,8 @@ describe('T2 what is refused', () => {
     [400, 'unexpected shape', { reason: 'tensors_invalid', params: { rule: 'unexpected shape' } }],
     [501, 'no sequences here', { reason: 'tensors_unsupported', params: { rule: 'no sequences here' } }],
     [503, 'queue full', { reason: 'pool_busy' }],
+    // Nobody who sent it had named a timeout: it is the queue that takes too long.
+    [503, 'Request timeout expired', { reason: 'pool_busy' }],
     [500, 'a traceback with secrets', { reason: 'engine_failed' }],
     [404, 'not found', { reason: 'misdirected' }],
   ])('what the engine says with %i', async (status, error, refusal) => {
@@ -193,6 +197,38 @@ describe('T2 what is refused', () => {
     expect(got.refusal).toMatchObject(refusal);
     expect(JSON.stringify(got.refusal)).not.toContain('secrets');
     expect(engine.seen).toHaveLength(1);
+  });
+
+  it.each([
+    ['its own timeout', 1, 'Request timeout expired', { reason: 'timeout_passed', params: { microseconds: 1 } }],
+    [
+      'its own timeout, of a sequence',
+      1,
+      'timeout of the corresponding sequence has been expired',
+      { reason: 'timeout_passed' },
+    ],
+    ['the timeout of the model, before its own', 3_600_000_000, 'Request timeout expired', { reason: 'pool_busy' }],
+    ['a full queue', 1, 'Exceeds maximum queue size', { reason: 'pool_busy' }],
+  ])('503 because of %s', async (_, timeout, error, refusal) => {
+    engine.next = [{ status: 503, error }];
+    expect((await infer({ parameters: { timeout } })).refusal).toMatchObject(refusal);
+    expect(bench.lines.at(-1)).toContain(`"${refusal.reason}"`);
+    // Neither the agent nor its pool is said to be at fault.
+    expect(outcomeOfRefusal(refusal.reason as Reason)).toBe('neutral');
+  });
+
+  it('an answer that is no number, as JSON: whose it is, and what to ask for', async () => {
+    for (const [value, what] of [
+      [Number.NaN, 'NaN'],
+      [Number.NEGATIVE_INFINITY, 'infinite number'],
+    ] as const) {
+      engine.outputs = [row('Y', 1, value)];
+      const { refusal } = await infer({}, { form: 'json' });
+      const rule = `the model's answer: tensor 'Y' holds a ${what}, which JSON cannot carry; ask for binary data`;
+      expect(refusal).toMatchObject({ reason: 'tensors_invalid', params: { rule } });
+      const { outputs } = valuesOf(await infer());
+      expect(plain(outputs[0])).toBe(plain(engine.outputs[0]));
+    }
   });
 
   it('a version that is not there, and an engine that hangs up', async () => {

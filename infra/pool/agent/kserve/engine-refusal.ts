@@ -18,15 +18,19 @@ function sentence(body: Uint8Array): string | undefined {
 /** Words of Triton for a sequence that it does not have, whatever stands around them. */
 const UNSTARTED = /must specify the START flag/;
 
+/** Words of Triton for a request that has waited too long. */
+const EXPIRED = /timeout\b.*\bexpired/i;
+
 /**
  * What an engine's "no" is to the caller. What is wrong with the request is told in the engine's words, which may quote
- * the request and therefore go to its sender only; what is wrong with the engine is not told.
+ * the request and therefore go to its sender only; what is wrong with the engine is not told. `passedMicros` is the caller's own timeout, once it is over.
  */
 export function engineRefusal(
   status: number,
   body: Uint8Array,
   { model, version }: Pick<CallHead, 'model' | 'version'>,
   sequence: string | undefined,
+  passedMicros = 0,
 ): Refusal {
   const detail = `engine status ${status}`;
   const rule = sentence(body) ?? 'the engine refuses the request';
@@ -35,6 +39,9 @@ export function engineRefusal(
   }
   if (status === 400) return refuse('tensors_invalid', { rule }, detail);
   if (status === 501) return refuse('tensors_unsupported', { rule }, detail);
+  if (status === 503 && passedMicros > 0 && EXPIRED.test(rule)) {
+    return refuse('timeout_passed', { microseconds: passedMicros }, detail);
+  }
   if (status === 503) return refuse('pool_busy', undefined, detail);
   if (status !== 404) return refuse('engine_failed', undefined, detail);
   // Without a version it was served a moment ago: another agent may still have it.

@@ -82,6 +82,7 @@ function ask(
     });
     if (!body.ok) return no(refuse('tensors_invalid', { rule: body.refusal.reason }));
     const timeout = AbortSignal.timeout(left);
+    const began = desk.now();
     const { headers, chunks } = body.value;
     const path = `${modelPath(head.model, head.version)}/infer`;
     const both = AbortSignal.any([signal, timeout]);
@@ -91,7 +92,12 @@ function ask(
     if (!answer.ok || !whole.ok) return whole as Result<never>;
     const { status, headers: told } = answer.value;
     const sequence = checked.sequence && String(checked.sequence.id);
-    if (status !== 200) return no(engineRefusal(status, whole.value, head, sequence));
+    if (status !== 200) {
+      const own = checked.timeoutMicros;
+      // The clock counts whole milliseconds.
+      const passed = (desk.now() - began + 1) * 1_000 >= own ? own : 0;
+      return no(engineRefusal(status, whole.value, head, sequence, passed));
+    }
     const decoded = decodeInferResponse(whole.value, told[HEADER_LENGTH] as string | undefined);
     return decoded.ok ? decoded : no(refuse('engine_failed', undefined, `engine answer: ${decoded.refusal.reason}`));
   });
@@ -111,7 +117,7 @@ function makeAnswer({ request, sequence }: Checked, { parameters, ...answer }: I
     { ...rest, ...(id !== undefined && { id }), ...(Object.keys(told).length > 0 && { parameters: told }) },
     isBinary,
   );
-  return made.ok ? made : no(refuse('tensors_invalid', { rule: made.refusal.reason }));
+  return made.ok ? made : no(refuse('tensors_invalid', { rule: `the model's answer: ${made.refusal.reason}` }));
 }
 
 /** Samples of sound among the inputs. */
