@@ -25,6 +25,8 @@ export class Line {
   readonly #ears: LineEars;
   readonly #now: () => number;
   readonly #out: Portion[] = [];
+  readonly #sealed = (record: Uint8Array) => this.#send(record);
+  readonly #failed = (error: unknown) => this.#unsent(error);
   /** Where records lie until they are sent: audio comes ten times a second, and memory has to be cleaned up. */
   #place = new Uint8Array(0);
   readonly #in: Uint8Array[] = [];
@@ -56,7 +58,7 @@ export class Line {
   send(portion: Portion): void {
     if (this.#over) return;
     this.#out.push(portion);
-    if (!this.#sending) void this.#flush();
+    if (!this.#sending) this.#flush();
   }
 
   /** Ends the connection; nothing more is heard of it. */
@@ -68,20 +70,35 @@ export class Line {
     this.#shut(1000);
   }
 
-  async #flush(): Promise<void> {
-    this.#sending = true;
+  /** One after the other; of a stream that keeps up there is one, and nothing is made for it but the record. */
+  #flush(): void {
+    const next = this.#out.shift();
+    this.#sending = next !== undefined;
+    if (!next) return;
     try {
-      for (let next = this.#out.shift(); next; next = this.#out.shift()) {
-        const record = await this.#seal(next);
-        if (this.#over) return;
-        this.#answer.socket.send(record);
-      }
+      const record = this.#seal(next);
+      if (record instanceof Promise) record.then(this.#sealed, this.#failed);
+      else this.#send(record);
     } catch (error) {
-      // The socket is closing, which its own event tells, or a sealer has come to its end.
-      this.#lose(`sending: ${error instanceof Error ? error.name : 'unknown'}`);
-    } finally {
-      this.#sending = false;
+      this.#unsent(error);
     }
+  }
+
+  #send(record: Uint8Array): void {
+    if (this.#over) return;
+    try {
+      this.#answer.socket.send(record);
+    } catch (error) {
+      this.#unsent(error);
+      return;
+    }
+    this.#flush();
+  }
+
+  /** The socket is closing, which its own event tells, or a sealer has come to its end. */
+  #unsent(error: unknown): void {
+    this.#sending = false;
+    this.#lose(`sending: ${error instanceof Error ? error.name : 'unknown'}`);
   }
 
   #seal(portion: Portion): Uint8Array | Promise<Uint8Array> {

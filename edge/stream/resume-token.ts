@@ -1,4 +1,4 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
@@ -29,17 +29,17 @@ export type Resumable = z.infer<typeof resumable>;
 const NONCE = 12;
 const TAG = 16;
 
-const keys = new WeakMap<Settings, Buffer>();
+const keys = new WeakMap<Settings, KeyObject>();
 
 /**
  * The key is derived from the one that signs tickets, which every isolate has: a token outlives the object that made it.
  * A new ticket key makes tokens invalid; their clients begin a new session.
  */
-function keyOf(settings: Settings): Buffer {
+function keyOf(settings: Settings): KeyObject {
   let key = keys.get(settings);
   if (!key) {
     const secret = Buffer.from(settings.ticketKey.d ?? '', 'base64url');
-    key = Buffer.from(hkdfSync('sha256', secret, 'auricle', 'stream resume token 1', 32));
+    key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, 'auricle', 'stream resume token 1', 32)));
     keys.set(settings, key);
   }
   return key;
