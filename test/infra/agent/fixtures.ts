@@ -1,3 +1,4 @@
+import { oggCrc } from '../../../infra/pool/agent/stream/ogg-pages.ts';
 import { wav } from '../../wav.ts';
 
 /** A WAV file of samples from -1 to 1. `dataBytes` lies about the length. */
@@ -50,6 +51,26 @@ export function oggPage(number: number, packets: readonly Uint8Array[], flags = 
     27,
   );
   return Buffer.concat([header, ...packets]);
+}
+
+/** A page of Ogg with packets of one byte each, 20 ms of silence, and its checksum. */
+export function silentPage(serial: number, packets: number): Uint8Array {
+  const page = new Uint8Array(27 + packets + packets);
+  page.set(new TextEncoder().encode('OggS'));
+  new DataView(page.buffer).setUint32(14, serial, true);
+  page[26] = packets;
+  page.fill(1, 27, 27 + packets);
+  page.fill(0x08, 27 + packets);
+  // One of the middle: the first ones are headers.
+  new DataView(page.buffer).setUint32(18, 2, true);
+  return withCrc(page);
+}
+
+/** With the checksum that its bytes have now. */
+export function withCrc(page: Uint8Array): Uint8Array {
+  page.fill(0, 22, 26);
+  new DataView(page.buffer, page.byteOffset).setUint32(22, oggCrc(page), true);
+  return page;
 }
 
 /** Pulses through a formant, with a falling pitch: enough of a voice for a voice detector. Always the same. */

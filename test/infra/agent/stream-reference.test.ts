@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -11,6 +11,7 @@ import { startEmbedded } from '../../contract/engine/embedded.ts';
 import { oggPackets } from '../../ogg-packets.ts';
 import { createEdgeDouble, type EdgeDouble } from './double-edge.ts';
 import { dialLink, type LinkDouble } from './double-link.ts';
+import { silentPage } from './fixtures.ts';
 import { makeEnvironment, patience } from './start-agent.ts';
 
 const repository = path.resolve(import.meta.dirname, '../../../infra/pool/models/repository');
@@ -23,10 +24,8 @@ let engine: Awaited<ReturnType<typeof startEmbedded>>;
 let edge: EdgeDouble;
 let agent: Agent;
 const folder = mkdtempSync(path.join(tmpdir(), 'auricle-stream-'));
-const absent = !existsSync(path.join(repository, 'reference-en-stream/config.pbtxt'));
 
 beforeAll(async () => {
-  if (absent) return;
   edge = await createEdgeDouble();
   engine = await startEmbedded(repository, ['reference-en', 'reference-en-stream']);
   agent = await start(systemClock);
@@ -76,8 +75,18 @@ function pcmOf(name: string) {
 
 const wavs = clips.map(({ file }) => file).filter((file) => file.endsWith('.wav') && isPlain(file));
 
+/**
+ * Segments without confidences, with times to a step of the network: those depend in their last digits on what a decoder
+ * of Opus heard before, of which another agent gets 80 ms.
+ */
+const told = (link: LinkDouble, near = (seconds: number): unknown => seconds) =>
+  link.all('segment').map(({ index, text, start, end, words, ending }) => {
+    const each = words.map(({ word, start, end }) => [word, near(start), near(end)]);
+    return [index, text, near(start), near(end), ending, each];
+  });
+
 /** Real windows through a real network with real state (R1, A4, A5, A6). */
-describe.skipIf(absent)('live streams with the reference model on the embedded engine', () => {
+describe('live streams with the reference model on the embedded engine', () => {
   it.each(wavs)('%s', async (file) => {
     const { pcm, format } = pcmOf(file);
     const link = await dial();
@@ -106,22 +115,31 @@ describe.skipIf(absent)('live streams with the reference model on the embedded e
     expect(textIn(link)).toBe(textOf('balance.opus'));
   });
 
-  it('an Ogg Opus stream in pieces, moved to another agent between its utterances', async () => {
+  it('an Ogg Opus stream in pieces, gone on with from a checkpoint inside its second utterance', async () => {
     const format = { encoding: 'ogg-opus', rate: 48_000, channels: 1 } as const;
-    const bytes = read('balance.opus');
+    const clip = read('balance.opus');
+    // A recorder that was started again: one logical stream behind the other, a second of silence between them.
+    const bytes = new Uint8Array(Buffer.concat([clip, silentPage(1, 50), clip]));
+    const calm = await dial();
+    await calm.open({ model: 'reference-en', format });
+    await calm.audio(bytes, 500);
+    await calm.end();
+    const final = await calm.event('final');
+    expect(calm.all('segment').map(({ text }) => text)).toEqual([textOf('balance.opus'), textOf('balance.opus')]);
+
     const first = await dial();
     await first.open({ model: 'reference-en', format });
-    await first.audio(bytes, 500);
-    await first.end();
-    const final = await first.event('final');
-    expect(textIn(first)).toBe(textOf('balance.opus'));
+    await first.audio(bytes.subarray(0, bytes.length - clip.length / 3), 500);
+    await first.until(() => first.all('interim').some(({ index }) => index === 1));
     const from = first.lastCheckpoint();
-    if (!from) return;
+    first.drop();
+    expect(from).toMatchObject({ index: 1 });
     const second = await dial();
-    await second.open({ model: 'reference-en', format, from });
-    await second.audio(bytes.subarray(from.position), 500);
+    await second.open({ model: 'reference-en', format, ...(from && { from }) });
+    await second.audio(bytes.subarray(from?.position), 500);
     await second.end();
     expect(await second.event('final')).toEqual(final);
+    expect([...told(first), ...told(second)]).toEqual(told(calm, (seconds) => expect.closeTo(seconds, 1)));
   });
 
   it('sequences that are ended while they wait are built again, and the words are the same (A5, A8)', async () => {

@@ -4,14 +4,14 @@ import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { decodeSound } from '../../../infra/pool/agent/sound/decode.ts';
 import { createResampler, firstInput } from '../../../infra/pool/agent/sound/resample.ts';
-import { createPageReader, oggCrc } from '../../../infra/pool/agent/stream/ogg-pages.ts';
+import { createPageReader } from '../../../infra/pool/agent/stream/ogg-pages.ts';
 import { type Origin, openSource } from '../../../infra/pool/agent/stream/source.ts';
 import { createCutter, type Unit } from '../../../infra/pool/agent/voice/cut.ts';
 import { createLiveCutter } from '../../../infra/pool/agent/voice/cut-live.ts';
 import { createVoiceDetector, MEMORY_BYTES, UNIT_SAMPLES } from '../../../infra/pool/agent/voice/detect.ts';
 import type { StreamFormat } from '../../../shared/stream/format.ts';
 import { oggPackets } from '../../ogg-packets.ts';
-import { joinSamples, silence, voice } from './fixtures.ts';
+import { joinSamples, silence, silentPage, voice, withCrc } from './fixtures.ts';
 
 vi.spyOn(console, 'error').mockImplementation(() => {});
 
@@ -49,26 +49,6 @@ async function decode(format: StreamFormat, chunks: readonly Uint8Array[], origi
 /** Pieces of any size. */
 function pieces(bytes: Uint8Array, size: number): Uint8Array[] {
   return Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) => bytes.subarray(i * size, (i + 1) * size));
-}
-
-/** A page of Ogg with packets of one byte each, 20 ms of silence. */
-function silentPage(serial: number, packets: number): Uint8Array {
-  const page = new Uint8Array(27 + packets + packets);
-  page.set(new TextEncoder().encode('OggS'));
-  new DataView(page.buffer).setUint32(14, serial, true);
-  page[26] = packets;
-  page.fill(1, 27, 27 + packets);
-  page.fill(0x08, 27 + packets);
-  // One of the middle: the first ones are headers.
-  new DataView(page.buffer).setUint32(18, 2, true);
-  return withCrc(page);
-}
-
-/** With the checksum that its bytes have now. */
-function withCrc(page: Uint8Array): Uint8Array {
-  page.fill(0, 22, 26);
-  new DataView(page.buffer, page.byteOffset).setUint32(22, oggCrc(page), true);
-  return page;
 }
 
 describe('silence that unpacks for ever', () => {
