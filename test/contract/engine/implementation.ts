@@ -13,12 +13,12 @@ export interface Answers {
   readonly abandoned: 'dropped' | 'served';
   /** Whether a request that found the queue full counts as a rejection. */
   readonly rejection: 'counted' | 'forgotten';
-  /** When a waiting request is known to be late: by the next decision, or some while after. */
-  readonly lateness: 'at once' | 'in a while';
+  /** When a waiting request is known to be late: by the next decision, or nobody can say. */
+  readonly lateness: 'at once' | 'whenever';
   /** What a request counts as that the network itself failed on. */
   readonly failure: 'failure' | 'success';
-  /** When the answer to an unload comes. */
-  readonly unload: 'done' | 'begun';
+  /** When the answer to an unload comes: with the model gone, or nobody can say. */
+  readonly unload: 'done' | 'whenever';
   /** Whether the index says which part an ensemble is down for. */
   readonly downReason: 'names the part' | 'unloaded';
   /** What an ensemble does when its new configuration does not fit its parts. */
@@ -63,7 +63,10 @@ const wished: Answers = {
   counters: 'go on',
 };
 
-/** What an implementation answers instead, and why. A difference that is not there fails the suite like any other. */
+/**
+ * What an implementation answers instead, and why. A difference that is not there fails the suite like any other; only
+ * `whenever` is no expectation: the suite then takes either, because which one it is is a matter of time.
+ */
 export type Differences = { readonly [K in keyof Answers]?: { readonly answer: Answers[K]; readonly why: string } };
 
 /** An engine that somebody started. */

@@ -29,12 +29,18 @@ export const repositoryContract: Contract = (implementation, engine) =>
 
     differing(implementation, 'unload', 'unloads, says so, and loads again', async (expected) => {
       expect((await unload(engine(), 'identity_bool')).status).toBe(200);
+      // `whenever`: it may be gone by now, or a moment later.
       if (expected === 'done') expect((await stateOf(engine(), 'identity_bool'))?.state).toBe('UNAVAILABLE');
       const gone = await untilState(engine(), 'identity_bool', 'UNAVAILABLE');
       expect(gone?.reason).toBe('unloaded');
       expect((await get(engine(), '/v2/models/identity_bool/ready')).status).toBe(400);
       const tensor = { name: 'X', datatype: 'BOOL' as const, shape: [1, 1], bytes: Uint8Array.of(1) };
-      expect((await askInfer(engine(), 'identity_bool', [tensor])).status).toBeGreaterThanOrEqual(400);
+      const refused = await askInfer(engine(), 'identity_bool', [tensor]);
+      expect(refused.status).toBe(404);
+      expect(errorOf(refused)).toContain("'identity_bool' has no available versions");
+      const named = await askInfer(engine(), 'identity_bool/versions/1', [tensor]);
+      expect(named.status).toBe(503);
+      expect(errorOf(named)).toContain("'identity_bool' version 1 is not at ready state");
       expect((await get(engine(), '/v2/health/ready')).status).toBe(200);
       expect((await load(engine(), 'identity_bool')).status).toBe(200);
       expect((await infer(engine(), 'identity_bool', [tensor])).outputs).toHaveLength(1);
@@ -101,6 +107,7 @@ export const repositoryContract: Contract = (implementation, engine) =>
         expect((await load(engine(), 'twice')).status).toBeGreaterThanOrEqual(400);
         const status = (await askInfer(engine(), 'twice', [row('P', 1), row('Q', 1)])).status;
         if (expected === 'keeps the old one') expect(status).toBe(200);
+        else expect(status).toBeGreaterThanOrEqual(400);
         await engine().put({ twice: good });
         expect((await load(engine(), 'twice')).status).toBe(200);
         expect((await infer(engine(), 'twice', [row('P', 1), row('Q', 1)])).outputs).toHaveLength(2);

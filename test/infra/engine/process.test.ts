@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { untilPending } from '../../contract/engine/client.ts';
 import { testModels, writeRepository } from '../../contract/engine/test-models.ts';
 
 const entry = path.resolve(import.meta.dirname, '../../../infra/pool/engine/main.ts');
@@ -33,13 +34,6 @@ const ask = (port: number, turns: number) =>
     body: JSON.stringify({ inputs: [{ name: 'X', datatype: 'FP32', shape: [1, 1], data: [turns] }] }),
   });
 
-async function untilBusy(metricsPort: number, pending: number) {
-  for (;;) {
-    const page = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
-    if (page.includes(`nv_inference_pending_request_count{model="slow",version="1"} ${pending}`)) return;
-  }
-}
-
 describe('the engine process', () => {
   it('says where it listens, serves what loads, and is not ready while a wanted model is broken', async () => {
     const { child, ended, ready } = await start();
@@ -52,12 +46,13 @@ describe('the engine process', () => {
     expect(await ended).toBe(0);
   });
 
-  it('on SIGTERM answers what it has, running and queued, and ends with 0', async () => {
+  it('on SIGTERM answers what it has, running and queued, and ends with 0', { timeout: 30_000 }, async () => {
     const { child, ended, ready, said } = await start();
-    const answers = [ask(ready.port, 150_000)];
-    await untilBusy(ready.metricsPort, 0);
-    answers.push(ask(ready.port, 1));
-    await untilBusy(ready.metricsPort, 1);
+    const host = 'http://127.0.0.1';
+    const engine = { url: `${host}:${ready.port}`, metricsUrl: `${host}:${ready.metricsPort}/metrics` };
+    // Of two as long as each other one runs while the other waits, whichever came first.
+    const answers = [ask(ready.port, 60_000), ask(ready.port, 60_000)];
+    await untilPending(engine, 'slow', 1);
     child.kill('SIGTERM');
     expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([200, 200]);
     expect(await ended, said.join('')).toBe(0);
@@ -74,13 +69,22 @@ describe('the engine process', () => {
     [
       'the repository',
       ['--port', '0', '--metrics-port', '0', '--repository', path.join(tmpdir(), 'no such folder')],
-      'no such file',
+      `there is no folder ${path.join(tmpdir(), 'no such folder')}: --repository or AURICLE_ENGINE_REPOSITORY must`,
     ],
+    ['a flag', ['--prot', '1'], "Unknown option '--prot'; --help lists the flags"],
+    ['a value', ['--port', '-1'], '--port wants a value that does not begin with a dash; --help'],
   ])('says in one line what is wrong with %s', (_, flags, expected) => {
     const run = spawnSync(process.execPath, [entry, '--repository', folder, ...flags], { encoding: 'utf8' });
     expect(run.status).toBe(2);
     expect(run.stderr).toMatch(/^engine: .*\n$/);
     expect(run.stderr).toContain(expected);
+  });
+
+  it('says what it can be told', () => {
+    const run = spawnSync(process.execPath, [entry, '--help'], { encoding: 'utf8' });
+    expect([run.status, run.stderr]).toEqual([0, '']);
+    for (const flag of ['repository', 'model', 'host', 'port', 'metrics-port', 'threads'])
+      expect(run.stdout).toContain(`\n  --${flag} `);
   });
 
   it('logs names and reasons, one JSON line each, and nothing of the tensors', async () => {

@@ -63,7 +63,11 @@ export class Repository {
     const found = version === undefined ? slot.latest : slot.served.get(version);
     if (found) return ok(found);
     if (slot.served.size > 0) return refuse('NOT_FOUND', `${called} version ${version} is not found`);
-    return refuse('UNAVAILABLE', `${called} has no available versions${slot.reason && `: ${slot.reason}`}`);
+    const why = slot.reason && `: ${slot.reason}`;
+    // Triton's two answers: a version that it had it knows by name.
+    return version === undefined
+      ? refuse('NOT_FOUND', `${called} has no available versions${why}`)
+      : refuse('UNAVAILABLE', `${called} version ${version} is not at ready state${why}`);
   };
 
   unhonoured(name: string): string[] {
