@@ -89,6 +89,7 @@ function answerGet(engine: KserveEngine, path: string, response: ServerResponse)
     const usual = { sequence_batching, dynamic_batching: { priority_levels: 4 } };
     json(response, engine.configs[path.replace('/config', '')] ?? usual);
   } else if (path.endsWith('/stats')) json(response, { model_stats: [] });
-  else if (path === 'adder/versions/9') json(response, { error: 'no such version' }, 404);
+  else if (path === 'adder/versions/9')
+    json(response, { error: "Request for unknown model: 'adder' version 9 is not found" }, 404);
   else json(response, { name: 'adder', platform: 'p', inputs: [tensor('X')], outputs: [tensor('Y')] });
 }

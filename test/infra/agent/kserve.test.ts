@@ -232,8 +232,14 @@ describe('T2 what is refused', () => {
   });
 
   it('a version that is not there, and an engine that hangs up', async () => {
-    engine.next = [{ status: 404, error: 'x' }];
-    expect((await infer({}, { head: { version: '9' } })).refusal).toMatchObject({ reason: 'version_unknown' });
+    const answered = async (error: string) => {
+      engine.next = [{ status: 404, error: `Request for unknown model: 'adder' ${error}` }];
+      return (await infer({}, { head: { version: '9' } })).refusal?.reason;
+    };
+    expect(await answered('version 9 is not found')).toBe('version_unknown');
+    // An engine that has unloaded the model, or has started without it: another agent may have that version.
+    expect(await answered('has no available versions')).toBe('misdirected');
+    expect(await answered('is not found')).toBe('misdirected');
     engine.next = ['drop'];
     expect((await infer()).refusal).toMatchObject({ reason: 'engine_failed' });
   });

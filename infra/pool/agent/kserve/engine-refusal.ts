@@ -21,6 +21,9 @@ const UNSTARTED = /must specify the START flag/;
 /** Words of Triton for a request that has waited too long. */
 const EXPIRED = /timeout\b.*\bexpired/i;
 
+/** Words of Triton for a version that its model does not have. A model that is not loaded is told in others. */
+const VERSIONLESS = /version \d+ is not found/;
+
 /**
  * What an engine's "no" is to the caller. What is wrong with the request is told in the engine's words, which may quote
  * the request and therefore go to its sender only; what is wrong with the engine is not told. `passedMicros` is the caller's own timeout, once it is over.
@@ -44,8 +47,8 @@ export function engineRefusal(
   }
   if (status === 503) return refuse('pool_busy', undefined, detail);
   if (status !== 404) return refuse('engine_failed', undefined, detail);
-  // Without a version it was served a moment ago: another agent may still have it.
-  return version === undefined
-    ? refuse('misdirected', undefined, detail)
-    : refuse('version_unknown', { model, version }, detail);
+  // What is gone as a whole was served a moment ago: another agent may still have it.
+  return version !== undefined && VERSIONLESS.test(rule)
+    ? refuse('version_unknown', { model, version }, detail)
+    : refuse('misdirected', undefined, detail);
 }
