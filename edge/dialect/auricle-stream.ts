@@ -6,6 +6,7 @@ import { streamFormat } from '../../shared/stream/format.ts';
 import { streamOptions } from '../../shared/stream/link.ts';
 import { POSITION_BYTES, readPosition } from '../../shared/stream/position.ts';
 import type { ClientStep, DialectFactory, Ending, LiveDialect, Outgoing, SessionEvent } from '../stream/dialect.ts';
+import { readText } from './read-text.ts';
 
 const id = z
   .number()
@@ -65,15 +66,9 @@ class AuricleStream implements LiveDialect {
   }
 
   #hearText(text: string): ClientStep[] {
-    const most = limits.streamControlCharacters.value;
-    if (text.length > most) return [{ type: 'close', refusal: refuse('message_too_large', { limit: most }) }];
-    let json: unknown;
-    try {
-      json = JSON.parse(text);
-    } catch {
-      return invalid('it is not JSON');
-    }
-    const parsed = clientMessage.safeParse(json);
+    const json = readText(text);
+    if (!json.ok) return [{ type: 'close', refusal: json.refusal }];
+    const parsed = clientMessage.safeParse(json.value);
     if (!parsed.success) return invalid(ruleOf(parsed.error));
     const said = parsed.data;
     if (said.type === 'ping') {

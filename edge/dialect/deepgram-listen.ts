@@ -8,6 +8,7 @@ import type { ClientStep, Ending, LiveDialect, LiveWish, Outgoing, SessionEvent 
 import { Container } from './deepgram-container.ts';
 import { modelUuid } from './deepgram-model.ts';
 import { type LiveQuery, readLiveQuery } from './deepgram-query.ts';
+import { readText } from './read-text.ts';
 
 type Interim = Extract<SessionEvent, { type: 'interim' }>;
 type Segment = Extract<SessionEvent, { type: 'segment' }>;
@@ -87,13 +88,9 @@ class DeepgramListen implements LiveDialect {
 
   hear(message: string | Uint8Array): readonly ClientStep[] {
     if (typeof message !== 'string') return this.#listen(message);
-    let json: unknown;
-    try {
-      json = JSON.parse(message);
-    } catch {
-      return this.#complain(refuse('frame_invalid', { rule: 'it is not JSON' }));
-    }
-    const control = controlMessage.safeParse(json);
+    const json = readText(message);
+    if (!json.ok) return this.#complain(json.refusal);
+    const control = controlMessage.safeParse(json.value);
     if (!control.success) return this.#complain(refuse('frame_invalid', { rule: 'it needs a "type"' }));
     const { type } = control.data;
     const act = Object.hasOwn(this.#acts, type) ? this.#acts[type] : undefined;

@@ -21,12 +21,21 @@ import {
   updateConfig,
 } from './openai-realtime-session.ts';
 import { readBase64 } from './read-base64.ts';
+import { readText } from './read-text.ts';
 
 /** The configuration a client secret was made with, JSON with percent signs; set by the route, never by a client. */
 export const CONFIG_HEADER = 'auricle-realtime-config';
 
 const clientEvent = z.looseObject({ type: z.string().max(100), event_id: z.string().max(512).optional() });
 type ClientEvent = z.infer<typeof clientEvent>;
+
+const APPEND = 'input_audio_buffer.append';
+
+/**
+ * Looks like sound, told without reading all of it: most clients say so in front, perhaps behind an id; those that write
+ * the members of OpenAI's Python classes in their order say it behind the sound.
+ */
+const saysAppend = (text: string): boolean => text.slice(0, 640).includes(APPEND) || text.slice(-640).includes(APPEND);
 
 /** How OpenAI ends a session that has become too long, which clients look for to open another one. */
 const expired = { code: 1001, reason: 'session_expired' } as const;
@@ -128,13 +137,9 @@ class OpenAiRealtime implements LiveDialect {
     if (typeof message !== 'string') {
       return this.#complain(refuse('frame_invalid', { rule: 'messages are JSON text, audio is in their base64' }));
     }
-    let json: unknown;
-    try {
-      json = JSON.parse(message);
-    } catch {
-      return this.#complain(refuse('frame_invalid', { rule: 'it is not JSON' }));
-    }
-    const event = clientEvent.safeParse(json);
+    const json = readText(message, saysAppend);
+    if (!json.ok) return this.#complain(json.refusal);
+    const event = clientEvent.safeParse(json.value);
     if (!event.success)
       return this.#complain(refuse('frame_invalid', { rule: 'it needs a "type", which is a string' }));
     const { type, event_id } = event.data;
@@ -149,7 +154,7 @@ class OpenAiRealtime implements LiveDialect {
       this.#beta = true;
       return this.#update(event, 'transcription_session.updated');
     },
-    'input_audio_buffer.append': (event) => this.#append(event),
+    [APPEND]: (event) => this.#append(event),
     'input_audio_buffer.commit': () => this.#commit(),
     'input_audio_buffer.clear': () => this.#clear(),
     'input_audio_buffer.done': () => ok([{ type: 'end' }]),

@@ -130,11 +130,21 @@ export class Connection {
       const message = typeof data === 'string' ? data : new Uint8Array(data);
       const most = limits.streamMessageBytes.value;
       if (message.length > most) this.end({ refusal: refuse('message_too_large', { limit: most }) });
-      else this.#take(this.dialect.hear(message, now));
+      else this.#hear(message, this.dialect.hear(message, now));
     });
     // What was of use was copied. Left to a collector this memory would stay until it stops everybody for a full run: the
     // runtime holds on to the event it came with.
     if (typeof data !== 'string') data.transfer(0);
+  }
+
+  /** Audio earns what it is, and costs nothing in text either, but for what is written around it; everything else costs. */
+  #hear(message: string | Uint8Array, steps: readonly ClientStep[]): void {
+    const audio = steps.reduce((sum, step) => sum + (step.type === 'audio' ? step.audio.length : 0), 0);
+    const free = limits.streamAskBytes.value;
+    // Base64 is four thirds of it, and some escape each slash of that.
+    const beside = typeof message === 'string' ? message.length - (audio > 0 ? 2 * audio + free : 0) : 0;
+    this.#replied = Math.max(0, this.#replied - audio);
+    if (this.#charge(audio > 0 ? Math.max(0, beside) : Math.max(free, beside))) this.#take(steps);
   }
 
   #take(steps: readonly ClientStep[]): void {
@@ -144,9 +154,7 @@ export class Connection {
       else if (step.type === 'alive' && step.seen !== undefined && !this.#see(step.seen)) {
         this.#owner.step(this, { type: 'close', refusal: refuse('frame_invalid', { rule: MORE_SEEN }) });
       } else {
-        if (step.type === 'audio') this.#replied = Math.max(0, this.#replied - step.audio.length);
-        else this.#charge(limits.streamAskBytes.value);
-        if (!this.#over) this.#owner.step(this, step);
+        this.#owner.step(this, step);
       }
     }
   }

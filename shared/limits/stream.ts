@@ -224,7 +224,7 @@ export const streamLimits = {
     value: 256,
     unit: 'byte',
     by: 'edge',
-    why: 'What a message of a client that is not audio counts against streamUnreadBytes, as the runtime keeps a kilobyte for each unread answer: 4,096 of them beyond the audio, more than a keepalive every second for an hour.',
+    why: 'What a message of a client that is not audio counts at least against streamUnreadBytes, as the runtime keeps a kilobyte for each unread answer: 4,096 of them beyond the audio, more than a keepalive every second for an hour. A longer text counts as what it is, since it is read as JSON.',
   },
   streamUnstartedMs: {
     value: 300_000,
@@ -254,7 +254,13 @@ export const streamLimits = {
     value: 32 * KiB,
     unit: 'character',
     by: 'edge',
-    why: 'One text message of /v1/stream: the largest is a start with a resume token.',
+    why: 'One text message: the largest of /v1/stream is a start with a resume token, others configure. Sound of /v1/realtime may be longer.',
+  },
+  streamSoundBrackets: {
+    value: 64,
+    unit: 'count',
+    by: 'edge',
+    why: 'Brackets and braces in a text that is longer than streamControlCharacters, since it carries sound: clients have one to four. Half a million make JSON.parse take a tenth of a second.',
   },
   checkpointCharacters: {
     value: 4 * KiB,

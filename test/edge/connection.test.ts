@@ -100,6 +100,26 @@ describe('§3-18 what a client may ask for', () => {
     expect(steps.some(({ type }) => type === 'close')).toBe(false);
   });
 
+  it('text counts as what it is before anything is said to it, and sound in it counts for nothing', () => {
+    const heard: number[] = [];
+    const hear: LiveDialect['hear'] = (message) => {
+      heard.push(message.length);
+      return [{ type: 'alive' }];
+    };
+    const { steps, receive } = connect(0, false, hear);
+    for (let turn = 0; turn < 1_000 && steps.at(-1)?.type !== 'close'; turn++) receive('x'.repeat(32_768));
+    expect(steps.at(-1)).toMatchObject({ type: 'close', refusal: { reason: 'reader_slow' } });
+    expect(heard).toHaveLength(burst / 32_768 + 1);
+
+    const sound = connect(0, false, () => [{ type: 'audio', audio: new Uint8Array(3_200) }]);
+    for (let turn = 0; turn < 4_000; turn++) sound.receive('x'.repeat(4_400));
+    expect(sound.steps.some(({ type }) => type === 'close')).toBe(false);
+    // A byte of sound does not carry a megabyte of something else.
+    const hollow = connect(0, false, () => [{ type: 'audio', audio: Uint8Array.of(1) }]);
+    for (let turn = 0; turn < 2; turn++) hollow.receive('x'.repeat(1_000_000));
+    expect(hollow.steps.at(-1)).toMatchObject({ type: 'close', refusal: { reason: 'reader_slow' } });
+  });
+
   it('one that says to have seen more than there was is refused', () => {
     const { steps, receive } = connect(
       0,

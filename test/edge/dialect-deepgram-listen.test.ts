@@ -205,6 +205,19 @@ describe('C10 what a Deepgram client sends', () => {
   });
 });
 
+describe('§3-18 text that is long', () => {
+  it('C10 is refused unread, and the connection stays', () => {
+    const parse = vi.spyOn(JSON, 'parse');
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { dialect, send } = talk();
+    const text = `{"type":"KeepAlive","a":"${'x'.repeat(limits.streamControlCharacters.value)}"}`;
+    const steps = dialect.hear(text, NOW);
+    expect(parse).not.toHaveBeenCalled();
+    expect(replies(steps)).toMatchObject([{ type: 'Error', code: 'message_too_large' }]);
+    expect(send({ type: 'KeepAlive' })).toEqual([{ type: 'alive' }]);
+  });
+});
+
 describe('C10 sound that says itself what it is', () => {
   const wav = (tag = 1, bits = 16, rate = 16_000, size = 8, list = 0) => {
     const header = Buffer.alloc(44 + list);
@@ -251,7 +264,7 @@ describe('C10 sound that says itself what it is', () => {
     const file = join(wav().subarray(0, 36), chunks(limits.streamHeaderChunks.value - 1), wav().subarray(36));
     const looks = vi.spyOn(DataView.prototype, 'getUint32');
     const copies = vi.spyOn(Object.getPrototypeOf(Uint8Array.prototype) as Uint8Array, 'set');
-    onTestFinished(() => vi.restoreAllMocks());
+    onTestFinished(() => void vi.restoreAllMocks());
     const container = new Container();
     for (const byte of file) expect(container.push(Uint8Array.of(byte)).ok).toBe(true);
     expect(looks.mock.calls.length).toBeLessThan(3 * file.length);

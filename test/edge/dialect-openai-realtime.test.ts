@@ -1,8 +1,8 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { CONFIG_HEADER, openaiRealtime } from '../../edge/dialect/openai-realtime.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
-import { append, NOW, PREFIX, parse, segment, talk, types } from './openai-session.ts';
+import { append, NOW, PREFIX, parse, segment, sound, talk, types } from './openai-session.ts';
 
 const final = {
   type: 'final',
@@ -215,6 +215,40 @@ describe('C10 sound of an OpenAI client', () => {
     }
     send({ type: 'session.update', session: { audio: { input: { turn_detection: null } } } });
     expect(steps).toContainEqual({ type: 'options', options: { interim: true, endpointingMs: false } });
+  });
+});
+
+describe('§3-18 text that is long', () => {
+  const audio = sound(1_000);
+  const type = 'input_audio_buffer.append';
+
+  it.each([
+    ['the type first, as OpenAI writes it', JSON.stringify({ type, audio })],
+    ['with blanks, as Python does', JSON.stringify({ type, audio }, undefined, 1)],
+    ['behind an id', JSON.stringify({ event_id: 'e'.repeat(512), type, audio })],
+    ['the sound first, as LiveKit dumps a class of OpenAI', JSON.stringify({ audio, type })],
+    ['the sound, type and id', JSON.stringify({ audio, type, event_id: 'e'.repeat(512) })],
+    ["with what NVIDIA's client adds", JSON.stringify({ type, audio, runtime_config: { force_eou: false } })],
+  ])('C10 is taken when it is sound: %s', (_, text) => {
+    expect(text.length).toBeGreaterThan(limits.streamControlCharacters.value);
+    const { send, kinds } = talk();
+    expect(send(text)).toEqual([]);
+    expect(kinds()).toEqual(['start', 'audio']);
+  });
+
+  const nested = '['.repeat(40_000) + ']'.repeat(40_000);
+  it.each([
+    ['something else', `{"type":"session.update","session":"${audio}"}`],
+    ['nested', `{"type":"input_audio_buffer.append","audio":"AAAA","more":${nested}}`],
+  ])('C10 is refused unread when it is %s, and the connection stays', (_, text) => {
+    const { dialect, send, kinds } = talk();
+    const read = vi.spyOn(JSON, 'parse');
+    onTestFinished(() => void vi.restoreAllMocks());
+    const said = dialect.hear(text, NOW);
+    expect(read).not.toHaveBeenCalled();
+    expect(said).toMatchObject([{ type: 'reply', frames: [expect.stringContaining('message_too_large')] }]);
+    send(append());
+    expect(kinds()).toEqual(['start', 'audio']);
   });
 });
 
