@@ -64,6 +64,18 @@ export const workLimits = {
     by: 'agent',
     why: 'An inference of 20 s of audio takes well under a second; this is a lost engine.',
   },
+  engineSilentMs: {
+    value: 8_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'For an engine that usually answers sooner to say nothing to anybody, until it is taken to hang and its callers try another pool: as long as a live stream waits for an agent that hangs, and eight times what 20 s of audio take on a slow one.',
+  },
+  engineSilentTimes: {
+    value: 8,
+    unit: 'ratio',
+    by: 'agent',
+    why: 'The same as a multiple of what an inference usually takes, where that is longer: the longest utterance takes some times as long as the usual one. Never beyond engineMs.',
+  },
   engineAnswerBytes: {
     value: 16 * MiB,
     unit: 'byte',

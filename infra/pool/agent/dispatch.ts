@@ -6,6 +6,7 @@ import { classes, type RequestClass } from '../../../shared/tenant/claims.ts';
 import type { Engine } from './engine.ts';
 import { levelOf } from './level.ts';
 import { bugDetail } from './log.ts';
+import { createPatience } from './patience.ts';
 import { createSlots, type Place } from './slots.ts';
 
 /** One utterance's inference. */
@@ -37,26 +38,38 @@ export interface DispatcherOptions {
 }
 
 const gone = no(refuse('deadline_passed', undefined, 'given up while queued'));
+const silent = no(refuse('engine_failed', undefined, 'the engine says nothing'));
 const full = no(refuse('pool_busy', undefined, 'utterance queue is full'));
 
 /** The only way to the engine: a bounded queue by class and deadline before a fixed number of slots. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { engine, slots: most, levels = () => classes.length, now, onServed = () => {} } = options;
   const slots = createSlots({ slots: most, capacity: limits.queuedUtterances.value, now });
+  const patience = createPatience(now);
 
   async function attempt(task: Task): Promise<Answer & { retryable?: boolean }> {
     const left = Math.min(task.deadline - now(), limits.engineMs.value);
     if (left <= 0 || task.signal.aborted) return gone;
     const timeout = AbortSignal.timeout(left);
-    const outcome = await engine.infer({
-      ...task,
-      priority: levelOf(task.class, levels(task.model)),
-      timeoutMicros: left * 1_000,
-      signal: AbortSignal.any([task.signal, timeout]),
-    });
-    if (outcome.ok) return ok(outcome.value);
+    const lost = new AbortController();
+    const unwatch = patience.watch(task.model, () => lost.abort());
+    const began = now();
+    const outcome = await engine
+      .infer({
+        ...task,
+        priority: levelOf(task.class, levels(task.model)),
+        timeoutMicros: left * 1_000,
+        signal: AbortSignal.any([task.signal, timeout, lost.signal]),
+      })
+      .finally(unwatch);
+    if (outcome.ok) {
+      patience.heard(task.model, now() - began);
+      return ok(outcome.value);
+    }
+    if (outcome.status !== undefined) patience.heard(task.model);
     // The request's own time ran out, as opposed to the engine's.
     if (task.signal.aborted || (timeout.aborted && left < limits.engineMs.value)) return gone;
+    if (lost.signal.aborted) return silent;
     return { ...no(refuse('engine_failed', undefined, outcome.detail)), retryable: outcome.retryable };
   }
 
@@ -77,13 +90,17 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     });
   }
 
-  async function inferTwice(task: Task): Promise<Answer> {
+  async function inferTwice(task: Task, asked: number): Promise<Answer> {
+    if (patience.lostSince(asked)) return silent;
     const answer = await attempt(task);
     return !answer.ok && answer.retryable ? attempt(task) : answer;
   }
 
   return {
-    run: (task) => hold(task, () => inferTwice(task)),
+    run(task) {
+      const asked = now();
+      return hold(task, () => inferTwice(task, asked));
+    },
     hold,
     queued: slots.queued,
     busy: slots.busy,

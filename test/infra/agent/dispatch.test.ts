@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDispatcher } from '../../../infra/pool/agent/dispatch.ts';
 import type { Engine, Inference, InferOutcome } from '../../../infra/pool/agent/engine.ts';
+import { silentAfter } from '../../../infra/pool/agent/patience.ts';
 import { limits } from '../../../shared/limits.ts';
 import { ok } from '../../../shared/result.ts';
 import type { RequestClass } from '../../../shared/tenant/claims.ts';
@@ -126,5 +127,99 @@ describe('dispatcher', () => {
     expect(dispatcher.busy()).toBe(0);
     const next = dispatcher.hold({ class: 'default', deadline: 60_000, signal }, async () => ok('served'));
     expect(await next).toEqual(ok('served'));
+  });
+});
+
+describe('A8 C6 an engine that hangs', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date'] }));
+  afterEach(() => void vi.useRealTimers());
+  const silence = limits.engineSilentMs.value;
+  const lost = { ok: false, refusal: { reason: 'engine_failed' } };
+
+  /** An engine that answers when the test says so, or when it is not waited for any longer. */
+  async function workshop(slots: number) {
+    const { engine, asked } = manualEngine();
+    const infer = engine.infer.bind(engine);
+    engine.infer = (inference) => {
+      const answered = infer(inference);
+      const answer = asked.at(-1)?.answer;
+      inference.signal.addEventListener('abort', () => answer?.({ ok: false, retryable: true, detail: 'aborted' }));
+      return answered;
+    };
+    const dispatcher = createDispatcher({ engine, slots, now: Date.now });
+    /** Its end, once there is one. */
+    const run = () => {
+      const seen: { end?: unknown } = {};
+      const started = dispatcher.run(task('default', undefined, Date.now() + 600_000));
+      void started.then((end) => {
+        seen.end = end;
+      });
+      return seen;
+    };
+    const pass = async (milliseconds: number) => {
+      await vi.advanceTimersByTimeAsync(milliseconds);
+      await settle();
+    };
+    // It is known how long an inference takes.
+    run();
+    await pass(0);
+    asked[0]?.answer(done);
+    await pass(0);
+    return { asked, run, pass, dispatcher };
+  }
+
+  it('is given up after a multiple of what it usually takes, within bounds', () => {
+    const { value: times } = limits.engineSilentTimes;
+    expect([undefined, 0, silence / times, silence / 2, 1e9].map(silentAfter)).toEqual([
+      limits.engineMs.value,
+      silence,
+      silence,
+      Math.min((silence / 2) * times, limits.engineMs.value),
+      limits.engineMs.value,
+    ]);
+  });
+
+  it('loses whoever is at it and whoever waits for it, at once and without another try; who comes later may ask', async () => {
+    const { asked, run, pass, dispatcher } = await workshop(1);
+    const atIt = run();
+    await pass(silence - 1);
+    const waiting = run();
+    expect([atIt.end, waiting.end]).toEqual([undefined, undefined]);
+    await pass(1);
+    expect([atIt.end, waiting.end]).toMatchObject([lost, lost]);
+    expect(asked).toHaveLength(2);
+    expect(dispatcher.busy()).toBe(0);
+    await pass(1);
+    const later = run();
+    await pass(0);
+    asked[2]?.answer(done);
+    await pass(0);
+    expect(later.end).toMatchObject({ ok: true });
+  });
+
+  it('is told from one that is slow: as long as anybody is answered, nobody is sent away', async () => {
+    const { asked, run, pass } = await workshop(2);
+    const slow = run();
+    for (let answered = 2; answered < 6; answered++) {
+      run();
+      await pass(silence - 1);
+      asked[answered]?.answer(done);
+      await pass(0);
+    }
+    expect(slow.end).toBeUndefined();
+    asked[1]?.answer(done);
+    await pass(0);
+    expect(slow.end).toMatchObject({ ok: true });
+  });
+
+  it('that has never answered for a model has the whole time of a lost one', async () => {
+    const { engine } = manualEngine();
+    const dispatcher = createDispatcher({ engine, slots: 1, now: Date.now });
+    let ended = false;
+    void dispatcher.run(task('default', undefined, Date.now() + 600_000)).then(() => {
+      ended = true;
+    });
+    await vi.advanceTimersByTimeAsync(limits.engineMs.value - 1);
+    expect(ended).toBe(false);
   });
 });
