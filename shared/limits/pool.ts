@@ -89,6 +89,12 @@ export const poolLimits = {
     by: 'roster',
     why: 'A report this old says nothing about load any more.',
   },
+  engineUnreachableLooks: {
+    value: 10,
+    unit: 'count',
+    by: 'agent',
+    why: 'Looks in vain before an agent says that it never found its engine; the next lines come after twice as many each.',
+  },
   heartbeatGoneMs: { value: 10_000, unit: 'ms', by: 'roster', why: 'A silent agent is no candidate after this.' },
   heartbeatBytes: {
     value: 64 * KiB,

@@ -25,10 +25,14 @@ export function createKserveEngine(url: string, connections: number): Engine {
   const { call, close } = openConnections(url, connections);
   const readResponse = createInferResponseReader();
 
-  async function isOk(path: string, signal: AbortSignal): Promise<boolean> {
+  async function isOk(path: string, signal: AbortSignal, onFailure?: (reason: string) => void): Promise<boolean> {
     try {
-      return (await call({ method: 'GET', path, signal })).status === 200;
-    } catch {
+      const { status } = await call({ method: 'GET', path, signal });
+      if (status !== 200) onFailure?.(`http_${status}`);
+      return status === 200;
+    } catch (error) {
+      const { code, name } = error as NodeJS.ErrnoException;
+      onFailure?.(signal.aborted ? 'timeout' : (code ?? name));
       return false;
     }
   }
@@ -49,7 +53,7 @@ export function createKserveEngine(url: string, connections: number): Engine {
   }
 
   return {
-    ready: (signal) => isOk('/v2/health/ready', signal),
+    ready: (signal, onFailure) => isOk('/v2/health/ready', signal, onFailure),
     modelReady: (model, signal) => isOk(`${modelPath(model)}/ready`, signal),
     async metadata(model, signal) {
       try {

@@ -38,8 +38,8 @@ export type EngineCounts = Partial<EngineStatistics>;
  * twice is safe; the caller decides whether to.
  */
 export interface Engine {
-  /** The server and everything it was told to load is ready. Never rejects. */
-  ready(signal: AbortSignal): Promise<boolean>;
+  /** The server and everything it was told to load is ready; `onFailure` hears the class of what went wrong. Never rejects. */
+  ready(signal: AbortSignal, onFailure?: (reason: string) => void): Promise<boolean>;
   /** Whether one model can be asked. Never rejects. */
   modelReady(model: string, signal: AbortSignal): Promise<boolean>;
   /** Names and shapes, for the check that a model takes what the agent sends. */

@@ -26,6 +26,7 @@ export type LogEvent =
   | 'release-refused'
   | 'engine-ready'
   | 'engine-lost'
+  | 'engine-unreachable'
   | 'model-broken'
   | 'model-refused'
   | 'model-unsigned'

@@ -1,6 +1,6 @@
 import process from 'node:process';
 import { startAgent } from './agent.ts';
-import { readSettings, SettingsError } from './settings.ts';
+import { lineFor, readSettings, SettingsError } from './settings.ts';
 
 // The decoder packages print a line for each damaged frame. The agent itself writes through its log only, so a broken
 // recording must not fill anybody's disk.
@@ -10,11 +10,16 @@ console.warn = () => {};
 /** What the operator has to put right: a line each, no stack. */
 function giveUp(error: unknown): never {
   // Messages of the system name a path or an address; others may quote what they were working on and stay as they are.
-  const isSystem = error instanceof Error && 'syscall' in error;
-  if (!(error instanceof SettingsError) && !isSystem) throw error;
-  const lines = error instanceof SettingsError ? error.lines : [error.message];
+  const isSystem = (one: unknown): one is NodeJS.ErrnoException => one instanceof Error && 'syscall' in one;
+  if (!(error instanceof SettingsError) && !isSystem(error)) throw error;
+  const lines = error instanceof SettingsError ? error.lines : [lineOf(error)];
   process.stderr.write(lines.map((line) => `agent: ${line}\n`).join(''));
   process.exit(2);
+}
+
+function lineOf(error: NodeJS.ErrnoException): string {
+  const isModels = error.path !== undefined && error.path === process.env.AURICLE_MODELS;
+  return isModels ? lineFor('AURICLE_MODELS', `cannot be read (${error.code})`) : error.message;
 }
 
 const agent = await Promise.resolve(process.env).then(readSettings).then(startAgent).catch(giveUp);

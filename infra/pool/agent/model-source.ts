@@ -75,7 +75,7 @@ function createEnter(repository: string, { signers, strict }: Entry, log: Log): 
   const unsigned = new Set<string>();
   return async (model, found) => {
     const verified = await verify(model, found);
-    if (!verified.ok) return String(shortened(verified.refusal).params?.rule ?? verified.refusal.reason);
+    if (!verified.ok) return explain(String(shortened(verified.refusal).params?.rule ?? verified.refusal.reason));
     if (verified.value !== undefined) return undefined;
     if (strict) return 'nobody has signed it';
     const { revision } = found;
@@ -84,3 +84,9 @@ function createEnter(repository: string, { signers, strict }: Entry, log: Log): 
     return undefined;
   };
 }
+
+/** Compiled Python is run like the model's own files, so it must be signed as they are; better, nobody writes it there. */
+const explain = (refused: string): string =>
+  refused.includes('__pycache__/')
+    ? `${refused}: Python writes such files beside a model unless its server runs with PYTHONDONTWRITEBYTECODE=1`
+    : refused;

@@ -49,7 +49,9 @@ export function createAgentServer(desk: Desk, health: Health, lingerMs: number =
     (incoming, response) => {
       endLingering(incoming, response, lingerMs);
       const path = (incoming.url ?? '').split('?')[0];
-      const route = routes[`${incoming.method} ${path}`];
+      // HEAD is asked by who only wants to know whether the page is there; the server leaves its body out.
+      const method = incoming.method === 'HEAD' && !path?.startsWith('/v1/') ? 'GET' : incoming.method;
+      const route = routes[`${method} ${path}`];
       if (!route) {
         discard(incoming);
         return answerText(response, 404, 'not found\n');

@@ -160,7 +160,8 @@ export class SettingsError extends Error {
   }
 }
 
-const lineFor = (name: string, wrong: string) =>
+/** What is wrong with a variable, and what it is for. */
+export const lineFor = (name: string, wrong: string) =>
   `${name} ${wrong}: ${meanings[name as keyof typeof meanings] ?? 'unknown'}`;
 
 /** @throws SettingsError with the names of the variables that are wrong. */

@@ -125,8 +125,24 @@ export function createEngineWatch(options: EngineWatchOptions) {
     served = new Map([...served].filter(([name]) => !changed.has(name)));
   }
 
+  /** Looks in vain at an engine that was never ready, and at how many the next line is due. */
+  let inVain = 0;
+  let sayAt = limits.engineUnreachableLooks.value;
+
+  /** An engine that starts beside the agent takes its time, so the first looks are silent; then each line takes twice as long. */
+  function tellUnreachable(reason: string): void {
+    inVain += 1;
+    if (inVain < sayAt) return;
+    sayAt *= 2;
+    log('engine-unreachable', { reason, count: inVain });
+  }
+
   async function look(): Promise<void> {
-    const nowReady = await engine.ready(AbortSignal.timeout(limits.heartbeatUnknownMs.value));
+    let reason = 'unknown';
+    const nowReady = await engine.ready(AbortSignal.timeout(limits.heartbeatUnknownMs.value), (why) => {
+      reason = why;
+    });
+    if (!nowReady && !wasReady) tellUnreachable(reason);
     if (nowReady !== ready) log(nowReady ? 'engine-ready' : 'engine-lost');
     const back = nowReady && !ready && wasReady;
     ready = nowReady;

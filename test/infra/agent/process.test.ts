@@ -80,6 +80,12 @@ describe('the agent as a process', () => {
     const nowhere = path.join(folder, 'nowhere');
     const { code, lines } = await fail({ AURICLE_EDGE_KEYS_FILE: nowhere });
     expect([code, lines]).toEqual([2, [`agent: ${nowhere} cannot be read (ENOENT)`]]);
+    expect(await fail({ AURICLE_MODELS: nowhere })).toEqual({
+      code: 2,
+      lines: [
+        'agent: AURICLE_MODELS cannot be read (ENOENT): folder of the model repository, the one the engine reads',
+      ],
+    });
   });
 
   it('says when its port is taken', async () => {

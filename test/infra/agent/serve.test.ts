@@ -40,6 +40,8 @@ it.each([
   ['POST /v1/short', /^HTTP\/1.1 403 /],
   ['POST /nowhere', /^HTTP\/1.1 404 /],
   ['GET /healthz', /^HTTP\/1.1 200 /],
+  ['HEAD /healthz', /^HTTP\/1.1 200 /],
+  ['HEAD /v1/short', /^HTTP\/1.1 404 /],
 ])('%s: a body that never ends is not waited for once it is answered', async (target, status) => {
   const { heard, socket } = await say(5, begin(target));
   expect(heard).toMatch(status);

@@ -3,6 +3,7 @@ import type { Engine } from '../../../infra/pool/agent/engine.ts';
 import type { EngineQueue } from '../../../infra/pool/agent/level.ts';
 import type { Speaker } from '../../../infra/pool/agent/speak/speaker.ts';
 import { createEngineWatch } from '../../../infra/pool/agent/watch.ts';
+import { limits } from '../../../shared/limits.ts';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok } from '../../../shared/result.ts';
@@ -15,11 +16,15 @@ function engineOf(state: {
   outputs?: string[];
   columns?: number;
   queues?: Record<string, EngineQueue[]>;
+  reason?: string;
 }): Engine {
   const tensor = (name: string, last = -1) => ({ name, shape: [-1, -1, last] });
   const down = no(refuse('engine_failed'));
   return {
-    ready: async () => state.up,
+    ready: async (_: AbortSignal, onFailure?: (reason: string) => void) => {
+      if (!state.up) onFailure?.(state.reason ?? 'unknown');
+      return state.up;
+    },
     modelReady: async (model: string) => state.up && state.loaded.has(model),
     metadata: async () =>
       ok({
@@ -53,6 +58,7 @@ function begin(
   const told: string[] = [];
   let reads = 0;
   const lines: string[] = [];
+  const said: unknown[] = [];
   const model = (name: string) => ({
     description: describeModel(name, 'transcribe', digests[name]),
     recogniser: { model: name, frameSeconds: 0.04, decoder: { width: 3, begin: () => never() } },
@@ -69,10 +75,13 @@ function begin(
     },
     record: (event) =>
       event.type === 'model.revision' && told.push(`${event.action} ${event.model} ${event.revision.at(-1)}`),
-    log: (event, fields) => lines.push(fields?.detail === undefined ? event : `${event}: ${fields.detail}`),
+    log(event, fields) {
+      lines.push(fields?.detail === undefined ? event : `${event}: ${fields.detail}`);
+      if (event === 'engine-unreachable') said.push(fields);
+    },
     agent: 'agent-1',
   });
-  return { watch, told, lines, reads: () => reads };
+  return { watch, told, lines, fields: said, reads: () => reads };
 }
 const never = (): never => {
   throw new Error('not asked here');
@@ -124,6 +133,19 @@ describe('watching the engine', () => {
     state.up = true;
     await watch.look();
     expect(lines).toEqual(['engine-ready', 'model-loaded', 'engine-lost', 'engine-ready']);
+  });
+
+  it('says that it never found the engine, and why: after some looks, then ever more rarely', async () => {
+    const state = { up: false, loaded: new Set(['a']), reason: 'ECONNREFUSED' };
+    const { watch, lines, fields } = begin(state);
+    const { value: first } = limits.engineUnreachableLooks;
+    for (let look = 0; look < first * 5; look++) await watch.look();
+    expect(lines).toEqual(Array(3).fill('engine-unreachable'));
+    const reason = 'ECONNREFUSED';
+    expect(fields).toEqual([first, first * 2, first * 4].map((count) => ({ reason, count })));
+    // Once it was there, it is lost and no more.
+    for (const up of [true, false, false]) await Promise.resolve(Object.assign(state, { up })).then(() => watch.look());
+    expect(lines.slice(3)).toEqual(['engine-ready', 'model-loaded', 'engine-lost']);
   });
 
   it('does not serve a model that takes something else (A18)', async () => {
