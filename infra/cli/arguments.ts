@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { argumentProblem } from '../../shared/argument-problem.ts';
 
 export const DEFAULT_EDGE = 'http://127.0.0.1:8787';
 
@@ -182,13 +183,6 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       rate: values.rate,
     };
   } catch (error) {
-    return { problem: problemOf(error) };
+    return { problem: argumentProblem(error) };
   }
-}
-
-/** What Node says of arguments, in a sentence: the rest is for programmers. */
-export function problemOf(error: unknown): string {
-  const [said = ''] = (error as Error).message.split(/\.\s/);
-  const [, name] = /^Option '(?:-\w, )?(--[\w-]+)\b.*' argument is ambiguous$/.exec(said) ?? [];
-  return name === undefined ? said : `${name} wants a value that does not begin with a dash`;
 }

@@ -1,6 +1,7 @@
 // What follows `npm start --`.
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { argumentProblem } from '../../shared/argument-problem.ts';
 import { type EngineName, engines } from './plan.ts';
 import { ROOT } from './root.ts';
 
@@ -12,7 +13,8 @@ export const USAGE = `npm start [-- --port N --state DIR --models DIR --engine N
   --state DIR    folder of everything the stack keeps (default .auricle)
   --models DIR   the model repository that the pools serve (default the reference models)
   --engine NAME  what the pools infer with: embedded (default), or triton: a real one in each pool, installed into
-                 .auricle/triton the first time; needs Linux on x64 and Python 3.11 or 3.12
+                 .auricle/triton of this clone the first time, whatever --state says, or into AURICLE_TRITON
+                 (275 MB); needs Linux on x64 and Python 3.11 or 3.12 with pip
   --parts A,B    only these parts, for work on one of them (default all)
   --quiet        no output of the parts; it is in DIR/logs either way
 `;
@@ -58,6 +60,6 @@ export function readArguments(given: string[]): Arguments | { problem: string } 
       ...parts,
     };
   } catch (error) {
-    return { problem: (error as Error).message };
+    return { problem: argumentProblem(error) };
   }
 }

@@ -10,7 +10,7 @@ const LOOK_MS = 500;
 
 const given = readArguments(process.argv.slice(2));
 if ('problem' in given) {
-  console.error(`${given.problem}\n\n${USAGE}`);
+  console.error(`${USAGE}\n${given.problem}`);
   process.exit(2);
 }
 if (given.help) {

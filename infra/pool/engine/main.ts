@@ -5,7 +5,7 @@ import { limits } from '../../../shared/limits.ts';
 import { log } from './log.ts';
 import { Repository } from './model/repository.ts';
 import { serveInference, serveMetrics } from './serve.ts';
-import { readSettings } from './settings.ts';
+import { asksForHelp, readSettings, USAGE } from './settings.ts';
 
 async function listen(server: Server, host: string, port: number): Promise<number> {
   await new Promise<void>((resolve, reject) => {
@@ -17,8 +17,15 @@ async function listen(server: Server, host: string, port: number): Promise<numbe
 
 /** What the operator has to put right: one line, no stack. */
 function giveUp(error: unknown): never {
-  process.stderr.write(`engine: ${error instanceof Error ? error.message : error}\n`);
+  process.stderr.write(`engine: ${lineOf(error)}\n`);
   process.exit(2);
+}
+
+function lineOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const { code, path } = error as NodeJS.ErrnoException;
+  if (path === undefined || (code !== 'ENOENT' && code !== 'ENOTDIR')) return error.message;
+  return `there is no folder ${path}: --repository or AURICLE_ENGINE_REPOSITORY must name the model repository`;
 }
 
 function settle() {
@@ -29,6 +36,10 @@ function settle() {
   }
 }
 
+if (asksForHelp(process.argv.slice(2))) {
+  process.stdout.write(USAGE);
+  process.exit(0);
+}
 const settings = settle();
 const repository = new Repository(settings);
 const inference = serveInference(repository);

@@ -1,6 +1,19 @@
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import { argumentProblem } from '../../../shared/argument-problem.ts';
+
+export const USAGE = `node infra/local/node.cjs infra/pool/engine/main.ts --repository DIR [--port N …]
+
+  --repository DIR   the model repository (AURICLE_ENGINE_REPOSITORY)
+  --model NAME       only this model is loaded; may be given again (AURICLE_ENGINE_MODELS, with commas; default all)
+  --host ADDRESS     where it listens (AURICLE_ENGINE_HOST; default 127.0.0.1)
+  --port N           KServe v2 over HTTP; 0 takes a free port (AURICLE_ENGINE_PORT; default 8000)
+  --metrics-port N   Prometheus (AURICLE_ENGINE_METRICS_PORT; default 8002)
+  --threads N        inside one execution; more than one on an idle machine only (AURICLE_ENGINE_THREADS; default 1)
+`;
+
+export const asksForHelp = (argv: readonly string[]): boolean => argv.includes('--help') || argv.includes('-h');
 
 export interface Settings {
   readonly repository: string;
@@ -22,19 +35,19 @@ const whole = (name: string, text: string, low: number, high: number): number =>
   return value;
 };
 
+function readFlags(argv: readonly string[]) {
+  const flag = { type: 'string' } as const;
+  const options = { repository: flag, host: flag, port: flag, 'metrics-port': flag, threads: flag };
+  try {
+    return parseArgs({ args: [...argv], options: { ...options, model: { ...flag, multiple: true } } }).values;
+  } catch (error) {
+    throw new Error(`${argumentProblem(error)}; --help lists the flags`);
+  }
+}
+
 /** Command-line flags win over AURICLE_ENGINE_… variables. A wrong setting stops the start: it is the operator's bug. */
 export function readSettings(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Settings {
-  const { values } = parseArgs({
-    args: [...argv],
-    options: {
-      repository: { type: 'string' },
-      host: { type: 'string' },
-      port: { type: 'string' },
-      'metrics-port': { type: 'string' },
-      threads: { type: 'string' },
-      model: { type: 'string', multiple: true },
-    },
-  });
+  const values = readFlags(argv);
   const repository = values.repository ?? env.AURICLE_ENGINE_REPOSITORY;
   if (!repository) throw new Error('--repository or AURICLE_ENGINE_REPOSITORY must name the model repository');
   const models = values.model ?? env.AURICLE_ENGINE_MODELS?.split(',').filter(Boolean);

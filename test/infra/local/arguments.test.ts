@@ -16,6 +16,13 @@ describe('npm start --', () => {
     expect(readArguments(['--engine', 'triton', '--models', 'm'])).toMatchObject({ engine: 'triton', models: 'm' });
   });
 
+  it('says in a sentence what is wrong', () => {
+    expect(readArguments(['--port', '-1'])).toEqual({
+      problem: '--port wants a value that does not begin with a dash',
+    });
+    expect(readArguments(['--prot', '1'])).toEqual({ problem: "Unknown option '--prot'" });
+  });
+
   it.each([['--engine', 'riva'], ['--port', 'x'], ['--port', '70000'], ['--port', '-1'], ['--prot', '1'], ['extra']])(
     '%s %s is refused',
     (...given) => {
