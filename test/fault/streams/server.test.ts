@@ -1,10 +1,13 @@
 // Faults behind the edge: the client does nothing about them, and what it is told is what it would have been told anyway.
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { silentPage } from '../../infra/agent/fixtures.ts';
+import { clipBytes, clips } from '../../stack/clips.ts';
 import { type Running, run } from '../../stack/running.ts';
+import { wav } from '../../wav.ts';
 import { finish, type Line, type Listener, listen, saysAfter } from './listener.ts';
 import { openDeepgram, openOpenAi } from './official.ts';
 import { expectNoContent, kill, noStreams, patience, poolOfStream, poolsOfStreams, read, whole } from './place.ts';
-import { part, story } from './sound.ts';
+import { join, part, speech, story } from './sound.ts';
 
 /** Parts are killed, and come back; the next test waits until they have. */
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
@@ -68,6 +71,35 @@ describe('nothing is lost before the first audio, in the middle of an utterance,
       undisturbed,
       undisturbed,
     ]);
+  });
+});
+
+describe('sound that says itself how it is written, when its agent is killed in its second sentence', () => {
+  /** All lines of a file of which something is sent when more than its first sentence was heard. */
+  async function disturb(file: Uint8Array, second: number, until: number): Promise<Line[]> {
+    const listener = await listen(running, { container: true });
+    listener.send(file.subarray(0, until));
+    await listener.until(saysAfter(second));
+    await kill(running.stack, `agent-${await poolOfStream(running.stack)}`);
+    listener.send(file.subarray(until));
+    return finish(listener);
+  }
+
+  it('a WAV file: text and times are what they would have been', async () => {
+    const file = wav(new Int16Array(story.bytes.slice().buffer));
+    const until = file.length - story.bytes.length + part(0, story.second + 1.5).length;
+    expect(await disturb(file, story.second, until)).toEqual(undisturbed);
+  });
+
+  it('Ogg Opus: every word is heard, and once', async () => {
+    const { text, seconds } = speech('balance.wav');
+    const opus = clips.find(({ file }) => file === 'balance.opus');
+    if (!opus) throw new Error('there is no such clip');
+    const clip = clipBytes(opus);
+    const file = join(clip, silentPage(1, 50), clip);
+    const lines = await disturb(file, seconds + 1, Math.round(file.length - clip.length / 3));
+    expect(lines.map(([own]) => own)).toEqual([text, text]);
+    expect(lines[1]?.[1]).toBeGreaterThan(seconds + 0.5);
   });
 });
 
