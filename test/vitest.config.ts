@@ -13,6 +13,9 @@ const HOOK_MS_MAX = 20_000;
 const STACK_HOOK_MS_MAX = 60_000;
 const STACK_TEST_MS_MAX = 30_000;
 
+/** Left to itself, vitest keeps one of two cores for nobody. */
+const WORKERS = 2;
+
 const bounded = { testTimeout: TEST_MS_MAX, hookTimeout: HOOK_MS_MAX, teardownTimeout: HOOK_MS_MAX };
 
 const atNode = globSync('test/**/*.test.ts', {
@@ -41,8 +44,7 @@ const inNode = {
   environment: 'node',
   pool: 'forks' as const,
   setupFiles: ['test/hermetic.ts'],
-  // Left to itself, vitest keeps one of two cores for nobody.
-  maxWorkers: 2,
+  maxWorkers: WORKERS,
 };
 
 // Why: pure decisions and everything that runs in Node. A module is loaded once in each process, not once for each file.
@@ -55,22 +57,39 @@ const nodeAlone: TestProjectConfiguration = {
   test: { ...inNode, name: 'node-alone', include: atNode.filter(needsItsProcess) },
 };
 
+const inWorkerd = {
+  ...bounded,
+  root,
+  // Of all projects that run beside each other vitest wants the same number.
+  maxWorkers: WORKERS,
+};
+
+const workerd = cloudflareTest({
+  wrangler: { configPath: path.join(root, 'edge/wrangler.jsonc') },
+  miniflare: { cf: false, bindings: await makeBindings() },
+});
+
+const atEdge = globSync(['test/edge/**/*.test.ts', 'test/conformance/stream/**/*.test.ts'], { cwd: root });
+
+/** Objects with storage, and a network that is told what to answer: of what one file left there another would see something. */
+const NEEDS_ITS_RUNTIME =
+  /'cloudflare:|'[./a-z]*(authority|network|bindings|-double|stream-client|stream-listener)\.ts'/;
+const needsItsRuntime = (file: string) => NEEDS_ITS_RUNTIME.test(readFileSync(path.join(root, file), 'utf8'));
+
 // Why: the edge's code runs in workerd only (Durable Objects, its WebCrypto, its limits), so its tests do too.
 const edge: TestProjectConfiguration = {
-  plugins: [
-    cloudflareTest({
-      wrangler: { configPath: path.join(root, 'edge/wrangler.jsonc') },
-      miniflare: { cf: false, bindings: await makeBindings() },
-    }),
-  ],
+  plugins: [workerd],
+  test: { ...inWorkerd, name: 'edge', include: atEdge.filter(needsItsRuntime) },
+};
+
+// Why: what the edge decides without any of that, in one runtime: to start one takes longer than these tests do.
+const edgeTogether: TestProjectConfiguration = {
+  plugins: [workerd],
   test: {
-    ...bounded,
-    name: 'edge',
-    root,
-    include: ['test/edge/**/*.test.ts', 'test/conformance/stream/**/*.test.ts'],
-    // One, which vitest runs after all the rest. Left to itself, it takes one for each core but one, and refuses to run
-    // these beside projects that say another number.
-    maxWorkers: 1,
+    ...inWorkerd,
+    name: 'edge-together',
+    include: atEdge.filter((file) => !needsItsRuntime(file)),
+    isolate: false,
   },
 };
 
@@ -98,7 +117,7 @@ const edgeExists = existsSync(path.join(root, 'edge/worker.ts')) && existsSync(p
 export default defineConfig({
   root,
   test: {
-    projects: [node, nodeAlone, ...(edgeExists ? [edge] : []), stack],
+    projects: [node, nodeAlone, ...(edgeExists ? [edge, edgeTogether] : []), stack],
     passWithNoTests: false,
   },
 });
