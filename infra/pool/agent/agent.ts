@@ -24,7 +24,7 @@ import { createModelSource, type Entry } from './model-source.ts';
 import { type Outbox, openOutbox } from './record.ts';
 import { openReleaseMap } from './release-map.ts';
 import { createAgentServer } from './serve.ts';
-import { createServiceTime } from './service-time.ts';
+import { createServiceTime } from './serving-time.ts';
 import { readJson, type Settings } from './settings.ts';
 import { type Clock, systemClock } from './stream/clock.ts';
 import { createStreamDoor } from './stream/door.ts';
