@@ -37,6 +37,10 @@ const APPEND = 'input_audio_buffer.append';
  */
 const saysAppend = (text: string): boolean => text.slice(0, 640).includes(APPEND) || text.slice(-640).includes(APPEND);
 
+/** Id of an event that is too long to be read: of those that say it where they begin or end. */
+const idOfLong = (text: string): string | undefined =>
+  /"event_id"\s*:\s*"([^"\\]{1,512})"/.exec(`${text.slice(0, 640)} ${text.slice(-640)}`)?.[1];
+
 /** How OpenAI ends a session that has become too long, which clients look for to open another one. */
 const expired = { code: 1001, reason: 'session_expired' } as const;
 
@@ -80,6 +84,7 @@ class OpenAiRealtime implements LiveDialect {
   /** Official clients cannot say which session they come back to. */
   readonly resumes = false;
   readonly idleMs = limits.realtimeIdleMs.value;
+  readonly unstartedMs = limits.streamVoiceMs.value;
   #config: SessionConfig;
   #beta: boolean;
   readonly #transcribes: boolean;
@@ -95,6 +100,8 @@ class OpenAiRealtime implements LiveDialect {
   /** NVIDIA's client commits after every piece: then a commit says nothing. It wants words, and to hear which result is the last. */
   #nvidia = false;
   #transcript = '';
+  /** What the last wish would replace, and the id of the event that said it. */
+  #before: { readonly config: SessionConfig; readonly eventId: string | undefined } | undefined;
 
   constructor(config: SessionConfig, beta: boolean, transcribes: boolean) {
     this.#config = config;
@@ -122,7 +129,9 @@ class OpenAiRealtime implements LiveDialect {
   }
 
   warn(refusal: Refusal): readonly Outgoing[] {
-    return this.#frames([this.#error(refusal)]);
+    const { config, eventId } = this.#before ?? { config: this.#config };
+    this.#config = config;
+    return this.#frames([this.#error(refusal, eventId)]);
   }
 
   open({ id, expires }: { id: string; expires: number }): Outgoing[] {
@@ -148,6 +157,10 @@ class OpenAiRealtime implements LiveDialect {
     return steps.ok ? steps.value : this.#complain(steps.refusal, event_id);
   }
 
+  passOver(message: string | Uint8Array, refusal: Refusal): readonly ClientStep[] {
+    return this.#complain(refusal, typeof message === 'string' ? idOfLong(message) : undefined);
+  }
+
   readonly #acts: Readonly<Record<string, (event: ClientEvent) => Result<readonly ClientStep[]>>> = {
     'session.update': (event) => this.#update(event, 'session.updated'),
     'transcription_session.update': (event) => {
@@ -160,7 +173,7 @@ class OpenAiRealtime implements LiveDialect {
     'input_audio_buffer.done': () => ok([{ type: 'end' }]),
   };
 
-  #update({ session }: ClientEvent, answer: string): Result<readonly ClientStep[]> {
+  #update({ session, event_id }: ClientEvent, answer: string): Result<readonly ClientStep[]> {
     const updated = updateConfig(this.#config, session);
     if (!updated.ok) return updated;
     const fixed = this.#started ? changed(this.#config, updated.value) : undefined;
@@ -170,12 +183,14 @@ class OpenAiRealtime implements LiveDialect {
     this.#nvidia ||= isNvidia(session);
     const before = optionsOf(this.#config);
     const wished = changed(this.#config, updated.value) !== undefined && updated.value.model !== undefined;
+    this.#before = { config: this.#config, eventId: event_id };
     this.#config = updated.value;
     const options = optionsOf(this.#config);
-    const reply = this.#reply([{ type: answer, session: this.#show() }]);
+    const frames = this.#frames([{ type: answer, session: this.#show() }]);
+    const reply: ClientStep = { type: 'reply', frames };
     const hasChanged = before.endpointingMs !== options.endpointingMs;
     if (this.#started) return ok(hasChanged ? [{ type: 'options', options }, reply] : [reply]);
-    return ok(wished ? [reply, { type: 'wish', wish: this.wish() }] : [reply]);
+    return ok([wished ? { type: 'wish', wish: this.wish(), granted: frames } : reply]);
   }
 
   #append({ audio, runtime_config }: ClientEvent): Result<readonly ClientStep[]> {

@@ -103,7 +103,12 @@ export class Connection {
     if (!this.#over) this.#guard(() => this.#tell(this.dialect.settle?.(time, this.#now()) ?? []));
   }
 
-  /** What the client asked for will be refused when it begins; it may still ask for something else. */
+  /** What the client wished for somebody serves. */
+  grant(frames: readonly Outgoing[]): void {
+    if (!this.#over) this.#guard(() => this.#reply(frames));
+  }
+
+  /** Nobody serves what the client wished for; it may still wish for something else. */
   warn(refusal: Refusal): void {
     if (!this.#over) this.#guard(() => this.#reply(this.dialect.warn?.(refusal, this.#now()) ?? []));
   }
@@ -129,12 +134,18 @@ export class Connection {
     this.#guard(() => {
       const message = typeof data === 'string' ? data : new Uint8Array(data);
       const most = limits.streamMessageBytes.value;
-      if (message.length > most) this.end({ refusal: refuse('message_too_large', { limit: most }) });
+      if (message.length > most) this.#passOver(message, refuse('message_too_large', { limit: most }));
       else this.#hear(message, this.dialect.hear(message, now));
     });
     // What was of use was copied. Left to a collector this memory would stay until it stops everybody for a full run: the
     // runtime holds on to the event it came with.
     if (typeof data !== 'string') data.transfer(0);
+  }
+
+  #passOver(message: string | Uint8Array, refusal: Refusal): void {
+    const steps = this.dialect.passOver?.(message, refusal);
+    if (!steps) this.end({ refusal });
+    else if (this.#charge(limits.streamAskBytes.value)) this.#take(steps);
   }
 
   /** Audio earns what it is, and costs nothing in text either, but for what is written around it; everything else costs. */

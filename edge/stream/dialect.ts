@@ -43,8 +43,8 @@ export type ClientStep =
   | { readonly type: 'alive'; readonly seen?: number }
   /** Half-close: finish, say everything, then close. */
   | { readonly type: 'end' }
-  /** What will be asked for; when nobody serves it the dialect is asked to `warn`. */
-  | { readonly type: 'wish'; readonly wish: LiveWish }
+  /** What will be asked for: answered by `granted`, or, when nobody serves it, by what the dialect says when it is asked to `warn`. */
+  | { readonly type: 'wish'; readonly wish: LiveWish; readonly granted: readonly Outgoing[] }
   | { readonly type: 'reply'; readonly frames: readonly Outgoing[] }
   | { readonly type: 'close'; readonly refusal: Refusal };
 
@@ -85,13 +85,15 @@ export interface LiveDialect {
   readonly resumes: boolean;
   /** After so many ms without a message the client is gone; `limits.streamIdleMs` unless told. */
   readonly idleMs?: number;
+  /** After so many ms without a `start` the client is sent away; `limits.streamUnstartedMs` unless told. */
+  readonly unstartedMs?: number;
   /** Whether the client wants `ack`. */
   readonly acknowledges?: boolean;
   /** First frames, before anything is heard. `now`: ms since 1970; `expires`: when the session ends at the latest, as well. */
   open(session: { id: string; request: string; now: number; expires: number }): readonly Outgoing[];
   /** What the address asks for, before `open`: when nobody serves that there is no session. */
   wish?(): LiveWish;
-  /** The session stays open, but what the client asked for will be refused. */
+  /** The session stays open, but nobody serves what the client wished for last: that is as if it had not been said. */
   warn?(refusal: Refusal, now: number): readonly Outgoing[];
   /** What follows from the address alone, asked for once, after `open`: `start`, where nothing else is needed. */
   begin?(now: number): readonly ClientStep[];
@@ -100,6 +102,8 @@ export interface LiveDialect {
    * may be read until what this gives was taken: what has to last longer is copied.
    */
   hear(message: string | Uint8Array, now: number): readonly ClientStep[];
+  /** A message longer than any may be, of which nothing is heard: what is said of it. Without this the session ends. */
+  passOver?(message: string | Uint8Array, refusal: Refusal): readonly ClientStep[];
   say(event: SessionEvent, now: number): readonly Outgoing[];
   /** Nothing more will be said of what came before `time`, in seconds of the session. */
   settle?(time: number, now: number): readonly Outgoing[];

@@ -90,7 +90,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     if (session) session.step(step);
     else if (step.type === 'start') this.#start(connection, step.request);
     else if (step.type === 'continue') this.#continue(connection, step);
-    else if (step.type === 'wish') this.#warn(connection, step.wish);
+    else if (step.type === 'wish') this.#answerWish(connection, step);
     else if (step.type === 'close') this.#end(connection, step.refusal);
     else if (step.type === 'end') this.#end(connection, refuse('frame_invalid', { rule: 'nothing was started' }));
     else if (step.type !== 'alive') {
@@ -98,9 +98,10 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     }
   }
 
-  #warn(connection: Connection, wish: LiveWish): void {
+  #answerWish(connection: Connection, { wish, granted }: Extract<ClientStep, { type: 'wish' }>): void {
     const refusal = this.#hopeless(wish, connection.handover.claims);
     if (refusal) connection.warn(refusal);
+    else connection.grant(granted);
   }
 
   /** Why nobody serves a wish, by what was known when the last client connected: unless that is too long ago. */

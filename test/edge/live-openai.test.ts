@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { limits } from '../../shared/limits.ts';
 import { makeToken } from './authority.ts';
 import { LiveClient, startLateListener, startListener } from './live-client.ts';
-import { limits } from '../../shared/limits.ts';
 import { ask, passTime } from './network.ts';
 import { eventually } from './stream-double.ts';
 import { passQuietly } from './stream-listener.ts';
@@ -73,6 +73,20 @@ describe('C10 R1 a realtime session from a client to an agent', () => {
     client.close();
   });
 
+  it('a message over 1 MiB is refused and the session goes on', async () => {
+    const { name } = await startListener();
+    const client = await LiveClient.connect(`/v1/realtime?model=${name}`, await bearer());
+    client.say(telephone()).say(append('one '));
+    client.say({ event_id: 'long', ...append('_'.repeat(limits.streamMessageBytes.value)) });
+    client.say({ ...append('_'.repeat(limits.streamMessageBytes.value)), event_id: 'late' });
+    client.say(new Uint8Array(limits.streamMessageBytes.value + 1));
+    client.say(append('two.'));
+    expect(await client.heard(`${PREFIX}.completed`)).toMatchObject({ transcript: 'one two' });
+    const refused = (event_id: string | null) => ({ error: { code: 'message_too_large', event_id } });
+    expect(client.all('error')).toMatchObject([refused('long'), refused('late'), refused(null)]);
+    client.close();
+  });
+
   it('a model that nobody serves is told as soon as it is asked for, with those there are', async () => {
     const { name } = await startListener();
     const early = await LiveClient.connect('/v1/realtime?model=gpt-realtime', await bearer());
@@ -82,8 +96,14 @@ describe('C10 R1 a realtime session from a client to an agent', () => {
     expect(message(early.messages[0] ?? {})).toContain('"gpt-realtime" does not exist here. There are:');
     // A session that is configured later stays open for another try.
     const late = await LiveClient.connect('/v1/realtime?intent=transcription', await bearer());
-    late.say(telephone('gpt-realtime'));
-    expect(message(await late.heard('error'))).toContain('There are:');
+    late.say({ ...telephone('gpt-realtime'), event_id: 'mine' });
+    const error = await late.heard('error');
+    expect(message(error)).toContain('There are:');
+    expect(error).toMatchObject({ error: { event_id: 'mine' } });
+    // It is as if that had not been said.
+    late.say({ type: 'session.update', session: {} });
+    const input = { format: { type: 'audio/pcm', rate: 24_000 }, transcription: { model: null } };
+    expect(await late.heard('session.updated')).toMatchObject({ session: { audio: { input } } });
     late.say(telephone(name)).say(append('spoken.'));
     expect(await late.heard(`${PREFIX}.completed`)).toMatchObject({ transcript: 'spoken' });
     expect(late.all('error')).toHaveLength(1);

@@ -30,7 +30,10 @@ export function talk(query = '?intent=transcription&model=reference-en', headers
         NOW,
       );
       steps.push(...said);
-      const replies = said.flatMap((step) => (step.type === 'reply' ? parse(step.frames) : []));
+      const replies = said.flatMap((step) => {
+        if (step.type === 'wish') return parse(step.granted);
+        return step.type === 'reply' ? parse(step.frames) : [];
+      });
       frames.push(...replies);
       return replies;
     },
