@@ -9,7 +9,7 @@ import { StartProblem } from './start-problem.ts';
 /** What the installing process tells this one. */
 export type Told = { doing: string } | { installed: Installed } | { problem: string };
 
-/** The same installation as of `npm run test:triton`, whatever the stack's own folder is: it has 280 MB. */
+/** The same installation as of `npm run test:triton`, whatever the stack's own folder is: it has 275 MB. */
 const tritonFolder = (): string => path.resolve(process.env.AURICLE_TRITON ?? path.join(ROOT, '.auricle/triton'));
 
 /**
@@ -33,7 +33,7 @@ export function ensureTriton(signal: AbortSignal, say: (line: string) => void): 
     child.on('message', (told: Told) => {
       if ('installed' in told) return resolve(told.installed);
       if ('problem' in told) return reject(new StartProblem(`--engine triton: ${told.problem}`));
-      if (!announced) say(`triton: the first start installs it into ${folder} (280 MB), which takes a while`);
+      if (!announced) say(`triton: the first start installs it into ${folder} (275 MB), which takes a while`);
       announced = true;
       say(`triton: ${told.doing}`);
     });

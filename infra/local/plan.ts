@@ -233,6 +233,8 @@ function planTriton(state: string, pool: Pool, ports: Ports, triton: Installed):
       INSTALLED: JSON.stringify(triton),
       MODELS,
       DATA: path.join(state, 'engines', pool.name),
+      LOGS: path.join(state, 'logs'),
+      LOG_NAME: `triton-${pool.name}`,
       PORT: String(ports[name]),
       METRICS_PORT: String(ports[`metrics-${pool.name}`]),
     },

@@ -1,5 +1,5 @@
 import { fork } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -18,6 +18,8 @@ let triton: Triton;
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'auricle-triton-'));
   repository = path.join(folder, 'models');
+  // Who runs the tests may have it, and no person's Triton has.
+  delete process.env.PYTHONDONTWRITEBYTECODE;
   await writeDelay(repository, 'delay', { batchMs: 20, itemMs: 1, maxBatchSize: 8, queueMicros: 5_000, instances: 1 });
   triton = await startTriton({ installed: await installTriton({ folder: installation }), repository });
 });
@@ -53,6 +55,12 @@ describe('T2: Triton on this machine', () => {
     expect([2, 3, 4, 5, 6, 7, 8].some((size) => ran(size) > 0)).toBe(true);
     const { batch_stats: batches } = await statistics(triton, 'delay');
     for (const { compute_infer: taken } of batches) expect(taken.ns / taken.count / 1e6).toBeGreaterThanOrEqual(20);
+  });
+
+  it('M2: leaves the folders of loaded models as they were: what Python compiled would be nobody’s signed file', async () => {
+    const files = await readdir(repository, { recursive: true });
+    expect(files.filter((file) => file.includes('__pycache__') || file.endsWith('.pyc'))).toEqual([]);
+    expect(files).toContain(path.join('delay', '1', 'model.py'));
   });
 
   it.each(['ready', 'loading'])('ends with the process that started it, killed when it was %s', async (when) => {

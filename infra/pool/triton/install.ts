@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { chmod, copyFile, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
@@ -72,13 +72,13 @@ export async function installTriton({ folder, say = () => {}, pythons }: Install
   if (wrong) throw new InstallProblem(wrong);
   const root = path.resolve(folder);
   await mkdir(root, { recursive: true });
+  await dropLeftovers(root);
   const wanted = await pins();
   const known = await readStamp(root);
   if (known?.pins === wanted && (await isComplete(root, known))) return describe(root);
 
   const python = await findPython(pythons);
   if ('problem' in python) throw new InstallProblem(python.problem);
-  await dropLeftovers(root);
   if (known && known.pins !== wanted) await rm(path.join(root, 'server'), { recursive: true, force: true });
   const files = await installServer(root, python, say);
   await replace(root, 'backends', (made) => layOutBackend(root, made, python));
@@ -146,9 +146,17 @@ async function dropLeftovers(root: string): Promise<void> {
 async function replace(root: string, name: string, make: (folder: string) => Promise<void>): Promise<void> {
   const making = path.join(root, `${name}.making-${process.pid}`);
   await rm(making, { recursive: true, force: true });
-  await make(making);
-  await rm(path.join(root, name), { recursive: true, force: true });
-  await rename(making, path.join(root, name));
+  // What is stopped halfway leaves nothing; where this does not work, the next installation clears it away.
+  const drop = () => rmSync(making, { recursive: true, force: true, maxRetries: 3 });
+  process.once('exit', drop);
+  try {
+    await make(making);
+    await rm(path.join(root, name), { recursive: true, force: true });
+    await rename(making, path.join(root, name));
+  } finally {
+    process.off('exit', drop);
+    drop();
+  }
 }
 
 async function writeWhole(file: string, text: string): Promise<void> {

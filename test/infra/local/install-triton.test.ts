@@ -1,10 +1,11 @@
 // What `--engine triton` says and leaves where Triton cannot be installed. The real one: `npm run test:triton`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ROOT } from '../../../infra/local/root.ts';
+import { installTriton } from '../../../infra/pool/triton/install.ts';
 import { folderForTest } from './folder.ts';
 import { isRunning } from './process.ts';
 
@@ -34,6 +35,19 @@ describe.runIf(process.platform === 'linux' && process.arch === 'x64')('npm star
     expect(await ended).toEqual([1, null]);
     expect(said()).toMatch(/^--engine triton: no Python that will do: python3 is not there; [^\n]+\n$/);
     expect(existsSync(path.join(state, 'stack.json'))).toBe(false);
+  });
+
+  it('clears away what a killed installation left, and what it began itself and could not finish', async () => {
+    const folder = folderForTest();
+    mkdirSync(path.join(folder, 'server.making-999999999'));
+    const python = path.join(folderForTest(), 'python3');
+    const found = { executable: python, version: '3.11', bits: 64, library: '/libpython', pip: true };
+    // Answers like one that will do, begins to download, and fails.
+    const download = 'while [ "$1" != -d ]; do shift; done; mkdir -p "$2"; echo ERROR: no index >&2; exit 1';
+    writeFileSync(python, `#!/bin/sh\nif [ "$1" = -c ]; then echo '${JSON.stringify(found)}'; exit; fi\n${download}\n`);
+    chmodSync(python, 0o755);
+    await expect(installTriton({ folder, pythons: [python] })).rejects.toThrow('ERROR: no index');
+    expect(readdirSync(folder)).toEqual([]);
   });
 
   it.each(['SIGINT', 'SIGKILL'] as const)(
