@@ -1,6 +1,7 @@
 // What the person in front of the stack is told once it serves: where it is, and one command that works when pasted.
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
+import { HOST } from './ports.ts';
 import { ROOT } from './root.ts';
 import type { Stack } from './stack.ts';
 
@@ -16,7 +17,10 @@ export function announce(stack: Omit<Stack, 'pid' | 'isReady' | 'kill' | 'stop'>
     '',
     `Auricle serves on ${stack.url} after ${(stack.readyMs / 1_000).toFixed(1)} s`,
     `  token   ${token}`,
-    ...stack.pools.map((pool) => `  pool    ${pool.name} (${pool.platform}, ${pool.region}, zone ${pool.zone})`),
+    ...stack.pools.flatMap(({ name, platform, region, zone }) => [
+      `  pool    ${name} (${platform}, ${region}, zone ${zone})`,
+      `  metrics http://${HOST}:${stack.ports[`agent-${name}`]}/metrics`,
+    ]),
     ...(stack.engine === 'triton' ? ['  engine  Triton, one in each pool'] : []),
     ...(stack.models === undefined ? [] : [`  models  all of ${near(stack.models)} are loaded`]),
     ...stack.missing.map((part) => `  MISSING ${part}: its code is not there, the stack runs without it`),

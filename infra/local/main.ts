@@ -22,7 +22,7 @@ let stack: Stack | undefined;
 let leaving = false;
 const starting = new AbortController();
 
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void leave());
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void leave(signal));
 watchLauncher();
 
 try {
@@ -36,9 +36,11 @@ try {
   process.exit(1);
 }
 
-async function leave(): Promise<void> {
-  // A second Ctrl-C means "now": the parts notice that this process is gone and end themselves.
-  if (leaving) process.exit(130);
+async function leave(signal?: NodeJS.Signals): Promise<void> {
+  // A second Ctrl-C means "now": the parts notice that this process is gone and end themselves. A SIGTERM may come
+  // twice without anybody being in a hurry, passed on by npm and for its end.
+  if (leaving && signal === 'SIGINT') process.exit(130);
+  if (leaving) return;
   leaving = true;
   starting.abort();
   if (stack === undefined) return;

@@ -2,7 +2,7 @@
 // edge is among them, because its runtime is the one process that is no child of the supervisor.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -66,11 +66,13 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
     await expectNothingLeft(run);
   });
 
-  it('after SIGTERM to the launcher', async () => {
+  it('after SIGTERM to the launcher, also when it comes by two ways', async () => {
     const run = await startByLauncher();
     const ended = once(run.launcher, 'exit');
+    process.kill(run.supervisor, 'SIGTERM');
     run.launcher.kill('SIGTERM');
     expect(await ended).toEqual([0, null]);
+    expect(existsSync(path.join(run.state, 'stack.json'))).toBe(false);
     await expectNothingLeft(run);
   });
 
