@@ -110,3 +110,20 @@ describe('R1 the client for apps', () => {
     expect(printed.trim()).toBe(clipLike('balance.wav').text);
   });
 });
+
+describe('C10 R1 the examples of official clients', () => {
+  it.each(['deepgram-live', 'openai-realtime'])('%s prints what was said', (name) => {
+    const { url, token } = running.stack;
+    // Evaluated, and not run where it lies: it names the address of the stack that `npm start` starts.
+    const example = readFileSync(path.join(import.meta.dirname, `examples/${name}.mjs`), 'utf8')
+      .replaceAll('127.0.0.1:8787', new URL(url).host)
+      .replaceAll('8787', new URL(url).port);
+    const printed = execFileSync('node', ['--input-type=module', '--eval', example], {
+      cwd: ROOT,
+      encoding: 'utf8',
+      env: { ...process.env, TOKEN: token },
+      timeout: 20_000,
+    });
+    expect(printed.trim()).toBe(clipLike('balance.wav').text);
+  });
+});
