@@ -153,6 +153,19 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
     session.socket.close();
   });
 
+  it('one message of more than 1 MiB is an error, and the session goes on', async () => {
+    const session = open({ model });
+    await session.heard(({ type }) => type === 'session.created');
+    const sound = liveSound(first);
+    session.send(update(pcm(sound)));
+    session.send(append(new Uint8Array(2 ** 20)));
+    for (const piece of pieces(sound)) session.send(append(piece));
+    const [item] = await session.items(1);
+    expect(item?.transcript).toBe(first.text);
+    expect(session.errors).toMatchObject([{ code: 'message_too_large' }]);
+    session.socket.close();
+  });
+
   it('two utterances: two items, the second behind the first', async () => {
     const session = open({ model });
     await session.heard(({ type }) => type === 'session.created');
