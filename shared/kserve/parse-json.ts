@@ -4,12 +4,14 @@ import { fault, type Read } from './fault.ts';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-const [QUOTE, BACKSLASH] = [0x22, 0x5c];
+const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
-/** Whether something stands inside more than `most` arrays and objects. Says nothing of what is no JSON. */
-function isDeeper(json: Uint8Array, most: number): boolean {
-  let depth = 0;
+const { callJsonLevels: levels, callJsonMembers: members, callJsonArrays: arrays } = limits;
+
+/** What there is too much of, if anything. Says nothing of what is no JSON. */
+function findExcess(json: Uint8Array): string | undefined {
+  let [depth, open, named] = [0, 0, 0];
   let quoted = false;
   for (let at = 0; at < json.length; at++) {
     const byte = json[at];
@@ -17,19 +19,26 @@ function isDeeper(json: Uint8Array, most: number): boolean {
       if (byte === BACKSLASH) at++;
       else if (byte === QUOTE) quoted = false;
     } else if (byte === QUOTE) quoted = true;
-    else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
-      depth++;
-      if (depth > most) return true;
-    } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--;
+    else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--;
+    else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT || byte === COLON) {
+      if (byte !== COLON) depth++;
+      if (byte === OPEN_ARRAY) open++;
+      else named++;
+      if (depth > levels.value) return `is nested over ${levels.value} levels`;
+      if (named > members.value) return `has over ${members.value} objects and members`;
+      if (open > arrays.value) return `has over ${arrays.value} arrays`;
+    }
   }
-  return false;
+  return undefined;
 }
 
-/** What the JSON of a message says. Its nesting is bounded before it is parsed: a level costs far more than its byte. */
+/**
+ * What the JSON of a message says. Before it is parsed, levels, arrays, objects and members are bounded: each costs a parser
+ * far more than its bytes.
+ */
 export function parseJson(json: Uint8Array): Read<unknown> {
-  if (isDeeper(json, limits.callJsonLevels.value)) {
-    return fault(`the JSON part of the body is nested over ${limits.callJsonLevels.value} levels`);
-  }
+  const excess = findExcess(json);
+  if (excess !== undefined) return fault(`the JSON part of the body ${excess}`);
   let text: string;
   try {
     text = decoder.decode(json);

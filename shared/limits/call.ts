@@ -26,6 +26,18 @@ export const callLimits = {
     by: 'agent',
     why: 'Arrays and objects inside one another in such JSON: a tensor has callDimensions of them. Seen before it is parsed, as parsers go down level by level.',
   },
+  callJsonMembers: {
+    value: 16_384,
+    unit: 'count',
+    by: 'agent',
+    why: 'Objects of such JSON and what they name, together: all tensors and parameters that a request may have come to under 10,000. 400,000 of them fit into callJsonBytes and take a parser two seconds.',
+  },
+  callJsonArrays: {
+    value: 262_144,
+    unit: 'count',
+    by: 'agent',
+    why: 'Arrays of such JSON: rows of tensors that are written nested. Parsed in a tenth of a second.',
+  },
   callMs: {
     value: 120_000,
     unit: 'ms',

@@ -88,7 +88,7 @@ describe('R1 what a caller sends is counted before anything in it is looked at',
     expect(seen.reads).toBe(100);
   });
 
-  it('levels of JSON, before it is parsed, and brackets in a text are none', () => {
+  it('levels, arrays and names of JSON, before it is parsed, and brackets in a text are none', () => {
     const parse = vi.spyOn(JSON, 'parse');
     const depth = limits.callJsonLevels.value;
     const nested = (levels: number) => new TextEncoder().encode(`${'['.repeat(levels)}${']'.repeat(levels)}`);
@@ -97,7 +97,19 @@ describe('R1 what a caller sends is counted before anything in it is looked at',
     expect(parse).not.toHaveBeenCalled();
     decodeInferRequest(nested(depth));
     expect(parse).toHaveBeenCalledOnce();
-    const texts = bytesTensor('x', ['['.repeat(depth + 1), `\\"${'{'.repeat(depth + 1)}`]);
+    for (const [most, text, what] of [
+      [limits.callJsonMembers.value, '{},', 'objects and members'],
+      [limits.callJsonMembers.value / 2, '{"a":0},', 'objects and members'],
+      [limits.callJsonArrays.value - 1, '[],', 'arrays'],
+    ] as const) {
+      parse.mockClear();
+      const many = decodeInferRequest(new TextEncoder().encode(`[${text.repeat(most)}${text.slice(0, -1)}]`));
+      expect(many.ok ? '' : many.refusal.reason).toContain(`${what}`);
+      expect(parse).not.toHaveBeenCalled();
+      decodeInferRequest(new TextEncoder().encode(`[${text.repeat(most - 1)}${text.slice(0, -1)}]`));
+      expect(parse).toHaveBeenCalledOnce();
+    }
+    const texts = bytesTensor('x', ['['.repeat(depth + 1), `\\"${'{:'.repeat(limits.callJsonMembers.value)}`]);
     const body = encodeInferRequest({ inputs: [texts] }, 'json');
     expect(body.ok && decodeInferRequest(joinChunks(body.value)).ok).toBe(true);
   });
