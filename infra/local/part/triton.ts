@@ -39,33 +39,33 @@ void triton.ended.then((code) => {
 process.send?.('ready');
 
 /**
- * A healthy start says much that looks like trouble: that there is no CUDA, and tables wider than a screen. So that goes
- * into a file of its own; what is said later is rare, and everybody's.
+ * A healthy start says much that looks like trouble: that there is no CUDA, and tables wider than a screen. So all of it
+ * goes into a file of its own; what is said later and is no mere information is everybody's.
  */
 async function start(): Promise<Triton> {
   const { LOGS = '', LOG_NAME = '' } = process.env;
-  const startUp = openLog(LOGS, LOG_NAME, undefined);
+  const file = openLog(LOGS, LOG_NAME, undefined);
   const output = new PassThrough();
-  startUp.follow(output);
+  file.follow(output);
   let last = '';
   let started = false;
+  const trouble = (text: string) => text.split('\n').filter((line) => line !== '' && !/^I\d{4} /.test(line));
   try {
     const running = await startTriton({
       installed: JSON.parse(process.env.INSTALLED ?? ''),
       repository,
       ports: { http, metrics },
       onLog(text) {
-        if (started) return void process.stdout.write(text);
-        last = (last + text).slice(-LAST_CHARS);
         output.write(text);
+        if (started) for (const line of trouble(text)) console.log(line);
+        else last = (last + text).slice(-LAST_CHARS);
       },
     });
     started = true;
-    output.end();
     return running;
   } catch (error) {
     const lines = last.split('\n').filter(Boolean).slice(1);
-    console.error([...lines, (error as Error).message, `all it said is in ${startUp.file}`].join('\n'));
+    console.error([...lines, (error as Error).message, `all it said is in ${file.file}`].join('\n'));
     process.exit(1);
   }
 }

@@ -88,5 +88,5 @@ function createEnter(repository: string, { signers, strict }: Entry, log: Log): 
 /** Compiled Python is run like the model's own files, so it must be signed as they are; better, nobody writes it there. */
 const explain = (refused: string): string =>
   refused.includes('__pycache__/')
-    ? `${refused}: Python writes such files beside a model unless its server runs with PYTHONDONTWRITEBYTECODE=1`
+    ? `${refused}: Python writes such files beside a model unless the server's repository is mounted read-only`
     : refused;

@@ -75,7 +75,10 @@ export async function installTriton({ folder, say = () => {}, pythons }: Install
   await dropLeftovers(root);
   const wanted = await pins();
   const known = await readStamp(root);
-  if (known?.pins === wanted && (await isComplete(root, known))) return describe(root);
+  if (known?.pins === wanted && (await isComplete(root, known))) {
+    await forbidBytecode(root, known.python);
+    return describe(root);
+  }
 
   const python = await findPython(pythons);
   if ('problem' in python) throw new InstallProblem(python.problem);
@@ -89,6 +92,7 @@ export async function installTriton({ folder, say = () => {}, pythons }: Install
   const samePython = known?.pins === wanted && known.python.executable === python.executable;
   if (!samePython || !(await importsWork(root)))
     await replace(root, 'environment', (made) => installPackages(made, python, say));
+  await forbidBytecode(root, python);
   const done: Stamp = { pins: wanted, python, files };
   await writeWhole(path.join(root, 'installed.json'), JSON.stringify(done));
   return describe(root);
@@ -157,6 +161,16 @@ async function replace(root: string, name: string, make: (folder: string) => Pro
     process.off('exit', drop);
     drop();
   }
+}
+
+/**
+ * Files that Python compiled beside a model would belong to its revision, which nobody has signed with them. The backend's
+ * Python reads no environment variables, so it is told by a file of its environment.
+ */
+async function forbidBytecode(root: string, { version }: Pick<Python, 'version'>): Promise<void> {
+  const file = path.join(root, 'environment/lib', `python${version}`, 'site-packages', 'auricle.pth');
+  const line = 'import sys; sys.dont_write_bytecode = True\n';
+  if ((await readFile(file, 'utf8').catch(() => '')) !== line) await writeWhole(file, line);
 }
 
 async function writeWhole(file: string, text: string): Promise<void> {

@@ -114,7 +114,7 @@ async function launch(options: StartOptions, ports: number[]): Promise<Triton> {
       VIRTUAL_ENV: installed.environment,
       PATH: `${path.dirname(python)}:${process.env.PATH ?? ''}`,
       LD_LIBRARY_PATH: installed.libraries.join(':'),
-      // Compiled files beside a model would belong to its revision, which nobody has signed with them.
+      // For this leash; the models' Python does not read it (install.ts).
       PYTHONDONTWRITEBYTECODE: '1',
     },
   });
