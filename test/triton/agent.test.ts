@@ -2,7 +2,6 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { z } from 'zod';
 import { type Agent, startAgent } from '../../infra/pool/agent/agent.ts';
 import { createDispatcher } from '../../infra/pool/agent/dispatch.ts';
 import type { Engine, Inference } from '../../infra/pool/agent/engine.ts';
@@ -16,6 +15,7 @@ import { convertRepository } from '../../infra/pool/triton/models/generate.ts';
 import { startTriton, type Triton } from '../../infra/pool/triton/start.ts';
 import { fp32Tensor, int32Tensor, readFp32, readInt32, type Tensor } from '../../shared/kserve/tensor.ts';
 import { classes } from '../../shared/tenant/claims.ts';
+import { settled } from '../contract/engine/client.ts';
 import { startEmbedded } from '../contract/engine/embedded.ts';
 import { askShort, createEdgeDouble, type EdgeDouble } from '../infra/agent/double-edge.ts';
 import { audioForm, multipart } from '../infra/agent/fixtures.ts';
@@ -167,13 +167,15 @@ describe('T2: the agent on a real Triton', () => {
 
   it('R14: its metrics carry Triton’s counters', async () => {
     const page = await (await fetch(`${agents.triton.url}/metrics`)).text();
-    expect(page).toMatch(/^auricle_agent_engine_requests\{[^}]*reference-en"[^}]*\} [1-9]/m);
+    expect(page).toMatch(/^auricle_agent_engine_requests_total\{model="reference-en"\} [1-9]/m);
+    // Triton counts no waiting of the ensemble: the steps do.
+    expect(page).not.toContain('auricle_agent_engine_queue_seconds_total{model="reference-en"}');
+    for (const step of ['vad_preprocess', 'asr_inference', shared]) {
+      const [, seconds] =
+        new RegExp(`^auricle_agent_engine_queue_seconds_total\\{model="${step}"\\} (\\S+)$`, 'm').exec(page) ?? [];
+      expect(Number(seconds), step).toBeGreaterThan(0);
+    }
   });
-});
-
-const configMessage = z.object({
-  ensemble_scheduling: z.object({ step: z.array(z.object({ model_name: z.string() })) }).optional(),
-  dynamic_batching: z.object({ priority_levels: z.number() }).optional(),
 });
 
 /** What Triton answers oddly, and what becomes of it before anybody outside hears of it. */
@@ -182,15 +184,17 @@ describe('T2: Triton’s odd answers', () => {
 
   it.each([
     [
-      'a shape that does not fit the model (400)',
+      'a shape that does not fit the model',
+      400,
       inputsFor(samples).map((one) => ({ ...one, shape: [1, ...one.shape] })),
     ],
     [
-      'a length that the network fails on (500)',
+      'two lengths where the model takes one',
+      400,
       [inputsFor(samples)[0]!, int32Tensor('AUDIO_LENGTH', Int32Array.of(1, 2), [1, 2])],
     ],
-    ['an input that is missing (400)', inputsFor(samples).slice(0, 1)],
-  ])('%s becomes engine_failed, without Triton’s sentence', async (_, inputs) => {
+    ['an input that is missing', 400, inputsFor(samples).slice(0, 1)],
+  ] as const)('%s (%i) becomes engine_failed, without Triton’s sentence', async (_, status, inputs) => {
     const dispatcher = createDispatcher({ engine, slots: 1, now: Date.now });
     const answer = await dispatcher.run({
       model,
@@ -200,8 +204,8 @@ describe('T2: Triton’s odd answers', () => {
       deadline: Date.now() + 10_000,
       signal,
     });
-    expect(answer).toMatchObject({ ok: false, refusal: { reason: 'engine_failed' } });
-    expect(answer.ok ? '' : answer.refusal.detail).toMatch(/^engine status (400|500)$/);
+    const detail = `engine status ${status}`;
+    expect(answer).toMatchObject({ ok: false, refusal: { reason: 'engine_failed', detail } });
   });
 
   it('a model that is not there (404 as plain text) becomes a refusal that is not tried again', async () => {
@@ -209,13 +213,11 @@ describe('T2: Triton’s odd answers', () => {
     expect(outcome).toEqual({ ok: false, retryable: false, detail: 'engine status 404', status: 404 });
   });
 
-  it('A2: a priority that does not exist (200) cannot be asked for: every step has a level for each class', async () => {
-    const config = async (name: string) =>
-      configMessage.parse(await (await fetch(`${triton.url}/v2/models/${name}/config`)).json());
-    const steps = (await config(model)).ensemble_scheduling?.step ?? [];
-    expect(steps).toHaveLength(3);
-    for (const { model_name: step } of steps)
-      expect((await config(step)).dynamic_batching?.priority_levels, step).toBe(classes.length);
+  it('A2: a priority that does not exist (200) is never asked for: the agent reads the levels of every step', async () => {
+    const queues = await engine.queues(model, signal);
+    if (!queues.ok) throw new Error(queues.refusal.detail);
+    expect(queues.value.map((queue) => queue.model).toSorted()).toEqual(['asr_inference', shared, 'vad_preprocess']);
+    for (const { model: step, levels } of queues.value) expect(levels, step).toBe(classes.length);
     expect((await infer(engine, inputsFor(samples), { priority: classes.length + 5 })).ok).toBe(true);
   });
 
@@ -247,10 +249,18 @@ describe('T2: Triton’s odd answers', () => {
 
   it('a client that goes away: Triton goes on, the agent’s caller has its answer at once', async () => {
     const leaving = new AbortController();
-    const outcome = infer(engine, inputsFor(new Float32Array(320_000)), { signal: leaving.signal });
+    const requests = async (of: string) => {
+      const now = await engine.statistics(of, signal);
+      return now.ok ? now.value.requests : Number.NaN;
+    };
+    const [whole, step] = [await settled(() => requests(model)), await settled(() => requests('vad_preprocess'))];
+    const outcome = infer(engine, inputsFor(new Float32Array(60 * 16_000)), { signal: leaving.signal });
+    // Its first step is through, so Triton has it; the second one takes much longer.
+    await expect.poll(() => requests('vad_preprocess'), { ...patience, interval: 5 }).toBe(step + 1);
     leaving.abort();
     expect(await outcome).toMatchObject({ ok: false, retryable: false });
-    expect((await infer(engine, inputsFor(samples))).ok).toBe(true);
+    expect(await requests(model)).toBe(whole);
+    await expect.poll(() => requests(model), patience).toBe(whole + 1);
   });
 
   it('an unload that answers early and takes dependents down: callers are sent elsewhere until the model is back', async () => {

@@ -62,7 +62,7 @@ async function sum(series: RegExp): Promise<number> {
 }
 
 describe('T2: the stack on Triton', { timeout: 100_000 }, () => {
-  it('C6: transcribes a recording', async () => {
+  it('transcribes a recording', async () => {
     expect(stack.engine).toBe('triton');
     expect(await transcribe()).toBe(spoken.text);
   });
