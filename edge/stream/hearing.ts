@@ -17,6 +17,8 @@ const OWN = 2 ** 32;
 
 type Heard = Parameters<Hearer['hear']>[0];
 
+const crowded = () => refuse('frame_invalid', { rule: 'more was asked than can be kept while so much waits' });
+
 /** What a session hears of its agents. */
 export interface Listener {
   /** What the client is to be told, each thing once. */
@@ -91,6 +93,7 @@ export class Hearing implements Hearer {
     this.#asked = Math.max(this.#asked, own);
     const asked = this.feed.ask(type, own);
     if (asked === 'answered') this.#listener.tell({ type: type === 'finalize' ? 'finalized' : 'cleared', id });
+    else if (asked === 'full') this.#listener.refuse(crowded());
     else this.pump();
   }
 
@@ -100,8 +103,8 @@ export class Hearing implements Hearer {
   }
 
   change(options: StreamOptions): void {
-    this.feed.change(options);
-    this.pump();
+    if (this.feed.change(options)) this.pump();
+    else this.#listener.refuse(crowded());
   }
 
   /** There will be no more audio. */
@@ -113,6 +116,7 @@ export class Hearing implements Hearer {
 
   /** Sends what may be sent now. */
   pump(): void {
+    if (this.feed.crowded) this.#relieve();
     const line = this.#agents?.line;
     if (!line) return;
     for (let portion = this.feed.next(); portion; portion = this.feed.next()) line.send(portion);
@@ -168,8 +172,12 @@ export class Hearing implements Hearer {
         this.distrust('ready twice');
         return;
       case 'heard':
-        if (this.feed.heard(event.position, event.time)) this.#relieve();
-        else this.distrust('heard what was not sent');
+        if (!this.feed.heard(event.position, event.time)) {
+          this.distrust('heard what was not sent');
+          return;
+        }
+        if (this.feed.unsettled > limits.streamReliefBytes.value) this.#relieve();
+        this.pump();
         return;
       case 'final':
         this.#complete(event);
@@ -203,13 +211,9 @@ export class Hearing implements Hearer {
     this.pump();
   }
 
-  /** An utterance that would fill the ring of a wide format is ended before it does: it is settled then. */
+  /** An utterance that would fill the ring, with a wide format or small messages, is ended before it does: it is settled then. */
   #relieve(): void {
-    if (this.feed.unsettled > limits.streamReliefBytes.value && !this.#relieving) {
-      this.#relieving = true;
-      this.feed.ask('finalize', OWN + this.#reliefs++);
-    }
-    this.pump();
+    if (!this.#relieving) this.#relieving = this.feed.ask('finalize', OWN + this.#reliefs++) === 'asked';
   }
 
   /** By the client's own number; 0 for what it asked on a connection before, and may still wait for. */

@@ -26,11 +26,23 @@ export const streamLimits = {
     by: 'edge',
     why: 'Messages of unsettled audio: eleven minutes of 10 ms packets, and no way to fill a ring with single bytes.',
   },
+  streamRingMarks: {
+    value: 512,
+    unit: 'count',
+    by: 'edge',
+    why: 'Questions, options and gaps beyond streamRingItems: what is asked of a full ring is not forgotten. Twice streamAsks.',
+  },
+  streamReliefItems: {
+    value: 49_152,
+    unit: 'count',
+    by: 'edge',
+    why: 'Messages of unsettled audio at which the edge ends an utterance: three quarters of streamRingItems.',
+  },
   streamMessageBytes: {
     value: MiB,
     unit: 'byte',
     by: 'edge',
-    why: 'One message of a client; official clients send a tenth of a second, the runtime takes at most 1 MiB (its own bound).',
+    why: 'One message of a client; official clients send a tenth of a second. The runtime keeps up to 32 MiB of one before the edge sees it, and has no setting for less.',
   },
   streamHeaderBytes: {
     value: 64 * KiB,
@@ -227,10 +239,16 @@ export const streamLimits = {
     why: 'What a message of a client that is not audio counts at least against streamUnreadBytes, as the runtime keeps a kilobyte for each unread answer: 4,096 of them beyond the audio, more than a keepalive every second for an hour. A longer text counts as what it is, since it is read as JSON.',
   },
   streamUnstartedMs: {
+    value: 60_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'A connection that never says what it wants holds no place, so it may not stay, whatever it pings; clients of /v1/stream say it at once.',
+  },
+  streamVoiceMs: {
     value: 300_000,
     unit: 'ms',
     by: 'edge',
-    why: 'A connection that never says what it wants holds no place, so it may not stay, whatever it pings; a page that asks its user for the microphone needs some minutes.',
+    why: 'The same of a dialect in which a session starts with its sound: clients of OpenAI and Deepgram connect, and wait for their user to speak.',
   },
   streamStartMs: {
     value: 10_000,

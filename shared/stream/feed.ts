@@ -84,6 +84,11 @@ export class Feed {
     return this.#ring.bytes;
   }
 
+  /** So many messages and marks are unsettled that there may soon be no room for more. */
+  get crowded(): boolean {
+    return this.#ring.next - this.#ring.first >= limits.streamReliefItems.value;
+  }
+
   get ended(): boolean {
     return this.#ended;
   }
@@ -131,11 +136,12 @@ export class Feed {
     return true;
   }
 
-  /** A question that is asked again, since its answer may have been lost, is not asked twice. */
-  ask(type: 'finalize' | 'clear', id: number): 'asked' | 'answered' {
+  /** A question that is asked again, since its answer may have been lost, is not asked twice; `full`: it cannot be noted. */
+  ask(type: 'finalize' | 'clear', id: number): 'asked' | 'answered' | 'full' {
     const key = `${type} ${id}`;
     if (this.#answered.has(key)) return 'answered';
-    if (this.#asked.has(key) || this.#ended || !this.#ring.mark({ type, id, position: this.#ring.end })) return 'asked';
+    if (this.#asked.has(key) || this.#ended) return 'asked';
+    if (!this.#ring.mark({ type, id, position: this.#ring.end })) return 'full';
     this.#asked.add(key);
     return 'asked';
   }
@@ -150,8 +156,9 @@ export class Feed {
     return true;
   }
 
+  /** False when it cannot be noted. After the end it would change nothing. */
   change(options: StreamOptions): boolean {
-    return !this.#ended && this.#ring.mark({ type: 'options', options });
+    return this.#ended || this.#ring.mark({ type: 'options', options });
   }
 
   /** There will be no more audio. */

@@ -36,6 +36,7 @@ interface Slab {
 export class Ring {
   readonly #bytes: number;
   readonly #most: number;
+  readonly #marks: number;
   #items: Item[] = [];
   /** Number of the first item that is kept, and how many of `#items` are gone before it. */
   #first = 0;
@@ -47,16 +48,18 @@ export class Ring {
   readonly #slabs: Slab[] = [];
   readonly #notes: Kept[] = [];
 
-  /** Empty, at a position; `bytes` and `items` bound what it keeps. */
+  /** Empty, at a position; `bytes` and `items` bound what it keeps, and so many `marks` more than items. */
   constructor(
     position: number,
     bytes: number = limits.streamRingBytes.value,
     items: number = limits.streamRingItems.value,
+    marks: number = limits.streamRingMarks.value,
   ) {
     this.#start = position;
     this.#end = position;
     this.#bytes = bytes;
     this.#most = items;
+    this.#marks = marks;
   }
 
   /** Audio before it was settled. */
@@ -134,7 +137,7 @@ export class Ring {
 
   /** Notes what is to happen at the end, or later in a replay. False when there is no room for it. */
   mark(mark: Mark): boolean {
-    if (this.next - this.#first >= this.#most) return false;
+    if (this.next - this.#first >= this.#most + this.#marks) return false;
     this.#items.push({ kind: 'mark', position: this.#end, mark });
     return true;
   }

@@ -197,6 +197,21 @@ describe('R1 what a client said, on its way to whichever agent', () => {
     expect([feed.time, feed.taken]).toEqual([5.5, 2.5]);
   });
 
+  it('§3-18 takes questions when it is full of messages, asks for relief before, and says when it cannot', () => {
+    const feed = new Feed(format, options);
+    const byte = letters('x');
+    const [items, relief] = [limits.streamRingItems.value, limits.streamReliefItems.value];
+    for (let at = 0; at < items; at++) {
+      if (at === relief - 1 || at === relief) expect(feed.crowded).toBe(at === relief);
+      expect(feed.take(byte)).toBe(true);
+    }
+    expect(feed.take(byte)).toBe(false);
+    const marks = limits.streamRingMarks.value;
+    for (let id = 0; id < marks - 1; id++) expect(feed.ask('finalize', id)).toBe('asked');
+    expect(feed.change(options)).toBe(true);
+    expect([feed.ask('clear', 1), feed.ask('finalize', 0), feed.change(options)]).toEqual(['full', 'asked', false]);
+  });
+
   it('remembers answers, and a bounded number of them', () => {
     const feed = new Feed(format, options);
     expect(feed.ask('finalize', 1)).toBe('asked');

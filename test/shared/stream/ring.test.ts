@@ -31,7 +31,7 @@ describe('the ring of unsettled audio', () => {
   it('gives back every byte from the settled position on, in order and at its place', () => {
     fc.assert(
       fc.property(steps, fc.integer({ min: 0, max: 1_000 }), (all: Step[], from) => {
-        const ring = new Ring(from, 60, 40);
+        const ring = new Ring(from, 60, 40, 0);
         const sent: number[] = [];
         const open = new Map<number, number>();
         let [settled, ids] = [from, 0];
@@ -113,6 +113,18 @@ describe('the ring of unsettled audio', () => {
     ring.settle(104, () => true);
     expect(ring.at(0)).toMatchObject({ position: 104, audio: new Uint8Array(6).fill(1), seconds: 0.6 });
     expect(ring.at(1)).toMatchObject({ position: 110, seconds: 1 });
+  });
+
+  it('§3-18 notes what is asked when it is full of messages, and no more than so many', () => {
+    const ring = new Ring(0, 60, 4, 2);
+    for (let at = 0; at < 4; at++) expect(ring.push(Uint8Array.of(at), 0.1)).toBe(true);
+    expect(ring.push(Uint8Array.of(4), 0.1)).toBe(false);
+    const marked = [7, 8, 9].map((id) => ring.mark({ type: 'finalize', id, position: ring.end }));
+    expect(marked).toEqual([true, true, false]);
+    expect(read(ring).marks).toEqual([
+      [7, 4],
+      [8, 4],
+    ]);
   });
 
   it('throws when what was never there is settled: that is a bug', () => {
