@@ -44,6 +44,7 @@ class DeepgramListen implements LiveDialect {
   readonly name = 'deepgram-listen';
   readonly resumes = true;
   readonly idleMs = limits.streamQuietMs.value;
+  readonly unstartedMs = limits.streamVoiceMs.value;
   #query: LiveQuery;
   #request = '';
   #created = 0;

@@ -13,6 +13,8 @@ export interface Owner {
 
 /** Normal closure (RFC 6455 §7.4.1). */
 const NORMAL = 1000;
+/** No closing handshake was seen. */
+const BROKEN = 1006;
 const MORE_SEEN = 'seen is at most the number of messages that were sent';
 
 /** One socket of a client, and the dialect spoken on it. */
@@ -23,6 +25,7 @@ export class Connection {
   readonly #owner: Owner;
   readonly #now: () => number;
   #over = false;
+  #heard: (() => void) | undefined;
   /** Sizes of the messages that a client that counts has not said to have seen, and how many it has. */
   readonly #unread: number[] = [];
   #unreadBytes = 0;
@@ -54,6 +57,8 @@ export class Connection {
     socket.addEventListener('close', ({ code }) => {
       // The runtime does not answer a closing handshake by itself.
       this.#shut(NORMAL, '');
+      // An answer to our own close: whoever gives it has read what came before.
+      if (code !== BROKEN) this.#heard?.();
       this.#drop(code === NORMAL);
     });
     socket.addEventListener('error', () => this.#drop(false));
@@ -113,10 +118,11 @@ export class Connection {
     if (!this.#over) this.#guard(() => this.#reply(this.dialect.warn?.(refusal, this.#now()) ?? []));
   }
 
-  /** Says the last frames and closes. The owner hears no more of it. */
-  end(ending: Ending): void {
+  /** Says the last frames and closes; `heard` is called when the client has read them. The owner hears no more of it. */
+  end(ending: Ending, heard?: () => void): void {
     if (this.#over) return;
     this.#over = true;
+    this.#heard = heard;
     let last = { frames: [] as readonly Outgoing[], code: refusals.internal.close as number, reason: 'internal' };
     try {
       last = this.dialect.close(ending, this.#now());

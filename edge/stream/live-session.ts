@@ -16,6 +16,7 @@ import type { Ready } from './find.ts';
 import { Hearing, type Listener } from './hearing.ts';
 import { Intake } from './intake.ts';
 import { Outlet } from './outlet.ts';
+import { type Remains, remainsOf } from './remains.ts';
 import { type Resumable, sealResume } from './resume-token.ts';
 import { Watch } from './watch.ts';
 
@@ -51,7 +52,7 @@ export class LiveSession implements Listener {
   #state: State = 'waiting';
   #toldEnding = false;
   #booked = 0;
-  #paid: number | undefined;
+  #remains: Remains | undefined;
   /** Why the input ended, when the client did not say so. */
   #why: Refusal | undefined;
   /** All was said while the client was away, and how it ended, when that may be told. */
@@ -81,9 +82,9 @@ export class LiveSession implements Listener {
     return this.#state;
   }
 
-  /** Seconds of audio since its beginning, at other edges included, that are in the record; none while it lasts. */
-  get booked(): number | undefined {
-    return this.#paid;
+  /** What it leaves to whoever goes on with it from a token; nothing while it lasts. */
+  get remains(): Remains | undefined {
+    return this.#remains;
   }
 
   get heardAt(): number {
@@ -306,7 +307,13 @@ export class LiveSession implements Listener {
     const revision = this.#outlet.ready?.revision;
     this.#hearing.end(told.reason ?? 'served');
     const { taken } = feed;
-    if (revision !== undefined) this.#paid ??= taken;
+    this.#remains ??= remainsOf({
+      position: feed.start,
+      from: this.facts.checkpoint?.time ?? 0,
+      booked: this.#booked,
+      settled: feed.checkpoint?.time ?? 0,
+      taken: revision === undefined ? undefined : taken,
+    });
     return this.#place?.end({
       ...told,
       ...(revision !== undefined && { final: { durationSeconds: Math.max(0, taken - this.#booked), revision } }),
@@ -318,7 +325,11 @@ export class LiveSession implements Listener {
   #tellEnd(ending: Ending | undefined): void {
     this.#state = 'closed';
     this.#watch.end();
-    if (ending) this.#outlet.end(ending);
+    const { remains } = this;
+    const heard = () => {
+      if (remains) remains.over = true;
+    };
+    if (ending) this.#outlet.end(ending, 'final' in ending ? heard : undefined);
     this.#closed();
   }
 

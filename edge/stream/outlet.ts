@@ -95,8 +95,8 @@ export class Outlet {
     for (const event of held) if (next === undefined || event.type !== 'segment') this.#connection?.say(event);
   }
 
-  end(ending: Ending): void {
-    this.#connection?.end(ending);
+  end(ending: Ending, heard?: () => void): void {
+    this.#connection?.end(ending, heard);
     this.#connection = undefined;
   }
 }

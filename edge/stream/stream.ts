@@ -20,7 +20,11 @@ import { refuseStream } from './enter.ts';
 import { foreseeStream } from './find.ts';
 import { type Handover, readHandover } from './handover.ts';
 import { LiveSession } from './live-session.ts';
+import { Ended } from './remains.ts';
 import { openResume, type Resumable } from './resume-token.ts';
+import { Unstarted } from './unstarted.ts';
+
+const unstarted = new Unstarted();
 
 /**
  * The sessions of one name, nearly always one: their clients' sockets and those to agents, and the audio between them.
@@ -34,8 +38,8 @@ export class Stream extends DurableObject<Bindings> implements Owner {
   readonly #live = new Set<LiveSession>();
   /** Who serves what, when a client was let in last. */
   #listed: { readonly snapshots: readonly Snapshot[]; readonly at: number } = { snapshots: [], at: 0 };
-  /** Sessions that ended here lately, by when they began, and seconds of audio that were booked of them. */
-  readonly #booked = new Map<number, number>();
+  /** What sessions that ended here lately left. */
+  readonly #ended = new Ended();
 
   /** An upgrade that the Worker has found to be allowed. */
   async fetch(request: Request): Promise<Response> {
@@ -48,6 +52,8 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     const { 0: theirs, 1: ours } = new WebSocketPair();
     const { now } = this.#surroundings;
     const connection = new Connection(ours, dialect.value, handover, this, now);
+    const crowd = unstarted.enter(handover.claims, connection, now());
+    if (crowd) return this.#turnAway(dialect.value, handover.request, crowd);
     this.#sessions.set(connection, undefined);
     connection.open(this.#name, now() + this.#lengthMs(connection));
     void this.#minds(connection);
@@ -67,11 +73,13 @@ export class Stream extends DurableObject<Bindings> implements Owner {
 
   /** What nobody can serve is refused before there is a session, but for a client that comes back to one. */
   async #foresee(dialect: LiveDialect, { claims, dialect: name, request }: Handover): Promise<Response | undefined> {
-    if (!dialect.wish || this.#live.size > 0) return undefined;
+    const first = this.#live.size === 0;
+    if (first && !dialect.wish) return undefined;
     const context = this.#makeContext(request);
     const { settings, env, surroundings } = context;
     const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
     this.#listed = { snapshots, at: surroundings.now() };
+    if (!first || !dialect.wish) return undefined;
     const refusal = this.#hopeless(dialect.wish(), claims);
     if (!refusal) return undefined;
     recordDenial(claims, 'stream', refusal, context);
@@ -104,17 +112,17 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     else connection.grant(granted);
   }
 
-  /** Why nobody serves a wish, by what was known when the last client connected: unless that is too long ago. */
-  #hopeless({ model, language }: LiveWish, claims: Claims): Refusal | undefined {
+  /** Why nobody serves a wish, by what was known when the last client connected: `unknown` when that is too long ago. */
+  #hopeless({ model, language }: LiveWish, claims: Claims, unknown?: Refusal): Refusal | undefined {
     const { snapshots, at } = this.#listed;
     const now = this.#surroundings.now();
-    if (model === undefined || now - at > limits.snapshotStaleMs.value) return undefined;
+    if (model === undefined || now - at > limits.snapshotStaleMs.value) return unknown;
     return foreseeStream({ session: this.#name, model, language }, claims, snapshots, now);
   }
 
   dropped(connection: Connection, deliberate: boolean): void {
     const session = this.#sessions.get(connection);
-    this.#sessions.delete(connection);
+    this.#leave(connection);
     session?.dropped(connection, deliberate);
   }
 
@@ -136,8 +144,13 @@ export class Stream extends DurableObject<Bindings> implements Owner {
   }
 
   #end(connection: Connection, refusal: ReturnType<typeof refuse>): void {
-    this.#sessions.delete(connection);
+    this.#leave(connection);
     connection.end({ refusal });
+  }
+
+  #leave(connection: Connection): void {
+    this.#sessions.delete(connection);
+    unstarted.leave(connection.handover.claims, connection);
   }
 
   /** A client that never says what it wants holds no place: it does not stay for ever, nor longer than its token. */
@@ -146,7 +159,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     const idle = connection.idleMs;
     const began = now();
     const expires = Math.max(connection.handover.claims.expires * 1_000, began + limits.streamStartMs.value);
-    const last = began + limits.streamUnstartedMs.value;
+    const last = began + (connection.dialect.unstartedMs ?? limits.streamUnstartedMs.value);
     for (;;) {
       await after(limits.streamTickMs.value).rings;
       if (!this.#sessions.has(connection) || this.#sessions.get(connection)) return;
@@ -165,7 +178,13 @@ export class Stream extends DurableObject<Bindings> implements Owner {
       return;
     }
     const facts = wanted.value;
-    const known = this.#known(connection, request, facts);
+    const found = this.#known(connection, request, facts);
+    if (!found.ok) {
+      this.#end(connection, found.refusal);
+      return;
+    }
+    unstarted.leave(connection.handover.claims, connection);
+    const known = found.value;
     if (known) {
       for (const [before, session] of this.#sessions) if (session === known) this.#sessions.delete(before);
       this.#sessions.set(connection, known);
@@ -184,7 +203,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     );
     this.#live.add(session);
     this.#sessions.set(connection, session);
-    session.begin(connection, request.resume !== undefined, this.#bookedOf(facts));
+    session.begin(connection, request.resume !== undefined, this.#ended.bookedOf(facts, this.#surroundings.now()));
   }
 
   /** How the sound is written is what it was. */
@@ -194,25 +213,12 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     else this.#end(connection, otherwise);
   }
 
-  /**
-   * Seconds of it that are in the record. Of a session that nobody here knows they are not, when its edge was lost under
-   * it; a token that is older than a session waits is of one that ended.
-   */
-  #bookedOf({ began, sealed = 0, checkpoint }: Resumable): number {
-    const lost = this.#surroundings.now() - sealed < limits.streamResumeMs.value;
-    return this.#booked.get(began) ?? (lost ? 0 : (checkpoint?.time ?? 0));
-  }
-
-  #noteBooked({ facts, booked }: LiveSession): void {
-    if (booked === undefined) return;
-    this.#booked.delete(facts.began);
-    this.#booked.set(facts.began, booked);
-    const [oldest] = this.#booked.keys();
-    if (oldest !== undefined && this.#booked.size > limits.streamSessions.value) this.#booked.delete(oldest);
+  #noteEnd({ facts, remains }: LiveSession): void {
+    if (remains) this.#ended.note(facts.began, remains);
   }
 
   #forget(session: LiveSession): void {
-    this.#noteBooked(session);
+    this.#noteEnd(session);
     this.#live.delete(session);
     for (const [connection, own] of this.#sessions) if (own === session) this.#sessions.delete(connection);
   }
@@ -233,6 +239,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
       const { session, tenant, subject, format } = token.value;
       const same = session === this.#name && tenant === claims.tenant && subject === claims.subject;
       if (!same || !sameFormat(format, request.format)) return no(refuse('resume_invalid'));
+      if (this.#ended.isOver(token.value.began)) return no(refuse('resume_invalid', undefined, 'everything was said'));
       return ok({ ...token.value, until: Math.min(token.value.until, longest) });
     }
     if (model === undefined || model === '') return no(refuse('field_missing', { field: 'model' }));
@@ -249,21 +256,23 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     });
   }
 
-  /** The session that the client goes on with, when it is here and can be gone on with. */
-  #known(connection: Connection, request: LiveRequest, facts: Resumable): LiveSession | undefined {
+  /** The session that the client goes on with, when it is here and can be gone on with. Refuses who would only end it. */
+  #known(connection: Connection, request: LiveRequest, facts: Resumable): Result<LiveSession | undefined> {
     for (const session of this.#live) {
       if (request.resume !== undefined) {
         if (session.facts.began !== facts.began) continue;
-        if (session.canRetell(request.next) && this.#allows(connection, session)) return session;
+        if (session.canRetell(request.next) && this.#allows(connection, session)) return ok(session);
+        const hopeless = this.#hopeless(wishOf(facts), connection.handover.claims, refuse('edge_busy'));
+        if (hopeless) return no(hopeless);
         // It cannot tell what the client lacks, or may not go on as it is: from its token on all of it is heard again.
         session.refuse(refuse('stream_replaced'));
-        this.#noteBooked(session);
+        this.#noteEnd(session);
         continue;
       }
       if (!sameFormat(session.facts.format, request.format) || session.facts.model !== facts.model) continue;
-      if (this.#isSame(connection, session) && this.#allows(connection, session)) return session;
+      if (this.#isSame(connection, session) && this.#allows(connection, session)) return ok(session);
     }
-    return undefined;
+    return ok(undefined);
   }
 
   /** Would the token that the client comes back with have begun this session, as it is and for as long. */
@@ -292,3 +301,5 @@ export class Stream extends DurableObject<Bindings> implements Owner {
 
 const sameFormat = (one: LiveRequest['format'], other: LiveRequest['format']): boolean =>
   one.encoding === other.encoding && one.rate === other.rate && one.channels === other.channels;
+
+const wishOf = ({ model, language }: Resumable): LiveWish => ({ model, ...(language !== undefined && { language }) });

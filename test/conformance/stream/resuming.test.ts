@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
-import { passTime } from '../../edge/network.ts';
+import { passTime, startAgent } from '../../edge/network.ts';
 import { StreamClient, slow } from '../../edge/stream-client.ts';
 import { eventually } from '../../edge/stream-double.ts';
-import { forgetSession, passQuietly, startListener } from '../../edge/stream-listener.ts';
+import { forgetSession, modelName, passQuietly, startListener } from '../../edge/stream-listener.ts';
 
 async function startClient(habits = {}) {
   const listener = await startListener(undefined, habits);
@@ -69,6 +69,7 @@ describe('A28 coming back', () => {
   it('MUST 31: also while the earlier connection seems alive; that one is told', async () => {
     const { client, comeBack, talks } = await startClient();
     client.speak('one. tw');
+    await client.heard('segment');
     await eventually(() => talks[0]?.position === 7);
     const again = await comeBack(1);
     expect((await client.end()).code).toBe(4409);
@@ -127,6 +128,56 @@ describe('A28 coming back', () => {
     client.speak('unharmed.').say({ type: 'end' });
     await client.end();
     expect(client.transcript).toBe('unharmed');
+  });
+
+  it('MUST 32: a token of a session whose end was heard is refused, and one whose end was lost is not', async () => {
+    const { client, comeBack } = await startClient();
+    client.speak('one. two').say({ type: 'end' });
+    expect((await client.end()).code).toBe(1000);
+    const again = await comeBack(1);
+    again.say({ type: 'end' });
+    expect((await again.end()).code).toBe(1000);
+    expect(again.all('final')).toHaveLength(1);
+    // Only now is the close of it answered.
+    again.close();
+    const refused = async (): Promise<StreamClient> => {
+      const next = await comeBack(1);
+      next.say({ type: 'end' });
+      if ((await next.end()).code !== 1000) return next;
+      next.close();
+      return refused();
+    };
+    const late = await refused();
+    expect(late.all('refusal')).toMatchObject([{ reason: 'resume_invalid' }]);
+  });
+
+  it('MUST 32: a token that nobody would serve ends no session that lives', async () => {
+    // A zone that lists nobody may be down for a moment; this one serves something else.
+    await startAgent(modelName(), { zone: 'us' });
+    const { client, comeBack } = await startClient();
+    const weaker = await comeBack(0, {}, { zones: ['us'] });
+    expect((await weaker.end()).code).toBe(4403);
+    expect(weaker.all('refusal')).toMatchObject([{ reason: 'residency_mismatch' }]);
+    client.speak('unharmed.').say({ type: 'end' });
+    await client.end();
+    expect(client.transcript).toBe('unharmed');
+  });
+
+  it('a tenant has no more connections that say nothing than it may have requests', async () => {
+    const claims = { tenant: `t-${crypto.randomUUID()}`, allowance: { requestsAtOnce: 2 } };
+    const mute = [await StreamClient.connect('', claims), await StreamClient.connect('', claims)];
+    const third = await StreamClient.connect('', claims);
+    expect((await third.end()).code).toBe(4429);
+    expect(third.all('refusal')).toMatchObject([{ reason: 'allowance_concurrent' }]);
+    mute[0]?.close();
+    const room = async (): Promise<StreamClient> => {
+      const next = await StreamClient.connect('', claims);
+      next.say({ type: 'ping' });
+      await eventually(() => next.all('pong').length > 0 || next.ended);
+      return next.ended ? room() : next;
+    };
+    (await room()).close();
+    mute[1]?.close();
   });
 
   it('MUST 33: an edge that has forgotten the session goes on from the token', async () => {

@@ -174,6 +174,33 @@ describe('A1 A2 R14 the record of a stream', () => {
     expect(paid).toEqual(how === 'lost' ? [0.75] : [0.5, 0.25]);
   });
 
+  it('MUST 70: what is heard again by an old token is paid for each time', async () => {
+    const { tenant, client, name } = await startClient();
+    const { resume: first } = (await client.heard('ack')) as unknown as { resume: string };
+    const session = String(client.all('started')[0]?.session);
+    client.speak(`${'_'.repeat(3_999)}.`);
+    const { resume: settled } = (await client.heard('ack', ({ position }) => position === 4_000)) as unknown as {
+      resume: string;
+    };
+    client.speak('_'.repeat(800)).say({ type: 'end' });
+    await client.end();
+    // Its client has not answered the close: it may not have heard the end.
+    const again = async (resume: string, from: number, bytes: number) => {
+      const one = await StreamClient.connect(`?session=${session}`, { tenant });
+      one.start(name, { resume, next: 0 });
+      await one.heard('started');
+      one.speak('_'.repeat(bytes), from).say({ type: 'end' });
+      expect((await one.end()).code).toBe(1000);
+    };
+    await again(settled, 4_000, 800);
+    await again(settled, 4_000, 800);
+    await again(first, 0, 4_000);
+    await again(first, 0, 4_000);
+    const events = await readRecord(tenant, ended(5));
+    const paid = events.flatMap((event) => (event.type === 'inference.complete' ? [event.audioSeconds] : []));
+    expect(paid).toEqual([0.6, 0.1, 0.1, 0.5, 0.5].map((seconds) => expect.closeTo(seconds, 6)));
+  });
+
   it('MUST 70: without a place no agent is asked', async () => {
     const { tenant, client, name, agent } = await startClient({ allowance: { requestsAtOnce: 1 } });
     await client.heard('ready');
