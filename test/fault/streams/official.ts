@@ -7,6 +7,8 @@ import type { Running } from '../../stack/running.ts';
 
 const model = 'reference-en';
 const FRAME_BYTES = 3_200;
+/** As Deepgram tells its users: whoever says nothing for ten seconds is sent away, and a stack may take longer to be whole. */
+const KEEP_ALIVE_MS = 3_000;
 
 export interface Official {
   /** As frames of a tenth of a second, without waiting. */
@@ -120,6 +122,9 @@ export async function openDeepgram(
   });
   socket.connect();
   await socket.waitForOpen();
+  const keepAlive = setInterval(() => {
+    if (socket.readyState === WebSocket.OPEN) socket.sendKeepAlive({ type: 'KeepAlive' });
+  }, KEEP_ALIVE_MS);
   return {
     troubles,
     send(audio) {
@@ -129,6 +134,7 @@ export async function openDeepgram(
     broken: () => log.until(() => log.said.some(({ type }) => type === 'closed')),
     back: () => log.until(() => opened() > 1),
     async finish() {
+      clearInterval(keepAlive);
       socket.sendCloseStream({ type: 'CloseStream' });
       await log.until(() => log.said.at(-1)?.type === 'Metadata');
       const told = results().filter(
