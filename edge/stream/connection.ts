@@ -13,8 +13,6 @@ export interface Owner {
 
 /** Normal closure (RFC 6455 §7.4.1). */
 const NORMAL = 1000;
-/** No closing handshake was seen. */
-const BROKEN = 1006;
 const MORE_SEEN = 'seen is at most the number of messages that were sent';
 
 /** One socket of a client, and the dialect spoken on it. */
@@ -57,8 +55,8 @@ export class Connection {
     socket.addEventListener('close', ({ code }) => {
       // The runtime does not answer a closing handshake by itself.
       this.#shut(NORMAL, '');
-      // An answer to our own close: whoever gives it has read what came before.
-      if (code !== BROKEN) this.#heard?.();
+      // As an answer to our own close: whoever gives it has read what came before.
+      if (code === NORMAL) this.#heard?.();
       this.#drop(code === NORMAL);
     });
     socket.addEventListener('error', () => this.#drop(false));

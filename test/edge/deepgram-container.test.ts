@@ -1,0 +1,38 @@
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { Container } from '../../edge/dialect/deepgram-container.ts';
+import { limits } from '../../shared/limits.ts';
+
+/** The header of a WAV file of 16 kHz mono, with so many empty chunks before its sound. */
+function wav(empty: number): Uint8Array {
+  const header = Buffer.alloc(36);
+  header.write('RIFF', 0);
+  header.write('WAVEfmt ', 8);
+  header.writeUInt32LE(16, 16);
+  header.writeUInt16LE(1, 20);
+  header.writeUInt16LE(1, 22);
+  header.writeUInt32LE(16_000, 24);
+  header.writeUInt16LE(16, 34);
+  const chunks = Array.from({ length: empty }, () => Buffer.from('junk\0\0\0\0'));
+  return new Uint8Array(Buffer.concat([header, ...chunks, Buffer.from('data\0\0\0\0')]));
+}
+
+// The format is a chunk, too.
+const most = limits.streamHeaderChunks.value - 1;
+
+describe('C10 a WAV file of many chunks', () => {
+  it('is looked at once when it comes byte by byte, and copied a few times at the most', () => {
+    const file = wav(most);
+    const looks = vi.spyOn(DataView.prototype, 'getUint32');
+    const copies = vi.spyOn(Object.getPrototypeOf(Uint8Array.prototype) as Uint8Array, 'set');
+    onTestFinished(() => void vi.restoreAllMocks());
+    const container = new Container();
+    const taken = [...file].map((byte) => container.push(Uint8Array.of(byte)));
+    expect(taken.at(-1)).toMatchObject({ ok: true, value: { format: { encoding: 'linear16', rate: 16_000 } } });
+    expect(looks.mock.calls.length).toBeLessThan(3 * file.length);
+    expect(copies.mock.calls.reduce((sum, [bytes]) => sum + bytes.length, 0)).toBeLessThan(4 * file.length);
+  });
+
+  it('is refused when there are too many of them before its sound', () => {
+    expect(new Container().push(wav(most + 1))).toMatchObject({ ok: false, refusal: { reason: 'audio_invalid' } });
+  });
+});
