@@ -132,7 +132,11 @@ export async function openDeepgram(
     },
     inSecond: () => log.until(() => results().some(({ start, is_final: final }) => !final && start >= second - 0.5)),
     broken: () => log.until(() => log.said.some(({ type }) => type === 'closed')),
-    back: () => log.until(() => opened() > 1),
+    back() {
+      // It tries once where nobody listens yet, and then leaves it to its program.
+      if (troubles.some((trouble) => trouble.includes('ECONNREFUSED'))) socket.connect();
+      return log.until(() => opened() > 1);
+    },
     async finish() {
       clearInterval(keepAlive);
       socket.sendCloseStream({ type: 'CloseStream' });
