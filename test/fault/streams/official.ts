@@ -134,7 +134,7 @@ export async function openDeepgram(
     broken: () => log.until(() => log.said.some(({ type }) => type === 'closed')),
     back() {
       // It tries once where nobody listens yet, and then leaves it to its program.
-      if (troubles.some((trouble) => trouble.includes('ECONNREFUSED'))) socket.connect();
+      if (troubles.some((trouble) => trouble.includes('ECONNREFUSED'))) socket.socket.reconnect();
       return log.until(() => opened() > 1);
     },
     async finish() {
