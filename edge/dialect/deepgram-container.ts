@@ -38,6 +38,8 @@ export class Container {
   #chunks = 0;
   #told: StreamFormat | undefined;
   #format: StreamFormat | undefined;
+  /** Nothing more is looked at, or held. */
+  #refused: Result<never> | undefined;
   /** Bytes of samples still to come; tags may follow. */
   #left = Number.POSITIVE_INFINITY;
   /** It begins with no header of any kind: it may be the middle of something. */
@@ -46,7 +48,15 @@ export class Container {
   /** Sound in what arrived; `undefined` while it is not known yet. Refuses with `audio_live_unsupported` or `audio_invalid`. */
   push(bytes: Uint8Array): Result<Unpacked | undefined> {
     if (this.#format) return ok(this.#take(this.#format, bytes));
-    const held = this.#hold(bytes);
+    if (this.#refused) return this.#refused;
+    const read = this.#look(this.#hold(bytes));
+    if (read.ok) return read;
+    this.#refused = read;
+    if (!this.headless) this.give();
+    return read;
+  }
+
+  #look(held: Uint8Array<ArrayBuffer>): Result<Unpacked | undefined> {
     if (this.#isWav) return this.#readWav(held);
     const sniffed = sniffFormat(held);
     if (sniffed === 'opus') {
