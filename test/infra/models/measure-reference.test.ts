@@ -11,13 +11,20 @@ import { folderForTest } from '../local/folder.ts';
 const root = path.resolve(import.meta.dirname, '../../..');
 const repository = path.join(root, 'infra/pool/models/repository');
 let engine: Awaited<ReturnType<typeof startEmbedded>>;
+const { measureWindows, measureRequests } = limits;
+const before = [measureWindows.value, measureRequests.value] as const;
 beforeAll(async () => {
   engine = await startEmbedded(repository, ['reference-en', 'reference-en-fp16']);
   // What it finds is no matter here, so that it need not look for long.
-  Object.assign(limits.measureWindows, { value: 2 });
-  Object.assign(limits.measureRequests, { value: 2 });
+  Object.assign(measureWindows, { value: 2 });
+  Object.assign(measureRequests, { value: 2 });
 }, 60_000);
-afterAll(async () => engine?.stop(), 30_000);
+afterAll(async () => {
+  // Others share the process.
+  Object.assign(measureWindows, { value: before[0] });
+  Object.assign(measureRequests, { value: before[1] });
+  await engine?.stop();
+}, 30_000);
 
 it('A15 the example of the README: the reference model at the embedded engine', async () => {
   const out = path.join(folderForTest(), 'evidence.json');
