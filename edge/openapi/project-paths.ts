@@ -13,6 +13,7 @@ const document = inPath('document', 'Number of the document, from 0');
 const opened = [
   ...about,
   ...allowance,
+  'sealing_required',
   'document_unknown',
   'project_status_wrong',
   'speech_gone',

@@ -115,6 +115,7 @@ export function uploadPaths() {
           ...errors([
             ...about,
             ...allowance,
+            'sealing_required',
             'field_invalid',
             'language_forbidden',
             'residency_mismatch',

@@ -25,7 +25,10 @@ export const readAudio = (request: Request, context: RequestContext, id: string)
 export const readManifest = (request: Request, context: RequestContext, id: string) =>
   readPart(request, context, id, 'manifest');
 
-/** A document lies sealed in storage, an agent of its zone opens it, and it is in the clear nowhere but there and here. */
+/**
+ * Answers with one part of a document. The document lies sealed in storage; an agent of its zone opens it, and its
+ * plaintext passes that agent and the edge only. A token that demands client sealing is refused.
+ */
 async function readPart(
   request: Request,
   context: RequestContext,
@@ -35,6 +38,11 @@ async function readPart(
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseWith(claims.refusal);
   const action = `project.${part}`;
+  if (claims.value.sealing === 'client') {
+    const refusal = refuse('sealing_required');
+    recordDenial(claims.value, action, refusal, context);
+    return refuseWith(refusal);
+  }
   const requestClass = clampClass('interactive', claims.value.priority);
   const subject = { action, model: undefined, language: undefined, class: requestClass };
   const session = await Session.begin(claims.value, subject, context);

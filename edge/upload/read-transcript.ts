@@ -31,12 +31,18 @@ const formats: Readonly<Record<string, ResponseFormat>> = {
 };
 
 /**
- * `GET /v1/uploads/{id}/transcript?format=`: the transcript lies sealed in storage, an agent of its zone opens it, and
- * its plaintext is nowhere but in that agent and here.
+ * Answers `GET /v1/uploads/{id}/transcript?format=`. The transcript lies sealed in storage; an agent of its zone opens it,
+ * and its plaintext passes that agent and the edge only. A token that demands client sealing is refused: no route hands
+ * over what a client could open by itself.
  */
 export async function readTranscript(request: Request, context: RequestContext, id: string): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseWith(claims.refusal);
+  if (claims.value.sealing === 'client') {
+    const refusal = refuse('sealing_required');
+    recordDenial(claims.value, ACTION, refusal, context);
+    return refuseWith(refusal);
+  }
   const asked = new URL(request.url).searchParams.get('format') ?? 'json';
   const format = Object.hasOwn(formats, asked) ? formats[asked] : undefined;
   if (!format) return refuseWith(refuse('field_invalid', { field: 'format', rule: 'must be json, text, srt or vtt' }));

@@ -78,7 +78,7 @@ export const callerRefusals = {
     close: 4403,
     type: 'permission_error',
     retry: 'never',
-    text: 'This tenant accepts only audio sealed by the client.',
+    text: 'The token demands content sealed by the client, and this would pass the edge in the clear.',
   },
   allowance_requests: {
     status: 429,

@@ -176,7 +176,7 @@ describe('A21 C6 what cannot be asked for', () => {
       async () => upload({ token: await makeToken({ sealing: 'client' }), fields: [['model', 'm']] }),
       403,
       'sealing_required',
-      'This tenant accepts only audio sealed by the client.',
+      'The token demands content sealed by the client, and this would pass the edge in the clear.',
     ],
     [
       'JSON',
