@@ -67,7 +67,7 @@ it.each([
   ['POST', '/transitions', { envelope }, 'POST /api/models/reference-en/transitions', moved, 200],
   ['POST', '/transitions', { envelope }, 'POST /api/models/reference-en/transitions', { ...moved, missing: 1 }, 202],
   ['PUT', '/aliases/stable', { revision: A }, 'PUT /api/models/reference-en/aliases/stable', state.aliases[0], 200],
-])('M3: %s %s is asked of the functions, by an operator', async (method, path, body, line, answered, status) => {
+])('C7: %s %s is asked of the functions, by an operator', async (method, path, body, line, answered, status) => {
   eu.plain = () => Response.json(answered);
   const response = await call(method, path, body);
   expect(response.status).toBe(status);
@@ -75,7 +75,7 @@ it.each([
   expect(eu.asked.map(({ line: asked, claims }) => [asked, claims.operate])).toEqual([[line, true]]);
 });
 
-it('M3: what is not as agreed, and whoever may not operate, is refused here', async () => {
+it('C7: what is not as agreed, and whoever may not operate, is refused here', async () => {
   expect(await readRefusal(await call('POST', '/transitions', { envelope: {} }))).toMatchObject({
     code: 'field_invalid',
   });
@@ -85,7 +85,7 @@ it('M3: what is not as agreed, and whoever may not operate, is refused here', as
   expect(eu.asked).toEqual([]);
 });
 
-it('M3: a "no" of the functions is passed on, and what cannot be reached is said', async () => {
+it('C7: a "no" of the functions is passed on, and what cannot be reached is said', async () => {
   eu.refusal = { reason: 'gate_closed', params: { rule: '"rates" is INCONCLUSIVE' } };
   expect(await readRefusal(await call('POST', '/transitions', { envelope }))).toMatchObject({ code: 'gate_closed' });
   eu.plain = () => new Response('?', { status: 500 });

@@ -42,7 +42,7 @@ const transcribe = async (times: number) => {
   }
 };
 
-describe('M3, M5: the release map at the edge', () => {
+describe('C7: the release map at the edge', () => {
   it('moves requests to another revision and back, within the age of a snapshot', async () => {
     const [one, two] = [await startAgent(model, { revision: A }), await startAgent(model, { revision: B })];
     expect(await (await tell(await sign(map({ stable: A })))).json()).toEqual({ generation });

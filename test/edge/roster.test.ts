@@ -87,7 +87,7 @@ describe('C5 A4 the roster lists who is attested and alive', () => {
     expect((await listed()).filter((name) => name === agent.name)).toHaveLength(1);
   });
 
-  it('M3, T1: and tells each the release map at once, and again when a report says that it was lost', async () => {
+  it('C7, T1: and tells each the release map at once, and again when a report says that it was lost', async () => {
     const [agent, old] = [await make(), await make()];
     for (const one of [agent, old]) await one.join();
     const generation = 1_000 + Math.floor(performance.now());

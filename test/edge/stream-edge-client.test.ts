@@ -185,7 +185,7 @@ describe('edge/client', () => {
   });
 });
 
-describe('A28 R1 edge/client loses nothing', () => {
+describe('C10 R1 edge/client loses nothing', () => {
   it('when its connection breaks in the middle of a word, noticed by both or by it alone', async () => {
     const { name, talks } = await startListener();
     const { stream, transcript, read, network, events } = open(name);

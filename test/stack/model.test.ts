@@ -79,7 +79,7 @@ async function promoteToLast(revision: string): Promise<Answer> {
   return promote(revision, 'reviewer', ...evidence('last', [rates(runAt(4, 300, 5, 60))]));
 }
 
-it('M2, M3, T1: signed, through five gates with four eyes, to everybody, and rolled back', {
+it('C7, A15, T1: signed, through five gates with four eyes, to everybody, and rolled back', {
   // Some twenty commands, each a process.
   timeout: 60_000,
 }, async () => {
@@ -260,7 +260,7 @@ function keepAsking(): { stop(): Promise<Record<number, number>> } {
   };
 }
 
-it('M2, M3, M5, T1: what agents serve is what was signed; rolled back under load, and no request fails', async () => {
+it('C7, A15, M5, T1: what agents serve is what was signed; rolled back under load, and no request fails', async () => {
   const folder = path.join(state, 'repository');
   cpSync(REPOSITORY, folder, { recursive: true });
   const signed = await auricle('sign', folder, ...PARTS, ...keyOf('author'));
@@ -296,7 +296,7 @@ it('M2, M3, M5, T1: what agents serve is what was signed; rolled back under load
   expect(statuses[200]).toBeGreaterThan(3);
 }, 60_000);
 
-it('M3: one that hears worse stays where it is, and a folder that was changed is not what was signed', async () => {
+it('C7: one that hears worse stays where it is, and a folder that was changed is not what was signed', async () => {
   const revision = await register('worse');
   const pieces = forGrey().map((one) => (one.kind === 'quality' ? quality(30) : one));
   expect(await promote(revision, 'reviewer', ...evidence('worse', pieces))).toMatchObject({
@@ -309,7 +309,7 @@ it('M3: one that hears worse stays where it is, and a folder that was changed is
   expect(await auricle('verify', folder, ...keyOf('reviewer'))).toMatchObject({ exit: 1 });
 });
 
-it('M3: every transition is in the audit log', async () => {
+it('C7: every transition is in the audit log', async () => {
   await expect
     .poll(
       async () => {

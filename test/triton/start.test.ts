@@ -57,7 +57,7 @@ describe('T2: Triton on this machine', () => {
     for (const { compute_infer: taken } of batches) expect(taken.ns / taken.count / 1e6).toBeGreaterThanOrEqual(20);
   });
 
-  it('M2: leaves the folders of loaded models as they were: what Python compiled would be nobody’s signed file', async () => {
+  it('A15: leaves the folders of loaded models as they were: what Python compiled would be nobody’s signed file', async () => {
     const files = await readdir(repository, { recursive: true });
     expect(files.filter((file) => file.includes('__pycache__') || file.endsWith('.pyc'))).toEqual([]);
     expect(files).toContain(path.join('delay', '1', 'model.py'));

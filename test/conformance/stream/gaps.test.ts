@@ -31,7 +31,7 @@ const results = (client: StreamClient) =>
     .filter(({ is_final, channel }) => is_final && channel.alternatives[0]?.transcript !== '')
     .map(({ start, channel }) => ({ text: channel.alternatives[0]?.transcript, start }));
 
-describe('A28 R1 gaps', () => {
+describe('C10 R1 gaps', () => {
   it('MUST 48: a client without positions comes back: the time it was away is missing, and times go on', async () => {
     const { name, talks } = await startListener();
     const session = crypto.randomUUID();

@@ -30,7 +30,7 @@ async function undisturbed(): Promise<unknown[]> {
   return client.all('segment');
 }
 
-describe('R1 A8 A28 the agent is lost', () => {
+describe('R1 A8 the agent is lost', () => {
   it.each([
     ['before the first audio', '', ''],
     ['between two utterances', 'one. two.', ''],
@@ -126,7 +126,7 @@ describe('R1 A8 A28 the agent is lost', () => {
     expect(talks).toHaveLength(most + 1);
   }, 30_000);
 
-  it('A28 while the client is away, too', async () => {
+  it('R1 while the client is away, too', async () => {
     const { name, talks, client } = await startPair();
     client.speak('one. tw');
     await eventually(() => talks[0]?.position === 7);

@@ -21,7 +21,7 @@ async function startClient(habits = {}) {
 
 const texts = (client: StreamClient) => client.all('segment').map(({ index, text }) => `${index} ${text}`);
 
-describe('A28 coming back', () => {
+describe('C10 coming back', () => {
   it('MUST 29: started says where it goes on, in the middle of a word', async () => {
     const { client, comeBack, talks } = await startClient();
     client.speak('one. tw');

@@ -36,7 +36,7 @@ describe('C9 what one commit takes', () => {
     expect(types.slice(-2)).toEqual(['producer.gap', 'inference.complete']);
   });
 
-  it('C21 no more bytes than fit, in their order, and at least one', async () => {
+  it('C9 no more bytes than fit, in their order, and at least one', async () => {
     const log = new HiddenLog();
     await log.deliver(log.event());
     const [[first = '', kept] = []] = log.store.area('intake');

@@ -157,7 +157,7 @@ const seen = async (revision: string) => {
   return found.ok ? found.value : found;
 };
 
-describe('M3: reports of live traffic', () => {
+describe('C7: reports of live traffic', () => {
   it('repeated, out of order, lost or from another life: each stream counts at most once, and the last life all of it', () => {
     for (let seed = firstSeed; seed < firstSeed + Math.min(seeds, 2_000); seed += 1) {
       const random = seeded(seed);
@@ -214,7 +214,7 @@ describe('M3: reports of live traffic', () => {
   });
 });
 
-describe('M3: judged by the clock', () => {
+describe('C7: judged by the clock', () => {
   it('a grey one whose answers differ goes back by itself; one whose answers do not has its gate open', async () => {
     await begin();
     await tell('agent-2', [mirrored(second, many(250, copy(0)))]);

@@ -133,7 +133,7 @@ async function promote(revision: string, two: readonly [Person, Person]) {
   }
 }
 
-describe('M2: registering', () => {
+describe('A15: registering', () => {
   it('a revision is what its signed files make, and twice is once', async () => {
     const answered = await register(first);
     expect(answered).toMatchObject({
@@ -144,7 +144,7 @@ describe('M2: registering', () => {
     expect((await state()).body.seq).toBe(1);
   });
 
-  it('M3: goes to another registry in the shape of Azure ML, and comes back as what it is, at the beginning', async () => {
+  it('A31: goes to another registry in the shape of Azure ML, and comes back as what it is, at the beginning', async () => {
     await ask(models.onRevision, {}, { bundle: first.bundle, description: { description: 'the first', task: 'asr' } });
     await register(second);
     await promote(first.revision, [bob, cleo]);
@@ -192,7 +192,7 @@ describe('M2: registering', () => {
   });
 });
 
-describe('M3: five stages', () => {
+describe('C7: five stages', () => {
   beforeEach(async () => void (await register(first)));
 
   it('develop-verify, grey, five shares of canary, full; then it may answer everybody', async () => {
@@ -367,7 +367,7 @@ describe('T1: versions and roll back', () => {
   });
 });
 
-describe('M3: whoever writes at the same time, and what breaks off', () => {
+describe('C7: whoever writes at the same time, and what breaks off', () => {
   const grey = { from: { stage: 'develop-verify' }, to: { stage: 'grey' } } as const;
 
   it('two at once: both are written, one after the other', async () => {
@@ -420,7 +420,7 @@ describe('M3: whoever writes at the same time, and what breaks off', () => {
   });
 });
 
-describe('M3, T1: the release map', () => {
+describe('C7, T1: the release map', () => {
   const last = () => released.at(-1);
 
   it('says what answers, what is tried on how many, and what was there before', async () => {

@@ -50,7 +50,7 @@ const send = async (asked: Omit<Asked, 'at'>, ...people: Person[]) =>
   ask(models.onTransition, {}, { envelope: await signMove({ ...asked, at: now }, ...people) });
 const state = () => ask(models.onModel);
 
-describe('M2, M3: revisions', () => {
+describe('C7, A15: revisions', () => {
   it('who was first with a digest keeps nobody away who has the same files', async () => {
     await register(first);
     const same = await makeRevision('one', cleo);
@@ -97,7 +97,7 @@ describe('M2, M3: revisions', () => {
   });
 });
 
-describe('M3, T1: the release map', () => {
+describe('C7, T1: the release map', () => {
   it('the largest that there can be is kept in its row, sent, and handed on', async () => {
     const map = releaseMap.parse(largestMap(1));
     const answer = vi.spyOn(globalThis, 'fetch').mockImplementation(async () => Response.json({ generation: 1 }));

@@ -132,7 +132,7 @@ describe('heartbeat (shared/pool/PROTOCOL.md)', () => {
     expect((await fetch(`${bench.agent.url}/readyz`)).status).toBe(503);
   });
 
-  it('takes the release map of the roster, and tells at once which one it goes by (M3, T1)', async () => {
+  it('takes the release map of the roster, and tells at once which one it goes by (C7, T1)', async () => {
     const functions = await generateKeyPair('ES256');
     const keys = { keys: [{ ...(await exportJWK(functions.publicKey)), alg: 'ES256' }] };
     roster = await startRoster();

@@ -17,7 +17,7 @@ const heard = (changes: Partial<Tally> = {}): Tally => ({
 });
 const failed = (reason: Reason) => no(refuse(reason));
 
-describe('M3: what is counted of a recording', () => {
+describe('C7: what is counted of a recording', () => {
   it('is how long a second of sound took, without the time that the caller took', () => {
     expect(streamOf(heard({ waited: 400 }), done, 3_400)).toEqual({ outcome: 'served', milliseconds: 200 });
     const short = heard({ heard: { seconds: 0.2, speechSeconds: 0.1 } });
@@ -53,7 +53,7 @@ describe('M3: what is counted of a recording', () => {
   });
 });
 
-describe('M3: what is told of it', () => {
+describe('C7: what is told of it', () => {
   const sent: { report: LiveReport; text: string; headers: Headers; url: string; proof: string }[] = [];
   let status = 200;
   const lines: string[] = [];

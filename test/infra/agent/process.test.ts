@@ -109,7 +109,7 @@ describe('settings', () => {
     const attested = { ...env, AURICLE_MODE: 'production', AURICLE_ATTESTATION_URL: 'http://127.0.0.1:8080' };
     const both = readSettings({ ...attested, AURICLE_MODEL_SIGNERS: '[]' });
     expect(both.attestation.kind).toBe('azure');
-    // M2: what nobody has signed is served in development only.
+    // A15: only development serves unsigned files.
     expect(() => readSettings(attested)).toThrow(/AURICLE_MODEL_SIGNERS is missing/);
     expect(() => readSettings({ ...attested, AURICLE_MODEL_SIGNERS: '[{}]' })).toThrow(
       /AURICLE_MODEL_SIGNERS is wrong/,

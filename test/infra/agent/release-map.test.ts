@@ -42,7 +42,7 @@ const signed = (generation: number, one: ModelRelease, { privateKey } = function
     .setProtectedHeader({ alg: 'ES256', typ })
     .sign(privateKey);
 
-it('M3, T1: goes by the newest map it was told, and by it again after a restart', async () => {
+it('C7, T1: goes by the newest map it was told, and by it again after a restart', async () => {
   const map = await open();
   expect([map.generation(), map.part(of(C))]).toEqual([0, 'full']);
   await map.take(await signed(7, { stable: A, before: B, canary: { revision: C, share: 0.05 } }));
@@ -56,7 +56,7 @@ it('M3, T1: goes by the newest map it was told, and by it again after a restart'
   expect(events).toEqual(['release', 'release-refused', 'release-refused']);
 });
 
-it('M3: believes nobody but the functions, on the way and on the disk', async () => {
+it('C7: believes nobody but the functions, on the way and on the disk', async () => {
   const map = await open();
   for (const one of [
     await signed(1, { stable: A }, stranger),

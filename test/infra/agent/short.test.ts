@@ -123,7 +123,7 @@ describe.each(ways)('a sealed short request (C5, R1 offline) %s', (_, lanes) => 
     });
   });
 
-  it('M3: of a copy it says only that it is over', async () => {
+  it('C7: of a copy it says only that it is over', async () => {
     const before = bench.engine.seen.length;
     const { events, whole } = await ask({ head: { mirror: { text: 'hello' } } });
     expect(whole).toBe(true);

@@ -91,7 +91,7 @@ function flipLastByte(file: string) {
   utimesSync(file, atime, mtime);
 }
 
-describe('A15, M2: what is served has been signed', () => {
+describe('A15: what is served has been signed', () => {
   it.each([
     ['P-256', () => ann, 'sha256', '.sig'],
     ['SM2', () => bob, 'sm3', '.sm2.sig'],

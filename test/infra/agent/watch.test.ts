@@ -197,7 +197,7 @@ describe('watching the engine', () => {
     expect(told).toEqual(['loaded a a', 'unloaded a a', 'loaded a c']);
   });
 
-  it('M2: offers no model whose files have changed until they have been read again, the engine saying nothing', async () => {
+  it('A15: offers no model whose files have changed until they have been read again, the engine saying nothing', async () => {
     const digests: Record<string, string> = {};
     const offered: (string | undefined)[] = [];
     const files = {

@@ -25,7 +25,7 @@ const run = async (...words: string[]) => {
   return model(given, {});
 };
 
-describe('M2: keys', () => {
+describe('A15: keys', () => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
   it.each(['pkcs8', 'sec1'] as const)('P-256 as %s', async (type) => {
@@ -69,7 +69,7 @@ describe('M2: keys', () => {
   });
 });
 
-describe('M2: folders', () => {
+describe('A15: folders', () => {
   it('a link is refused: what it names is not in the folder', async () => {
     writeFileSync(
       at('private'),

@@ -79,7 +79,7 @@ function drawn(length: number, seed: number): Float32Array {
 
 describe('ONNX files, read and written', () => {
   const networks = readdirSync(shipped).filter((name) => existsSync(path.join(shipped, name, '1/model.onnx')));
-  it.each(networks.reverse().slice(0, runs(3, 100)))('M2 %s: what is not changed is written byte for byte', (name) => {
+  it.each(networks.reverse().slice(0, runs(3, 100)))('A15 %s: what is not changed is written byte for byte', (name) => {
     const bytes = graphOf(path.join(shipped, name));
     expect(Buffer.compare(writeModel(readModel(bytes)), bytes)).toBe(0);
   });

@@ -16,7 +16,7 @@ import { rollOut } from './rollouts.ts';
 
 const SEED = 20_261_122;
 
-describe('M3: whole canaries, 1 to 50 %, two metrics (seeds from 20261122)', { timeout: 20_000 }, () => {
+describe('C7: whole canaries, 1 to 50 %, two metrics (seeds from 20261122)', { timeout: 20_000 }, () => {
   const many = runs(50, 1_000);
   const count = (world: Parameters<typeof rollOut>[1]) => {
     const ends = Array.from({ length: many }, (_, at) => rollOut(seeded(SEED + at), world));
@@ -45,7 +45,7 @@ describe('M3: whole canaries, 1 to 50 %, two metrics (seeds from 20261122)', { t
   });
 });
 
-describe('M3: INCONCLUSIVE extends, never promotes', () => {
+describe('C7: INCONCLUSIVE extends, never promotes', () => {
   const heard = (run: CanaryRun, streams: number, bad: number, cohort: 'canary' | 'stable' = 'canary'): CanaryRun => {
     let next = run;
     for (let at = 0; at < streams; at += 1) next = hearStream(next, { cohort, bad: at < bad, failed: false });

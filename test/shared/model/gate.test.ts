@@ -33,7 +33,7 @@ const rule = (made: GateStatement, ...signers: string[]) => {
   return found.ok ? found.value : found.refusal.params?.rule;
 };
 
-describe('M3: gates', () => {
+describe('C7: gates', () => {
   const passing = rates(runAt(4, 300, 5, 60));
   const grey = statement({ stage: 'develop-verify' }, { stage: 'grey' }, forGrey());
   const canary = statement({ stage: 'grey' }, CANARY, forCanary());
@@ -133,7 +133,7 @@ describe('M3: gates', () => {
   });
 });
 
-describe('M3, T1: what may be written next', () => {
+describe('C7, T1: what may be written next', () => {
   const entries: Entry[] = [];
   const known = (drafts: readonly Parameters<typeof placeEntry>[1][], at = NOW): Registry =>
     drafts.reduce((sum, draft) => applyEntry(sum, placeEntry(sum, draft, at)), newRegistry('m'));

@@ -90,7 +90,7 @@ describe('counts', () => {
   });
 });
 
-describe('M3, M6: disagreement of mirrored answers', () => {
+describe('C7, M6: disagreement of mirrored answers', () => {
   it('compares words, not how they are written', () => {
     expect(compareAnswers('Turn left, at the Corner!', 'turn left at the corner')).toEqual({ words: 5, errors: 0 });
     expect(compareAnswers('one two three', 'one too three four')).toEqual({ words: 3, errors: 2 });
@@ -150,7 +150,7 @@ function tryOut(random: () => number, slower: number, total: number, breaks = 0.
   return known;
 }
 
-describe('M3: a canary on live traffic', () => {
+describe('C7: a canary on live traffic', () => {
   const rollouts = runs(20, 200);
   const verdicts = (slower: number, breaks?: number) =>
     Array.from({ length: rollouts }, (_, at) => judgeTrial(tryOut(seeded(at + 1), slower, 4_000, breaks), 1));
@@ -204,7 +204,7 @@ describe('M3: a canary on live traffic', () => {
   });
 });
 
-describe('M3: live traffic at the gates', () => {
+describe('C7: live traffic at the gates', () => {
   const REVISION = `sha256:${'a'.repeat(64)}`;
   const now = Date.now();
   const moves = (from: Standing, to: Standing, evidence: GateStatement['evidence'] = []): GateStatement => ({

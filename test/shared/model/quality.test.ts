@@ -19,7 +19,7 @@ function shares(speakers: number, utterances: number, worse: number, tail: numbe
   return (verdict: string) => all.filter((one) => one === verdict).length / n;
 }
 
-describe('M3, A31: word errors, 100 speakers of 20 utterances, margin 10 % (seeds from 3141)', () => {
+describe('C7, A15: word errors, 100 speakers of 20 utterances, margin 10 % (seeds from 3141)', () => {
   const slack = 4.9 * Math.sqrt((0.05 * 0.95) / N);
 
   it.each([
@@ -49,7 +49,7 @@ describe('M3, A31: word errors, 100 speakers of 20 utterances, margin 10 % (seed
   });
 });
 
-describe('M3: what a set must be', () => {
+describe('C7: what a set must be', () => {
   const good = (speakers: number, utterances: number): SpeakerErrors[] =>
     Array.from({ length: speakers }, () => ({ utterances, words: 300, before: 24, after: 20 }));
 
@@ -82,7 +82,7 @@ it.each([
   ['a b c', 'b c', 1],
   ['', 'a b', 2],
   ['a b c d', 'x a c', 3],
-])('M3: %j heard as %j: %i errors', (said, heard, errors) => {
+])('C7: %j heard as %j: %i errors', (said, heard, errors) => {
   const words = (text: string) => text.split(' ').filter(Boolean);
   expect(countWordErrors(words(said), words(heard))).toBe(errors);
 });

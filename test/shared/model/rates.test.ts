@@ -16,7 +16,7 @@ function repeat(rate: number, ratio: number, times: number, n: number) {
   return { fail: share('FAIL'), pass: share('PASS'), median: streams[n >> 1] as number };
 }
 
-describe('M3, A31: rates of bad streams (seeds from 20261122)', () => {
+describe('C7, A15: rates of bad streams (seeds from 20261122)', () => {
   // Per row: true ratio; shares that failed and passed and the median of canary streams as the published simulation of
   // this judge has them, 600 rollouts each.
   type Row = readonly [ratio: number, fails: number, passes: number, median: number];

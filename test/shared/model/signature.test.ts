@@ -59,7 +59,7 @@ const suites = [
   ['SM2 and SM3', 'sm3', async () => openSm2Key(randomBytes(32).with(0, 1))],
 ] as const;
 
-describe.each(suites)('M2: %s', (_, hash, makeKey) => {
+describe.each(suites)('A15: %s', (_, hash, makeKey) => {
   let key: SigningKey;
   let keys: SignerKey[];
   let bundle: Bundle;
@@ -117,7 +117,7 @@ describe.each(suites)('M2: %s', (_, hash, makeKey) => {
   });
 });
 
-describe('M2: what other tools have signed', () => {
+describe('A15: what other tools have signed', () => {
   // `model_signing sign key` 1.1.1 on four small files, and the key that it was made with.
   const key =
     'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEB33nbJeuvaCfLp/zDn42y2epGZzPkuooItL499yePVgChLPOkYe6jEZOvfWwdRB4mpvqhoBTLL34OHbGz/usbw==';
@@ -139,7 +139,7 @@ describe('M2: what other tools have signed', () => {
   });
 });
 
-describe('M2: a file of 500 MB', { timeout: 20_000 }, () => {
+describe('A15: a file of 500 MB', { timeout: 20_000 }, () => {
   const SIZE = 500_000_000;
   const CHUNK = new Uint8Array(1 << 20).fill(0x5a);
 
@@ -176,7 +176,7 @@ describe('M2: a file of 500 MB', { timeout: 20_000 }, () => {
   });
 });
 
-describe('M2: what a statement may not be', () => {
+describe('A15: what a statement may not be', () => {
   const good = () => JSON.parse(new TextDecoder().decode(statementOf(contents, 'sha256')));
   const shards = (names: string[]) => {
     const made = good();
@@ -231,7 +231,7 @@ describe('M2: what a statement may not be', () => {
   });
 });
 
-describe('M3: envelopes of several signers', () => {
+describe('C7: envelopes of several signers', () => {
   it('name each once, and say nothing when one of them is not known', async () => {
     const [ann, bob] = [await p256(), openSm2Key(randomBytes(32).with(0, 2))];
     const keys = [keyOf('ann', ann), keyOf('bob', bob)];

@@ -9,7 +9,7 @@ const all: Standing[] = [
   { stage: 'retired' },
 ];
 
-describe('M3: the moves between five stages', () => {
+describe('C7: the moves between five stages', () => {
   it('forward is one step at a time, through all of them', () => {
     const forward = all.flatMap((from, at) =>
       all.slice(at + 1).filter((to) => ['advance', 'step-up'].includes(moveOf(from, to) ?? '')),

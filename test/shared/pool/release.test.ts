@@ -27,7 +27,7 @@ function sessions(snapshots: readonly Snapshot[], of = 1_000): Record<string, nu
   return counts;
 }
 
-describe('M3, M5: alias to digest', () => {
+describe('C7: alias to digest', () => {
   const fleet = [at('old', A), at('new', B), at('other', C)];
 
   it('without a map agents say themselves; with one, only what it names answers', () => {
@@ -95,7 +95,7 @@ describe('M3, M5: alias to digest', () => {
   });
 });
 
-describe('M3: copies for revisions on trial', () => {
+describe('C7: copies for revisions on trial', () => {
   const grey = (share: number, ...revisions: string[]) => map({ stable: A, grey: { revisions, share } });
   const fleet = [at('old', A), at('new', B), at('newer', C)];
   const copies = (snapshots: readonly Snapshot[], changes = {}, of = 400) => {
@@ -144,7 +144,7 @@ describe('M3: copies for revisions on trial', () => {
   });
 });
 
-describe('M3: what the map says', () => {
+describe('C7: what the map says', () => {
   it('is what the log of a model comes to', () => {
     const made = { author: 'ann', registered: 1, since: 1 };
     const registry = {

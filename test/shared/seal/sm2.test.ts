@@ -21,7 +21,7 @@ const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'));
 const hex = (value: Uint8Array) => Buffer.from(value).toString('hex');
 const text = (value: string) => new TextEncoder().encode(value);
 
-describe('M2: SM3', () => {
+describe('A15: SM3', () => {
   it.each([
     ['abc', '66c7f0f462eeedd9d1f2d46bdc10e4e24167c4875cf2f7a2297da02b8f4ba8e0'],
     ['abcd'.repeat(16), 'debe9ff92275b8a138604889c18e5a4d6fdb70e5387e5765293dcba39c0c5732'],
@@ -38,7 +38,7 @@ describe('M2: SM3', () => {
   });
 });
 
-describe('M2: SM2, the example of GB/T 32918.5 annex A', () => {
+describe('A15: SM2, the example of GB/T 32918.5 annex A', () => {
   const d = bytes('3945208f7b2144b13f36e38ac6d39f95889393692860b51a42fb81ef4df7c5b8');
   const k = bytes('59276e27d506861a16680f3ad9c02dccef3cc1fa3cdbe4ce6d54b80deac1bc21');
   const message = text('message digest');
@@ -95,7 +95,7 @@ describe('M2: SM2, the example of GB/T 32918.5 annex A', () => {
   });
 });
 
-describe('M2: SM2 and OpenSSL', () => {
+describe('A15: SM2 and OpenSSL', () => {
   // OpenSSL 3.0.19: `openssl dgst -sm3 -sign … -sigopt distid:1234567812345678` of "a revision".
   const key =
     'MFkwEwYHKoZIzj0CAQYIKoEcz1UBgi0DQgAEO4zlGKM19kziqvkuDUnBD47n4B6v+owT5ui6X4ts3+6oFIQuVrddpTfq6B3ye0ExYPk2MCtY8MGrbCzIKVFOfA==';
