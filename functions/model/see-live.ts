@@ -1,23 +1,30 @@
 // What live traffic says of a revision, for gates and for people.
 import type { LiveEvidence } from '../../shared/model/contract.ts';
 import { type Evidence, judgeEvidence } from '../../shared/model/evidence.ts';
+import { noCounts } from '../../shared/model/live-counts.ts';
 import type { Registry } from '../../shared/model/registry.ts';
-import { evidenceOf, judgeTrial } from '../../shared/model/trial.ts';
+import { evidenceOf, followStanding, isUnderWay, judgeTrial } from '../../shared/model/trial.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Live, readLive } from './kept-live.ts';
 import { readModel } from './kept-model.ts';
 import type { ModelDesk } from './model-desk.ts';
 
-/** Since the revision came to where it stands; nothing when that was only just now. */
+/**
+ * Returns what gates weigh against signed evidence: counts since the revision came to where it stands. Until the next
+ * judgement after a step of the canary, these are the counts of the shares before, so that the step opens no window in
+ * which a signed report is all there is.
+ */
 export async function readLiveEvidence(
   desk: Pick<ModelDesk, 'rows' | 'log'>,
   known: Registry,
   revision: string,
 ): Promise<Evidence[]> {
   const { live } = await readLive(desk, known.model);
-  const trial = trialOf(live, known, revision);
-  return trial ? evidenceOf(trial) : [];
+  const found = known.revisions[revision];
+  const trial = found && isUnderWay(found.standing) && live.trials[revision];
+  const followed = trial && followStanding(trial, found.standing, found.since, noCounts);
+  return followed ? evidenceOf(followed) : [];
 }
 
 function trialOf({ trials }: Live, known: Registry, revision: string) {

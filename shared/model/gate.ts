@@ -31,20 +31,34 @@ const free: Gate = { needs: [], signers: 1, author: true };
 
 /** A higher share is no promotion: it asks for enough streams and no harm, not for a PASS. */
 const stepGate: Gate = { needs: ['rates'], signers: 1, author: true };
+/** The same gate when people report the rates: an author alone moves nothing on numbers of their own. */
+const reportedStepGate: Gate = { ...stepGate, author: false };
 
 const closed = (rule: string) => no(refuse('gate_closed', { rule }));
 
-/**
- * What opens a gate: what was signed, and of kinds that are not in it what live traffic says. A FAIL of live traffic counts
- * in any case.
- */
-const withLive = (statement: GateStatement, live: readonly Evidence[], now: number): GateStatement => {
-  const kinds = new Set(statement.evidence.map(({ kind }) => kind));
-  const more = live.filter((one) => !kinds.has(one.kind) || judgeEvidence(one, now) === 'FAIL');
-  return { ...statement, evidence: [...statement.evidence, ...more] };
-};
+/** Evidence that a gate judges. `reported`: kinds that stand on the word of the signers alone. */
+interface Weighed {
+  readonly evidence: readonly Evidence[];
+  readonly reported: ReadonlySet<EvidenceKind>;
+}
 
-/** How many more people must sign; 0 when the gate is open. `author`: one, or all. `live`: evidence of live traffic (`trial.ts`). */
+/**
+ * Weighs signed evidence against live traffic. Evidence that the functions measured replaces signed evidence of its kind,
+ * whatever either says. Live evidence without a single count replaces nothing.
+ */
+function weigh(signed: readonly Evidence[], live: readonly Evidence[]): Weighed {
+  const measured = new Set(live.filter(isMeasured).map(({ kind }) => kind));
+  const kept = signed.filter(({ kind }) => !measured.has(kind));
+  const reported = new Set(kept.map(({ kind }) => kind));
+  return { evidence: [...kept, ...live.filter(({ kind }) => !reported.has(kind))], reported };
+}
+
+function isMeasured(one: Evidence): boolean {
+  if (one.kind === 'rates') return one.run.streams + one.run.bad.length + one.run.failed.length > 0;
+  return !('streams' in one) || one.streams > 0;
+}
+
+/** Returns how many more people must sign; 0: the gate is open. `author`: one, or all. `live`: see `trial.ts`. */
 export function openGate(
   signed: GateStatement,
   signers: readonly string[],
@@ -52,12 +66,13 @@ export function openGate(
   now: number,
   live: readonly Evidence[] = [],
 ): Result<number> {
-  const statement = withLive(signed, live, now);
+  const { evidence, reported } = weigh(signed.evidence, live);
+  const statement = { ...signed, evidence: [...evidence] };
   const move = moveOf(statement.from, statement.to);
   if (!move) return closed(`there is no way from ${showStanding(statement.from)} to ${showStanding(statement.to)}`);
   const untimely = untimelyIn(statement, now);
   if (untimely !== undefined) return closed(untimely);
-  const gate = gateOf(move, statement.to);
+  const gate = gateOf(move, statement.to, reported.has('rates'));
   const missing = gate.needs.find((kind) => !statement.evidence.some((one) => one.kind === kind));
   if (missing !== undefined) return closed(`evidence of the kind "${missing}" is missing`);
   const problem = move === 'step-up' ? stepProblem(statement, now) : problemOf(move, statement, now);
@@ -72,8 +87,8 @@ export function untimelyIn({ at }: GateStatement, now: number): string | undefin
   return at - now > limits.clockSkewSeconds.value * 1_000 ? 'it is from the future' : undefined;
 }
 
-function gateOf(move: Move, to: Standing): Gate {
-  if (move === 'step-up') return stepGate;
+function gateOf(move: Move, to: Standing, ratesReported: boolean): Gate {
+  if (move === 'step-up') return ratesReported ? reportedStepGate : stepGate;
   return move === 'advance' ? gates[to.stage as keyof typeof gates] : free;
 }
 

@@ -266,6 +266,24 @@ describe('C7: judged by the clock', () => {
     expect(await standingOf(second)).toBe('full');
   });
 
+  it('C7 M3 made-up rates open no gate while agents count, right after a step included', async () => {
+    await begin();
+    await move(second, { stage: 'grey' }, canary(0), forCanary());
+    const stable = many(1_200, usual);
+    await tell('agent-1', [served(first, stable)]);
+    await judge();
+    await judge();
+    await tell('agent-1', [served(first, addCounts(stable, many(99 * 310, usual)))]);
+    await tell('agent-2', [served(second, many(310, usual))]);
+    await judge();
+    expect(await move(second, canary(0), canary(1))).toBe(0);
+    now += 1;
+    const madeUp = [rates(runAt(1, 300, 0, 0))];
+    expect(await move(second, canary(1), canary(2), madeUp)).toMatchObject({ rule: expect.stringContaining('300') });
+    await judge();
+    expect(await move(second, canary(1), canary(2), madeUp)).toMatchObject({ rule: expect.stringContaining('300') });
+  });
+
   it('a slow canary goes back, and an alias that named it; the one that answers stays', async () => {
     await begin();
     await move(second, { stage: 'grey' }, canary(0), forCanary());

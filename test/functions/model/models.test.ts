@@ -287,7 +287,7 @@ describe('C7: five stages', () => {
           to: { stage: 'canary', share: two },
           evidence: [rates(runAt(at, 300, 0, 0))],
         },
-        ann,
+        bob,
       );
     }
   };

@@ -93,11 +93,33 @@ describe('C7: gates', () => {
 
   it('a share grows after 300 streams without harm', () => {
     const step = (run: ReturnType<typeof runAt>) =>
-      rule(statement(CANARY, { stage: 'canary', share: 0.05 }, [rates(run)]), ann);
+      rule(statement(CANARY, { stage: 'canary', share: 0.05 }, [rates(run)]), 'bob');
     expect(step(runAt(0, 300, 0, 0))).toBe(0);
     expect(step(runAt(0, 299, 0, 0))).toContain('fewer than 300');
     expect(step(runAt(0, 300, 40, 40))).toContain('FAIL');
     expect(step(runAt(1, 300, 0, 0))).toContain('another share');
+  });
+
+  it('C7 M3 an author alone moves no canary on reported rates', () => {
+    const step = statement(CANARY, { stage: 'canary', share: 0.05 }, [rates(runAt(0, 300, 0, 0))]);
+    expect(rule(step, ann)).toBe(1);
+    expect(rule(step, ann, 'bob')).toBe(0);
+    const measured = openGate({ ...step, evidence: [] }, [ann], ann, NOW, [rates(runAt(0, 300, 1, 60))]);
+    expect(measured).toEqual({ ok: true, value: 0 });
+  });
+
+  it('C7 M3 signed evidence never replaces measured evidence of its kind', () => {
+    const step = statement(CANARY, { stage: 'canary', share: 0.05 }, [rates(runAt(0, 300, 0, 0))]);
+    const closedBy = (live: Evidence, made = step) => openGate(made, ['bob', 'cleo'], ann, NOW, [live]);
+    expect(closedBy(rates(runAt(0, 299, 0, 5)))).toMatchObject({
+      refusal: { params: { rule: expect.stringContaining('fewer than 300') } },
+    });
+    // Counts of the shares before are a measurement, too.
+    expect(closedBy(rates(runAt(0, 0, 0, 5)))).toMatchObject({ ok: false });
+    expect(closedBy({ kind: 'stability', tool: 't', streams: 5, crashes: 0 }, canary)).toMatchObject({ ok: false });
+    // Without a count there is no measurement.
+    const nothing = { ...runAt(0, 0, 0, 0), bad: [] };
+    expect(closedBy(rates(nothing))).toEqual({ ok: true, value: 0 });
   });
 
   it('back and out need somebody who signs, and no evidence', () => {

@@ -231,11 +231,12 @@ describe('C7: live traffic at the gates', () => {
     expect(isOpen(toCanary, greyTrial(0.09, 250))).toMatchObject({ ok: false });
   });
 
-  it('a FAIL of live traffic closes the gate whatever was brought', () => {
+  it('C7 M3 live traffic decides whatever was brought', () => {
     const brought = evidenceOf(greyTrial(0, 250));
     const told = moves({ stage: 'grey' }, { stage: 'canary', share: 0.01 }, brought);
     expect(isOpen(told)).toEqual({ ok: true, value: 0 });
-    expect(isOpen(told, greyTrial(0, 10))).toEqual({ ok: true, value: 0 });
+    expect(isOpen(told, greyTrial(0, 0))).toEqual({ ok: true, value: 0 });
+    expect(isOpen(told, greyTrial(0, 10))).toMatchObject({ ok: false });
     expect(isOpen(told, greyTrial(0.4, 100))).toMatchObject({ ok: false });
     expect(isOpen(told, greyTrial(0, 250, 1))).toMatchObject({ ok: false });
     // Back is always open.
