@@ -48,11 +48,13 @@ const desk: uploads.Desk = {
   now: () => Date.now(),
   log: (line) => console.log(JSON.stringify(line)),
 };
-const exportDesk = logDesk && reports && openExports(logDesk, settings, reports);
-const privacyDesk =
-  logDesk &&
-  reports &&
-  openPrivacy(logDesk, openTable(settings.STORAGE_CONNECTION, 'auditindex'), reports.reporter, reports.reads);
+const privacyTables = {
+  rows: openTable(settings.STORAGE_CONNECTION, 'auditindex'),
+  // Also where no exports are made now: those of an earlier deployment may lie there.
+  exports: openTable(settings.STORAGE_CONNECTION, 'exports'),
+};
+const exportDesk = logDesk && reports && openExports(logDesk, settings, privacyTables.exports, reports);
+const privacyDesk = logDesk && reports && openPrivacy(logDesk, { ...privacyTables, ...reports });
 const ticking = logDesk && openTicking(logDesk);
 const modelDesk = openModelDesk(settings, reports?.reporter);
 const post = createPost(settings.MODE === 'development');
@@ -310,13 +312,11 @@ if (logDesk && ticking && reports) {
   app.timer('on-witness', { schedule: '*/2 * * * * *', handler: openWitnessing(logDesk) });
 }
 if (logDesk && privacyDesk) {
-  app.hook.appStart(() => privacyDesk.rows.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {}));
+  for (const table of Object.values(privacyTables))
+    app.hook.appStart(() => table.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {}));
   app.timer('on-retention', { schedule: '20 */5 * * * *', handler: () => onRetention(privacyDesk) });
   app.timer('on-index', { schedule: '*/3 * * * * *', handler: openIndexing(logDesk, privacyDesk) });
 }
 if (exportDesk) {
-  app.hook.appStart(async () => {
-    await exportDesk.rows.ensure(AbortSignal.timeout(limits.auditStartMs.value)).catch(() => {});
-  });
   app.timer('on-export', { schedule: '*/2 * * * * *', handler: () => advanceExports(exportDesk) });
 }

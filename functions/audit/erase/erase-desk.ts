@@ -16,6 +16,8 @@ export interface EraseDesk {
   readonly store: LogStore;
   readonly keys: SidecarKeys;
   readonly index: SubjectIndex;
+  /** Withdraws exports of the tenant that may disclose what was destroyed. */
+  withdrawExports(tenant: string): Promise<void>;
   /** Into the log of the zone: durable when it says yes, and perhaps when it says no. */
   report(draft: EventDraft): Promise<Result<unknown>>;
   /** Milliseconds since 1970. */

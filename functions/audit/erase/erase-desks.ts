@@ -1,5 +1,6 @@
 // What erasing, holding, retention and search share, by zone.
 import type { Rows } from '../../store/rows.ts';
+import { withdrawExports } from '../export/withdraw-exports.ts';
 import { failedIn, type LogDesk } from '../log/log-desk.ts';
 import type { Reporter } from '../report/report.ts';
 import type { Reads } from '../report/report-reads.ts';
@@ -18,16 +19,20 @@ export interface PrivacyDesk {
   readonly zones: readonly ZoneDesk[];
 }
 
-export function openPrivacy(
-  log: LogDesk,
-  rows: Rows,
-  reporter: Pick<Reporter, 'report'>,
-  reads: Pick<Reads, 'note'>,
-): PrivacyDesk {
+export interface PrivacyParts {
+  /** The index of entries. */
+  readonly rows: Rows;
+  readonly exports: Rows;
+  readonly reporter: Pick<Reporter, 'report'>;
+  readonly reads: Pick<Reads, 'note'>;
+}
+
+export function openPrivacy(log: LogDesk, { rows, exports, reporter, reads }: PrivacyParts): PrivacyDesk {
   const zones = log.zones.map(
     (zone): ZoneDesk => ({
       ...{ zone, rows, store: log.store, keys: log.keys(zone), now: log.now },
       index: subjectIndex(rows, zone),
+      withdrawExports: (tenant) => withdrawExports({ ...log, rows: exports }, zone, tenant),
       report: (draft) => reporter.report(zone, draft),
       failed: failedIn(log.log, zone),
     }),

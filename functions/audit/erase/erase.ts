@@ -219,6 +219,7 @@ async function destroy(desk: EraseDesk, place: SubjectPlace, kept: KeptErasure):
     await index.forget(tenant, sid);
   }
   keys.forget();
+  await desk.withdrawExports(tenant);
   for (const { erased, count } of parts) {
     const facts = { tenant, outcome: 'done' as const, basis, erased, ...(count !== undefined && { count }) };
     const told = await report({ type: 'erasure.exec', ...facts, ...askerOf(counted.state) });

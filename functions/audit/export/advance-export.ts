@@ -24,9 +24,14 @@ const steps: Readonly<Record<ExportRow['state'], Step>> = {
     return row.linked ? sealExport(desk, row) : findLinks(desk, row);
   },
   done: expire,
-  failed: async () => undefined,
-  expired: async () => undefined,
+  failed: forget,
+  expired: forget,
 };
+
+/** A step that lost its race may have written files after the others were removed. */
+async function forget({ store }: ExportDesk, row: ExportRow): Promise<undefined> {
+  await removeFiles(store, row);
+}
 
 async function expire({ store, now }: ExportDesk, row: ExportRow): Promise<ExportRow> {
   const until = (row.ended ?? row.created) + limits.auditExportKeepMs.value;

@@ -32,7 +32,8 @@ export async function collectPart(desk: ExportDesk, row: ExportRow): Promise<Exp
   const { zone, year, size = 0 } = row;
   const end = lastOf(row);
   const log = new LogFiles(desk.store, zone, year, size);
-  const sidecar = new SidecarReader({ store: desk.store, zone, year }, desk.keys(zone));
+  // A cached key outlives an erasure in this process: each step reads the keys that exist now.
+  const sidecar = new SidecarReader({ store: desk.store, zone, year }, desk.keys(zone).fresh());
   const draft = new Draft();
   let next = row;
   let bundle = Math.floor(row.at / TILE_WIDTH);

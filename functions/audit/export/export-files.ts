@@ -6,9 +6,10 @@ import { limits } from '../../../shared/limits.ts';
 import type { LogStore } from '../log/log-store.ts';
 import type { ExportRow } from './export-row.ts';
 
-type Place = Pick<ExportRow, 'zone' | 'tenant' | 'id'>;
+type Place = Pick<ExportRow, 'zone' | 'tenant' | 'id' | 'restarts'>;
 
-const folderOf = ({ zone, tenant, id }: Place): string => `${zone}/${tenant}/${id}/`;
+const folderOf = ({ zone, tenant, id, restarts = 0 }: Place): string =>
+  `${zone}/${tenant}/${id}${restarts === 0 ? '' : `.${restarts}`}/`;
 /** What only the job reads: no path of a bundle begins with a dot. */
 const partName = (part: number): string => `.job/${String(part).padStart(6, '0')}`;
 
@@ -48,9 +49,14 @@ export async function readParts(store: LogStore, place: Place, count: number): P
   return records;
 }
 
-export async function removeFiles(store: LogStore, place: Place): Promise<void> {
+/** Removes the files of an export, those from before its restarts too: a step that lost its race may have written there. */
+export async function removeFiles(store: LogStore, { restarts = 0, ...place }: Place): Promise<void> {
+  for (let at = 0; at <= restarts; at += 1) await removeFolder(store, folderOf({ ...place, restarts: at }));
+}
+
+async function removeFolder(store: LogStore, folder: string): Promise<void> {
   for (;;) {
-    const names = await store.list('exports', folderOf(place), limits.auditExportRemovals.value);
+    const names = await store.list('exports', folder, limits.auditExportRemovals.value);
     if (names.length === 0) return;
     await Promise.all(names.map((name) => store.remove('exports', name)));
   }

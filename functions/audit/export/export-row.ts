@@ -73,6 +73,8 @@ const exportRow = z.object({
   bytes: z.number().int().optional(),
   ended: z.number().int().optional(),
   reason: z.string().optional(),
+  /** How often an erasure made it begin again; the files of each beginning lie in a folder of their own. */
+  restarts: z.number().int().optional(),
   /** Which of the tenant's places it takes while it is being made. */
   place: z.number().int().optional(),
   /** Failures in a row, and when to try again. */
@@ -150,6 +152,18 @@ export async function listSince(
 ): Promise<ExportRow[]> {
   const found = await rows.scan(partitionOf(zone), `x!${tenant}!`, endOf(ageOf(tenant, from)), most);
   return found.map((one) => read(one).row);
+}
+
+/** All exports of a tenant in a zone, page by page. */
+export async function* everyExport(rows: Rows, zone: string, tenant: string): AsyncGenerator<KeptExport> {
+  const prefix = `x!${tenant}!`;
+  for (let from = prefix; ; ) {
+    const found = await rows.scan(partitionOf(zone), from, endOf(prefix), limits.auditExportRows.value);
+    yield* found.map(read);
+    const last = found.at(-1);
+    if (!last || found.length < limits.auditExportRows.value) return;
+    from = `${last.key}!`;
+  }
 }
 
 /** `false` when all places of the tenant are taken, or its id. */

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { limits } from '../../../shared/limits.ts';
 import type { Settings } from '../../settings.ts';
-import { openTable } from '../../store/table-rows.ts';
+import type { Rows } from '../../store/rows.ts';
 import type { LogDesk } from '../log/log-desk.ts';
 import type { Reports } from '../report/reports.ts';
 import type { ExportDesk } from './export-desk.ts';
@@ -16,14 +16,15 @@ const FILES = ['VERIFY.md', 'verify.html', 'verify.mjs'] as const;
 /** `undefined` where nobody says where the verifier is: a bundle that cannot be verified would be worth nothing. */
 export function openExports(
   desk: LogDesk,
-  { AUDIT_VERIFIER, STORAGE_CONNECTION }: Settings,
+  { AUDIT_VERIFIER }: Pick<Settings, 'AUDIT_VERIFIER'>,
+  rows: Rows,
   { reporter, reads }: Pick<Reports, 'reporter' | 'reads'>,
 ): ExportDesk | undefined {
   if (AUDIT_VERIFIER === undefined) return undefined;
   const verifier = new Map(FILES.map((name) => [name, readFileSync(path.join(AUDIT_VERIFIER, name))] as const));
   return {
     ...desk,
-    rows: openTable(STORAGE_CONNECTION, 'exports'),
+    rows,
     reads,
     report: (zone, draft) => reporter.report(zone, draft),
     random: (count) => randomBytes(count),

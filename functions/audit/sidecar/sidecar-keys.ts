@@ -89,6 +89,11 @@ export class SidecarKeys {
     });
   }
 
+  /** Returns the same keys with an empty cache. */
+  fresh(): SidecarKeys {
+    return new SidecarKeys(this.#parts);
+  }
+
   /** Forgets what this process holds: what was destroyed must not live on here. */
   forget(): void {
     for (const held of [this.#tenants, this.#periods, this.#making, this.#opening]) held.clear();

@@ -20,6 +20,7 @@ export function deskOf(log: HiddenLog, store: LogStore = log.store): EraseDesk {
   return {
     ...{ zone: ZONE, store, keys, now },
     index: { count: async () => 2, forget: async () => {} },
+    withdrawExports: async () => {},
     report: (draft) => reporter.report(ZONE, draft),
     failed: (error) => void failures.push(error),
   };
