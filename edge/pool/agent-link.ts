@@ -44,18 +44,22 @@ export type Attest = (token: string) => Promise<Result<Attested>>;
 export type Heard = Readonly<Pick<Agent, 'boot' | 'seq' | 'issued' | 'earlier'>>;
 
 const invalid = (detail: string): Result<never> => no(refuse('heartbeat_invalid', undefined, detail));
+const stale = (detail: string): Result<never> => no(refuse('attestation_stale', undefined, detail));
+
+export interface HelloContext {
+  readonly admission: Admission;
+  readonly attest: Attest;
+  /** Returns the last message of the agent of this name. */
+  readonly heard: (agent: string) => Heard | undefined;
+  /** ms since 1970. */
+  readonly now: number;
+}
 
 /**
- * Believes a hello, or says why not. `heard` is what was last heard of the agent it names: a hello that was sent
- * before, even on another connection, is refused, and so is one of an earlier boot.
+ * Verifies a hello. Refuses with `heartbeat_invalid` or `attestation_invalid`; a hello that was sent before is refused
+ * on every connection. Refuses with `attestation_stale` when another process of that name has a newer attestation.
  */
-export async function readHello(
-  text: string,
-  admission: Admission,
-  attest: Attest,
-  heard: (agent: string) => Heard | undefined,
-  now: number,
-): Promise<Result<Agent>> {
+export async function readHello(text: string, { admission, attest, heard, now }: HelloContext): Promise<Result<Agent>> {
   if (text.length > limits.heartbeatBytes.value) return invalid('message too large');
   const claimed = peek(text);
   if (claimed?.type !== 'hello') return invalid('the first message is not a hello');
@@ -76,15 +80,18 @@ export async function readHello(
   return ok({ description, attestation, signKey, boot, seq, earlier: earlier.value, load: undefined, ...times });
 }
 
-/** The boots before this one, as `Heard` has them; refused when the hello is of one of them, or is no news. */
+/**
+ * Returns the boots before this one, as in `Heard`. The newest attestation wins: a process that another has replaced
+ * gets back in when it attests again, and a recorded hello has an old attestation.
+ */
 function readEarlier(hello: Omit<Heard, 'earlier'>, last: Heard | undefined): Result<readonly string[]> {
   if (!last) return ok([]);
   const { boot, seq, issued } = hello;
   if (boot === last.boot) return seq > last.seq ? ok(last.earlier) : invalid('hello was seen before');
-  if (issued < last.issued || last.earlier.includes(boot)) return invalid('hello of an earlier boot');
   if (issued > last.issued) return ok([]);
+  if (issued < last.issued || last.earlier.includes(boot)) return stale('hello of an earlier boot');
   const { length } = last.earlier;
-  return length < limits.rosterBoots.value ? ok([...last.earlier, last.boot]) : invalid('too many boots in a second');
+  return length < limits.rosterBoots.value ? ok([...last.earlier, last.boot]) : stale('too many boots in a second');
 }
 
 /** Believes a later message and tells the agent's new state and, of an audit message, its events. */

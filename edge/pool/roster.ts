@@ -1,4 +1,5 @@
 import { DurableObject } from 'cloudflare:workers';
+import { createHash } from 'node:crypto';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import type { ReleaseMap } from '../../shared/model/release.ts';
@@ -13,6 +14,7 @@ import { logBug } from '../bug.ts';
 import { refuseWith } from '../refuse.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { type Admission, type Agent, readHello, readMessage } from './agent-link.ts';
+import { AgentNames } from './agent-names.ts';
 import { KeptRelease } from './kept-release.ts';
 import { GoneAgents, HeardAgents } from './known-agents.ts';
 
@@ -40,6 +42,7 @@ export class Roster extends DurableObject<Bindings> {
   readonly #strangers = new Set<Link>();
   readonly #heard = new HeardAgents();
   readonly #gone = new GoneAgents();
+  readonly #names: AgentNames;
   readonly #outbox: Outbox;
   readonly #shipper: Shipper;
   readonly #release: KeptRelease;
@@ -49,6 +52,7 @@ export class Roster extends DurableObject<Bindings> {
     super(ctx, env);
     this.#outbox = new Outbox(ctx.storage.sql, undefined, env.AUDIT_LOGS !== undefined);
     this.#release = new KeptRelease(ctx.storage.sql);
+    this.#names = new AgentNames(ctx.storage.sql);
     const { name } = ctx.id;
     this.#shipper = new Shipper(this.#outbox, ctx.storage.sql, env, name === undefined ? undefined : `roster/${name}`);
     this.#rest = new Rest(ctx.storage, this.#outbox, this.#shipper);
@@ -167,22 +171,37 @@ export class Roster extends DurableObject<Bindings> {
     const { attestation } = readSettings(this.env);
     const now = Date.now();
     const attest = (token: string) => verifyAttestation(token, attestation, now);
-    const hello = await readHello(text, link.admission, attest, (agent) => this.#heard.get(agent), now);
+    const { admission } = link;
+    const hello = await readHello(text, { admission, attest, heard: (agent) => this.#heard.get(agent), now });
     if (!hello.ok) return this.#refuse(link, hello.refusal);
     const agent = hello.value;
-    const name = agent.description.agent;
+    const { agent: name } = agent.description;
     if (!this.#links.has(name) && this.#links.size >= limits.rosterAgents.value) {
       return this.#refuse(link, { reason: 'pool_busy', detail: 'the roster is full' });
     }
-    const before = this.#links.get(name);
-    if (before) before.socket.close(1000, 'replaced by a newer connection');
+    const claim = this.#names.claim(agent.description, agent.boot, now);
+    if (!claim.ok) return this.#refuse(link, claim.refusal);
     // It may have been dropped while its hello was being checked.
     if (!this.#strangers.delete(link)) return;
+    const before = this.#links.get(name);
+    if (before) before.socket.close(1000, 'replaced by a newer connection');
     link.agent = agent;
     this.#links.set(name, link);
     this.#gone.delete(name);
     this.#hear(agent, now);
-    this.record([mint({ type: 'keys', agent: name, action: 'attested' }, now)]);
+    const attested = { type: 'keys', agent: name, attestation: digest(agent.attestation) } as const;
+    const replaced = claim.value !== undefined && claim.value !== agent.boot;
+    this.record([
+      mint({ ...attested, action: 'attested' }, now),
+      ...(replaced
+        ? [
+            mint(
+              { ...attested, action: 'replaced', detail: before ? 'the other was connected' : 'the other had gone' },
+              now,
+            ),
+          ]
+        : []),
+    ]);
     this.#say(link, { type: 'welcome', intervalMs: limits.heartbeatMs.value });
   }
 
@@ -208,7 +227,8 @@ export class Roster extends DurableObject<Bindings> {
     this.record([
       mint({ type: 'keys', agent, action: 'refused', detail: refusal.detail ?? refusal.reason }, Date.now()),
     ]);
-    this.#say(link, { type: 'refusal', reason: refusal.reason });
+    const { reason, detail } = refusal;
+    this.#say(link, { type: 'refusal', reason, ...(detail !== undefined && { detail }) });
     link.socket.close(refusals[refusal.reason].close, refusal.reason);
     this.#drop(link, refusal.reason);
   }
@@ -231,6 +251,8 @@ export class Roster extends DurableObject<Bindings> {
     }
   }
 }
+
+const digest = (attestation: string): string => createHash('sha256').update(attestation).digest('base64url');
 
 const entryOf = ({ description, attestation, heard, release }: Agent, load: Load): RosterEntry => ({
   description,

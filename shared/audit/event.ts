@@ -78,7 +78,8 @@ export const auditEvent = z.discriminatedUnion('type', [
     tenant: z.string().optional(),
     type: z.literal('keys'),
     agent: z.string(),
-    action: z.enum(['attested', 'refused', 'setup', 'gone']),
+    /** `replaced`: the roster lists another process under the name of the one before. */
+    action: z.enum(['attested', 'refused', 'replaced', 'setup', 'gone']),
     suite: z.number().int().optional(),
     attestation: z.string().optional(),
     detail: z.string().optional(),

@@ -138,6 +138,18 @@ export const poolLimits = {
     by: 'roster',
     why: 'Agents whose last number is remembered against replays, about 3 MiB; at most as long as their attestation.',
   },
+  rosterNames: {
+    value: 1_024,
+    unit: 'count',
+    by: 'roster',
+    why: 'Names that belong to one pool: twice the agents of a zone, so that pods that come and go keep theirs.',
+  },
+  rosterNameMs: {
+    value: 7 * 86_400_000,
+    unit: 'ms',
+    by: 'roster',
+    why: 'A name without a hello for a week is free for another pool: pools get renamed, and pauses are shorter.',
+  },
   rosterBoots: {
     value: 8,
     unit: 'count',

@@ -68,7 +68,12 @@ export const rosterMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('drain') }),
   /** The release map as the functions signed it: when there is a newer one, and when a report tells of an older one. */
   z.object({ type: z.literal('release'), release: z.string().max(limits.modelBodyBytes.value) }),
-  z.object({ type: z.literal('refusal'), reason: z.string() }),
+  z.object({
+    type: z.literal('refusal'),
+    reason: z.string(),
+    /** What exactly was wrong, for the agent's log. Rosters of an older version do not send it. */
+    detail: z.string().max(limits.callTextCharacters.value).optional(),
+  }),
 ]);
 
 export type Load = z.infer<typeof load>;

@@ -103,6 +103,14 @@ export const workRefusals = {
     retry: 'later',
     text: 'The attestation of the pool is not accepted.',
   },
+  // The agent has itself attested again and says hello with the result.
+  attestation_stale: {
+    status: 403,
+    close: 4403,
+    type: 'server_error',
+    retry: 'soon',
+    text: 'Another process of this name has a newer attestation.',
+  },
   heartbeat_invalid: {
     status: 403,
     close: 4403,

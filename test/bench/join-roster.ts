@@ -83,6 +83,7 @@ export async function joinRoster(told: Told, { sealKey, port, lanes, live, onAtt
     }),
     outbox: { batch: () => [], acknowledge: () => {} } as never,
     onDrain: () => {},
+    onStale: () => {},
     log: () => {},
   }).start();
 }

@@ -104,6 +104,7 @@ export class AgentDouble {
   closed: Promise<{ code: number; reason: string }> | undefined;
   #seal: { privateKey: SealPrivateKey } | undefined;
   #signKey: CryptoKey | undefined;
+  #attest: () => Promise<string> = () => Promise.reject(new Error('not made yet'));
   #socket: TestSocket | undefined;
 
   private constructor(options: Options) {
@@ -126,13 +127,21 @@ export class AgentDouble {
     const sign = await generateKeyPair('ES256', { extractable: true });
     double.#seal = { privateKey };
     double.#signKey = sign.privateKey as CryptoKey;
-    double.attestation = await makeAttestation({
-      agent: double.name,
-      sealKey: publicJwk,
-      signKey: (await exportJWK(sign.publicKey)) as JsonWebKey,
-      ...(options.attestationSeconds !== undefined && { lifeSeconds: options.attestationSeconds }),
-    });
+    const signPublic = (await exportJWK(sign.publicKey)) as JsonWebKey;
+    double.#attest = () =>
+      makeAttestation({
+        agent: double.name,
+        sealKey: publicJwk,
+        signKey: signPublic,
+        ...(options.attestationSeconds !== undefined && { lifeSeconds: options.attestationSeconds }),
+      });
+    await double.attest();
     return double;
+  }
+
+  /** Has its keys attested again, as of now. */
+  async attest(): Promise<void> {
+    this.attestation = await this.#attest();
   }
 
   /** Opens the socket and sends nothing yet. */

@@ -4,6 +4,7 @@ import { decodeJwt } from 'jose';
 import { afterEach, describe, expect, it } from 'vitest';
 import { mint } from '../../edge/audit/mint.ts';
 import { type Heard, readHello } from '../../edge/pool/agent-link.ts';
+import { AgentNames, mayUseName } from '../../edge/pool/agent-names.ts';
 import { GoneAgents, HeardAgents } from '../../edge/pool/known-agents.ts';
 import type { Roster } from '../../edge/pool/roster.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
@@ -204,6 +205,90 @@ describe('C5 sockets that do not say hello', () => {
   });
 });
 
+/** Events of type `keys` about an agent, and refusals of its pool, after `pseq`. */
+const recorded = async (after: number) =>
+  (await env.ROSTER.getByName('eu').outbox(after, 500)).rows.map(({ event }) => event as Record<string, unknown>);
+const lastNumber = async () => (await env.ROSTER.getByName('eu').outbox(0, 500)).rows.at(-1)?.pseq ?? 0;
+
+describe('C5 A21 an agent name belongs to a pool', () => {
+  it('refuses and records a hello by a token of another pool', async () => {
+    const agent = await make();
+    await agent.join();
+    passTime(2_000);
+    const thief = await make({ agent: agent.name, pool: 'other-pool' });
+    const before = await lastNumber();
+    await thief.connect();
+    await thief.send(thief.hello());
+    expect(await thief.closed).toMatchObject({ code: 4403 });
+    const detail = `the name ${agent.name} belongs to the pool ${agent.pool}`;
+    expect(await recorded(before)).toMatchObject([{ type: 'keys', action: 'refused', agent: 'other-pool', detail }]);
+    await agent.send(agent.report());
+    await agent.settled();
+    expect(await listed()).toContain(agent.name);
+  });
+
+  it('keeps the name while the agent is away, frees it after a week', async () => {
+    await runInDurableObject<Roster, void>(env.ROSTER.getByName(`zone-${crypto.randomUUID()}`), (_, state) => {
+      const names = new AgentNames(state.storage.sql);
+      const [pool, other] = ['aks-west', 'eks-east'].map((one) => ({ agent: 'asr-0', pool: one }));
+      if (!pool || !other) throw new Error('pools');
+      expect(names.claim(pool, 'boot 1', 0)).toEqual({ ok: true, value: undefined });
+      expect(names.claim(other, 'boot 2', 1)).toMatchObject({ ok: false, refusal: { reason: 'heartbeat_invalid' } });
+      expect(new AgentNames(state.storage.sql).claim(pool, 'boot 3', 2)).toEqual({ ok: true, value: 'boot 1' });
+      const later = 3 + limits.rosterNameMs.value;
+      expect(names.claim(other, 'boot 4', later)).toEqual({ ok: true, value: undefined });
+      for (let n = 0; n < limits.rosterNames.value; n += 1) {
+        names.claim({ agent: `flood-${n}`, pool: 'flood' }, 'boot', later + n);
+      }
+      names.claim({ agent: 'flood-last', pool: 'flood' }, 'boot', later + limits.rosterNames.value);
+      expect(names.claim(pool, 'boot 5', later)).toMatchObject({ ok: false });
+      expect(names.claim({ agent: 'flood-0', pool: 'aks-west' }, 'boot', later)).toMatchObject({ ok: true });
+    });
+  });
+
+  it('prefers the pool whose name begins the name of the agent', () => {
+    expect(mayUseName('aks-west-0', 'eks', 'aks-west')).toBe(false);
+    expect(mayUseName('aks-west-0', 'aks-west', 'eks')).toBe(true);
+    expect(mayUseName('aks-west-0', 'aks-west', 'aks')).toBe(true);
+    expect(mayUseName('aks-west-0', 'aks', 'aks-west')).toBe(false);
+    expect(mayUseName('aks-west-0', 'aks-we', undefined)).toBe(true);
+    expect(mayUseName('aks-west-0', 'aks-we', 'eks')).toBe(false);
+  });
+});
+
+describe('C5 A21 two processes of one name in one pool', () => {
+  it('records the replacement, and lets the first back in with a newer attestation', async () => {
+    const first = await make();
+    await first.join();
+    passTime(2_000);
+    const before = await lastNumber();
+    const second = await make({ agent: first.name });
+    await second.join();
+    expect(await first.closed).toMatchObject({ code: 1000 });
+    const events = (await recorded(before)).filter(({ agent }) => agent === first.name);
+    const [attested, replaced] = events;
+    expect(events.map(({ action }) => action)).toEqual(['attested', 'replaced']);
+    expect(replaced).toMatchObject({ attestation: attested?.attestation, detail: 'the other was connected' });
+
+    await first.connect();
+    await first.send(first.hello());
+    expect(await first.heard(({ type }) => type === 'refusal')).toMatchObject({ reason: 'attestation_stale' });
+    passTime(2_000);
+    await first.attest();
+    await first.join();
+    expect(await second.closed).toMatchObject({ code: 1000 });
+    expect(await listed()).toContain(first.name);
+  });
+
+  it('records no replacement when one process connects again', async () => {
+    const agent = await make();
+    await agent.join();
+    const before = await lastNumber();
+    await agent.join();
+    expect((await recorded(before)).map(({ action }) => action)).toEqual(['attested']);
+  });
+});
+
 describe('A1 the outbox of a roster', () => {
   it('goes on with the right numbers after a write that failed', async () => {
     const roster = env.ROSTER.getByName(`zone-${crypto.randomUUID()}`);
@@ -319,7 +404,7 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
     const thief = await make({ agent: first.name });
     await thief.connect();
     for (const text of recorded) thief.sendRaw(text);
-    expect(await thief.heard(({ type }) => type === 'refusal')).toMatchObject({ reason: 'heartbeat_invalid' });
+    expect(await thief.heard(({ type }) => type === 'refusal')).toMatchObject({ reason: 'attestation_stale' });
     expect(await thief.closed).toMatchObject({ code: 4403 });
     await second.send(second.report());
     await second.settled();
@@ -332,19 +417,19 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
     const now = Date.now();
     const issued = decodeJwt(agent.attestation).iat as number;
     const read = (last: Heard | undefined) =>
-      readHello(
-        hello,
-        { pool: agent.pool, zone: agent.zone },
-        (token) => verifyAttestation(token, makeSettings({}).attestation, now),
-        () => last,
+      readHello(hello, {
+        admission: agent,
+        attest: (token) => verifyAttestation(token, makeSettings({}).attestation, now),
+        heard: () => last,
         now,
-      );
+      });
     const last = { boot: 'another', seq: 9, issued, earlier: ['and another'] };
-    const refused = { ok: false, refusal: { reason: 'heartbeat_invalid' } };
+    const refused = { ok: false, refusal: { reason: 'attestation_stale' } };
     expect(await read(last)).toMatchObject({ ok: true, value: { earlier: ['and another', 'another'] } });
     expect(await read({ ...last, earlier: [agent.boot] })).toMatchObject(refused);
     expect(await read({ ...last, issued: issued + 1 })).toMatchObject(refused);
-    expect(await read({ ...last, issued: issued - 1 })).toMatchObject({ ok: true, value: { earlier: [] } });
+    const older = { ...last, issued: issued - 1, earlier: [agent.boot] };
+    expect(await read(older)).toMatchObject({ ok: true, value: { earlier: [] } });
     const full = Array.from({ length: limits.rosterBoots.value }, (_, n) => `boot ${n}`);
     expect(await read({ ...last, earlier: full })).toMatchObject(refused);
   });
@@ -353,13 +438,12 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
     const agent = await make();
     const { attestation } = makeSettings({ MODE: 'production' });
     const now = Date.now();
-    const hello = await readHello(
-      await agent.sign(agent.hello()),
-      { pool: agent.pool, zone: agent.zone },
-      (token) => verifyAttestation(token, attestation, now),
-      () => undefined,
+    const hello = await readHello(await agent.sign(agent.hello()), {
+      admission: agent,
+      attest: (token) => verifyAttestation(token, attestation, now),
+      heard: () => undefined,
       now,
-    );
+    });
     expect(hello).toMatchObject({
       ok: false,
       refusal: { reason: 'attestation_invalid', detail: 'attestation: development issuer' },

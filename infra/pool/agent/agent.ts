@@ -66,10 +66,16 @@ interface RenewalOptions {
   readonly onRenewed: () => void;
 }
 
-/** Keeps the keys attested: at half the life of each attestation the next one is made. */
+/** Keeps the keys attested: at half the life of each attestation, or when asked, the next one is made. */
 function createRenewal({ keys, outbox, log, agent, now, onRenewed }: RenewalOptions) {
   let timer: NodeJS.Timeout | undefined;
   let failures = 0;
+  let stopped = false;
+
+  function schedule(act: () => void, milliseconds: number) {
+    clearTimeout(timer);
+    if (!stopped) timer = setTimeout(act, milliseconds);
+  }
 
   async function renew(): Promise<void> {
     try {
@@ -79,18 +85,24 @@ function createRenewal({ keys, outbox, log, agent, now, onRenewed }: RenewalOpti
         outbox.record({ type: 'keys', agent, action: 'attested', suite, attestation: sha256(token) });
       }
       log('attested');
-      timer = setTimeout(again, Math.max(1_000, (expires * 1_000 - now()) * RENEW_AT));
+      schedule(again, Math.max(1_000, (expires * 1_000 - now()) * RENEW_AT));
     } catch (error) {
       log('attest-failed', { reason: error instanceof Error ? error.name : 'unknown' });
-      await new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, reconnectPause(failures++, Math.random()));
-      });
+      await new Promise<void>((resolve) => schedule(resolve, reconnectPause(failures++, Math.random())));
       await renew();
     }
   }
 
   const again = () => void renew().then(onRenewed);
-  return { first: renew, stop: () => clearTimeout(timer) };
+  return {
+    first: renew,
+    /** Makes the next attestation after a pause, in place of the scheduled one. */
+    renewAfter: (milliseconds: number) => schedule(again, milliseconds),
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
 }
 
 /** Who must have signed what is served; `undefined` where nobody looks. */
@@ -252,6 +264,7 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
       desk.drain();
       taker?.drain();
     },
+    onStale: (pauseMs) => renewal.renewAfter(pauseMs),
     log,
   });
   const renewal = createRenewal({ keys, outbox, log, agent: settings.agent, now, onRenewed: heartbeat.renew });

@@ -17,6 +17,8 @@ export interface HeartbeatOptions {
   readonly load: () => Load;
   readonly outbox: Outbox;
   readonly onDrain: () => void;
+  /** Has the keys attested again and calls `renew`, after `pauseMs`. */
+  readonly onStale: (pauseMs: number) => void;
   /** Absent: no release map is taken. */
   readonly release?: Pick<ReleaseMapHeld, 'generation' | 'take'>;
   readonly log: Log;
@@ -37,7 +39,13 @@ export function reconnectPause(attempt: number, random: number): number {
   return most / 2 + (most / 2) * random;
 }
 
+const describeClose = (code: number, reason: Buffer): string =>
+  reason.length > 0 ? `close code ${code}: ${reason}` : `close code ${code}`;
+
 type Unsigned = AgentMessage extends infer M ? (M extends AgentMessage ? Omit<M, 'v' | 'boot' | 'seq'> : never) : never;
+
+/** Refusals of a hello that a new attestation answers. */
+const staleReasons: ReadonlySet<string> = new Set(['attestation_stale', 'attestation_invalid']);
 
 /** The socket to the roster: hello, a report each second, audit events until they are acknowledged. */
 export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
@@ -46,6 +54,10 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   let socket: WebSocket | undefined;
   let seq = 0;
   let attempts = 0;
+  /** The roster wants a newer attestation on the next connection. */
+  let stale = false;
+  /** Stale hellos since the last connection that lasted. Two processes of one name pause longer with each. */
+  let staleHellos = 0;
   let stopped = false;
   /** Why there is no connection, as the log says it: once, not at each attempt. */
   let told = '';
@@ -116,13 +128,18 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     } else if (message.type === 'drain') {
       log('drain');
       options.onDrain();
-    } else log('disconnected', { reason: message.reason });
+    } else {
+      const { reason, detail } = message;
+      stale = staleReasons.has(reason);
+      log('disconnected', { reason, ...(detail !== undefined && { detail }) });
+    }
   }
 
   let heardAt = 0;
   let beats = 0;
   function tick(to: WebSocket) {
     beats++;
+    if (beats * limits.heartbeatMs.value > limits.reconnectMaxMs.value) staleHellos = 0;
     // A socket whose other end vanished without a word stays open for minutes; the pong tells.
     if ((beats - heardAt) * limits.heartbeatMs.value > limits.heartbeatGoneMs.value) return to.terminate();
     to.ping();
@@ -131,6 +148,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   }
 
   function connect() {
+    stale = false;
     let token: string;
     try {
       token = options.token();
@@ -146,7 +164,8 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     });
     socket = next;
     next.on('open', () => {
-      heardAt = beats;
+      beats = 0;
+      heardAt = 0;
       answered = '';
       hello(next);
     });
@@ -166,12 +185,16 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
       if (error.code === 'ECONNREFUSED') attempts = Math.min(attempts, 1);
       answered = /^Unexpected server response: (\d{3})$/.exec(error.message)?.[1] ?? '';
     });
-    next.on('close', (code) => {
+    next.on('close', (code, reason) => {
       if (socket !== next) return;
       clearInterval(beat);
       awaited = undefined;
       // A wait is said once; that the edge is there and refuses is a fault, whenever it turns up.
-      const why = answered ? `the edge answers ${answered}` : met ? `close code ${code}` : 'waiting for the edge';
+      const why = answered
+        ? `the edge answers ${answered}`
+        : met
+          ? describeClose(code, reason)
+          : 'waiting for the edge';
       if (told !== why) log(answered || met ? 'disconnected' : 'waiting', { detail: why });
       told = why;
       retry();
@@ -181,6 +204,11 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
   function retry() {
     socket = undefined;
     if (stopped) return;
+    if (stale) {
+      options.onStale(staleHellos === 0 ? 0 : reconnectPause(staleHellos - 1, random()));
+      staleHellos++;
+      return;
+    }
     again = setTimeout(connect, reconnectPause(attempts++, random()));
   }
 

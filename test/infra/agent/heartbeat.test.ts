@@ -11,8 +11,10 @@ import { type Bench, patience, startBench, testDescription } from './start-agent
 
 vi.setConfig({ testTimeout: 40_000 });
 
-/** A roster that keeps what it hears. */
-async function startRoster(port = 0) {
+const welcome = { type: 'welcome', intervalMs: 20 };
+
+/** A roster that keeps what it receives. It answers a hello with `reply`. */
+async function startRoster(port = 0, reply = (_hello: AgentMessage): object => welcome) {
   const server = new WebSocketServer({ port, host: '127.0.0.1' });
   await new Promise<void>((resolve) => server.once('listening', () => resolve()));
   const heard: { message: AgentMessage; jws: string; socket: number }[] = [];
@@ -26,7 +28,11 @@ async function startRoster(port = 0) {
       const jws = String(data);
       const message = agentMessage.parse(decodeJwt(jws));
       heard.push({ message, jws, socket: number });
-      if (message.type === 'hello') socket.send(JSON.stringify({ type: 'welcome', intervalMs: 20 }));
+      if (message.type === 'hello') {
+        const answer = JSON.stringify(reply(message));
+        socket.send(answer);
+        if (answer !== JSON.stringify(welcome)) socket.close(4403);
+      }
       waiting = waiting.filter(({ wanted, resolve }) => {
         const found = wanted(message);
         if (found) resolve(message);
@@ -99,6 +105,22 @@ describe('heartbeat (shared/pool/PROTOCOL.md)', () => {
     const numbers = roster.heard.map(({ message }) => message.seq);
     expect(numbers).toEqual([...numbers].sort((a, b) => a - b));
     expect(new Set(numbers).size).toBe(numbers.length);
+  });
+
+  it('attests again at once when its hello is stale (C5)', async () => {
+    const attestations = new Set<string>();
+    roster = await startRoster(0, (hello) => {
+      if (hello.type === 'hello') attestations.add(hello.attestation);
+      return attestations.size < 2
+        ? { type: 'refusal', reason: 'attestation_stale', detail: 'hello of an earlier boot' }
+        : welcome;
+    });
+    bench = await startBench({ AURICLE_EDGE_URL: roster.url });
+    await roster.hears(({ type }) => type === 'report');
+    expect(roster.heard.map(({ message }) => message.type).slice(0, 3)).toEqual(['hello', 'hello', 'report']);
+    expect(new Set(roster.heard.map(({ message }) => message.boot)).size).toBe(1);
+    const told = bench.lines.map((line) => JSON.parse(line)).find(({ event }) => event === 'disconnected');
+    expect(told).toMatchObject({ reason: 'attestation_stale', detail: 'hello of an earlier boot' });
   });
 
   it('sends audit events again until they are acknowledged (A21)', async () => {

@@ -1,0 +1,59 @@
+import { limits } from '../../shared/limits.ts';
+import type { PoolDescription } from '../../shared/pool/description.ts';
+import { refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+
+/**
+ * Returns whether a token of `pool` may use an agent's name that belongs to `owner`. A name belongs to the pool that
+ * used it first, with one exception: a pool whose own name begins the agent's name (`pool` for `pool-0`) has the better
+ * claim, and the longer of two such pools the best. So no other pool can reserve the names of agents to come.
+ */
+export const mayUseName = (agent: string, pool: string, owner: string | undefined): boolean =>
+  owner === undefined || owner === pool || rank(agent, pool) > rank(agent, owner);
+
+const rank = (agent: string, pool: string): number =>
+  agent === pool || agent.startsWith(`${pool}-`) ? pool.length : 0;
+
+/** Pools that agent names belong to and the process that used each last, on the roster's disk. Bounded for each pool. */
+export class AgentNames {
+  readonly #sql: SqlStorage;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(
+      'CREATE TABLE IF NOT EXISTS names (agent TEXT PRIMARY KEY, pool TEXT NOT NULL, boot TEXT NOT NULL, seen INTEGER NOT NULL)',
+    );
+  }
+
+  /**
+   * Records that a process uses a name. Returns the boot that used it before, if any. Refuses with `heartbeat_invalid`
+   * when the name belongs to another pool.
+   */
+  claim(
+    { agent, pool }: Pick<PoolDescription, 'agent' | 'pool'>,
+    boot: string,
+    now: number,
+  ): Result<string | undefined> {
+    this.#sql.exec('DELETE FROM names WHERE seen < ?', now - limits.rosterNameMs.value);
+    const [row] = this.#sql
+      .exec<{ pool: string; boot: string }>('SELECT pool, boot FROM names WHERE agent = ?', agent)
+      .toArray();
+    if (!mayUseName(agent, pool, row?.pool)) {
+      return no(refuse('heartbeat_invalid', undefined, `the name ${agent} belongs to the pool ${row?.pool}`));
+    }
+    this.#sql.exec(
+      'INSERT OR REPLACE INTO names (agent, pool, boot, seen) VALUES (?, ?, ?, ?)',
+      agent,
+      pool,
+      boot,
+      now,
+    );
+    // The bound counts by pool: a pool that names many agents gives up its own names only.
+    this.#sql.exec(
+      'DELETE FROM names WHERE agent IN (SELECT agent FROM names WHERE pool = ? ORDER BY seen DESC LIMIT -1 OFFSET ?)',
+      pool,
+      limits.rosterNames.value,
+    );
+    return ok(row?.boot);
+  }
+}
