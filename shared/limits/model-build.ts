@@ -80,6 +80,18 @@ export const modelBuildLimits = {
     by: 'builder',
     why: 'Callers at once under which latency is measured: more is a load test, which `auricle load` does.',
   },
+  measureStreams: {
+    value: 6,
+    unit: 'count',
+    by: 'builder',
+    why: 'Streams of the load gate, and callers of recordings beside them: together they fill a batch of 8, the smallest that models usually prefer.',
+  },
+  measureStreamSteps: {
+    value: 8,
+    unit: 'count',
+    by: 'builder',
+    why: 'Steps of each of these streams: 2.5 s of speech, and 48 steps in all, of which a shared batch fails a tenth or more.',
+  },
   measureAtOnce: {
     value: 4,
     unit: 'count',

@@ -51,6 +51,7 @@ export function takeShipped(folder: string): Built {
     'asr_inference',
     'nlp_postprocess',
     'reference-en-stream',
+    'vad_preprocess_stream',
     'asr_stream',
   ];
   for (const part of parts) cpSync(path.join(SHIPPED, part), path.join(repository, part), { recursive: true });

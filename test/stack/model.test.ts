@@ -139,6 +139,7 @@ const PARTS = [
   'asr_inference',
   'nlp_postprocess',
   'reference-en-stream',
+  'vad_preprocess_stream',
   'asr_stream',
 ];
 

@@ -71,7 +71,7 @@ describe('M3 a deployed repository', () => {
     const models = path.join(folder, 'models');
     const found = await readdir(models, { recursive: true });
     const files = found.filter((file) => file.endsWith('.pbtxt')).map((file) => path.join(models, file));
-    expect(files.length).toBe(6 * 4);
+    expect(files.length).toBe(7 * 4);
     const script = path.join(import.meta.dirname, 'schema.py');
     const python = await findPython();
     if ('problem' in python) throw new Error(python.problem);

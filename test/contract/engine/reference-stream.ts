@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createKserveEngine } from '../../../infra/pool/agent/engine-kserve.ts';
+import { findStreamProblem } from '../../../infra/pool/models/measure/check-streams.ts';
 import { readInt32 } from '../../../shared/kserve/tensor.ts';
-import { batchCounts, floats, infer } from './client.ts';
+import { limits } from '../../../shared/limits.ts';
+import { askInfer, batchCounts, floats, infer } from './client.ts';
 import type { Started } from './implementation.ts';
 import { sound, tensorsOf } from './sound.ts';
 
@@ -45,17 +48,25 @@ export function describeReferenceStream(name: string, start: () => Promise<Start
       };
     }
 
-    /** An utterance in windows, as the agent sends it. */
-    async function stream(audio: Float32Array, id: number | string): Promise<Scores> {
+    /** An utterance in windows, as the agent sends it; with each of them `beside` sends something else. */
+    async function stream(
+      audio: Float32Array,
+      id: number | string,
+      beside: (window: number) => Promise<unknown> = async () => {},
+    ): Promise<Scores> {
+      const others: Promise<unknown>[] = [];
       const values: number[] = [];
       let frames = 0;
       for (let at = 0; ; at += HOP) {
         const last = at + WINDOW >= audio.length;
         const flags = { sequence_id: id, sequence_start: at === 0, sequence_end: last };
+        others.push(beside(at / HOP));
         const part = await ask('reference-en-stream', audio.slice(at, at + WINDOW), flags);
         frames += part.frames;
         values.push(...part.values);
-        if (last) return { frames, values };
+        if (!last) continue;
+        await Promise.all(others);
+        return { frames, values };
       }
     }
 
@@ -82,6 +93,39 @@ export function describeReferenceStream(name: string, start: () => Promise<Start
         expect(scores.frames).toBe(alone[index]!.frames);
         expect(distance(scores, alone[index]!), `utterance ${index}`).toBeLessThan(CLOSE);
       }
+    });
+
+    it('R1 A1 A18: recordings beside streams fail no step and change none', async () => {
+      const clips = [30_000, 33_000, 41_000, 25_000, 38_000, 36_000].map((samples, index) => sound(samples, index + 3));
+      const alone: Scores[] = [];
+      for (const [index, clip] of clips.entries()) alone.push(await stream(clip, `undisturbed ${index}`));
+      const recording = (seed: number) => ask('reference-en', sound(9_000 + 2_500 * seed, seed));
+      const mixed = await Promise.all(
+        clips.map((clip, index) => stream(clip, `mixed ${index}`, (window) => recording(1 + ((index + window) % 4)))),
+      );
+      for (const [index, scores] of mixed.entries()) {
+        expect(scores.frames).toBe(alone[index]!.frames);
+        expect(distance(scores, alone[index]!), `utterance ${index}`).toBeLessThan(CLOSE);
+      }
+    });
+
+    it('R1 A15: passes the mixed load of the load gate', async () => {
+      const { infer, close } = createKserveEngine(engine.url, 2 * limits.measureStreams.value);
+      const live = { model: 'reference-en-stream', windowSamples: WINDOW, hopSamples: HOP };
+      const found = await findStreamProblem({ infer, model: 'reference-en', live }).finally(close);
+      expect(found).toBeUndefined();
+    });
+
+    it('A1 A5: a window of another length fails no step of other streams', async () => {
+      const clip = sound(30_000, 3);
+      const alone = await stream(clip, 'before the long window');
+      const long = (window: number) =>
+        askInfer(engine, 'reference-en-stream', tensorsOf(sound(20_000, 2)), {
+          parameters: { sequence_id: `long ${window}`, sequence_start: true, sequence_end: true },
+        });
+      const beside = await stream(clip, 'beside the long window', long);
+      expect(beside.frames).toBe(alone.frames);
+      expect(distance(alone, beside)).toBeLessThan(CLOSE);
     });
   });
 }

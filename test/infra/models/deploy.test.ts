@@ -9,6 +9,7 @@ import { readCommand } from '../../../infra/pool/models/build/read-command.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import { printText } from '../../../infra/pool/models/config/print-text.ts';
 import { deploy } from '../../../infra/pool/models/deploy/deploy.ts';
+import { planRepository } from '../../../infra/pool/models/deploy/plan-repository.ts';
 import { readTarget } from '../../../infra/pool/models/deploy/targets.ts';
 import { importModel } from '../../../infra/pool/models/import/import.ts';
 import { fp32Tensor, int32Tensor } from '../../../shared/kserve/tensor.ts';
@@ -124,7 +125,7 @@ const configs = () =>
 
 describe('M3 configurations', () => {
   it('each reads back and is written again the same', () => {
-    expect(configs().length).toBe(8 * 4);
+    expect(configs().length).toBe(9 * 4);
     for (const file of configs()) {
       const text = readFileSync(path.join(at('models'), file), 'utf8');
       expect(printText(readOf(parseText(text))), file).toBe(text);
@@ -176,6 +177,33 @@ describe('M3 configurations', () => {
     expect(configOf('rebuilt-en-asr_inference').dynamic_batching).toMatchObject({ priority_levels: 4 });
     expect(configOf('rebuilt-en-asr_stream').sequence_batching?.state).toHaveLength(6);
     expect(configOf('rebuilt-en-asr_stream').dynamic_batching).toBeUndefined();
+  });
+
+  it('R1 A18 streams get a front end apart from the batches of recordings', async () => {
+    const opened = madeOf(await openArchive(`${at('reference-en.apipeline')}:k2`, {}));
+    await opened.close();
+    const { manifest } = opened;
+    const shared = {
+      ...manifest,
+      graphs: manifest.graphs.filter(({ role }) => role !== 'vad_preprocess_stream'),
+      flows: manifest.flows.map((flow) => ({
+        ...flow,
+        step: flow.step.map((one) => ({ ...one, role: one.role.replace(/^vad_preprocess.*/, 'vad_preprocess') })),
+      })),
+    };
+    for (const [head, own] of [
+      [manifest, 'rebuilt-en-vad_preprocess_stream'],
+      [shared, 'rebuilt-en-vad_preprocess-stream'],
+    ] as const) {
+      const planned = new Map(planRepository(head, [target('cpu')]).map(({ name, configs: [one] }) => [name, one]));
+      const [whole, live] = ['rebuilt-en', 'rebuilt-en-stream'].map((name) =>
+        planned.get(name)?.ensemble_scheduling?.step.map((one) => one.model_name),
+      );
+      expect([whole?.[0], live?.[0]]).toEqual(['rebuilt-en-vad_preprocess', own]);
+      expect(planned.get('rebuilt-en-vad_preprocess')?.dynamic_batching).toBeDefined();
+      expect(planned.get(own)?.max_batch_size).toBe(32);
+      expect(planned.get(own)?.dynamic_batching).toBeUndefined();
+    }
   });
 
   it('M7 no path leads out of a model, whatever the target', () => {

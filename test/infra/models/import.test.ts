@@ -165,14 +165,15 @@ describe('M1 develop: a Triton repository', () => {
       ['vad_preprocess', 'fp32'],
       ['asr_inference', 'int8'],
       ['nlp_postprocess', 'fp32'],
+      ['vad_preprocess_stream', 'fp32'],
       ['asr_stream', 'int8'],
     ]);
     expect(flows.map(({ suffix, step }) => [suffix, step.map(({ role }) => role)])).toEqual([
       ['', ['vad_preprocess', 'asr_inference', 'nlp_postprocess']],
-      ['stream', ['vad_preprocess', 'asr_stream', 'nlp_postprocess']],
+      ['stream', ['vad_preprocess_stream', 'asr_stream', 'nlp_postprocess']],
     ]);
     expect(graphs[0]).toMatchObject({ batch_input: [{ target_name: 'AUDIO_OFFSETS' }], input: [{ ragged: true }, {}] });
-    expect(graphs[3]?.state).toHaveLength(6);
+    expect(graphs[4]?.state).toHaveLength(6);
     expect(settings).toMatchObject({
       language_code: 'en',
       ms_per_timestep: '40',

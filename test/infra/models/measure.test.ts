@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { buildModel } from '../../../infra/cli/model-build.ts';
+import type { Inference, InferOutcome } from '../../../infra/pool/agent/engine.ts';
 import { parseText } from '../../../infra/pool/models/config/parse-text.ts';
 import type { ModelConfig } from '../../../infra/pool/models/config/schema.ts';
 import { askAt, checkLoad, differenceOf } from '../../../infra/pool/models/measure/check-load.ts';
@@ -11,6 +12,7 @@ import { readList, readRecordings, spread } from '../../../infra/pool/models/mea
 import { readRevision } from '../../../infra/pool/models/measure/revision.ts';
 import { scanRevision } from '../../../infra/pool/models/measure/scan-revision.ts';
 import { problem } from '../../../infra/pool/models/problem.ts';
+import { int32Tensor } from '../../../shared/kserve/tensor.ts';
 import { limits } from '../../../shared/limits.ts';
 import { type Evidence, judgeEvidence } from '../../../shared/model/evidence.ts';
 import { openGate } from '../../../shared/model/gate.ts';
@@ -85,6 +87,7 @@ describe('A15 scan: every file of a revision', () => {
 });
 
 describe('A15 load: what the engine says', () => {
+  const none = async () => ({ ok: false, retryable: false, detail: 'no request is expected' }) as const;
   const configOf = (text: string): ModelConfig => {
     const parsed = parseText(text);
     if (!parsed.ok) throw new Error(parsed.refusal.reason);
@@ -101,7 +104,7 @@ describe('A15 load: what the engine says', () => {
     const folder = write(folderForTest(), { 'test-en/config.pbtxt': text, 'test-en/tokens.txt': named });
     const revision = await readRevision(folder, 'test-en');
     if (!revision.ok) throw new Error(revision.refusal.text);
-    return checkLoad(revision.value, askAt(double.url), TOOL);
+    return checkLoad(revision.value, { ask: askAt(double.url), infer: none }, TOOL);
   }
 
   it('passes when it is ready and describes itself as its folder does', async () => {
@@ -122,8 +125,46 @@ describe('A15 load: what the engine says', () => {
     expect(unready.verdict).toBe('FAIL');
     const parts = new Map([['test-en', configOf(ensemble())]]);
     const model = { folder: '', description: { revision: 'sha256:0' } } as never;
-    const gone = await checkLoad({ model, parts }, async () => undefined, TOOL);
+    const gone = await checkLoad({ model, parts }, { ask: async () => undefined, infer: none }, TOOL);
     expect(gone).toMatchObject({ verdict: 'FAIL', facts: { problem: 'the engine does not answer' } });
+  });
+
+  /** An engine of `test-en` and its streams, which answers a step as `step` says; `beside` counts open recordings. */
+  async function loadStreams(step: (frames: ReturnType<typeof answer>, beside: number) => InferOutcome) {
+    const parts = new Map<string, ModelConfig>();
+    const live = { model: 'test-en-stream', windowSamples: 5360, hopSamples: 5120 };
+    const model = { folder: '', description: { name: 'test-en', revision: 'sha256:0' }, live } as never;
+    let beside = 0;
+    const infer = async ({ model: name, inputs, sequence }: Inference): Promise<InferOutcome> => {
+      const frames = answer((inputs[0]?.bytes.byteLength ?? 0) / 4);
+      if (name === live.model) {
+        await Promise.resolve();
+        return sequence ? step(frames, beside) : { ok: false, retryable: false, detail: 'no sequence' };
+      }
+      beside += 1;
+      await new Promise(setImmediate);
+      beside -= 1;
+      return frames;
+    };
+    return checkLoad({ model, parts }, { ask: async () => ({ body: '{}' }), infer }, TOOL);
+  }
+  const answer = (samples: number) =>
+    ({ ok: true, value: new Map([['FRAMES', int32Tensor('FRAMES', Int32Array.of(samples >> 9), [1, 1])]]) }) as const;
+  const failed: InferOutcome = { ok: false, retryable: false, detail: 'engine status 500' };
+
+  it('R1 passes streams that recordings do not disturb', async () => {
+    const steps = limits.measureStreams.value * limits.measureStreamSteps.value;
+    const passed = { verdict: 'PASS', facts: { streamSteps: steps } };
+    expect(await loadStreams((frames) => frames)).toMatchObject(passed);
+  });
+
+  it.each([
+    ['fails beside recordings', (frames: InferOutcome, beside: number) => (beside > 0 ? failed : frames)],
+    ['differs beside recordings', (frames: InferOutcome, beside: number) => (beside > 0 ? answer(1024) : frames)],
+    ['always fails', () => failed],
+  ])('R1 fails a model of which a stream step %s', async (_, step) => {
+    const problem = expect.stringMatching(/stream steps? fail/);
+    expect(await loadStreams(step)).toMatchObject({ verdict: 'FAIL', facts: { problem } });
   });
 
   it('the batch is a dimension only of models that have one', () => {

@@ -1,7 +1,7 @@
 import type { Flow, Graph, Head } from '../archive/manifest.ts';
 import type { ModelConfig } from '../config/schema.ts';
 import type { Target } from './targets.ts';
-import { flowName, modelName, parametersOf, writeFlowConfig, writeGraphConfig } from './write-config.ts';
+import { flowName, modelName, padsWindows, parametersOf, writeFlowConfig, writeGraphConfig } from './write-config.ts';
 
 /** One folder of a model repository. */
 export interface PlannedModel {
@@ -72,8 +72,30 @@ const fileOf = (artifact: string): string => artifact.split('/').at(-1) as strin
 const partFiles = ({ parts }: Head): Record<string, string> =>
   Object.fromEntries(Object.values(parts).map((artifact) => [fileOf(artifact), artifact]));
 
+/**
+ * Gives live streams a model of their own of each network whose batches would pad their windows to the length of a
+ * recording.
+ */
+function separateStreams(head: Head): Head {
+  const recordings = head.flows.filter(({ suffix }) => suffix !== 'stream').flatMap(({ step }) => step);
+  const shared = head.graphs.filter(
+    (graph) => padsWindows(head, graph) && recordings.some(({ role }) => role === graph.role),
+  );
+  const own = new Map(shared.map(({ role }) => [role, `${role}-stream`]));
+  return {
+    ...head,
+    graphs: [...head.graphs, ...shared.map((graph) => ({ ...graph, role: own.get(graph.role) ?? graph.role }))],
+    flows: head.flows.map((flow) =>
+      flow.suffix === 'stream'
+        ? { ...flow, step: flow.step.map((one) => ({ ...one, role: own.get(one.role) ?? one.role })) }
+        : flow,
+    ),
+  };
+}
+
 /** All folders of a pipeline: its networks, its ensembles, the files beside them. */
-export function planRepository(head: Head, targets: readonly Target[]): PlannedModel[] {
+export function planRepository(given: Head, targets: readonly Target[]): PlannedModel[] {
+  const head = separateStreams(given);
   const networks = head.graphs.map((graph): PlannedModel => {
     const prefix = `${graph.artifact.slice(0, graph.artifact.lastIndexOf('/'))}/`;
     const weights = graph.external.map((artifact) => [`1/${artifact.slice(prefix.length)}`, artifact]);

@@ -44,6 +44,16 @@ export function batchOf(head: Head, graph: Graph, target: Target): number {
   return batchOn(target, Math.min(Number(whole ?? 1), Number(networks ?? whole ?? 1)));
 }
 
+/**
+ * Whether requests of different lengths could share a batch of this network before a network that takes windows of a
+ * stream. The outputs of such a batch are padded to its longest request, and a window's next network takes no more than
+ * a window.
+ */
+export const padsWindows = (head: Head, { role, input, state }: Graph): boolean =>
+  state.length === 0 &&
+  input.some(({ ragged }) => ragged) &&
+  head.flows.some(({ suffix, step }) => suffix === 'stream' && step.some((one) => one.role === role));
+
 /** The configuration of one network on a target. */
 export function writeGraphConfig(head: Head, graph: Graph, target: Target): ModelConfig {
   const largest = batchOf(head, graph, target);
@@ -66,7 +76,7 @@ export function writeGraphConfig(head: Head, graph: Graph, target: Target): Mode
   };
   if (graph.state.length > 0 || graph.control.length > 0) return { ...base, sequence_batching: sequences(graph) };
   const delay = Number(head.settings.max_queue_delay_microseconds ?? 0);
-  const batching = largest > 1 ? { dynamic_batching: queue(delay) } : {};
+  const batching = largest > 1 && !padsWindows(head, graph) ? { dynamic_batching: queue(delay) } : {};
   return { ...base, ...batching, model_warmup: warmUps(graph, target, largest) };
 }
 

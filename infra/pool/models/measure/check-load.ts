@@ -1,12 +1,15 @@
-// Evidence "load": the engine has the models of a revision ready, and says of each what its folder says. Whether it has these
-// very bytes no KServe engine tells: agents name what they serve by its digest, and know it by their own reading.
+// Evidence "load": the engine has the models of a revision ready, describes each as its folder does, and answers every step
+// of live streams while recordings run beside them. No KServe engine tells which bytes it has loaded: an agent names what it
+// serves by the digest that it has read itself.
 import type { z } from 'zod';
 import { jsonOf } from '../../../../shared/json-text.ts';
 import { fromConfigName } from '../../../../shared/kserve/datatype.ts';
 import { type ModelMetadata, modelMetadata, serverMetadata } from '../../../../shared/kserve/metadata.ts';
 import { limits } from '../../../../shared/limits.ts';
 import type { Evidence } from '../../../../shared/model/evidence.ts';
+import type { Engine } from '../../agent/engine.ts';
 import type { Message, ModelConfig } from '../config/schema.ts';
+import { findStreamProblem } from './check-streams.ts';
 import type { Revision } from './revision.ts';
 
 type Load = Extract<Evidence, { kind: 'load' }>;
@@ -26,15 +29,24 @@ export const askAt =
     }
   };
 
+/** The two ways to an engine that the check takes. */
+export interface LoadTarget {
+  readonly ask: AskEngine;
+  readonly infer: Engine['infer'];
+}
+
 export async function checkLoad(
   { model, parts }: Pick<Revision, 'model' | 'parts'>,
-  ask: AskEngine,
+  { ask, infer }: LoadTarget,
   tool: string,
 ): Promise<Load> {
   const server = read(serverMetadata, await ask('/v2'));
   const engine = server ? `${server.name} ${server.version}`.slice(0, 100) : 'unknown';
-  const facts = { revision: model.description.revision, models: parts.size, engine };
-  const problem = await findProblem(parts, ask);
+  const { description, live } = model;
+  const steps = live ? limits.measureStreams.value * limits.measureStreamSteps.value : 0;
+  const facts = { revision: description.revision, models: parts.size, engine, ...(live && { streamSteps: steps }) };
+  const loaded = await findProblem(parts, ask);
+  const problem = loaded ?? (live && (await findStreamProblem({ infer, model: description.name, live })));
   return problem === undefined
     ? { kind: 'load', tool, verdict: 'PASS', facts }
     : { kind: 'load', tool, verdict: 'FAIL', facts: { ...facts, problem: problem.slice(0, 512) } };

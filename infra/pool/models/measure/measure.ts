@@ -10,6 +10,7 @@ import { readPayload } from '../../../../shared/model/signature/envelope.ts';
 import { readManifest } from '../../../../shared/model/signature/manifest.ts';
 import type { Sla } from '../../../../shared/model/sla.ts';
 import { ok } from '../../../../shared/result.ts';
+import { createKserveEngine } from '../../agent/engine-kserve.ts';
 import { isSpeechModel, type SpeechModel } from '../../agent/models.ts';
 import { createRecognisers } from '../../agent/recogniser.ts';
 import { type Made, problem } from '../problem.ts';
@@ -63,7 +64,9 @@ export async function measureRevision(given: Measure): Promise<Made<Measured>> {
     notes.push('load, latency and quality are measured at an engine: --engine URL');
     return measured();
   }
-  const loaded = await checkLoad(revision, askAt(given.engine), given.tool);
+  const engine = createKserveEngine(given.engine, 2 * limits.measureStreams.value);
+  const target = { ask: askAt(given.engine), infer: engine.infer };
+  const loaded = await checkLoad(revision, target, given.tool).finally(engine.close);
   evidence.push(loaded);
   if (loaded.verdict !== 'PASS') notes.push('latency and quality are measured where it is loaded');
   else if (!isSpeechModel(revision.model)) notes.push('latency and quality are measured of recognisers of speech');

@@ -29,7 +29,7 @@ export async function openStream(repository: string) {
   const samplesOf = (name: string) => Number(given[name]?.string_value) * 16;
   const [window, hop] = [samplesOf('window_milliseconds'), samplesOf('hop_milliseconds')];
   const [features, network, scores] = [
-    await open('vad_preprocess'),
+    await open('vad_preprocess_stream'),
     await open('asr_stream'),
     await open('nlp_postprocess'),
   ];

@@ -1,0 +1,97 @@
+// The mixed load of the evidence "load": live streams with recordings beside them, as agents send both.
+import { fp32Tensor, int32Tensor, readInt32 } from '../../../../shared/kserve/tensor.ts';
+import { limits } from '../../../../shared/limits.ts';
+import { no, ok, type Result } from '../../../../shared/result.ts';
+import type { LiveModel } from '../../agent/desk.ts';
+import type { Engine, Inference } from '../../agent/engine.ts';
+import { modelTensors } from '../../agent/recognise.ts';
+import { MODEL_RATE } from '../../agent/sound/mono.ts';
+import { createSequenceIds } from '../../agent/stream/sequence-ids.ts';
+
+export interface StreamTrial {
+  readonly infer: Engine['infer'];
+  /** The model of recordings. */
+  readonly model: string;
+  readonly live: LiveModel;
+}
+
+/** The number of frames of an answer, or why there is none. */
+type Answer = Result<number, string>;
+
+/** Samples of the recordings: none has the length of a window, and all are short, so that steps meet many of them. */
+const RECORDINGS = [0.6, 1.1, 1.6].map((seconds) => seconds * MODEL_RATE);
+
+/** A tone that rises, so that no window equals another. */
+const toneOf = (samples: number, stream: number): Float32Array =>
+  Float32Array.from({ length: samples }, (_, at) => 0.3 * Math.sin(at * at * 1e-6 * (stream + 1)));
+
+/**
+ * Runs each stream alone, then all of them at once while recordings follow each other beside them. Returns why the model
+ * cannot serve both, `undefined` when every step succeeds and gives as many frames as it does alone.
+ */
+export async function findStreamProblem(trial: StreamTrial): Promise<string | undefined> {
+  const newId = createSequenceIds(Math.random());
+  const streams = Array.from({ length: limits.measureStreams.value }, (_, stream) => stream);
+  const alone: Answer[][] = [];
+  for (const stream of streams) alone.push(await runStream(trial, stream, newId()));
+  const failed = alone.flat().find((answer) => !answer.ok);
+  if (failed) return `a stream step fails without other traffic: ${failed.refusal}`;
+
+  let streaming = true;
+  const record = async (stream: number): Promise<string | undefined> => {
+    while (streaming) {
+      const answer = await infer(trial, toneOf(RECORDINGS[stream % RECORDINGS.length] ?? 0, stream));
+      if (!answer.ok) return answer.refusal;
+    }
+    return undefined;
+  };
+  const recordings = streams.map(record);
+  const beside = await Promise.all(streams.map((stream) => runStream(trial, stream, newId())));
+  streaming = false;
+  const broken = (await Promise.all(recordings)).find((failure) => failure !== undefined);
+  if (broken !== undefined) return `a recording beside streams fails: ${broken}`;
+  const failures = beside.flatMap((answers, stream) =>
+    answers.flatMap((answer, step) => failureOf(answer, alone[stream]?.[step]) ?? []),
+  );
+  return failures.length === 0
+    ? undefined
+    : `${failures.length} of ${beside.flat().length} stream steps fail beside recordings: ${failures[0]}`;
+}
+
+function failureOf(answer: Answer, alone: Answer | undefined): string | undefined {
+  if (!answer.ok) return answer.refusal;
+  return alone?.ok && alone.value !== answer.value ? `${answer.value} frames instead of ${alone.value}` : undefined;
+}
+
+/** Runs one utterance window by window, each as soon as the one before it is answered: no sequence is idle meanwhile. */
+async function runStream(trial: StreamTrial, stream: number, id: number): Promise<Answer[]> {
+  const { hopSamples, windowSamples } = trial.live;
+  const steps = limits.measureStreamSteps.value;
+  const sound = toneOf((steps - 1) * hopSamples + windowSamples, stream);
+  const answers: Answer[] = [];
+  for (let step = 0; step < steps; step++) {
+    const from = step * hopSamples;
+    const place = { id, start: step === 0, end: step === steps - 1 };
+    answers.push(await infer(trial, sound.subarray(from, from + windowSamples), place));
+  }
+  return answers;
+}
+
+async function infer(trial: StreamTrial, samples: Float32Array, sequence?: Inference['sequence']): Promise<Answer> {
+  const answered = await trial.infer({
+    model: sequence ? trial.live.model : trial.model,
+    inputs: [
+      fp32Tensor('AUDIO', samples, [1, samples.length]),
+      int32Tensor('AUDIO_LENGTH', Int32Array.of(samples.length), [1, 1]),
+    ],
+    outputs: modelTensors.outputs,
+    priority: 1,
+    timeoutMicros: limits.engineMs.value * 1_000,
+    signal: AbortSignal.timeout(limits.engineMs.value),
+    ...(sequence && { sequence }),
+  });
+  if (!answered.ok) return no(answered.detail);
+  const frames = answered.value.get('FRAMES');
+  const read = frames && readInt32(frames);
+  return read?.ok ? ok(read.value[0] ?? 0) : no('the answer has no FRAMES');
+}
