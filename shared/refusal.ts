@@ -35,6 +35,8 @@ export interface Refusal {
   readonly reason: Reason;
   /** Values for the public sentence: names and numbers that the caller sent or may know. */
   readonly params?: Readonly<Record<string, string | number>>;
+  /** Whole seconds until the condition is expected to end (`clampRetry`); absent, the row's advice is sent. */
+  readonly retryAfter?: number;
   /** For our logs and the audit record only; never sent. Must hold no audio, transcript or token. */
   readonly detail?: string;
 }
@@ -69,9 +71,25 @@ export function publicText({ reason, params = {} }: Refusal): string {
   return knows ? `${fill(text)} ${fill(more)}` : fill(text);
 }
 
-/** Seconds for `retry-after`, small because official clients honour at most 60; `undefined` when retrying is no use. */
-export function retryAfterSeconds(reason: Reason, random: number): number | undefined {
+/** An estimate in ms as whole seconds for `retry-after`: official clients take 1 to 60 and ignore anything else. */
+export function clampRetry(ms: number): number {
+  return Math.min(limits.retryAfterSeconds.value, Math.max(1, Math.ceil(ms / 1_000)));
+}
+
+export interface RetryAdvice {
+  /** Whole seconds for `retry-after`; `undefined` when a retry never succeeds. */
+  readonly seconds: number | undefined;
+  /** Whether a client's automatic retry makes sense: official clients wait at most 60 s. */
+  readonly automatic: boolean;
+}
+
+/** Advice on retrying: the refusal's own estimate, otherwise seconds by its row, at random so that clients spread. */
+export function adviseRetry({ reason, retryAfter }: Refusal, random: number): RetryAdvice {
   const advice = refusals[reason].retry;
-  if (advice === 'never') return undefined;
-  return advice === 'soon' ? 1 + Math.floor(random * 2) : 30 + Math.floor(random * 30);
+  if (advice === 'never') return { seconds: undefined, automatic: false };
+  if (retryAfter !== undefined) {
+    return { seconds: retryAfter, automatic: retryAfter <= limits.retryAfterSeconds.value };
+  }
+  const seconds = advice === 'soon' ? 1 + Math.floor(random * 2) : 30 + Math.floor(random * 30);
+  return { seconds, automatic: true };
 }

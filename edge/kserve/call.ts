@@ -50,9 +50,12 @@ export async function callModel(request: Request, question: ModelCall, context: 
   const framing = readFraming(request, claims.value);
   if (!framing.ok) return denied(framing.refusal);
 
-  const body = new CallerBody(request.body, context.surroundings);
-  context.discardBody = () => body.discard();
   const requestClass = clampClass(request.headers.get('x-auricle-class') ?? undefined, claims.value.priority);
+  const body = new CallerBody(request.body, context.surroundings, {
+    class: requestClass,
+    tenant: claims.value.tenant,
+  });
+  context.discardBody = () => body.discard();
   const { model } = question;
   const subject = { action, model, language: undefined, class: requestClass };
   // The place comes before the body: whoever has none has no bytes held here.

@@ -1,6 +1,6 @@
 import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
-import { isReason, type Refusal, refuse } from '../../shared/refusal.ts';
+import { clampRetry, isReason, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { createOpener, createSealer, type Opener, type Sealer } from '../../shared/seal/records.ts';
 import { late, type Surroundings, within } from '../clock.ts';
@@ -78,6 +78,14 @@ export async function readPlainRefusal(response: Response, agent: string): Promi
   }
   const reason = typeof said === 'object' && said !== null && 'reason' in said ? said.reason : undefined;
   if (reason === 'seal_broken' || reason === 'misdirected') forgetSeal(agent);
-  if (isReason(reason) && plainRefusals.has(reason)) return refuse(reason, undefined, `agent: ${response.status}`);
+  if (isReason(reason) && plainRefusals.has(reason)) {
+    return { ...refuse(reason, undefined, `agent: ${response.status}`), ...readRetry(said) };
+  }
   return refuse('pool_lost', undefined, `agent answered ${response.status}`);
+}
+
+/** The agent's estimate of when it has a free slot. Agents of before do not say. */
+function readRetry(said: unknown): Pick<Refusal, 'retryAfter'> {
+  const seconds = typeof said === 'object' && said !== null && 'retryAfter' in said ? said.retryAfter : undefined;
+  return typeof seconds === 'number' && seconds > 0 ? { retryAfter: clampRetry(seconds * 1_000) } : {};
 }

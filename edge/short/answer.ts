@@ -1,5 +1,5 @@
 import { limits } from '../../shared/limits.ts';
-import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
+import { clampRetry, type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Opened } from '../../shared/seal/records.ts';
 import { openRead } from '../../shared/seal/streams.ts';
@@ -9,7 +9,12 @@ import type { Line } from '../pool/dial.ts';
 /** The events that say how an answer ended, whatever came before them. */
 export type Ended =
   | { readonly type: 'final' }
-  | { readonly type: 'refusal'; readonly reason: Reason; readonly params?: Readonly<Record<string, string | number>> };
+  | {
+      readonly type: 'refusal';
+      readonly reason: Reason;
+      readonly params?: Readonly<Record<string, string | number>>;
+      readonly retryAfter?: number | undefined;
+    };
 
 /** What one record says; `undefined` when it is nothing that an agent of this version says. */
 export type ReadEvent<E> = (record: Uint8Array) => E | undefined;
@@ -116,5 +121,7 @@ export class Answer<E extends { readonly type: string }> {
 }
 
 /** The refusal an agent sent, as the caller may hear it. */
-export const agentRefusal = ({ reason, params }: Extract<Ended, { type: 'refusal' }>): Refusal =>
-  refuse(reason, params, 'from the agent');
+export const agentRefusal = ({ reason, params, retryAfter }: Extract<Ended, { type: 'refusal' }>): Refusal => ({
+  ...refuse(reason, params, 'from the agent'),
+  ...(retryAfter !== undefined && { retryAfter: clampRetry(retryAfter * 1_000) }),
+});

@@ -2,7 +2,7 @@ import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { discardSource, openSource, type Source, type Upload } from '../body-source.ts';
 import { callAfter, late, type Surroundings, within } from '../clock.ts';
-import { type Hold, heldInFlight } from './held.ts';
+import { type Hold, type Holder, heldInFlight } from './held.ts';
 
 /** Refusals of callers whose remaining bytes are not worth waiting for. */
 const slow: ReadonlySet<string> = new Set(['client_slow', 'hints_late']);
@@ -10,8 +10,8 @@ const slow: ReadonlySet<string> = new Set(['client_slow', 'hints_late']);
 /**
  * The caller's body on its way to an agent. Read only when the agent's side wants more, counted, and watched for
  * standing still. Its first `limits.heldBodyBytes` are kept: while it is not longer, it can be sent a second time.
- * All bodies of an isolate share `limits.heldBytesInFlight`: beyond it none is looked through, and those on their way
- * are kept no more.
+ * All bodies of an isolate share `limits.heldBytesInFlight` by class and tenant: beyond it none is looked through, and
+ * those on their way are kept no more.
  *
  * One class though it is long: reading, looking and sending again go along the same list of chunks, and end for the same
  * reasons.
@@ -40,19 +40,27 @@ export class CallerBody {
   #refusal: Refusal | undefined;
   /** How many chunks were let go. */
   #gone = 0;
+  /** How many chunks the current agent was given. */
+  #handed = 0;
   #ended = false;
   #cancelled = false;
   #reading: Promise<void> | undefined;
   /** The stream that may read; an older one, of an agent that was given up, gets nothing any more. */
   #stream = 0;
 
-  constructor(from: ReadableStream<Uint8Array> | Upload | null, surroundings: Surroundings) {
+  constructor(
+    from: ReadableStream<Uint8Array> | Upload | null,
+    surroundings: Surroundings,
+    holder: Holder = { class: 'default', tenant: '' },
+  ) {
     const { length } = from && 'whole' in from ? from : { length: undefined };
     this.#length = length !== undefined && length <= limits.heldBodyBytes.value ? length : undefined;
     this.#upload = from && 'whole' in from && isShort(this.#length) ? from : undefined;
     this.#source = from && !this.#upload ? open(from, this.#length) : undefined;
     this.#surroundings = surroundings;
-    this.#hold = { bytes: 0, since: 0 };
+    const { class: name, tenant } = holder;
+    const releasable = () => this.#handed >= this.#kept.length || this.#stream === 0;
+    this.#hold = { class: name, tenant, bytes: 0, since: 0, releasable, release: () => this.#release() };
     this.#ended = !this.#source && !this.#upload;
   }
 
@@ -171,6 +179,7 @@ export class CallerBody {
     this.#stream += 1;
     const own = this.#stream;
     let sent = 0;
+    this.#handed = 0;
     return new ReadableStream<Uint8Array>(
       {
         pull: async (controller) => {
@@ -179,6 +188,7 @@ export class CallerBody {
           const chunk = this.#kept[sent];
           if (chunk) {
             sent += 1;
+            this.#handed = sent;
             controller.enqueue(chunk);
             if (!this.replayable) this.#letGo(sent);
           } else if (this.#refusal || this.#cancelled) {
@@ -203,7 +213,16 @@ export class CallerBody {
   async gather(): Promise<readonly Uint8Array[] | undefined> {
     if (this.#length === undefined) return undefined;
     if (!this.#ended) await within(this.#readOn(), limits.gatherMs.value, this.#surroundings);
-    return this.pieces();
+    return this.handOver();
+  }
+
+  /** The same of a body that has arrived. From here on its bytes are kept for another try only. */
+  handOver(): readonly Uint8Array[] | undefined {
+    const pieces = this.pieces();
+    if (!pieces) return undefined;
+    this.#stream += 1;
+    this.#handed = this.#kept.length;
+    return pieces;
   }
 
   /** All of a body that has arrived, in pieces of at most a segment; `undefined` when it has not, or not so. */
@@ -246,6 +265,18 @@ export class CallerBody {
   #unread(): Source | undefined {
     const stream = this.received === 0 ? this.#upload?.stream() : undefined;
     return stream && !stream.locked ? openSource(stream) : undefined;
+  }
+
+  /** A more entitled body takes the room: what an agent was given is kept no more, what none was given is refused. */
+  #release(): void {
+    this.#crowded = true;
+    if (this.#stream > 0) {
+      this.#letGo(this.#handed);
+      return;
+    }
+    this.#break(refuse('edge_busy'));
+    this.#letGo(this.#kept.length);
+    this.#wake();
   }
 
   /** What was sent and cannot be needed again. */

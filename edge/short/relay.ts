@@ -149,7 +149,7 @@ export class Relay<E extends { readonly type: string } | Ended> {
     const { agent } = attempt.entry.description;
     this.agent = agent;
     const began = surroundings.now();
-    const pieces = this.#body.ended ? this.#body.pieces() : await this.#body.gather();
+    const pieces = this.#body.ended ? this.#body.handOver() : await this.#body.gather();
     const short = attempt.entry.description.lanes && pieces?.length === 1 ? asShort(pieces[0]) : undefined;
     // A body that leaves at once needs nobody to stop it.
     const hangUp = pieces ? undefined : new AbortController();

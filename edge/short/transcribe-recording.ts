@@ -40,9 +40,10 @@ export async function transcribeRecording(request: Request, context: RequestCont
 
   const hash = createHash('sha256');
   const header = samples ? wavHeader(samples) : new Uint8Array(0);
-  const body = new CallerBody(prepare(request.body, header, hash), context.surroundings);
-  context.discardBody = () => body.discard();
   const requestClass = clampClass(hints.class, claims.value.priority);
+  const holder = { class: requestClass, tenant: claims.value.tenant };
+  const body = new CallerBody(prepare(request.body, header, hash), context.surroundings, holder);
+  context.discardBody = () => body.discard();
   const created = context.surroundings.now();
   const session = await Session.begin(claims.value, { action: ACTION, ...named(hints), class: requestClass }, context);
   if (!session.ok) return denied(session.refusal);

@@ -48,13 +48,14 @@ function transcribeFor(
   const frame = readFrame(headers, claims);
   if (!frame.ok) return denied(frame.refusal);
 
-  const body = new CallerBody(uploadOf(request, frame.value.length), context.surroundings);
+  const requestClass = clampClass(headers.get('x-auricle-class') ?? undefined, claims.priority);
+  const holder = { class: requestClass, tenant: claims.tenant };
+  const body = new CallerBody(uploadOf(request, frame.value.length), context.surroundings, holder);
   context.discardBody = () => body.discard();
   const told = checkAllowed(readTold(request.url, headers), claims);
   if (!told.ok) return denied(told.refusal);
 
   // The place comes before the body: whoever has none has no bytes held here.
-  const requestClass = clampClass(told.value.class, claims.priority);
   const subject = { action: ACTION, ...named(told.value), class: requestClass };
   const begun = (session: Result<Session>) => {
     if (!session.ok) return denied(session.refusal);

@@ -74,6 +74,12 @@ export const requestLimits = {
     by: 'edge',
     why: 'No JSON request of the audio interface needs more.',
   },
+  retryAfterSeconds: {
+    value: 60,
+    unit: 's',
+    by: 'edge',
+    why: 'Longest estimate for retry-after: official clients ignore longer ones and try again after half a second.',
+  },
   refusalCharacters: {
     value: 200,
     unit: 'character',

@@ -58,6 +58,18 @@ export const workLimits = {
     by: 'agent',
     why: 'Requests open at one agent; each holds at most 8 MiB of audio: utterances in flight and the one being cut.',
   },
+  classShare: {
+    value: 1 / 16,
+    unit: 'ratio',
+    by: 'agent',
+    why: 'Share that each class has of request slots, of the queue and of buffered bytes, whatever the others do: 4 of 64 requests, as many as the engine has slots.',
+  },
+  passedStarts: {
+    value: 16,
+    unit: 'count',
+    by: 'agent',
+    why: 'Starts of other classes after which a waiting class has one: batch keeps a seventeenth of the engine under any load.',
+  },
   engineMs: {
     value: 30_000,
     unit: 'ms',

@@ -49,6 +49,8 @@ export const answerEvent = z.discriminatedUnion('type', [
     type: z.literal('refusal'),
     reason: z.custom<Reason>(isReason),
     params: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
+    /** Seconds until another try may succeed. Agents of before do not say. */
+    retryAfter: z.number().positive().optional(),
   }),
 ]);
 

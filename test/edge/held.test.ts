@@ -7,6 +7,7 @@ import { transcribe } from '../../edge/short/transcribe.ts';
 import { type AuditEvent, auditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
+import type { RequestClass } from '../../shared/tenant/claims.ts';
 import { makeToken } from './authority.ts';
 import { makeContext } from './context-double.ts';
 import { ask, readRefusal, startAgent } from './network.ts';
@@ -142,12 +143,65 @@ describe('C6 the bytes that an isolate holds', () => {
     expect(heldInFlight.total).toBe(before);
   });
 
+  it('R13 A2 a realtime body displaces batch bodies that are still looked through', async () => {
+    const before = heldInFlight.total;
+    const form = makeForm(bound, undefined);
+    const open = (name: RequestClass, tenant: string) =>
+      new CallerBody(
+        cut(form, () => 65_536),
+        quiet,
+        { class: name, tenant },
+      );
+    const batch: CallerBody[] = [];
+    while (heldInFlight.total + bound <= limits.heldBytesInFlight.value) {
+      const body = open('batch', 'many');
+      batch.push(body);
+      expect(await body.hold(() => true)).toBe(true);
+    }
+    const more = open('batch', 'many');
+    expect(await more.hold(() => true)).toBe(false);
+    more.cancel();
+    const urgent = open('realtime', 'few');
+    expect(await urgent.hold(() => true)).toBe(true);
+    expect(urgent.replayable).toBe(true);
+    expect(batch.at(-1)?.refusal).toEqual(refuse('edge_busy'));
+    expect(batch[0]?.refusal).toBeUndefined();
+    for (const body of [...batch, urgent]) body.cancel();
+    expect(heldInFlight.total).toBe(before);
+  });
+
+  it('R13 a displaced body that an agent has is sent on, and kept no more', async () => {
+    const before = heldInFlight.total;
+    const holder = { class: 'batch', tenant: 'many' } as const;
+    const sent = new CallerBody(
+      cut(makeForm(bound, undefined), () => 65_536),
+      quiet,
+      holder,
+    );
+    const reader = sent.open().getReader();
+    await reader.read();
+    const fixed = { bytes: 0, since: 0, releasable: () => false, release: () => {} };
+    const others = { ...fixed, ...holder };
+    const urgent = { ...fixed, class: 'realtime' as const, tenant: 'few' };
+    heldInFlight.add(others, 8 * bound, 0);
+    expect(heldInFlight.add(urgent, limits.heldBytesInFlight.value - 8 * bound - before, 0)).toBe(true);
+    expect(sent.replayable).toBe(false);
+    heldInFlight.remove(others, others.bytes);
+    heldInFlight.remove(urgent, urgent.bytes);
+    let received = 65_536;
+    for (let step = await reader.read(); !step.done; step = await reader.read()) received += step.value.length;
+    expect(received).toBe(bound);
+    sent.cancel();
+    expect(heldInFlight.total).toBe(before);
+  });
+
   it('of a request that vanished are counted no longer, once room is wanted', () => {
     const held = new HeldBytes(100);
-    const [vanished, alive] = [
-      { bytes: 0, since: 0 },
-      { bytes: 0, since: 0 },
-    ];
+    const hold = () => ({
+      ...{ class: 'default' as const, tenant: 'a', bytes: 0, since: 0 },
+      ...{ releasable: () => false, release: () => {} },
+    });
+    const [vanished, alive] = [hold(), hold()];
     held.add(vanished, 60, 0);
     expect(held.add(alive, 60, limits.heldMs.value)).toBe(false);
     expect(held.add(alive, 1, limits.heldMs.value + 1)).toBe(true);

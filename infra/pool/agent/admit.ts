@@ -4,7 +4,7 @@ import { type Reason, type Refusal, refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import type { Desk, ServedModel } from './desk.ts';
 import { sha256 } from './keys.ts';
-import type { Ticket } from './ticket.ts';
+import type { Facts, Ticket } from './ticket.ts';
 
 const base64url = /^[A-Za-z0-9_-]+$/;
 
@@ -16,9 +16,10 @@ export interface Admitted {
   readonly requestKey: Uint8Array;
 }
 
-/** What the kind of work asks beyond ticket and keys: whether there is room for it, and whether the model does it. */
+/** Conditions of one kind of work beyond ticket and keys: capacity for it, and a model that does it. */
 export interface Doorway {
-  full(): boolean;
+  /** Takes what the work needs of a bounded resource. Refuses with `pool_busy`. */
+  enter(facts: Facts): Result<unknown>;
   serves?(model: ServedModel): boolean;
 }
 
@@ -26,7 +27,7 @@ export interface Doorway {
 export async function admit(
   desk: Pick<Desk, 'now' | 'readTicket' | 'model' | 'replays' | 'keys'>,
   headers: IncomingMessage['headers'],
-  { full, serves = () => true }: Doorway,
+  { enter, serves = () => true }: Doorway,
 ): Promise<Result<Admitted>> {
   const token = headers['auricle-ticket'];
   const encText = headers['auricle-enc'];
@@ -42,7 +43,8 @@ export async function admit(
   if (sha256(enc) !== ticket.enc) return no(refuse('ticket_invalid', undefined, 'enc'));
   const model = desk.model(ticket.model);
   if (!model || !serves(model)) return no(refuse('misdirected', undefined, 'model'));
-  if (full()) return no(refuse('pool_busy'));
+  const entered = enter(ticket);
+  if (!entered.ok) return entered;
   const fresh = desk.replays.admit(ticket, now);
   if (!fresh.ok) return fresh;
   const setup = await desk.keys.setup({ enc, suite: ticket.suite, attestationDigest: ticket.att, now });
@@ -61,6 +63,6 @@ const statuses: Partial<Record<Reason, number>> = {
 };
 
 /** The plain HTTP answer of a request that was not let in. */
-export function plainRefusal({ reason }: Refusal): { readonly status: number; readonly body: string } {
-  return { status: statuses[reason] ?? 500, body: JSON.stringify({ reason }) };
+export function plainRefusal({ reason, retryAfter }: Refusal): { readonly status: number; readonly body: string } {
+  return { status: statuses[reason] ?? 500, body: JSON.stringify({ reason, retryAfter }) };
 }

@@ -190,6 +190,7 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
     metrics,
     log,
     model,
+    pace: () => ({ serviceMs: serviceTime.mean(), slots: settings.slots }),
     keepaliveMs: world.keepaliveMs ?? limits.keepaliveMs.value,
     live: {
       most: settings.streams,

@@ -144,8 +144,13 @@ export function openAnswer(
     sendBody,
     refuse(refusal) {
       // Over the bound of an event it would be a fault of ours, and tried again elsewhere.
-      const { reason, params } = shortened(refusal);
-      return send({ type: 'refusal', reason, ...(params && { params: { ...params } }) });
+      const { reason, params, retryAfter } = shortened(refusal);
+      return send({
+        type: 'refusal',
+        reason,
+        ...(params && { params: { ...params } }),
+        ...(retryAfter !== undefined && { retryAfter }),
+      });
     },
     cut,
   };

@@ -1,6 +1,7 @@
-import { limits } from '../../../shared/limits.ts';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
-import type { Refusal } from '../../../shared/refusal.ts';
+import { clampRetry, type Refusal, refuse } from '../../../shared/refusal.ts';
+import { no } from '../../../shared/result.ts';
+import type { RequestClass } from '../../../shared/tenant/claims.ts';
 import type { FileRoom } from './batch/outcome-task.ts';
 import type { Dispatcher } from './dispatch.ts';
 import type { Keys } from './keys.ts';
@@ -9,6 +10,7 @@ import type { ReadLane } from './lanes.ts';
 import type { LiveBook } from './live/book.ts';
 import { bugFields, type Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
+import { createRequestSlots, type RequestSlots } from './request-slots.ts';
 import { type Entry, openRoom, type Room } from './room.ts';
 import type { Recogniser } from './segment.ts';
 import type { Speaker } from './speak/speaker.ts';
@@ -36,6 +38,13 @@ export interface ServedModel {
   readonly unchanged?: () => Promise<boolean>;
 }
 
+/** How fast the engine serves. */
+export interface Pace {
+  /** Mean milliseconds that an utterance holds an engine slot; 0 when unknown. */
+  readonly serviceMs: number;
+  readonly slots: number;
+}
+
 /** What every request needs of the agent. */
 export interface DeskParts {
   readonly agent: string;
@@ -51,6 +60,7 @@ export interface DeskParts {
   /** The model of that name, while the engine serves it. */
   readonly model: (name: string) => ServedModel | undefined;
   readonly keepaliveMs: number;
+  readonly pace: () => Pace;
   readonly live: LiveParts;
   /** What became of recordings, by revision. */
   readonly book: Pick<LiveBook, 'ended'>;
@@ -61,8 +71,10 @@ export interface DeskParts {
 export interface Desk extends DeskParts {
   /** Counts a short request in; `leave` counts it out. `signal` fires when the agent cannot wait for it any longer. */
   enter(): Entry;
-  /** No further short request is let in: too many are open, or the agent is about to stop. */
-  full(): boolean;
+  /** Takes a slot for a short request. Refuses with `pool_busy`, always while the agent drains. */
+  takeSlot: RequestSlots['enter'];
+  /** The refusal with an estimate of when a slot is free, where it is `pool_busy`. */
+  withRetry(refusal: Refusal, name: RequestClass): Refusal;
   report(refusal: Refusal): void;
   bug(error: unknown): void;
   /** Short requests being worked on. */
@@ -75,15 +87,25 @@ export interface Desk extends DeskParts {
   empty(milliseconds: number): Promise<void>;
 }
 
+/** Estimate of the seconds until a slot is free behind `ahead` requests. */
+function secondsUntilFree(ahead: number, { serviceMs, slots }: Pace): number {
+  return clampRetry((Math.max(1, ahead) * serviceMs) / slots);
+}
+
 /** Where requests come in and are counted. */
 export function openDesk(parts: DeskParts): Desk {
-  const short = openRoom(limits.requestsInFlight.value);
+  const short = openRoom(Number.POSITIVE_INFINITY);
+  const slots = createRequestSlots(parts.now);
   const streams = openRoom(parts.live.most);
   let draining = false;
   return {
     ...parts,
     enter: short.enter,
-    full: () => draining || short.full(),
+    takeSlot: (request) => (draining ? no(refuse('pool_busy', undefined, 'agent stops')) : slots.enter(request)),
+    withRetry(refusal, name) {
+      if (refusal.reason !== 'pool_busy') return refusal;
+      return { ...refusal, retryAfter: secondsUntilFree(slots.ahead(name), parts.pace()) };
+    },
     report({ reason, detail }) {
       parts.metrics.request(reason);
       parts.log('refused', { reason, ...(detail !== undefined && { detail }) });

@@ -41,7 +41,7 @@ const gone = no(refuse('deadline_passed', undefined, 'given up while queued'));
 const silent = no(refuse('engine_failed', undefined, 'the engine says nothing'));
 const full = no(refuse('pool_busy', undefined, 'utterance queue is full'));
 
-/** The only way to the engine: a bounded queue by class and deadline before a fixed number of slots. */
+/** The only way to the engine: a bounded queue by class, tenant and deadline before a fixed number of slots. */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { engine, slots: most, levels = () => classes.length, now, onServed = () => {} } = options;
   const slots = createSlots({ slots: most, capacity: limits.queuedUtterances.value, now });

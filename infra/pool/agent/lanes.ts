@@ -7,6 +7,7 @@ import { concat } from '../../../shared/seal/bytes.ts';
 import { agentEnds, type Lane, NUMBER_BYTES, numberAt, openLane } from '../../../shared/seal/lane.ts';
 import type { Opened, PackingSealer } from '../../../shared/seal/records.ts';
 import { openRead } from '../../../shared/seal/streams.ts';
+import type { Doorway } from './admit.ts';
 import { nodeAead } from './aead.ts';
 import { bodyOf } from './body.ts';
 import type { Desk, ServedModel } from './desk.ts';
@@ -56,11 +57,12 @@ export interface AdmittedOnLane {
 
 const invalid = (detail: string) => no(refuse('ticket_invalid', undefined, `lane: ${detail}`));
 
-/** As `admit`. What the request is comes with its first record, for which it has `limits.agentHeaderMs`. */
+/** As `admit`, with the facts in the first record of the body, for which the request has `limits.agentHeaderMs`. */
 export async function admitOnLane(
-  desk: Pick<Desk, 'now' | 'readLane' | 'model' | 'replays' | 'full'>,
+  desk: Pick<Desk, 'now' | 'readLane' | 'model' | 'replays'>,
   token: string,
   incoming: IncomingMessage,
+  enter: Doorway['enter'],
 ): Promise<Result<AdmittedOnLane>> {
   const now = desk.now();
   const opened = await desk.readLane(token, now);
@@ -71,7 +73,9 @@ export async function admitOnLane(
     const start = await readStart(reader);
     const number = start && numberAt(start);
     const admitted =
-      number === undefined ? invalid('number') : await admitFirst(desk, opened.value, number, reader, start);
+      number === undefined
+        ? invalid('number')
+        : await admitFirst({ desk, enter, opened: opened.value, number, reader, start });
     if (!admitted.ok) await reader.cancel().catch(() => {});
     return admitted;
   } finally {
@@ -90,13 +94,23 @@ async function readStart(reader: ReadableStreamDefaultReader<Uint8Array>): Promi
   return start;
 }
 
-async function admitFirst(
-  desk: Pick<Desk, 'now' | 'model' | 'replays' | 'full'>,
-  { name, lane }: OpenedLane,
-  number: number,
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  start: Uint8Array | undefined,
-): Promise<Result<AdmittedOnLane>> {
+interface FirstRecord {
+  readonly desk: Pick<Desk, 'now' | 'model' | 'replays'>;
+  readonly enter: Doorway['enter'];
+  readonly opened: OpenedLane;
+  readonly number: number;
+  readonly reader: ReadableStreamDefaultReader<Uint8Array>;
+  readonly start: Uint8Array | undefined;
+}
+
+async function admitFirst({
+  desk,
+  enter,
+  opened: { name, lane },
+  number,
+  reader,
+  start,
+}: FirstRecord): Promise<Result<AdmittedOnLane>> {
   const { sealer, opener } = agentEnds(lane, number);
   const records = openRead(reader, opener, start);
   const first = await records.next();
@@ -110,7 +124,8 @@ async function admitFirst(
   if (facts.iat > now / 1_000 + skew || expires + skew <= now / 1_000) return invalid('facts of another time');
   const model = desk.model(facts.model);
   if (!model) return no(refuse('misdirected', undefined, 'model'));
-  if (desk.full()) return no(refuse('pool_busy'));
+  const entered = enter(facts);
+  if (!entered.ok) return entered;
   // The number is what must not come twice: two answers under one of them would open both.
   const fresh = desk.replays.admit({ jti: `${name} ${number}`, exp: expires }, now);
   if (!fresh.ok) return fresh;

@@ -16,9 +16,13 @@ export interface RecognitionOptions {
   readonly recogniser: Recogniser;
   readonly dispatcher: Dispatcher;
   readonly class: RequestClass;
+  /** Absent: the agent's own work. */
+  readonly tenant?: string | undefined;
   /** Milliseconds since 1970. */
   readonly deadline: number;
   readonly signal: AbortSignal;
+  /** Called when an utterance gets its slot of the engine. */
+  readonly onStart?: (() => void) | undefined;
   /** Gets the segments in the order of the recording. */
   readonly onSegment: (segment: Segment) => Promise<void>;
 }
@@ -62,8 +66,10 @@ export function createRecognition(options: RecognitionOptions) {
       ],
       outputs: modelTensors.outputs,
       class: options.class,
+      tenant: options.tenant,
       deadline: options.deadline,
       signal,
+      onStart: options.onStart,
     });
     return answer.ok ? readScores(answer.value, recogniser.decoder.width) : answer;
   }

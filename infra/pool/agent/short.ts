@@ -4,14 +4,16 @@ import { type Refusal, refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { createOpener, createSealer } from '../../../shared/seal/records.ts';
 import { openStream } from '../../../shared/seal/streams.ts';
-import { admit, plainRefusal } from './admit.ts';
+import { admit, type Doorway, plainRefusal } from './admit.ts';
 import { nodeAead } from './aead.ts';
 import { type Answer, openAnswer } from './answer.ts';
 import { bodyOf, discard } from './body.ts';
 import type { Desk } from './desk.ts';
 import { type AdmittedOnLane, admitOnLane } from './lanes.ts';
 import { newTally } from './live/tally.ts';
+import type { RequestSlot } from './request-slots.ts';
 import { serveTask } from './task.ts';
+import type { Facts } from './ticket.ts';
 
 function answerPlainly(response: ServerResponse, incoming: IncomingMessage, refusal: Refusal) {
   const { status, body } = plainRefusal(refusal);
@@ -24,15 +26,20 @@ interface Entered extends Pick<AdmittedOnLane, 'ticket' | 'model' | 'records'> {
   readonly answer: Answer;
 }
 
-async function enter(desk: Desk, incoming: IncomingMessage, response: ServerResponse): Promise<Result<Entered>> {
+async function enter(
+  desk: Desk,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  takeSlot: Doorway['enter'],
+): Promise<Result<Entered>> {
   const token = incoming.headers['auricle-ticket'];
   if (typeof token === 'string' && incoming.headers['auricle-enc'] === undefined) {
-    const admitted = await admitOnLane(desk, token, incoming);
+    const admitted = await admitOnLane(desk, token, incoming, takeSlot);
     if (!admitted.ok) return admitted;
     const { sealer, ...rest } = admitted.value;
     return ok({ ...rest, answer: openAnswer(response, sealer, desk.keepaliveMs, limits.agentHoldMs.value) });
   }
-  const admitted = await admit(desk, incoming.headers, { full: desk.full });
+  const admitted = await admit(desk, incoming.headers, { enter: takeSlot });
   if (!admitted.ok) return admitted;
   const { ticket, model, answerKey, requestKey } = admitted.value;
   const sealer = await createSealer(answerKey, ticket.suite, nodeAead);
@@ -46,28 +53,42 @@ export async function serveShort(desk: Desk, incoming: IncomingMessage, response
   incoming.on('error', () => {});
   response.on('error', () => {});
   const entry = desk.enter();
+  let slot: Result<RequestSlot> | undefined;
+  const takeSlot = ({ class: name, tenant, deadlineMs }: Facts) => {
+    const taken = desk.takeSlot({ class: name, tenant, deadline: desk.now() + deadlineMs });
+    slot = taken.ok ? taken : no(desk.withRetry(taken.refusal, name));
+    return slot;
+  };
   try {
-    const admitted = await enter(desk, incoming, response);
-    if (!admitted.ok) {
-      desk.report(admitted.refusal);
-      return answerPlainly(response, incoming, admitted.refusal);
+    const admitted = await enter(desk, incoming, response, takeSlot);
+    if (!admitted.ok || !slot?.ok) {
+      const refusal = admitted.ok ? refuse('internal', undefined, 'no slot') : admitted.refusal;
+      desk.report(refusal);
+      return answerPlainly(response, incoming, refusal);
     }
-    const outcome = await work(desk, admitted.value, response, entry.signal);
+    const outcome = await work(desk, admitted.value, response, { stopped: entry.signal, slot: slot.value });
     if (!outcome.ok) desk.report(outcome.refusal);
     else desk.metrics.request('ok');
   } catch (error) {
     desk.bug(error);
     response.destroy();
   } finally {
+    if (slot?.ok) slot.value.leave();
     entry.leave();
   }
+}
+
+interface Held {
+  /** Aborts when the agent stops. */
+  readonly stopped: AbortSignal;
+  readonly slot: RequestSlot;
 }
 
 async function work(
   desk: Desk,
   { ticket, model, records, answer }: Entered,
   response: ServerResponse,
-  stopped: AbortSignal,
+  { stopped, slot }: Held,
 ): Promise<Result<undefined>> {
   const cancel = new AbortController();
   // The edge is gone: nobody will read the answer, so nobody should work on it.
@@ -76,18 +97,24 @@ async function work(
   const late = setTimeout(() => cancel.abort(refuse('deadline_passed')), ticket.deadlineMs);
   const onStop = () => cancel.abort(refuse('pool_busy', undefined, 'agent stops'));
   stopped.addEventListener('abort', onStop, { once: true });
+  const onDisplaced = () => cancel.abort(refuse('pool_busy', undefined, 'displaced by a more entitled request'));
+  slot.signal.addEventListener('abort', onDisplaced, { once: true });
+  // Displaced while the keys were being agreed.
+  if (slot.signal.aborted) onDisplaced();
   const cancelled = new Promise<Result<undefined>>((resolve) => {
     cancel.signal.addEventListener('abort', () => resolve(no(cancel.signal.reason as Refusal)), { once: true });
   });
   try {
     const tally = newTally(desk.now());
     const deadline = tally.began + ticket.deadlineMs;
-    const done = serveTask({ desk, ticket, model, answer, records, signal: cancel.signal, deadline, tally });
+    const { signal } = cancel;
+    const onStart = slot.start;
+    const done = serveTask({ desk, ticket, model, answer, records, signal, deadline, tally, onStart });
     const outcome = await Promise.race([done, cancelled]);
     desk.book.ended(model.description, tally, outcome, desk.now());
     response.off('close', onClose);
     if (!outcome.ok) {
-      await answer.refuse(outcome.refusal);
+      await answer.refuse(desk.withRetry(outcome.refusal, ticket.class));
       // What is still running for this request must stop, and its late errors belong to nobody.
       done.catch(() => {});
       cancel.abort(outcome.refusal);

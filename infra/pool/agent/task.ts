@@ -22,6 +22,8 @@ export interface Asked {
   readonly signal: AbortSignal;
   readonly deadline: number;
   readonly tally: Tally;
+  /** Called when the engine begins to work on the request. */
+  readonly onStart?: (() => void) | undefined;
 }
 
 /** The same with its head: JSON of any shape. */
@@ -37,6 +39,9 @@ const tasks: Readonly<Record<string, Serve>> = {
   document: answerDocument,
   ...Object.fromEntries(callTasks.map((task) => [task, serveCall])),
 };
+
+/** Tasks that begin when the engine has a slot for them; the others begin at once. */
+const queued: ReadonlySet<string> = new Set(['transcribe', 'infer', 'generate', 'generate_stream']);
 
 const tasked = z.object({ task: z.string() });
 
@@ -60,5 +65,6 @@ export async function serveTask(asked: Asked): Promise<Result<undefined>> {
   const task = tasked.safeParse(head.value).data?.task ?? '';
   const serve = Object.hasOwn(tasks, task) ? tasks[task] : undefined;
   if (!serve) return no(refuse('seal_broken', undefined, 'head is not understood'));
+  if (!queued.has(task)) asked.onStart?.();
   return serve({ ...asked, head: head.value });
 }

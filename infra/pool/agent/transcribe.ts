@@ -82,7 +82,7 @@ async function* plaintexts(
 
 interface Work {
   readonly desk: Pick<Desk, 'agent' | 'dispatcher' | 'metrics' | 'now'>;
-  readonly ticket: Pick<Ticket, 'class' | 'model'>;
+  readonly ticket: Pick<Ticket, 'class' | 'model' | 'tenant'>;
   readonly model: ServedModel;
   readonly answer: Pick<Answer, 'send'>;
   /** Record 0. */
@@ -91,6 +91,7 @@ interface Work {
   readonly signal: AbortSignal;
   readonly deadline: number;
   readonly tally: Tally;
+  readonly onStart?: (() => void) | undefined;
 }
 
 /** Says only that it is over. */
@@ -129,8 +130,10 @@ export async function transcribe(work: Work): Promise<Result<undefined>> {
     recogniser,
     dispatcher: desk.dispatcher,
     class: ticket.class,
+    tenant: ticket.tenant,
     deadline,
     signal,
+    onStart: work.onStart,
     onSegment: teller.tell,
   });
   let heard: Heard | undefined;

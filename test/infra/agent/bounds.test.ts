@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { sha256 } from '../../../infra/pool/agent/keys.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { AnswerEvent } from '../../../shared/speech/transcript.ts';
-import { askShort, type ShortRequest } from './double-edge.ts';
+import { askShort, type ShortAnswer, type ShortRequest, sealTo } from './double-edge.ts';
 import { audioForm, boundary, joinSamples, multipart, silence, voice, wavFile } from './fixtures.ts';
 import { type Bench, patience, startBench } from './start-agent.ts';
 
@@ -34,6 +35,10 @@ function close(): () => void {
   });
   return open;
 }
+
+/** Waits until the agent's metrics have this line. */
+const metric = (line: string) =>
+  expect.poll(async () => (await fetch(`${bench.agent.url}/metrics`)).text(), patience).toContain(`${line}\n`);
 
 /** Waits until `read` has not changed for many turns of the event loop: everything that can move has moved. */
 async function settled(read: () => number): Promise<number> {
@@ -76,18 +81,59 @@ describe('back-pressure', () => {
 });
 
 describe('room', () => {
+  /** What one class gets when the others want nothing: their shares stay free. */
+  const most = limits.requestsInFlight.value * (1 - 3 * limits.classShare.value);
+
   it('is refused as busy beyond the requests in flight, before the body is read', async () => {
     bench = await startBench();
     const open = close();
-    const inside = Array.from({ length: limits.requestsInFlight.value }, () => ask());
-    await expect
-      .poll(async () => (await fetch(`${bench.agent.url}/metrics`)).text(), patience)
-      .toContain(`auricle_agent_requests_in_flight ${limits.requestsInFlight.value}`);
-    expect(await ask()).toMatchObject({ status: 503, reason: 'pool_busy' });
+    const inside = Array.from({ length: most }, () => ask());
+    await metric(`auricle_agent_requests_in_flight ${most}`);
+    expect(await ask()).toMatchObject({ status: 503, reason: 'pool_busy', retryAfter: 1 });
     open();
     const answers = await Promise.all(inside);
     expect(new Set(answers.map(({ events }) => lastOf(events)?.type))).toEqual(new Set(['final']));
     expect((await ask()).status).toBe(200);
+  });
+});
+
+describe('R13 A2 callers of two tenants and classes', () => {
+  it('serves 25 realtime requests of one tenant beside 150 batch requests of another', async () => {
+    bench = await startBench();
+    const setup = await sealTo(bench.agent.keys.current().token);
+    const ticket = await bench.edge.ticket({
+      v: 2,
+      aud: 'agent-1',
+      enc: Buffer.from(setup.enc).toString('base64url'),
+      att: sha256(bench.agent.keys.current().token),
+      suite: 5,
+    });
+    let lane = 1;
+    const call = (name: string, tenant: string) =>
+      ask({ setup, ticket, lane: lane++, claims: { class: name, tenant } });
+    const endings = async (answers: readonly Promise<ShortAnswer>[]) => {
+      const counts: Record<string, number> = {};
+      for (const { reason, events } of await Promise.all(answers)) {
+        const last = lastOf(events);
+        const how = reason ?? (last?.type === 'refusal' ? `${last.reason} inside` : String(last?.type));
+        counts[how] = (counts[how] ?? 0) + 1;
+      }
+      return counts;
+    };
+
+    const open = close();
+    const batch = Array.from({ length: 150 }, () => call('batch', 'many'));
+    let refused = 0;
+    for (const answer of batch) void answer.then(({ reason }) => (refused += reason === 'pool_busy' ? 1 : 0));
+    await expect.poll(() => refused, patience).toBe(98);
+    await expect.poll(() => bench.engine.seen.length, patience).toBe(4);
+    const realtime = Array.from({ length: 25 }, () => call('realtime', 'few'));
+    // The engine is still at work on four batch utterances.
+    await metric('auricle_agent_queue_depth{class="realtime"} 25');
+    open();
+    expect(await endings(realtime)).toEqual({ final: 25 });
+    // Four realtime requests have the share of their class, each other one the slot of a waiting batch request.
+    expect(await endings(batch)).toEqual({ pool_busy: 98, 'pool_busy inside': 21, final: 31 });
   });
 });
 

@@ -108,11 +108,15 @@ describe('dispatcher', () => {
     expect(asked.length).toBe(1);
   });
 
-  it('refuses as busy when the queue is full', async () => {
+  it('A2 R13 a full queue refuses batch, and displaces batch for realtime', async () => {
     const { engine } = manualEngine();
     const dispatcher = createDispatcher({ engine, slots: 1, now: () => 0 });
-    for (let i = 0; i < limits.queuedUtterances.value + 1; i++) void dispatcher.run(task('batch'));
-    expect(await dispatcher.run(task('realtime'))).toMatchObject({ ok: false, refusal: { reason: 'pool_busy' } });
+    const waiting = Array.from({ length: limits.queuedUtterances.value + 1 }, () => dispatcher.run(task('batch')));
+    const busy = { ok: false, refusal: { reason: 'pool_busy' } };
+    expect(await dispatcher.run(task('batch'))).toMatchObject(busy);
+    void dispatcher.run(task('realtime'));
+    expect(await waiting.at(-1)).toMatchObject(busy);
+    expect(dispatcher.queued()).toMatchObject({ realtime: 1, batch: limits.queuedUtterances.value - 1 });
   });
 
   it('a bug in a piece of work is a refusal, and its slot is free again', async () => {

@@ -74,6 +74,8 @@ export interface ShortAnswer {
   readonly status: number;
   /** Reason of a plain refusal. */
   readonly reason?: string;
+  /** Seconds, of a plain refusal that says when a slot is free. */
+  readonly retryAfter?: number;
   readonly events: AnswerEvent[];
   /** The last record had the final flag. */
   readonly whole: boolean;
@@ -147,7 +149,8 @@ async function exchange(
     const parts: Buffer[] = [];
     for await (const part of incoming) parts.push(part);
     await sent;
-    return { status, reason: JSON.parse(Buffer.concat(parts).toString()).reason, events: [], whole: false };
+    const { reason, retryAfter } = JSON.parse(Buffer.concat(parts).toString());
+    return { status, reason, events: [], whole: false, ...(retryAfter !== undefined && { retryAfter }) };
   }
   const events: AnswerEvent[] = [];
   try {

@@ -74,7 +74,7 @@ function begin({ body, rest, head = {}, run = () => new Promise(() => {}) }: Sce
       metrics: { utterance: () => {}, heard: () => {} } as never,
       now: () => 0,
     },
-    ticket: { class: 'default', model: 'm' },
+    ticket: { class: 'default', tenant: 'dev', model: 'm' },
     model: { description, recogniser: { model: 'm', frameSeconds: 0.04, decoder } },
     answer: { send: async () => {} },
     head: { v: 1, task: 'transcribe', dialect: 'openai-audio', contentType: multipart, model: 'm', ...head },

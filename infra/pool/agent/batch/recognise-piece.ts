@@ -45,7 +45,7 @@ export interface Recognised {
 
 /** Recognises one piece, as a short request would be. Times count from its start. */
 export async function recognisePiece(
-  { shop, signal, deadline }: Task,
+  { shop, opened, signal, deadline }: Task,
   { recogniser, description, language }: Chosen,
   wav: AsyncIterable<Uint8Array>,
 ): Promise<Result<Recognised>> {
@@ -54,6 +54,7 @@ export async function recognisePiece(
     recogniser,
     dispatcher: shop.dispatcher,
     class: CLASS,
+    tenant: opened.upload.tenant,
     deadline,
     signal,
     async onSegment(segment) {

@@ -33,10 +33,9 @@ export async function generate(work: Work, head: CallHead): Promise<Result<numbe
   try {
     const checked = checkMessage(body.value.bytes);
     if (!checked.ok) return checked;
-    const { ticket, signal, deadline, desk } = work;
-    const done = await desk.dispatcher.hold({ class: ticket.class, deadline, signal }, () =>
-      ask(work, head, body.value.bytes),
-    );
+    const { ticket, signal, deadline, desk, onStart } = work;
+    const place = { class: ticket.class, tenant: ticket.tenant, deadline, signal, onStart };
+    const done = await desk.dispatcher.hold(place, () => ask(work, head, body.value.bytes));
     return done.ok ? ok(soundSeconds(work.model, checked.value)) : done;
   } finally {
     body.value.release();

@@ -58,14 +58,15 @@ function run(work: Work, head: CallHead, checked: Checked): Promise<Result<Infer
 
 /** Waits for a slot and asks the engine once: what a caller's model does twice nobody here knows. */
 function ask(
-  { desk, ticket }: Work,
+  { desk, ticket, onStart }: Work,
   head: CallHead,
   checked: Checked,
   step: EngineStep | undefined,
   signal: AbortSignal,
   deadline: number,
 ): Promise<Result<InferResponse>> {
-  return desk.dispatcher.hold({ class: ticket.class, deadline, signal }, async () => {
+  const place = { class: ticket.class, tenant: ticket.tenant, deadline, signal, onStart };
+  return desk.dispatcher.hold(place, async () => {
     const left = Math.min(deadline - desk.now(), limits.callMs.value);
     if (left <= 0) return no(refuse('deadline_passed'));
     // Later than its class is the caller's choice, sooner is not, nor a level that does not exist.

@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { limits } from '../../../../shared/limits.ts';
-import type { Refusal } from '../../../../shared/refusal.ts';
+import { type Refusal, refuse } from '../../../../shared/refusal.ts';
+import { no, ok } from '../../../../shared/result.ts';
 import { createOpener, createSealer } from '../../../../shared/seal/records.ts';
 import { admit, plainRefusal } from '../admit.ts';
 import { nodeAead } from '../aead.ts';
@@ -57,7 +58,7 @@ export function createStreamDoor(desk: Desk) {
     const entry = desk.streams.enter(() => onDrain());
     try {
       const admitted = await admit(desk, incoming.headers, {
-        full: () => desk.streams.full() || !desk.live.engineReady(),
+        enter: () => (desk.streams.full() || !desk.live.engineReady() ? no(refuse('pool_busy')) : ok(undefined)),
         serves: ({ description }) => description.live === true,
       });
       if (!admitted.ok) {
