@@ -55,6 +55,7 @@ export function projectPaths() {
             'language_forbidden',
             'residency_mismatch',
             'uploads_waiting',
+            'callback_invalid',
           ]),
         },
       },

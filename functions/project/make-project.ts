@@ -13,7 +13,7 @@ import type { Office } from '../upload/office.ts';
 import { newRecord, type UploadRecord } from '../upload/record.ts';
 import { readUpload } from '../upload/step.ts';
 import { touchTenant } from '../upload/tenants.ts';
-import { webhookSecret } from '../upload/webhook.ts';
+import { refusalOfCallback, webhookSecret } from '../upload/webhook.ts';
 import { projectRowOf } from './project-row.ts';
 
 export async function makeProject(office: Office, asked: NewProject): Promise<Result<ProjectGrant>> {
@@ -21,6 +21,8 @@ export async function makeProject(office: Office, asked: NewProject): Promise<Re
   const zoneKey = office.settings.ZONE_KEYS[zone]?.[0];
   if (!office.settings.ZONES.includes(zone)) return no(refuse('zone_unserved', { zone }));
   if (!zoneKey) return no(refuse('uploads_closed', undefined, `no key of the zone ${zone}`));
+  const callback = refusalOfCallback(office, asked);
+  if (callback) return no(callback);
   const limit = limits.uploadsOpen.value;
   const known = await countOpen(office, tenant);
   if (known.open >= limit) return no(refuse('uploads_waiting', { limit }));

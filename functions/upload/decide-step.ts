@@ -3,6 +3,7 @@
 import { jobKey } from '../../shared/upload/job.ts';
 import { follow, isOver, type UploadEvent } from '../../shared/upload/state.ts';
 import type { Change, Row } from '../store/rows.ts';
+import { withoutNames } from './erased.ts';
 import {
   audioUntil,
   dueKey,
@@ -32,6 +33,8 @@ export function decideStep(
   const { ended: _, noticeDue: __, ...kept } = record;
   const after: UploadRecord = {
     ...kept,
+    // Only its owner cancels, and then wants nothing of it left.
+    ...(state.status === 'cancelled' && { asked: withoutNames(record.asked) }),
     state,
     updated: now,
     // What lies there is told by what happened: nobody deletes before the end.

@@ -1,18 +1,28 @@
-// What the record of an upload or a document says once its owner wants nothing of it left. Pure.
+// The record of an upload, a document or a project once its owner deletes it. Pure.
 import { isOver } from '../../shared/upload/state.ts';
 import type { UploadRecord } from './record.ts';
 
 /** `undefined` when it is not over, or nothing is left. */
 export function erasedOf(record: UploadRecord, now: number): UploadRecord | undefined {
-  const { state, transcript, audio } = record;
+  const { asked, state, transcript, audio } = record;
   // The segments of a document lie there even when it has no sound.
   const segments = state.of === 'document' && transcript !== 'deleted';
-  if (!isOver(state.status) || (transcript !== 'held' && audio !== 'held' && !segments)) return undefined;
+  const held = transcript === 'held' || audio === 'held' || segments || asked.filename !== undefined;
+  if (!isOver(state.status) || !held) return undefined;
   return {
     ...record,
+    asked: withoutNames(asked),
     state: { ...state, seq: state.seq + 1 },
     updated: now,
     transcript: transcript === 'held' || segments ? 'deleted' : transcript,
     audio: audio === 'held' ? 'deleted' : audio,
   };
+}
+
+/** What was asked for, without the words that its owner called it by: the name of a file, titles of a project. */
+export function withoutNames({ filename: _, project, ...asked }: UploadRecord['asked']): UploadRecord['asked'] {
+  if (!project) return asked;
+  const { title: __, ...rest } = project;
+  const documents = project.documents.map(({ contentType }) => ({ contentType }));
+  return { ...asked, project: { ...rest, documents } };
 }

@@ -10,7 +10,7 @@ import { insertRecord } from './decide-step.ts';
 import type { Office } from './office.ts';
 import { largest, MINUTE, newRecord, readRecord, recordKey } from './record.ts';
 import { touchTenant } from './tenants.ts';
-import { webhookSecret } from './webhook.ts';
+import { refusalOfCallback, webhookSecret } from './webhook.ts';
 
 /** How long one count of a tenant's open uploads is believed, and then counted on from. The bound is a soft one. */
 const COUNT_MS = MINUTE / 2;
@@ -27,6 +27,8 @@ export async function grant(office: Office, asked: NewUpload): Promise<Result<Up
   if (!office.settings.ZONES.includes(asked.zone)) return no(refuse('zone_unserved', { zone: asked.zone }));
   // Outcomes are sealed to it too, so even a plain file needs one.
   if (!zoneKey) return no(refuse('uploads_closed', undefined, `no key of the zone ${asked.zone}`));
+  const callback = refusalOfCallback(office, asked);
+  if (callback) return no(callback);
   const bound = await checkBounds(office, asked);
   if (!bound.ok) return bound;
   await touchTenant(office, asked.tenant);

@@ -1,6 +1,20 @@
 // Notices as standard-webhooks has them: what is signed, and with what.
 import { createHmac } from 'node:crypto';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Settings } from '../settings.ts';
+import { callbackProblem } from './callback.ts';
+import type { Office } from './office.ts';
+
+/** A callback that can never be delivered is refused when it is given. */
+export function refusalOfCallback(
+  { settings }: Pick<Office, 'settings'>,
+  { callback }: { readonly callback?: string | undefined },
+): Refusal | undefined {
+  if (callback === undefined) return undefined;
+  const unsent = settings.WEBHOOK_KEY ? undefined : 'no notices are sent here';
+  const rule = unsent ?? callbackProblem(callback, settings.MODE === 'development');
+  return rule === undefined ? undefined : refuse('callback_invalid', { rule });
+}
 
 /** A tenant's secret, made of ours: nothing to store, nothing to lose. `undefined` when no notices are sent here. */
 export function webhookSecret(settings: Pick<Settings, 'WEBHOOK_KEY'>, tenant: string): string | undefined {

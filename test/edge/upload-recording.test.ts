@@ -110,6 +110,21 @@ describe('C2 C11 T4 POST /v1/listen?callback=', () => {
     expect((await events(tenant)).at(-1)).toMatchObject({ type: 'inference.complete', reason: 'upload_too_large' });
   });
 
+  it('C11 relays what is wrong with the callback, as /v1/uploads does', async () => {
+    store();
+    const rule = 'its address is not public';
+    eu.refusal = { reason: 'callback_invalid', params: { rule } };
+    const answer = await post(new Uint8Array(9));
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ reason: 'callback_invalid', err_msg: expect.stringContaining(rule) });
+    const model = unique();
+    await startAgent(model);
+    const body = JSON.stringify({ model, callback: 'https://10.0.0.1/' });
+    const plain = await ask('/v1/uploads', { method: 'POST', headers: await bearer(), body });
+    expect(plain.status).toBe(400);
+    expect(await plain.json()).toMatchObject({ error: { code: 'callback_invalid', param: 'callback' } });
+  });
+
   it('needs the scope of uploads, and a callback that is an address', async () => {
     store();
     expect((await post(new Uint8Array(9), '', { scope: 'transcribe' })).status).toBe(403);

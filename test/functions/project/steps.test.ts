@@ -318,6 +318,13 @@ describe('T3 a change of one segment', () => {
 });
 
 describe('T4 a project that is deleted', () => {
+  it('C11 keeps no title in any row', async () => {
+    const project = await begun(quiet.asked(2, { title: 'Eve' }));
+    await deleteProject(office, project);
+    expect(JSON.stringify([...quiet.table.of('acme')])).not.toContain('Eve');
+    expect(await row(project)).toMatchObject({ status: 'cancelled' });
+  });
+
   it('while it is spoken: nothing of it is left, and nothing comes back', async () => {
     const project = await begun(quiet.asked(2));
     await spoken(project, 0);

@@ -1,12 +1,17 @@
 // Who is told of an upload: receivers of notices, and those who ask for news.
 import { beforeEach, describe, expect, it } from 'vitest';
-import { see } from '../../../functions/upload/asked.ts';
+import { makeProject } from '../../../functions/project/make-project.ts';
+import { cancel, list, see } from '../../../functions/upload/asked.ts';
+import { callbackProblem, isPublicAddress } from '../../../functions/upload/callback.ts';
 import { decideNext, deliver } from '../../../functions/upload/deliver.ts';
 import { followNews } from '../../../functions/upload/follow-news.ts';
+import { grant } from '../../../functions/upload/grant.ts';
 import type { Office } from '../../../functions/upload/office.ts';
-import { isPublicAddress, type Posted } from '../../../functions/upload/post.ts';
+import { createPost, type Posted } from '../../../functions/upload/post.ts';
 import { MINUTE } from '../../../functions/upload/record.ts';
 import { limits } from '../../../shared/limits.ts';
+import { projectIdOf } from '../../../shared/project/id.ts';
+import { refusals } from '../../../shared/refusal.ts';
 import type { NewUpload } from '../../../shared/upload/contract.ts';
 import { Quiet } from './quiet.ts';
 
@@ -116,6 +121,77 @@ describe('notices', () => {
 
   it.each(['93.184.216.34', '::ffff:93.184.216.34', '2606:2800:220:1::1', '2a00:1450::1'])('may go to %s', (address) =>
     expect(isPublicAddress(address)).toBe(true),
+  );
+});
+
+const hopeless = [
+  ['http://receiver.example.org/', 'it begins with https://'],
+  ['ftp://receiver.example.org/', 'it begins with https://'],
+  ['https://user:secret@example.org/', 'it holds no user name and no password'],
+  ['https://example.org:0/', 'nothing listens on port 0'],
+  ['https://10.1.2.3/', 'its address is not public'],
+  ['https://0x7f.1/', 'its address is not public'],
+  ['https://[::1]/', 'its address is not public'],
+  ['https://[::ffff:127.0.0.1]/', 'its address is not public'],
+  ['https://localhost/', 'its host is not public'],
+  ['https://receiver.internal./', 'its host is not public'],
+  ['https://intranet/', 'its host is not public'],
+  ['https://-receiver.example.org/', 'its host is no name'],
+  [`https://${'a'.repeat(64)}.example.org/`, 'its host is no name'],
+] as const;
+
+describe('C11 a callback that can never be delivered', () => {
+  const production = (): Office => ({ ...office, settings: { ...office.settings, MODE: 'production' } });
+
+  it.each(hopeless)('%s is refused with 400, and not called', async (callback, rule) => {
+    const { upload } = await quiet.granted();
+    const refusal = { reason: 'callback_invalid', params: { rule } };
+    expect(await grant(production(), { ...upload, callback })).toEqual({ ok: false, refusal });
+    expect(await createPost(false)(callback, {}, '')).toEqual({ failure: rule });
+    expect(refusals.callback_invalid.status).toBe(400);
+  });
+
+  it('is refused for a project, too, and where no notices are sent', async () => {
+    const { id, tenant } = await quiet.uploaded();
+    const asked = { id: projectIdOf(id), tenant, class: 'batch', model: 'v', zone: 'eu' } as const;
+    const documents = [{ contentType: 'text/plain' as const }];
+    const project = { documents, gaps: { segment: 0, block: 0 }, light: false };
+    const callback = 'https://10.0.0.1/';
+    const made = await makeProject(production(), { ...asked, project, callback });
+    expect(made).toMatchObject({ refusal: { reason: 'callback_invalid' } });
+    const silent = { ...office, settings: { ...office.settings, WEBHOOK_KEY: undefined } };
+    const { upload } = await quiet.granted();
+    const granted = await grant(silent, { ...upload, callback: 'https://example.org/' });
+    expect(granted).toMatchObject({ refusal: { params: { rule: 'no notices are sent here' } } });
+  });
+
+  it.each(['https://hook.example.org/a?b', 'https://93.184.216.34/', 'https://xn--bcher-kva.example.org:8443/'])(
+    '%s can be',
+    (callback) => expect(callbackProblem(callback, false)).toBeUndefined(),
+  );
+
+  it('is another in development, where any host and plain HTTP will do', () => {
+    expect(callbackProblem('http://127.0.0.1:9/', true)).toBeUndefined();
+    expect(callbackProblem('http://user@127.0.0.1/', true)).toBe('it holds no user name and no password');
+  });
+});
+
+describe('C11 the file of an upload', () => {
+  it.each(['granted', 'uploaded', 'refused', 'done'])(
+    'has no name in any row after DELETE of one that is %s',
+    async (when) => {
+      const named = { filename: 'Dr Eve, HIV test.wav' };
+      const upload = when === 'granted' ? (await quiet.granted(named)).upload : await quiet.uploaded(named);
+      if (when === 'refused') await quiet.outcome(upload, 'refusal', { refusal: { reason: 'audio_unsupported' } });
+      if (when === 'done') await quiet.outcome(upload, 'transcript', { pieces: 1 });
+      expect(await quiet.row(upload)).toMatchObject(named);
+      await cancel(office, upload);
+      expect(JSON.stringify([...quiet.table.of('acme')])).not.toContain('Eve');
+      expect((await list(office, 'acme', undefined, 9)).uploads).toMatchObject([{ id: upload.id }]);
+      const { seq } = await quiet.row(upload);
+      await cancel(office, upload);
+      expect((await quiet.row(upload)).seq).toBe(seq);
+    },
   );
 });
 
