@@ -42,8 +42,6 @@ export class Container {
   #refused: Result<never> | undefined;
   /** Bytes of samples still to come; tags may follow. */
   #left = Number.POSITIVE_INFINITY;
-  /** It begins with no header of any kind: it may be the middle of something. */
-  headless = false;
 
   /** Sound in what arrived; `undefined` while it is not known yet. Refuses with `audio_live_unsupported` or `audio_invalid`. */
   push(bytes: Uint8Array): Result<Unpacked | undefined> {
@@ -52,7 +50,7 @@ export class Container {
     const read = this.#look(this.#hold(bytes));
     if (read.ok) return read;
     this.#refused = read;
-    if (!this.headless) this.give();
+    this.#give();
     return read;
   }
 
@@ -61,17 +59,16 @@ export class Container {
     const sniffed = sniffFormat(held);
     if (sniffed === 'opus') {
       this.#format = { encoding: 'ogg-opus', rate: 48_000, channels: 1 };
-      return ok({ format: this.#format, audio: this.give() });
+      return ok({ format: this.#format, audio: this.#give() });
     }
     this.#isWav = sniffed === 'wav';
     if (this.#isWav) return this.#readWav(held);
     if (sniffed === undefined && held.length < sniffBytes) return ok(undefined);
-    this.headless = true;
     return no(refuse('audio_live_unsupported', undefined, `stream without encoding: ${sniffed ?? 'unknown'}`));
   }
 
-  /** Everything since the beginning, when it is headless or not known yet. */
-  give(): Uint8Array {
+  /** Everything since the beginning; the container holds none of it any more. */
+  #give(): Uint8Array {
     const held = this.#room.subarray(0, this.#filled);
     this.#room = new Uint8Array(0);
     this.#filled = 0;
@@ -122,7 +119,7 @@ export class Container {
   #begin(size: number, first: Uint8Array): Result<Unpacked> {
     if (!this.#told) return no(refuse('audio_invalid', { rule: 'it has no format chunk before its data' }));
     this.#format = this.#told;
-    this.give();
+    this.#give();
     // Who writes while recording does not know the size and leaves 0, or a number beyond all recordings.
     if (size !== 0 && size < 0x7fff0000) this.#left = size;
     return ok(this.#take(this.#format, first));

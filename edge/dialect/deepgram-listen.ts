@@ -42,7 +42,7 @@ export function deepgramListen(url: URL): Result<LiveDialect> {
 
 class DeepgramListen implements LiveDialect {
   readonly name = 'deepgram-listen';
-  readonly resumes = true;
+  readonly resumes = false;
   readonly idleMs = limits.streamQuietMs.value;
   readonly unstartedMs = limits.streamVoiceMs.value;
   #query: LiveQuery;
@@ -51,13 +51,10 @@ class DeepgramListen implements LiveDialect {
   readonly #container: Container | undefined;
   readonly #hash = createHash('sha256');
   #started = false;
-  /** It goes on in the middle of a file: whatever comes is sound. */
-  #continues = false;
   #revision = '';
   /** End of what was told as final, seconds. */
   #told = 0;
-  /** Where this connection began to be heard, seconds, and whether something was heard since. */
-  #from = 0;
+  /** Some of the sound was transcribed. */
   #heard = false;
   /** The last interim result. */
   #hinted = '';
@@ -101,7 +98,7 @@ class DeepgramListen implements LiveDialect {
   readonly #acts: Readonly<Record<string, (control: Control) => readonly ClientStep[]>> = {
     KeepAlive: () => [{ type: 'alive' }],
     Finalize: () => this.#finalize(),
-    CloseStream: () => [...this.#goOn(refuse('frame_invalid', { rule: 'nothing was started' })), { type: 'end' }],
+    CloseStream: () => [{ type: 'end' }],
     Configure: (control) => this.#configure(control),
   };
 
@@ -109,12 +106,9 @@ class DeepgramListen implements LiveDialect {
   #listen(bytes: Uint8Array): readonly ClientStep[] {
     if (bytes.length === 0) return [{ type: 'alive' }];
     this.#hash.update(bytes);
-    if (!this.#container || this.#continues) return [{ type: 'audio', audio: bytes }];
+    if (!this.#container) return [{ type: 'audio', audio: bytes }];
     const unpacked = this.#container.push(bytes);
-    if (!unpacked.ok) {
-      const { refusal } = unpacked;
-      return this.#container.headless ? this.#goOn(refusal) : [{ type: 'close', refusal }];
-    }
+    if (!unpacked.ok) return [{ type: 'close', refusal: unpacked.refusal }];
     if (!unpacked.value) return [{ type: 'alive' }];
     const { format, audio } = unpacked.value;
     return [...this.#start(format), audio.length > 0 ? { type: 'audio', audio } : { type: 'alive' }];
@@ -123,22 +117,9 @@ class DeepgramListen implements LiveDialect {
   #start(format: LiveQuery['format']): ClientStep[] {
     if (this.#started || !format) return [];
     this.#started = true;
-    return [{ type: 'start', request: { ...this.#wish(), format } }];
-  }
-
-  /** Of a client that has not said how its sound is written, and may have said it before its connection broke. */
-  #goOn(otherwise: Refusal): ClientStep[] {
-    if (this.#started || !this.#container) return [];
-    this.#started = true;
-    this.#continues = true;
-    const audio = this.#container.give();
-    const sound: ClientStep[] = audio.length > 0 ? [{ type: 'audio', audio }] : [];
-    return [{ type: 'continue', request: this.#wish(), otherwise }, ...sound];
-  }
-
-  #wish() {
     const { model, language, options } = this.#query;
-    return { model, ...(language !== undefined && { language }), options };
+    const request = { model, ...(language !== undefined && { language }), options, format };
+    return [{ type: 'start', request }];
   }
 
   #finalize(): readonly ClientStep[] {
@@ -200,19 +181,9 @@ class DeepgramListen implements LiveDialect {
       case 'utterance_end':
         return { type: 'UtteranceEnd', channel: CHANNEL, last_word_end: milli(event.lastWordEnd) };
       case 'finalized':
-        // 0 was asked on a connection before.
-        this.#finalized = Math.min(Math.max(this.#finalized, event.id), this.#finalizes);
+        this.#finalized = Math.max(this.#finalized, event.id);
         // Nothing was being said: who waits for the answer gets it all the same.
         return this.#flushed ? undefined : this.#nothing(true);
-      case 'gap':
-        this.#from = Math.max(this.#from, event.at + event.seconds);
-        return { type: 'AuricleGap', channel: CHANNEL, start: milli(event.at), duration: milli(event.seconds) };
-      case 'overflow':
-        return { type: 'AuricleOverflow', bytes: event.bytes, duration: milli(event.seconds) };
-      case 'resumed':
-        this.#told = event.time;
-        this.#from = event.time;
-        return { type: 'AuricleResumed', start: milli(event.time) };
       default:
         return undefined;
     }
@@ -232,7 +203,7 @@ class DeepgramListen implements LiveDialect {
   }
 
   settle(time: number): readonly Outgoing[] {
-    this.#heard ||= time > this.#from;
+    this.#heard ||= time > 0;
     return [];
   }
 

@@ -1,7 +1,7 @@
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
-import { enterStream, isSessionName, refuseStream } from '../stream/enter.ts';
+import { enterStream, refuseStream } from '../stream/enter.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
 import { readCredentials } from '../tenant/credentials.ts';
 import { deepgramListen } from './deepgram-listen.ts';
@@ -39,7 +39,7 @@ export async function openRealtime(request: Request, context: RequestContext): P
 /** `GET /v1/listen`. Deepgram's clients come back after every close but an orderly one, and never to a refused handshake. */
 export async function openListen(request: Request, context: RequestContext): Promise<Response> {
   if (!isUpgrade(request)) return refuseAsDeepgram(refuse('upgrade_missing'), context.id);
-  const { authorization, protocol, session } = readCredentials(request.headers);
+  const { authorization, protocol } = readCredentials(request.headers);
   const known = withHeaders(request, { authorization });
   const claims = await admit(known, SCOPES, context);
   if (!claims.ok) return refuseAsDeepgram(claims.refusal, context.id);
@@ -48,18 +48,10 @@ export async function openListen(request: Request, context: RequestContext): Pro
     return refuseAsDeepgram(refusal, context.id);
   };
   if (claims.value.sealing === 'client') return denied(refuse('sealing_required'));
-  if (session !== undefined && !isSessionName(session)) {
-    return denied(refuse('field_invalid', { field: 'x-deepgram-session-id', rule: 'must be a UUID' }));
-  }
   const dialect = deepgramListen(new URL(request.url));
   if (!dialect.ok) return denied(dialect.refusal);
   const wish = request.headers.get('x-auricle-class') ?? undefined;
-  const named = session !== undefined && { session, named: true };
-  return enterStream(
-    known,
-    { claims: claims.value, dialect: 'deepgram-listen', class: wish, protocol, ...named },
-    context,
-  );
+  return enterStream(known, { claims: claims.value, dialect: 'deepgram-listen', class: wish, protocol }, context);
 }
 
 /** The same request; a header that is `undefined` is left as it was, but nobody else can say what only we do. */

@@ -81,7 +81,7 @@ const asksForBeta = (headers: Headers): boolean => /\brealtime=v1\b/.test(header
 
 class OpenAiRealtime implements LiveDialect {
   readonly name = 'openai-realtime';
-  /** Official clients cannot say which session they come back to. */
+  /** Official clients cannot name the session that they resume. */
   readonly resumes = false;
   readonly idleMs = limits.realtimeIdleMs.value;
   readonly unstartedMs = limits.streamVoiceMs.value;
@@ -259,11 +259,6 @@ class OpenAiRealtime implements LiveDialect {
     if (event.type === 'segment' && this.#config.turnDetection !== null) {
       this.#committed = Math.max(this.#committed, Math.min(this.#appended, event.end * this.#rate()));
     }
-    if (event.type === 'gap' || event.type === 'overflow') {
-      const { type, seconds } = event;
-      const at = event.type === 'gap' ? { audio_start_ms: Math.round(event.at * 1_000) } : { bytes: event.bytes };
-      return this.#frames([{ type: `auricle.${type}`, ...at, seconds }]);
-    }
     if (event.type === 'segment' && this.#nvidia) this.#transcript = `${this.#transcript} ${event.text}`.trim();
     return this.#frames(this.#items.say(event));
   }
@@ -284,7 +279,7 @@ class OpenAiRealtime implements LiveDialect {
     return reason === 'stream_too_long' ? { frames, ...expired } : { frames, code: refusals[reason].close, reason };
   }
 
-  /** Bytes of one second; what clients did not get through counts in time as it does in bytes. */
+  /** Bytes of one second. */
   #rate(): number {
     return bytesPerSecond(formatOf(this.#config)) ?? 1;
   }

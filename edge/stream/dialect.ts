@@ -10,8 +10,6 @@ export interface LiveRequest {
   readonly language?: string;
   readonly format: StreamFormat;
   readonly options: StreamOptions;
-  /** Of a client that names its session itself; the route has used it to find the session, and it is not read again. */
-  readonly sessionId?: string;
   /** A token of `edge/stream/resume-token.ts`: the client goes on with a session. */
   readonly resume?: string;
   /** With `resume`: index of the first segment the client does not have. */
@@ -27,11 +25,6 @@ export type Outgoing = string | Uint8Array;
 export type ClientStep =
   /** Format and model are known: the session may dial now (Deepgram: at once, from the URL; OpenAI: at the first append). */
   | { readonly type: 'start'; readonly request: LiveRequest }
-  /**
-   * Only a session that is here already knows how the sound is written: the client came back in the middle of it. With
-   * none to go on with the connection ends with `otherwise`.
-   */
-  | { readonly type: 'continue'; readonly request: Omit<LiveRequest, 'format'>; readonly otherwise: Refusal }
   /** One message or packet. Without `position` it follows what came before; with one it may repeat what is known. */
   | { readonly type: 'audio'; readonly audio: Uint8Array; readonly position?: number }
   | { readonly type: 'options'; readonly options: StreamOptions }
@@ -57,12 +50,7 @@ type Said = 'ready' | 'speech_started' | 'speech_ended' | 'interim' | 'segment' 
 export type SessionEvent =
   /** `ready` comes once for each connection; where it resumes, `resumed` comes first, at once. */
   | Extract<LinkEvent, { type: Said | 'finalized' | 'cleared' }>
-  /** From `at` on so many seconds were never heard: the client was away, or too much came at once. */
-  | { readonly type: 'gap'; readonly at: number; readonly seconds: number }
-  /**
-   * So much audio was not taken, since too much was unsettled. `position`: where the session stands. Audio that came
-   * without a position is lost, and a `gap` follows; audio with one can be sent again from there.
-   */
+  /** Positioned audio that the full buffer did not take. The client sends it again from `position`. */
   | { readonly type: 'overflow'; readonly position: number; readonly bytes: number; readonly seconds: number }
   /** Another agent goes on from the last checkpoint; nothing is missing. */
   | { readonly type: 'moved'; readonly agent: string }
@@ -81,7 +69,7 @@ export type SessionEvent =
  */
 export interface LiveDialect {
   readonly name: DialectName;
-  /** Whether a dropped client may come back to the session. */
+  /** Whether a session waits for a client whose connection broke: only for one that was given a resume token. */
   readonly resumes: boolean;
   /** After so many ms without a message the client is gone; `limits.streamIdleMs` unless told. */
   readonly idleMs?: number;

@@ -11,10 +11,8 @@ export interface Entrance {
   readonly dialect: LiveDialect['name'];
   /** The class the client wishes for. */
   readonly class?: string | undefined;
-  /** The client's own name for its session, or the edge's name for the one it goes on with. */
+  /** Name of the session that the client resumes; a new one without it. */
   readonly session?: string | undefined;
-  /** The name is the client's own: whoever says it again goes on with the session, without a token of ours. */
-  readonly named?: boolean;
   /** Sub-protocol to answer with: one that was offered, and never a credential. */
   readonly protocol?: string | undefined;
 }
@@ -26,10 +24,10 @@ export const isSessionName = (name: string): boolean => SESSION.test(name);
 
 /** Hands an upgrade whose caller is known to the object of its session, which answers 101. */
 export async function enterStream(request: Request, entrance: Entrance, context: RequestContext): Promise<Response> {
-  const { claims, dialect, named = false, protocol } = entrance;
+  const { claims, dialect, protocol } = entrance;
   if (request.headers.get('upgrade')?.toLowerCase() !== 'websocket') return refuseWith(refuse('upgrade_missing'));
   const { session = crypto.randomUUID() } = entrance;
-  const handover = { request: context.id, dialect, claims, class: entrance.class, named };
+  const handover = { request: context.id, dialect, claims, class: entrance.class };
   const stub = context.env.STREAM.getByName(`${claims.tenant}/${session}`);
   const answer = await stub.fetch(writeHandover(request, handover));
   const { webSocket } = answer;

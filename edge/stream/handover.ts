@@ -9,8 +9,6 @@ export interface Handover {
   readonly dialect: DialectName;
   readonly claims: Claims;
   readonly class: string | undefined;
-  /** The client named the session itself, and may name it again. */
-  readonly named: boolean;
 }
 
 const HEADER = 'auricle-handover';

@@ -2,7 +2,7 @@ import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import { Feed } from '../../shared/stream/feed.ts';
-import type { Checkpoint, LinkEvent, StreamOptions } from '../../shared/stream/link.ts';
+import type { Checkpoint, StreamOptions } from '../../shared/stream/link.ts';
 import { Said } from '../../shared/stream/said.ts';
 import type { RequestContext } from '../context.ts';
 import type { Session } from '../short/session.ts';
@@ -45,9 +45,6 @@ export class Hearing implements Hearer {
   readonly #now: () => number;
   readonly #said: Said;
   #agents: Agents | undefined;
-  /** Numbers of questions on connections before this one, when each begins to count anew. */
-  #askedBefore = 0;
-  #asked = 0;
   #relieving = false;
   #reliefs = 0;
   /** When the input ended, or something was settled after that, ms since 1970. */
@@ -89,17 +86,10 @@ export class Hearing implements Hearer {
 
   /** A question that was answered before, on a connection that broke, is answered again. */
   ask(type: 'finalize' | 'clear', id: number): void {
-    const own = this.#askedBefore + id;
-    this.#asked = Math.max(this.#asked, own);
-    const asked = this.feed.ask(type, own);
+    const asked = this.feed.ask(type, id);
     if (asked === 'answered') this.#listener.tell({ type: type === 'finalize' ? 'finalized' : 'cleared', id });
     else if (asked === 'full') this.#listener.refuse(crowded());
     else this.pump();
-  }
-
-  /** Another connection counts its questions anew. */
-  countAnew(): void {
-    this.#askedBefore = this.#asked;
   }
 
   change(options: StreamOptions): void {
@@ -189,10 +179,10 @@ export class Hearing implements Hearer {
         return;
       }
       case 'finalized':
-        if (this.feed.answered('finalize', event.id) && event.id < OWN) this.#answer(event);
+        if (this.feed.answered('finalize', event.id) && event.id < OWN) this.#judge(event);
         return;
       case 'cleared':
-        if (this.feed.answered('clear', event.id)) this.#answer(event);
+        if (this.feed.answered('clear', event.id)) this.#judge(event);
         return;
       default:
         this.#judge(event);
@@ -214,11 +204,6 @@ export class Hearing implements Hearer {
   /** An utterance that would fill the ring, with a wide format or small messages, is ended before it does: it is settled then. */
   #relieve(): void {
     if (!this.#relieving) this.#relieving = this.feed.ask('finalize', OWN + this.#reliefs++) === 'asked';
-  }
-
-  /** By the client's own number; 0 for what it asked on a connection before, and may still wait for. */
-  #answer(event: Extract<LinkEvent, { type: 'finalized' | 'cleared' }>): void {
-    this.#judge({ ...event, id: Math.max(0, event.id - this.#askedBefore) });
   }
 
   #judge(event: Parameters<Said['judge']>[0]): void {

@@ -22,16 +22,6 @@ import { Watch } from './watch.ts';
 
 const ACTION = 'stream';
 
-/** How a client comes back. */
-interface Return {
-  /** It sends again what was not taken; otherwise what it said meanwhile is missing. */
-  readonly positioned: boolean;
-  /** Without positions: its sound goes on in the middle of what broke off, and not with a whole sample. */
-  readonly inside: boolean;
-  /** Index of the first segment that it lacks. */
-  readonly next: number | undefined;
-}
-
 type Told = { readonly status: number; readonly reason?: string };
 
 /**
@@ -87,10 +77,6 @@ export class LiveSession implements Listener {
     return this.#remains;
   }
 
-  get heardAt(): number {
-    return this.#outlet.heardAt;
-  }
-
   /**
    * Begins with its first connection; `resumed` when the client goes on with what this edge has forgotten, of which
    * `booked` seconds are in the record already.
@@ -125,9 +111,8 @@ export class LiveSession implements Listener {
     return next === undefined || this.#outlet.canRetell(next, this.#hearing.next);
   }
 
-  /** Another connection of the same client goes on with it. */
-  resume(connection: Connection, { positioned, inside, next }: Return): void {
-    const away = (this.#now() - this.#outlet.heardAt) / 1_000;
+  /** Another connection of the same client goes on with it; `next` is the first segment that it lacks. */
+  resume(connection: Connection, next: number | undefined): void {
     const before = this.#outlet.connection;
     if (before) {
       this.#outlet.detach(this.#now());
@@ -136,13 +121,8 @@ export class LiveSession implements Listener {
     }
     this.#outlet.attach(connection);
     this.#enter('back');
-    if (!positioned) this.#hearing.countAnew();
     this.#greet();
     this.#outlet.retell(next);
-    if (!positioned) {
-      if (!inside) this.#intake.begin();
-      if (this.#intake.gap(away)) this.#hearing.pump();
-    }
     if (this.#outcome) this.#tellEnd(this.#outcome);
   }
 
@@ -193,7 +173,6 @@ export class LiveSession implements Listener {
         this.refuse(step.refusal);
         return;
       case 'start':
-      case 'continue':
         this.refuse(refuse('frame_invalid', { rule: 'the session has started already' }));
         return;
       case 'alive':
@@ -209,7 +188,7 @@ export class LiveSession implements Listener {
   }
 
   tell(event: SessionEvent): void {
-    if (!this.#outlet.tell(event, this.#now())) this.#leave();
+    if (!this.#outlet.tell(event)) this.#leave();
   }
 
   reached(ready: Ready): boolean {

@@ -9,14 +9,11 @@ type Ready = Extract<SessionEvent, { type: 'ready' }>;
 export class Outlet {
   #connection: Connection | undefined;
   #held: SessionEvent[] = [];
-  /** Told while the client was already silent, and when: it may have been gone. */
-  #doubtful: { readonly event: SessionEvent; readonly at: number }[] = [];
   /** The last segments, for a client that lacks some of them. */
   readonly #segments: Segment[] = [];
   #ready: Ready | undefined;
-  /** When the client went away, and when it was heard before that, ms since 1970. */
+  /** When the client went away, ms since 1970. */
   droppedAt = 0;
-  #silentSince = 0;
 
   get connection(): Connection | undefined {
     return this.#connection;
@@ -26,23 +23,14 @@ export class Outlet {
     return this.#ready;
   }
 
-  /** When a client that is here, or was here last, was last heard, ms since 1970. */
-  get heardAt(): number {
-    return this.#connection?.heardAt ?? this.#silentSince;
-  }
-
   attach(connection: Connection): void {
     this.#connection = connection;
   }
 
-  /** The client is away; what it was told after it fell silent it has not heard, and is told when it is back. */
+  /** The client is away: events are stored until it is back. */
   detach(now: number): void {
-    this.#silentSince = this.heardAt;
     this.droppedAt = now;
     this.#connection = undefined;
-    const unheard = this.#doubtful.filter(({ at }) => at > this.#silentSince + limits.streamDoubtMs.value);
-    this.#doubtful = [];
-    for (const { event } of unheard) this.#hold(event);
   }
 
   /** Which agent hears, said once on each connection. */
@@ -52,23 +40,14 @@ export class Outlet {
   }
 
   /** False when there is more for a client that is away than is held for it. */
-  tell(event: SessionEvent, now: number): boolean {
+  tell(event: SessionEvent): boolean {
     if (event.type === 'segment') {
       this.#segments.push(event);
       if (this.#segments.length > limits.streamKeptSegments.value) this.#segments.shift();
     }
     if (!this.#connection) return this.#hold(event);
-    this.#doubt(event, now, this.#connection.heardAt);
     this.#connection.say(event);
     return true;
-  }
-
-  #doubt(event: SessionEvent, at: number, heardAt: number): void {
-    const [first] = this.#doubtful;
-    if (first && first.at <= heardAt) this.#doubtful = [];
-    if (event.type === 'interim' || at <= heardAt + limits.streamDoubtMs.value) return;
-    this.#doubtful.push({ event, at });
-    if (this.#doubtful.length > limits.streamHeldEvents.value) this.#doubtful.shift();
   }
 
   #hold(event: SessionEvent): boolean {

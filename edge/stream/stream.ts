@@ -97,7 +97,6 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     const session = this.#sessions.get(connection);
     if (session) session.step(step);
     else if (step.type === 'start') this.#start(connection, step.request);
-    else if (step.type === 'continue') this.#continue(connection, step);
     else if (step.type === 'wish') this.#answerWish(connection, step);
     else if (step.type === 'close') this.#end(connection, step.refusal);
     else if (step.type === 'end') this.#end(connection, refuse('frame_invalid', { rule: 'nothing was started' }));
@@ -170,8 +169,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     }
   }
 
-  /** `inside`: its sound begins in the middle of what broke off. */
-  #start(connection: Connection, request: LiveRequest, inside = false): void {
+  #start(connection: Connection, request: LiveRequest): void {
     const wanted = this.#read(connection, request);
     if (!wanted.ok) {
       this.#end(connection, wanted.refusal);
@@ -188,8 +186,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     if (known) {
       for (const [before, session] of this.#sessions) if (session === known) this.#sessions.delete(before);
       this.#sessions.set(connection, known);
-      const positioned = request.resume !== undefined;
-      known.resume(connection, { positioned, inside, next: request.next });
+      known.resume(connection, request.next);
       return;
     }
     const { claims, class: wish } = connection.handover;
@@ -204,13 +201,6 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     this.#live.add(session);
     this.#sessions.set(connection, session);
     session.begin(connection, request.resume !== undefined, this.#ended.bookedOf(facts, this.#surroundings.now()));
-  }
-
-  /** How the sound is written is what it was. */
-  #continue(connection: Connection, { request, otherwise }: Extract<ClientStep, { type: 'continue' }>): void {
-    const known = [...this.#live].find((one) => one.facts.model === request.model && this.#isSame(connection, one));
-    if (known) this.#start(connection, { ...request, format: known.facts.format }, true);
-    else this.#end(connection, otherwise);
   }
 
   #noteEnd({ facts, remains }: LiveSession): void {
@@ -256,22 +246,20 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     });
   }
 
-  /** The session that the client goes on with, when it is here and can be gone on with. Refuses who would only end it. */
+  /**
+   * Returns the session that the client resumes with its token, when this object has it. Refuses a client that could
+   * only end it.
+   */
   #known(connection: Connection, request: LiveRequest, facts: Resumable): Result<LiveSession | undefined> {
-    for (const session of this.#live) {
-      if (request.resume !== undefined) {
-        if (session.facts.began !== facts.began) continue;
-        if (session.canRetell(request.next) && this.#allows(connection, session)) return ok(session);
-        const hopeless = this.#hopeless(wishOf(facts), connection.handover.claims, refuse('edge_busy'));
-        if (hopeless) return no(hopeless);
-        // It cannot tell what the client lacks, or may not go on as it is: from its token on all of it is heard again.
-        session.refuse(refuse('stream_replaced'));
-        this.#noteEnd(session);
-        continue;
-      }
-      if (!sameFormat(session.facts.format, request.format) || session.facts.model !== facts.model) continue;
-      if (this.#isSame(connection, session) && this.#allows(connection, session)) return ok(session);
-    }
+    if (request.resume === undefined) return ok(undefined);
+    const session = [...this.#live].find((one) => one.facts.began === facts.began);
+    if (!session) return ok(undefined);
+    if (session.canRetell(request.next) && this.#allows(connection, session)) return ok(session);
+    const hopeless = this.#hopeless(wishOf(facts), connection.handover.claims, refuse('edge_busy'));
+    if (hopeless) return no(hopeless);
+    // The session lacks what the client wants, or its token allows less: it begins again from the checkpoint.
+    session.refuse(refuse('stream_replaced'));
+    this.#noteEnd(session);
     return ok(undefined);
   }
 
@@ -282,12 +270,6 @@ export class Stream extends DurableObject<Bindings> implements Owner {
       mine.includes('*') || theirs.every((one) => mine.includes(one));
     const until = this.#surroundings.now() + sessionSeconds * 1_000;
     return covers(zones, claims.zones) && covers(languages, claims.languages) && until >= facts.until;
-  }
-
-  /** The client named the session itself and says the name again, while nothing comes on the connection before. */
-  #isSame({ dialect, handover }: Connection, { claims, heardAt }: LiveSession): boolean {
-    if (!dialect.resumes || !handover.named || claims.subject !== handover.claims.subject) return false;
-    return this.#surroundings.now() - heardAt >= limits.streamTakeoverMs.value;
   }
 
   #makeContext(id: string): RequestContext {

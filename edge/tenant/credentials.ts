@@ -4,8 +4,6 @@ export interface Credentials {
   readonly authorization: string | undefined;
   /** Sub-protocol to answer with (browsers hang up without one): one that was offered, and never a credential. */
   readonly protocol: string | undefined;
-  /** The client's own name for its session. */
-  readonly session: string | undefined;
   /** A browser asks for the retired shape of OpenAI's interface. */
   readonly beta: boolean;
 }
@@ -13,7 +11,6 @@ export interface Credentials {
 /** OpenAI's, and that of NVIDIA's client of the retired shape. */
 const KEYS = ['openai-insecure-api-key.', 'realtime-token.'] as const;
 const OPENAI_BETA = 'openai-beta.realtime-v1';
-const SESSION = 'x-deepgram-session-id';
 
 /**
  * Headers first; browsers cannot set any and put the token into a sub-protocol: OpenAI's `realtime,
@@ -23,13 +20,12 @@ const SESSION = 'x-deepgram-session-id';
 export function readCredentials(headers: Headers): Credentials {
   const offered = readOffered(headers);
   const header = headers.get('authorization') ?? undefined;
-  const session = headers.get(SESSION) ?? after(offered, SESSION);
   const beta = offered.includes(OPENAI_BETA);
   const key = KEYS.map((prefix) => behind(offered, prefix)).find((one) => one !== undefined);
   const scheme = offered.find((name) => /^(token|bearer)$/i.test(name));
   const token = key ?? (scheme && after(offered, scheme));
   const protocol = offered.includes('realtime') ? 'realtime' : scheme;
-  return { authorization: header ?? (token && `Bearer ${token}`), protocol, session, beta };
+  return { authorization: header ?? (token && `Bearer ${token}`), protocol, beta };
 }
 
 /** Sub-protocols a client offers, in its order (RFC 6455 §4.1). */

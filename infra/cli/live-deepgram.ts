@@ -13,8 +13,6 @@ const message = z.discriminatedUnion('type', [
     }),
   }),
   z.object({ type: z.literal('Metadata') }),
-  z.object({ type: z.literal('AuricleGap') }),
-  z.object({ type: z.literal('AuricleOverflow') }),
   z.object({ type: z.literal('Error'), code: z.string().optional() }),
 ]);
 
@@ -38,8 +36,6 @@ export const deepgram: Dialect = {
         const read = message.safeParse(said).data;
         if (read?.type === 'Metadata') return 'over';
         if (read?.type === 'Error') return { refused: read.code ?? 'error' };
-        if (read?.type === 'AuricleGap') onNews({ type: 'trouble', code: 'gap' }, now);
-        if (read?.type === 'AuricleOverflow') onNews({ type: 'trouble', code: 'overflow' }, now);
         if (read?.type !== 'Results') return undefined;
         const [best] = read.channel.alternatives;
         if (!best) return undefined;

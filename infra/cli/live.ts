@@ -6,7 +6,7 @@ import type { Shown } from './live-latency.ts';
 export type LiveNews =
   /** The words of an utterance as they look now; `wordEnds` is empty where the dialect does not say. */
   | ({ readonly type: 'words'; readonly text: string } & Shown)
-  /** Something that is no transcript and should not happen: a gap, an overflow. */
+  /** Something that is no transcript and should not happen: an agent that was lost, an item that failed. */
   | { readonly type: 'trouble'; readonly code: string };
 
 export interface LiveStream {

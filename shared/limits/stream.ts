@@ -86,12 +86,6 @@ export const streamLimits = {
     by: 'edge',
     why: 'Small messages that wait together go to the agent in one record up to here: sealing costs the same for each.',
   },
-  streamGapSeconds: {
-    value: 0.1,
-    unit: 's',
-    by: 'edge',
-    why: 'A shorter gap is the jitter of a network and would end an utterance for nothing: it waits for the next one.',
-  },
   betaSecretSeconds: {
     value: 60,
     unit: 's',
@@ -132,7 +126,7 @@ export const streamLimits = {
     value: 30_000,
     unit: 'ms',
     by: 'edge',
-    why: 'How long a session waits for a client that dropped; official clients are back in 1 to 10 s.',
+    why: 'How long a session waits for a client with a resume token whose connection broke: a phone that changes its network is back in 1 to 10 s.',
   },
   streamIdleMs: {
     value: 60_000,
@@ -190,23 +184,11 @@ export const streamLimits = {
     by: 'edge',
     why: 'How often a session looks at its deadlines, of which the shortest is six times that.',
   },
-  streamTakeoverMs: {
-    value: 900,
-    unit: 'ms',
-    by: 'edge',
-    why: 'A client that names its session itself takes it over when the other connection was silent this long; official clients come back after a second at the earliest, and speak ten times in it.',
-  },
   streamSessions: {
     value: 16,
     unit: 'count',
     by: 'edge',
-    why: 'Sessions under one name of a client: a program that listens to several microphones with one client object.',
-  },
-  streamDoubtMs: {
-    value: 250,
-    unit: 'ms',
-    by: 'edge',
-    why: 'What is told to a client that has been silent this long is told again should it have been gone: official clients speak ten times a second.',
+    why: 'Connections to one session of /v1/stream: the one in use, and earlier ones that the edge has not seen close.',
   },
   streamHeldEvents: {
     value: 1_024,

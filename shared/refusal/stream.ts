@@ -69,6 +69,13 @@ export const streamRefusals = {
     retry: 'never',
     text: 'The session has reached its greatest length of {limit} seconds. Open another one.',
   },
+  backlog_full: {
+    status: 429,
+    close: 4429,
+    type: 'rate_limit_error',
+    retry: 'soon',
+    text: 'More audio waits to be transcribed than can be buffered. Send it more slowly, or upload the recording.',
+  },
   reader_slow: {
     status: 408,
     close: 4408,

@@ -8,7 +8,6 @@ import { auricleStream } from '../../edge/dialect/auricle-stream.ts';
 import { Container } from '../../edge/dialect/deepgram-container.ts';
 import { deepgramListen } from '../../edge/dialect/deepgram-listen.ts';
 import { openaiRealtime } from '../../edge/dialect/openai-realtime.ts';
-import { Aligner } from '../../edge/stream/align.ts';
 import type { LiveDialect } from '../../edge/stream/dialect.ts';
 import type { Result } from '../../shared/result.ts';
 import { createOpener } from '../../shared/seal/records.ts';
@@ -106,13 +105,6 @@ describe('bounded memory, whatever a client says', () => {
       container.push(new TextEncoder().encode('RIFF\0\0\0\0WAVELIST\0\0\0\x7f'));
       return () => {
         for (const one of samples.records) container.push(copy(one));
-      };
-    },
-    'a page of Ogg that never begins': () => {
-      const aligner = new Aligner({ encoding: 'ogg-opus', rate: 48_000, channels: 1 });
-      aligner.gap();
-      return () => {
-        for (const one of samples.records) aligner.take(copy(one));
       };
     },
     'records of the edge and events of the agent': () => () => {

@@ -135,9 +135,9 @@ describe('MUST 34 what is kept for a client that is away', () => {
   it('is so many events and no more; of interims the last counts', () => {
     const outlet = new Outlet();
     const most = limits.streamHeldEvents.value;
-    for (let at = 0; at < most - 1; at++) expect(outlet.tell({ type: 'speech_started', at }, 0)).toBe(true);
-    for (let at = 0; at < 3; at++) expect(outlet.tell(word('interim', at), 0)).toBe(true);
-    expect(outlet.tell({ type: 'speech_started', at: most }, 0)).toBe(false);
+    for (let at = 0; at < most - 1; at++) expect(outlet.tell({ type: 'speech_started', at })).toBe(true);
+    for (let at = 0; at < 3; at++) expect(outlet.tell(word('interim', at))).toBe(true);
+    expect(outlet.tell({ type: 'speech_started', at: most })).toBe(false);
     const told: SessionEvent[] = [];
     outlet.attach({ say: (event: SessionEvent) => told.push(event) } as unknown as Connection);
     outlet.retell(undefined);

@@ -1,5 +1,6 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { CONFIG_HEADER, openaiRealtime } from '../../edge/dialect/openai-realtime.ts';
+import type { SessionEvent } from '../../edge/stream/dialect.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { append, NOW, PREFIX, parse, segment, sound, talk, types } from './openai-session.ts';
@@ -372,13 +373,12 @@ describe('§3-15 the end of a session', () => {
     expect(talk().dialect.close({ final }, NOW)).toEqual({ frames: [], code: 1000, reason: '' });
   });
 
-  it('§3-18 sound that was not taken is told with its amount', () => {
+  it('C10 no event type beside those that OpenAI documents', () => {
     const { tell } = talk();
-    expect(
-      tell({ type: 'overflow', position: 0, bytes: 4_800, seconds: 0.1 }, { type: 'gap', at: 1, seconds: 0.1 }),
-    ).toMatchObject([
-      { type: 'auricle.overflow', bytes: 4_800, seconds: 0.1 },
-      { type: 'auricle.gap', audio_start_ms: 1_000, seconds: 0.1 },
-    ]);
+    const overflow: SessionEvent = { type: 'overflow', position: 0, bytes: 4_800, seconds: 0.1 };
+    expect(tell(overflow, { type: 'moved', agent: 'a' }, { type: 'ending', seconds: 10 })).toEqual([]);
+    const { frames, code } = talk().dialect.close({ refusal: refuse('backlog_full') }, NOW);
+    expect(parse(frames)).toMatchObject([{ type: 'error', error: { code: 'backlog_full' } }]);
+    expect(code).toBe(4429);
   });
 });

@@ -60,43 +60,6 @@ describe('C10 R1 a Deepgram stream from a client to an agent', () => {
     expect(client.messages.at(-1)).toMatchObject({ type: 'Error', code: 'stream_idle' });
   });
 
-  it('§3-16 goes on after a drop, when the same client comes back under the same name', async () => {
-    const { name, talks } = await startListener();
-    const headers = { ...(await bearer()), 'x-deepgram-session-id': crypto.randomUUID() };
-    const first = await LiveClient.connect(address(name), headers);
-    first.say(letters('before the drop.'));
-    await first.heard('Results');
-    first.drop();
-    passTime(4_000);
-    const second = await LiveClient.connect(address(name), headers);
-    await second.heard('AuricleResumed');
-    const gap = await second.heard('AuricleGap');
-    expect(gap.duration).toBeGreaterThanOrEqual(4);
-    second.say(letters('after it.')).say({ type: 'CloseStream' });
-    expect(await second.end()).toMatchObject({ code: 1000 });
-    const [after] = second.all('Results');
-    expect(transcript(after ?? {})).toBe('after it');
-    // Times go on: what was not heard has its place.
-    expect(after?.start).toBeGreaterThanOrEqual(4);
-    expect(talks).toHaveLength(1);
-  });
-
-  it('§3-16 a Finalize on the second connection is another one than that on the first', async () => {
-    const { name } = await startListener();
-    const headers = { ...(await bearer()), 'x-deepgram-session-id': crypto.randomUUID() };
-    const first = await LiveClient.connect(address(name), headers);
-    first.say(letters('one')).say({ type: 'Finalize' });
-    await first.heard('Results', ({ from_finalize }) => from_finalize === true);
-    first.drop();
-    passTime(2_000);
-    const second = await LiveClient.connect(address(name), headers);
-    await second.heard('AuricleResumed');
-    second.say(letters('two')).say({ type: 'Finalize' });
-    const answer = await second.heard('Results', ({ from_finalize }) => from_finalize === true);
-    expect(transcript(answer)).toBe('two');
-    second.close();
-  });
-
   it('one that asks for ever and sends no sound is sent away, since it may not read', async () => {
     const { name } = await startListener();
     const client = await LiveClient.connect(address(name), await bearer());
@@ -109,34 +72,61 @@ describe('C10 R1 a Deepgram stream from a client to an agent', () => {
     expect(answered).toBeLessThan(most + 1_000);
   });
 
-  it('one session more than there may be under one name is told so, and not that something broke', async () => {
+  it('sound without a header that names its format is refused once, for good', async () => {
     const { name } = await startListener();
+    const client = await LiveClient.connect(`/v1/listen?model=${name}`, await bearer());
+    client.say(letters('_'.repeat(5_000)));
+    expect(await client.end()).toEqual({ code: 1000, reason: 'DATA-0000 audio_live_unsupported' });
+    expect(client.messages).toMatchObject([{ type: 'Error', code: 'audio_live_unsupported' }]);
+  });
+});
+
+/** One `DeepgramClient` object sends one session id with every socket, whichever caller it serves. */
+describe('C10 A21 two callers with one x-deepgram-session-id', () => {
+  const callers = async () => {
+    const { name, talks } = await startListener();
     const headers = { ...(await bearer()), 'x-deepgram-session-id': crypto.randomUUID() };
-    const clients: LiveClient[] = [];
-    for (let made = 0; made < limits.streamSessions.value; made++) {
-      const client = await LiveClient.connect(address(name), headers);
-      clients.push(client.say(letters(`${made}.`)));
-    }
-    const more = await LiveClient.connect(address(name), headers);
-    expect(await more.end()).toMatchObject({ code: 1011, reason: 'NET-0000 edge_busy' });
-    expect(more.messages).toMatchObject([{ type: 'Error', code: 'edge_busy', request_id: expect.stringMatching(/./) }]);
-    for (const client of clients) client.close();
+    return { talks, connect: () => LiveClient.connect(address(name), headers) };
+  };
+  const documented = ['Results', 'Metadata', 'SpeechStarted', 'UtteranceEnd', 'Error'];
+  const finish = async (client: LiveClient) => {
+    client.say({ type: 'CloseStream' });
+    expect(await client.end()).toMatchObject({ code: 1000 });
+    for (const { type } of client.messages) expect(documented).toContain(type);
+    return finals(client);
+  };
+
+  it.each([
+    ['silent', []],
+    ['sending KeepAlive', [{ type: 'KeepAlive' }]],
+  ])('MUST 38: read only their own words while the first is %s', async (_, keepAlive) => {
+    const { connect, talks } = await callers();
+    const first = await connect();
+    first.say(letters('alpha'));
+    await eventually(() => talks[0]?.position === 5);
+    passTime(2_000);
+    for (const message of keepAlive) first.say(message);
+    const second = await connect();
+    second.say(letters('bravo.'));
+    await second.heard('Results');
+    first.say(letters(' charlie.'));
+    expect(await finish(second)).toEqual(['bravo']);
+    expect(await finish(first)).toEqual(['alpha charlie']);
+    expect(talks).toHaveLength(2);
   });
 
-  it('the name of a session is nothing to another subject', async () => {
-    const { name, talks } = await startListener();
-    const session = { 'x-deepgram-session-id': crypto.randomUUID() };
-    const first = await LiveClient.connect(address(name), { ...(await bearer({ sub: 'alice' })), ...session });
-    first.say(letters('secret words'));
-    await eventually(() => talks[0]?.opened);
+  it('MUST 38: a lost connection ends its session at once, and the next begins at zero', async () => {
+    const { connect, talks } = await callers();
+    const first = await connect();
+    first.say(letters('alpha'));
+    await eventually(() => talks[0]?.position === 5);
     first.drop();
-    passTime(2_000);
-    const second = await LiveClient.connect(address(name), { ...(await bearer({ sub: 'mallory' })), ...session });
-    second.say(letters('hello.'));
-    await second.heard('Results');
-    expect(second.types).not.toContain('AuricleResumed');
-    expect(finals(second)).toEqual(['hello']);
-    second.close();
+    // No time passes: the session does not wait for a client that cannot resume.
+    await eventually(() => talks[0]?.closed);
+    const second = await connect();
+    second.say(letters('bravo.'));
+    expect(await second.heard('Results')).toMatchObject({ start: 0 });
+    expect(await finish(second)).toEqual(['bravo']);
   });
 });
 
@@ -188,14 +178,6 @@ describe('C10 who may open a Deepgram stream', () => {
       'sealing_required',
     ],
     ['a wish for redaction', '&redact=pii', { claims: {} }, 400, 'INVALID_QUERY_PARAMETER', 'field_invalid'],
-    [
-      'a name of a session that is none',
-      '',
-      { claims: {}, session: '../x' },
-      400,
-      'INVALID_QUERY_PARAMETER',
-      'field_invalid',
-    ],
   ] as const)(
     'with %s is refused at the handshake, which its clients try once',
     async (_, query, wish, status, code, reason) => {
@@ -205,7 +187,6 @@ describe('C10 who may open a Deepgram stream', () => {
         headers: {
           upgrade: 'websocket',
           ...(token && { authorization: `Token ${token}` }),
-          ...('session' in wish && { 'x-deepgram-session-id': wish.session }),
         },
       });
       expect(answer.status).toBe(status);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import net from 'node:net';
 import { DeepgramClient, DeepgramError } from '@deepgram/sdk';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
 import { type Clip, clipBytes, clipPath, clips } from './clips.ts';
 import { join } from './join.ts';
@@ -53,6 +53,11 @@ async function open(wish: Record<string, unknown>, client = makeClient()) {
   const note = () => {
     for (const look of waiting.splice(0)) look();
   };
+  let opens = 0;
+  socket.on('open', () => {
+    opens += 1;
+    note();
+  });
   socket.on('message', (message) => {
     said.push(message as unknown as Said);
     note();
@@ -72,6 +77,10 @@ async function open(wish: Record<string, unknown>, client = makeClient()) {
       await new Promise<void>((resolve) => void waiting.push(resolve));
     }
   };
+  /** Resolves when the client has connected so many times. */
+  const opened = async (times: number): Promise<void> => {
+    while (opens < times) await new Promise<void>((resolve) => void waiting.push(resolve));
+  };
   const results = () => said.filter(({ type }) => type === 'Results') as Result[];
   const finals = () => results().filter(({ is_final }) => is_final);
   const text = () =>
@@ -79,7 +88,7 @@ async function open(wish: Record<string, unknown>, client = makeClient()) {
       .map(({ channel }) => channel.alternatives[0]?.transcript)
       .filter(Boolean)
       .join(' ');
-  return { socket, said, errors, closed, heard, results, finals, text };
+  return { socket, said, errors, closed, heard, opened, results, finals, text };
 }
 
 const linear = ({ rate }: LiveSound) => ({ encoding: 'linear16', sample_rate: rate });
@@ -259,47 +268,69 @@ describe('§3-15 §3-20 what the unmodified Deepgram client is told of refusals'
   });
 });
 
-describe('§3-16 the unmodified Deepgram client after its network broke', () => {
-  it('goes on by itself with the same session: what was not heard is told, and times go on', async () => {
-    const port = Number(new URL(running.stack.url).port);
-    const pipes = new Set<net.Socket>();
-    const proxy = net.createServer((near) => {
-      const far = net.connect(port, '127.0.0.1');
-      for (const [one, other] of [
-        [near, far],
-        [far, near],
-      ] as const) {
-        pipes.add(one);
-        one.pipe(other);
-        one.on('error', () => other.destroy());
-      }
-    });
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-    const address = proxy.address() as net.AddressInfo;
-    try {
-      const one = spoken[0] as Clip;
-      const sound = liveSound(one);
-      const stream = await open(linear(sound), makeClient({}, `http://127.0.0.1:${address.port}`));
-      await stream.socket.waitForOpen();
-      for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
-      const before = (await stream.heard(({ type }) => type === 'Results')) as Result;
-      for (const pipe of pipes) pipe.destroy();
-      // The client sends nothing by itself: it hears that it is back, and speaks.
-      const gap = await stream.heard(({ type }) => type === 'AuricleGap');
-      expect(gap.duration).toBeGreaterThan(0.5);
-      for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
-      stream.socket.sendCloseStream({ type: 'CloseStream' });
-      await stream.heard(({ type }) => type === 'Metadata');
-      // What was told while the client was silent may come again, with the same times: it could have been lost.
-      const texts = new Map(stream.finals().map(({ start, channel }) => [start, channel.alternatives[0]?.transcript]));
-      expect([...texts.values()].filter(Boolean)).toEqual([one.text, one.text]);
-      expect(before.start).toBeLessThan(1);
-      const after = stream.finals().findLast(({ channel }) => channel.alternatives[0]?.transcript);
-      expect(after?.start).toBeGreaterThan(Number(gap.start) + Number(gap.duration) - 0.5);
-    } finally {
-      proxy.close();
-      for (const pipe of pipes) pipe.destroy();
+/** The stack behind a network that a test can break: sockets vanish without a close frame. */
+async function startProxy() {
+  const port = Number(new URL(running.stack.url).port);
+  const pipes = new Set<net.Socket>();
+  const proxy = net.createServer((near) => {
+    const far = net.connect(port, '127.0.0.1');
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      pipes.add(one);
+      one.pipe(other);
+      one.on('error', () => other.destroy());
     }
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const { port: own } = proxy.address() as net.AddressInfo;
+  const breakAll = () => {
+    for (const pipe of pipes) pipe.destroy();
+    pipes.clear();
+  };
+  onTestFinished(() => {
+    proxy.close();
+    breakAll();
+  });
+  return { url: `http://127.0.0.1:${own}`, breakAll };
+}
+
+describe('C10 A21 two callers on one DeepgramClient object', () => {
+  it('read only their own words, also when one socket was lost without a close frame', async () => {
+    const { url, breakAll } = await startProxy();
+    const client = makeClient({}, url);
+    const [one, two] = [spoken[0] as Clip, spoken[1] as Clip];
+    const say = (stream: Awaited<ReturnType<typeof open>>, sound: LiveSound) => {
+      for (const piece of pieces(sound)) stream.socket.sendMedia(piece);
+    };
+    const first = await open(linear(liveSound(one)), client);
+    await first.socket.waitForOpen();
+    say(first, liveSound(one));
+    await first.heard(({ type }) => type === 'Results');
+    const before = first.said.length;
+    breakAll();
+    // The client dials again by itself, a second later, with the session id that both callers send.
+    await first.opened(2);
+    first.socket.sendKeepAlive({ type: 'KeepAlive' });
+    const second = await open(linear(liveSound(two)), client);
+    await second.socket.waitForOpen();
+    say(second, liveSound(two));
+    second.socket.sendCloseStream({ type: 'CloseStream' });
+    await second.heard(({ type }) => type === 'Metadata');
+    say(first, liveSound(one));
+    first.socket.sendCloseStream({ type: 'CloseStream' });
+    await first.heard(({ type }) => type === 'Metadata');
+
+    expect(second.text()).toBe(two.text);
+    const again = first.said.slice(before);
+    const finals = (again as Result[]).filter(({ type, is_final }) => type === 'Results' && is_final);
+    const texts = finals.map(({ channel }) => channel.alternatives[0]?.transcript).filter(Boolean);
+    expect(texts.join(' ')).toBe(one.text);
+    // A session of its own: times begin at zero.
+    expect(again.at(-1)?.duration).toBeCloseTo(liveSound(one).samples.length / liveSound(one).rate, 2);
+    const types = [...first.said, ...second.said].map(({ type }) => type);
+    expect([...new Set(types)].sort()).toEqual(['Metadata', 'Results']);
   }, 30_000);
 });
 

@@ -51,6 +51,7 @@ export interface Listener {
 }
 
 export interface Wish {
+  /** Value of `x-deepgram-session-id`. */
   readonly session?: string;
   readonly token?: string;
   /** Added to, or put in the place of, the usual parameters. */
