@@ -39,6 +39,12 @@ export const engineLimits = {
     why: 'Open client connections; the kernel refuses more.',
   },
   engineHeaderMs: { value: 10_000, unit: 'ms', by: 'engine', why: 'For request headers to arrive.' },
+  engineHeaderCheckMs: {
+    value: 1_000,
+    unit: 'ms',
+    by: 'engine',
+    why: 'How often the engine looks for connections over engineHeaderMs and engineRequestMs: by itself Node looks each 30 s.',
+  },
   engineRequestMs: { value: 120_000, unit: 'ms', by: 'engine', why: 'For a whole request body to arrive.' },
   engineKeepAliveMs: {
     value: 65_000,

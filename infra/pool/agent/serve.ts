@@ -54,6 +54,7 @@ export function createAgentServer(desk: Desk, health: Health, lingerMs: number =
     {
       keepAliveTimeout: limits.agentIdleMs.value,
       headersTimeout: limits.agentHeaderMs.value,
+      connectionsCheckingInterval: limits.agentHeaderCheckMs.value,
       // A body takes as long as its ticket allows.
       requestTimeout: 0,
     },
