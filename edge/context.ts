@@ -1,3 +1,4 @@
+import type { Quota } from '../shared/tenant/quota.ts';
 import type { Recorder } from './audit/record.ts';
 import type { Surroundings } from './clock.ts';
 import type { Bindings, Settings } from './settings.ts';
@@ -12,6 +13,8 @@ export interface RequestContext {
   readonly recorder: Recorder;
   /** Set by whoever reads the body: how to read and throw away the rest of it. */
   discardBody: (() => Promise<void>) | undefined;
+  /** What is left of the caller's allowance, once a request was counted; every answer says it. */
+  quota?: Quota | undefined;
   /** The answer was made with the headers that all answers have, since to ask the runtime for them costs. */
   dressed?: boolean;
   /** Keeps the isolate at work after the answer has left. */

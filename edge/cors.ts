@@ -1,4 +1,5 @@
 import { limits } from '../shared/limits.ts';
+import { rateLimitNames } from './tenant/rate-limit.ts';
 
 /**
  * Browsers call from anywhere: the token is in a header, never in a cookie, so another site gains nothing by a
@@ -24,8 +25,11 @@ const ALLOW_HEADERS = [
   ...['language', 'runtime', 'runtime-version', 'sdk-name', 'sdk-version'].map((name) => `x-fern-${name}`),
 ].join(', ');
 
-const EXPOSE_HEADERS =
-  'x-request-id, retry-after, retry-after-ms, x-should-retry, www-authenticate, allow, inference-header-content-length, dg-request-id, dg-error';
+const EXPOSE_HEADERS = [
+  ...['x-request-id', 'retry-after', 'retry-after-ms', 'x-should-retry', 'www-authenticate', 'allow'],
+  ...['inference-header-content-length', 'dg-request-id', 'dg-error'],
+  ...rateLimitNames,
+].join(', ');
 
 /** Answer to a preflight. Headers a future client adds are echoed when they look like header names. */
 export function answerPreflight(request: Request, allow: readonly string[]): Response {

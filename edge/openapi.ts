@@ -39,6 +39,7 @@ import { clientSecretAnswer, clientSecretBody, grantAnswer, grantBody } from './
 import { describedVersion, listedVersions, statusAnswer, torchserveError } from './dialect/torchserve.ts';
 import { listedModel } from './models.ts';
 import { paths } from './openapi/paths.ts';
+import { rateLimitComponents, withRateLimits } from './openapi/rate-limit.ts';
 import { listedPool } from './operate.ts';
 import { knownReleases, toldRelease } from './pool/release.ts';
 import { projectBody, segmentBody } from './project/ask-project.ts';
@@ -82,12 +83,13 @@ function describe() {
     },
     servers: [{ url: '/' }],
     security: [{ token: [] }],
-    paths: paths(),
+    paths: withRateLimits(paths()),
     components: {
       securitySchemes: { token: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } },
       headers: {
         RequestId: { description: 'Id of the request in logs and audit', schema: { type: 'string' } },
         RetryAfter: { description: 'Seconds after which to try again', schema: { type: 'integer' } },
+        ...rateLimitComponents,
       },
       schemas: {
         Health: output(z.object({ status: z.literal('ok') })),

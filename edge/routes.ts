@@ -42,6 +42,7 @@ import { type Bindings, readSettings } from './settings.ts';
 import { transcribe } from './short/transcribe.ts';
 import { transcribeRecording } from './short/transcribe-recording.ts';
 import { serveStream } from './stream/serve.ts';
+import { rateLimitHeaders } from './tenant/rate-limit.ts';
 import { bookUsage } from './upload/book-usage.ts';
 import { createUpload } from './upload/create-upload.ts';
 import { followUpload } from './upload/follow-upload.ts';
@@ -185,7 +186,10 @@ function serve(answer: Answer, fresh = false): Serve {
       response = refuseWith(refuse('internal'));
       if (context) context.dressed = false;
     }
-    if (!context?.dressed) response.headers.set('x-request-id', id);
+    if (!context?.dressed) {
+      response.headers.set('x-request-id', id);
+      for (const [name, value] of Object.entries(rateLimitHeaders(context?.quota))) response.headers.set(name, value);
+    }
     if (!fresh || request.headers.has('origin')) setCors(response.headers);
     return response;
   };

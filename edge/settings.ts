@@ -10,7 +10,7 @@ import type { Gate } from './tenant/gate.ts';
 
 /** Bindings of the Worker, as the runtime hands them over. This file alone reads the text ones. */
 export interface Bindings {
-  readonly GATE: ObjectNamespace<Pick<Gate, 'apply' | 'outbox' | 'commitmentOf'>>;
+  readonly GATE: ObjectNamespace<Pick<Gate, 'apply' | 'outbox' | 'commitmentOf' | 'quota'>>;
   /** Where a gate's events go when it does not answer; without it a strict tenant is refused at once. */
   readonly SPARE?: ObjectNamespace<Pick<Spare, 'record' | 'outbox' | 'commitmentOf'>> | undefined;
   readonly ROSTER: ObjectNamespace<Pick<Roster, 'snapshot' | 'outbox' | 'record' | 'release'>>;

@@ -1,6 +1,7 @@
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import type { Quota } from '../../shared/tenant/quota.ts';
 import { late, type Surroundings, within } from '../clock.ts';
 import type { Bindings } from '../settings.ts';
 import type { GateAnswer, GateStep } from '../tenant/gate.ts';
@@ -101,6 +102,7 @@ export class Recorder {
   #hear(name: string, steps: readonly GateStep[], answers: readonly GateAnswer[]): void {
     for (const [at, step] of steps.entries()) {
       const answer = answers[at];
+      if (answer?.quota) reserves.noteQuota(name, answer.quota);
       if (step.kind !== 'report') continue;
       reserves.heard(name, step, answer?.ok ? answer.value : undefined, this.#surroundings.now());
     }
@@ -115,6 +117,23 @@ export class Recorder {
     if (!reserves.enter(name, id, opening, allowance, opening.at)) return false;
     this.#reportSoon(owner, name, opening.at);
     return true;
+  }
+
+  /** What is left of the allowance after `enter`, as far as this isolate knows. */
+  quota(owner: Owner): Quota | undefined {
+    return reserves.quota(this.#nameOf(owner), this.#surroundings.now());
+  }
+
+  /** Asks the gate what is left; nothing is counted. `undefined` when it does not answer in time. */
+  async readQuota(owner: Owner, allowance: Claims['allowance']): Promise<Quota | undefined> {
+    try {
+      const asked = Promise.resolve(this.#gates.getByName(this.#nameOf(owner)).quota(allowance));
+      const quota = await within(asked, limits.auditWaitMs.value, this.#surroundings);
+      return quota === late ? undefined : quota;
+    } catch {
+      // The gate is out of reach; the headers are left out.
+      return undefined;
+    }
   }
 
   /** Gives such a place back and writes how the request went. */

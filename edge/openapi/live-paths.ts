@@ -1,4 +1,5 @@
 import { json, query, schema, success } from './parts.ts';
+import { rateLimitRefs } from './rate-limit.ts';
 import { errors, identified, transcriptionRefusals } from './refusals.ts';
 
 const granting = [
@@ -11,7 +12,7 @@ const granting = [
   'audit_unavailable',
 ] as const;
 
-const upgrade = { '101': { description: 'Switched to WebSocket' } };
+const upgrade = { '101': { description: 'Switched to WebSocket', headers: rateLimitRefs } };
 const socket = (name: string, text: string) => ({
   name,
   in: 'query',

@@ -9,6 +9,7 @@ import type { AuditDraft, DraftOf, Typed } from '../audit/mint.ts';
 import { attemptOf, type Noted, type Opening, type Told, unpacked, type Who } from '../audit/packed.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
+import type { GateAnswer } from '../tenant/gate.ts';
 
 export interface Subject {
   readonly action: string;
@@ -63,7 +64,10 @@ export class Session {
     const opening: Opening = { who: session.#who(), at: session.#started };
     if (claims.audit === 'buffered') {
       session.#held = recorder.enter(claims, id, opening, claims.allowance);
-      if (session.#held) return ok(session);
+      if (session.#held) {
+        context.quota = recorder.quota(claims);
+        return ok(session);
+      }
       recorder.enterSingle(claims, claims.allowance);
     }
     return session.#take({ tenant: claims.tenant, action: subject.action }, attemptOf(opening));
@@ -74,12 +78,13 @@ export class Session {
     const { recorder, surroundings, id } = this.#context;
     const ask = { id, work, allowance: claims.allowance };
     const taking = recorder.step(claims, { kind: 'take', ask, mode: claims.audit, events: [attempt] });
-    let taken: Result<unknown> | typeof late;
+    let taken: GateAnswer | typeof late;
     try {
       taken = await within(taking, limits.auditWaitMs.value, surroundings);
     } catch {
       taken = late;
     }
+    if (taken !== late) this.#context.quota = taken.quota;
     if (taken !== late && taken.ok) return ok(this);
     if (taken !== late) {
       if (claims.audit === 'buffered') recorder.leaveSingle(claims, 0);

@@ -10,6 +10,7 @@ import type { RequestContext } from '../context.ts';
 import { answerTranscription, type Source } from '../dialect/openai-audio.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
+import { rateLimitHeaders } from '../tenant/rate-limit.ts';
 import { takeForm, wantsUpload } from '../upload/take-form.ts';
 import { CallerBody } from './body.ts';
 import { joinEnds } from './ends.ts';
@@ -188,7 +189,7 @@ export function join(
     next: () => relay.next(),
     said() {
       context.dressed = true;
-      return { 'x-request-id': context.id };
+      return { 'x-request-id': context.id, ...rateLimitHeaders(context.quota) };
     },
     check(fields) {
       const kept = checkPromise(fields, hints);

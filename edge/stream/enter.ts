@@ -3,6 +3,7 @@ import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import { recordDenial } from '../tenant/admit.ts';
+import { rateLimitHeaders } from '../tenant/rate-limit.ts';
 import type { LiveDialect } from './dialect.ts';
 import { writeHandover } from './handover.ts';
 
@@ -29,16 +30,24 @@ export async function enterStream(request: Request, entrance: Entrance, context:
   const { session = crypto.randomUUID() } = entrance;
   const handover = { request: context.id, dialect, claims, class: entrance.class };
   const stub = context.env.STREAM.getByName(`${claims.tenant}/${session}`);
-  const answer = await stub.fetch(writeHandover(request, handover));
+  const [answer, quota] = await Promise.all([
+    stub.fetch(writeHandover(request, handover)),
+    context.recorder.readQuota(claims, claims.allowance),
+  ]);
+  context.quota = quota;
   const { webSocket } = answer;
   // A copy: headers of what came from elsewhere cannot be changed.
   if (!webSocket) return new Response(answer.body, answer);
-  return upgrade(webSocket, context.id, protocol);
+  return upgrade(webSocket, context, protocol);
 }
 
 /** 101 with the headers that clients look for. */
-export function upgrade(webSocket: RuntimeSocket, request: string, protocol?: string): Response {
-  const headers = new Headers({ 'x-request-id': request, 'dg-request-id': request });
+export function upgrade(
+  webSocket: RuntimeSocket,
+  { id, quota }: Pick<RequestContext, 'id' | 'quota'>,
+  protocol?: string,
+): Response {
+  const headers = new Headers({ 'x-request-id': id, 'dg-request-id': id, ...rateLimitHeaders(quota) });
   if (protocol !== undefined) headers.set('sec-websocket-protocol', protocol);
   return new Response(null, { status: 101, webSocket, headers });
 }
@@ -60,5 +69,5 @@ export function refuseStream(
   const { frames, code, reason } = tell.close({ refusal }, context.surroundings.now());
   for (const frame of frames) ours.send(frame);
   ours.close(code, reason);
-  return upgrade(theirs, context.id, protocol);
+  return upgrade(theirs, context, protocol);
 }

@@ -15,6 +15,7 @@ import {
   take,
 } from '../../shared/tenant/allowance.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import { type Quota, quotaOf, refusalWithRetry } from '../../shared/tenant/quota.ts';
 import { type Grant, report } from '../../shared/tenant/reserve.ts';
 import { mint } from '../audit/mint.ts';
 import { countOf, type Entry, Outbox, type OutboxPage } from '../audit/outbox.ts';
@@ -55,8 +56,8 @@ interface Opened {
   readonly commitments: Commitments;
 }
 
-/** A refusal can only come from a `take`, a grant from a `report`. */
-export type GateAnswer = Result<Grant>;
+/** A refusal can only come from a `take`, a grant from a `report`; both say what is left of the allowance. */
+export type GateAnswer = Result<Grant> & { readonly quota?: Quota };
 
 /**
  * One tenant in one zone: its allowance and the record of what it did, changed together or not at all.
@@ -135,10 +136,12 @@ export class Gate extends DurableObject<Bindings> {
     let { state } = current;
     const answers = steps.map((step): GateAnswer => {
       const decided = this.#decide(state, step, events, now);
-      if (!decided.ok) return decided;
-      state = decided.value.state;
+      const allowance = step.kind === 'take' ? step.ask.allowance : step.kind === 'report' ? step.allowance : undefined;
+      if (decided.ok) state = decided.value.state;
+      const quota = allowance && { quota: quotaOf(state, allowance, now) };
+      if (!decided.ok) return { ...decided, ...quota };
       for (const entry of decided.value.events) events.push('json' in entry ? entry : this.#commitments.hide(entry));
-      return ok(decided.value.grant);
+      return { ...ok(decided.value.grant), ...quota };
     });
     if (steps.some((step) => 'mode' in step && step.mode === 'strict')) {
       this.#write(state, [...this.#unwritten, ...events], now);
@@ -157,7 +160,7 @@ export class Gate extends DurableObject<Bindings> {
       case 'take': {
         const held = Object.hasOwn(state.leases, step.ask.id);
         const taken = take(state, step.ask, now);
-        if (!taken.ok) return taken;
+        if (!taken.ok) return no(refusalWithRetry(taken.refusal, state, step.ask.allowance, now));
         if (held) return ok({ state: taken.value, events: [] });
         if (step.mode === 'strict' && !this.#outbox.hasRoom(count(this.#unwritten) + count(pending) + events.length)) {
           return no(refuse('audit_unavailable', undefined, 'the outbox is full'));
@@ -183,6 +186,11 @@ export class Gate extends DurableObject<Bindings> {
         return ok({ ...reported, events: [...events, ...written] });
       }
     }
+  }
+
+  /** What is left of the allowance; counts nothing. */
+  quota(allowance: Claims['allowance']): Quota {
+    return quotaOf(this.#allowance, allowance, Date.now());
   }
 
   /** Looks for lost places where no call does. */

@@ -1,6 +1,7 @@
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import { type Quota, quotaHeld } from '../../shared/tenant/quota.ts';
 import type { Amount, Grant, Report } from '../../shared/tenant/reserve.ts';
 import type { WrittenEvents } from '../audit/outbox.ts';
 import { attemptOf, type Opening } from '../audit/packed.ts';
@@ -49,6 +50,8 @@ interface Own {
   sent: { readonly step: ReportStep; readonly at: number } | undefined;
   /** Since when somebody has been going to report. */
   promised: number | undefined;
+  /** What was left of the allowance when the gate last answered. */
+  quota: Quota | undefined;
   /** No use asking before: the tenant is too small, or too busy. */
   askAgain: number;
 }
@@ -71,6 +74,18 @@ export class Reserves {
     own.began.set(id, opening);
     own.news = true;
     return true;
+  }
+
+  /** What is left of the allowance, for a request that `enter` began. */
+  quota(name: string, now: number): Quota | undefined {
+    const own = this.#own.get(name);
+    return own?.quota && quotaHeld(own.quota, own, now);
+  }
+
+  /** The gate has said what is left. */
+  noteQuota(name: string, quota: Quota): void {
+    const own = this.#own.get(name);
+    if (own) own.quota = quota;
   }
 
   /** A request that took a single place: it tells how many would be used. */
@@ -248,6 +263,7 @@ export class Reserves {
       news: false,
       sent: undefined,
       promised: undefined,
+      quota: undefined,
       askAgain: 0,
     };
     this.#own.set(name, own);

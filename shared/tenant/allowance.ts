@@ -17,6 +17,8 @@ export interface AllowanceState {
   readonly leases: Readonly<Record<string, Lease>>;
   /** What isolates hold in advance, by holder. */
   readonly reserves?: Readonly<Record<string, Reserve>>;
+  /** Mean time a request keeps its lease, ms; absent until one has ended. */
+  readonly leaseMs?: number;
 }
 
 /** What a place is taken for, as far as the record must tell it should nobody else do so. */
@@ -28,6 +30,8 @@ export interface Work {
 export interface Lease extends Work {
   /** When the place comes back by itself, ms since 1970, should its holder vanish. */
   readonly until: number;
+  /** When it was taken, ms since 1970. Leases written by earlier versions do not say. */
+  readonly since?: number;
   /** Whose reserve the place is of, while there is that reserve. */
   readonly holder?: string;
 }
@@ -72,7 +76,7 @@ export function take(
   return ok({
     ...current,
     count: current.count + 1,
-    leases: { ...current.leases, [id]: { ...work, until: now + limits.leaseMs.value } },
+    leases: { ...current.leases, [id]: { ...work, until: now + limits.leaseMs.value, since: now } },
   });
 }
 
@@ -131,8 +135,23 @@ export function renew(state: AllowanceState, id: string, now: number): Allowance
 export function settle(state: AllowanceState, id: string, audioSeconds: number, now: number): AllowanceState {
   const current = advance(state, now);
   if (!Object.hasOwn(current.leases, id)) return current;
-  const { [id]: _, ...leases } = current.leases;
-  return { ...current, leases, seconds: current.seconds + Math.max(0, audioSeconds) };
+  const { [id]: ended, ...leases } = current.leases;
+  return {
+    ...current,
+    leases,
+    seconds: current.seconds + Math.max(0, audioSeconds),
+    ...leaseTime(current, ended, now),
+  };
+}
+
+/** Weight of the newest lease in the mean time of all. */
+const SMOOTHING = 0.2;
+
+/** The mean time of leases after one has ended. */
+export function leaseTime({ leaseMs }: AllowanceState, ended: Lease | undefined, now: number): { leaseMs?: number } {
+  if (ended?.since === undefined) return leaseMs === undefined ? {} : { leaseMs };
+  const lasted = Math.max(0, now - ended.since);
+  return { leaseMs: leaseMs === undefined ? lasted : leaseMs + SMOOTHING * (lasted - leaseMs) };
 }
 
 /** Books seconds of audio of work that held no place: an upload, which takes as long as it takes. */
@@ -159,6 +178,7 @@ export function advance(state: AllowanceState, now: number): AllowanceState {
     day,
     seconds: state.day === day ? state.seconds : 0,
     leases: Object.fromEntries(Object.entries(state.leases).filter(([, { until }]) => until > now)),
+    ...(state.leaseMs !== undefined && { leaseMs: state.leaseMs }),
     ...(state.reserves && { reserves: withoutExpired(reserves, now) }),
   };
 }

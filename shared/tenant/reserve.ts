@@ -4,6 +4,7 @@ import {
   advance,
   inUse,
   type Lease,
+  leaseTime,
   placesOf,
   requestsOf,
   startsOf,
@@ -75,9 +76,13 @@ export function report(state: AllowanceState, told: Report, allowance: Claims['a
 
   const leases: Record<string, Lease> = { ...current.leases };
   for (const { id, tenant, action } of told.began) {
-    leases[id] = { tenant, action, until: now + limits.leaseMs.value, holder };
+    leases[id] = { tenant, action, until: now + limits.leaseMs.value, since: now, holder };
   }
-  for (const id of told.ended) delete leases[id];
+  let times: { leaseMs?: number } = {};
+  for (const id of told.ended) {
+    times = leaseTime({ ...current, ...times }, leases[id], now);
+    delete leases[id];
+  }
   const { [holder]: _, ...others } = current.reserves ?? {};
   const next: AllowanceState = {
     ...current,
@@ -85,6 +90,7 @@ export function report(state: AllowanceState, told: Report, allowance: Claims['a
     seconds: current.seconds + Math.max(0, told.audioSeconds),
     leases,
     reserves: others,
+    ...times,
   };
   const { places, starts } = decide(next, told, known, allowance, now);
   const until = now + limits.reserveMs.value + limits.reserveGraceMs.value;

@@ -330,6 +330,55 @@ describe('A21 C6 what cannot be asked for', () => {
   });
 });
 
+describe('U11 C6 headers of the allowance', () => {
+  const figures = ({ headers }: Response, kind: string) =>
+    ['limit', 'remaining', 'reset'].map((what) => headers.get(`x-ratelimit-${what}-${kind}`));
+
+  it.each(['strict', 'buffered'])('count down with each request of one isolate, record %s', async (audit) => {
+    const name = model();
+    await startAgent(name);
+    // Enough for the isolate to hold places in advance: most of these requests ask no gate.
+    const allowance = { requestsPerMinute: 1_000, requestsAtOnce: 100, audioSecondsPerDay: 7_200 };
+    const token = await makeToken({ tenant: `t-${name}`, audit, allowance });
+    const left: unknown[] = [];
+    for (let n = 0; n < 8; n += 1) {
+      const answer = await upload({ token, fields: [['model', name]] });
+      expect(answer.status).toBe(200);
+      const [limit, remaining, reset] = figures(answer, 'requests');
+      expect(limit).toBe('1000');
+      expect(reset).toMatch(/^\d{2,3}s$/);
+      left.push(Number(remaining));
+      expect(figures(answer, 'audio-seconds')[0]).toBe('7200');
+    }
+    expect(left).toEqual([999, 998, 997, 996, 995, 994, 993, 992]);
+  });
+
+  it('are in refusals of tensors and Deepgram, and in a 101', async () => {
+    const name = model();
+    await startAgent(name);
+    const token = await makeToken({
+      tenant: `t-${name}`,
+      scope: 'transcribe infer',
+      allowance: { requestsPerMinute: 4 },
+    });
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'audio/wav' };
+    const post = (path: string) => ask(path, { method: 'POST', headers, body: new Uint8Array(10) });
+    expect(figures(await upload({ token, fields: [['model', 'none']] }), 'requests').slice(0, 2)).toEqual(['4', '3']);
+    expect(figures(await post('/v2/models/none/infer'), 'requests').slice(0, 2)).toEqual(['4', '2']);
+    expect(figures(await post('/v1/listen?model=none'), 'requests').slice(0, 2)).toEqual(['4', '1']);
+    const opened = await ask('/v1/stream', { headers: { ...headers, upgrade: 'websocket' } });
+    expect(opened.status).toBe(101);
+    // The session counts as it starts, which is after the upgrade.
+    expect(figures(opened, 'requests').slice(0, 2)).toEqual(['4', '1']);
+    opened.webSocket?.accept();
+    opened.webSocket?.close(1000, 'done');
+  });
+
+  it('none where nothing was counted', async () => {
+    expect(figures(await upload({ token: null }), 'requests')).toEqual([null, null, null]);
+  });
+});
+
 describe('A21 C6 the allowance', () => {
   const twice = async (allowance: Record<string, number>) => {
     const name = model();
@@ -343,7 +392,7 @@ describe('A21 C6 the allowance', () => {
     const { agent, again } = await twice({ requestsPerMinute: 1 });
     const answer = await again();
     const message = 'Too many requests in this minute: 1 are allowed.';
-    await expectRefusal(answer, 429, 'allowance_requests', 'soon', message);
+    await expectRefusal(answer, 429, 'allowance_requests', 'minute', message);
     expect(agent.requests).toBe(1);
   });
 
@@ -351,7 +400,10 @@ describe('A21 C6 the allowance', () => {
     const { again } = await twice({ audioSecondsPerDay: 5 });
     const answer = await again();
     const message = "Today's allowance of 5 seconds of audio is used up.";
-    await expectRefusal(answer, 429, 'allowance_seconds', 'later', message);
+    await expectRefusal(answer, 429, 'allowance_seconds', 'day', message);
+    // The time until midnight, as the headers of the same answer say it.
+    expect(`${answer.headers.get('retry-after')}s`).toBe(answer.headers.get('x-ratelimit-reset-audio-seconds'));
+    expect(answer.headers.get('x-ratelimit-remaining-audio-seconds')).toBe('0');
   });
 
   it('places at once come back when the request ends', async () => {

@@ -43,7 +43,7 @@ describe('A1 C4 a report to the gate', () => {
   it('is answered with what the isolate may hold, and what is held is nobody else\u2019s', async () => {
     const gate = freshGate();
     const [answer] = await gate.apply([reportOf(() => {})]);
-    expect(answer).toEqual(ok({ places: 2, starts: 8, seconds: limits.audioSecondsPerDay.value }));
+    expect(answer).toMatchObject(ok({ places: 2, starts: 8, seconds: limits.audioSecondsPerDay.value }));
     const few = { requestsAtOnce: 3 };
     expect((await take(gate, { id: 'one', work, allowance: few }, 'buffered', [])).ok).toBe(true);
     expect(await take(gate, { id: 'two', work, allowance: few }, 'buffered', [])).toMatchObject({ ok: false });

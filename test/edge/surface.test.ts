@@ -206,12 +206,38 @@ describe('C10 browsers', () => {
     expect(answer.status).toBe(401);
     expect(answer.headers.get('access-control-allow-origin')).toBe('*');
     const exposed = answer.headers.get('access-control-expose-headers')?.split(', ');
-    for (const name of ['x-request-id', 'retry-after', 'retry-after-ms', 'x-should-retry'])
+    const limits = ['limit', 'remaining', 'reset'].flatMap((what) =>
+      ['requests', 'audio-seconds'].map((kind) => `x-ratelimit-${what}-${kind}`),
+    );
+    for (const name of ['x-request-id', 'retry-after', 'retry-after-ms', 'x-should-retry', ...limits])
       expect(exposed).toContain(name);
   });
 });
 
 describe('C10 the description of the interface', () => {
+  it('U11 names the headers of the allowance where requests are counted, and nowhere else', async () => {
+    type Answers = Record<string, { headers?: Record<string, { $ref: string }> }>;
+    const api = (await (await ask('/v1/openapi.json')).json()) as {
+      paths: Record<string, Record<string, { responses: Answers }>>;
+      components: { headers: Record<string, unknown> };
+    };
+    const refOf = (path: string, method: string, status: string) =>
+      api.paths[path]?.[method]?.responses[status]?.headers?.['x-ratelimit-remaining-audio-seconds']?.$ref;
+    const name = 'XRatelimitRemainingAudioSeconds';
+    expect(api.components.headers).toHaveProperty(name);
+    for (const [path, method, status] of [
+      ['/v1/audio/transcriptions', 'post', '200'],
+      ['/v1/audio/transcriptions', 'post', '429'],
+      ['/v1/listen', 'post', '200'],
+      ['/v1/listen', 'get', '101'],
+      ['/v1/uploads', 'post', '201'],
+      ['/v1/projects', 'post', '201'],
+    ] as const) {
+      expect(refOf(path, method, status)).toBe(`#/components/headers/${name}`);
+    }
+    expect(refOf('/v1/models', 'get', '200')).toBeUndefined();
+  });
+
   /** The schema itself, made to refuse members it does not name. */
   const strictly = async (schema: z.ZodObject, answer: Response) => {
     expect(answer.ok || answer.status === 401).toBe(true);

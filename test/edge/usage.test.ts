@@ -87,7 +87,10 @@ describe('C11: what an upload has used', () => {
     const { home } = (asked as { body: { home: string } }).body;
     const first = usage(tenant, { home, seconds: 99 });
     for (let time = 0; time < 3; time += 1) await tell(first, await sign(tenant));
-    expect((await create(tenant)).status).toBe(201);
+    const second = await create(tenant);
+    expect(second.status).toBe(201);
+    // U11: what the upload has used is booked.
+    expect(second.headers.get('x-ratelimit-remaining-audio-seconds')).toBe('1');
     await tell(usage(tenant, { home, seconds: 2 }), await sign(tenant));
     expect(await readRefusal(await create(tenant))).toMatchObject({ status: 429, code: 'allowance_seconds' });
     expect((await create(unique())).status).toBe(201);

@@ -29,6 +29,27 @@ describe('C1 C10 R1 the unmodified openai client transcribes', () => {
     expect(answer.usage?.type).toBe('duration');
   });
 
+  it('U11 reads what is left of the allowance, and when a refused request is admitted', async () => {
+    const allowance = { requestsPerMinute: 60, audioSecondsPerDay: 1 };
+    const apiKey = await running.mint({ tenant: 'rated', audit: 'strict', allowance });
+    const rated = new OpenAI({ apiKey, baseURL: client.baseURL, maxRetries: 0 });
+    const { response } = await rated.audio.transcriptions.create({ file: file(), model }).withResponse();
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      'x-ratelimit-limit-requests': '60',
+      'x-ratelimit-remaining-requests': '59',
+      'x-ratelimit-reset-requests': expect.stringMatching(/^\d+s$/),
+      'x-ratelimit-limit-audio-seconds': '1',
+      'x-ratelimit-remaining-audio-seconds': '1',
+      'x-ratelimit-reset-audio-seconds': '0s',
+    });
+    const refused = await rated.audio.transcriptions.create({ file: file(), model }).catch((error: unknown) => error);
+    if (!(refused instanceof OpenAI.RateLimitError)) throw refused;
+    expect(refused.code).toBe('allowance_seconds');
+    const { headers } = refused;
+    expect(headers.get('x-ratelimit-remaining-audio-seconds')).toBe('0');
+    expect(`${headers.get('retry-after')}s`).toBe(headers.get('x-ratelimit-reset-audio-seconds'));
+  });
+
   it('as text, srt and vtt', async () => {
     const text = await client.audio.transcriptions.create({ file: file(), model, response_format: 'text' });
     expect(text).toBe(`${spoken.text}\n`);
