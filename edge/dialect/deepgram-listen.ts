@@ -293,6 +293,7 @@ function closing({ reason }: Refusal, heard: boolean): { code: number; reason: s
   if (reason === 'stream_idle') return { code: 1011, reason: 'NET-0001 no audio or text message within the timeout' };
   // After sound that was understood the next may be, too. What never was would bring its client back for ever.
   if (reason.startsWith('audio_')) return { code: heard ? 1008 : 1000, reason: `DATA-0000 ${reason}` };
+  if (reason === 'message_too_large') return { code: 1008, reason: `DATA-0000 ${reason}` };
   // The next session goes on where this one had to end.
   if (reason === 'stream_too_long' || reason === 'reader_slow') return { code: 1011, reason: `NET-0000 ${reason}` };
   if (refusals[reason].retry === 'never') return { code: 1000, reason };

@@ -37,10 +37,6 @@ const APPEND = 'input_audio_buffer.append';
  */
 const saysAppend = (text: string): boolean => text.slice(0, 640).includes(APPEND) || text.slice(-640).includes(APPEND);
 
-/** Id of an event that is too long to be read: of those that say it where they begin or end. */
-const idOfLong = (text: string): string | undefined =>
-  /"event_id"\s*:\s*"([^"\\]{1,512})"/.exec(`${text.slice(0, 640)} ${text.slice(-640)}`)?.[1];
-
 /** How OpenAI ends a session that has become too long, which clients look for to open another one. */
 const expired = { code: 1001, reason: 'session_expired' } as const;
 
@@ -155,10 +151,6 @@ class OpenAiRealtime implements LiveDialect {
     const act = Object.hasOwn(this.#acts, type) ? this.#acts[type] : undefined;
     const steps = act ? act(event.data) : no(refuse('event_unknown', { event: type }));
     return steps.ok ? steps.value : this.#complain(steps.refusal, event_id);
-  }
-
-  passOver(message: string | Uint8Array, refusal: Refusal): readonly ClientStep[] {
-    return this.#complain(refusal, typeof message === 'string' ? idOfLong(message) : undefined);
   }
 
   readonly #acts: Readonly<Record<string, (event: ClientEvent) => Result<readonly ClientStep[]>>> = {

@@ -138,18 +138,12 @@ export class Connection {
     this.#guard(() => {
       const message = typeof data === 'string' ? data : new Uint8Array(data);
       const most = limits.streamMessageBytes.value;
-      if (message.length > most) this.#passOver(message, refuse('message_too_large', { limit: most }));
-      else this.#hear(message, this.dialect.hear(message, now));
+      if (message.length <= most) this.#hear(message, this.dialect.hear(message, now));
+      else this.#owner.step(this, { type: 'close', refusal: refuse('message_too_large', { limit: most }) });
     });
     // What was of use was copied. Left to a collector this memory would stay until it stops everybody for a full run: the
     // runtime holds on to the event it came with.
     if (typeof data !== 'string') data.transfer(0);
-  }
-
-  #passOver(message: string | Uint8Array, refusal: Refusal): void {
-    const steps = this.dialect.passOver?.(message, refusal);
-    if (!steps) this.end({ refusal });
-    else if (this.#charge(limits.streamAskBytes.value)) this.#take(steps);
   }
 
   /** Audio earns what it is, and costs nothing in text either, but for what is written around it; everything else costs. */

@@ -90,8 +90,6 @@ export interface LiveDialect {
    * may be read until what this gives was taken: what has to last longer is copied.
    */
   hear(message: string | Uint8Array, now: number): readonly ClientStep[];
-  /** A message longer than any may be, of which nothing is heard: what is said of it. Without this the session ends. */
-  passOver?(message: string | Uint8Array, refusal: Refusal): readonly ClientStep[];
   say(event: SessionEvent, now: number): readonly Outgoing[];
   /** Nothing more will be said of what came before `time`, in seconds of the session. */
   settle?(time: number, now: number): readonly Outgoing[];

@@ -1,4 +1,3 @@
-import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
 import { Feed } from '../../shared/stream/feed.ts';
@@ -106,9 +105,15 @@ export class Hearing implements Hearer {
 
   /** Sends what may be sent now. */
   pump(): void {
-    if (this.feed.crowded) this.#relieve();
     const line = this.#agents?.line;
     if (!line) return;
+    this.#sendAll(line);
+    if (!this.feed.crowded) return;
+    this.#relieve();
+    this.#sendAll(line);
+  }
+
+  #sendAll(line: Line): void {
     for (let portion = this.feed.next(); portion; portion = this.feed.next()) line.send(portion);
   }
 
@@ -166,7 +171,6 @@ export class Hearing implements Hearer {
           this.distrust('heard what was not sent');
           return;
         }
-        if (this.feed.unsettled > limits.streamReliefBytes.value) this.#relieve();
         this.pump();
         return;
       case 'final':
@@ -201,7 +205,7 @@ export class Hearing implements Hearer {
     this.pump();
   }
 
-  /** An utterance that would fill the ring, with a wide format or small messages, is ended before it does: it is settled then. */
+  /** Ends an utterance that would fill the ring, with a wide format or small messages: the agent settles it then. */
   #relieve(): void {
     if (!this.#relieving) this.#relieving = this.feed.ask('finalize', OWN + this.#reliefs++) === 'asked';
   }

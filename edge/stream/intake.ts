@@ -1,11 +1,13 @@
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Feed } from '../../shared/stream/feed.ts';
+import type { AudioLease } from './audio-budget.ts';
 import type { SessionEvent } from './dialect.ts';
 
 /** The client's audio on its way into the buffer: drops what repeats, and refuses what does not fit. */
 export class Intake {
   readonly #feed: Feed;
+  readonly #lease: AudioLease;
   readonly #tell: (event: SessionEvent) => void;
   /** Positioned audio that was not taken and not reported. */
   #refused = { bytes: 0, seconds: 0 };
@@ -14,8 +16,9 @@ export class Intake {
   /** Bytes that were taken. */
   bytes = 0;
 
-  constructor(feed: Feed, tell: (event: SessionEvent) => void) {
+  constructor(feed: Feed, lease: AudioLease, tell: (event: SessionEvent) => void) {
     this.#feed = feed;
+    this.#lease = lease;
     this.#tell = tell;
   }
 
@@ -31,6 +34,11 @@ export class Intake {
     return ok(undefined);
   }
 
+  /** Ends the input. Refuses with `backlog_full` while audio is missing that the client was told to send again. */
+  end(): Result<undefined> {
+    return this.#behind ? no(refuse('backlog_full')) : ok(undefined);
+  }
+
   /** Reports how much positioned audio was not taken since the last report. */
   tellOverflow(): void {
     const { bytes, seconds } = this.#refused;
@@ -42,7 +50,7 @@ export class Intake {
   /** Returns false when there is no room. Audio after the end changes nothing. */
   #push(audio: Uint8Array): boolean {
     if (audio.length === 0 || this.#feed.ended) return true;
-    if (!this.#feed.take(audio)) return false;
+    if (!this.#lease.mayGrow(audio.length) || !this.#feed.take(audio)) return false;
     this.bytes += audio.length;
     this.#behind = false;
     return true;

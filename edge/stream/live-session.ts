@@ -10,6 +10,7 @@ import { logBug } from '../bug.ts';
 import type { RequestContext } from '../context.ts';
 import { CLIENT_GONE, refusedWith, Session, type Subject } from '../short/session.ts';
 import { recordDenial } from '../tenant/admit.ts';
+import { type AudioLease, audioBudget } from './audio-budget.ts';
 import type { Connection } from './connection.ts';
 import type { ClientStep, Ending, SessionEvent } from './dialect.ts';
 import type { Ready } from './find.ts';
@@ -35,6 +36,7 @@ export class LiveSession implements Listener {
   readonly #context: RequestContext;
   readonly #closed: () => void;
   readonly #hearing: Hearing;
+  readonly #audio: AudioLease;
   readonly #intake: Intake;
   readonly #outlet = new Outlet();
   readonly #watch: Watch;
@@ -65,7 +67,8 @@ export class LiveSession implements Listener {
     this.#closed = closed;
     this.#watch = new Watch(context.surroundings);
     this.#hearing = new Hearing(facts, options, context.surroundings.now, this);
-    this.#intake = new Intake(this.#hearing.feed, (event) => this.tell(event));
+    this.#audio = audioBudget.enter(caller.claims.tenant, this.#hearing.feed);
+    this.#intake = new Intake(this.#hearing.feed, this.#audio, (event) => this.tell(event));
   }
 
   get state(): State {
@@ -166,9 +169,12 @@ export class LiveSession implements Listener {
       case 'clear':
         this.#hearing.ask(step.type, step.id);
         return;
-      case 'end':
-        this.#finish();
+      case 'end': {
+        const whole = this.#intake.end();
+        if (whole.ok) this.#finish();
+        else this.refuse(whole.refusal);
         return;
+      }
       case 'close':
         this.refuse(step.refusal);
         return;
@@ -185,6 +191,12 @@ export class LiveSession implements Listener {
     if (this.#hearing.finishing !== undefined || after(this.#state, 'end') === undefined) return;
     this.#enter('end');
     this.#hearing.finish();
+  }
+
+  /** Ends the input here: the session reports everything taken so far, and then the refusal. */
+  #finishWith(refusal: Refusal): void {
+    this.#why ??= refusal;
+    this.#finish();
   }
 
   tell(event: SessionEvent): void {
@@ -285,17 +297,17 @@ export class LiveSession implements Listener {
     const { agent, feed } = this.#hearing;
     const revision = this.#outlet.ready?.revision;
     this.#hearing.end(told.reason ?? 'served');
-    const { taken } = feed;
+    const heard = feed.heardSeconds;
     this.#remains ??= remainsOf({
       position: feed.start,
       from: this.facts.checkpoint?.time ?? 0,
       booked: this.#booked,
       settled: feed.checkpoint?.time ?? 0,
-      taken: revision === undefined ? undefined : taken,
+      taken: revision === undefined ? undefined : heard,
     });
     return this.#place?.end({
       ...told,
-      ...(revision !== undefined && { final: { durationSeconds: Math.max(0, taken - this.#booked), revision } }),
+      ...(revision !== undefined && { final: { durationSeconds: Math.max(0, heard - this.#booked), revision } }),
       ...(agent !== undefined && { agent }),
       bytes: this.#intake.bytes,
     });
@@ -304,6 +316,7 @@ export class LiveSession implements Listener {
   #tellEnd(ending: Ending | undefined): void {
     this.#state = 'closed';
     this.#watch.end();
+    this.#audio.end();
     const { remains } = this;
     const heard = () => {
       if (remains) remains.over = true;
@@ -347,12 +360,10 @@ export class LiveSession implements Listener {
         this.refuse(refuse('deadline_passed'));
         return;
       case 'too_long':
-        this.#why = refuse('stream_too_long', { limit: Math.round((times.until - times.began) / 1_000) });
-        this.#finish();
+        this.#finishWith(refuse('stream_too_long', { limit: Math.round((times.until - times.began) / 1_000) }));
         return;
       case 'idle':
-        this.#why ??= refuse('stream_idle', { limit: (times.idleMs ?? limits.streamIdleMs.value) / 1_000 });
-        this.#finish();
+        this.#finishWith(refuse('stream_idle', { limit: (times.idleMs ?? limits.streamIdleMs.value) / 1_000 }));
         return;
       case 'ending':
         if (!this.#toldEnding) this.tell({ type: 'ending', seconds: Math.ceil(millisecondsLeft(times, now) / 1_000) });

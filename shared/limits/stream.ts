@@ -3,10 +3,34 @@ import { KiB, type Limit, MiB } from './limit.ts';
 /** Live streams, at the edge. */
 export const streamLimits = {
   streamRingBytes: {
+    value: 32 * MiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'Unsettled audio of one session: ten minutes of 24 kHz 16-bit sound sent at once are 27.5 MiB.',
+  },
+  streamShareBytes: {
     value: 4 * MiB,
     unit: 'byte',
     by: 'edge',
-    why: 'Audio that the agent has not settled: the longest utterance of 48 kHz mono 16-bit sound, with room for a move to another pool.',
+    why: 'Unsettled audio that a session may buffer whatever others buffer: the longest utterance of 48 kHz mono 16-bit sound, with room for a move to another pool.',
+  },
+  streamTenantBytes: {
+    value: 48 * MiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'Buffered audio of one tenant in one isolate above which its sessions keep to streamShareBytes: one session at streamRingBytes in small messages, or two recordings of ten minutes at 16 kHz. Others find a quarter of the isolate free.',
+  },
+  streamIsolateBytes: {
+    value: 64 * MiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'Buffered audio of one isolate above which its sessions keep to streamShareBytes: half of the 128 MB that the platform gives an isolate. Objects of a class share one, and heldBytesInFlight may lie in it, too.',
+  },
+  streamNoteBytes: {
+    value: 128,
+    unit: 'byte',
+    by: 'edge',
+    why: 'Memory that a buffered message takes beside its audio: an object of six fields and its place in a list.',
   },
   streamWindowBytes: {
     value: 512 * KiB,
@@ -18,7 +42,7 @@ export const streamLimits = {
     value: 2.5 * MiB,
     unit: 'byte',
     by: 'edge',
-    why: 'Unsettled audio at which the edge ends an utterance: the longest one of a wider format would fill the ring.',
+    why: 'Unsettled audio, all of it sent, at which the edge ends an utterance: the longest one of a wider format would fill the window of a client that counts positions.',
   },
   streamRingItems: {
     value: 65_536,
@@ -36,13 +60,13 @@ export const streamLimits = {
     value: 49_152,
     unit: 'count',
     by: 'edge',
-    why: 'Messages of unsettled audio at which the edge ends an utterance: three quarters of streamRingItems.',
+    why: 'Messages of unsettled audio, all of them sent, at which the edge ends an utterance: three quarters of streamRingItems.',
   },
   streamMessageBytes: {
-    value: MiB,
+    value: 20 * MiB,
     unit: 'byte',
     by: 'edge',
-    why: 'One message of a client; official clients send a tenth of a second. The runtime keeps up to 32 MiB of one before the edge sees it, and has no setting for less.',
+    why: 'One message of a client: ten minutes of 16 kHz 16-bit sound are 18.3 MiB, and OpenAI takes 15. Base64 of it is in memory three times while it is read. The runtime keeps up to 32 MiB of one before the edge sees it, and has no setting for less.',
   },
   streamHeaderBytes: {
     value: 64 * KiB,

@@ -32,6 +32,8 @@ export class Feed {
   /** Time of the ring's end, and seconds of audio that were taken in all. */
   #time: number;
   #taken = 0;
+  /** Seconds of audio that an agent has heard. */
+  #heard = 0;
   /** Seconds of all gaps. */
   #missing = 0;
   /** Seconds of a byte, as far as it was heard. */
@@ -55,6 +57,7 @@ export class Feed {
     this.#time = from?.time ?? 0;
     // Who comes with a checkpoint counts positions, and has no gaps.
     this.#taken = this.#time;
+    this.#heard = this.#time;
   }
 
   /** Where the client's audio goes on, and what time that is. */
@@ -71,6 +74,11 @@ export class Feed {
     return this.#taken;
   }
 
+  /** Seconds of audio that an agent has heard since the beginning of the session, without gaps. */
+  get heardSeconds(): number {
+    return this.#heard;
+  }
+
   get checkpoint(): Checkpoint | undefined {
     return this.#checkpoint;
   }
@@ -84,9 +92,19 @@ export class Feed {
     return this.#ring.bytes;
   }
 
-  /** So many messages and marks are unsettled that there may soon be no room for more. */
+  /** Memory that unsettled audio takes, bytes. */
+  get memory(): number {
+    return this.#ring.memory;
+  }
+
+  /**
+   * So much is unsettled that there may soon be no room for more, and all of it was sent: one utterance takes it. A
+   * backlog that waits to be sent needs no relief, and a `finalize` behind it would cut the word that arrives now.
+   */
   get crowded(): boolean {
-    return this.#ring.next - this.#ring.first >= limits.streamReliefItems.value;
+    const { bytes, first, next } = this.#ring;
+    if (this.#cursor < next) return false;
+    return bytes > limits.streamReliefBytes.value || next - first >= limits.streamReliefItems.value;
   }
 
   get ended(): boolean {
@@ -216,15 +234,25 @@ export class Feed {
     const window = afterHeard(this.#window, position);
     if (!window) return false;
     this.#window = window;
-    this.lasted(time);
+    this.#reach(position, time);
     if (position > 0) this.#pace = Math.max(0, time - this.#missing) / position;
     if (this.format.encoding === 'ogg-opus') this.#time = Math.max(this.#time, time);
     return true;
   }
 
-  /** The agent has heard audio up to that time: where the format does not tell how long audio is, that does. */
+  /** Notes that an agent has heard all of a stream, which lasts until `time`. */
   lasted(time: number): void {
-    if (bytesPerSecond(this.format) === undefined) this.#taken = Math.max(this.#taken, time - this.#missing);
+    this.#reach(this.#ring.end, time);
+    this.#heard = this.#taken;
+  }
+
+  /** Notes how far an agent has heard: where the format does not tell how long audio is, its time does. */
+  #reach(position: number, time: number): void {
+    const rate = bytesPerSecond(this.format);
+    const seconds = time - this.#missing;
+    if (rate === undefined) this.#taken = Math.max(this.#taken, seconds);
+    const heard = rate === undefined ? seconds : this.#taken - (this.#ring.end - position) / rate;
+    this.#heard = Math.max(this.#heard, heard);
   }
 
   /** Everything before the checkpoint is settled. False when it cannot be one of this stream. */
@@ -243,6 +271,7 @@ export class Feed {
       return true;
     });
     this.#checkpoint = checkpoint;
+    this.#reach(position, time);
     this.#window = { sent: this.#window.sent, heard: Math.max(this.#window.heard, position) };
     return true;
   }

@@ -46,6 +46,7 @@ export class Ring {
   /** Where the next message goes, and what is free. */
   #slab: Slab | undefined;
   readonly #slabs: Slab[] = [];
+  #slabBytes = 0;
   readonly #notes: Kept[] = [];
 
   /** Empty, at a position; `bytes` and `items` bound what it keeps, and so many `marks` more than items. */
@@ -76,6 +77,11 @@ export class Ring {
     return this.#end - this.#start;
   }
 
+  /** Memory that the ring takes, bytes: that of its audio, free pieces and notes included. */
+  get memory(): number {
+    return this.#slabBytes + (this.next - this.#first) * limits.streamNoteBytes.value;
+  }
+
   /** Number of the first item, and of the one that comes next. */
   get first(): number {
     return this.#first;
@@ -103,15 +109,20 @@ export class Ring {
     return true;
   }
 
-  /** One with so much room; a message that is larger than any has one for itself. */
+  /** Returns a slab with room for a message. A message over half a slab gets one of its own length: two do not fit. */
   #slabFor(length: number): Slab {
     const size = limits.streamSlabBytes.value;
-    if (length > size) return { bytes: new Uint8Array(length), filled: 0, kept: 0 };
+    if (length > size / 2) return this.#newSlab(length);
     if (!this.#slab || this.#slab.filled + length > size) {
       if (this.#slab?.kept === 0) this.#slab.filled = 0;
-      else this.#slab = this.#slabs.pop() ?? { bytes: new Uint8Array(size), filled: 0, kept: 0 };
+      else this.#slab = this.#slabs.pop() ?? this.#newSlab(size);
     }
     return this.#slab as Slab;
+  }
+
+  #newSlab(size: number): Slab {
+    this.#slabBytes += size;
+    return { bytes: new Uint8Array(size), filled: 0, kept: 0 };
   }
 
   #note(position: number, slab: Slab, at: number, length: number, seconds: number): Kept {
@@ -130,9 +141,12 @@ export class Ring {
     slab.kept -= 1;
     note.slab = noSlab;
     if (this.#notes.length < limits.streamSpareNotes.value) this.#notes.push(note);
-    if (slab.kept > 0 || slab === this.#slab || slab.bytes.length !== limits.streamSlabBytes.value) return;
+    if (slab.kept > 0 || slab === this.#slab) return;
     slab.filled = 0;
-    if (this.#slabs.length < limits.streamSpareSlabs.value) this.#slabs.push(slab);
+    const size = slab.bytes.length;
+    if (size === limits.streamSlabBytes.value && this.#slabs.length < limits.streamSpareSlabs.value) {
+      this.#slabs.push(slab);
+    } else this.#slabBytes -= size;
   }
 
   /** Notes what is to happen at the end, or later in a replay. False when there is no room for it. */

@@ -462,6 +462,8 @@ describe('§3-15 the end of a Deepgram stream', () => {
     ['audio_unsupported', 1000, /^DATA-0000/],
     ['pool_lost', 1011, /^NET-0000/],
     ['no_pool', 1011, /^NET-0000/],
+    ['backlog_full', 1011, /^NET-0000/],
+    ['message_too_large', 1008, /^DATA-0000/],
     ['stream_too_long', 1011, /^NET-0000/],
     ['backlog_full', 1011, /^NET-0000/],
     // Its clients would come back for ever.

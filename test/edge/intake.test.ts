@@ -6,12 +6,13 @@ import { Feed } from '../../shared/stream/feed.ts';
 
 const format = { encoding: 'mulaw', rate: 8_000, channels: 1 } as const;
 const options = { interim: false, endpointingMs: 500 } as const;
+const unbounded = { mayGrow: () => true, end: () => {} };
 
 /** An intake whose buffer is full of short messages, and emptied on request. */
 function startFull() {
   const feed = new Feed(format, options);
   const told: SessionEvent[] = [];
-  const intake = new Intake(feed, (event) => told.push(event));
+  const intake = new Intake(feed, unbounded, (event) => told.push(event));
   const take = (bytes: number, position?: number) => intake.take(new Uint8Array(bytes), position);
   const settle = () => {
     for (let portion = feed.next(); portion; portion = feed.next()) {
@@ -22,13 +23,15 @@ function startFull() {
   const most = limits.streamRingItems.value;
   for (let taken = 0; taken < most; taken++) take(1);
   expect([feed.position, told]).toEqual([most, []]);
-  return { feed, told, take, settle, most };
+  return { feed, told, intake, take, settle, most };
 }
+
+const full = { ok: false, refusal: { reason: 'backlog_full' } };
 
 describe('A28 C10 audio that a full buffer does not take', () => {
   it('without a position is refused and reported by nothing else', () => {
     const { feed, told, take, most } = startFull();
-    expect(take(1)).toMatchObject({ ok: false, refusal: { reason: 'backlog_full' } });
+    expect(take(1)).toMatchObject(full);
     expect([feed.position, told]).toEqual([most, []]);
   });
 
@@ -41,9 +44,27 @@ describe('A28 C10 audio that a full buffer does not take', () => {
     expect(feed.position).toBe(most + 1);
   });
 
+  it('MUST 11: refuses the end until it came again', () => {
+    const { intake, take, settle, most } = startFull();
+    expect(intake.end().ok).toBe(true);
+    take(1, most);
+    expect(intake.end()).toMatchObject(full);
+    settle();
+    take(1, most);
+    expect(intake.end().ok).toBe(true);
+  });
+
   it('after the end changes nothing', () => {
     const { feed, told, take, most } = startFull();
     feed.end();
     expect([take(1).ok, take(1, most).ok, told]).toEqual([true, true, []]);
+  });
+
+  it('is what the budget of the isolate does not allow', () => {
+    const feed = new Feed(format, options);
+    const lease = { ...unbounded, mayGrow: (bytes: number) => feed.unsettled + bytes <= 10 };
+    const intake = new Intake(feed, lease, () => {});
+    expect(intake.take(new Uint8Array(10), undefined).ok).toBe(true);
+    expect(intake.take(new Uint8Array(1), undefined)).toMatchObject(full);
   });
 });

@@ -3,9 +3,10 @@ import net from 'node:net';
 import { DeepgramClient, DeepgramError } from '@deepgram/sdk';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { WebSocket } from 'ws';
+import { limits } from '../../shared/limits.ts';
 import { type Clip, clipBytes, clipPath, clips } from './clips.ts';
 import { join } from './join.ts';
-import { type LiveSound, liveSound, muLaw, opusPackets, pieces } from './live-sound.ts';
+import { type LiveSound, liveSound, muLaw, opusPackets, pieces, repeat, wide } from './live-sound.ts';
 import type { Shared } from './running.ts';
 
 let running: Shared;
@@ -112,6 +113,22 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
     expect(times.at(-1)).toBeLessThanOrEqual(Number(metadata?.duration));
     expect(metadata?.duration).toBeCloseTo(sound.samples.length / sound.rate, 2);
     expect(stream.said.map(({ type }) => type)).toContain('SpeechStarted');
+  });
+
+  it('a recording sent at once is transcribed whole, and ends normally', async () => {
+    const studio = clip('studio.wav');
+    const times = 4;
+    const sound = repeat(liveSound(studio), times);
+    const bytes = wide(sound);
+    expect(bytes.length).toBeGreaterThan(limits.streamShareBytes.value);
+    const stream = await open({ encoding: 'linear32', channels: 2, sample_rate: sound.rate });
+    await stream.socket.waitForOpen();
+    for (let at = 0; at < bytes.length; at += 32_000) stream.socket.sendMedia(bytes.slice(at, at + 32_000));
+    stream.socket.sendCloseStream({ type: 'CloseStream' });
+    expect(await stream.closed).toMatchObject({ code: 1000 });
+    expect(stream.text()).toBe(Array(times).fill(studio.text).join(' '));
+    expect(stream.said.at(-1)?.duration).toBeCloseTo(sound.samples.length / sound.rate, 2);
+    expect(stream.errors).toEqual([]);
   });
 
   it('A6 partial results before the end of an utterance, the last with most of its words; nothing here is unsure', async () => {

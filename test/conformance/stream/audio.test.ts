@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
-import { makeToken } from '../../edge/authority.ts';
-import { ask } from '../../edge/network.ts';
 import { StreamClient } from '../../edge/stream-client.ts';
 import { eventually } from '../../edge/stream-double.ts';
 import { startListener } from '../../edge/stream-listener.ts';
@@ -72,27 +70,15 @@ describe('audio', () => {
     await client.end();
     expect(client.transcript).toBe('taken now');
   });
-
-  it('MUST 48: audio without positions that does not fit ends the session with backlog_full', async () => {
-    const { name } = await startListener(undefined, { before: (_, said) => 'kind' in said });
-    const headers = { upgrade: 'websocket', authorization: `Token ${await makeToken()}` };
-    const path = `/v1/listen?model=${name}&encoding=mulaw&sample_rate=8000`;
-    const client = StreamClient.of(await ask(path, { headers }));
-    const bytes = new TextEncoder().encode(quiet);
-    for (let sent = 0; sent <= limits.streamRingBytes.value; sent += bytes.length) client.say(bytes);
-    client.say({ type: 'CloseStream' });
-    expect(await client.end()).toEqual({ code: 1011, reason: 'NET-0000 backlog_full' });
-    expect(client.messages).toMatchObject([{ type: 'Error', code: 'backlog_full' }]);
-  });
 });
 
-describe('formats wider than the ring', () => {
-  it('an utterance that would fill it is ended before it does, and nobody is told of the question', async () => {
+describe('formats wider than the window of a client', () => {
+  it('MUST 10: an utterance that would fill it is ended before, by a finalize of the edge', async () => {
     const { client, talks } = await startClient();
     const letters = `x${'_'.repeat(499_999)}`;
-    const ring = limits.streamRingBytes.value;
+    const total = 2 * limits.streamShareBytes.value;
     let sent = 0;
-    while (sent < 2 * ring) {
+    while (sent < total) {
       client.speak(letters);
       sent += letters.length;
       const unsettled = () => sent - Number(client.all('ack').at(-1)?.position);

@@ -15,8 +15,8 @@ export interface Official {
   send(audio: Uint8Array): void;
   /** Something of the second sentence was heard, which is not over. */
   inSecond(): Promise<void>;
-  /** All that is told of the whole story: texts, and when they were said. */
-  finish(): Promise<unknown>;
+  /** Everything about the whole story, or about so many utterances: texts and times. */
+  finish(utterances?: number): Promise<unknown>;
   /** Its program was told that the connection is gone. */
   broken(): Promise<void>;
   /** What its program was told of anything that went wrong. */
@@ -76,8 +76,8 @@ export async function openOpenAi({ stack }: Running): Promise<Official> {
     },
     inSecond: () => log.until(() => new Set(of(`${PREFIX}.delta`).map(({ item_id }) => item_id)).size > 1),
     broken: () => log.until(() => of('closed').length > 0),
-    async finish() {
-      await log.until(() => of(`${PREFIX}.completed`).length > 1);
+    async finish(utterances = 2) {
+      await log.until(() => of(`${PREFIX}.completed`).length >= utterances);
       const told = of(`${PREFIX}.completed`).map(({ item_id, transcript, usage }) => {
         const own = log.said.filter((event) => event.item_id === item_id);
         const deltas = own.flatMap(({ type, delta }) => (type === `${PREFIX}.delta` ? [delta] : []));

@@ -202,14 +202,29 @@ describe('R1 what a client said, on its way to whichever agent', () => {
     const byte = letters('x');
     const [items, relief] = [limits.streamRingItems.value, limits.streamReliefItems.value];
     for (let at = 0; at < items; at++) {
-      if (at === relief - 1 || at === relief) expect(feed.crowded).toBe(at === relief);
       expect(feed.take(byte)).toBe(true);
+      if (at < relief - 2 || at > relief) continue;
+      while (feed.next()) feed.heard(at + 1, 0);
+      expect(feed.crowded).toBe(at >= relief - 1);
     }
     expect(feed.take(byte)).toBe(false);
     const marks = limits.streamRingMarks.value;
     for (let id = 0; id < marks - 1; id++) expect(feed.ask('finalize', id)).toBe('asked');
     expect(feed.change(options)).toBe(true);
     expect([feed.ask('clear', 1), feed.ask('finalize', 0), feed.change(options)]).toEqual(['full', 'asked', false]);
+  });
+
+  it('C10 asks for no relief while audio waits to be sent, however much', () => {
+    const feed = new Feed(format, options);
+    const mebibyte = new Uint8Array(2 ** 20);
+    for (let taken = 0; taken <= limits.streamReliefBytes.value; taken += mebibyte.length) feed.take(mebibyte);
+    for (let sent = 0; sent < feed.position; feed.heard(sent, 0)) {
+      expect(feed.crowded).toBe(false);
+      for (let portion = feed.next(); portion; portion = feed.next()) {
+        if (portion.kind === 'audio') sent = portion.position + portion.audio.length;
+      }
+    }
+    expect(feed.crowded).toBe(true);
   });
 
   it('remembers answers, and a bounded number of them', () => {
@@ -225,6 +240,21 @@ describe('R1 what a client said, on its way to whichever agent', () => {
       feed.answered('finalize', id);
     }
     expect(feed.ask('finalize', 1)).toBe('asked');
+  });
+});
+
+describe('seconds that were heard', () => {
+  it('are those that an agent took, of what waits none', () => {
+    const feed = new Feed(format, options);
+    feed.take(new Uint8Array(80_000));
+    expect([feed.taken, feed.heardSeconds]).toEqual([10, 0]);
+    feed.next();
+    feed.heard(16_000, 2);
+    expect([feed.taken, feed.heardSeconds]).toEqual([10, 2]);
+    feed.rewind();
+    expect(feed.heardSeconds).toBe(2);
+    feed.lasted(10);
+    expect(feed.heardSeconds).toBe(10);
   });
 });
 
