@@ -18,6 +18,7 @@ const ALLOW_HEADERS = [
   'x-auricle-language',
   'x-auricle-class',
   'x-auricle-sequence',
+  'x-auricle-session',
   'x-auricle-upload',
   'inference-header-content-length',
   'x-deepgram-session-id',

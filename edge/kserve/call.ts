@@ -10,6 +10,7 @@ import { joinEnds } from '../short/ends.ts';
 import { Relay } from '../short/relay.ts';
 import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
+import { type SequenceCaller, sequenceCaller } from './caller.ts';
 import { type Framing, findSequence } from './find-sequence.ts';
 
 /** A question about a model that an agent answers. */
@@ -49,6 +50,8 @@ export async function callModel(request: Request, question: ModelCall, context: 
   };
   const framing = readFraming(request, claims.value);
   if (!framing.ok) return denied(framing.refusal);
+  const name = readName(request, 'x-auricle-session', 'must be a name of this process');
+  if (!name.ok) return denied(name.refusal);
 
   const requestClass = clampClass(request.headers.get('x-auricle-class') ?? undefined, claims.value.priority);
   const body = new CallerBody(request.body, context.surroundings, {
@@ -67,7 +70,11 @@ export async function callModel(request: Request, question: ModelCall, context: 
   context.waitUntil(looking);
   const sequence = await looking;
   if (!sequence.ok) return refuseKserve(sequence.refusal);
-  const relay = new Relay(session.value, body, errandOf(question, framing.value, sequence.value, request), context);
+  const { value: id } = sequence;
+  const authorization = request.headers.get('authorization');
+  const caller = { claims: claims.value, authorization, session: name.value };
+  const owned = id === undefined ? undefined : { id, ...sequenceCaller(caller, context.settings) };
+  const relay = new Relay(session.value, body, errandOf(question, framing.value, owned, request), context);
   const ends = joinEnds(relay, session.value, body, context);
   request.signal.addEventListener('abort', ends.abandon, { once: true });
   if (request.signal.aborted) ends.abandon();
@@ -85,12 +92,17 @@ function readFraming({ headers }: Request, claims: Claims): Result<Framing> {
   }
   const limit = limits.callBodyBytes.value;
   if (Number(headers.get('content-length') ?? 0) > limit) return no(refuse('tensors_too_large', { limit }));
-  const told = headers.get('x-auricle-sequence') ?? undefined;
-  if (told !== undefined && (told === '' || told.length > limits.callTextCharacters.value)) {
-    return no(refuse('field_invalid', { field: 'x-auricle-sequence', rule: 'must be the id of a sequence' }));
-  }
+  const told = readName({ headers }, 'x-auricle-sequence', 'must be the id of a sequence');
+  if (!told.ok) return told;
   const headerLength = headers.get('inference-header-content-length')?.slice(0, 20);
-  return ok({ headerLength, encoding, told });
+  return ok({ headerLength, encoding, told: told.value });
+}
+
+/** Reads a header that may be absent and must not be empty. */
+function readName({ headers }: Pick<Request, 'headers'>, field: string, rule: string): Result<string | undefined> {
+  const name = headers.get(field) ?? undefined;
+  const isName = name === undefined || (name !== '' && name.length <= limits.callTextCharacters.value);
+  return isName ? ok(name) : no(refuse('field_invalid', { field, rule }));
 }
 
 /** The sequence, of which only an inference can be a part. A refusal has ended the session. */
@@ -118,7 +130,7 @@ async function look(
 function errandOf(
   { model, version, ask }: ModelCall,
   { headerLength, encoding }: Framing,
-  sequence: string | undefined,
+  sequence: (SequenceCaller & { readonly id: string }) | undefined,
   request: Request,
 ) {
   const accept = accepted(readAccept(request));
@@ -130,10 +142,12 @@ function errandOf(
     ...(headerLength !== undefined && { headerLength }),
     ...(encoding && { encoding }),
     ...(accept && { accept }),
-    ...(sequence !== undefined && { sequence }),
+    ...(sequence && { sequence: sequence.id, caller: sequence.caller }),
+    ...(sequence?.session !== undefined && { session: sequence.session }),
   };
   // Counters of one engine after another would jump: statistics come from one agent while it is there.
-  const sticky = ask === 'stats' ? 'statistics' : sequence;
+  const own = sequence && [sequence.caller, sequence.session, sequence.id].join(' ');
+  const sticky = ask === 'stats' ? 'statistics' : own;
   const hints = { model, language: undefined };
   return { task: 'infer', hints, head, sticky, read: readCallRecord } as const;
 }

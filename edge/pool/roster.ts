@@ -189,19 +189,13 @@ export class Roster extends DurableObject<Bindings> {
     this.#links.set(name, link);
     this.#gone.delete(name);
     this.#hear(agent, now);
-    const attested = { type: 'keys', agent: name, attestation: digest(agent.attestation) } as const;
-    const replaced = claim.value !== undefined && claim.value !== agent.boot;
-    this.record([
-      mint({ ...attested, action: 'attested' }, now),
-      ...(replaced
-        ? [
-            mint(
-              { ...attested, action: 'replaced', detail: before ? 'the other was connected' : 'the other had gone' },
-              now,
-            ),
-          ]
-        : []),
-    ]);
+    const facts = { attestation: digest(agent.attestation) };
+    const events = [mint({ type: 'keys', agent: name, action: 'attested', ...facts }, now)];
+    if (claim.value !== undefined && claim.value !== agent.boot) {
+      const detail = before ? 'the other was connected' : 'the other had gone';
+      events.push(mint({ type: 'keys', agent: name, action: 'replaced', ...facts, detail }, now));
+    }
+    this.record(events);
     this.#say(link, { type: 'welcome', intervalMs: limits.heartbeatMs.value });
   }
 

@@ -38,11 +38,19 @@ export async function issueGrant(
   }
   const issued = Math.floor(now / 1_000);
   const expires = Math.min(issued + seconds, claims.expires);
-  const { tenant, subject, languages, zones, priority, sealing, audit, mirror } = claims;
+  const { tenant, subject, languages, zones, priority, sealing, audit, mirror, visibility } = claims;
   const { sessionSeconds, idleSeconds, allowance } = claims;
   const { kid } = grantKey;
   const lasts = { sessionSeconds, ...(idleSeconds !== undefined && { idleSeconds }) };
-  const allows = { languages, zones, priority, sealing, audit, ...(mirror && { mirror }) };
+  const allows = {
+    languages,
+    zones,
+    priority,
+    sealing,
+    audit,
+    ...(mirror && { mirror }),
+    ...(visibility && { visibility }),
+  };
   const payload = { tenant, scope: GRANT_SCOPE, ...allows, ...lasts, allowance };
   const draft = new SignJWT({ ...payload, ...(realtime && { realtime }) })
     .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', ...(kid !== undefined && { kid }) })

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { EDGE_ISSUER, FUNCTIONS_AUDIENCE, SERVICE_TYPE } from '../../shared/upload/callers.ts';
+import { EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, SERVICE_TYPE } from '../../shared/upload/callers.ts';
 import { backOfficeRefusal } from '../../shared/upload/contract.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
@@ -25,6 +25,8 @@ export interface Question {
   readonly signal?: AbortSignal;
   /** An operator asks, about a zone and not about a tenant. */
   readonly operate?: boolean;
+  /** The only subject whose uploads and projects the answer may be about. */
+  readonly owner?: string | undefined;
 }
 
 /**
@@ -57,7 +59,7 @@ async function readStatus(response: Response): Promise<{ status: number; body: u
   return { status, body: status === 204 ? undefined : await response.json() };
 }
 
-export interface Call extends Pick<Question, 'method' | 'body' | 'signal'> {
+export interface Call extends Pick<Question, 'method' | 'body' | 'signal' | 'owner'> {
   readonly address: string;
   /** Of the token: who asks. */
   readonly claims: JWTPayload;
@@ -68,7 +70,7 @@ export interface Call extends Pick<Question, 'method' | 'body' | 'signal'> {
 
 /** Asks functions with a token of its own. `undefined` when they cannot be reached or read, `late` when they do not answer. */
 export async function callFunctions<T>(
-  { address, method, claims, headers, body, ms, signal }: Call,
+  { address, method, claims, owner, headers, body, ms, signal }: Call,
   read: (response: Response) => Promise<T> | T,
   { settings, surroundings }: RequestContext,
 ): Promise<T | typeof late | undefined> {
@@ -78,7 +80,7 @@ export async function callFunctions<T>(
       await fetch(address, {
         method,
         headers: {
-          authorization: `Bearer ${await signService(settings, claims, surroundings.now())}`,
+          authorization: `Bearer ${await signService(settings, claims, surroundings.now(), owner)}`,
           ...headers,
           ...(body !== undefined && { 'content-type': 'application/json' }),
         },
@@ -115,8 +117,13 @@ function readAnswer<T extends z.ZodType>(
 type SigningKey = Awaited<ReturnType<typeof importJWK>>;
 const keys = new WeakMap<Settings, SigningKey>();
 
-/** Who asks, for whom, for one minute. */
-export async function signService(settings: Settings, claims: JWTPayload, now: number): Promise<string> {
+/** Signs a token that says for whom the edge asks, for one minute. */
+export async function signService(
+  settings: Settings,
+  claims: JWTPayload,
+  now: number,
+  owner?: string,
+): Promise<string> {
   const jwk = settings.grantKey ?? settings.ticketKey;
   let key = keys.get(settings);
   if (!key) {
@@ -124,11 +131,12 @@ export async function signService(settings: Settings, claims: JWTPayload, now: n
     keys.set(settings, key);
   }
   const issued = Math.floor(now / 1_000);
+  const own = owner !== undefined && { crit: [OWNER_HEADER], [OWNER_HEADER]: owner };
   return new SignJWT(claims)
-    .setProtectedHeader({ alg: 'ES256', typ: SERVICE_TYPE, ...(jwk.kid !== undefined && { kid: jwk.kid }) })
+    .setProtectedHeader({ alg: 'ES256', typ: SERVICE_TYPE, ...(jwk.kid !== undefined && { kid: jwk.kid }), ...own })
     .setIssuer(EDGE_ISSUER)
     .setAudience(FUNCTIONS_AUDIENCE)
     .setIssuedAt(issued)
     .setExpirationTime(issued + limits.serviceTokenSeconds.value)
-    .sign(key);
+    .sign(key, own ? { crit: { [OWNER_HEADER]: true } } : {});
 }

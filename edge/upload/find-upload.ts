@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { isProjectId } from '../../shared/project/id.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { Claims } from '../../shared/tenant/claims.ts';
+import { type Claims, ownerOf } from '../../shared/tenant/claims.ts';
 import { isUploadId } from '../../shared/upload/paths.ts';
 import type { RequestContext } from '../context.ts';
 import { askBackOffice, type Question } from './back-office.ts';
@@ -14,7 +14,7 @@ export interface Found<T> {
   readonly zone: string;
 }
 
-type About = Omit<Question, 'zone' | 'path'> & { readonly below?: string };
+type About = Omit<Question, 'zone' | 'path' | 'owner'> & { readonly below?: string };
 
 /** What is asked about: where it is found, whether an id can be one, and what is said of one that nobody knows. */
 interface Kind {
@@ -62,7 +62,8 @@ async function askAbout<T extends z.ZodType>(
   let refusal: Refusal = refuse(unknown);
   for (const zone of distinct(uploadZones(claims, context), context)) {
     const path = `${root}/${claims.tenant}/${id}${below}`;
-    const answer = await askBackOffice({ ...rest, zone, path }, schema, claims.tenant, context);
+    const asked = { ...rest, zone, path, owner: ownerOf(claims) };
+    const answer = await askBackOffice(asked, schema, claims.tenant, context);
     if (answer.ok) return ok({ value: answer.value, zone });
     // A zone that does not answer may be the one that knows it: "unknown" would be a lie.
     if (answer.refusal.reason !== unknown) refusal = answer.refusal;

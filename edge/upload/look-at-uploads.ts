@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { Claims, Scope } from '../../shared/tenant/claims.ts';
+import { type Claims, ownerOf, type Scope } from '../../shared/tenant/claims.ts';
 import { type UploadRow, uploadList, uploadRow } from '../../shared/upload/contract.ts';
 import { isUploadId } from '../../shared/upload/paths.ts';
 import type { RequestContext } from '../context.ts';
@@ -66,7 +66,10 @@ const uploadLists: Listed<UploadRow, typeof uploadList> = {
   rowsOf: ({ uploads }) => uploads,
 };
 
-/** The pages of all zones as one: ids sort by time. */
+/**
+ * Returns the pages of all zones as one. Ids sort by time: a page has every row down to its own `next`, so rows beyond
+ * the highest of these wait for the next page. Pages of a token that sees its own rows only may be short, or empty.
+ */
 export async function readLists<
   T extends { readonly id: string },
   S extends z.ZodType<{ readonly next?: string | undefined }>,
@@ -82,19 +85,20 @@ export async function readLists<
   const pages = await Promise.all(
     zones.map((zone) => {
       const path = `${root}/${claims.tenant}?${query}`;
-      return askBackOffice({ zone, method: 'GET', path }, schema, claims.tenant, context);
+      return askBackOffice({ zone, method: 'GET', path, owner: ownerOf(claims) }, schema, claims.tenant, context);
     }),
   );
-  const rows: T[] = [];
-  let more = false;
+  const all: T[] = [];
+  let last = '';
   for (const page of pages) {
     if (!page.ok) return page;
-    if (page.value) rows.push(...rowsOf(page.value));
-    more ||= page.value?.next !== undefined;
+    if (page.value) all.push(...rowsOf(page.value));
+    if (page.value?.next !== undefined && page.value.next > last) last = page.value.next;
   }
-  rows.sort((one, other) => (one.id < other.id ? 1 : -1));
+  all.sort((one, other) => (one.id < other.id ? 1 : -1));
+  const rows = all.filter(({ id }) => id >= last);
   const shown = rows.slice(0, limit);
-  const next = more || rows.length > limit ? shown.at(-1)?.id : undefined;
+  const next = rows.length > limit ? shown.at(-1)?.id : last || undefined;
   return ok({ rows: shown, next });
 }
 

@@ -1,15 +1,18 @@
 // Is it the edge that asks, and for whom?
 import { createLocalJWKSet, errors, jwtVerify } from 'jose';
+import { z } from 'zod';
 import { commitment } from '../../shared/audit/privacy.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { EDGE_ISSUER, FUNCTIONS_AUDIENCE, SERVICE_TYPE } from '../../shared/upload/callers.ts';
+import { EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, SERVICE_TYPE } from '../../shared/upload/callers.ts';
 import type { Settings } from '../settings.ts';
 
 export interface EdgeCaller {
   /** The only tenant whose uploads this question may be about. */
   readonly tenant: string;
+  /** The only subject whose uploads and projects this question may be about. */
+  readonly owner?: string;
   /** Whether an operator asks: what concerns a zone and not a tenant. */
   readonly operate: boolean;
   /** Who asks, as its gate commits to it. */
@@ -28,7 +31,7 @@ export async function verifyEdge(
   if (token === undefined) return no(refuse('token_missing'));
   if (!EDGE_KEYS) return no(refuse('uploads_closed', undefined, 'no EDGE_KEYS'));
   try {
-    const { payload } = await jwtVerify(token, createLocalJWKSet(EDGE_KEYS), {
+    const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(EDGE_KEYS), {
       issuer: EDGE_ISSUER,
       audience: FUNCTIONS_AUDIENCE,
       typ: SERVICE_TYPE,
@@ -37,12 +40,16 @@ export async function verifyEdge(
       clockTolerance: limits.clockSkewSeconds.value,
       maxTokenAge: limits.serviceTokenSeconds.value,
       requiredClaims: ['exp', 'iat', 'tenant'],
+      crit: { [OWNER_HEADER]: true },
     });
     if (typeof payload.tenant !== 'string') return no(refuse('token_invalid', undefined, 'tenant'));
     const subject = commitment.optional().safeParse(payload.subject);
     if (!subject.success) return no(refuse('token_invalid', undefined, 'subject'));
     const named = subject.data !== undefined && { subject: subject.data };
-    return ok({ tenant: payload.tenant, operate: payload.operate === true, ...named });
+    const owner = z.string().min(1).optional().safeParse(protectedHeader[OWNER_HEADER]);
+    if (!owner.success) return no(refuse('token_invalid', undefined, OWNER_HEADER));
+    const own = owner.data !== undefined && { owner: owner.data };
+    return ok({ tenant: payload.tenant, operate: payload.operate === true, ...named, ...own });
   } catch (error) {
     if (error instanceof errors.JWTExpired) return no(refuse('token_expired'));
     return no(refuse('token_invalid', undefined, error instanceof errors.JOSEError ? error.code : 'unreadable'));

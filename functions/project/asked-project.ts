@@ -5,10 +5,10 @@ import { documentId } from '../../shared/project/id.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { inEdition, OUTCOMES, outcomeBlob, type UploadPlace } from '../../shared/upload/paths.ts';
-import { endOf } from '../store/rows.ts';
 import { rerun } from '../upload/asked.ts';
 import type { Office } from '../upload/office.ts';
-import { readRecord, recordKey, type UploadRecord } from '../upload/record.ts';
+import { type PageQuery, readPage } from '../upload/own.ts';
+import type { UploadRecord } from '../upload/record.ts';
 import { release } from '../upload/release.ts';
 import { settle } from '../upload/settle.ts';
 import { readUpload, step } from '../upload/step.ts';
@@ -26,19 +26,11 @@ async function rowOf(office: Office, record: UploadRecord): Promise<ProjectRow> 
   return projectRowOf(record, await readDocuments(office, record), office.settings.ZONE_KEYS[record.asked.zone]?.[0]);
 }
 
-/** Newest first; `after` is the last id of the page before. */
-export async function listProjects(
-  office: Office,
-  tenant: string,
-  after: string | undefined,
-  limit: number,
-): Promise<ProjectList> {
-  const from = after === undefined ? 'p!' : `${recordKey(after)}!`;
-  const rows = await office.rows.scan(tenant, from, endOf('p!'), limit + 1);
-  const records = rows.slice(0, limit).map(readRecord);
+/** Lists projects with their documents, newest first. */
+export async function listProjects(office: Office, query: PageQuery): Promise<ProjectList> {
+  const { records, next } = await readPage(office, 'p!', query);
   const projects = await Promise.all(records.map((record) => rowOf(office, record)));
-  const last = projects.at(-1);
-  return { projects, ...(rows.length > limit && last && { next: last.id }) };
+  return { projects, ...(next !== undefined && { next }) };
 }
 
 /** Stops it, and deletes what is there of it. */

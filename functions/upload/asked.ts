@@ -5,9 +5,9 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { OpenedTranscript, UploadList, UploadRow } from '../../shared/upload/contract.ts';
 import { OUTCOMES, outcomeBlob, UPLOADS, type UploadPlace, uploadBlob } from '../../shared/upload/paths.ts';
 import { isOver } from '../../shared/upload/state.ts';
-import { endOf } from '../store/rows.ts';
 import type { Office } from './office.ts';
-import { readRecord, recordKey, rowOf } from './record.ts';
+import { type PageQuery, readPage } from './own.ts';
+import { rowOf } from './record.ts';
 import { release } from './release.ts';
 import { erase, settle } from './settle.ts';
 import { readUpload, step } from './step.ts';
@@ -19,18 +19,10 @@ export async function see(office: Office, place: UploadPlace): Promise<Result<Up
   return record ? ok(rowOf(record)) : unknown();
 }
 
-/** Newest first; `after` is the last id of the page before. */
-export async function list(
-  office: Office,
-  tenant: string,
-  after: string | undefined,
-  limit: number,
-): Promise<UploadList> {
-  const from = after === undefined ? 'u!' : `${recordKey(after)}!`;
-  const rows = await office.rows.scan(tenant, from, endOf('u!'), limit + 1);
-  const uploads = rows.slice(0, limit).map(readRecord).map(rowOf);
-  const last = uploads.at(-1);
-  return { uploads, ...(rows.length > limit && last && { next: last.id }) };
+/** Lists uploads, newest first. */
+export async function list(office: Office, query: PageQuery): Promise<UploadList> {
+  const { records, next } = await readPage(office, 'u!', query);
+  return { uploads: records.map(rowOf), ...(next !== undefined && { next }) };
 }
 
 /** The row once it is newer than `after`; `undefined` when it has not become so within `waitMs`. */

@@ -14,6 +14,7 @@ import { cancel, list, openTranscript, rerun, see } from './asked.ts';
 import { followNews } from './follow-news.ts';
 import { grant } from './grant.ts';
 import type { Office } from './office.ts';
+import { isVisible } from './own.ts';
 import { readCount } from './read-count.ts';
 
 export type Desk = Office & { readonly settings: Settings };
@@ -37,7 +38,7 @@ export const onList = (desk: Desk): Question =>
       return answerNo(refuse('field_invalid', { field: 'after', rule: 'it is not the id of an upload' }));
     const most = limits.uploadListRows.value;
     const limit = Math.min(most, Math.max(1, readCount(request, 'limit') ?? most));
-    return answer(200, await list(desk, tenant, after, limit));
+    return answer(200, await list(desk, { tenant, after, limit, owner: caller.owner }));
   });
 
 export const onSee = (desk: Desk): Question => about(desk, async (place) => answerResult(await see(desk, place)));
@@ -58,7 +59,7 @@ export const verified = (
   then: (request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
 ): Question => fromEdge(ok(desk), then);
 
-/** One upload. That of another tenant is unknown, whether it exists or not. */
+/** One upload. That of another tenant, or of another owner than the caller's, is unknown, whether it exists or not. */
 export function about(
   desk: Desk,
   then: (place: UploadPlace, request: HttpRequest) => Promise<HttpResponseInit>,
@@ -67,7 +68,7 @@ export function about(
 ): Question {
   return verified(desk, async (request, caller) => {
     const { tenant = '', id = '' } = request.params;
-    const known = tenant === caller.tenant && isId(id);
+    const known = tenant === caller.tenant && isId(id) && (await isVisible(desk, { tenant, id }, caller.owner));
     return known ? then({ tenant, id }, request) : answerNo(refuse(unknown));
   });
 }

@@ -28,6 +28,10 @@ export const callHead = z.object({
   accept: z.enum(encodings).optional(),
   /** The sequence that the agent was chosen by. */
   sequence: z.string().optional(),
+  /** Whose sequences these are: a digest of the token's subject. Absent from edges of an older version. */
+  caller: z.string().max(64).optional(),
+  /** Digest of the caller's header `x-auricle-session`. */
+  session: z.string().max(64).optional(),
 });
 export type CallHead = z.infer<typeof callHead>;
 

@@ -1,5 +1,8 @@
 import { z } from 'zod';
 
+/** The extension of a server that tries a failed load again by itself. */
+export const LOAD_RETRY = 'model_repository(load_retry)';
+
 const modelStates = ['UNKNOWN', 'READY', 'UNAVAILABLE', 'LOADING', 'UNLOADING'] as const;
 export type ModelState = (typeof modelStates)[number];
 

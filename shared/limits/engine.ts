@@ -39,6 +39,12 @@ export const engineLimits = {
     why: 'Open client connections; the kernel refuses more.',
   },
   engineHeaderMs: { value: 10_000, unit: 'ms', by: 'engine', why: 'For request headers to arrive.' },
+  engineHeaderCheckMs: {
+    value: 1_000,
+    unit: 'ms',
+    by: 'engine',
+    why: 'How often the engine looks for connections over engineHeaderMs and engineRequestMs: by itself Node looks each 30 s.',
+  },
   engineRequestMs: { value: 120_000, unit: 'ms', by: 'engine', why: 'For a whole request body to arrive.' },
   engineKeepAliveMs: {
     value: 65_000,
@@ -67,6 +73,42 @@ export const engineLimits = {
     why: 'Directories of a model repository that are looked at.',
   },
   ensembleSteps: { value: 64, unit: 'count', by: 'engine', why: 'Steps of one ensemble.' },
+  engineReloadMs: {
+    value: 1_000,
+    unit: 'ms',
+    by: 'engine',
+    why: 'First pause before a model that failed to load is loaded again: a file that is being copied is whole soon.',
+  },
+  engineReloadMaxMs: {
+    value: 60_000,
+    unit: 'ms',
+    by: 'engine',
+    why: 'Longest such pause: a model that can load serves within a minute, and one that cannot costs one attempt in it.',
+  },
+  engineLoadMs: {
+    value: 600_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'For an engine to load a model on request: one that compiles it for an accelerator takes minutes.',
+  },
+  engineIndexBytes: {
+    value: MiB,
+    unit: 'byte',
+    by: 'agent',
+    why: 'The index of a repository: each model has a name, a state and a reason of some hundred characters.',
+  },
+  loadFailures: {
+    value: 16,
+    unit: 'count',
+    by: 'agent',
+    why: 'Models that failed to load in one report of an agent: a shared part fails few ensembles.',
+  },
+  loadReasonCharacters: {
+    value: 256,
+    unit: 'character',
+    by: 'agent',
+    why: "An engine's reason for a failed load, in logs and reports: 16 of them stay far below a heartbeat message.",
+  },
   warmupElements: { value: 64 * MiB, unit: 'count', by: 'engine', why: 'Values in one warm-up tensor.' },
   warmupCount: { value: 100, unit: 'count', by: 'engine', why: 'Executions of one warm-up sample.' },
   engineDrainMs: {

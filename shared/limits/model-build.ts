@@ -135,10 +135,16 @@ export const modelBuildLimits = {
     why: 'One of those requests, as large as the embedded engine takes one.',
   },
   modelPickleBytes: {
-    value: 64 * MiB,
+    value: 16 * MiB,
     unit: 'byte',
     by: 'builder',
-    why: 'The pickled part of a checkpoint: names and shapes, while the numbers lie beside it.',
+    why: 'The pickled part of a checkpoint: names and shapes, while the numbers lie beside it. Ten thousand tensors take 4 MiB.',
+  },
+  modelPickleSteps: {
+    value: 4_000_000,
+    unit: 'count',
+    by: 'builder',
+    why: 'Opcodes of a pickle: a hundred for each tensor of the largest networks, four times over. They are followed in a second or two.',
   },
   modelPickleMemo: {
     value: 1_000_000,

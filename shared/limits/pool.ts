@@ -199,6 +199,12 @@ export const poolLimits = {
     why: 'An answer that is complete this soon leaves in one piece, which costs both sides half; nobody feels the wait.',
   },
   agentHeaderMs: { value: 10_000, unit: 'ms', by: 'agent', why: 'For request headers to arrive at an agent.' },
+  agentHeaderCheckMs: {
+    value: 1_000,
+    unit: 'ms',
+    by: 'agent',
+    why: 'How often an agent looks for connections over agentHeaderMs: by itself Node looks each 30 s, and keeps half-open heads so long.',
+  },
   agentIdleMs: {
     value: 75_000,
     unit: 'ms',

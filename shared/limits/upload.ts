@@ -122,6 +122,12 @@ export const uploadLimits = {
     by: 'functions',
     why: 'Days a transcript can be read; the row of an upload, which has no content, goes with it.',
   },
+  uploadListScan: {
+    value: 1_000,
+    unit: 'count',
+    by: 'functions',
+    why: 'Rows that one page of one subject looks through: what Azure Tables answers to one query.',
+  },
   uploadListRows: { value: 100, unit: 'count', by: 'functions', why: 'Uploads of one page of a list.' },
   uploadWaitSeconds: {
     value: 20,

@@ -4,6 +4,12 @@ import type { ReleaseMap } from '../model/release.ts';
 import { classes } from '../tenant/claims.ts';
 import { modelDescription, poolDescription } from './description.ts';
 
+/** A model that the engine failed to load. */
+const loadFailure = z.object({
+  model: z.string().max(256),
+  reason: z.string().max(limits.loadReasonCharacters.value),
+});
+
 /** How an agent is now. */
 export const load = z.object({
   /** Requests being worked on. */
@@ -23,6 +29,8 @@ export const load = z.object({
   draining: z.boolean(),
   /** The engine answers its readiness check. */
   engineReady: z.boolean(),
+  /** Models that the engine failed to load. Agents of an older version do not send it. */
+  failed: z.array(loadFailure).max(limits.loadFailures.value).optional(),
 });
 
 /**
@@ -76,6 +84,7 @@ export const rosterMessage = z.discriminatedUnion('type', [
   }),
 ]);
 
+export type LoadFailure = z.infer<typeof loadFailure>;
 export type Load = z.infer<typeof load>;
 export type AgentMessage = z.infer<typeof agentMessage>;
 export type RosterMessage = z.infer<typeof rosterMessage>;

@@ -41,6 +41,7 @@ const payload = z.object({
   sealing: z.enum(['edge', 'client']).default('edge'),
   audit: z.enum(['strict', 'buffered']).default('buffered'),
   mirror: z.enum(['allowed', 'forbidden']).optional(),
+  visibility: z.enum(['tenant', 'subject']).optional(),
   breakglass: z.boolean().optional(),
   sessionSeconds: z.number().int().positive().max(86_400).default(3_600),
   idleSeconds: z.number().int().positive().max(86_400).optional(),
@@ -75,6 +76,8 @@ export interface Claims {
   readonly audit: 'strict' | 'buffered';
   /** Revisions that are on trial get no copies of recordings. */
   readonly mirror?: 'forbidden';
+  /** Uploads and projects of other subjects are unknown to this one. Absent: those of the tenant are visible. */
+  readonly visibility?: 'subject';
   /** Served although it cannot be recorded as `strict` demands, with an alarm: where waiting does more harm. */
   readonly breakglass?: boolean;
   readonly sessionSeconds: number;
@@ -104,12 +107,15 @@ export function readClaims(raw: unknown): Result<Claims> {
     const paths = parsed.error.issues.map((issue) => issue.path.join('.')).join(', ');
     return no(refuse('token_invalid', undefined, `claims: ${paths}`));
   }
-  const { sub, scope, allowance, realtime, idleSeconds, breakglass, mirror, exp, jti: _, ...rest } = parsed.data;
+  const { sub, scope, allowance, realtime, idleSeconds, breakglass, mirror, exp, jti: _, ...others } = parsed.data;
+  const { visibility, ...rest } = others;
+  if (visibility === 'subject' && !sub) return no(refuse('token_invalid', undefined, 'claims: sub'));
   return ok({
     ...rest,
     ...(realtime && { realtime }),
     ...(breakglass === true && { breakglass }),
     ...(mirror === 'forbidden' && { mirror }),
+    ...(visibility === 'subject' && { visibility }),
     ...(idleSeconds !== undefined && { idleSeconds }),
     subject: sub,
     expires: exp,
@@ -117,6 +123,10 @@ export function readClaims(raw: unknown): Result<Claims> {
     allowance: allowance as Claims['allowance'],
   });
 }
+
+/** Returns the only subject whose uploads and projects a token may see, or `undefined` for all of its tenant. */
+export const ownerOf = ({ visibility, subject }: Pick<Claims, 'visibility' | 'subject'>): string | undefined =>
+  visibility === 'subject' ? subject : undefined;
 
 /** The class a request runs in: what it wishes, but never above the tenant's ceiling. */
 export function clampClass(wish: string | undefined, ceiling: RequestClass): RequestClass {

@@ -2,6 +2,8 @@
 //
 // The edge: `authorization: Bearer <JWT>`, ES256, header `typ` as below and `kid` of the edge's key, claims `iss`, `aud`,
 // `iat`, `exp` (at most serviceTokenSeconds later) and `tenant`, for whom it asks; another tenant's uploads are refused.
+// For a caller that may see its own uploads and projects only, the header names the subject in `owner`, listed in `crit`
+// (RFC 7515 §4.1.11): functions of a version that does not know it refuse the token.
 //
 // An agent: `authorization: Bearer <pool token>`, and in the body a proof: a compact JWS, ES256, signed by the key with
 // `use: "sig"` of its attestation, header `typ` as below. It says which job it is for, so it cannot be used for another.
@@ -10,6 +12,7 @@ import { limits } from '../limits.ts';
 
 export const EDGE_ISSUER = 'auricle-edge';
 export const FUNCTIONS_AUDIENCE = 'auricle-functions';
+export const OWNER_HEADER = 'owner';
 export const SERVICE_TYPE = 'auricle-service+jwt';
 export const PROOF_TYPE = 'auricle-agent-proof+jws';
 

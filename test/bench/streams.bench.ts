@@ -8,7 +8,7 @@ import { median } from './median.ts';
 import type { Bench } from './run.ts';
 import { type AgentHalf, type AgentPhase, measureAgentHalf } from './streams/agent-half.ts';
 import { type EdgePhase, measureEdge } from './streams/edge-half.ts';
-import { measureReal, PARTIAL_MS_MAX, type RealStep } from './streams/real-half.ts';
+import { measureReal, PARTIAL_MS_MAX, type RealHalf } from './streams/real-half.ts';
 
 const halves = ['edge', 'agent', 'real'] as const;
 
@@ -45,7 +45,7 @@ export async function measure(options: string[]): Promise<Bench> {
 interface Measured {
   readonly edge: EdgePhase[] | undefined;
   readonly agent: AgentHalf | undefined;
-  readonly real: RealStep[] | undefined;
+  readonly real: RealHalf | undefined;
 }
 
 /** A half that is wanted, in a folder of its own and with nothing left of the one before. */
@@ -63,7 +63,7 @@ async function when<T>(plan: Plan, half: (typeof halves)[number], run: (folder: 
 
 const round = (value: number) => Number(value.toPrecision(3));
 
-function report({ edge = [], agent, real = [] }: Measured, plan: Plan): Bench {
+function report({ edge = [], agent, real }: Measured, plan: Plan): Bench {
   const figures = { ...edgeFigures(edge), ...agentFigures(agent), ...realFigures(real) };
   const relay = (agent?.relay ?? []).map((phase) => edgeRow(phase, 'bare relay beside the agent'));
   const rows = [
@@ -71,9 +71,8 @@ function report({ edge = [], agent, real = [] }: Measured, plan: Plan): Bench {
     ...relay.slice(0, 1),
     ...(agent ? [agentRow(agent.agent)] : []),
     ...relay.slice(1),
-    ...real.map(({ streams, phase }) =>
-      row(`agent and network, ${streams}`, inWords(phase.load), framesLost(phase), phase.cpuPerFrame, phase.cost),
-    ),
+    ...(real?.steps ?? []).map(({ streams, phase }) => wordsRow(`agent and network, ${streams}`, phase)),
+    ...(real ? [wordsRow(`the same beside recordings, ${real.mixed.streams}`, real.mixed.phase)] : []),
   ];
   return {
     table: rows,
@@ -107,6 +106,9 @@ const agentRow = (phase: AgentPhase) => row('agent', phase.load, framesLost(phas
 
 /** Words are what there is to be late. */
 const inWords = (load: AgentPhase['load']): Load => ({ ...load, p50: load.wordP50, p99: load.wordP99 });
+
+const wordsRow = (name: string, phase: AgentPhase) =>
+  row(name, inWords(phase.load), framesLost(phase), phase.cpuPerFrame, phase.cost);
 
 const framesLost = ({ load }: AgentPhase) => Math.round(load.lostSeconds * 10);
 
@@ -143,18 +145,28 @@ function agentFigures(half: AgentHalf | undefined): Record<string, number> {
   };
 }
 
-function realFigures(steps: readonly RealStep[]): Record<string, number> {
-  if (steps.length === 0) return {};
+function realFigures(half: RealHalf | undefined): Record<string, number> {
+  if (!half) return {};
+  const { steps, mixed } = half;
   const good = steps.filter((step) => step.good);
   const most = good.find(({ streams }) => streams === Math.max(...good.map((step) => step.streams)));
   return {
     streams_on_two_cores: most?.streams ?? 0,
     ...(most && { partial_p50_ms: most.phase.load.wordP50, partial_p99_ms: most.phase.load.wordP99 }),
+    mixed_streams: mixed.streams,
+    mixed_streams_held: mixed.phase.load.ended,
+    mixed_frames_lost: framesLost(mixed.phase),
+    mixed_partial_p50_ms: mixed.phase.load.wordP50,
+    mixed_partial_p99_ms: mixed.phase.load.wordP99,
+    mixed_sequences_lost: mixed.lost,
+    mixed_recordings: mixed.recordings.answered,
+    mixed_recordings_failed: mixed.recordings.failed,
+    mixed_recording_seconds: mixed.recordings.seconds,
   };
 }
 
 const describe = ({ streams, seconds, repeats, step }: Plan) =>
-  `${streams} streams of 16 kHz 16-bit sound in frames of 100 ms at real-time pace, ${seconds} s after 5 s of warm-up, ${repeats} round(s). The edge is raw workerd with its Durable Objects on disk; the thread of it that works has one core, as that of the relay and that of the agent have. Load client and agent double have the other one and are processes of their own; threads of collectors and compilers run where there is room, and count. The bare relay is one Durable Object for each stream that passes messages on; it gets the same frames and the same answers, before and after the edge in each round, and before and after the agent, up to 40 s each. Latency is from a frame that was sent to the event that answers it, to the same double without anything between ("no edge") in the row of that name. CPU is user and system time of the process per frame of the client, from /proc. Frames are counted by position and content at the double. The agent is the real one, with an engine double that answers every step after 10 ms and an edge double that seals; its latency is from the last frame that an interim needed to the interim, less those 10 ms. Agent and network: the reference network in the embedded engine on the machine's cores, ${step} s for each number of streams, and the most of them whose words are shown at p99 < ${PARTIAL_MS_MAX} ms after the sound of their ends was sent. Load average at the end: ${os
+  `${streams} streams of 16 kHz 16-bit sound in frames of 100 ms at real-time pace, ${seconds} s after 5 s of warm-up, ${repeats} round(s). The edge is raw workerd with its Durable Objects on disk; the thread of it that works has one core, as that of the relay and that of the agent have. Load client and agent double have the other one and are processes of their own; threads of collectors and compilers run where there is room, and count. The bare relay is one Durable Object for each stream that passes messages on; it gets the same frames and the same answers, before and after the edge in each round, and before and after the agent, up to 40 s each. Latency is from a frame that was sent to the event that answers it, to the same double without anything between ("no edge") in the row of that name. CPU is user and system time of the process per frame of the client, from /proc. Frames are counted by position and content at the double. The agent is the real one, with an engine double that answers every step after 10 ms and an edge double that seals; its latency is from the last frame that an interim needed to the interim, less those 10 ms. Agent and network: the reference network in the embedded engine on the machine's cores, ${step} s for each number of streams, and the most of them whose words are shown at p99 < ${PARTIAL_MS_MAX} ms after the sound of their ends was sent; then half as many with three callers beside them that send one recording of 1 to 5 s after the other to the same engine. Load average at the end: ${os
     .loadavg()
     .map((one) => one.toFixed(1))
     .join(', ')}.`;

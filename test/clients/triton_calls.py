@@ -15,9 +15,9 @@ STREAMING = "reference-en-stream"
 client = http.InferenceServerClient(ADDRESS, concurrency=4)
 
 
-def own():
+def own(token=TOKEN):
     """Headers of a call; the client writes into what it is given."""
-    return {"Authorization": f"Bearer {TOKEN}"}
+    return {"Authorization": f"Bearer {token}"}
 
 
 def health():
@@ -127,14 +127,14 @@ def refused(what):
     return None
 
 
-def step(samples, sequence, start=False, end=False):
+def step(samples, sequence, start=False, end=False, headers=None):
     return client.infer(
         STREAMING,
         tensors(samples, True),
         sequence_id=sequence,
         sequence_start=start,
         sequence_end=end,
-        headers=own(),
+        headers=headers or own(),
     )
 
 
@@ -164,6 +164,35 @@ def streams(file, sequences):
             rows[sequence].append(result.as_numpy("LOG_PROBS")[0, :frames])
     joined = [numpy.concatenate(one) for one in rows.values()]
     return [letters(one[None], numpy.array([[len(one)]])) for one in joined]
+
+
+def callers(file, tokens, sequence=1):
+    """Steps of several callers in turn, all with one sequence id; the letters that each reads."""
+    samples = sound(file)
+    window, hop = 5360, 5120
+    rows = [[] for _ in tokens]
+    starts = list(range(0, max(len(samples) - (window - hop), 1), hop))
+    for at in starts:
+        for row, token in zip(rows, tokens):
+            result = step(samples[at : at + window], sequence, at == 0, at == starts[-1], own(token))
+            row.append(result.as_numpy("LOG_PROBS")[0, : int(result.as_numpy("FRAMES")[0, 0])])
+    joined = [numpy.concatenate(row) for row in rows]
+    return [letters(one[None], numpy.array([[len(one)]])) for one in joined]
+
+
+def restart(sequence, session=None):
+    """START twice, then END, by one token; the refusal of the second START."""
+    named = {"x-auricle-session": session} if session else {}
+    silence = numpy.zeros(5360, dtype=numpy.float32)
+    step(silence, sequence, start=True, headers={**own(), **named})
+    try:
+        step(silence, sequence, start=True, headers={**own(), **named})
+    except InferenceServerException as error:
+        refused = {"status": error.status(), "message": error.message()}
+    else:
+        refused = None
+    step(silence, sequence, end=True, headers={**own(), **named})
+    return refused
 
 
 def unstarted(sequence):

@@ -135,6 +135,21 @@ describe('A5 tritonclient’s sequences', () => {
     expect(await call('streams', { file, sequences: [1, 2, 'three', 'four'] })).toEqual(Array(4).fill(text));
   });
 
+  it('C4 two subjects of one tenant with the id 1 read their own state', async () => {
+    const { text } = await call<Read>('infer', { file });
+    const claims = { tenant: 'acme', scope: 'infer' };
+    const tokens = await Promise.all(['alice', 'bob'].map((sub) => running.mint({ ...claims, sub })));
+    expect(await call('callers', { file, tokens })).toEqual([text, text]);
+  });
+
+  it('a second START of an open one is refused, with a session it begins again', async () => {
+    expect(await call('restart', { sequence: 1 })).toEqual({
+      status: '409',
+      message: expect.stringMatching(/^sequence 1 of model 'reference-en-stream' is open:.*x-auricle-session/),
+    });
+    expect(await call('restart', { sequence: 1, session: 'process 1' })).toBeNull();
+  });
+
   it('one that was not started', async () => {
     expect(await call('unstarted', { sequence: 99 })).toEqual({
       status: '400',

@@ -2,7 +2,7 @@
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
 import type { Reason } from '../../shared/refusal.ts';
 import type { ZoneKey } from '../../shared/seal/zone-key.ts';
-import { EDGE_ISSUER, FUNCTIONS_AUDIENCE, SERVICE_TYPE } from '../../shared/upload/callers.ts';
+import { EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, SERVICE_TYPE } from '../../shared/upload/callers.ts';
 import { newUpload, type UploadRow } from '../../shared/upload/contract.ts';
 import { keys } from './authority.ts';
 import { publicHalf } from './bindings.ts';
@@ -12,6 +12,8 @@ export interface Asked {
   readonly line: string;
   readonly body: unknown;
   readonly claims: JWTPayload;
+  /** The only subject that the token lets it answer about. */
+  readonly owner?: unknown;
 }
 
 export const zoneKey = {
@@ -33,6 +35,8 @@ export class BackOffice {
   refusal: { reason: Reason; params?: Record<string, string | number> } | undefined;
   /** Answers this, whatever is asked. */
   plain: (() => Response | Promise<Response>) | undefined;
+  /** Ids that a page of a list leaves out, as rows of other subjects. */
+  readonly hidden = new Set<string>();
   /** Answers this to a question for one row. */
   ofRow: (() => Response) | undefined;
   withKey = true;
@@ -79,17 +83,19 @@ export class BackOffice {
   async #answer(request: Request): Promise<Response> {
     const url = new URL(request.url);
     const token = /^Bearer (.+)$/.exec(request.headers.get('authorization') ?? '')?.[1] ?? '';
-    const { payload } = await jwtVerify(token, edgeKeys, {
+    const { payload, protectedHeader } = await jwtVerify(token, edgeKeys, {
       issuer: EDGE_ISSUER,
       audience: FUNCTIONS_AUDIENCE,
       typ: SERVICE_TYPE,
       maxTokenAge: 60,
       currentDate: new Date(Date.now()),
+      crit: { [OWNER_HEADER]: true },
     });
+    const owner = protectedHeader[OWNER_HEADER];
     const body: unknown = ['POST', 'PUT'].includes(request.method)
       ? await request.json().catch(() => undefined)
       : undefined;
-    this.asked.push({ line: `${request.method} ${url.pathname}${url.search}`, body, claims: payload });
+    this.asked.push({ line: `${request.method} ${url.pathname}${url.search}`, body, claims: payload, owner });
     if (this.plain) return this.plain();
     const { refusal } = this;
     if (refusal) return Response.json({ error: refusal }, { status: 409 });
@@ -103,7 +109,8 @@ export class BackOffice {
       const after = url.searchParams.get('after') ?? 'g';
       const uploads = [...this.rows.values()].filter((row) => row.id < after).sort((a, b) => (a.id < b.id ? 1 : -1));
       const page = uploads.slice(0, limit);
-      return Response.json({ uploads: page, ...(uploads.length > limit && { next: page.at(-1)?.id }) });
+      const shown = page.filter((row) => !this.hidden.has(row.id));
+      return Response.json({ uploads: shown, ...(uploads.length > limit && { next: page.at(-1)?.id }) });
     }
     const row = this.rows.get(id);
     if (!row || row.tenant !== tenant) return Response.json({ error: { reason: 'upload_unknown' } }, { status: 404 });

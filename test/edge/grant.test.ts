@@ -22,6 +22,7 @@ describe('C10 POST /v1/auth/grant', () => {
       languages: ['en'],
       zones: ['eu'],
       idleSeconds: 20,
+      visibility: 'subject',
     });
     expect(answer.status).toBe(200);
     expect(answer.headers.get('cache-control')).toBe('no-store');
@@ -34,6 +35,7 @@ describe('C10 POST /v1/auth/grant', () => {
       languages: ['en'],
       zones: ['eu'],
       idleSeconds: 20,
+      visibility: 'subject',
       aud: 'auricle',
     });
     const models = await ask('/v1/models', { headers: { authorization: `Bearer ${access_token}` } });

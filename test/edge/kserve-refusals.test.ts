@@ -100,6 +100,7 @@ describe('bodies that are refused', () => {
   it.each([
     [{ 'content-encoding': 'br' }, 501, /^content-encoding 'br' is not supported/],
     [{ 'x-auricle-sequence': 'x'.repeat(300) }, 400, /x-auricle-sequence/],
+    [{ 'x-auricle-session': 'x'.repeat(300) }, 400, /x-auricle-session/],
   ])('by its headers %#', async (headers, status, error) => {
     const refused = await readError(await infer('m', { headers }));
     expect(refused.status).toBe(status);

@@ -194,6 +194,26 @@ describe('A5 sequences over HTTP', () => {
     expect(agent.seen.map(({ head }) => head.sequence)).toEqual(['abc', 'def', undefined]);
   });
 
+  it('C4 belongs to the subject and session of its caller, which the agent cannot read', async () => {
+    const name = unique();
+    const agent = await startAgent(name);
+    agent.script = doubling(name);
+    const parameters = { sequence_id: 1 };
+    const session = { 'x-auricle-session': 'process 1' };
+    await infer(name, { parameters, claims: { sub: 'alice' } });
+    await infer(name, { parameters, claims: { sub: 'alice', jti: 'another token' } });
+    await infer(name, { parameters, claims: { sub: 'alice' }, headers: session });
+    await infer(name, { parameters, claims: { sub: 'bob' }, headers: session });
+    await infer(name, { parameters, claims: { sub: undefined, jti: 'one' } });
+    await infer(name, { parameters, claims: { sub: undefined, jti: 'two' } });
+    const [first, again, named, bob, one, two] = agent.seen.map(({ head }) => head);
+    expect([first?.session, again]).toEqual([undefined, first]);
+    expect(named).toMatchObject({ caller: first?.caller, session: expect.stringMatching(/^[\w-]{43}$/) });
+    expect(new Set([first, bob, one, two].map((head) => head?.caller)).size).toBe(4);
+    expect(bob?.session).not.toBe(named?.session);
+    expect(JSON.stringify([first, named, bob])).not.toMatch(/alice|bob|process 1/);
+  });
+
   it('one that the first agent does not have may be with the second; if not, the caller reads Triton’s words', async () => {
     const name = unique();
     const [one, other] = [await startAgent(name), await startAgent(name, { zone: 'us', pool: 'eks-test' })];

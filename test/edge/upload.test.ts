@@ -276,22 +276,6 @@ describe('C2 C11 an upload', () => {
     expect(eu.asked.every(({ line }) => line.startsWith(`GET /api/uploads/acme/${row.id}`))).toBe(true);
   });
 
-  it('is listed with those of all zones, newest first, page by page', async () => {
-    const id = (digit: number) => `01890a5d-ac96-774b-bcce-00000000000${digit}`;
-    for (const digit of [1, 4]) eu.row({ id: id(digit) });
-    for (const digit of [2, 3]) us.row({ id: id(digit) });
-    const headers = await bearer();
-    type List = { data: { id: string }[]; next?: string };
-    const first = (await (await ask('/v1/uploads?limit=3', { headers })).json()) as List;
-    expect(first.data.map((row) => row.id)).toEqual([id(4), id(3), id(2)]);
-    const second = (await (await ask(`/v1/uploads?limit=3&after=${first.next}`, { headers })).json()) as List;
-    expect([second.data.map((row) => row.id), second.next]).toEqual([[id(1)], undefined]);
-    for (const query of ['limit=0', 'limit=x', 'after=x'])
-      expect(await readRefusal(await ask(`/v1/uploads?${query}`, { headers }))).toMatchObject({
-        code: 'field_invalid',
-      });
-  });
-
   it('is cancelled and run again, both on record', async () => {
     const tenant = `t-${unique()}`;
     const row = eu.row({ tenant });

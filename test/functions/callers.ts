@@ -1,6 +1,12 @@
 // The edge and an agent, as the back office knows them: by their signatures.
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
-import { EDGE_ISSUER, FUNCTIONS_AUDIENCE, PROOF_TYPE, SERVICE_TYPE } from '../../shared/upload/callers.ts';
+import {
+  EDGE_ISSUER,
+  FUNCTIONS_AUDIENCE,
+  OWNER_HEADER,
+  PROOF_TYPE,
+  SERVICE_TYPE,
+} from '../../shared/upload/callers.ts';
 import { jobKey, type UploadJob } from '../../shared/upload/job.ts';
 
 const ISSUER = 'https://issuer.test';
@@ -65,6 +71,21 @@ export async function makeCallers() {
         .setIssuedAt()
         .setExpirationTime(Math.floor(Date.now() / 1_000) + life)
         .sign(edge.privateKey),
+    /** Of a caller that may see the uploads and projects of one subject only. */
+    ownerToken: (tenant: string, owner: string) =>
+      new SignJWT({ tenant })
+        .setProtectedHeader({
+          alg: 'ES256',
+          kid: 'edge',
+          typ: SERVICE_TYPE,
+          crit: [OWNER_HEADER],
+          [OWNER_HEADER]: owner,
+        })
+        .setIssuer(EDGE_ISSUER)
+        .setAudience(FUNCTIONS_AUDIENCE)
+        .setIssuedAt()
+        .setExpirationTime('1m')
+        .sign(edge.privateKey, { crit: { [OWNER_HEADER]: true } }),
     poolToken,
     /** That an agent asks, and for what. */
     proofOf: async (job: string, agent = 'agent-1', as = agent, at = Date.now()) =>

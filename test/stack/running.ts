@@ -45,7 +45,7 @@ async function mint(state: string, claims: Record<string, unknown> = {}, seconds
     .setProtectedHeader({ alg: 'ES256', kid: key.kid })
     .setIssuer('https://auricle.local/issuer')
     .setAudience((claims.aud as string) ?? 'auricle')
-    .setSubject('someone')
+    .setSubject((claims.sub as string) ?? 'someone')
     .setIssuedAt(now - 3600)
     .setExpirationTime(now + seconds)
     .sign(await importJWK(key, 'ES256'));

@@ -12,12 +12,14 @@ import { createDispatcher } from './dispatch.ts';
 import type { Engine } from './engine.ts';
 import { createKserveEngine } from './engine-kserve.ts';
 import { createEngineMetrics } from './engine-metrics.ts';
+import { createEngineRepository } from './engine-repository.ts';
 import { createHeartbeat, reconnectPause } from './heartbeat.ts';
 import { createKeys, type Keys, openSuites, sha256 } from './keys.ts';
 import { createCalls } from './kserve/calls.ts';
 import { createLaneReader } from './lanes.ts';
 import { LiveBook } from './live/book.ts';
 import { createLiveTeller } from './live/tell-live.ts';
+import { createLoadFailures } from './load-failures.ts';
 import { createLog, type Log } from './log.ts';
 import { createMetrics } from './metrics.ts';
 import { createModelSource, type Entry } from './model-source.ts';
@@ -124,7 +126,16 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
   const models = await reload();
   const { serviceKeys, stateDir } = settings;
   const releaseMap = await openReleaseMap({ keys: serviceKeys, stateDir, now, log });
-  const watch = createEngineWatch({ engine, models, reload, record: outbox.record, log, agent: settings.agent });
+  const failures = createLoadFailures({ repository: createEngineRepository(settings.engineUrl), now, log });
+  const watch = createEngineWatch({
+    engine,
+    models,
+    reload,
+    failures,
+    record: outbox.record,
+    log,
+    agent: settings.agent,
+  });
   const serviceTime = createServiceTime(now);
   const dispatcher = createDispatcher({
     engine,
@@ -143,6 +154,7 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
     slotsUsed: dispatcher.busy,
     engineReady: watch.ready,
     draining: () => desk.draining(),
+    failedModels: () => failures.list().length,
     engine: watch.statistics,
     ...(settings.engineMetricsUrl && { enginePage: createEngineMetrics(settings.engineMetricsUrl) }),
   });
@@ -228,16 +240,23 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
       log,
     });
 
-  const server = createAgentServer(desk, { ready: () => watch.ready() && !desk.draining() });
-  server.on('upgrade', (incoming, socket, head) => void door.serve(incoming, socket, head));
-  const load = (): Load => ({
-    busy: desk.busy(),
-    streams: desk.streams.size(),
-    queued: dispatcher.queued(),
-    serviceMs: serviceTime.mean(),
-    draining: desk.draining(),
-    engineReady: watch.ready(),
+  const server = createAgentServer(desk, {
+    ready: () => watch.ready() && !desk.draining(),
+    failed: failures.list,
   });
+  server.on('upgrade', (incoming, socket, head) => void door.serve(incoming, socket, head));
+  const load = (): Load => {
+    const failed = failures.list().slice(0, limits.loadFailures.value);
+    return {
+      busy: desk.busy(),
+      streams: desk.streams.size(),
+      queued: dispatcher.queued(),
+      serviceMs: serviceTime.mean(),
+      draining: desk.draining(),
+      engineReady: watch.ready(),
+      ...(failed.length > 0 && { failed }),
+    };
+  };
   let url = '';
   const describe = (): PoolDescription => ({
     agent: settings.agent,

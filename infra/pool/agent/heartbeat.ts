@@ -1,4 +1,5 @@
 import WebSocket from 'ws';
+import { backOffMs } from '../../../shared/back-off.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { PoolDescription } from '../../../shared/pool/description.ts';
 import { type AgentMessage, type Load, rosterMessage } from '../../../shared/pool/heartbeat.ts';
@@ -33,11 +34,9 @@ export interface Heartbeat {
   stop(): Promise<void>;
 }
 
-/** Pause before the given attempt (0 for the first retry), milliseconds: doubling, with full jitter on its upper half. */
-export function reconnectPause(attempt: number, random: number): number {
-  const most = Math.min(limits.reconnectMs.value * 2 ** attempt, limits.reconnectMaxMs.value);
-  return most / 2 + (most / 2) * random;
-}
+/** Returns the pause before the given attempt to reach the roster (0 for the first retry), ms. */
+export const reconnectPause = (attempt: number, random: number): number =>
+  backOffMs(attempt, { firstMs: limits.reconnectMs.value, maxMs: limits.reconnectMaxMs.value }, random);
 
 const describeClose = (code: number, reason: Buffer): string =>
   reason.length > 0 ? `close code ${code}: ${reason}` : `close code ${code}`;

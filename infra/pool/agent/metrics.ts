@@ -14,6 +14,8 @@ export interface Levels {
   slotsUsed(): number;
   engineReady(): boolean;
   draining(): boolean;
+  /** Models that the engine failed to load. */
+  failedModels(): number;
   /** Counters of the engine by model; those it does not answer for are left out. */
   engine(): Promise<ReadonlyMap<string, EngineCounts>>;
   /** The engine's own page, if the agent was told where it is; undefined when it could not be read. */
@@ -60,6 +62,7 @@ export function createMetrics(levels: Levels) {
     auricle_agent_requests_in_flight: ['Short requests being worked on', () => levels.busy()],
     auricle_agent_slots_used: ['Utterances at the engine', () => levels.slotsUsed()],
     auricle_agent_engine_ready: ['1 while the engine answers its readiness check', () => Number(levels.engineReady())],
+    auricle_agent_failed_models: ['Models that the engine failed to load', () => levels.failedModels()],
     auricle_agent_draining: ['1 while no new work is taken', () => Number(levels.draining())],
   });
   new Gauge({

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { limits } from '../../../shared/limits.ts';
+import type { LoadFailure } from '../../../shared/pool/heartbeat.ts';
 import { discard } from './body.ts';
 import type { Desk } from './desk.ts';
 import { serveShort } from './short.ts';
@@ -7,6 +8,8 @@ import { serveShort } from './short.ts';
 export interface Health {
   /** Attested, engine ready, not draining. */
   ready(): boolean;
+  /** Models that the engine failed to load. */
+  failed(): readonly LoadFailure[];
 }
 
 type Route = (desk: Desk, health: Health, incoming: IncomingMessage, response: ServerResponse) => Promise<void> | void;
@@ -22,7 +25,15 @@ const routes: Record<string, Route> = {
     answerText(response, 426, '{"reason":"upgrade_missing"}', 'application/json'),
   'GET /healthz': (_desk, _health, _incoming, response) => answerText(response, 200, 'ok\n'),
   'GET /readyz': (_desk, health, _incoming, response) =>
-    health.ready() ? answerText(response, 200, 'ready\n') : answerText(response, 503, 'not ready\n'),
+    answerText(
+      response,
+      health.ready() ? 200 : 503,
+      [
+        health.ready() ? 'ready' : 'not ready',
+        ...health.failed().map(({ model, reason }) => `failed to load ${model}: ${reason}`),
+        '',
+      ].join('\n'),
+    ),
   'GET /metrics': async (desk, _health, _incoming, response) =>
     answerText(response, 200, await desk.metrics.text(), desk.metrics.contentType),
 };
@@ -43,6 +54,7 @@ export function createAgentServer(desk: Desk, health: Health, lingerMs: number =
     {
       keepAliveTimeout: limits.agentIdleMs.value,
       headersTimeout: limits.agentHeaderMs.value,
+      connectionsCheckingInterval: limits.agentHeaderCheckMs.value,
       // A body takes as long as its ticket allows.
       requestTimeout: 0,
     },

@@ -14,6 +14,8 @@ export interface EngineWatchOptions {
   readonly models: readonly ServedModel[];
   /** What it holds now: asked for when the engine has started again, has loaded a model again, or when files have changed. */
   readonly reload?: () => Promise<readonly ServedModel[]>;
+  /** Looks for models that failed to load, each time the watch looks at the engine. */
+  readonly failures?: { look(): Promise<void> };
   readonly record: (event: AgentEvent) => void;
   readonly log: Log;
   readonly agent: string;
@@ -139,9 +141,12 @@ export function createEngineWatch(options: EngineWatchOptions) {
 
   async function look(): Promise<void> {
     let reason = 'unknown';
-    const nowReady = await engine.ready(AbortSignal.timeout(limits.heartbeatUnknownMs.value), (why) => {
-      reason = why;
-    });
+    const [nowReady] = await Promise.all([
+      engine.ready(AbortSignal.timeout(limits.heartbeatUnknownMs.value), (why) => {
+        reason = why;
+      }),
+      options.failures?.look(),
+    ]);
     if (!nowReady && !wasReady) tellUnreachable(reason);
     if (nowReady !== ready) log(nowReady ? 'engine-ready' : 'engine-lost');
     const back = nowReady && !ready && wasReady;

@@ -1,5 +1,6 @@
 import { fromConfigName } from '../../../shared/kserve/datatype.ts';
 import type { ModelMetadata, ServerMetadata } from '../../../shared/kserve/metadata.ts';
+import { LOAD_RETRY } from '../../../shared/kserve/repository.ts';
 import type { Message } from '../models/config/schema.ts';
 import type { Served } from './model/served.ts';
 
@@ -9,6 +10,7 @@ export const serverMetadata: ServerMetadata = {
   extensions: [
     'model_repository',
     'model_repository(unload_dependents)',
+    LOAD_RETRY,
     'schedule_policy',
     'sequence',
     'model_configuration',

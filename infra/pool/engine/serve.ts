@@ -66,7 +66,8 @@ async function answer(
 /** The inference port. Errors that nobody foresaw are a 500 without details; their class and place go to the log. */
 export function serveInference(repository: Repository): Server {
   const budget = new BodyBudget();
-  const server = createServer((request, response) => {
+  const connectionsCheckingInterval = limits.engineHeaderCheckMs.value;
+  const server = createServer({ connectionsCheckingInterval }, (request, response) => {
     answer(repository, budget, request, response)
       .catch((error: unknown) => {
         // Messages may quote tensors and requests.

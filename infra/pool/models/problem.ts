@@ -24,4 +24,10 @@ export interface Problem {
 
 export type Made<T> = Result<T, Problem>;
 
-export const problem = (kind: Problem['kind'], text: string): { ok: false; refusal: Problem } => no({ kind, text });
+/** Characters of a refusal: names in sources are as long as their writers like, and refusals go to terminals and logs. */
+const LONGEST = 1_000;
+
+export function problem(kind: Problem['kind'], text: string): { ok: false; refusal: Problem } {
+  const short = text.length > LONGEST ? `${text.slice(0, LONGEST)} … (${text.length} characters)` : text;
+  return no({ kind, text: short.replace(/\p{Cc}/gu, '\u{fffd}') });
+}

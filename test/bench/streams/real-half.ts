@@ -1,7 +1,8 @@
 // The real agent with the embedded engine and the reference network, on the processor: how many streams at once.
 import { startEmbedded } from '../../contract/engine/embedded.ts';
-import { type AgentPhase, runAgentLoad, startAgent } from './agent-half.ts';
+import { type AgentPhase, MODEL, runAgentLoad, startAgent } from './agent-half.ts';
 import { REPOSITORY, readSound } from './clip-sound.ts';
+import { type RecordingLoad, recordBeside } from './recordings-beside.ts';
 
 /** What the agent has unless it is told otherwise. */
 const SLOTS = 4;
@@ -18,20 +19,44 @@ export interface RealStep {
   readonly phase: AgentPhase;
 }
 
-/** Tries ever more streams, `seconds` each, then between the last that was good and the first that was not. */
-export async function measureReal({ folder, seconds }: { folder: string; seconds: number }): Promise<RealStep[]> {
-  const { sound } = readSound();
+/** Streams with recordings beside them at the same engine. */
+export interface MixedStep {
+  readonly streams: number;
+  readonly phase: AgentPhase;
+  readonly recordings: RecordingLoad;
+  /** Sequences that the agent began again because a step failed. */
+  readonly lost: number;
+}
+
+export interface RealHalf {
+  readonly steps: RealStep[];
+  readonly mixed: MixedStep;
+}
+
+/** Share of the streams that the machine carries alone which it gets with recordings beside them. */
+const MIXED_SHARE = 0.5;
+
+async function countLost(agentUrl: string): Promise<number> {
+  const page = await (await fetch(`${agentUrl}/metrics`)).text();
+  return Number(/^auricle_agent_stream_rebuilds_total\{cause="lost"\} (\S+)$/m.exec(page)?.[1] ?? 0);
+}
+
+/**
+ * Tries ever more streams, `seconds` each, then between the last that was good and the first that was not. Half of the
+ * streams that were good then run with recordings beside them.
+ */
+export async function measureReal({ folder, seconds }: { folder: string; seconds: number }): Promise<RealHalf> {
+  const { sound, speech } = readSound();
   const engine = await startEmbedded(REPOSITORY);
   try {
     const { agent, ...started } = await startAgent({ folder, engineUrl: engine.url, keepsToCore: false, slots: SLOTS });
     const steps: RealStep[] = [];
+    const run = (streams: number) => {
+      const load = { streams, seconds, engineMs: 0, expected: {} };
+      return runAgentLoad({ agent: agent.pid, ...started }, sound, load);
+    };
     const attempt = async (streams: number) => {
-      const phase = await runAgentLoad({ agent: agent.pid, ...started }, sound, {
-        streams,
-        seconds,
-        engineMs: 0,
-        expected: {},
-      });
+      const phase = await run(streams);
       const { ended, lostSeconds, wordP99 } = phase.load;
       const good = ended === streams && lostSeconds === 0 && wordP99 < PARTIAL_MS_MAX;
       console.log(`${streams} streams: p99 ${wordP99.toFixed(0)} ms, ${ended} ended${good ? '' : ', too many'}`);
@@ -48,7 +73,13 @@ export async function measureReal({ folder, seconds }: { folder: string; seconds
       if (await holds(middle)) good = middle;
       else bad = middle;
     }
-    return steps;
+    const streams = Math.max(1, Math.floor(good * MIXED_SHARE));
+    const before = await countLost(started.agentUrl);
+    const stop = recordBeside(engine.url, MODEL, speech);
+    const phase = await run(streams).finally(stop);
+    const mixed = { streams, phase, recordings: await stop(), lost: (await countLost(started.agentUrl)) - before };
+    console.log(`${streams} streams beside recordings: p99 ${phase.load.wordP99.toFixed(0)} ms, ${mixed.lost} lost`);
+    return { steps, mixed };
   } finally {
     await engine.stop();
   }

@@ -37,6 +37,8 @@ export interface Answers {
   readonly generateType: number;
   /** Status of a generate request that the network failed on. */
   readonly generateFailure: number;
+  /** What loads a model again whose load has failed. */
+  readonly retries: 'by itself' | 'on request';
   /** Counters of a model that was unloaded and loaded again. */
   readonly counters: 'go on' | 'start again';
 }
@@ -60,6 +62,7 @@ const wished: Answers = {
   generateParameters: 'understood',
   generateType: 400,
   generateFailure: 500,
+  retries: 'by itself',
   counters: 'go on',
 };
 

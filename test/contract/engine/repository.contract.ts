@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { createEngineRepository } from '../../../infra/pool/agent/engine-repository.ts';
 import {
   askInfer,
   counter,
   errorOf,
+  eventually,
   get,
   infer,
   jsonOf,
@@ -165,6 +167,26 @@ export const repositoryContract: Contract = (implementation, engine) =>
       await engine().put({ identity_fp16: good });
       expect((await load(engine(), 'identity_fp16')).status).toBe(200);
     });
+
+    differing(
+      implementation,
+      'retries',
+      'A1: the index names a failed load until a later one succeeds',
+      async (expected) => {
+        const good = testModels.identity_fp16!;
+        const repository = createEngineRepository(engine().url);
+        const state = async () => (await repository.states())?.get('fragile');
+        await engine().put({ fragile: { ...good, config: good.config.replaceAll('TYPE_FP16', 'TYPE_FP64') } });
+        expect(await repository.load('fragile')).toBe('http_400');
+        expect(await state()).toEqual({ is: 'failed', reason: expect.stringMatching(/./) });
+        expect(await repository.retries()).toBe(expected === 'by itself');
+        await engine().put({ fragile: good });
+        expect(await repository.load('fragile')).toBe('http_200');
+        expect(await state()).toEqual({ is: 'ready' });
+        await unload(engine(), 'fragile');
+        await eventually(state, (seen) => seen?.is === 'idle');
+      },
+    );
 
     differing(implementation, 'gpuSettings', 'accepts what only a GPU can do, and reports it', async (expected) => {
       const wishes = `instance_group [ { kind: KIND_GPU gpus: [ 0 ] } ]

@@ -134,8 +134,9 @@ describe('T3 T4 a project', () => {
 
   it('its documents are no uploads, and its rows begin together or not at all', async () => {
     const project = await begun(quiet.asked(limits.projectDocuments.value));
-    expect((await list(office, 'acme', undefined, 10)).uploads).toEqual([]);
-    expect((await listProjects(office, 'acme', undefined, 10)).projects.map(({ id }) => id)).toEqual([project.id]);
+    const query = { tenant: 'acme', after: undefined, limit: 10 };
+    expect((await list(office, query)).uploads).toEqual([]);
+    expect((await listProjects(office, query)).projects.map(({ id }) => id)).toEqual([project.id]);
     // Asked twice, when the first answer was lost, it is the same project.
     const fresh = quiet.asked(2);
     expect(reasonOf(await makeProject(office, fresh))).toBe('ok');

@@ -476,9 +476,9 @@ describe('grants', () => {
 
   it('many tiny files are one list, page by page', async () => {
     for (let file = 0; file < 250; file += 1) await quiet.granted();
-    const first = await list(office, 'acme', undefined, 100);
-    const second = await list(office, 'acme', first.next, 100);
-    const third = await list(office, 'acme', second.next, 100);
+    const first = await list(office, { tenant: 'acme', after: undefined, limit: 100 });
+    const second = await list(office, { tenant: 'acme', after: first.next, limit: 100 });
+    const third = await list(office, { tenant: 'acme', after: second.next, limit: 100 });
     expect([first, second, third].map(({ uploads }) => uploads.length)).toEqual([100, 100, 50]);
     expect(third.next).toBeUndefined();
     const ids = [first, second, third].flatMap(({ uploads }) => uploads.map(({ id }) => id));

@@ -187,7 +187,9 @@ describe('C11 the file of an upload', () => {
       expect(await quiet.row(upload)).toMatchObject(named);
       await cancel(office, upload);
       expect(JSON.stringify([...quiet.table.of('acme')])).not.toContain('Eve');
-      expect((await list(office, 'acme', undefined, 9)).uploads).toMatchObject([{ id: upload.id }]);
+      expect((await list(office, { tenant: 'acme', after: undefined, limit: 9 })).uploads).toMatchObject([
+        { id: upload.id },
+      ]);
       const { seq } = await quiet.row(upload);
       await cancel(office, upload);
       expect((await quiet.row(upload)).seq).toBe(seq);

@@ -33,6 +33,8 @@ export interface EngineDouble {
   /** Status of the next answers; they are used up one by one. */
   failures: number[];
   ready: boolean;
+  /** Entries of its repository's index; absent, it has none. */
+  index: readonly object[] | undefined;
   /** While set, inferences wait for it. */
   gate: Promise<void> | undefined;
   /** Holds single utterances back, by their number. */
@@ -70,6 +72,7 @@ export async function startEngineDouble(): Promise<EngineDouble> {
     say: () => 'hello',
     failures: [] as number[],
     ready: true,
+    index: undefined,
     gate: undefined as Promise<void> | undefined,
     hold: () => undefined,
     dropped: 0,
@@ -80,6 +83,7 @@ export async function startEngineDouble(): Promise<EngineDouble> {
     if (path === '/v2/models/test-en') return answerJson(response, metadata);
     if (path === '/v2/models/test-en/config') return answerJson(response, { dynamic_batching: { priority_levels: 4 } });
     if (path === '/v2/models/test-en/stats') return answerJson(response, statistics(double.seen.length));
+    if (path === '/v2/repository/index' && double.index) return answerJson(response, double.index);
     if (!path.endsWith('/infer')) {
       response.writeHead(double.ready ? 200 : 400).end();
       return;

@@ -154,6 +154,23 @@ describe('heartbeat (shared/pool/PROTOCOL.md)', () => {
     expect((await fetch(`${bench.agent.url}/readyz`)).status).toBe(503);
   });
 
+  it('R14: names the models that the engine failed to load, in reports and readiness', async () => {
+    await begin();
+    bench.engine.ready = false;
+    bench.engine.index = [{ name: 'broken-en', version: '1', state: 'UNAVAILABLE', reason: 'out of memory' }];
+    const report = await roster.hears((message) => message.type === 'report' && message.load.failed !== undefined);
+    expect(report).toMatchObject({ load: { failed: [{ model: 'broken-en', reason: 'out of memory' }] } });
+    const readiness = await fetch(`${bench.agent.url}/readyz`);
+    expect([readiness.status, await readiness.text()]).toEqual([
+      503,
+      'not ready\nfailed to load broken-en: out of memory\n',
+    ]);
+    expect(bench.lines.map((line) => JSON.parse(line))).toContainEqual(
+      expect.objectContaining({ event: 'model-load-failed', model: 'broken-en', detail: 'out of memory' }),
+    );
+    expect(await (await fetch(`${bench.agent.url}/metrics`)).text()).toContain('auricle_agent_failed_models 1\n');
+  });
+
   it('takes the release map of the roster, and tells at once which one it goes by (C7, T1)', async () => {
     const functions = await generateKeyPair('ES256');
     const keys = { keys: [{ ...(await exportJWK(functions.publicKey)), alg: 'ES256' }] };

@@ -122,29 +122,42 @@ describe('A5 one sequence of a caller', () => {
     expect(reasonOf(await step())).toBe('ok');
   });
 
-  it('a START of one that is open ends it and begins another', async () => {
+  it('refuses a START of one that is open, and leaves it as it was', async () => {
     const { ended, told, step } = make();
     await step({ start: true });
-    await step({ start: true });
+    const refused = await step({ start: true });
+    expect(refused).toMatchObject({ refusal: { reason: 'sequence_open', params: { sequence: 7, model: 'm' } } });
+    expect(reasonOf(await step({ end: true }))).toBe('ok');
+    expect(new Set(told.map(({ id }) => id)).size).toBe(1);
+    expect(ended).toEqual([]);
+    expect(reasonOf(await step({ start: true }))).toBe('ok');
+  });
+
+  it('a START of an open one of a named session ends it and begins another', async () => {
+    const session = 'a process';
+    const { ended, told, step } = make();
+    await step({ session, start: true });
+    await step({ session, start: true });
     await settle();
     expect(new Set(told.map(({ id }) => id)).size).toBe(2);
     expect(ended).toMatchObject([{ step: { id: told[0]?.id, start: false, end: true } }]);
-    expect(reasonOf(await step())).toBe('ok');
+    expect(reasonOf(await step({ session }))).toBe('ok');
     expect(told.at(-1)?.id).toBe(told[1]?.id);
   });
 
   it('steps that wait behind a START of their own sequence find the old one lost', async () => {
+    const session = 'a process';
     const { sequences, step } = make();
     let release = () => {};
     const first = sequences.step(
-      stepOf({ start: true }),
+      stepOf({ session, start: true }),
       () =>
         new Promise<Result<number>>((resolve) => {
           release = () => resolve(ok(0));
         }),
     );
-    const old = step();
-    const again = step({ start: true });
+    const old = step({ session });
+    const again = step({ session, start: true });
     release();
     await first;
     expect([reasonOf(await old), reasonOf(await again)]).toEqual(['sequence_unknown', 'ok']);
@@ -234,16 +247,21 @@ describe('A5 a step that goes wrong', () => {
 });
 
 describe('C4 sequences of different callers', () => {
-  it('never share an id at the engine, whatever their own ids, tenants and models are', () =>
+  it('never share an id at the engine, whatever their ids, subjects, sessions and models', () =>
     fc.assert(
       fc.asyncProperty(
         fc.uniqueArray(
           fc.record({
             tenant: fc.constantFrom('a', 'b'),
+            caller: fc.constantFrom(undefined, 'alice', 'bob'),
+            session: fc.constantFrom(undefined, 'one', 'two'),
             model: fc.constantFrom('m', 'n'),
             id: fc.oneof(fc.integer({ min: 1, max: 4 }), fc.constantFrom('1', '2', 'x\nm', 'x')),
           }),
-          { selector: ({ tenant, model, id }) => JSON.stringify([tenant, model, id]) },
+          {
+            selector: ({ tenant, caller, session, model, id }) =>
+              JSON.stringify([tenant, caller ?? '', session ?? '', model, typeof id, id]),
+          },
         ),
         async (callers) => {
           const { sequences, told, step } = make();
@@ -275,6 +293,7 @@ describe('C4 sequences of different callers', () => {
             id: fc.integer({ min: 1, max: 3 }),
             start: fc.boolean(),
             end: fc.boolean(),
+            session: fc.constantFrom(undefined, 'one'),
             outcome: fc.constantFrom('ok', 'ok', 'ok', 'tensors_invalid', 'engine_failed', 'sequence_unknown'),
             pause: fc.constantFrom(0, 0, 500, 900),
           }),
@@ -288,8 +307,8 @@ describe('C4 sequences of different callers', () => {
             end: async ({ step }) => void log.push(step),
             after: clock.after,
           });
-          for (const { id, start, end, outcome, pause } of steps) {
-            await sequences.step(stepOf({ id, start, end }), async (engine) => {
+          for (const { outcome, pause, ...step } of steps) {
+            await sequences.step(stepOf(step), async (engine) => {
               // An engine that refuses a request for what it is has not taken the step.
               if (outcome === 'ok' || outcome === 'engine_failed') log.push(engine);
               return outcome === 'ok' ? ok(0) : no(refuse(outcome as 'engine_failed'));

@@ -395,6 +395,22 @@ describe('A5 sequences of callers', () => {
     await step(7, 'end', { tenant: 'one' });
   });
 
+  it('C4 two subjects with one correlation id compute with a state each', async () => {
+    const of = (caller: string, session?: string) => (sequence_start: boolean) =>
+      infer(
+        { parameters: { sequence_id: 1, ...(sequence_start && { sequence_start }) } },
+        { head: { caller, ...(session !== undefined && { session }) } },
+      );
+    const callers = [of('alice'), of('bob'), of('alice', 'a process')];
+    for (const one of callers) expect((await one(true)).refusal).toBeUndefined();
+    for (const one of callers) expect((await one(false)).refusal).toBeUndefined();
+    const ids = told().map(({ sequence_id }) => sequence_id);
+    expect(new Set(ids.slice(0, 3)).size).toBe(3);
+    expect(ids.slice(3)).toEqual(ids.slice(0, 3));
+    expect((await of('carol')(false)).refusal).toMatchObject({ reason: 'sequence_unknown' });
+    expect((await of('alice')(true)).refusal).toMatchObject({ reason: 'sequence_open' });
+  });
+
   it('a caller that vanishes: the engine hears an END, and the next step hears that it must start', async () => {
     engine.idleMicros = 20_000;
     await step('gone', 'start');

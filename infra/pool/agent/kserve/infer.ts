@@ -48,7 +48,8 @@ function run(work: Work, head: CallHead, checked: Checked): Promise<Result<Infer
   const { desk, ticket, signal, deadline } = work;
   const { sequence } = checked;
   if (!sequence) return ask(work, head, checked, undefined, signal, deadline);
-  const step = { tenant: ticket.tenant, model: head.model, version: head.version, ...sequence };
+  const { model, version, caller, session } = head;
+  const step = { tenant: ticket.tenant, caller, session, model, version, ...sequence };
   // A step that was begun is finished: cancelling it would cancel the whole sequence, at some engines silently.
   const { signal: never } = new AbortController();
   return desk.calls.sequences.step({ ...step, inputs: checked.request.inputs }, (engine) =>

@@ -14,6 +14,10 @@ export interface EngineStep {
 /** One step as a caller asks for it. */
 export interface Step {
   readonly tenant: string;
+  /** Digest of the caller within the tenant. */
+  readonly caller?: string | undefined;
+  /** Digest of the caller's own name for a process of it. */
+  readonly session?: string | undefined;
   readonly model: string;
   readonly version: string | undefined;
   readonly id: string | number;
@@ -60,9 +64,9 @@ interface Live {
 /** Refusals that an engine gives before a step begins: the state is what it was. */
 const untouched: ReadonlySet<Reason> = new Set(['tensors_invalid', 'tensors_unsupported', 'version_unknown']);
 
-/** As the caller names it; a number and its digits as text are two sequences, as they are to an engine. */
-const keyOf = ({ tenant, model, id }: Pick<Step, 'tenant' | 'model' | 'id'>) =>
-  [tenant, model, typeof id, id].join('\n');
+/** Returns one key for each caller, session, model and id. A number and its digits are two ids, as to an engine. */
+const keyOf = ({ tenant, caller = '', session = '', model, id }: Step) =>
+  [tenant, caller, session, model, typeof id, id].join('\n');
 
 /**
  * The sequences that callers have open here. For each: START and END reach the engine once, steps one after the other,
@@ -83,7 +87,10 @@ export class Sequences {
     return this.#live.size;
   }
 
-  /** Runs a step when those before it have run. `run` must not reject. Besides its refusals `sequence_unknown` and `pool_busy`. */
+  /**
+   * Runs a step when those before it have run. `run` must not reject. Adds to its refusals `sequence_unknown`,
+   * `sequence_open` and `pool_busy`.
+   */
   async step<T>(step: Step, run: (engine: EngineStep) => Promise<Result<T>>): Promise<Result<T>> {
     const found = this.#enter(step);
     if (!('live' in found)) return no(found);
@@ -119,7 +126,11 @@ export class Sequences {
       if (known.steps >= limits.sequenceSteps.value) return refuse('pool_busy', undefined, 'steps of a sequence');
       return { live: known, start: false };
     }
-    // Started over: what was before is ended, and its steps that still wait find it lost.
+    // Two processes with one token look alike: the second START would have them compute with one state.
+    if (known && step.session === undefined) {
+      return refuse('sequence_open', { sequence: step.id, model: step.model });
+    }
+    // A named session restarts its own sequence, as at Triton; steps of the one before that still wait find it lost.
     if (known) this.#endByUs(known);
     const { tenant, model, version } = step;
     const own = [...this.#live.values()].filter((live) => live.tenant === tenant).length;

@@ -4,6 +4,7 @@ import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { instanceCount } from '../../models/config/settle.ts';
+import { plainPath } from '../../models/tar/names.ts';
 import { systemClock } from '../clock.ts';
 import { type Instance, openInstance } from '../run/instance.ts';
 import { readStates } from '../sequence/initial-state.ts';
@@ -37,13 +38,14 @@ export async function loadNetwork(
   intraThreads: number,
 ): Promise<Read<Served>> {
   const began = performance.now();
-  const modelPath = path.join(files.directory, String(version), files.config.default_model_filename);
-  if (path.relative(files.directory, modelPath).startsWith('..'))
-    return fault('default_model_filename leaves the model directory');
+  const file = files.config.default_model_filename;
+  // Another version is another model to those who named this one.
+  if (plainPath(file) !== file) return fault('default_model_filename leaves the version directory');
+  const modelPath = path.join(files.directory, String(version), file);
   try {
     await access(modelPath);
   } catch {
-    return fault(`unable to find '${version}/${files.config.default_model_filename}'`);
+    return fault(`unable to find '${version}/${file}'`);
   }
   const states = await readStates(files.config, files.directory);
   if (!states.ok) return states;

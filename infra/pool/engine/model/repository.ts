@@ -1,43 +1,60 @@
 import { readdir } from 'node:fs/promises';
-import type { Read } from '../../../../shared/kserve/fault.ts';
+import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import type { IndexEntry } from '../../../../shared/kserve/repository.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import { isEnsemble } from '../../models/config/settle.ts';
 import { listUnhonoured } from '../../models/config/unhonoured.ts';
-import { systemClock } from '../clock.ts';
+import { type Clock, systemClock } from '../clock.ts';
 import { type Plan, planEnsemble } from '../ensemble/plan.ts';
 import { serveEnsemble } from '../ensemble/serve-ensemble.ts';
 import { log } from '../log.ts';
 import { type EngineRefusal, refuse } from '../refuse.ts';
 import type { Settings } from '../settings.ts';
 import { loadNetwork } from './load-network.ts';
+import { LoadRetries } from './load-retries.ts';
 import { isModelName, type ModelFiles, readModel } from './read-model.ts';
 import type { Served } from './served.ts';
 import { Slot } from './slot.ts';
 
 type Done = Result<void, EngineRefusal>;
 const done: Done = ok(undefined);
+/** The reason of a load that could not read the repository: a file may vanish while it is replaced. */
+const unreadable = (error: NodeJS.ErrnoException): string =>
+  `the repository cannot be read: ${error.code ?? error.name}`;
 
 /**
  * The models of one directory and what is loaded of them. Loads and unloads run one after the other: two at once would
- * only fight over memory, and the order of their effects would be anyone's guess.
+ * compete for memory, and the order of their effects would be random. A wanted model that serves nothing is loaded again
+ * until it serves or is unloaded.
  */
 export class Repository {
   readonly #settings: Settings;
+  readonly #retries: LoadRetries;
   readonly #slots = new Map<string, Slot>();
   #tail: Promise<unknown> = Promise.resolve();
   #started = false;
 
-  constructor(settings: Settings) {
+  constructor(settings: Settings, clock: Clock = systemClock) {
     this.#settings = settings;
+    this.#retries = new LoadRetries(clock, (slot) => void this.#inTurn(() => this.#retry(slot)));
   }
 
-  /** Loads what the settings ask for. A model that fails is unready with its reason; the others serve. */
+  /** Loads what the settings name. A model that fails is unready with its reason; the others serve. */
   async start(): Promise<void> {
-    for (const name of this.#settings.models ?? (await this.#list())) await this.load(name, undefined);
+    for (const name of this.#settings.models ?? (await this.#list())) {
+      // A model that the settings name is wanted even while its folder is not there.
+      if (isModelName(name)) this.#slotOf(name).wanted = true;
+      await this.load(name, undefined);
+    }
     this.#started = true;
+  }
+
+  #slotOf(name: string): Slot {
+    const slot = this.#slots.get(name) ?? new Slot(name);
+    this.#slots.set(name, slot);
+    return slot;
   }
 
   async #list(): Promise<string[]> {
@@ -90,7 +107,7 @@ export class Repository {
   load(name: string, override: string | undefined): Promise<Done> {
     return this.#inTurn(async () => {
       const loaded = await this.#load(name, override, []);
-      this.#settleEnsembles();
+      this.#settle();
       if (!loaded.ok) return loaded;
       const slot = this.#slots.get(name);
       if (slot) slot.asked = true;
@@ -98,14 +115,34 @@ export class Repository {
     });
   }
 
+  async #retry(slot: Slot): Promise<void> {
+    if (slot.healthy) return;
+    await this.#load(slot.name, slot.override, []).catch((error) => this.#fail(slot, unreadable(error)));
+    this.#settle();
+  }
+
+  /** Draws the consequences of a load or an unload: which ensembles serve, and what is loaded again. */
+  #settle(): void {
+    this.#settleEnsembles();
+    // A part that serves nothing has its own retry, or was unloaded on purpose; its next load revives the ensemble.
+    this.#retries.update(this.#slots.values(), ({ files }) =>
+      (files?.config.ensemble_scheduling?.step ?? []).some(
+        ({ model_name: part }) => this.#slots.get(part)?.served.size === 0,
+      ),
+    );
+  }
+
   async #load(name: string, override: string | undefined, above: readonly string[]): Promise<Done> {
     if (!isModelName(name) || !(await this.#list()).includes(name)) {
+      const missing = this.#slots.get(name);
+      if (missing?.wanted) this.#fail(missing, 'no such model in the repository');
       return refuse('NOT_FOUND', `failed to load '${name}', no such model in the repository`);
     }
-    const slot = this.#slots.get(name) ?? new Slot(name);
-    this.#slots.set(name, slot);
+    const slot = this.#slotOf(name);
     slot.wanted = true;
-    const files = await readModel(this.#settings.repository, name, override);
+    slot.override = override;
+    this.#retries.begin(slot);
+    const files = await readModel(this.#settings.repository, name, override).catch((error) => fault(unreadable(error)));
     if (!files.ok) return this.#fail(slot, files.refusal.reason);
     if (slot.served.size > 0 && slot.files?.fingerprint === files.value.fingerprint) return done;
     const loaded = isEnsemble(files.value.config)
@@ -143,7 +180,8 @@ export class Repository {
 
   /** Loads what the ensemble is made of; whether it can serve is then decided with all the others. */
   async #loadEnsemble(slot: Slot, files: ModelFiles, above: readonly string[]): Promise<Done> {
-    for (const { model_name: part } of files.config.ensemble_scheduling?.step ?? []) {
+    const steps = files.config.ensemble_scheduling?.step ?? [];
+    for (const part of new Set(steps.map(({ model_name }) => model_name))) {
       if (above.includes(part)) return this.#fail(slot, `the ensembles form a circle: ${[...above, part].join(' → ')}`);
       if (this.#slots.get(part)?.served.size) continue;
       const loaded = await this.#load(part, undefined, above);
@@ -153,7 +191,7 @@ export class Repository {
     const plan = this.#plan(files.config);
     if (!plan.ok && slot.served.size > 0) return this.#fail(slot, plan.refusal.reason);
     slot.files = files;
-    if (!plan.ok) slot.rest('UNAVAILABLE', plan.refusal.reason);
+    if (!plan.ok) this.#fail(slot, plan.refusal.reason);
     return done;
   }
 
@@ -201,6 +239,7 @@ export class Repository {
         const target = this.#slots.get(part);
         if (target && !target.asked && !this.#isPart(part)) await this.#unload(target);
       }
+      this.#settle();
       return done;
     });
   }
@@ -227,6 +266,7 @@ export class Repository {
   close(): Promise<void> {
     return this.#inTurn(async () => {
       this.#started = false;
+      this.#retries.close();
       await Promise.all(this.served.map((one) => one.close()));
     });
   }

@@ -10,6 +10,8 @@ export class Slot {
   wanted = false;
   /** Somebody asked for this very model; otherwise it came as a part of an ensemble and may go with it. */
   asked = false;
+  /** The configuration of the last load, as JSON; `undefined`: that of the file. */
+  override: string | undefined;
   files: ModelFiles | undefined;
   readonly served = new Map<number, Served>();
   /** Of the model as a whole, while no version speaks for itself. */

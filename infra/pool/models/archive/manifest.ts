@@ -78,7 +78,7 @@ const artifact = z.strictObject({
 /** What the pipeline is asked to be, as names of options and what was given for them. */
 const settings = z.record(z.string().max(64), text);
 
-const head = z.strictObject({
+export const headShape = z.strictObject({
   format: z.literal(FORMAT),
   kind: z.enum(['model', 'pipeline']),
   name: nameShape,
@@ -94,12 +94,12 @@ const head = z.strictObject({
 });
 
 export const manifestShape = z.strictObject({
-  ...head.shape,
+  ...headShape.shape,
   seal: z.strictObject({ cipher: z.enum(cipherNames), check: z.string().regex(/^[0-9a-f]{32}$/) }).optional(),
   artifacts: z.array(artifact).max(limits.modelSourceEntries.value),
 });
 
-export type Head = z.infer<typeof head>;
+export type Head = z.infer<typeof headShape>;
 export type Manifest = z.infer<typeof manifestShape>;
 export type Graph = z.infer<typeof graph>;
 export type Flow = z.infer<typeof flow>;

@@ -10,6 +10,8 @@ import { checkEnum, checkNumber, emptyMessage, isScalar, rivalOf } from './value
  * its line, because a setting that is silently dropped is worse than a model that does not load.
  */
 export function parseText(source: string): Read<ModelConfig> {
+  const most = limits.modelConfigBytes.value;
+  if (source.length > most) return fault(`it has ${source.length} characters, and ${most} at most are read`);
   const tokens = tokenise(source);
   if (!tokens.ok) return tokens;
   const reader = new Reader(tokens.value);
@@ -39,7 +41,10 @@ class Reader {
   }
 }
 
-const at = (token: Token, text: string) => fault(`line ${token.line}: ${text}`);
+/** Characters of a complaint: it quotes words as they stand in the file, however long they are. */
+const LONGEST = 300;
+
+const at = (token: Token, text: string) => fault(`line ${token.line}: ${text.slice(0, LONGEST)}`);
 const show = (token: Token): string => (token.kind === 'end' ? 'the end of the file' : `'${token.text}'`);
 
 function readMessage(reader: Reader, message: MessageName, close: string | undefined, depth: number): Read<object> {
@@ -73,7 +78,7 @@ function store(out: Record<string, unknown>, field: string, shape: FieldShape, v
     return undefined;
   }
   if (shape.form === 'repeated') {
-    (out[field] as unknown[]).push(...values);
+    for (const value of values) (out[field] as unknown[]).push(value);
     return undefined;
   }
   const map = out[field] as Record<string, unknown>;

@@ -11,7 +11,6 @@ export interface Token {
 const space = /[ \t\r\n\v\f]+|#[^\n]*/y;
 const name = /[A-Za-z_][A-Za-z0-9_]*/y;
 const number = /(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?[fF]?)/y;
-const text = /"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*'/y;
 const mark = /[{}<>[\]:,;-]/y;
 
 const simple: Record<string, number> = {
@@ -28,8 +27,22 @@ const simple: Record<string, number> = {
   '?': 63,
 };
 
+/** The string that begins at a quote, with both quotes; `undefined` when it does not end on its line. */
+function quotedAt(source: string, at: number): string | undefined {
+  const quote = source[at];
+  if (quote !== '"' && quote !== "'") return undefined;
+  for (let end = at + 1; end < source.length; end++) {
+    const letter = source[end];
+    if (letter === quote) return source.slice(at, end + 1);
+    if (letter === '\\') end++;
+    if (source[end] === '\n') return undefined;
+  }
+  return undefined;
+}
+
 /** Escapes name bytes, so a string is gathered as bytes and decoded once. */
 function unescapeText(body: string): string | undefined {
+  if (!body.includes('\\')) return body;
   const bytes: number[] = [];
   const encoder = new TextEncoder();
   const pattern = /\\(?:x([0-9a-fA-F]{1,2})|([0-7]{1,3})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))|[^\\]+/gsu;
@@ -45,7 +58,7 @@ function unescapeText(body: string): string | undefined {
       const code = simple[one];
       if (code === undefined) return undefined;
       bytes.push(code);
-    } else bytes.push(...encoder.encode(whole));
+    } else for (const byte of encoder.encode(whole)) bytes.push(byte);
   }
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(new Uint8Array(bytes));
@@ -74,7 +87,7 @@ export function tokenise(source: string): Read<Token[]> {
       at += blank.length;
       continue;
     }
-    const quoted = match(text, source, at);
+    const quoted = quotedAt(source, at);
     if (quoted !== undefined) {
       const value = unescapeText(quoted.slice(1, -1));
       if (value === undefined) return fault(`line ${line}: the string has an invalid escape or is not UTF-8`);

@@ -1,16 +1,18 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ok } from '../../../../shared/result.ts';
-import { nameShape } from '../archive/manifest.ts';
 import { type Archive, openArchive } from '../archive/open-archive.ts';
 import { printText } from '../config/print-text.ts';
 import { complaintAbout, whyNot } from '../pipeline/options.ts';
 import { isPipeline } from '../pipeline/pipelines.ts';
 import { checkTiming } from '../pipeline/timing.ts';
 import { type Made, problem } from '../problem.ts';
-import { MARK, mayPlace, placeModels } from './place-models.ts';
-import { type PlannedModel, planRepository } from './plan-repository.ts';
+import { isFolderName } from '../scan/config-file.ts';
+import { scanFiles } from '../scan/scan-folder.ts';
+import { createNames } from '../tar/names.ts';
+import { filesIn, MARK, mayPlace, placeModels } from './place-models.ts';
+import { checkPlaces, type PlannedModel, planRepository } from './plan-repository.ts';
 import { configName, type Target } from './targets.ts';
 
 export interface Deploy {
@@ -49,19 +51,21 @@ export async function deploy(given: Deploy, environment: Environment): Promise<M
     }
     const plans = planAll(given, archives);
     if (!plans.ok) return plans;
-    const names = plans.value.flatMap(({ models }) => models.map(({ name }) => name));
-    const twice = names.find((name, at) => names.indexOf(name) !== at);
-    if (twice !== undefined)
-      return problem('artifact', `two archives make a model ${twice}: build one with another --name`);
-    const allowed = await mayPlace(given.repository, names, given.force ?? false);
+    const folders = plans.value.flatMap(({ name, models }) => models.map((model) => [model.name, name] as const));
+    // Names that differ by case only are one folder on some disks.
+    const names = createNames();
+    const twice = folders.find(([folder]) => names.add(folder, 'file') !== undefined);
+    if (twice) return problem('artifact', `two archives make a model ${twice[0]}: build one with another --name`);
+    const owners = new Map(folders);
+    const allowed = await mayPlace(given.repository, owners, given.force ?? false);
     if (!allowed.ok) return allowed;
-    for (const { archive, models } of plans.value) {
-      for (const model of models) {
-        const written = await writeModel(archive, model, path.join(staged, model.name), given.targets);
+    for (const plan of plans.value) {
+      for (const model of plan.models) {
+        const written = await writeModel(plan, model, staged, given.targets);
         if (!written.ok) return written;
       }
     }
-    const placed = await placeModels(given.repository, staged, names, given.force ?? false);
+    const placed = await placeModels(given.repository, staged, owners, given.force ?? false);
     if (!placed.ok) return placed;
     const models = plans.value.map(({ archive: { manifest }, name, models: own }) => ({
       name,
@@ -88,9 +92,6 @@ async function stageFor(repository: string): Promise<string> {
   return staged;
 }
 
-/** A model is a folder of the repository itself: never one above, beside or below it. */
-const isFolderName = (name: string): boolean => nameShape.safeParse(name).success && !name.includes('/');
-
 type Plan = { readonly archive: Archive; readonly name: string; readonly models: readonly PlannedModel[] };
 
 function planAll({ targets, settings = {} }: Deploy, archives: readonly Archive[]): Made<Plan[]> {
@@ -110,19 +111,21 @@ function planAll({ targets, settings = {} }: Deploy, archives: readonly Archive[
     const models = planRepository(head, targets);
     const unfit = models.find((model) => !isFolderName(model.name));
     if (unfit) return problem('written', `${file}: "${unfit.name}" is no name for a model`);
-    const clash = models.find(({ files }) => new Set(Object.values(files)).size !== Object.keys(files).length);
-    if (clash) return problem('artifact', `${file}: two files of ${clash.name} have the same name`);
+    const places = checkPlaces(head);
+    if (!places.ok) return problem(places.refusal.kind, `${file}: ${places.refusal.text}`);
     plans.push({ archive, name: head.name, models });
   }
   return ok(plans);
 }
 
+/** Writes one folder of a repository and looks into all of it, by the rules of the first gate. */
 async function writeModel(
-  archive: Archive,
-  { configs, files }: PlannedModel,
-  folder: string,
+  { archive, name }: Plan,
+  { name: model, configs, files }: PlannedModel,
+  staged: string,
   targets: readonly Target[],
 ): Promise<Made<undefined>> {
+  const folder = path.join(staged, model);
   // Triton wants a version folder of ensembles, too.
   await mkdir(path.join(folder, '1'), { recursive: true });
   for (const [file, artifact] of Object.entries(files)) {
@@ -134,24 +137,26 @@ async function writeModel(
     await mkdir(path.dirname(path.join(folder, file)), { recursive: true });
     await writeFile(path.join(folder, file), printText(config));
   }
-  return writeMark(archive, folder);
+  const written = await filesIn(folder);
+  const scanned = await scanFiles(
+    staged,
+    written.map((file) => `${model}/${file}`),
+  );
+  if (!scanned.ok) return problem(scanned.refusal.kind, `${archive.file}: ${scanned.refusal.text}`);
+  await writeMark(archive, name, folder, written);
+  return ok(undefined);
 }
 
-async function writeMark(archive: Archive, folder: string): Promise<Made<undefined>> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)).split(path.sep).join('/'))
-    .sort();
+async function writeMark(archive: Archive, name: string, folder: string, files: readonly string[]): Promise<void> {
   const configuration = createHash('sha256')
     .update(await readFile(path.join(folder, 'config.pbtxt')))
     .digest('hex');
   const said = {
     archive: `sha256:${archive.digest}`,
+    name,
     pipeline: archive.manifest.pipeline,
     configuration,
     files: [...files, MARK],
   };
   await writeFile(path.join(folder, MARK), `${JSON.stringify(said, undefined, 2)}\n`);
-  return ok(undefined);
 }

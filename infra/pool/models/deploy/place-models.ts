@@ -8,7 +8,12 @@ import { type Made, problem } from '../problem.ts';
 /** Beside a model's configuration: what this tool wrote there, so that it never takes away what somebody else did. */
 export const MARK = 'auricle-deployed.json';
 
-const mark = z.looseObject({ files: z.array(z.string()) });
+/** `name` is that of the pipeline; deployments from before it was noted have none. */
+const mark = z.looseObject({ files: z.array(z.string()), name: z.string().optional() });
+type Mark = z.infer<typeof mark>;
+
+/** Folders to place, each with the name of the pipeline that it belongs to. */
+export type Owners = ReadonlyMap<string, string>;
 
 const isThere = (file: string): Promise<boolean> =>
   lstat(file).then(
@@ -17,7 +22,7 @@ const isThere = (file: string): Promise<boolean> =>
   );
 
 /** Files below a folder, relative. */
-async function filesIn(folder: string): Promise<string[]> {
+export async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   return entries
     .filter((entry) => !entry.isDirectory())
@@ -25,49 +30,48 @@ async function filesIn(folder: string): Promise<string[]> {
     .sort();
 }
 
-/** What this tool wrote into a folder; undefined when it is not its folder. */
-async function ownFiles(folder: string): Promise<readonly string[] | undefined> {
+/** What this tool noted when it wrote a folder; undefined when it is not its folder. */
+async function readMark(folder: string): Promise<Mark | undefined> {
   try {
-    return mark.parse(JSON.parse(await readFile(path.join(folder, MARK), 'utf8'))).files;
+    return mark.parse(JSON.parse(await readFile(path.join(folder, MARK), 'utf8')));
   } catch {
     return undefined;
   }
 }
 
 /** Whether the models may go into the repository at all: asked before anything is unpacked. */
-export async function mayPlace(repository: string, names: readonly string[], force: boolean): Promise<Made<undefined>> {
-  for (const name of names) {
+export async function mayPlace(repository: string, owners: Owners, force: boolean): Promise<Made<undefined>> {
+  for (const [name, pipeline] of owners) {
     const folder = path.join(repository, name);
     if (!(await isThere(folder))) continue;
     if (!force) return problem('exists', `${folder} exists; -f deploys over it`);
-    if ((await ownFiles(folder)) === undefined) {
-      return problem(
-        'exists',
-        `${folder} was not deployed by this tool, so that -f does not touch it: remove it, or use another --name`,
-      );
-    }
+    const before = await readMark(folder);
+    const whose = before ? (before.name ?? pipeline) : undefined;
+    if (whose === pipeline) continue;
+    const why = whose === undefined ? 'was not deployed by this tool' : `belongs to the pipeline ${whose}`;
+    return problem('exists', `${folder} ${why}, so that -f does not touch it: remove it, or use another --name`);
   }
   return ok(undefined);
 }
 
 /**
  * Moves finished model folders into the repository, all or none. A folder of an earlier deployment is replaced; files in it
- * that this tool did not write come along. `staged` has one folder for each name, in the same file system.
+ * that this tool did not write come along. `staged` has one folder for each of `owners`, in the same file system.
  */
 export async function placeModels(
   repository: string,
   staged: string,
-  names: readonly string[],
+  owners: Owners,
   force: boolean,
 ): Promise<Made<undefined>> {
-  const allowed = await mayPlace(repository, names, force);
+  const allowed = await mayPlace(repository, owners, force);
   if (!allowed.ok) return allowed;
   await mkdir(repository, { recursive: true });
   const aside = path.join(staged, `.before-${randomBytes(4).toString('hex')}`);
   await mkdir(aside);
   const done: { name: string; before: boolean }[] = [];
   try {
-    for (const name of names) {
+    for (const name of owners.keys()) {
       const [from, to] = [path.join(staged, name), path.join(repository, name)];
       const before = await isThere(to);
       if (before) {
@@ -88,7 +92,7 @@ export async function placeModels(
 }
 
 async function keepForeign(old: string, next: string): Promise<void> {
-  const own = new Set(await ownFiles(old));
+  const own = new Set((await readMark(old))?.files);
   const written = new Set(await filesIn(next));
   for (const file of await filesIn(old)) {
     if (own.has(file) || written.has(file)) continue;

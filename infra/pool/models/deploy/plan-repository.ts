@@ -1,5 +1,9 @@
+import { ok } from '../../../../shared/result.ts';
 import type { Flow, Graph, Head } from '../archive/manifest.ts';
 import type { ModelConfig } from '../config/schema.ts';
+import { type Made, problem } from '../problem.ts';
+import { createNames } from '../tar/names.ts';
+import { MARK } from './place-models.ts';
 import type { Target } from './targets.ts';
 import { flowName, modelName, padsWindows, parametersOf, writeFlowConfig, writeGraphConfig } from './write-config.ts';
 
@@ -91,6 +95,26 @@ function separateStreams(head: Head): Head {
         : flow,
     ),
   };
+}
+
+/**
+ * Refuses artifacts that would leave their version of a model, or take the place of another file there. Names of artifacts
+ * come from an archive: its writer chose them.
+ */
+export function checkPlaces({ graphs, parts }: Head): Made<undefined> {
+  const beside = [...new Set(Object.values(parts))];
+  for (const { artifact, external } of graphs) {
+    const names = createNames();
+    for (const own of ['config.pbtxt', 'configs/NAME.pbtxt', MARK, '1/model.onnx']) names.add(own, 'file');
+    const folder = artifact.slice(0, artifact.lastIndexOf('/') + 1);
+    const away = external.find((one) => folder === '' || !one.startsWith(folder));
+    if (away !== undefined) return problem('unsafe', `the weights ${away} are not beside their network ${artifact}`);
+    for (const file of [...external.map((one) => `1/${one.slice(folder.length)}`), ...beside.map(fileOf)]) {
+      const clash = names.add(file, 'file');
+      if (clash !== undefined) return problem('artifact', `two files of one model: ${clash}`);
+    }
+  }
+  return ok(undefined);
 }
 
 /** All folders of a pipeline: its networks, its ensembles, the files beside them. */

@@ -1,20 +1,24 @@
 import { glob, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import type { Flow, Graph, TensorFacts } from '../archive/manifest.ts';
 import { parseText } from '../config/parse-text.ts';
 import type { Message, ModelConfig } from '../config/schema.ts';
 import { type Made, problem } from '../problem.ts';
 import { openBlob } from '../scan/blob.ts';
+import { checkConfig, isFolderName, partParameters } from '../scan/config-file.ts';
+import { fileBelow, isPlainFolder } from '../scan/plain-file.ts';
 import { scanFile } from '../scan/scan.ts';
 import { type Draft, emptyDraft, join } from './draft.ts';
 import { precisionOf, readNetwork } from './from-onnx.ts';
-import { partParameters, settingsFrom } from './parameters.ts';
+import { settingsFrom } from './parameters.ts';
 
 /**
  * A model of a Triton repository: an ensemble of ONNX networks with the files it names, and the ensemble for live streams
  * if it has one; or a single network. What a configuration says about instances, queues and accelerators is left behind:
- * that belongs to where a model runs, and `deploy` writes it anew.
+ * that belongs to where a model runs, and `deploy` writes it anew. Files are read from the model's folder and from the folders
+ * of its steps beside it, and by no link.
  */
 export async function importTriton(folder: string): Promise<Made<Draft>> {
   const config = await readConfig(folder);
@@ -27,10 +31,11 @@ export async function importTriton(folder: string): Promise<Made<Draft>> {
   draft = own.value;
   const live = given.stream_model;
   if (live !== undefined) {
-    const liveFolder = path.join(repository, live);
-    const liveConfig = await readConfig(liveFolder);
+    const liveFolder = await modelBeside(repository, live, folder);
+    if (!liveFolder.ok) return liveFolder;
+    const liveConfig = await readConfig(liveFolder.value);
     if (!liveConfig.ok) return liveConfig;
-    const flow = await importFlow(liveFolder, repository, liveConfig.value, 'stream', draft);
+    const flow = await importFlow(liveFolder.value, repository, liveConfig.value, 'stream', draft);
     if (!flow.ok) return flow;
     draft = {
       ...flow.value,
@@ -44,15 +49,27 @@ const textsOf = (config: ModelConfig): Record<string, string> =>
   Object.fromEntries(Object.entries(config.parameters).map(([key, { string_value }]) => [key, string_value]));
 
 async function readConfig(folder: string): Promise<Made<ModelConfig>> {
-  const file = path.join(folder, 'config.pbtxt');
-  const text = await readFile(file, 'utf8').catch(() => undefined);
-  if (text === undefined) {
-    const models = await modelsIn(folder);
-    const choose = models.length > 0 ? `: it is a whole repository, import one of ${models.join(', ')} in it` : '';
-    return problem('unreadable', `${file} cannot be read${choose}`);
+  const found = await fileBelow(folder, 'config.pbtxt', folder);
+  if (!found.ok) {
+    const models = found.refusal.kind === 'unreadable' ? await modelsIn(folder) : [];
+    return models.length > 0
+      ? problem('unreadable', `${folder} is a whole repository: import one of ${models.join(', ')} in it`)
+      : found;
   }
-  const parsed = parseText(text);
-  return parsed.ok ? ok(parsed.value) : problem('unreadable', `${file}: ${parsed.refusal.reason}`);
+  const { file, size } = found.value;
+  if (size > limits.modelConfigBytes.value) return problem('bound', `${file} has ${size} bytes`);
+  const parsed = parseText(await readFile(file, 'utf8'));
+  if (!parsed.ok) return problem('unreadable', `${file}: ${parsed.refusal.reason}`);
+  const checked = checkConfig(parsed.value, file);
+  return checked.ok ? ok(parsed.value) : checked;
+}
+
+/** The folder of a model that another one names. */
+async function modelBeside(repository: string, name: string, whose: string): Promise<Made<string>> {
+  const folder = path.join(repository, name);
+  return isFolderName(name) && (await isPlainFolder(folder))
+    ? ok(folder)
+    : problem('unsafe', `${whose} names the model ${JSON.stringify(name)}, which is no folder beside it`);
 }
 
 /** Folders in a folder that are models of a repository. */
@@ -73,7 +90,9 @@ async function importFlow(
   let draft = before;
   for (const model of steps ? steps.map((step) => step.model_name) : [path.basename(path.resolve(folder))]) {
     if (draft.graphs.some(({ role }) => role === model)) continue;
-    const graph = await importGraph(path.join(repository, model), model);
+    const place = steps ? await modelBeside(repository, model, folder) : ok(folder);
+    if (!place.ok) return place;
+    const graph = await importGraph(place.value, model);
     if (!graph.ok) return graph;
     draft = join(draft, graph.value);
   }
@@ -119,7 +138,9 @@ async function importGraph(folder: string, role: string): Promise<Made<Draft>> {
   }
   const version = await newestVersion(folder);
   if (version === undefined) return problem('unreadable', `${folder} has no version`);
-  const network = await readNetwork(path.join(folder, version, named || 'model.onnx'), role);
+  const file = await fileBelow(folder, `${version}/${named || 'model.onnx'}`, folder);
+  if (!file.ok) return file;
+  const network = await readNetwork(file.value.file, role);
   if (!network.ok) return network;
   const { facts, artifact, external, sources } = network.value;
   const [input, output, memory] = [
@@ -181,7 +202,9 @@ async function importParts(folder: string, given: Record<string, string>, draft:
   for (const part of partParameters) {
     const written = given[part];
     if (written === undefined) continue;
-    const file = path.resolve(folder, written);
+    const found = await fileBelow(folder, written, `the ${part} of ${folder}`);
+    if (!found.ok) return found;
+    const { file } = found.value;
     const name = path.basename(file);
     const opened = await openBlob(file, name).catch(() => undefined);
     if (!opened) return problem('unreadable', `${file}, the ${part}, cannot be read`);

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { ok } from '../../../../shared/result.ts';
 import type { CipherName } from '../archive/cipher.ts';
 import { readKey, splitNamed } from '../archive/key-reference.ts';
-import { FORMAT, type Head, type Manifest, nameShape } from '../archive/manifest.ts';
+import { FORMAT, type Head, headShape, type Manifest, nameShape } from '../archive/manifest.ts';
 import { writeArchive } from '../archive/write-archive.ts';
 import { type Made, problem } from '../problem.ts';
 import { openBlob } from '../scan/blob.ts';
@@ -65,6 +65,8 @@ export async function importModel(
     };
     if (!nameShape.safeParse(head.name).success)
       return problem('written', `"${head.name}" is no name: give one with --name`);
+    const unfit = headShape.safeParse(head).error?.issues[0];
+    if (unfit) return problem('bound', `${unfit.path.join('.')} of ${given.source}: ${unfit.message}`);
     const unknown = given.plain?.find((name) => !sources.some((one) => one.name === name));
     if (unknown !== undefined) return problem('written', `--plain ${unknown}: there is no such artifact`);
     const cipher = given.cipher ?? 'aes-256-gcm';

@@ -1,6 +1,3 @@
-/** Parameters of an ensemble that name files beside it. */
-export const partParameters = ['vocabulary', 'lexicon', 'language_model'] as const;
-
 /** What the agent reads in an ensemble's `parameters` → the option of a build that says the same. */
 const settingOf = new Map([
   ['language', 'language_code'],

@@ -49,7 +49,7 @@ const OPSET = 13;
 export async function quantise(given: Quantise): Promise<Made<Quantised>> {
   const [out, repository] = [path.resolve(given.out), path.dirname(path.resolve(given.out))];
   const name = path.basename(out);
-  const allowed = await mayPlace(repository, [name], given.force ?? false);
+  const allowed = await mayPlace(repository, new Map([[name, name]]), given.force ?? false);
   if (!allowed.ok) return allowed;
   const source = await readSource(given.folder);
   if (!source.ok) return source;
@@ -77,7 +77,7 @@ export async function quantise(given: Quantise): Promise<Made<Quantised>> {
     const kept = await keepFiles(given.folder, folder);
     const files = ['1/model.onnx', 'config.pbtxt', ...kept, MARK].sort();
     await writeFile(path.join(folder, MARK), `${JSON.stringify({ quantised: facts, files }, undefined, 2)}\n`);
-    const placed = await placeModels(repository, staged, [name], given.force ?? false);
+    const placed = await placeModels(repository, staged, new Map([[name, name]]), given.force ?? false);
     if (!placed.ok) return placed;
   } finally {
     await rm(staged, { recursive: true, force: true });

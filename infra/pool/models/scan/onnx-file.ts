@@ -1,4 +1,3 @@
-import { lstat } from 'node:fs/promises';
 import path from 'node:path';
 import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
@@ -7,6 +6,7 @@ import { WireError } from '../onnx/wire.ts';
 import { type Made, problem } from '../problem.ts';
 import { plainPath } from '../tar/names.ts';
 import type { Blob } from './blob.ts';
+import { fileBelow } from './plain-file.ts';
 
 /** Operators that the ONNX standard defines: none of them opens files or runs code from elsewhere. */
 const standard = new Set(['', 'ai.onnx', 'ai.onnx.ml']);
@@ -69,24 +69,15 @@ export async function scanOnnx(blob: Blob): Promise<Made<OnnxFacts>> {
 
 /** The files that an ONNX file on disk keeps its weights in: plain files below its own folder, long enough. */
 export async function findExternal(file: string, facts: OnnxFacts): Promise<Made<string[]>> {
-  const folder = path.dirname(file);
   const locations = [...new Set(facts.external.map(({ location }) => location))].sort();
   for (const location of locations) {
-    // A link on the way would lead out after all.
-    const parts = location.split('/');
-    for (let n = 1; n <= parts.length; n++) {
-      const found = await lstat(path.join(folder, ...parts.slice(0, n))).catch(() => undefined);
-      if (!found) return problem('unreadable', `${file} keeps weights in ${location}, which is not there`);
-      if (n < parts.length ? !found.isDirectory() : !found.isFile()) {
-        return problem('unsafe', `${file} keeps weights in ${location}, which is no plain file below it`);
-      }
-      if (n < parts.length) continue;
-      const ends = facts.external
-        .filter((one) => one.location === location)
-        .map(({ offset, length = 0 }) => offset + length);
-      if (ends.some((end) => !(end >= 0 && end <= found.size))) {
-        return problem('damaged', `${file} keeps weights behind the end of ${location}`);
-      }
+    const found = await fileBelow(path.dirname(file), location, `${file}, for its weights,`);
+    if (!found.ok) return found;
+    const ends = facts.external
+      .filter((one) => one.location === location)
+      .map(({ offset, length = 0 }) => offset + length);
+    if (ends.some((end) => !(end >= 0 && end <= found.value.size))) {
+      return problem('damaged', `${file} keeps weights behind the end of ${location}`);
     }
   }
   return ok(locations);

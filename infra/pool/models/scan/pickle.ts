@@ -36,8 +36,8 @@ const allowedGlobals: ReadonlySet<string> = new Set([
 
 interface Step {
   readonly opcode: Opcode;
-  /** Argument as text, where it is one. */
-  readonly text: string;
+  /** Argument as text, where it is one. Read by few opcodes, so decoded on demand. */
+  readonly text: () => string;
   readonly next: number;
 }
 
@@ -50,8 +50,11 @@ type Item = { readonly text: string } | 'mark' | 'unknown';
  */
 export function scanPickle(bytes: Uint8Array, name: string, from = 0): Made<number> {
   const machine = new Machine();
-  for (let at = from; at < bytes.length; ) {
-    const step = readStep(bytes, at);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const most = limits.modelPickleSteps.value;
+  for (let at = from, steps = 0; at < bytes.length; steps++) {
+    if (steps >= most) return problem('bound', `${name}: the pickle has more than ${most} steps`);
+    const step = readStep(bytes, view, at);
     if (!step) return problem('unsafe', `${name}: no pickle opcode this tool knows, at ${at}`);
     const imported = machine.run(step);
     if (imported !== undefined && !allowedGlobals.has(imported)) {
@@ -64,62 +67,63 @@ export function scanPickle(bytes: Uint8Array, name: string, from = 0): Made<numb
   return problem('unsafe', `${name}: the pickle does not end`);
 }
 
-function readStep(bytes: Uint8Array, at: number): Step | undefined {
+/** Bytes of the longest text that can matter: names on the list are shorter, and a longer one is shown by its beginning. */
+const LONGEST_TEXT = 256;
+const SHOWN_TEXT = 40;
+
+function textAt(bytes: Uint8Array, from: number, end: number): string {
+  const decode = (to: number) => Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString('utf8');
+  return end - from <= LONGEST_TEXT ? decode(end) : `${decode(from + SHOWN_TEXT)}… (${end - from} bytes)`;
+}
+
+const noText = (): string => '';
+
+function readStep(bytes: Uint8Array, view: DataView, at: number): Step | undefined {
   const opcode = opcodes.get(bytes[at] ?? -1);
   if (!opcode) return undefined;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const start = at + 1;
-  const inside = (end: number) => (end <= bytes.length ? end : undefined);
-  const line = (from: number) => {
-    const end = bytes.indexOf(10, from);
-    return end < 0 ? undefined : end;
-  };
-  const step = (from: number, end: number | undefined, next = end): Step | undefined =>
-    end === undefined || next === undefined
-      ? undefined
-      : { opcode, text: Buffer.from(bytes.subarray(from, end)).toString('utf8'), next };
-  const counted = (width: 1 | 4 | 8): Step | undefined => {
-    if (inside(start + width) === undefined) return undefined;
-    const length =
-      width === 1
-        ? view.getUint8(start)
-        : width === 4
-          ? view.getUint32(start, true)
-          : Number(view.getBigUint64(start, true));
-    return step(start + width, inside(start + width + length));
-  };
+  const fixed = (width: number, text = noText): Step | undefined =>
+    start + width <= bytes.length ? { opcode, text, next: start + width } : undefined;
   switch (opcode.argument) {
     case 'none':
-      return step(start, start);
+      return fixed(0);
     case 'byte':
-      return withNumber(step(start, inside(start + 1)), bytes[start]);
+      return fixed(1, () => String(view.getUint8(start)));
     case 'two':
-      return step(start, inside(start + 2));
+      return fixed(2);
     case 'four':
-      return withNumber(step(start, inside(start + 4)), start + 4 <= bytes.length ? view.getUint32(start, true) : 0);
+      return fixed(4, () => String(view.getUint32(start, true)));
     case 'eight':
-      return step(start, inside(start + 8));
+      return fixed(8);
     case 'line': {
-      const end = line(start);
-      return step(start, end, end === undefined ? undefined : end + 1);
+      const end = bytes.indexOf(10, start);
+      return end < 0 ? undefined : { opcode, text: () => textAt(bytes, start, end), next: end + 1 };
     }
     case 'two lines': {
-      const first = line(start);
-      const second = first === undefined ? undefined : line(first + 1);
-      const read = step(start, second, second === undefined ? undefined : second + 1);
-      return read && { ...read, text: read.text.replace('\n', '.') };
+      const first = bytes.indexOf(10, start);
+      const second = first < 0 ? first : bytes.indexOf(10, first + 1);
+      const text = () => `${textAt(bytes, start, first)}.${textAt(bytes, first + 1, second)}`;
+      return second < 0 ? undefined : { opcode, text, next: second + 1 };
     }
-    case 'counted 1':
-      return counted(1);
-    case 'counted 4':
-      return counted(4);
-    case 'counted 8':
-      return counted(8);
+    default:
+      return readCounted(bytes, view, opcode, start);
   }
 }
 
-const withNumber = (step: Step | undefined, number: number | undefined): Step | undefined =>
-  step && { ...step, text: String(number) };
+const widths = { 'counted 1': 1, 'counted 4': 4, 'counted 8': 8 } as const;
+
+function readCounted(bytes: Uint8Array, view: DataView, opcode: Opcode, start: number): Step | undefined {
+  const width = widths[opcode.argument as keyof typeof widths];
+  const from = start + width;
+  if (from > bytes.length) return undefined;
+  const lengths = {
+    1: () => view.getUint8(start),
+    4: () => view.getUint32(start, true),
+    8: () => Number(view.getBigUint64(start, true)),
+  };
+  const next = from + lengths[width]();
+  return next <= bytes.length ? { opcode, text: () => textAt(bytes, from, next), next } : undefined;
+}
 
 class Machine {
   broken: string | undefined;
@@ -129,10 +133,10 @@ class Machine {
   /** Does one step; gives the name that it imports. */
   run({ opcode, text }: Step): string | undefined {
     const { effect } = opcode;
-    if (effect === 'global') return this.#global(text);
+    if (effect === 'global') return this.#global(text());
     if (effect === 'global with mark') {
       this.#toMark(0, 0);
-      return this.#global(text);
+      return this.#global(text());
     }
     if (effect === 'global from stack') {
       const [name, module] = [this.#stack.pop(), this.#stack.pop()];
@@ -151,18 +155,18 @@ class Machine {
     return name;
   }
 
-  #move(effect: Effect, opcode: Opcode, text: string): void {
+  #move(effect: Effect, opcode: Opcode, text: Step['text']): void {
     if (typeof effect === 'object') {
       if ('toMark' in effect) this.#toMark(effect.toMark, effect.leave);
       else this.#replace(effect.take, effect.leave);
-    } else if (effect === 'text') this.#stack.push({ text });
+    } else if (effect === 'text') this.#stack.push({ text: text() });
     else if (effect === 'mark') this.#stack.push('mark');
     else if (effect === 'double') this.#stack.push(this.#top('doubles what is not there'));
     else if (effect === 'fetch')
-      this.#stack.push(this.#memo.get(this.#key(text)) ?? this.#break('fetches what it never kept'));
+      this.#stack.push(this.#memo.get(this.#key(text())) ?? this.#break('fetches what it never kept'));
     else if (effect === 'keep') {
       const top = this.#top('keeps what is not there');
-      this.#memo.set(opcode.argument === 'none' ? String(this.#memo.size) : this.#key(text), top);
+      this.#memo.set(opcode.argument === 'none' ? String(this.#memo.size) : this.#key(text()), top);
       if (this.#memo.size > limits.modelPickleMemo.value) this.#break('remembers too much');
     }
   }

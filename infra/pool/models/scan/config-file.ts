@@ -1,0 +1,53 @@
+import { ok } from '../../../../shared/result.ts';
+import { nameShape } from '../archive/manifest.ts';
+import type { ModelConfig } from '../config/schema.ts';
+import { type Made, problem } from '../problem.ts';
+import { plainPath } from '../tar/names.ts';
+
+/** Parameters of an ensemble that name files beside it. */
+export const partParameters = ['vocabulary', 'lexicon', 'language_model'] as const;
+
+/** Backends and platforms that only compute what an ONNX file says; others run code, whatever their file is called. */
+const BACKENDS = new Set(['', 'onnxruntime']);
+const PLATFORMS = new Set(['', 'onnxruntime_onnx', 'ensemble']);
+
+/** A model is one folder of its repository: no path leads through its name. */
+export const isFolderName = (name: string): boolean => nameShape.safeParse(name).success && !name.includes('/');
+
+/** A configuration of an ONNX network or an ensemble that loads no other code and names no file outside its own folders. */
+export function checkConfig(config: ModelConfig, name: string): Made<undefined> {
+  const { backend, platform, runtime } = config;
+  if (!BACKENDS.has(backend) || !PLATFORMS.has(platform) || runtime !== '') {
+    return problem('unsafe', `${name} runs ${JSON.stringify(runtime || backend || platform)}, which is on no list`);
+  }
+  if ((config.model_operations?.op_library_filename.length ?? 0) > 0) {
+    return problem('unsafe', `${name} loads libraries of operators`);
+  }
+  if ((config.model_repository_agents?.agents.length ?? 0) > 0) {
+    return problem('unsafe', `${name} wants repository agents, which run before the model is read`);
+  }
+  const file = filesIn(config).find((one) => plainPath(one) !== one);
+  if (file !== undefined) return problem('unsafe', `${name} names ${JSON.stringify(file)}, which leads elsewhere`);
+  const steps = config.ensemble_scheduling?.step.map((step) => step.model_name) ?? [];
+  const live = config.parameters.stream_model?.string_value;
+  const model = [...steps, ...(live === undefined ? [] : [live])].find((one) => !isFolderName(one));
+  return model === undefined
+    ? ok(undefined)
+    : problem('unsafe', `${name} names the model ${JSON.stringify(model)}, which is no folder of a repository`);
+}
+
+/** Paths that an engine or an agent would open. */
+function filesIn(config: ModelConfig): string[] {
+  const { gpu_execution_accelerator: gpu = [], cpu_execution_accelerator: cpu = [] } =
+    config.optimization?.execution_accelerators ?? {};
+  return [
+    config.default_model_filename,
+    ...Object.values(config.cc_model_filenames),
+    ...config.output.map(({ label_filename: label }) => label),
+    ...(config.sequence_batching?.state ?? []).flatMap((one) => one.initial_state.map(({ data_file: file }) => file)),
+    ...config.model_warmup.flatMap(({ inputs }) => Object.values(inputs).map((one) => one.input_data_file)),
+    ...partParameters.map((key) => config.parameters[key]?.string_value),
+    // Caches of engines are files, too; sizes and modes are plain names.
+    ...[...gpu, ...cpu].flatMap(({ parameters }) => Object.values(parameters)),
+  ].filter((file): file is string => file !== undefined && file !== '');
+}

@@ -1,0 +1,109 @@
+// Uploads and projects as a caller meets them whose token shows those of its subject only.
+import { HttpRequest } from '@azure/functions';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Question } from '../../../functions/caller/from-edge.ts';
+import { makeProject } from '../../../functions/project/make-project.ts';
+import { onDelete, onOpenDocument, onProject, onProjects } from '../../../functions/project/on-projects.ts';
+import type { Settings } from '../../../functions/settings.ts';
+import { type Desk, onCancel, onList, onOpenTranscript, onRerun, onSee } from '../../../functions/upload/on-uploads.ts';
+import { limits } from '../../../shared/limits.ts';
+import type { NewProject } from '../../../shared/project/contract.ts';
+import { type Callers, makeCallers } from '../callers.ts';
+import { Quiet } from './quiet.ts';
+
+const PROJECT = '01890a5d-ac96-874b-bcce-b302099a80ff';
+const scan = limits.uploadListScan;
+
+let quiet: Quiet;
+let callers: Callers;
+let desk: Desk;
+beforeEach(async () => {
+  quiet = new Quiet();
+  callers = await makeCallers();
+  desk = { ...quiet.instant(), settings: callers.settings as unknown as Settings, now: Date.now };
+});
+afterEach(() => Object.assign(limits, { uploadListScan: scan }));
+
+interface Ask {
+  readonly id?: string;
+  readonly owner?: string;
+  readonly query?: Record<string, string>;
+  readonly params?: Record<string, string>;
+}
+
+async function ask(handler: Question, { id, owner, query = {}, params = {} }: Ask) {
+  const token = await (owner === undefined ? callers.edgeToken('acme') : callers.ownerToken('acme', owner));
+  const request = new HttpRequest({
+    url: 'http://functions/api',
+    method: 'GET',
+    params: { tenant: 'acme', ...(id !== undefined && { id }), ...params },
+    query,
+    headers: { authorization: `Bearer ${token}` },
+  });
+  const { status, jsonBody } = await handler(request);
+  return { status, body: jsonBody as Record<string, unknown> };
+}
+
+const project = (subject: string): NewProject => ({
+  id: PROJECT,
+  tenant: 'acme',
+  subject,
+  class: 'batch',
+  model: 'm',
+  zone: 'eu',
+  project: { gaps: { segment: 0, block: 0 }, light: false, documents: [{ contentType: 'text/plain' }] },
+});
+
+describe('C4 A21 a token that shows one subject', () => {
+  it.each([
+    ['reading', onSee],
+    ['reading the transcript', onOpenTranscript],
+    ['running again', onRerun],
+    ['deleting', onCancel],
+  ])('does not know the upload of another: %s', async (_, handler) => {
+    const { upload } = await quiet.granted({ subject: 'alice' });
+    const { id } = upload;
+    const unknown = { status: 404, body: { error: { reason: 'upload_unknown' } } };
+    expect(await ask(handler(desk), { id, owner: 'bob' })).toMatchObject(unknown);
+    expect(await ask(onSee(desk), { id })).toMatchObject({ status: 200, body: { status: 'granted' } });
+    expect((await ask(handler(desk), { id, owner: 'alice' })).status).not.toBe(404);
+  });
+
+  it('does not know an upload without a subject', async () => {
+    const { upload } = await quiet.granted();
+    expect((await ask(onSee(desk), { id: upload.id, owner: 'bob' })).status).toBe(404);
+  });
+
+  it('does not know the project of another', async () => {
+    expect(await makeProject(desk, project('alice'))).toMatchObject({ ok: true });
+    const of = { id: PROJECT, params: { document: '0' } };
+    for (const handler of [onProject, onOpenDocument, onDelete]) {
+      expect((await ask(handler(desk), { ...of, owner: 'bob' })).body).toEqual({
+        error: { reason: 'project_unknown' },
+      });
+    }
+    expect((await ask(onProjects(desk), { owner: 'bob' })).body).toEqual({ projects: [] });
+    expect((await ask(onProjects(desk), { owner: 'alice' })).body.projects).toMatchObject([{ id: PROJECT }]);
+    expect((await ask(onProject(desk), { ...of, owner: 'alice' })).status).toBe(200);
+  });
+
+  it('lists its own uploads, page by page, over a bounded number of rows each', async () => {
+    Object.assign(limits, { uploadListScan: { ...scan, value: 4 } });
+    const own: string[] = [];
+    for (const subject of ['bob', 'alice', 'alice', 'alice', 'alice', 'bob', 'alice', 'bob', 'bob', 'bob', 'alice']) {
+      const { upload } = await quiet.granted({ subject });
+      if (subject === 'bob') own.unshift(upload.id);
+    }
+    const pages: string[][] = [];
+    for (let after: unknown; pages.length < 10; ) {
+      const query = { limit: '2', ...(typeof after === 'string' && { after }) };
+      const { body } = await ask(onList(desk), { owner: 'bob', query });
+      pages.push((body.uploads as { id: string }[]).map(({ id }) => id));
+      after = body.next;
+      if (after === undefined) break;
+    }
+    expect(pages.flat()).toEqual(own);
+    expect(pages.some((page) => page.length === 0)).toBe(true);
+    expect((await ask(onList(desk), {})).body.uploads).toHaveLength(11);
+  });
+});
