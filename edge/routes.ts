@@ -17,6 +17,7 @@ import { openListen, openRealtime } from './dialect/open-live.ts';
 import { refuseAsTorchserve, TORCHSERVE } from './dialect/torchserve.ts';
 import { answerKserve } from './kserve/answer-kserve.ts';
 import { linger } from './linger.ts';
+import { answerMisconfigured } from './misconfigured.ts';
 import {
   createRevision,
   createTransition,
@@ -38,7 +39,7 @@ import { editSegment } from './project/edit-segment.ts';
 import { deleteProject, followProject, listProjects, rerunProject, showProject } from './project/look-at-projects.ts';
 import { readAudio, readManifest } from './project/read-document.ts';
 import { refuseWith } from './refuse.ts';
-import { type Bindings, readSettings } from './settings.ts';
+import { type Bindings, readSettings, settingProblems } from './settings.ts';
 import { transcribe } from './short/transcribe.ts';
 import { transcribeRecording } from './short/transcribe-recording.ts';
 import { serveStream } from './stream/serve.ts';
@@ -153,7 +154,10 @@ export function answerRequest(
   env: Bindings,
   context: ExecutionContext,
 ): Response | Promise<Response> {
-  const served = fixed.get(pathOf(request.url))?.get(request.method);
+  const path = pathOf(request.url);
+  const problems = settingProblems(env);
+  if (problems.length > 0) return answerMisconfigured(path, problems);
+  const served = fixed.get(path)?.get(request.method);
   return served ? served(request, env, context) : app.fetch(request, env, context);
 }
 

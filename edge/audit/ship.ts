@@ -3,7 +3,8 @@ import { ackName, acknowledgement, openAck, originOfAck } from '../../shared/aud
 import { isEd25519Text, keysIn, yearOfName } from '../../shared/audit/key-years.ts';
 import { openVerifier } from '../../shared/audit/note.ts';
 import { limits } from '../../shared/limits.ts';
-import { type AuditLog, type Bindings, readSettings, type Settings } from '../settings.ts';
+import { type Bindings, readSettings, type Settings } from '../settings.ts';
+import type { AuditLog } from '../settings-schema.ts';
 import { signService } from '../upload/back-office.ts';
 import type { Outbox } from './outbox.ts';
 

@@ -1,10 +1,19 @@
-import { createLocalJWKSet, createRemoteJWKSet, decodeJwt, errors, type JWTVerifyGetKey, jwtVerify } from 'jose';
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  decodeJwt,
+  errors,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+  jwtVerify,
+} from 'jose';
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, readClaims } from '../../shared/tenant/claims.ts';
-import { GRANTS, type Issuer } from '../settings.ts';
+import { allowsScope, allowsTenant, allowsType } from '../../shared/tenant/issuer.ts';
+import { GRANTS, type Issuer } from '../settings-schema.ts';
 import { TokenCache } from './token-cache.ts';
 
 /** What lets an agent join the roster of its zone, and nothing else (shared/pool/PROTOCOL.md). */
@@ -42,11 +51,21 @@ async function authenticateNew(
 ): Promise<Result<Claims>> {
   const token = readBearer(authorization);
   if (!token.ok) return token;
-  const payload = await verify(token.value, issuers, now);
-  if (!payload.ok) return payload;
-  const claims = readClaims(payload.value);
-  if (claims.ok && authorization) tenantTokens.put(authorization, claims.value, claims.value.expires, now);
-  return claims;
+  const speaksFor = (issuer: Issuer, { tenant }: JWTPayload) => allowsTenant(issuer, tenant);
+  const verified = await verify(token.value, { issuers, now, allows: speaksFor });
+  if (!verified.ok) return verified;
+  const { payload, issuer } = verified.value;
+  const read = readClaims(payload);
+  if (!read.ok) return read;
+  const claims = boundClaims(read.value, issuer);
+  if (authorization) tenantTokens.put(authorization, claims, claims.expires, now);
+  return ok(claims);
+}
+
+/** The claims without scopes that their issuer must not grant. */
+function boundClaims(claims: Claims, issuer: Issuer): Claims {
+  const scopes = new Set([...claims.scopes].filter((scope) => allowsScope(issuer, scope)));
+  return { ...claims, scopes, ...(issuer.issuer === GRANTS.issuer && { granted: true }) };
 }
 
 /** The same for an agent's token: scope `pool`. Asked once per connection, so nothing is cached. */
@@ -57,9 +76,10 @@ export async function authenticatePool(
 ): Promise<Result<PoolClaims>> {
   const token = readBearer(authorization);
   if (!token.ok) return token;
-  const payload = await verify(token.value, issuers, now);
-  if (!payload.ok) return payload;
-  const parsed = poolPayload.safeParse(payload.value);
+  const joins = (issuer: Issuer) => allowsScope(issuer, 'pool');
+  const verified = await verify(token.value, { issuers, now, allows: joins });
+  if (!verified.ok) return verified;
+  const parsed = poolPayload.safeParse(verified.value.payload);
   if (!parsed.success || !parsed.data.scope.split(' ').includes('pool')) {
     return no(refuse('scope_missing', { scope: 'pool' }));
   }
@@ -76,7 +96,20 @@ function readBearer(authorization: string | null | undefined): Result<string> {
   return ok(match[1] as string);
 }
 
-async function verify(token: string, issuers: readonly Issuer[], now: number): Promise<Result<unknown>> {
+interface Verified {
+  readonly payload: JWTPayload;
+  /** The entry that the token satisfies. */
+  readonly issuer: Issuer;
+}
+
+interface Verification {
+  readonly issuers: readonly Issuer[];
+  readonly now: number;
+  /** Whether the entry may issue such a token. */
+  readonly allows: (issuer: Issuer, payload: JWTPayload) => boolean;
+}
+
+async function verify(token: string, { issuers, now, allows }: Verification): Promise<Result<Verified>> {
   let claimed: string | undefined;
   try {
     claimed = decodeJwt(token).iss;
@@ -88,7 +121,7 @@ async function verify(token: string, issuers: readonly Issuer[], now: number): P
   for (const issuer of issuers) {
     if (issuer.issuer !== claimed) continue;
     try {
-      const { payload } = await jwtVerify(token, keySetOf(issuer), {
+      const { payload, protectedHeader } = await jwtVerify(token, keySetOf(issuer), {
         issuer: issuer.issuer,
         audience: issuer.audience,
         algorithms: [...issuer.algorithms],
@@ -97,10 +130,11 @@ async function verify(token: string, issuers: readonly Issuer[], now: number): P
         currentDate: new Date(now),
         requiredClaims: ['exp'],
       });
-      return ok(payload);
+      const typed = allowsType(issuer, protectedHeader.typ);
+      if (typed && allows(issuer, payload)) return ok({ payload, issuer });
+      nearest = nearer(nearest, refuse('token_invalid', undefined, typed ? 'beyond the bounds of its issuer' : 'typ'));
     } catch (error) {
-      const refusal = refusalFor(error);
-      if (nearness(refusal) >= nearness(nearest)) nearest = refusal;
+      nearest = nearer(nearest, refusalFor(error));
     }
   }
   return no(nearest);
@@ -109,6 +143,7 @@ async function verify(token: string, issuers: readonly Issuer[], now: number): P
 /** An expired token was right in all else; one that could not be checked may be right; the others are wrong. */
 const misses: readonly Reason[] = ['token_invalid', 'audience_wrong', 'identity_unavailable', 'token_expired'];
 const nearness = ({ reason }: Refusal): number => misses.indexOf(reason);
+const nearer = (one: Refusal, other: Refusal): Refusal => (nearness(other) >= nearness(one) ? other : one);
 
 function refusalFor(error: unknown): Refusal {
   if (error instanceof errors.JWTExpired) return refuse('token_expired');

@@ -3,7 +3,8 @@ import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims, Scope } from '../../shared/tenant/claims.ts';
-import { GRANTS, type Settings } from '../settings.ts';
+import type { Settings } from '../settings.ts';
+import { GRANTS } from '../settings-schema.ts';
 
 export interface Grant {
   readonly token: string;

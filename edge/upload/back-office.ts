@@ -117,14 +117,18 @@ function readAnswer<T extends z.ZodType>(
 type SigningKey = Awaited<ReturnType<typeof importJWK>>;
 const keys = new WeakMap<Settings, SigningKey>();
 
-/** Signs a token that says for whom the edge asks, for one minute. */
+/**
+ * Signs a token that says for whom the edge calls the functions, for one minute. Where there are functions there is an
+ * EDGE_KEY.
+ */
 export async function signService(
   settings: Settings,
   claims: JWTPayload,
   now: number,
   owner?: string,
 ): Promise<string> {
-  const jwk = settings.grantKey ?? settings.ticketKey;
+  const jwk = settings.edgeKey;
+  if (!jwk) throw new Error('no EDGE_KEY');
   let key = keys.get(settings);
   if (!key) {
     key = await importJWK(jwk, 'ES256');

@@ -5,6 +5,7 @@ import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
+import { allowsScope, allowsType } from '../../shared/tenant/issuer.ts';
 import { agentProof, PROOF_TYPE } from '../../shared/upload/callers.ts';
 import type { Settings } from '../settings.ts';
 import { bearerOf } from './edge-caller.ts';
@@ -61,10 +62,10 @@ async function verifyPool(
   if (!ISSUERS) return no(refuse('uploads_closed', undefined, 'no ISSUERS'));
   try {
     const claimed = decodeJwt(token).iss;
-    const row = ISSUERS.find(({ issuer }) => issuer === claimed);
-    if (!row) return malformed('issuer is not trusted');
+    const row = ISSUERS.find((entry) => entry.issuer === claimed && allowsScope(entry, 'pool'));
+    if (!row) return malformed('issuer is not trusted with pool tokens');
     const { issuer, audience, jwks, algorithms } = row;
-    const { payload } = await jwtVerify(token, createLocalJWKSet(jwks), {
+    const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(jwks), {
       issuer,
       audience,
       algorithms: [...algorithms],
@@ -72,6 +73,7 @@ async function verifyPool(
       clockTolerance: limits.clockSkewSeconds.value,
       requiredClaims: ['exp'],
     });
+    if (!allowsType(row, protectedHeader.typ)) return malformed('pool token: typ');
     const { data } = poolClaims.safeParse(payload);
     if (!data?.scope.split(' ').includes('pool')) return no(refuse('scope_missing', { scope: 'pool' }));
     return ok({ pool: data.pool, zone: data.zone });

@@ -1,6 +1,7 @@
 // The local stack on one page: its parts, their ports, what each is told. Pure; nothing is started here.
 import path from 'node:path';
 import { HEADS } from '../../shared/audit/head.ts';
+import { scopes } from '../../shared/tenant/claims.ts';
 import type { Installed } from '../pool/triton/install.ts';
 import { AUDIT_ORIGIN, WITNESS_NAME } from './identity/audit-keys.ts';
 import { ATTESTATION_ISSUER, type Identity } from './identity/make.ts';
@@ -110,7 +111,7 @@ export function planParts(
         ...sqs,
         ZONES: JSON.stringify(zonesOf()),
         ZONE_KEYS: JSON.stringify(identity.zoneKeys.publicKeys),
-        EDGE_KEYS: JSON.stringify({ keys: [...identity.grant.jwks.keys, ...identity.ticket.jwks.keys] }),
+        EDGE_KEYS: JSON.stringify(identity.edge.jwks),
         ISSUERS: JSON.stringify([poolIssuer(identity)]),
         ATTESTATION: JSON.stringify(attestation(identity)),
         WEBHOOK_KEY_FILE: identity.webhookKeyFile,
@@ -153,12 +154,16 @@ export const onModels = (part: Part, models: string): Part => ({
 export const withLimits = (part: Part, limits: Readonly<Record<string, number>> | undefined): Part =>
   limits ? { ...part, env: { ...part.env, AURICLE_LIMITS: JSON.stringify(limits) } } : part;
 
-const poolIssuer = ({ issuer }: Identity) => ({
+const issuerOf = ({ issuer }: Identity, granted: readonly string[]) => ({
   issuer: ISSUER,
   audience: AUDIENCE,
   jwks: issuer.jwks,
   algorithms: ['ES256'],
+  scopes: granted,
+  types: ['at+jwt'],
 });
+
+const poolIssuer = (identity: Identity) => issuerOf(identity, ['pool']);
 
 const attestation = (identity: Identity) => ({
   issuers: [{ profile: 'development', issuer: ATTESTATION_ISSUER, jwks: identity.attestation.jwks }],
@@ -302,7 +307,7 @@ function planEdge(state: string, port: number, ports: Ports, identity: Identity)
   const logged = [...zones, HEADS];
   const backOffice = `http://${HOST}:${ports.functions}`;
   const bindings = {
-    ISSUERS: JSON.stringify([poolIssuer(identity)]),
+    ISSUERS: JSON.stringify([issuerOf(identity, [...scopes, 'pool'])]),
     ATTESTATION: JSON.stringify(attestation(identity)),
     ZONES: JSON.stringify(zones),
     SERVICE_KEYS: JSON.stringify(identity.service.jwks),
@@ -325,6 +330,7 @@ function planEdge(state: string, port: number, ports: Ports, identity: Identity)
       SECRET_FILES: JSON.stringify({
         TICKET_KEY: identity.ticket.privateFile,
         GRANT_KEY: identity.grant.privateFile,
+        EDGE_KEY: identity.edge.privateFile,
       }),
     },
     after: [],

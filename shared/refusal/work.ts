@@ -46,6 +46,13 @@ export const workRefusals = {
     retry: 'soon',
     text: 'Request timeout expired: its own timeout of {microseconds} microseconds has passed while it waited for the model.',
   },
+  misconfigured: {
+    status: 503,
+    close: 4503,
+    type: 'server_error',
+    retry: 'later',
+    text: 'The service is not configured completely. Its operators find the reason in its log.',
+  },
   audit_unavailable: {
     status: 503,
     close: 4503,

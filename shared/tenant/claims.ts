@@ -20,6 +20,10 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
+/** Scopes that a short-lived token of the edge may have: live sound, and recordings where its request says so. */
+export const grantScopes = ['stream', 'transcribe'] as const satisfies readonly Scope[];
+export type GrantScope = (typeof grantScopes)[number];
+
 /** Request classes, most urgent first. The position is the Triton priority (1 is the highest). */
 export const classes = ['realtime', 'interactive', 'default', 'batch'] as const;
 export type RequestClass = (typeof classes)[number];
@@ -96,6 +100,8 @@ export interface Claims {
     readonly uploadBytesAtOnce?: number;
   };
   readonly realtime?: Readonly<Record<string, unknown>>;
+  /** The edge made the token itself from another one: it makes no further ones. */
+  readonly granted?: boolean;
   /** Seconds since 1970 (RFC 7519 NumericDate). */
   readonly expires: number;
 }

@@ -1,6 +1,6 @@
 // How the deployables say who they are to the back office.
 //
-// The edge: `authorization: Bearer <JWT>`, ES256, header `typ` as below and `kid` of the edge's key, claims `iss`, `aud`,
+// The edge: `authorization: Bearer <JWT>`, ES256, header `typ` as below and `kid` of EDGE_KEY, claims `iss`, `aud`,
 // `iat`, `exp` (at most serviceTokenSeconds later) and `tenant`, for whom it asks; another tenant's uploads are refused.
 // For a caller that may see its own uploads and projects only, the header names the subject in `owner`, listed in `crit`
 // (RFC 7515 §4.1.11): functions of a version that does not know it refuse the token.

@@ -121,6 +121,60 @@ describe('C4 one issuer for two audiences', () => {
   });
 });
 
+describe('C4 an issuer within its bounds', () => {
+  const believe = async (row: object, claims: object, header?: Record<string, string>) => {
+    const { issuers } = makeSettings({ ISSUERS: JSON.stringify([{ ...ownRow(), ...row }]) });
+    const token = `Bearer ${await makeToken({ jti: crypto.randomUUID(), ...claims }, 600, header)}`;
+    return { claims: await authenticate(token, issuers, Date.now()), issuers, token };
+  };
+
+  it.each<[string, object, boolean]>([
+    ['its own', { tenants: ['acme', 'other'] }, true],
+    ['all', { tenants: ['*'] }, true],
+    ['another', { tenants: ['other'] }, false],
+  ])('speaks for %s tenants: %o', async (_, row, allowed) => {
+    expect((await believe(row, {})).claims).toMatchObject(
+      allowed ? { ok: true } : { refusal: { reason: 'token_invalid', detail: 'beyond the bounds of its issuer' } },
+    );
+  });
+
+  it.each<[object, string[]]>([
+    [{}, ['transcribe', 'audit']],
+    [{ scopes: ['transcribe', 'operate'] }, ['transcribe', 'operate']],
+    [{ scopes: ['models'] }, []],
+  ])('grants what its entry allows: %o', async (row, scopes) => {
+    const { claims } = await believe(row, { scope: 'transcribe audit operate pool' });
+    expect(claims.ok && [...claims.value.scopes]).toEqual(scopes);
+  });
+
+  it('lets agents join only with the scope pool in its entry', async () => {
+    const pool = { tenant: undefined, scope: 'pool', pool: 'p', zone: 'eu' };
+    for (const [row, ok] of [
+      [{}, false],
+      [{ scopes: ['pool'] }, true],
+    ] as const) {
+      const { issuers, token } = await believe(row, pool);
+      expect((await authenticatePool(token, issuers, Date.now())).ok).toBe(ok);
+    }
+  });
+
+  it.each<[string | undefined, string[] | undefined, boolean]>([
+    ['at+jwt', undefined, true],
+    ['application/at+jwt', undefined, true],
+    ['JWT', undefined, true],
+    ['jwt', ['JWT'], true],
+    ['JWT', ['at+jwt'], false],
+    ['logout+jwt', undefined, false],
+    ['auricle-service+jwt', undefined, false],
+    ['none', ['none'], false],
+    [undefined, undefined, false],
+    [undefined, ['at+jwt', 'none'], true],
+  ])('sends tokens of the type %s where %o are allowed: %s', async (typ, types, allowed) => {
+    const { claims } = await believe({ ...(types && { types }) }, {}, typ === undefined ? {} : { typ });
+    expect(claims).toMatchObject(allowed ? { ok: true } : { refusal: { reason: 'token_invalid', detail: 'typ' } });
+  });
+});
+
 describe('C5 the token of an agent', () => {
   it('names its pool and zone', async () => {
     const { issuers } = makeSettings({});

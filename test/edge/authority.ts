@@ -9,7 +9,11 @@ const nowSeconds = () => Math.floor(Date.now() / 1_000);
 const everything = 'transcribe synthesize infer models uploads projects audit operate';
 
 /** An access token; `claims` replace or add, `undefined` removes. */
-export async function makeToken(claims: Record<string, unknown> = {}, lifeSeconds = 600): Promise<string> {
+export async function makeToken(
+  claims: Record<string, unknown> = {},
+  lifeSeconds = 600,
+  header: Readonly<Record<string, string>> = { typ: 'at+jwt' },
+): Promise<string> {
   const payload = {
     iss: ISSUER,
     aud: AUDIENCE,
@@ -22,7 +26,7 @@ export async function makeToken(claims: Record<string, unknown> = {}, lifeSecond
     ...claims,
   };
   return new SignJWT(payload)
-    .setProtectedHeader({ alg: 'ES256', kid: keys.issuer.kid as string })
+    .setProtectedHeader({ alg: 'ES256', kid: keys.issuer.kid as string, ...header })
     .sign(await importJWK(keys.issuer, 'ES256'));
 }
 

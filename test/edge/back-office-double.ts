@@ -26,7 +26,7 @@ export const zoneKey = {
   },
 } as const;
 
-const edgeKeys = createLocalJWKSet({ keys: [publicHalf(keys.grant)] });
+const edgeKeys = createLocalJWKSet({ keys: [publicHalf(keys.edge)] });
 
 export class BackOffice {
   readonly asked: Asked[] = [];

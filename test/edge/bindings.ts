@@ -1,12 +1,14 @@
 // What the Worker under test is told, made anew for each run: its authorities, and settings that trust them.
 // Runs in Node while the test projects are set up; the tests read the private halves from the binding TEST_KEYS.
 import { exportJWK, generateKeyPair, type JWK } from 'jose';
+import { scopes } from '../../shared/tenant/claims.ts';
 
 export interface TestKeys {
   readonly issuer: JWK;
   readonly attestation: JWK;
   readonly ticket: JWK;
   readonly grant: JWK;
+  readonly edge: JWK;
   readonly service: JWK;
 }
 
@@ -24,18 +26,19 @@ export function publicHalf({ kty, crv, x, y, n, e, alg, kid }: JWK): JWK {
 }
 
 export async function makeBindings(): Promise<Record<string, string>> {
-  const [issuer, attestation, ticket, grant, service] = await Promise.all([
+  const [issuer, attestation, ticket, grant, edge, service] = await Promise.all([
     makeKey('ES256', 'issuer-1'),
     makeKey('RS256', 'authority-1'),
     makeKey('ES256', 'ticket-1'),
     makeKey('ES256', 'grant-1'),
+    makeKey('ES256', 'edge-1'),
     makeKey('ES256', 'service-1'),
   ]);
-  const keys: TestKeys = { issuer, attestation, ticket, grant, service };
+  const keys: TestKeys = { issuer, attestation, ticket, grant, edge, service };
   return {
     TEST_KEYS: JSON.stringify(keys),
     ISSUERS: JSON.stringify([
-      { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [publicHalf(issuer)] }, algorithms: ['ES256'] },
+      { issuer: ISSUER, audience: AUDIENCE, jwks: { keys: [publicHalf(issuer)] }, scopes: [...scopes, 'pool'] },
     ]),
     ATTESTATION: JSON.stringify({
       development: true,
@@ -43,6 +46,7 @@ export async function makeBindings(): Promise<Record<string, string>> {
     }),
     TICKET_KEY: JSON.stringify(ticket),
     GRANT_KEY: JSON.stringify(grant),
+    EDGE_KEY: JSON.stringify(edge),
     ZONES: JSON.stringify(['eu', 'us']),
     BACK_OFFICES: JSON.stringify({ eu: 'http://functions-eu.test', us: 'http://functions-us.test/' }),
     SERVICE_KEYS: JSON.stringify({ keys: [publicHalf(service)] }),

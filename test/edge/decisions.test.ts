@@ -11,7 +11,7 @@ import { limits } from '../../shared/limits.ts';
 import type { RosterEntry, Snapshot } from '../../shared/pool/heartbeat.ts';
 import { type Reason, refusals, refuse } from '../../shared/refusal.ts';
 import { AgentDouble } from './agent-double.ts';
-import { makeSettings } from './settings-double.ts';
+import { makeSettings, productionTexts } from './settings-double.ts';
 
 const at = (now: { value: number }): Surroundings => ({
   now: () => now.value,
@@ -241,7 +241,7 @@ describe('C5 A18 set-ups of seals', () => {
 
   it('none for a self-issued attestation in production', async () => {
     const entry = entryOf(await AgentDouble.make());
-    const settings = makeSettings({ MODE: 'production' });
+    const settings = makeSettings(productionTexts());
     expect(await sealFor(entry, settings, Date.now())).toMatchObject({
       ok: false,
       refusal: { reason: 'attestation_invalid' },

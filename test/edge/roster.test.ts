@@ -15,7 +15,7 @@ import { verifyAttestation } from '../../shared/seal/attestation.ts';
 import { AgentDouble, type Options } from './agent-double.ts';
 import { makePoolToken } from './authority.ts';
 import { passTime } from './network.ts';
-import { makeSettings } from './settings-double.ts';
+import { makeSettings, productionTexts } from './settings-double.ts';
 
 const joined: AgentDouble[] = [];
 const make = async (options?: Options) => {
@@ -436,7 +436,7 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
 
   it('a self-issued attestation, when the settings say production', async () => {
     const agent = await make();
-    const { attestation } = makeSettings({ MODE: 'production' });
+    const { attestation } = makeSettings(productionTexts());
     const now = Date.now();
     const hello = await readHello(await agent.sign(agent.hello()), {
       admission: agent,

@@ -29,7 +29,7 @@ export async function makeCallers() {
   const key = { kid, jwk: { kty: 'EC', crv: 'P-256', x, y } as const };
   const poolToken = (zoneName: string, scope = 'pool') =>
     new SignJWT({ scope, pool: 'pool-1', zone: zoneName })
-      .setProtectedHeader({ alg: 'ES256', kid: 'issuer' })
+      .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: 'issuer' })
       .setIssuer(ISSUER)
       .setAudience('auricle')
       .setExpirationTime('1h')
@@ -55,7 +55,16 @@ export async function makeCallers() {
       ZONES: ['eu', 'us'],
       ZONE_KEYS: { eu: [key], us: [key] },
       EDGE_KEYS: { keys: [edge.jwk] },
-      ISSUERS: [{ issuer: ISSUER, audience: 'auricle', jwks: { keys: [issuer.jwk] }, algorithms: ['ES256' as const] }],
+      ISSUERS: [
+        {
+          issuer: ISSUER,
+          audience: 'auricle',
+          jwks: { keys: [issuer.jwk] },
+          algorithms: ['ES256' as const],
+          scopes: ['pool' as const],
+          types: ['at+jwt' as const],
+        },
+      ],
       ATTESTATION: {
         issuers: [{ profile: 'development' as const, issuer: ATTESTER, jwks: { keys: [attester.jwk] } }],
         development: true,

@@ -42,7 +42,7 @@ async function mint(state: string, claims: Record<string, unknown> = {}, seconds
   const key = JSON.parse(readFileSync(path.join(state, 'identity', 'issuer.private.jwk.json'), 'utf8'));
   const now = Math.floor(Date.now() / 1000);
   return new SignJWT({ tenant: 'acme', scope: 'transcribe models', zones: ['eu', 'us'], ...claims })
-    .setProtectedHeader({ alg: 'ES256', kid: key.kid })
+    .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: key.kid })
     .setIssuer('https://auricle.local/issuer')
     .setAudience((claims.aud as string) ?? 'auricle')
     .setSubject((claims.sub as string) ?? 'someone')

@@ -20,6 +20,8 @@ export type Identity = {
   ticket: KeyFile;
   /** ES256, signs the edge's short-lived tokens. */
   grant: KeyFile;
+  /** ES256, signs what the edge asks of the functions. */
+  edge: KeyFile;
   /** ES256, signs what the functions tell the edge. */
   service: KeyFile;
   /** What files are sealed to. */
@@ -39,11 +41,12 @@ export type Identity = {
 
 export async function makeIdentity(state: string, pools: { name: string; zone: string }[]): Promise<Identity> {
   const folder = path.join(state, 'identity');
-  const [issuer, attestation, ticket, grant, service] = await Promise.all([
+  const [issuer, attestation, ticket, grant, edge, service] = await Promise.all([
     keepKey(folder, 'issuer', 'ES256'),
     keepKey(folder, 'attestation', 'RS256'),
     keepKey(folder, 'ticket', 'ES256'),
     keepKey(folder, 'grant', 'ES256'),
+    keepKey(folder, 'edge', 'ES256'),
     keepKey(folder, 'service', 'ES256'),
   ]);
   const zoneKeys = await keepZoneKeys(folder, [...new Set(pools.map((pool) => pool.zone))]);
@@ -66,6 +69,7 @@ export async function makeIdentity(state: string, pools: { name: string; zone: s
     attestation,
     ticket,
     grant,
+    edge,
     service,
     zoneKeys,
     webhookKeyFile,

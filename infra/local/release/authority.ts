@@ -38,6 +38,7 @@ export function createAuthority({ policy, issuer, keys, log }: AuthoritySettings
         issuer: issuer.issuer,
         audience: issuer.audience,
         algorithms: ['ES256'],
+        typ: 'at+jwt',
         currentDate: new Date(now),
         requiredClaims: ['exp'],
       });

@@ -1,76 +1,9 @@
 import { readFileSync } from 'node:fs';
 import type { JSONWebKeySet } from 'jose';
-import { z } from 'zod';
-import { jsonText } from '../../../shared/json-text.ts';
-import { limits } from '../../../shared/limits.ts';
-import { type SignerKey, signerKey } from '../../../shared/model/signature/key.ts';
-
-const name = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
-const port = z.coerce.number().int().min(0).max(65_535);
-
-/** Everything an agent is told from outside, all of it by environment variables of these names. */
-const environment = z.object({
-  /** This instance, unique in the fleet: the pod's name. */
-  AURICLE_AGENT: name,
-  /** The regional pool, for example `aks-westeurope`. */
-  AURICLE_POOL: name,
-  /** Residency zone; must equal the claim of the pool token. */
-  AURICLE_ZONE: name,
-  AURICLE_REGION: name,
-  AURICLE_PLATFORM: z.enum(['AKS', 'EKS', 'other']).default('other'),
-  AURICLE_ACCELERATOR: z.enum(['gpu', 'cpu']).default('cpu'),
-  /** Address and port to listen on; port 0 takes a free one. */
-  AURICLE_HOST: z.string().default('0.0.0.0'),
-  AURICLE_PORT: port,
-  /** Where the edge reaches this agent; absent, it follows from host and port. */
-  AURICLE_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
-  /** KServe v2 server beside this agent. */
-  AURICLE_ENGINE_URL: z.url({ protocol: /^http$/ }),
-  /** That server's page of metrics, to be shown below the agent's own. */
-  AURICLE_ENGINE_METRICS_URL: z.url({ protocol: /^http$/ }).optional(),
-  /** Model repository, the same the engine reads: for tokens, language models and revision digests. */
-  AURICLE_MODELS: z.string().min(1),
-  /** Edge, base URL of the heartbeat socket. */
-  AURICLE_EDGE_URL: z.url({ protocol: /^https?$/ }),
-  /** File with the pool token; read at each connection, so that it can be renewed underneath. */
-  AURICLE_POOL_TOKEN_FILE: z.string().min(1),
-  /** File with the key set (JWKS) that the edge's tickets are signed with. */
-  AURICLE_EDGE_KEYS_FILE: z.string().min(1),
-  /** Key set (JWKS) that the functions sign release maps with; without it none is believed. */
-  AURICLE_SERVICE_KEYS: jsonText(z.object({ keys: z.array(z.record(z.string(), z.unknown())) })).optional(),
-  /** Whose signatures on revisions are believed. In production nothing is served that none of them has signed. */
-  AURICLE_MODEL_SIGNERS: jsonText(z.array(signerKey)).optional(),
-  /** Development only: private JWK of the self-issued attestation authority. */
-  AURICLE_ATTESTATION_KEY_FILE: z.string().min(1).optional(),
-  /** Issuer that the self-issued authority calls itself. */
-  AURICLE_ATTESTATION_ISSUER: z.string().default('https://attestation.auricle.local'),
-  /** Production: base URL of the attestation sidecar in this pod. */
-  AURICLE_ATTESTATION_URL: z.url().optional(),
-  /** Production: host name of the attestation provider that the sidecar asks. */
-  AURICLE_ATTESTATION_PROVIDER: z.string().default('sharedweu.weu.attest.azure.net'),
-  /** Base URL of the release authority, which gives attested agents the key of their zone; without it no batch work. */
-  AURICLE_RELEASE_URL: z.url({ protocol: /^https?$/ }).optional(),
-  /** File with the public keys of zones: only these are taken from the authority. */
-  AURICLE_ZONE_KEYS_FILE: z.string().min(1).optional(),
-  /** Base URL of the functions, which say what a job is about; without it no batch work. */
-  AURICLE_FUNCTIONS_URL: z.url({ protocol: /^https?$/ }).optional(),
-  /** What the names of the job queues begin with; zone and model follow. */
-  AURICLE_JOBS_QUEUE: z.string().min(1).max(64).default('jobs'),
-  /** Region of the job queues, and where SQS answers if that is not said by the region. */
-  SQS_REGION: z.string().min(1).optional(),
-  SQS_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
-  /** Jobs of uploads worked on at once. */
-  AURICLE_BATCH_JOBS: z.coerce.number().int().min(1).max(64).default(limits.batchJobs.value),
-  /** Directory for what must survive a restart: audit events that were not acknowledged. */
-  AURICLE_STATE_DIR: z.string().min(1),
-  AURICLE_MODE: z.enum(['development', 'production']).default('production'),
-  /** Utterances at the engine at once. The engine batches them, so more than it has instances is right. */
-  AURICLE_SLOTS: z.coerce.number().int().min(1).max(1_024).default(4),
-  /** Live streams open at once. */
-  AURICLE_STREAMS: z.coerce.number().int().min(1).max(100_000).default(limits.streamsPerAgent.value),
-  /** How long work in flight may go on after the order to stop; a platform that waits longer should say so here. */
-  AURICLE_DRAIN_MS: z.coerce.number().int().min(0).default(1_500),
-});
+import type { SignerKey } from '../../../shared/model/signature/key.ts';
+import { applyRules, parseSettings } from '../../../shared/settings/problem.ts';
+import { commonRules, productionRules } from './check-settings.ts';
+import { type Environment, environment, meanings } from './settings-schema.ts';
 
 export interface Settings {
   readonly agent: string;
@@ -113,43 +46,6 @@ export interface BatchSettings {
   readonly jobs: number;
 }
 
-/** What a wrong or missing variable is for, as the operator reads it. */
-const meanings: Record<keyof z.infer<typeof environment>, string> = {
-  AURICLE_AGENT: "name of this instance, unique in the fleet: the pod's",
-  AURICLE_POOL: 'regional pool, for example aks-westeurope',
-  AURICLE_ZONE: 'residency zone; must equal the claim of the pool token',
-  AURICLE_REGION: 'region of the platform, for example westeurope',
-  AURICLE_PLATFORM: 'AKS, EKS or other',
-  AURICLE_ACCELERATOR: 'gpu or cpu',
-  AURICLE_HOST: 'address to listen on',
-  AURICLE_PORT: 'port to listen on; 0 takes a free one',
-  AURICLE_ENDPOINT: 'http(s) address where the edge reaches this agent; absent, it follows from host and port',
-  AURICLE_ENGINE_URL: 'http address of the KServe v2 server beside this agent',
-  AURICLE_ENGINE_METRICS_URL: "http address of that server's page of metrics",
-  AURICLE_MODELS: 'folder of the model repository, the one the engine reads',
-  AURICLE_EDGE_URL: 'http(s) address of the edge, for the heartbeat',
-  AURICLE_POOL_TOKEN_FILE: 'file with the pool token',
-  AURICLE_EDGE_KEYS_FILE: "file with the key set (JWKS) of the edge's tickets",
-  AURICLE_SERVICE_KEYS: 'key set (JWKS) of the functions, which sign release maps',
-  AURICLE_MODEL_SIGNERS: 'who may sign revisions: [{"name", "key"}], the key as SPKI in base64',
-  AURICLE_ATTESTATION_KEY_FILE: 'development: file with the private JWK of the self-issued authority',
-  AURICLE_ATTESTATION_ISSUER: 'development: what that authority calls itself',
-  AURICLE_ATTESTATION_URL: 'production: address of the attestation sidecar in this pod',
-  AURICLE_ATTESTATION_PROVIDER: 'production: host name of the provider that the sidecar asks',
-  AURICLE_RELEASE_URL: 'http(s) address of the authority that releases the key of the zone',
-  AURICLE_ZONE_KEYS_FILE: 'file with the public keys of zones; goes with AURICLE_RELEASE_URL',
-  AURICLE_FUNCTIONS_URL: 'http(s) address of the functions, for jobs of uploads',
-  AURICLE_JOBS_QUEUE: 'what the names of the job queues begin with',
-  SQS_REGION: 'region of the job queues; goes with AURICLE_FUNCTIONS_URL',
-  SQS_ENDPOINT: 'http(s) address of SQS; absent, it follows from the region',
-  AURICLE_BATCH_JOBS: 'jobs of uploads worked on at once, 1 to 64',
-  AURICLE_STATE_DIR: 'folder for what must survive a restart',
-  AURICLE_MODE: 'development or production',
-  AURICLE_SLOTS: 'utterances at the engine at once, 1 to 1024',
-  AURICLE_STREAMS: 'live streams open at once, 1 to 100000',
-  AURICLE_DRAIN_MS: 'milliseconds that work in flight may take after the order to stop',
-};
-
 /** What the operator has to put right, one line for each variable or file; values never appear. */
 export class SettingsError extends Error {
   readonly lines: readonly string[];
@@ -164,14 +60,17 @@ export class SettingsError extends Error {
 export const lineFor = (name: string, wrong: string) =>
   `${name} ${wrong}: ${meanings[name as keyof typeof meanings] ?? 'unknown'}`;
 
-/** @throws SettingsError with the names of the variables that are wrong. */
+/** @throws SettingsError with every variable that is wrong, missing or unfit for production. */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
-  const parsed = environment.safeParse(env);
-  if (!parsed.success) {
-    const names = [...new Set(parsed.error.issues.map((issue) => String(issue.path[0])))];
-    throw new SettingsError(names.map((one) => lineFor(one, env[one] ? 'is wrong' : 'is missing')));
-  }
-  const e = parsed.data;
+  const parsed = parseSettings(environment, env);
+  const rules = parsed.data.AURICLE_MODE === 'development' ? commonRules : productionRules;
+  // Messages of schemas may quote values: of what cannot be read the operator gets the meaning only.
+  const unread = new Set(parsed.problems.map(({ setting }) => setting));
+  const problems = applyRules(rules, parsed).map(({ setting, problem }) =>
+    lineFor(setting, unread.has(setting) ? (env[setting] ? 'is wrong' : 'is missing') : problem),
+  );
+  if (problems.length > 0) throw new SettingsError([...new Set(problems)]);
+  const e = parsed.data as Environment;
   return {
     agent: e.AURICLE_AGENT,
     pool: e.AURICLE_POOL,
@@ -190,7 +89,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     edgeKeysFile: e.AURICLE_EDGE_KEYS_FILE,
     serviceKeys: e.AURICLE_SERVICE_KEYS as JSONWebKeySet | undefined,
     attestation: attestationOf(e),
-    modelSigners: signersOf(e),
+    modelSigners: e.AURICLE_MODEL_SIGNERS,
     release: releaseOf(e),
     batch: batchOf(e),
     stateDir: e.AURICLE_STATE_DIR,
@@ -201,26 +100,12 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
   };
 }
 
-/** What nobody has signed is nothing to be served to strangers. */
-function signersOf(e: z.infer<typeof environment>): Settings['modelSigners'] {
-  const { AURICLE_MODEL_SIGNERS: signers, AURICLE_MODE: mode } = e;
-  if (mode === 'production' && !signers) throw new SettingsError([lineFor('AURICLE_MODEL_SIGNERS', 'is missing')]);
-  return signers;
+function releaseOf({ AURICLE_RELEASE_URL: url, AURICLE_ZONE_KEYS_FILE: zoneKeysFile }: Environment) {
+  return url === undefined || zoneKeysFile === undefined ? undefined : { url: url.replace(/\/$/, ''), zoneKeysFile };
 }
 
-function releaseOf(e: z.infer<typeof environment>): Settings['release'] {
-  const { AURICLE_RELEASE_URL: url, AURICLE_ZONE_KEYS_FILE: zoneKeysFile } = e;
-  if (url === undefined && zoneKeysFile === undefined) return undefined;
-  if (url === undefined) throw new SettingsError([lineFor('AURICLE_RELEASE_URL', 'is missing')]);
-  if (zoneKeysFile === undefined) throw new SettingsError([lineFor('AURICLE_ZONE_KEYS_FILE', 'is missing')]);
-  return { url: url.replace(/\/$/, ''), zoneKeysFile };
-}
-
-/** Jobs are about sealed files, so whoever takes them needs the key of the zone as well. */
-function batchOf(e: z.infer<typeof environment>): BatchSettings | undefined {
-  if (e.AURICLE_FUNCTIONS_URL === undefined) return undefined;
-  if (e.SQS_REGION === undefined) throw new SettingsError([lineFor('SQS_REGION', 'is missing')]);
-  if (e.AURICLE_RELEASE_URL === undefined) throw new SettingsError([lineFor('AURICLE_RELEASE_URL', 'is missing')]);
+function batchOf(e: Environment): BatchSettings | undefined {
+  if (e.AURICLE_FUNCTIONS_URL === undefined || e.SQS_REGION === undefined) return undefined;
   return {
     functionsUrl: e.AURICLE_FUNCTIONS_URL.replace(/\/$/, ''),
     queue: e.AURICLE_JOBS_QUEUE,
@@ -230,18 +115,11 @@ function batchOf(e: z.infer<typeof environment>): BatchSettings | undefined {
   };
 }
 
-/** A self-issued attestation proves nothing, so production never falls back to one. */
-function attestationOf(e: z.infer<typeof environment>): Settings['attestation'] {
-  if (e.AURICLE_ATTESTATION_URL) {
-    return { kind: 'azure', url: e.AURICLE_ATTESTATION_URL, provider: e.AURICLE_ATTESTATION_PROVIDER };
-  }
-  if (e.AURICLE_MODE === 'development' && e.AURICLE_ATTESTATION_KEY_FILE) {
-    return { kind: 'development', keyFile: e.AURICLE_ATTESTATION_KEY_FILE, issuer: e.AURICLE_ATTESTATION_ISSUER };
-  }
-  const url = lineFor('AURICLE_ATTESTATION_URL', 'is missing');
-  throw new SettingsError([
-    e.AURICLE_MODE === 'development' ? `${url}; or ${lineFor('AURICLE_ATTESTATION_KEY_FILE', 'instead')}` : url,
-  ]);
+/** The source of attestations. A rule demands one of the two, and in production the first. */
+function attestationOf(e: Environment): Settings['attestation'] {
+  return e.AURICLE_ATTESTATION_URL === undefined
+    ? { kind: 'development', keyFile: e.AURICLE_ATTESTATION_KEY_FILE ?? '', issuer: e.AURICLE_ATTESTATION_ISSUER }
+    : { kind: 'azure', url: e.AURICLE_ATTESTATION_URL, provider: e.AURICLE_ATTESTATION_PROVIDER };
 }
 
 /** @throws SettingsError when the file cannot be read or is not JSON; its content never appears. */

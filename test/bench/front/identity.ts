@@ -35,7 +35,7 @@ export async function makeIdentity(folder: string): Promise<Identity> {
       .setIssuedAt()
       .setExpirationTime('2h')
       .sign(signKey);
-  const tokenIssuer = { issuer: ISSUER, audience: 'auricle', jwks: issuer.jwks, algorithms: ['ES256'] };
+  const tokenIssuer = { issuer: ISSUER, audience: 'auricle', jwks: issuer.jwks, scopes: ['transcribe', 'pool'] };
   const authority = { profile: 'development', issuer: ATTESTATION_ISSUER, jwks: attestation.jwks };
   return {
     edgeBindings: {

@@ -87,7 +87,7 @@ describe('C9 reads of the record are on record', () => {
 });
 
 describe('C9 C12 rules that change are on record', () => {
-  const zones = { STORAGE_CONNECTION: 'x', SQS_REGION: 'r' };
+  const zones = { STORAGE_CONNECTION: 'x', SQS_REGION: 'r', MODE: 'development' };
   const settings = readSettings(zones);
 
   it('every setting is a rule or one of those that nothing is told of', () => {
@@ -115,7 +115,7 @@ describe('C9 C12 rules that change are on record', () => {
     );
     await reportPolicy(store, 'eu', settings, audit);
     expect(audit.reports).toHaveLength(first);
-    await reportPolicy(store, 'eu', readSettings({ ...zones, MODE: 'development' }), audit);
+    await reportPolicy(store, 'eu', { ...settings, MODE: 'production' }, audit);
     const before = audit.reports.find(({ draft }) => draft.type === 'policy.change' && draft.policy === 'MODE')?.draft;
     expect(audit.reports.slice(first).map(({ draft }) => draft)).toMatchObject([
       { policy: 'MODE', before: before?.type === 'policy.change' ? before.after : '', after: expect.any(String) },

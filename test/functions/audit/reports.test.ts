@@ -8,7 +8,7 @@ import { limits } from '../../../shared/limits.ts';
 import { reporterDouble } from './report-double.ts';
 import { MemoryStore } from './stored-log.ts';
 
-const settings = readSettings({ STORAGE_CONNECTION: 'x', SQS_REGION: 'r' });
+const settings = readSettings({ STORAGE_CONNECTION: 'x', SQS_REGION: 'r', MODE: 'development' });
 const keysOf = async (seed: number) => {
   const keys = await openLogKeys({ AUDIT_KEY: Buffer.alloc(32, seed).toString('base64') });
   if (!keys) throw new Error('no keys');

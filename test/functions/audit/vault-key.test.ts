@@ -158,7 +158,7 @@ describe('C9 T7 a key in Azure Key Vault', () => {
 });
 
 describe('C9 settings of a key in a vault', () => {
-  const needed = { STORAGE_CONNECTION: 'x', SQS_REGION: 'eu-central-1' };
+  const needed = { STORAGE_CONNECTION: 'x', SQS_REGION: 'eu-central-1', MODE: 'development' };
 
   it('names one version of one key of a vault, and nothing else gets a token', async () => {
     await open();

@@ -97,6 +97,20 @@ describe('the agent as a process', () => {
 });
 
 describe('settings', () => {
+  const key = { kty: 'EC', crv: 'P-256', x: 'x'.repeat(43), y: 'y'.repeat(43) };
+  const needed = {
+    AURICLE_MODE: 'production',
+    AURICLE_ENDPOINT: 'https://agent.test',
+    AURICLE_EDGE_URL: 'https://edge.test',
+    AURICLE_ATTESTATION_URL: 'http://127.0.0.1:8080',
+    AURICLE_SERVICE_KEYS: JSON.stringify({ keys: [key] }),
+    AURICLE_MODEL_SIGNERS: '[]',
+  };
+  let production: Record<string, string>;
+  beforeAll(() => {
+    production = { ...(env as Record<string, string>), ...needed };
+  });
+
   it('name what is wrong and never its value', () => {
     const wrong = { ...env, AURICLE_ZONE: 'NOT A ZONE', AURICLE_PORT: 'secret' };
     expect(() => readSettings(wrong)).toThrow(/AURICLE_ZONE.*AURICLE_PORT/);
@@ -106,13 +120,32 @@ describe('settings', () => {
   it('a self-issued attestation is impossible in production', () => {
     expect(() => readSettings({ ...env, AURICLE_MODE: 'production' })).toThrow(/AURICLE_ATTESTATION_URL/);
     expect(() => readSettings({ ...env, AURICLE_MODE: undefined })).toThrow(/AURICLE_ATTESTATION_URL/);
-    const attested = { ...env, AURICLE_MODE: 'production', AURICLE_ATTESTATION_URL: 'http://127.0.0.1:8080' };
-    const both = readSettings({ ...attested, AURICLE_MODEL_SIGNERS: '[]' });
+    const both = readSettings({ ...production, AURICLE_ATTESTATION_KEY_FILE: '/authority.jwk.json' });
     expect(both.attestation.kind).toBe('azure');
-    // A15: only development serves unsigned files.
-    expect(() => readSettings(attested)).toThrow(/AURICLE_MODEL_SIGNERS is missing/);
-    expect(() => readSettings({ ...attested, AURICLE_MODEL_SIGNERS: '[{}]' })).toThrow(
-      /AURICLE_MODEL_SIGNERS is wrong/,
+  });
+
+  it('C4 A21 of production are whole, or each is named', () => {
+    const { AURICLE_MODEL_SIGNERS: _, AURICLE_SERVICE_KEYS: __, AURICLE_ENDPOINT: ___, ...bare } = production;
+    const plain = { AURICLE_EDGE_URL: 'http://edge.test', SQS_ENDPOINT: 'https://localhost' };
+    const sidecar = { AURICLE_ATTESTATION_URL: 'http://attestation.test' };
+    const batch = { AURICLE_FUNCTIONS_URL: 'http://functions.test', AURICLE_ZONE_KEYS_FILE: '/zones.json' };
+    const read = () => readSettings({ ...bare, ...plain, ...sidecar, ...batch });
+    for (const line of [
+      'AURICLE_RELEASE_URL is missing',
+      'SQS_REGION is missing',
+      'AURICLE_ENDPOINT is missing',
+      'AURICLE_EDGE_URL must be https',
+      'AURICLE_FUNCTIONS_URL must be https',
+      'SQS_ENDPOINT must not name this machine',
+      'AURICLE_ATTESTATION_URL must be https',
+      'AURICLE_SERVICE_KEYS is missing',
+      // A15: unsigned files are served in development only.
+      'AURICLE_MODEL_SIGNERS is missing',
+    ]) {
+      expect(read).toThrow(line);
+    }
+    expect(() => readSettings({ ...production, AURICLE_MODEL_SIGNERS: '[{}]' })).toThrow(
+      /^AURICLE_MODEL_SIGNERS is wrong/,
     );
   });
 });

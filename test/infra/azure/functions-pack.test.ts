@@ -26,6 +26,7 @@ beforeAll(async () => {
     SQS_REGION: 'us-east-1',
     AWS_ACCESS_KEY_ID: 'test',
     AWS_SECRET_ACCESS_KEY: 'test',
+    MODE: 'development',
   };
   await packFunctions(app);
   const { main } = JSON.parse(readFileSync(path.join(app, 'package.json'), 'utf8')) as { main: string };

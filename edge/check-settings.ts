@@ -1,0 +1,54 @@
+// What production demands of the edge's settings, one row for each demand. Values never appear in a problem.
+import { equalKeys, keyIdentity, keySetProblems, signingKeyProblems, urlProblems } from '../shared/settings/fit.ts';
+import type { Problem, Rule } from '../shared/settings/problem.ts';
+import { issuerProblems } from '../shared/tenant/issuer.ts';
+import type { EdgeValues } from './settings-schema.ts';
+
+type EdgeRule = Rule<EdgeValues>;
+type Values = Partial<EdgeValues>;
+
+const unless = (held: unknown, problem: string): readonly string[] => (held ? [] : [problem]);
+
+const unserved = (byZone: object | undefined, { ZONES = [] }: Values): readonly string[] =>
+  byZone === undefined
+    ? ['is missing']
+    : ZONES.filter((zone) => !Object.hasOwn(byZone, zone)).map((zone) => `has no entry for the zone ${zone}`);
+
+/** Rules of every mode. */
+export const developmentRules: readonly EdgeRule[] = [
+  ['EDGE_KEY', ({ EDGE_KEY, BACK_OFFICES }) => unless(EDGE_KEY || !BACK_OFFICES, 'is missing: BACK_OFFICES need it')],
+];
+
+export const productionRules: readonly EdgeRule[] = [
+  ...developmentRules,
+  ['ISSUERS', ({ ISSUERS = [] }) => issuerProblems(ISSUERS)],
+  ['ISSUERS', ({ ISSUERS = [] }) => distinct(ISSUERS.flatMap(({ jwksUrl }) => urlProblems(jwksUrl)))],
+  ['ISSUERS', ({ ISSUERS = [] }) => distinct(ISSUERS.flatMap(({ jwks }) => keySetProblems(jwks)))],
+  ['ATTESTATION', ({ ATTESTATION }) => keySetProblems({ keys: attestationKeys(ATTESTATION) })],
+  ['TICKET_KEY', ({ TICKET_KEY }) => signingKeyProblems(TICKET_KEY)],
+  ['GRANT_KEY', ({ GRANT_KEY }) => signingKeyProblems(GRANT_KEY)],
+  ['EDGE_KEY', ({ EDGE_KEY }) => signingKeyProblems(EDGE_KEY)],
+  ['SERVICE_KEYS', ({ SERVICE_KEYS }) => (SERVICE_KEYS ? keySetProblems(SERVICE_KEYS) : ['is missing'])],
+  ['BACK_OFFICES', (values) => unserved(values.BACK_OFFICES, values)],
+  ['BACK_OFFICES', ({ BACK_OFFICES = {} }) => distinct(Object.values(BACK_OFFICES).flatMap(urlProblems))],
+  ['AUDIT_LOGS', (values) => unserved(values.AUDIT_LOGS, values)],
+];
+
+/** Returns settings that share a key: its holder for one purpose could act for the other. */
+export const equalKeyProblems = (values: Values): readonly Problem[] => {
+  const { TICKET_KEY, GRANT_KEY, EDGE_KEY, SERVICE_KEYS, ISSUERS = [], ATTESTATION } = values;
+  const one = (key: EdgeValues['GRANT_KEY']) => (key ? [keyIdentity(key)] : []);
+  return equalKeys([
+    ['TICKET_KEY', one(TICKET_KEY)],
+    ['GRANT_KEY', one(GRANT_KEY)],
+    ['EDGE_KEY', one(EDGE_KEY)],
+    ['SERVICE_KEYS', (SERVICE_KEYS?.keys ?? []).map(keyIdentity)],
+    ['ISSUERS', ISSUERS.flatMap(({ jwks }) => (jwks?.keys ?? []).map(keyIdentity))],
+    ['ATTESTATION', attestationKeys(ATTESTATION).map(keyIdentity)],
+  ]);
+};
+
+const attestationKeys = (policy: EdgeValues['ATTESTATION'] | undefined) =>
+  (policy?.issuers ?? []).flatMap(({ jwks }) => ('keys' in jwks ? jwks.keys : []));
+
+const distinct = (problems: readonly string[]): readonly string[] => [...new Set(problems)];

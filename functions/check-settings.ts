@@ -1,0 +1,95 @@
+// What production demands of the functions' settings, one row for each demand. Values never appear in a problem.
+import { createPrivateKey } from 'node:crypto';
+import type { JWK } from 'jose';
+import {
+  equalKeys,
+  keyIdentity,
+  keySetProblems,
+  secretProblems,
+  signingKeyProblems,
+  storageProblems,
+  urlProblems,
+} from '../shared/settings/fit.ts';
+import type { Problem, Rule } from '../shared/settings/problem.ts';
+import { issuerProblems } from '../shared/tenant/issuer.ts';
+import type { Settings } from './settings-schema.ts';
+
+/** The setting of the functions host that names its own storage account. The platform reads it, the functions check it. */
+export const HOST_STORAGE = 'AzureWebJobsStorage';
+
+type Values = Partial<Settings> & { readonly [HOST_STORAGE]?: string | undefined };
+type FunctionsRule = Rule<Values>;
+
+/** Without these the functions keep no record, believe no caller, or tell the edge nothing. */
+const needed = [
+  ...['EDGE_KEYS', 'ISSUERS', 'ATTESTATION', 'EDGE_URL', 'SERVICE_KEY'],
+  ...['AUDIT_ORIGIN', 'AUDIT_KEY', 'AUDIT_SIDECAR_KEY'],
+] as const;
+
+const missing = needed.map(
+  (name): FunctionsRule => [name, (values) => (values[name as keyof Values] === undefined ? ['is missing'] : [])],
+);
+
+const sidecarKeys = ({ AUDIT_SIDECAR_KEY }: Values): readonly string[] => AUDIT_SIDECAR_KEY?.split(',') ?? [];
+
+export const productionRules: readonly FunctionsRule[] = [
+  ...missing,
+  ['STORAGE_CONNECTION', ({ STORAGE_CONNECTION }) => storageProblems(STORAGE_CONNECTION)],
+  [HOST_STORAGE, (values) => storageProblems(values[HOST_STORAGE])],
+  ['SQS_ENDPOINT', ({ SQS_ENDPOINT }) => urlProblems(SQS_ENDPOINT)],
+  ['EDGE_URL', ({ EDGE_URL }) => urlProblems(EDGE_URL)],
+  ['AUDIT_WITNESSES', ({ AUDIT_WITNESSES }) => witnessProblems(AUDIT_WITNESSES)],
+  ['ZONE_KEYS', unservedZones],
+  ['ISSUERS', ({ ISSUERS }) => (ISSUERS ? issuerProblems(ISSUERS) : [])],
+  ['ISSUERS', ({ ISSUERS = [] }) => distinct(ISSUERS.flatMap(({ jwks }) => keySetProblems(jwks)))],
+  ['ATTESTATION', (values) => keySetProblems({ keys: attestationKeys(values) })],
+  ['EDGE_KEYS', ({ EDGE_KEYS }) => keySetProblems(EDGE_KEYS)],
+  ['SERVICE_KEY', ({ SERVICE_KEY }) => signingKeyProblems(SERVICE_KEY)],
+  ['WEBHOOK_KEY', ({ WEBHOOK_KEY }) => secretProblems(WEBHOOK_KEY)],
+  ['AUDIT_KEY', ({ AUDIT_KEY }) => secretProblems(AUDIT_KEY)],
+  ['AUDIT_NEXT_KEY', ({ AUDIT_NEXT_KEY }) => secretProblems(AUDIT_NEXT_KEY)],
+  ['AUDIT_SIDECAR_KEY', (values) => distinct(sidecarKeys(values).flatMap(secretProblems))],
+];
+
+/** Returns settings that share a key: its holder for one purpose could act for the other. */
+export function equalKeyProblems(values: Values): readonly Problem[] {
+  const { SERVICE_KEY, EDGE_KEYS, ISSUERS = [], ZONE_KEYS = {}, WEBHOOK_KEY, AUDIT_KEY, AUDIT_NEXT_KEY } = values;
+  const some = (secret: string | undefined) => (secret === undefined ? [] : [secret]);
+  return equalKeys([
+    ['SERVICE_KEY', SERVICE_KEY ? [keyIdentity(SERVICE_KEY)] : []],
+    ['EDGE_KEYS', (EDGE_KEYS?.keys ?? []).map(keyIdentity)],
+    ['ISSUERS', ISSUERS.flatMap(({ jwks }) => jwks.keys.map(keyIdentity))],
+    ['ATTESTATION', attestationKeys(values).map(keyIdentity)],
+    ['ZONE_KEYS', Object.values(ZONE_KEYS).flatMap((keys) => keys.map(({ jwk }) => keyIdentity(jwk)))],
+    ['AUDIT_P256_KEY', p256Identities(values)],
+    ['AUDIT_KEY', some(AUDIT_KEY)],
+    ['AUDIT_NEXT_KEY', some(AUDIT_NEXT_KEY)],
+    ['AUDIT_SIDECAR_KEY', sidecarKeys(values)],
+    ['WEBHOOK_KEY', some(WEBHOOK_KEY)],
+  ]);
+}
+
+const attestationKeys = ({ ATTESTATION }: Values): JWK[] =>
+  (ATTESTATION?.issuers ?? []).flatMap(({ jwks }) => ('keys' in jwks ? jwks.keys : []));
+
+/** The key as PKCS #8 or JWK; one that cannot be read is reported where the log opens it. */
+function p256Identities({ AUDIT_P256_KEY }: Values): readonly string[] {
+  if (AUDIT_P256_KEY === undefined) return [];
+  try {
+    if (AUDIT_P256_KEY.trimStart().startsWith('{')) return [keyIdentity(JSON.parse(AUDIT_P256_KEY) as JWK)];
+    const key = createPrivateKey({ key: Buffer.from(AUDIT_P256_KEY, 'base64'), format: 'der', type: 'pkcs8' });
+    return [keyIdentity(key.export({ format: 'jwk' }) as JWK)];
+  } catch {
+    return [];
+  }
+}
+
+function unservedZones({ ZONES = [], ZONE_KEYS = {} }: Values): readonly string[] {
+  return ZONES.filter((zone) => !Object.hasOwn(ZONE_KEYS, zone)).map((zone) => `has no key of the zone ${zone}`);
+}
+
+/** Addresses of `witness` lines (C2SP tlog-policy); the line is judged where it is used. */
+const witnessProblems = (policy = ''): readonly string[] =>
+  distinct((policy.match(/https?:\/\/\S+/g) ?? []).filter((url) => URL.canParse(url)).flatMap(urlProblems));
+
+const distinct = (problems: readonly string[]): readonly string[] => [...new Set(problems)];
