@@ -202,6 +202,9 @@ function serve(answer: Answer, fresh = false): Serve {
 function makeContext(id: string, env: Bindings, waitUntil: RequestContext['waitUntil']): RequestContext {
   const settings = readSettings(env);
   const surroundings = requestSurroundings();
-  const recorder = new Recorder(env.GATE, settings.zones, surroundings, waitUntil, env.SPARE);
+  const recorder = new Recorder({
+    ...{ gates: env.GATE, spares: env.SPARE, zones: settings.zones, waitMs: settings.auditWaitMs },
+    ...{ surroundings, waitUntil },
+  });
   return { id, env, settings, surroundings, recorder, waitUntil, discardBody: undefined, dressed: false };
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { HEADS } from '../shared/audit/head.ts';
 import { keyYears } from '../shared/audit/key-years.ts';
 import { jsonText } from '../shared/json-text.ts';
+import { limits } from '../shared/limits.ts';
 import { attestationPolicy } from '../shared/seal/attestation-policy.ts';
 import { issuerBounds } from '../shared/tenant/issuer.ts';
 
@@ -72,6 +73,11 @@ export const settingsSchema = z.object({
    * AUDIT_KEY_YEARS of the functions, where there was another. Without it events stay in the outboxes. `heads` in the place of a zone is the log of checkpoints.
    */
   AUDIT_LOGS: jsonText(z.record(z.string(), auditLog)).optional(),
+  /**
+   * Longest that a strict tenant's request waits for its gate, and again for the gate's spare, before it is refused with
+   * `audit_unavailable`, in milliseconds.
+   */
+  AUDIT_WAIT_MS: z.coerce.number().int().min(50).max(10_000).default(limits.auditWaitMs.value),
   /** `development` also trusts self-issued attestations and plain-HTTP agents. */
   MODE: z.enum(['development', 'production']),
 });

@@ -27,6 +27,7 @@ export interface Bindings {
   readonly BACK_OFFICES?: string | undefined;
   readonly SERVICE_KEYS?: string | undefined;
   readonly AUDIT_LOGS?: string | undefined;
+  readonly AUDIT_WAIT_MS?: string | undefined;
 }
 
 export interface Settings {
@@ -44,6 +45,8 @@ export interface Settings {
   readonly auditLogs: ReadonlyMap<string, AuditLog>;
   /** The log of checkpoints, which is no zone's. */
   readonly auditHeads?: AuditLog;
+  /** Milliseconds. */
+  readonly auditWaitMs: number;
   readonly mode: 'development' | 'production';
 }
 
@@ -109,6 +112,7 @@ function combine(data: EdgeValues): Settings {
     serviceKeys: data.SERVICE_KEYS as JSONWebKeySet | undefined,
     auditLogs: new Map(Object.entries(auditLogs)),
     ...(auditHeads && { auditHeads }),
+    auditWaitMs: data.AUDIT_WAIT_MS,
     mode: data.MODE,
   };
 }

@@ -1,4 +1,4 @@
-// How thorough a seeded suite is. `SEEDS` is 200 unless the environment says otherwise; CI says 10,000.
+// Seeds of a seeded suite: 200, or `SEEDS` of the environment (`npm run test:soak`: 10,000).
 
 export const seeds = Number(process.env.SEEDS ?? 200);
 

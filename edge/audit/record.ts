@@ -17,6 +17,17 @@ export interface Owner {
   readonly zones: readonly string[];
 }
 
+export interface RecorderContext {
+  readonly gates: Bindings['GATE'];
+  readonly spares?: Bindings['SPARE'];
+  /** Residency zones served here. */
+  readonly zones: readonly string[];
+  /** AUDIT_WAIT_MS of the settings, in milliseconds. */
+  readonly waitMs: number;
+  readonly surroundings: Surroundings;
+  readonly waitUntil: (work: Promise<unknown>) => void;
+}
+
 /** Callers that no token identified. `@` keeps the name apart from every tenant's. */
 export const anonymousOwner: Owner = { tenant: '@anonymous', zones: [] };
 
@@ -46,27 +57,24 @@ export class Recorder {
   readonly #served: readonly string[];
   readonly #surroundings: Surroundings;
   readonly #waitUntil: (work: Promise<unknown>) => void;
+  /** How long a step waits for its gate, in milliseconds. */
+  readonly waitMs: number;
   readonly #spare: Bindings['SPARE'];
   #spares: Spares | undefined;
   #named: { readonly owner: Owner; readonly name: string } | undefined;
 
-  constructor(
-    gates: Bindings['GATE'],
-    served: readonly string[],
-    surroundings: Surroundings,
-    waitUntil: (work: Promise<unknown>) => void,
-    spare?: Bindings['SPARE'],
-  ) {
-    this.#spare = spare;
+  constructor({ gates, spares, zones, waitMs, surroundings, waitUntil }: RecorderContext) {
+    this.#spare = spares;
     this.#gates = gates;
-    this.#served = served;
+    this.#served = zones;
+    this.waitMs = waitMs;
     this.#surroundings = surroundings;
     this.#waitUntil = waitUntil;
   }
 
   /** Hardly any request needs it. */
   get spares(): Spares {
-    this.#spares ??= new Spares(this.#spare, this.#surroundings);
+    this.#spares ??= new Spares(this.#spare, this.waitMs, this.#surroundings);
     return this.#spares;
   }
 
@@ -168,7 +176,7 @@ export class Recorder {
 
   /** One call for what all requests of this isolate did at a gate within `limits.gateReportMs`. */
   async #report(owner: Owner, name: string): Promise<void> {
-    const most = Math.ceil((2 * limits.auditWaitMs.value) / limits.gateReportMs.value);
+    const most = Math.ceil((2 * this.waitMs) / limits.gateReportMs.value);
     for (let turn = 0; turn <= most && reserves.hasNews(name); turn += 1) {
       await this.#surroundings.after(limits.gateReportMs.value).rings;
       const now = this.#surroundings.now();
@@ -205,7 +213,7 @@ export class Recorder {
 
   /** What went along with a call that failed is kept as what failed by itself is. */
   async #see(name: string, along: readonly GateStep[], answered: Promise<unknown>): Promise<void> {
-    const seen = await within(answered, limits.auditWaitMs.value, this.#surroundings).catch(() => late);
+    const seen = await within(answered, this.waitMs, this.#surroundings).catch(() => late);
     if (seen === late) this.#keepAll(name, along);
   }
 
@@ -215,7 +223,7 @@ export class Recorder {
   }
 
   /**
-   * Delivers a step within `limits.auditWaitMs`, or keeps `otherwise` for later: the same step, unless it has to say
+   * Delivers a step within `waitMs`, or keeps `otherwise` for later: the same step, unless it has to say
    * something else when it was not heard in time. True when it was delivered.
    */
   async record(owner: Owner, step: GateStep, otherwise: GateStep = step): Promise<boolean> {
@@ -227,7 +235,7 @@ export class Recorder {
   async #isHeard(owner: Owner, step: GateStep): Promise<boolean> {
     try {
       const sent = this.step(owner, step);
-      return (await within(sent, limits.auditWaitMs.value, this.#surroundings)) !== late;
+      return (await within(sent, this.waitMs, this.#surroundings)) !== late;
     } catch {
       // The cause is the platform's; what matters is that nobody is known to have the step.
       return false;

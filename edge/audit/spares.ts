@@ -12,10 +12,12 @@ type Attempt = Extract<AuditEvent, { type: 'inference.attempt' }>;
 /** What happens to a strict tenant's events when its gate does not answer in time. Each step has a deadline of its own. */
 export class Spares {
   readonly #spares: Bindings['SPARE'];
+  readonly #waitMs: number;
   readonly #surroundings: Surroundings;
 
-  constructor(spares: Bindings['SPARE'], surroundings: Surroundings) {
+  constructor(spares: Bindings['SPARE'], waitMs: number, surroundings: Surroundings) {
     this.#spares = spares;
+    this.#waitMs = waitMs;
     this.#surroundings = surroundings;
   }
 
@@ -35,7 +37,7 @@ export class Spares {
     if (!this.#spares) return false;
     try {
       const asked = Promise.resolve(this.#spares.getByName(gate).record(events));
-      return (await within(asked, limits.auditWaitMs.value, this.#surroundings)) === true;
+      return (await within(asked, this.#waitMs, this.#surroundings)) === true;
     } catch {
       // The cause is the platform's; what matters is that nobody is known to have them.
       return false;

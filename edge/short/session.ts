@@ -80,7 +80,7 @@ export class Session {
     const taking = recorder.step(claims, { kind: 'take', ask, mode: claims.audit, events: [attempt] });
     let taken: GateAnswer | typeof late;
     try {
-      taken = await within(taking, limits.auditWaitMs.value, surroundings);
+      taken = await within(taking, recorder.waitMs, surroundings);
     } catch {
       taken = late;
     }

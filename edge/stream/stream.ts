@@ -276,7 +276,10 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     const settings = readSettings(this.env);
     const surroundings = this.#surroundings;
     const waitUntil = (work: Promise<unknown>) => this.ctx.waitUntil(work);
-    const recorder = new Recorder(this.env.GATE, settings.zones, surroundings, waitUntil, this.env.SPARE);
+    const recorder = new Recorder({
+      ...{ gates: this.env.GATE, spares: this.env.SPARE, zones: settings.zones, waitMs: settings.auditWaitMs },
+      ...{ surroundings, waitUntil },
+    });
     return { id, env: this.env, settings, surroundings, recorder, waitUntil, discardBody: undefined };
   }
 }

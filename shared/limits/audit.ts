@@ -117,10 +117,10 @@ export const auditLimits = {
     why: 'Hashes of a proof: tlog-witness allows no more, and a log would need 2^63 entries for one more.',
   },
   auditReportMs: {
-    value: 2_000,
+    value: 8_000,
     unit: 'ms',
     by: 'functions',
-    why: 'How long a function waits until what it does is on record; then it does not do it. Storage needs 5 to 50 ms.',
+    why: 'Longest wait for a durable report before the function refuses: less than the 10 s that the edge waits for its answer.',
   },
   auditReportEvents: {
     value: 1_024,

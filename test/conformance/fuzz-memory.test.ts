@@ -23,6 +23,9 @@ const ROUNDS = runs(4, 40);
 /** What compilers and their counters take meanwhile, and for each message less than whoever kept it would. */
 const KEPT_BYTES_MAX = 2 ** 16 + 24 * VARIETY * ROUNDS;
 
+/** Time for WebCrypto's jobs to release their memory, in milliseconds. */
+const RELEASE_MS_MAX = 5_000;
+
 const names = [
   ...['session.update', 'input_audio_buffer.append', 'input_audio_buffer.commit', 'input_audio_buffer.clear'],
   ...['KeepAlive', 'Finalize', 'Configure', 'finalize', 'clear', 'options', 'ping', 'start', 'heard', 'interim'],
@@ -70,21 +73,23 @@ const dialect = (make: (url: URL, headers: Headers) => Result<LiveDialect>, path
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;
 const loopTurn = promisify(setImmediate);
-/** What is held, in bytes. A job of WebCrypto lets go of its memory in a later turn of the loop than the one that hears its answer. */
+/** Bytes in use after a full collection. */
 const heap = async () => {
-  for (let times = 0; times < 4; times++) {
-    collect();
-    await loopTurn();
-  }
+  collect();
+  await loopTurn();
+  collect();
   return process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;
 };
 
-/** What is kept after so many rounds more than after the first ones. */
-async function growth(round: () => unknown): Promise<number> {
+/**
+ * Expects that the rounds after the first two retain nothing. Jobs of WebCrypto release their memory in later turns of
+ * the loop, on a busy machine much later, so the heap is read until it has fallen; what is retained never falls.
+ */
+async function expectNothingRetained(round: () => unknown): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await round();
   const before = await heap();
   for (let turn = 0; turn < ROUNDS; turn++) await round();
-  return (await heap()) - before;
+  await expect.poll(async () => (await heap()) - before, { timeout: RELEASE_MS_MAX }).toBeLessThan(KEPT_BYTES_MAX);
 }
 
 let rejected = 0;
@@ -120,7 +125,7 @@ describe('bounded memory, whatever a client says', () => {
   };
 
   it.each(Object.entries(parsers))('%s', async (_, make) => {
-    expect(await growth(make())).toBeLessThan(KEPT_BYTES_MAX);
+    await expectNothingRetained(make());
     expect(rejected).toBe(0);
   });
 });

@@ -30,7 +30,10 @@ export function makeContext(
     env: own,
     settings,
     surroundings,
-    recorder: new Recorder(own.GATE, settings.zones, surroundings, waitUntil, spare && asSpares(spare)),
+    recorder: new Recorder({
+      ...{ gates: own.GATE, spares: spare && asSpares(spare), zones: settings.zones },
+      ...{ waitMs: settings.auditWaitMs, surroundings, waitUntil },
+    }),
     waitUntil,
     discardBody: undefined,
   };

@@ -30,11 +30,31 @@ function makeRecorder(apply: (steps: readonly GateStep[]) => Promise<GateAnswer[
     },
   };
   const gates = { getByName: () => gate } as unknown as Bindings['GATE'];
-  const recorder = new Recorder(gates, ['eu'], surroundings, (one) => void work.push(one));
+  const recorder = new Recorder({
+    ...{ gates, zones: ['eu'], waitMs: 250, surroundings },
+    waitUntil: (one) => void work.push(one),
+  });
   return { recorder, calls, endLinger, settled: () => Promise.all(work) };
 }
 
 const agree = async (steps: readonly GateStep[]) => steps.map(() => ok(undefined));
+
+describe('A21 a gate that answers late', () => {
+  it.each([250, 5_000])('is waited for as long as the settings say: %i ms', async (waitMs) => {
+    const waits: number[] = [];
+    const surroundings: Surroundings = {
+      ...realSurroundings,
+      after: (ms) => {
+        waits.push(ms);
+        return { rings: new Promise(() => {}), cancel: () => {} };
+      },
+    };
+    const gates = { getByName: () => ({ apply: agree }) } as unknown as Bindings['GATE'];
+    const recorder = new Recorder({ gates, zones: ['eu'], waitMs, surroundings, waitUntil: () => {} });
+    expect(await recorder.record(owner(), renew('a'))).toBe(true);
+    expect(waits).toEqual([waitMs]);
+  });
+});
 
 describe('C4 A1 steps that nobody waits for', () => {
   it('go along with the next call to their gate, before it', async () => {

@@ -27,7 +27,10 @@ const denial = (subject: string, detail = ''): AuditEvent =>
   mint({ type: 'inference.denied', request: 'r', action: 'a', reason: 'x', subject, detail }, Date.now());
 
 const makeRecorder = (gate: unknown, waitUntil: RequestContext['waitUntil']) =>
-  new Recorder({ getByName: () => gate } as unknown as Bindings['GATE'], ['eu'], realSurroundings, waitUntil);
+  new Recorder({
+    gates: { getByName: () => gate } as unknown as Bindings['GATE'],
+    ...{ zones: ['eu'], waitMs: limits.auditWaitMs.value, surroundings: realSurroundings, waitUntil },
+  });
 
 /** A report of an isolate that did these things. */
 function reportOf(did: (reserves: Reserves) => void): ReportStep {

@@ -15,6 +15,10 @@ const keysOf = async (seed: number) => {
   return keys;
 };
 
+it('A21 a report is refused before the edge stops waiting for the answer', () => {
+  expect(limits.auditReportMs.value).toBeLessThan(limits.uploadAskMs.value);
+});
+
 describe('C9 C12 rules of the log itself are on record', () => {
   it('witnesses and the public halves of its keys, when they change', async () => {
     const [audit, store] = [reporterDouble(), new MemoryStore()];
