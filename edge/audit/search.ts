@@ -1,5 +1,6 @@
 // Finding entries of the tenant. Each hit shows by itself that it is in the log.
 import { z } from 'zod';
+import { logYear } from '../../shared/audit/logged-years.ts';
 import { begun } from '../../shared/audit/privacy.ts';
 import { foundEntries } from '../../shared/audit/search.ts';
 import { limits } from '../../shared/limits.ts';
@@ -23,6 +24,15 @@ const searchQuery = z.strictObject({
   day: z.iso.date().optional(),
   type: z.string().min(1).max(64).optional(),
   ...who,
+  /** Places in the log of that year, with commas. */
+  year: z.coerce.number().pipe(logYear).optional(),
+  index: z
+    .string()
+    .regex(/^\d{1,15}(,\d{1,15})*$/)
+    .transform((text) => text.split(',').map(Number))
+    .pipe(z.array(z.number()).max(limits.auditSearchHits.value))
+    .optional(),
+  disclose: z.enum(['true', 'false']).optional(),
   zone: z.string().optional(),
   after: z.string().max(64).optional(),
   limit: z.coerce.number().int().min(1).max(limits.auditSearchHits.value).optional(),
@@ -39,7 +49,9 @@ export async function searchAudit(request: Request, context: RequestContext): Pr
   if (!claims.ok) return refuseWith(claims.refusal);
   const query = readQuery(request);
   if (!query.ok) return refuseWith(query.refusal);
-  const { zone: asked, subject, commitment, day, ...rest } = query.value;
+  const { zone: asked, subject, commitment, day, index, disclose, ...rest } = query.value;
+  if ((index === undefined) !== (rest.year === undefined))
+    return refuseWith(refuse('field_invalid', { field: 'index', rule: 'goes with a year' }));
   const zones = zonesOf(claims.value, asked, context);
   if (!zones.ok) return refuseWith(zones.refusal);
   const data: z.infer<typeof foundEntries>[] = [];
@@ -48,6 +60,8 @@ export async function searchAudit(request: Request, context: RequestContext): Pr
     if (!subjects.ok) return refuseWith(subjects.refusal);
     const body = {
       ...rest,
+      ...(index !== undefined && { indexes: index }),
+      ...(disclose === 'true' && { disclose: true }),
       ...(day !== undefined && { day: day.replaceAll('-', '') }),
       ...(subjects.value && { subjects: subjects.value }),
     };

@@ -8,7 +8,7 @@ export type Answer = { exit: number; text: string; value: unknown; note?: string
 /** Exit codes: 0 done, 1 the edge said no or could not be reached, 2 the command was written wrongly. */
 export const wrong = (text: string): Answer => ({ exit: 2, text, value: { error: { message: text } } });
 
-/** What was asked for cannot be, as far as can be seen from here. */
+/** A command that is written well and cannot be done. */
 export const impossible = (text: string): Answer => ({ ...wrong(text), exit: 1 });
 
 const refusal = z.object({ error: z.object({ code: z.string().nullish(), message: z.string() }) });
@@ -28,12 +28,14 @@ export async function refused(response: Response): Promise<Answer> {
   return { exit: 1, text, value };
 }
 
+/** An answer for what a command threw: a file, the network, or an edge that answers something else. */
 export function unreachable(edge: string, error: unknown): Answer {
   const local = localProblem(error);
   if (local !== undefined) return wrong(local);
+  if (error instanceof z.ZodError || error instanceof SyntaxError)
+    return impossible(`${edge} does not answer as an edge does`);
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  const text = `${edge} cannot be reached: ${cause instanceof Error ? cause.message : 'no reason given'}`;
-  return { exit: 1, text, value: { error: { message: text } } };
+  return impossible(`${edge} cannot be reached: ${cause instanceof Error ? cause.message : 'no reason given'}`);
 }
 
 /** What is wrong with a file or folder of this machine, which is nothing of the network. */

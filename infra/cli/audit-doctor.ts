@@ -6,10 +6,10 @@ import { latestAt, openJudge } from '../../shared/audit/judge.ts';
 import { readPolicy } from '../../shared/audit/policy.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Answer, refused } from './answer.ts';
-import type { Arguments } from './arguments.ts';
 import { newestOf } from './audit-find.ts';
 import { fetchCheckpoint, listedLogs, openReader } from './audit-log.ts';
 import { recall } from './audit-memory.ts';
+import type { Arguments } from './options.ts';
 
 export interface Check {
   readonly zone: string;

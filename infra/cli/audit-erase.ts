@@ -2,17 +2,7 @@
 import { z } from 'zod';
 import { erasureBases, erasureBasis } from '../../shared/audit/privacy.ts';
 import { type Answer, refused, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
-
-export const eraseUsage = `audit erase --subject S --basis B [--zone Z]
-                                  makes what the log hides about S unreadable for good, or says until when it waits
-                                  S: "sub" of the tokens that the caller held; B: ${erasureBases.join(', ')}
-                                  or other:NAME, which stands in the log for all to read
-  audit erasures                  those that wait
-  audit hold --reason WHY [--subject S] [--basis CASE] [--id UUID] [--zone Z]
-                                  nothing of S, or of the whole tenant, is erased while it is held
-  audit holds · audit release ID --reason WHY
-                                  an erasure that waited for it goes on by itself within five minutes`;
+import type { Arguments } from './options.ts';
 
 const erased = z.object({
   zone: z.string(),
@@ -41,7 +31,7 @@ const released = z.object({ zone: z.string(), id: z.string() });
 
 type Headers = Record<string, string>;
 
-/** By verb; what stands behind it, where something must. */
+/** By command. */
 export const privacyVerbs: ReadonlyMap<string, (given: Arguments, headers: Headers) => Promise<Answer> | Answer> =
   new Map([
     ['erase', erase],
@@ -71,9 +61,8 @@ function setHold(given: Arguments, headers: Headers): Promise<Answer> | Answer {
 }
 
 function release(given: Arguments, headers: Headers): Promise<Answer> | Answer {
-  const [, id] = given.operands;
+  const [, id = ''] = given.operands;
   const { reason, zone } = given;
-  if (id === undefined) return wrong('which hold? auricle audit holds lists them');
   if (reason === undefined) return wrong('why? --reason "case 7 is over"');
   const path = `/holds/${encodeURIComponent(id)}/release`;
   return ask(given, headers, path, { reason, zone }, released, lineOfReleased);

@@ -14,20 +14,12 @@ import { reportText } from '../../shared/audit/verify/report.ts';
 import { verifyBundle } from '../../shared/audit/verify/verify-bundle.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Answer, refused, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
 import { otherZones, tellOthers } from './audit-find.ts';
 import { listedLogs } from './audit-log.ts';
 import { recall } from './audit-memory.ts';
 import { openFolder } from './bundle-folder.ts';
 import { nativeHashing } from './native-hash.ts';
-
-export const exportUsage = `audit export --out DIR --purpose TEXT [--year Y] [--from TIME] [--to TIME] [--format csv,fhir,…] [--profile P] [--zone Z]
-                                  all entries of the tenant as a bundle that anybody can verify; the same command goes
-                                  on with one that was broken off. Profiles: full, auditor-min, fields:NAME,NAME.
-                                  Of the newest log entries go on to the export itself, of a year that has ended to
-                                  its end; what is disclosed and derived ends at --to
-  audit verify DIR [--policy FILE] [--head NOTE] [--after N]
-                                  is that bundle what it says? the same exit codes as below`;
+import type { Arguments } from './options.ts';
 
 /** What is being fetched into a folder, until it is there. */
 const JOURNAL = '.export.json';
@@ -50,7 +42,7 @@ export const realWorld: ExportWorld = {
 
 export async function exportAudit(given: ExportArguments, headers: Headers, world = realWorld): Promise<Answer> {
   const { out, edge, to, year, zone } = given;
-  if (out === undefined) return wrong('usage: auricle audit export --out DIR --purpose TEXT');
+  if (out === undefined) return wrong('where to? --out DIR');
   if (year !== undefined && !/^\d{4}$/.test(year)) return wrong(`"${year}" is no year of a log`);
   const journal = path.join(out, JOURNAL);
   const known = existsSync(journal) ? (JSON.parse(readFileSync(journal, 'utf8')) as { id?: string }).id : undefined;

@@ -3,9 +3,9 @@ import type { z } from 'zod';
 import { HEADS } from '../../shared/audit/head.ts';
 import { formatVerifierKey, readVerifierKey } from '../../shared/audit/note-key.ts';
 import { type Answer, refused, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
 import { type LogReader, listedLogs, openReader } from './audit-log.ts';
 import { recall } from './audit-memory.ts';
+import type { Arguments } from './options.ts';
 
 export interface Found {
   readonly base: string;

@@ -8,12 +8,7 @@ import { readPolicy } from '../../shared/audit/policy.ts';
 import { readReceipt, verifyReceipt } from '../../shared/audit/receipt.ts';
 import { type Verdict, verdicts } from '../../shared/audit/verify/verdict.ts';
 import { type Answer, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
-
-export const receiptUsage = `audit verify --receipt FILE --policy FILE [--entry FILE]
-                                  is that entry in the log, as its receipt (.tlog-proof) says? Nobody is asked; the entry
-                                  is what stands beside the receipt under the same name with .json, byte for byte, as
-                                  audit search --out and exports (links/) write it; exit codes 0, 10, 40 as above`;
+import type { Arguments } from './options.ts';
 
 type Given = Partial<Pick<Arguments, 'receipt' | 'policy' | 'entry'>>;
 

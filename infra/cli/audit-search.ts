@@ -12,14 +12,8 @@ import { readReceipt } from '../../shared/audit/receipt.ts';
 import { foundEntries, type SearchHit } from '../../shared/audit/search.ts';
 import { hashLeaf } from '../../shared/audit/tree.ts';
 import { type Answer, refused, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
 import type { findLog } from './audit-find.ts';
-
-export const searchUsage = `audit search [--request R] [--subject S] [--model M] [--day 2026-11-22] [--type T] [--zone Z] [--after A] [--out DIR]
-                                  entries of the tenant, each proven to be in the log; exit code 40 if one is not;
-                                  S: "sub" of the tokens that the caller held, or its commitment, c1:…
-                                  --out DIR: a file of each entry and one of its receipt, for audit verify --receipt
-  audit index [--zone Z]          builds the index of the search again (scope operate)`;
+import type { Arguments } from './options.ts';
 
 const found = z.object({ data: z.array(foundEntries) });
 

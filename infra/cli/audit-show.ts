@@ -2,17 +2,18 @@
 import { z } from 'zod';
 import { yearIn } from '../../shared/audit/bundle/previous.ts';
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
+import { checkDisclosure } from '../../shared/audit/commitment.ts';
 import type { Leaf } from '../../shared/audit/leaf.ts';
 import { verifyInclusion } from '../../shared/audit/proof.ts';
 import { readReceipt } from '../../shared/audit/receipt.ts';
 import { TILE_WIDTH } from '../../shared/audit/tile.ts';
 import { limits } from '../../shared/limits.ts';
-import { type Answer, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
+import { type Answer, refused, wrong } from './answer.ts';
 import { type Entry, type HashedEntry, ProvenEntries } from './audit-entries.ts';
 import type { Found } from './audit-find.ts';
 import { fetchCheckpoint, Invalid } from './audit-log.ts';
 import { searchAudit } from './audit-search.ts';
+import type { Arguments } from './options.ts';
 
 const openEntries = async ({ reader }: Found): Promise<ProvenEntries> =>
   new ProvenEntries(reader, (await fetchCheckpoint(reader)).checkpoint);
@@ -104,6 +105,49 @@ async function entriesOf(
   return Number(what) < size ? [await log.at(Number(what))] : wrong(`the log has ${size} entries`);
 }
 
+const opened = z.object({
+  data: z.array(
+    z.object({
+      hits: z.array(
+        z.object({ index: z.number(), disclosed: z.array(z.string()).optional(), erased: z.literal(true).optional() }),
+      ),
+    }),
+  ),
+});
+
+/** What of an entry the caller may see besides: values by their names, or why there are none. */
+type Opened = { readonly shown: Readonly<Record<string, unknown>> } | { readonly hidden: string };
+
+/** Values that entries hide, each checked against the commitment in its proven leaf. */
+async function openHidden(
+  { reader }: Found,
+  entries: readonly HashedEntry[],
+  { edge }: Pick<Arguments, 'edge'>,
+  headers: Record<string, string>,
+): Promise<Map<number, Opened>> {
+  const { name } = reader.verifier;
+  const [zone = '', year = ''] = [name.split('/').at(-2), String(yearIn(name) ?? '')];
+  const hiding = new Map(entries.flatMap(({ index, leaf }) => (leaf?.sd ? [[index, leaf.sd] as const] : [])));
+  const found = new Map<number, Opened>();
+  for (const some of chunksOf([...hiding.keys()], limits.auditSearchHits.value)) {
+    const query = new URLSearchParams({ zone, year, index: some.join(','), disclose: 'true' });
+    const response = await fetch(`${edge}/v1/audit/search?${query}`, { headers });
+    const why = response.ok ? 'not for this caller' : (await refused(response)).text;
+    for (const index of some) found.set(index, { hidden: why });
+    const { data } = opened.safeParse(response.ok ? await response.json() : undefined);
+    for (const { index, disclosed = [], erased } of data?.data.flatMap(({ hits }) => hits) ?? []) {
+      const read = disclosed.flatMap((one) => checkDisclosure(one, hiding.get(index) ?? {}) ?? []);
+      if (erased) found.set(index, { hidden: 'erased' });
+      else if (read.length > 0)
+        found.set(index, { shown: Object.fromEntries(read.map((one) => [one.name, one.value])) });
+    }
+  }
+  return found;
+}
+
+const chunksOf = (all: readonly number[], size: number): number[][] =>
+  Array.from({ length: Math.ceil(all.length / size) }, (_, at) => all.slice(at * size, (at + 1) * size));
+
 export async function show(
   found: Found,
   what: string,
@@ -114,7 +158,8 @@ export async function show(
   const shown = await entriesOf(found, log, what, given, headers);
   if (!Array.isArray(shown)) return shown;
   const { size } = log.checkpoint;
-  const entries = shown.map(shownOf);
+  const opened = await openHidden(found, shown, given, headers);
+  const entries = shown.map((entry) => ({ ...shownOf(entry), ...opened.get(entry.index) }));
   const text = entries.map((entry) => JSON.stringify(entry, undefined, 2)).join('\n');
   if (entries.length > 0) return { exit: 0, text, value: { size, entries } };
   return { exit: 1, text: `nothing of the request ${what} is in the log`, value: { size, entries } };

@@ -5,7 +5,7 @@ import { openStream } from '../../edge/client/stream.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Dialect, LiveStream } from './live.ts';
 
-/** Nothing is lost by these, but they should not happen while nobody breaks anything. */
+/** Events of a stream that goes on without a loss. */
 const notable = new Set(['moved', 'reconnecting', 'ending']);
 
 export const auricle: Dialect = {
@@ -52,8 +52,9 @@ export const auricle: Dialect = {
       for await (const event of stream.events) {
         const now = performance.now();
         if (event.type === 'ready') resolve(live);
-        if (notable.has(event.type)) onNews({ type: 'trouble', code: event.type }, now);
+        if (notable.has(event.type)) onNews({ type: 'notice', code: event.type }, now);
         if (event.type !== 'interim' && event.type !== 'segment') continue;
+        if (event.type === 'segment' && event.ending === 'gap') onNews({ type: 'trouble', code: 'gap' }, now);
         const { index, text, words, type } = event;
         const wordEnds = words.map(({ end }) => end);
         onNews({ type: 'words', text, utterance: index, wordEnds, final: type === 'segment' }, now);

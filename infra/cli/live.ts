@@ -6,8 +6,8 @@ import type { Shown } from './live-latency.ts';
 export type LiveNews =
   /** The words of an utterance as they look now; `wordEnds` is empty where the dialect does not say. */
   | ({ readonly type: 'words'; readonly text: string } & Shown)
-  /** Something that is no transcript and should not happen: an agent that was lost, an item that failed. */
-  | { readonly type: 'trouble'; readonly code: string };
+  /** `trouble`: words were lost. `notice`: another agent or connection goes on, and nothing was lost. */
+  | { readonly type: 'trouble' | 'notice'; readonly code: string };
 
 export interface LiveStream {
   /** Takes a frame; resolves when there is room for the next one, which at real-time pace is at once. */

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { jsonOf } from '../../shared/json-text.ts';
 import type { Outcome } from './load-statistics.ts';
+import { WORDS_DIFFER, wordProblem, wordsOf } from './load-words.ts';
 
 export interface Load {
   readonly url: string;
@@ -10,6 +11,8 @@ export interface Load {
   readonly fields: Readonly<Record<string, string>>;
   readonly file: Blob;
   readonly fileName: string;
+  /** Words that each answer must hold, where they are known. */
+  readonly expected?: readonly string[];
   /** Requests at once, and how many each of these callers makes one after the other. */
   readonly parallel: number;
   readonly iterations: number;
@@ -20,6 +23,7 @@ export interface Load {
 }
 
 const answered = z.object({ duration: z.number() }).or(z.object({ usage: z.object({ seconds: z.number() }) }));
+const spoken = z.object({ text: z.string() });
 const refused = z.object({ error: z.object({ code: z.string(), message: z.string().optional() }) });
 
 /** The outcome of every request, and how long all of them took, in milliseconds. Never rejects. */
@@ -48,7 +52,10 @@ export async function sendLoad(load: Load): Promise<{ outcomes: Outcome[]; milli
   return { outcomes, milliseconds: performance.now() - began };
 }
 
-async function sendOne({ url, headers, fields, file, fileName }: Load, signal: AbortSignal): Promise<Outcome> {
+async function sendOne(
+  { url, headers, fields, file, fileName, expected }: Load,
+  signal: AbortSignal,
+): Promise<Outcome> {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.set(name, value);
   form.set('file', file, fileName);
@@ -66,6 +73,9 @@ async function sendOne({ url, headers, fields, file, fileName }: Load, signal: A
     }
     const said = answered.safeParse(body).data;
     const audioSeconds = said === undefined ? 0 : 'duration' in said ? said.duration : said.usage.seconds;
+    const heard = spoken.safeParse(body).data?.text ?? (fields.response_format === 'text' ? text : undefined);
+    const other = expected && heard !== undefined ? wordProblem(wordsOf(heard), expected) : undefined;
+    if (other !== undefined) return { milliseconds, code: WORDS_DIFFER, message: other, audioSeconds: 0 };
     return { milliseconds, code: undefined, audioSeconds };
   } catch (error) {
     return { milliseconds: since(), ...networkError(url, error), audioSeconds: 0 };

@@ -1,23 +1,14 @@
 // auricle load --stream --audio FILE
 import { readFileSync } from 'node:fs';
 import { type Answer, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
 import { type DialectName, dialectNames } from './live.ts';
 import { readLiveAudio } from './live-audio.ts';
 import { dialects } from './live-dialects.ts';
 import { createProgress, INTERRUPTED, noScreen, type Watched } from './load-progress.ts';
 import { countErrors, describeErrors, type Latency, latencyOf } from './load-statistics.ts';
 import { loadStreams, type StreamLoad, type StreamOutcome } from './load-streams.ts';
-
-export const usage =
-  `load --stream --audio FILE.wav [--parallel 32] [--seconds 60] [--warm-up 1] [--pace realtime|max] ` +
-  `[--dialect ${dialectNames.join('|')}] [--model NAME] [--language TAG]`;
-
-/** What the figures of its answer are. */
-export const explanation = `  partial ms   from the end of a word, as it was sent, to the first event that shows it; --dialect openai has
-               none: its events do not say where in the sound a word is
-  final ms     from the end of the last word of an utterance to its final text
-  finish ms    from the last frame of a stream to its last word`;
+import { expectedWords } from './load-words.ts';
+import type { Arguments } from './options.ts';
 
 const paces: readonly string[] = ['realtime', 'max'] satisfies StreamLoad['pace'][];
 
@@ -28,7 +19,7 @@ export async function loadStream(
   { signal, screen = noScreen }: Watched = {},
 ): Promise<Answer> {
   const plan = readPlan(given);
-  if ('problem' in plan) return wrong(`${plan.problem}\nusage: auricle ${usage}`);
+  if ('problem' in plan) return wrong(plan.problem);
   const { edge, model, language } = given;
   const progress = createProgress(screen);
   const began = performance.now();
@@ -38,7 +29,7 @@ export async function loadStream(
   const target = { edge, token, model, language };
   const { outcomes, milliseconds } = await loadStreams({ ...plan, target, signal }).finally(() => clearInterval(tick));
   progress.clear();
-  const { dialect: _, audio: __, ...asked } = plan;
+  const { dialect: _, audio: __, expected: ___, ...asked } = plan;
   const value = { dialect: given.dialect, ...asked, ...summarizeStreams(outcomes, milliseconds) };
   const good = value.ended === plan.parallel && Object.keys(value.trouble).length === 0;
   const text = render(value, plan.parallel);
@@ -50,7 +41,7 @@ export async function loadStream(
 type Plan = Omit<StreamLoad, 'target'>;
 
 function readPlan(given: Arguments): Plan | { problem: string } {
-  if (given.operands.length > 0 || given.audio === undefined) return { problem: 'which recording?' };
+  if (given.audio === undefined) return { problem: 'which recording? --audio FILE.wav' };
   const [parallel, seconds, warmUp] = [given.parallel, given.seconds, given.warmUp].map(Number);
   for (const [name, value, least] of [
     ['parallel', parallel, 1],
@@ -76,6 +67,7 @@ function readPlan(given: Arguments): Plan | { problem: string } {
   return {
     dialect,
     audio: read.audio,
+    expected: expectedWords(given),
     parallel: Number(parallel),
     seconds: Number(seconds),
     warmUp: Number(warmUp),
@@ -91,8 +83,10 @@ export interface StreamSummary {
   readonly errors: Readonly<Record<string, number>>;
   /** Code → what was said the first time. */
   readonly messages: Readonly<Record<string, string>>;
-  /** Code → how often, on streams that went on: gaps, overflows. */
+  /** Code → how often, on streams that went on: words were lost. */
   readonly trouble: Readonly<Record<string, number>>;
+  /** Code → how often: another agent or connection went on, and nothing was lost. */
+  readonly notices: Readonly<Record<string, number>>;
   readonly wallSeconds: number;
   /** Sent on all streams, warm-up included. */
   readonly audioSeconds: number;
@@ -109,10 +103,12 @@ export interface StreamSummary {
 /** Pure: what the streams add up to. */
 function summarizeStreams(outcomes: readonly StreamOutcome[], milliseconds: number): StreamSummary {
   const sum = (take: (outcome: StreamOutcome) => number) => outcomes.reduce((total, one) => total + take(one), 0);
-  const trouble: Record<string, number> = {};
-  for (const { trouble: own } of outcomes) {
-    for (const [name, count] of Object.entries(own)) trouble[name] = (trouble[name] ?? 0) + count;
-  }
+  const counts = (kind: 'trouble' | 'notices') => {
+    const all: Record<string, number> = {};
+    for (const [code, count] of outcomes.flatMap((one) => Object.entries(one[kind])))
+      all[code] = (all[code] ?? 0) + count;
+    return all;
+  };
   const measured = outcomes.flatMap((outcome) => outcome.measured);
   const times = (kind: 'partial' | 'final') =>
     measured.filter((one) => one.kind === kind).map((one) => one.milliseconds);
@@ -120,7 +116,8 @@ function summarizeStreams(outcomes: readonly StreamOutcome[], milliseconds: numb
     opened: outcomes.filter(({ opened }) => opened).length,
     ended: outcomes.filter(({ code }) => code === undefined).length,
     ...countErrors(outcomes),
-    trouble,
+    trouble: counts('trouble'),
+    notices: counts('notices'),
     wallSeconds: milliseconds / 1_000,
     audioSeconds: sum(({ audioSeconds }) => audioSeconds),
     bytesSent: sum(({ bytes }) => bytes.sent),
@@ -146,6 +143,7 @@ function render(summary: StreamSummary, parallel: number): string {
     row('final ms', summary.finalLatency),
     row('finish ms', summary.finishLatency),
     ...describeErrors(summary),
-    ...Object.entries(summary.trouble).map(([code, count]) => `trouble     ${code}: ${count}`),
+    ...Object.entries(summary.trouble).map(([code, count]) => `lost words  ${code}: ${count}`),
+    ...Object.entries(summary.notices).map(([code, count]) => `notice      ${code}: ${count}`),
   ].join('\n');
 }

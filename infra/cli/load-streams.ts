@@ -4,11 +4,14 @@ import { limits } from '../../shared/limits.ts';
 import type { Dialect, LiveNews, LiveStream, LiveTarget } from './live.ts';
 import { createFrames, FRAME_SECONDS, type LiveAudio, passSeconds, toRate } from './live-audio.ts';
 import { createWordClock, type Measured } from './live-latency.ts';
+import { WORDS_DIFFER, wordProblem, wordsOf } from './load-words.ts';
 
 export interface StreamLoad {
   readonly dialect: Dialect;
   readonly target: Omit<LiveTarget, 'rate' | 'onNews'>;
   readonly audio: LiveAudio;
+  /** Words of one pass, where they are known. */
+  readonly expected?: readonly string[] | undefined;
   readonly parallel: number;
   /** Audio of each stream that counts, and passes over the recording before it that do not. */
   readonly seconds: number;
@@ -28,8 +31,10 @@ export interface StreamOutcome {
   readonly measured: readonly Measured[];
   /** Of the final text, without those of the warm-up. */
   readonly words: number;
-  /** Code → how often, of what is neither transcript nor an end. */
+  /** Code → how often, of losses. */
   readonly trouble: Readonly<Record<string, number>>;
+  /** Code → how often, of what lost nothing. */
+  readonly notices: Readonly<Record<string, number>>;
   /** Milliseconds from the last frame to the last word. */
   readonly finishMilliseconds: number | undefined;
   /** Seconds of audio sent, warm-up included. */
@@ -54,7 +59,8 @@ export async function loadStreams(load: StreamLoad): Promise<{ outcomes: StreamO
   const outcomes = streams.map(async (stream, at) => {
     // Spread over the time of one frame, as the clocks of so many people are.
     const start = began + (load.pace === 'realtime' ? (at / load.parallel) * FRAME_SECONDS * 1_000 : 0);
-    return play(stream, { frameAt, frames, start, warmSeconds, pace: load.pace, signal: load.signal });
+    const { pace, signal, expected } = load;
+    return play(stream, { frameAt, frames, start, warmSeconds, pass: passSeconds(audio), expected, pace, signal });
   });
   return { outcomes: await Promise.all(outcomes), milliseconds: performance.now() - began };
 }
@@ -63,9 +69,10 @@ interface Prepared {
   readonly opened: LiveStream | { readonly code: string; readonly message?: string };
   readonly clock: ReturnType<typeof createWordClock>;
   readonly measured: Measured[];
-  /** Of each final text: how many words, and where the last one ends, where the dialect says. */
-  readonly spoken: { readonly words: number; readonly end: number | undefined }[];
+  /** Of each final text: its words, and where the last one ends, where the dialect says. */
+  readonly spoken: { readonly words: readonly string[]; readonly end: number | undefined }[];
   readonly trouble: Record<string, number>;
+  readonly notices: Record<string, number>;
 }
 
 async function prepare({ dialect, target }: StreamLoad, rate: number): Promise<Prepared> {
@@ -73,14 +80,17 @@ async function prepare({ dialect, target }: StreamLoad, rate: number): Promise<P
   const measured: Measured[] = [];
   const spoken: Prepared['spoken'] = [];
   const trouble: Record<string, number> = {};
+  const notices: Record<string, number> = {};
   const onNews = (news: LiveNews, now: number) => {
     if (news.type === 'words') {
       measured.push(...clock.shown(news, now));
-      const words = news.text.split(/\s+/).filter(Boolean).length;
-      if (news.final) spoken.push({ words, end: news.wordEnds.at(-1) });
-    } else trouble[news.code] = (trouble[news.code] ?? 0) + 1;
+      if (news.final) spoken.push({ words: wordsOf(news.text), end: news.wordEnds.at(-1) });
+      return;
+    }
+    const counts = news.type === 'trouble' ? trouble : notices;
+    counts[news.code] = (counts[news.code] ?? 0) + 1;
   };
-  return { opened: await dialect.open({ ...target, rate, onNews }), clock, measured, spoken, trouble };
+  return { opened: await dialect.open({ ...target, rate, onNews }), clock, measured, spoken, trouble, notices };
 }
 
 interface Play {
@@ -89,15 +99,20 @@ interface Play {
   /** When the first frame is due, ms of `performance.now`. */
   readonly start: number;
   readonly warmSeconds: number;
+  /** Seconds of one pass over the recording. */
+  readonly pass: number;
+  readonly expected: readonly string[] | undefined;
   readonly pace: StreamLoad['pace'];
   readonly signal: AbortSignal | undefined;
 }
 
-async function play({ opened, clock, measured, spoken, trouble }: Prepared, plan: Play): Promise<StreamOutcome> {
+async function play(prepared: Prepared, plan: Play): Promise<StreamOutcome> {
+  const { opened, clock, measured, spoken, trouble, notices } = prepared;
   const none = {
     measured: [],
     words: 0,
     trouble,
+    notices,
     finishMilliseconds: undefined,
     audioSeconds: 0,
     bytes: { sent: 0, received: 0 },
@@ -116,17 +131,31 @@ async function play({ opened, clock, measured, spoken, trouble }: Prepared, plan
     await opened.send(plan.frameAt(index));
   }
   const sent = performance.now();
-  const { code, message } = await opened.finish();
+  const finished = await opened.finish();
+  const { code, message } = finished.code === undefined ? judge(spoken, index, plan) : finished;
   const counted = measured.filter(({ at }) => at > plan.warmSeconds);
   return {
     code,
     message,
     opened: true,
     measured: counted,
-    words: spoken.reduce((sum, { words, end = Infinity }) => sum + (end > plan.warmSeconds ? words : 0), 0),
+    words: spoken.reduce((sum, { words, end = Infinity }) => sum + (end > plan.warmSeconds ? words.length : 0), 0),
     trouble,
-    finishMilliseconds: code === undefined ? performance.now() - sent : undefined,
+    notices,
+    finishMilliseconds: finished.code === undefined ? performance.now() - sent : undefined,
     audioSeconds: index * FRAME_SECONDS,
     bytes: opened.bytes(),
   };
+}
+
+/** A stream that ended well heard the words of every pass that was sent whole. */
+function judge(
+  spoken: Prepared['spoken'],
+  frames: number,
+  { expected, pass }: Play,
+): Pick<StreamOutcome, 'code' | 'message'> {
+  const count = Math.floor((frames * FRAME_SECONDS) / pass + 1e-6);
+  const heard = spoken.flatMap(({ words }) => words);
+  const message = expected && wordProblem(heard, expected, { count, tail: expected.length });
+  return message === undefined ? { code: undefined } : { code: WORDS_DIFFER, message };
 }

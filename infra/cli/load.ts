@@ -2,15 +2,11 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Answer, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
 import { createProgress, INTERRUPTED, noScreen, type Watched } from './load-progress.ts';
 import { sendLoad } from './load-requests.ts';
 import { describeErrors, type Summary, summarize } from './load-statistics.ts';
-
-export const usage =
-  'load --audio FILE [--parallel 32] [--iterations 64] [--warm-up 1] [--model NAME] [--language TAG] [--format …]';
-export const meaning =
-  'each of --parallel callers makes --warm-up requests that do not count, then --iterations that do: 32 × 64 are 2048';
+import { expectedWords } from './load-words.ts';
+import type { Arguments } from './options.ts';
 
 /** Every one of `--parallel` callers makes `--warm-up` requests that do not count and then `--iterations` that do. */
 export async function load(
@@ -18,7 +14,7 @@ export async function load(
   headers: Record<string, string>,
   { signal, screen = noScreen }: Watched = {},
 ): Promise<Answer> {
-  if (given.operands.length > 0 || given.audio === undefined) return wrong(`usage: auricle ${usage}`);
+  if (given.audio === undefined) return wrong('which recording? --audio FILE');
   const [parallel, iterations, warmUp] = [given.parallel, given.iterations, given.warmUp].map(Number);
   for (const [name, value, least] of [
     ['parallel', parallel, 1],
@@ -29,6 +25,9 @@ export async function load(
       return wrong(`--${name} must be a whole number from ${least}`);
     }
   }
+  const expected = expectedWords(given);
+  if (given.expect !== undefined && /^(srt|vtt)$/.test(given.format ?? ''))
+    return wrong('--expect compares words, which srt and vtt mix with times');
   let file: Blob;
   try {
     // Held in memory: the disk is not what is measured.
@@ -47,6 +46,7 @@ export async function load(
     },
     file,
     fileName: path.basename(given.audio),
+    ...(expected && { expected }),
     parallel: Number(parallel),
     signal,
   };

@@ -7,7 +7,7 @@ import { readTarget, type Target } from '../pool/models/deploy/targets.ts';
 import { options } from '../pool/models/pipeline/options.ts';
 import { type Made, problem } from '../pool/models/problem.ts';
 import type { Answer } from './answer.ts';
-import { one, onlyFlags, type Words } from './model-words.ts';
+import { one, type Words } from './model-words.ts';
 
 const places = ['target', 'gpus', 'instances', 'accelerator'] as const;
 
@@ -44,9 +44,7 @@ export async function runDeploy(given: Words): Promise<Made<Answer>> {
   const targets = readTargets(given);
   if (!targets.ok) return targets;
   const archives = given.operands.slice(0, -1);
-  const repository = given.operands.at(-1);
-  if (repository === undefined || archives.length === 0)
-    return problem('written', 'usage: auricle model deploy IN[:KEY]… REPOSITORY');
+  const [repository = ''] = given.operands.slice(-1);
   const made = await deploy(
     { archives, repository, targets: targets.value, settings, force: given.force },
     process.env,
@@ -57,8 +55,6 @@ export async function runDeploy(given: Words): Promise<Made<Answer>> {
 
 /** M4: every archive of a folder, one after the other; what is deployed already stays unless it is forced. */
 export async function runInit(given: Words): Promise<Made<Answer>> {
-  const known = onlyFlags(given, ['archives', 'models', 'key', ...places]);
-  if (!known.ok) return known;
   const [folder, repository, key, targets] = [
     one(given, 'archives'),
     one(given, 'models'),
@@ -68,9 +64,8 @@ export async function runInit(given: Words): Promise<Made<Answer>> {
   if (!folder.ok || !repository.ok || !key.ok)
     return problem('written', '--archives, --models and --key are given once');
   if (!targets.ok) return targets;
-  if (folder.value === undefined || repository.value === undefined || given.operands.length > 0) {
-    return problem('written', 'usage: auricle model init --archives DIR --models DIR');
-  }
+  if (folder.value === undefined || repository.value === undefined)
+    return problem('written', 'which folders? --archives DIR --models DIR');
   const files = await readdir(folder.value).catch(() => undefined);
   if (!files) return problem('unreadable', `${folder.value} cannot be read`);
   const archives = files.filter((name) => /\.(apipeline|rmir)$/.test(name)).sort();

@@ -4,22 +4,18 @@ import { importModel } from '../pool/models/import/import.ts';
 import { complaintAbout, options } from '../pool/models/pipeline/options.ts';
 import { type Made, problem } from '../pool/models/problem.ts';
 import type { Answer } from './answer.ts';
-import { one, onlyFlags, pairs, type Words } from './model-words.ts';
+import { one, pairs, type Words } from './model-words.ts';
 
 const ciphers = { aes: 'aes-256-gcm', sm4: 'sm4-ctr-hmac-sm3' } as const;
 
 export async function runImport(given: Words): Promise<Made<Answer>> {
-  const known = onlyFlags(given, ['out', 'role', 'graph', 'artifact', 'class', 'name', 'set', 'cipher', 'plain']);
-  if (!known.ok) return known;
-  const [source, ...more] = given.operands;
+  const [source = ''] = given.operands;
   const [out, name, cipher, role] = [one(given, 'out'), one(given, 'name'), one(given, 'cipher'), one(given, 'role')];
   const [graphs, parts, settings] = [pairs(given, 'graph'), pairs(given, 'artifact'), pairs(given, 'set')];
   for (const read of [out, name, cipher, role, graphs, parts, settings]) if (!read.ok) return read;
   if (!out.ok || !name.ok || !cipher.ok || !role.ok || !graphs.ok || !parts.ok || !settings.ok)
     throw new Error('unreachable');
-  if (source === undefined || more.length > 0 || out.value === undefined) {
-    return problem('written', 'usage: auricle model import SOURCE --out FILE[:KEY]');
-  }
+  if (out.value === undefined) return problem('written', 'where to? --out FILE[:KEY]');
   if (cipher.value !== undefined && !Object.hasOwn(ciphers, cipher.value))
     return problem('written', `--cipher ${cipher.value}: aes or sm4`);
   for (const [setting, value] of Object.entries(settings.value)) {

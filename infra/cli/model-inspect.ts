@@ -3,16 +3,13 @@ import { ok } from '../../shared/result.ts';
 import { splitNamed } from '../pool/models/archive/key-reference.ts';
 import type { Manifest } from '../pool/models/archive/manifest.ts';
 import { openArchive } from '../pool/models/archive/open-archive.ts';
-import { type Made, problem } from '../pool/models/problem.ts';
+import type { Made } from '../pool/models/problem.ts';
 import type { Answer } from './answer.ts';
-import { onlyFlags, type Words } from './model-words.ts';
+import type { Words } from './model-words.ts';
 
 /** What an archive says of itself; what can be opened is opened and checked. */
 export async function runInspect(given: Words): Promise<Made<Answer>> {
-  const known = onlyFlags(given, []);
-  if (!known.ok) return known;
-  const [named, ...more] = given.operands;
-  if (named === undefined || more.length > 0) return problem('written', 'usage: auricle model inspect FILE[:KEY]');
+  const [named = ''] = given.operands;
   const opened = await openArchive(named, process.env);
   if (!opened.ok) return opened;
   const archive = opened.value;

@@ -2,15 +2,15 @@
 import { createPrivateKey, createPublicKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { openP256Key, toDer } from '../../shared/audit/ecdsa.ts';
 import { openSm2Key, type SigningKey } from '../../shared/model/signature/key.ts';
+import type { Arguments } from './options.ts';
 
-const LOCAL_SIGNERS = path.resolve(fileURLToPath(import.meta.url), '../../../.auricle/identity/signers');
+export const NO_KEY = 'whose key? --key FILE, or --as NAME';
 
 /** The file that is named, or that of a signer of the local stack. */
-export const keyFileOf = ({ key, as }: { key: string | undefined; as: string | undefined }): string | undefined =>
-  key ?? (as === undefined ? undefined : path.join(LOCAL_SIGNERS, `${path.basename(as)}.pem`));
+export const keyFileOf = ({ key, as, state }: Pick<Arguments, 'key' | 'as' | 'state'>): string | undefined =>
+  key ?? (as === undefined ? undefined : path.join(state, 'identity', 'signers', `${path.basename(as)}.pem`));
 
 const bytesOf = (pem: string): Uint8Array => {
   const base64 = /-----BEGIN [A-Z ]+-----([^-]+)-----END/.exec(

@@ -11,8 +11,6 @@ import { writeWhole } from '../pool/models/write-whole.ts';
 import type { Answer } from './answer.ts';
 import { readFlags, type Words } from './model-words.ts';
 
-const usage =
-  'usage: auricle model measure REPOSITORY MODEL --out FILE [--engine URL [--recordings DIR [--sla MS] [--against URL[#MODEL] | none]]]';
 const flags = ['out', 'engine', 'recordings', 'sla', 'parallel', 'against', 'against-models', 'language'] as const;
 
 /** Who says so: the version of what measures, as evidence names it. */
@@ -38,10 +36,9 @@ export async function runMeasure(given: Words): Promise<Made<Answer>> {
   const told = readFlags(given, flags);
   if (!told.ok) return told;
   const read = told.value;
-  const [repository, name, ...more] = given.operands;
+  const [repository = '', name = ''] = given.operands;
   const { out, recordings, language, parallel = '1' } = read;
-  if (repository === undefined || name === undefined || more.length > 0 || out === undefined)
-    return problem('written', usage);
+  if (out === undefined) return problem('written', 'where to? --out FILE');
   const sla = read.sla === undefined ? undefined : Number(read.sla);
   if (sla !== undefined && !(sla > 0)) return problem('written', `--sla ${read.sla}: milliseconds`);
   if (!/^[1-9]\d*$/.test(parallel) || Number(parallel) > limits.measureParallel.value)

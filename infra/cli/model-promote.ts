@@ -7,19 +7,9 @@ import type { SigningKey } from '../../shared/model/signature/key.ts';
 import { canaryShares, type Standing, showStanding, stages, standing } from '../../shared/model/stage.ts';
 import { readStatement, statementId, writeStatement } from '../../shared/model/statement.ts';
 import { type Answer, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
-import { keyFileOf, noKeyIn, readSigningKey } from './model-key.ts';
+import { keyFileOf, NO_KEY, noKeyIn, readSigningKey } from './model-key.ts';
 import { ask, askState, findRevision, type Headers, readJsonFile, shortOf, unknownRevision } from './model-registry.ts';
-
-export const promoteUsages = {
-  promote: `model promote MODEL REVISION [--to STAGE|N%] [--evidence FILE] [--reason WHY] --key FILE | --as NAME
-                                            signs that it moves: to the next stage, or to the one named`,
-  takeover: `model takeover MODEL REVISION --reason WHY --key FILE | --as NAME
-                                            what missed its promise may go to its gates again`,
-  approve: 'model approve MODEL TRANSITION --key FILE | --as NAME   signs what somebody else has signed',
-} as const;
-
-const misused = (verb: keyof typeof promoteUsages): Answer => wrong(`usage: auricle ${promoteUsages[verb]}`);
+import type { Arguments } from './options.ts';
 
 interface Asked {
   readonly model: string;
@@ -28,10 +18,10 @@ interface Asked {
   readonly key: SigningKey;
 }
 
-async function readAsked(given: Arguments, verb: keyof typeof promoteUsages): Promise<Asked | Answer> {
-  const [, model, named, ...rest] = given.operands;
+async function readAsked(given: Arguments): Promise<Asked | Answer> {
+  const [, model = '', named = ''] = given.operands;
   const file = keyFileOf(given);
-  if (model === undefined || named === undefined || rest.length > 0 || file === undefined) return misused(verb);
+  if (file === undefined) return wrong(NO_KEY);
   const key = await readSigningKey(file);
   return key ? { model, named, key } : wrong(noKeyIn(file));
 }
@@ -67,7 +57,7 @@ function readStanding(text: string): Standing | undefined {
 }
 
 export async function promote(given: Arguments, headers: Headers): Promise<Answer> {
-  const asked = await readAsked(given, 'promote');
+  const asked = await readAsked(given);
   if ('exit' in asked) return asked;
   const { model, key } = asked;
   const found = await findAsked(given, headers, asked);
@@ -102,8 +92,8 @@ function readEvidence(file: string): { readonly value: Evidence[] } | Answer {
 /** A statement that moves nothing: a person answers for what goes on now. */
 export async function takeover(given: Arguments, headers: Headers): Promise<Answer> {
   const { reason } = given;
-  if (!reason) return misused('takeover');
-  const asked = await readAsked(given, 'takeover');
+  if (!reason) return wrong('why? --reason WHY');
+  const asked = await readAsked(given);
   if ('exit' in asked) return asked;
   const { model, key } = asked;
   const found = await findAsked(given, headers, asked);
@@ -114,7 +104,7 @@ export async function takeover(given: Arguments, headers: Headers): Promise<Answ
 }
 
 export async function approve(given: Arguments, headers: Headers): Promise<Answer> {
-  const asked = await readAsked(given, 'approve');
+  const asked = await readAsked(given);
   if ('exit' in asked) return asked;
   const { model, named: id, key } = asked;
   const kept = await ask(

@@ -4,14 +4,12 @@ import { ok } from '../../shared/result.ts';
 import { type Made, problem } from '../pool/models/problem.ts';
 import { quantise } from '../pool/models/quantise/quantise.ts';
 import { type Answer, unreachable, wrong } from './answer.ts';
-import { DEFAULT_EDGE } from './arguments.ts';
+
 import { keyFileOf, noKeyIn, readSigningKey } from './model-key.ts';
 import { watchRevisions } from './model-watch.ts';
 import { readFlags, type Words } from './model-words.ts';
+import { readPlace } from './place.ts';
 import { findToken } from './token.ts';
-
-const usage =
-  'usage: auricle model quantise FOLDER --out DIR [--static --calibrate DIR [--features FOLDER] [--samples N]]';
 
 /** A15, A22: a model with 8 bits beside the one it is made from; what it costs in words is for the gates to find out. */
 export async function runQuantise(given: Words): Promise<Made<Answer>> {
@@ -21,7 +19,8 @@ export async function runQuantise(given: Words): Promise<Made<Answer>> {
   const read = told.value;
   const [folder, ...more] = given.operands;
   const { out, calibrate, features, samples } = read;
-  if (folder === undefined || out === undefined || more.length > 0) return problem('written', usage);
+  if (folder === undefined || out === undefined || more.length > 0)
+    return problem('written', 'one FOLDER, and --out DIR');
   if ((read.static === '') !== (calibrate !== undefined))
     return problem('written', '--static and --calibrate DIR go together');
   if (calibrate === undefined && (features !== undefined || samples !== undefined))
@@ -44,9 +43,7 @@ export async function runQuantise(given: Words): Promise<Made<Answer>> {
   return ok({ exit: 0, text: lines.join('\n'), value: made.value });
 }
 
-const watchUsage =
-  'usage: auricle model quantise --watch MODEL… --models DIR… --out DIR --key FILE | --as NAME [--calibrate DIR [--samples N]] [--once]';
-const watchFlags = ['edge', 'token', 'key', 'as', 'out', 'calibrate', 'samples'] as const;
+const watchFlags = ['edge', 'token', 'state', 'key', 'as', 'out', 'calibrate', 'samples'] as const;
 
 /** Smaller ones of revisions that missed what was promised of them, as the edge says which. */
 async function runWatch(given: Words): Promise<Made<Answer>> {
@@ -54,15 +51,18 @@ async function runWatch(given: Words): Promise<Made<Answer>> {
   if (!told.ok) return told;
   const read = told.value;
   const { out, calibrate, samples } = read;
-  const [edge, file] = [(read.edge ?? DEFAULT_EDGE).replace(/\/+$/, ''), keyFileOf({ key: read.key, as: read.as })];
+  const place = readPlace({ edge: read.edge, state: read.state }, process.env);
+  if ('problem' in place) return problem('written', place.problem);
+  const { edge, state } = place;
+  const file = keyFileOf({ key: read.key, as: read.as, state });
   const repositories = given.flags.models ?? [];
   if (out === undefined || file === undefined || given.operands.length === 0 || repositories.length === 0)
-    return problem('written', watchUsage);
+    return problem('written', '--watch wants MODEL…, --models DIR, --out DIR, and --key FILE or --as NAME');
   if (samples !== undefined && !/^[1-9]\d{0,5}$/.test(samples))
     return problem('written', `--samples ${samples}: 1 to 999999`);
   const key = await readSigningKey(file);
   if (!key) return problem('key', noKeyIn(file));
-  const token = findToken({ edge, token: read.token }, process.env);
+  const token = findToken({ ...place, token: read.token }, process.env);
   if (token === undefined) return ok(wrong('no token: give --token, or set AURICLE_TOKEN'));
   const source = calibrate !== undefined && {
     folder: calibrate,

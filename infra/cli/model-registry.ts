@@ -3,9 +3,9 @@ import { readFileSync, statSync } from 'node:fs';
 import type { z } from 'zod';
 import { jsonOf } from '../../shared/json-text.ts';
 import { type ModelState, modelState } from '../../shared/model/contract.ts';
-import { type Answer, refused, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
+import { type Answer, impossible, refused, wrong } from './answer.ts';
 import { signatureOf } from './model-files.ts';
+import type { Arguments } from './options.ts';
 
 export type Headers = Record<string, string>;
 
@@ -59,3 +59,6 @@ export function readJsonFile(file: string): { readonly value: unknown } | Answer
 
 export const unknownRevision = (text: string | undefined): Answer =>
   wrong(text === undefined ? 'which revision?' : `"${text}" does not name one revision`);
+
+export const unknownModel = (model: string): Answer =>
+  impossible(`there is no model ${model}: nothing is registered under that name`);

@@ -15,29 +15,22 @@ import { showStanding } from '../../shared/model/stage.ts';
 import { findVersion } from '../../shared/model/version.ts';
 import { problems } from '../pool/models/problem.ts';
 import { type Answer, impossible, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
-import { ask, askState, findRevision, type Headers, readBundle, shortOf, unknownRevision } from './model-registry.ts';
-
-export const releaseUsages = {
-  register: 'model register MODEL FOLDER|SIGNATURE|EXPORT  makes signed revisions known',
-  export: `model export MODEL [--out FILE [-f]]       its revisions as Azure ML lists model versions
-  model export MODEL VERSION [--out FILE [-f]]
-                                            one as \`az ml model create --file\` takes it`,
-  revisions: 'model revisions MODEL [--at TIME]           where each stands, and what the aliases name',
-  evidence: 'model evidence MODEL REVISION               what live traffic says of it',
-  alias: 'model alias MODEL ALIAS REVISION|none       moves an alias',
-  rollback: 'model rollback MODEL [--alias NAME]         moves "stable" to what it named before',
-  log: 'model log MODEL [--at TIME]                 what happened to it, until then',
-} as const;
-export type ReleaseVerb = keyof typeof releaseUsages;
-
-const misused = (verb: ReleaseVerb): Answer => wrong(`usage: auricle ${releaseUsages[verb]}`);
+import {
+  ask,
+  askState,
+  findRevision,
+  type Headers,
+  readBundle,
+  shortOf,
+  unknownModel,
+  unknownRevision,
+} from './model-registry.ts';
+import type { Arguments } from './options.ts';
 
 export type Run = (given: Arguments, headers: Headers) => Promise<Answer>;
 
 const register: Run = async (given, headers) => {
-  const [, model, place, ...rest] = given.operands;
-  if (model === undefined || place === undefined || rest.length > 0) return misused('register');
+  const [, model = '', place = ''] = given.operands;
   const bundle = readBundle(place);
   if (bundle === undefined) return wrong(`there is no signature in ${place}: sign it first`);
   if ('exit' in bundle) return bundle;
@@ -70,8 +63,7 @@ async function registerAll(given: Arguments, headers: Headers, model: string, ve
 }
 
 const exportVerb: Run = async (given, headers) => {
-  const [, model, named, ...rest] = given.operands;
-  if (model === undefined || rest.length > 0) return misused('export');
+  const [, model = '', named] = given.operands;
   const state = await askState({ ...given, at: undefined }, headers, model);
   if ('exit' in state) return state;
   if (named !== undefined) return exportOne(given, headers, state.value, named);
@@ -105,26 +97,21 @@ async function exportOne(given: Arguments, headers: Headers, state: ModelState, 
 }
 
 const revisions: Run = async (given, headers) => {
-  const [, model, ...rest] = given.operands;
-  if (model === undefined || rest.length > 0) return misused('revisions');
+  const [, model = ''] = given.operands;
   const found = await askState(given, headers, model);
   if ('exit' in found) return found;
+  if (found.value.revisions.length === 0) return unknownModel(model);
   const rows = found.value.revisions.flatMap(({ revision, author, since, aliases, rollout, ...at }) => [
     [shortOf(revision), new Date(since).toISOString(), showStanding(at).padEnd(14), author, aliases.join(', ')]
       .join('  ')
       .trimEnd(),
     ...(rollout ? [`              ${rollout.state}: ${rollout.reason}`] : []),
   ]);
-  return {
-    exit: 0,
-    text: rows.length > 0 ? rows.join('\n') : `nothing is registered of the name ${model}`,
-    value: found.value,
-  };
+  return { exit: 0, text: rows.join('\n'), value: found.value };
 };
 
 const evidence: Run = async (given, headers) => {
-  const [, model, named, ...rest] = given.operands;
-  if (model === undefined || named === undefined || rest.length > 0) return misused('evidence');
+  const [, model = '', named = ''] = given.operands;
   const state = await askState({ ...given, at: undefined }, headers, model);
   if ('exit' in state) return state;
   const known = findRevision(state.value, named);
@@ -145,8 +132,7 @@ const evidence: Run = async (given, headers) => {
 };
 
 const alias: Run = async (given, headers) => {
-  const [, model, name, named, ...rest] = given.operands;
-  if (model === undefined || name === undefined || named === undefined || rest.length > 0) return misused('alias');
+  const [, model = '', name = '', named = ''] = given.operands;
   const state = await askState(given, headers, model);
   if ('exit' in state) return state;
   const to = named === 'none' ? undefined : findRevision(state.value, named);
@@ -156,8 +142,7 @@ const alias: Run = async (given, headers) => {
 };
 
 const rollback: Run = async (given, headers) => {
-  const [, model, ...rest] = given.operands;
-  if (model === undefined || rest.length > 0) return misused('rollback');
+  const [, model = ''] = given.operands;
   const name = given.alias ?? STABLE;
   const state = await askState(given, headers, model);
   if ('exit' in state) return state;
@@ -184,8 +169,7 @@ async function move(
 type Found = { readonly value: z.infer<typeof logPage> } | Answer;
 
 const log: Run = async (given, headers) => {
-  const [, model, ...rest] = given.operands;
-  if (model === undefined || rest.length > 0) return misused('log');
+  const [, model = ''] = given.operands;
   const until = given.at === undefined ? Number.POSITIVE_INFINITY : readTime(given.at);
   if (Number.isNaN(until)) return wrong(`--at ${given.at}: ISO 8601, or milliseconds since 1970`);
   const entries: Entry[] = [];
@@ -198,8 +182,8 @@ const log: Run = async (given, headers) => {
     // Times never go back: behind the first that is later there is nothing to find.
     after = known.length < page.value.entries.length ? undefined : page.value.next;
   }
-  const lines = entries.map(showEntry);
-  return { exit: 0, text: lines.length > 0 ? lines.join('\n') : 'nothing', value: { entries } };
+  if (entries.length === 0) return unknownModel(model);
+  return { exit: 0, text: entries.map(showEntry).join('\n'), value: { entries } };
 };
 
 const readTime = (text: string): number => (/^\d{1,15}$/.test(text) ? Number(text) : Date.parse(text));
@@ -219,7 +203,7 @@ function saidOf(one: Entry): string {
   return `${shortOf(one.revision)}  ${way}, signed by ${one.signers.join(', ')}`;
 }
 
-export const releaseVerbs: Readonly<Record<ReleaseVerb, Run>> = {
+export const releaseVerbs: Readonly<Record<string, Run>> = {
   register,
   export: exportVerb,
   revisions,

@@ -10,13 +10,9 @@ import { verifyFiles } from '../../shared/model/signature/verify-files.ts';
 import { sla } from '../../shared/model/sla.ts';
 import { publicText } from '../../shared/refusal.ts';
 import { type Answer, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
 import { digestFolder, openFolder, signatureOf } from './model-files.ts';
-import { keyFileOf, noKeyIn, readPublicKey, readSigningKey } from './model-key.ts';
-
-export const signUsage = `model sign FOLDER [PART…] [--sla WHAT=N,…] --key FILE | --as NAME   signs its files, or those of these folders in it: model.sig,
-                                            with SM2 model.sm2.sig, or named after the first part`;
-export const verifyUsage = 'model verify FOLDER [PART…] --key FILE    are these the files that the key has signed?';
+import { keyFileOf, NO_KEY, noKeyIn, readPublicKey, readSigningKey } from './model-key.ts';
+import type { Arguments } from './options.ts';
 
 const isFolder = (folder: string): boolean => statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
 
@@ -25,9 +21,10 @@ const isPart = (part: string): boolean => part === path.basename(part) && !part.
 
 /** Writes the signature of a folder into it, in place of one that is there. */
 export async function signModel(given: Arguments): Promise<Answer> {
-  const [folder, ...parts] = given.operands.slice(1);
+  const [folder = '', ...parts] = given.operands.slice(1);
   const file = keyFileOf(given);
-  if (folder === undefined || !parts.every(isPart) || file === undefined) return wrong(`usage: auricle ${signUsage}`);
+  if (!parts.every(isPart)) return wrong('each PART is the name of a folder in FOLDER');
+  if (file === undefined) return wrong(NO_KEY);
   if (!isFolder(folder)) return wrong(`no such folder: ${folder}`);
   const key = await readSigningKey(file);
   const algorithm = key && algorithmOf(key.publicKey);
@@ -52,9 +49,10 @@ const readNumbers = (text: string): Record<string, number> =>
   Object.fromEntries(text.split(',').map((pair) => [pair.split('=')[0], Number(pair.split('=')[1] || Number.NaN)]));
 
 export async function verifyModel(given: Arguments): Promise<Answer> {
-  const [folder, ...parts] = given.operands.slice(1);
+  const [folder = '', ...parts] = given.operands.slice(1);
   const file = keyFileOf(given);
-  if (folder === undefined || !parts.every(isPart) || file === undefined) return wrong(`usage: auricle ${verifyUsage}`);
+  if (!parts.every(isPart)) return wrong('each PART is the name of a folder in FOLDER');
+  if (file === undefined) return wrong(NO_KEY);
   if (!isFolder(folder)) return wrong(`no such folder: ${folder}`);
   const signer = signerKey.safeParse({ name: 'signer', key: readPublicKey(file) });
   if (!signer.success) return wrong(`${file} holds no public key of P-256 or SM2`);

@@ -1,5 +1,6 @@
 import { ok } from '../../shared/result.ts';
 import { type Made, problem } from '../pool/models/problem.ts';
+import type { Option } from './options.ts';
 
 /** What follows a verb of `auricle model`: flags may be given more than once. */
 export interface Words {
@@ -8,10 +9,8 @@ export interface Words {
   readonly force: boolean;
 }
 
-/** Flags that say what they say by being there. */
-const switches = new Set(['static', 'watch', 'once']);
-
-export function readWords(words: readonly string[]): Made<Words> {
+/** Reads the words of a command by the options of its row; `open`: others may follow, each with a value. */
+export function readWords(words: readonly string[], own: Readonly<Record<string, Option>>, open = false): Made<Words> {
   const operands: string[] = [];
   const flags: Record<string, string[]> = {};
   let force = false;
@@ -21,8 +20,9 @@ export function readWords(words: readonly string[]): Made<Words> {
     else if (!word.startsWith('-')) operands.push(word);
     else {
       const [, name = '', joined] = /^--([\w.-]+)(?:=(.*))?$/s.exec(word) ?? [];
-      if (name === '') return problem('written', `${word} is no option`);
-      const value = joined ?? (switches.has(name) ? '' : words[++at]);
+      const option = Object.hasOwn(own, name) ? own[name] : undefined;
+      if (name === '' || (!option && !open)) return problem('written', `${word} is no option of this command`);
+      const value = joined ?? (option && option.value === undefined ? '' : words[++at]);
       if (value === undefined) return problem('written', `--${name} needs a value`);
       flags[name] = [...(flags[name] ?? []), value];
     }
@@ -47,20 +47,14 @@ export function pairs({ flags }: Words, name: string): Made<Record<string, strin
   return ok(found);
 }
 
-/** Any flag but these is a mistake. */
-export function onlyFlags({ flags }: Words, known: readonly string[]): Made<undefined> {
-  const other = Object.keys(flags).find((name) => !known.includes(name));
-  return other === undefined ? ok(undefined) : problem('written', `--${other} is no option of this verb`);
-}
-
 /** What each of these flags says, which may be given once; any but these and `others` is a mistake. */
 export function readFlags<Name extends string>(
   given: Words,
   names: readonly Name[],
   others: readonly string[] = [],
 ): Made<Partial<Record<Name, string>>> {
-  const known = onlyFlags(given, [...names, ...others]);
-  if (!known.ok) return known;
+  const other = Object.keys(given.flags).find((name) => ![...names, ...others].includes(name));
+  if (other !== undefined) return problem('written', `--${other} does not go with the others`);
   const read: Partial<Record<Name, string>> = {};
   for (const name of names) {
     const value = one(given, name);

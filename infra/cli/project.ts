@@ -12,38 +12,25 @@ import { sealSmall } from '../../shared/seal/envelope-stream.ts';
 import { zoneKey } from '../../shared/seal/zone-key.ts';
 import { mayPass } from '../../shared/upload/blocks.ts';
 import { type Answer, refused, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
+import type { Arguments } from './options.ts';
 import { editProject } from './project-edit.ts';
 import { saveDocuments } from './project-save.ts';
 import { type ProjectState, projectLine, projectState } from './project-state.ts';
 import { follow } from './upload-follow.ts';
 import { realWorld, type UploadWorld } from './upload-world.ts';
 
-export const usage = [
-  'project FILE.txt|FILE.json [--model V] [--voice V] [--rate R] [--language L] [--zone Z] [--callback URL] [--plain]',
-  '          [--wait] [--out DIR]',
-  'project list',
-  'project status|delete|rerun ID',
-  'project save ID --out DIR',
-  'project edit ID DOCUMENT SEGMENT TEXT [--plain] [--wait] [--out DIR]',
-].join('\n  ');
-
 type Headers = Record<string, string>;
 
 export async function project(given: Arguments, headers: Headers, world: UploadWorld = realWorld()): Promise<Answer> {
   const [what = '', id = '', ...more] = given.operands;
   const url = `${given.edge}/v1/projects/${encodeURIComponent(id)}`;
-  const verbs: Readonly<Record<string, () => Promise<Answer>>> = {
-    status: () => ask(url, 'GET', headers, world),
-    delete: () => ask(url, 'DELETE', headers, world),
-    rerun: () => ask(`${url}/rerun`, 'POST', headers, world),
-    save: () => tell(url, { ...given, wait: true }, headers, world),
-    edit: () => edit(url, given, more, headers, world),
-  };
-  if (what === 'list' && given.operands.length === 1) return list(given, headers, world);
-  const verb = Object.hasOwn(verbs, what) ? verbs[what] : undefined;
-  if (verb && id !== '' && (what === 'edit' || more.length === 0)) return verb();
-  return what !== '' && id === '' && !verb ? make(what, given, headers, world) : wrong(`usage: auricle ${usage}`);
+  if (what === 'list') return list(given, headers, world);
+  // Any other first word is the name of a file.
+  if (id === '') return make(what, given, headers, world);
+  if (what === 'delete') return ask(url, 'DELETE', headers, world);
+  if (what === 'rerun') return ask(`${url}/rerun`, 'POST', headers, world);
+  if (what === 'save') return tell(url, { ...given, wait: true }, headers, world);
+  return what === 'edit' ? edit(url, given, more, headers, world) : ask(url, 'GET', headers, world);
 }
 
 const page = z.object({ data: z.array(projectState.extend({ created: z.string() })) });
@@ -174,9 +161,7 @@ async function edit(
   headers: Headers,
   world: UploadWorld,
 ): Promise<Answer> {
-  const [document, segment, words, ...more] = operands;
-  if (document === undefined || segment === undefined || words === undefined || more.length > 0)
-    return wrong(`usage: auricle ${usage}`);
+  const [document = '', segment = '', words = ''] = operands;
   const change = { document, segment, text: words, plain: given.plain };
   const done = await editProject(url, change, headers, world.fetch);
   if ('exit' in done) return done;

@@ -2,12 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { type Answer, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
 import type { LiveNews } from './live.ts';
 import { createFrames, FRAME_SECONDS, readLiveAudio, toRate } from './live-audio.ts';
 import { auricle } from './live-auricle.ts';
-
-export const usage = 'transcribe --live FILE.wav [--pace realtime|max] [--model NAME] [--language TAG]';
+import type { Arguments } from './options.ts';
 
 /** Where words appear while they are spoken: over the last line, while they may change. */
 export interface Screen {
@@ -17,12 +15,10 @@ export interface Screen {
 
 /** Sends a recording as a microphone would, and shows the words as they come. */
 export async function transcribeLive(given: Arguments, token: string, screen: Screen): Promise<Answer> {
-  const [file, ...more] = given.operands;
+  const [file = ''] = given.operands;
   const real = given.pace === 'realtime';
   const problem = problemOf(given);
-  if (file === undefined || more.length > 0 || problem) {
-    return wrong([problem, `usage: auricle ${usage}`].filter(Boolean).join('\n'));
-  }
+  if (problem !== undefined) return wrong(problem);
   let bytes: Uint8Array;
   try {
     bytes = readFileSync(file);

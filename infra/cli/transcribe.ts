@@ -2,13 +2,10 @@
 import { openAsBlob, statSync } from 'node:fs';
 import path from 'node:path';
 import { type Answer, refused, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
-
-export const usage = 'transcribe FILE [--model NAME] [--language TAG] [--format json|text|srt|vtt|verbose_json]';
+import type { Arguments } from './options.ts';
 
 export async function transcribe(given: Arguments, headers: Record<string, string>): Promise<Answer> {
-  const [file, ...more] = given.operands;
-  if (file === undefined || more.length > 0) return wrong(`usage: auricle ${usage}`);
+  const [file = ''] = given.operands;
   const form = new FormData();
   // Parts in this order, so that the edge finds what it routes by before the recording.
   form.set('model', given.model);

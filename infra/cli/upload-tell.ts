@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import { transcriptFormats } from '../../shared/upload/contract.ts';
 import { type Answer, refused } from './answer.ts';
-import type { Arguments } from './arguments.ts';
+import type { Arguments } from './options.ts';
 import { followUpload, type UploadState, uploadState } from './upload-follow.ts';
 import type { UploadWorld } from './upload-world.ts';
 

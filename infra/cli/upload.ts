@@ -7,15 +7,12 @@ import { z } from 'zod';
 import { createEnvelope } from '../../shared/seal/envelope.ts';
 import { zoneKey } from '../../shared/seal/zone-key.ts';
 import { type Answer, refused, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
+import type { Arguments } from './options.ts';
 import { SendProblem, sendFile, type Target } from './upload-file.ts';
 import { uploadState } from './upload-follow.ts';
 import { type Begun, beginJournal, findJournal, type Journal, type JournalName } from './upload-journal.ts';
 import { formatProblem, tellEnd, tellUpload } from './upload-tell.ts';
 import { realWorld, type UploadWorld } from './upload-world.ts';
-
-export const usage =
-  'upload FILE [--model NAME] [--language TAG] [--zone Z] [--callback URL] [--plain] [--wait] [--format json|text|srt|vtt]';
 
 const granted = z.object({
   id: z.string(),
@@ -32,8 +29,7 @@ export async function upload(
   headers: Record<string, string>,
   world: UploadWorld = realWorld(),
 ): Promise<Answer> {
-  const [file, ...more] = given.operands;
-  if (file === undefined || more.length > 0) return wrong(`usage: auricle ${usage}`);
+  const [file = ''] = given.operands;
   if (given.format !== undefined) {
     const problem = formatProblem(given.format);
     if (problem !== undefined) return wrong(problem);

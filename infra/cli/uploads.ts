@@ -1,13 +1,10 @@
 // auricle uploads, auricle replay
 import { z } from 'zod';
 import { type Answer, refused, wrong } from './answer.ts';
-import type { Arguments } from './arguments.ts';
+import type { Arguments } from './options.ts';
 import { uploadState } from './upload-follow.ts';
 import { formatProblem, tellEnd, tellUpload } from './upload-tell.ts';
 import { realWorld, type UploadWorld } from './upload-world.ts';
-
-export const listUsage = ['uploads', 'uploads status|wait|cancel|rerun ID [--format json|text|srt|vtt]'].join('\n  ');
-export const replayUsage = 'replay [--zone Z]';
 
 const list = z.object({ data: z.array(uploadState.extend({ created: z.string(), filename: z.string().optional() })) });
 
@@ -16,19 +13,14 @@ export async function uploads(
   headers: Record<string, string>,
   world: UploadWorld = realWorld(),
 ): Promise<Answer> {
-  const [what, id = '', ...more] = given.operands;
+  const [what, id = ''] = given.operands;
   if (what === undefined) return listAll(given, headers, world);
   const url = `${given.edge}/v1/uploads/${encodeURIComponent(id)}`;
-  const verbs: Readonly<Record<string, () => Promise<Answer>>> = {
-    status: () => tellUpload(url, 'GET', headers, world),
-    wait: () => tellEnd(url, given, headers, world),
-    cancel: () => tellUpload(url, 'DELETE', headers, world),
-    rerun: () => tellUpload(`${url}/rerun`, 'POST', headers, world),
-  };
-  const verb = Object.hasOwn(verbs, what) ? verbs[what] : undefined;
-  if (!verb || id === '' || more.length > 0) return wrong(`usage: auricle ${listUsage}`);
+  if (what === 'cancel') return tellUpload(url, 'DELETE', headers, world);
+  if (what === 'rerun') return tellUpload(`${url}/rerun`, 'POST', headers, world);
+  if (what === 'status') return tellUpload(url, 'GET', headers, world);
   const problem = formatProblem(given.format);
-  return problem === undefined ? verb() : wrong(problem);
+  return problem === undefined ? tellEnd(url, given, headers, world) : wrong(problem);
 }
 
 async function listAll(given: Arguments, headers: Record<string, string>, { fetch }: UploadWorld): Promise<Answer> {
@@ -49,7 +41,6 @@ const replayed = z.object({
 
 /** Jobs that nobody could finish go back into their queue. Done twice, it changes nothing. */
 export async function replay(given: Arguments, headers: Record<string, string>): Promise<Answer> {
-  if (given.operands.length > 0) return wrong(`usage: auricle ${replayUsage}`);
   const query = given.zone === undefined ? '' : `?zone=${encodeURIComponent(given.zone)}`;
   const response = await fetch(`${given.edge}/v1/jobs/replay${query}`, { method: 'POST', headers });
   if (!response.ok) return refused(response);

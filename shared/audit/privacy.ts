@@ -11,6 +11,7 @@
 // All of it is about the tenant of the token. Subjects come as commitments: who they are only the edge is told.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
+import { logYear } from './logged-years.ts';
 import { plainText } from './plain-text.ts';
 
 /** What a gate commits a subject to. */
@@ -42,6 +43,10 @@ export const newSearch = z.strictObject({
     .regex(/^\d{8}$/)
     .optional(),
   subjects: commitments.optional(),
+  /** Places in the log of a year, in place of a search: what the index does not know yet is found, too. */
+  year: logYear.optional(),
+  indexes: z.array(z.number().int().min(0)).min(1).max(limits.auditSearchHits.value).optional(),
+  disclose: z.boolean().optional(),
   after: z.string().max(64).optional(),
   limit: z.number().int().min(1).optional(),
 });

@@ -8,6 +8,8 @@ const searchHit = z.object({
   leafHash: z.string().describe('Base64'),
   entry: z.string().describe('As it stands in the log'),
   receipt: z.string().describe('C2SP tlog-proof: that the entry is in the log, under a signed checkpoint'),
+  disclosed: z.array(z.string()).optional().describe('With `disclose`: what the entry hides (RFC 9901)'),
+  erased: z.literal(true).optional().describe('With `disclose`: the keys of what it hides are destroyed'),
   disclosure: z.string().optional().describe('Of the subject, when that was searched for (RFC 9901)'),
 });
 export type SearchHit = z.infer<typeof searchHit>;

@@ -3,8 +3,9 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Answer } from '../../infra/cli/answer.ts';
 import { readArguments } from '../../infra/cli/arguments.ts';
+import { findCommand } from '../../infra/cli/commands.ts';
 import { model } from '../../infra/cli/model.ts';
-import { buildModel, isBuildVerb } from '../../infra/cli/model-build.ts';
+import { buildModel } from '../../infra/cli/model-build.ts';
 import type { Evidence } from '../../shared/model/evidence.ts';
 import type { Fleet } from './fleet.ts';
 
@@ -21,7 +22,7 @@ export interface Operator {
 export function operatorOf({ stack, state, folder }: Fleet): Operator {
   let files = 0;
   const ask = async (...words: string[]): Promise<Answer> => {
-    if (isBuildVerb(words[0])) return buildModel(words);
+    if (findCommand(['model', ...words])?.own) return buildModel(words);
     const given = readArguments(['model', ...words, '--edge', stack.url]);
     if ('problem' in given) throw new Error(given.problem);
     return model(given, { authorization: `Bearer ${stack.token}` });

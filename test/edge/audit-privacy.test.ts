@@ -147,6 +147,15 @@ describe('C12 search at the edge', () => {
     expect((await call(searchAudit, {}, { scope: 'transcribe' })).status).toBe(403);
   });
 
+  it('A21 asks to disclose entries by their place', async () => {
+    for (const office of offices) office.plain = () => Response.json({ zone: office.zone, hits: [] });
+    const query = '?zone=eu&year=2026&index=3,14&disclose=true';
+    expect((await call(searchAudit, { query }, { scope: 'audit' })).status).toBe(200);
+    expect(asked()[0]?.body).toEqual({ year: 2026, indexes: [3, 14], disclose: true });
+    for (const wrong of ['?index=3', '?year=2026', '?year=2026&index=3-5', '?disclose=yes'])
+      expect((await call(searchAudit, { query: wrong }, { scope: 'audit' })).status, wrong).toBe(400);
+  });
+
   it('only operators have the index built again', async () => {
     for (const office of offices) office.plain = () => Response.json({ from: { year: 2026, index: 0 } });
     expect((await call(rebuildIndex, { body: {} }, { scope: 'audit compliance' })).status).toBe(403);

@@ -15,7 +15,12 @@ export function onSearch(desk: PrivacyDesk | undefined): Question {
   const places = new Places(limits.auditSearchesAtOnce.value, limits.auditSearchesPerTenant.value);
   return asked(desk, newSearch, (query, { tenant, subject }, found) =>
     places.hold(tenant, async () => {
-      const told = await desk?.reads.note({ zone: found.zone, tenant, subject, action: 'search' });
+      const told = await desk?.reads.note({
+        zone: found.zone,
+        tenant,
+        subject,
+        action: query.disclose ? 'disclose' : 'search',
+      });
       if (told && !told.ok) return answerNo(told.refusal);
       return answer(200, await searchLog(found, { ...query, tenant }));
     }),

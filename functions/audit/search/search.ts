@@ -13,7 +13,7 @@ import { erasureName, readErasure } from '../erase/erase-state.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { Receipts } from '../log/make-receipt.ts';
 import { publishedSize } from '../log/publish-checkpoint.ts';
-import { SidecarReader } from '../sidecar/sidecar.ts';
+import { type Hidden, SidecarReader } from '../sidecar/sidecar.ts';
 import { actsOf } from '../sidecar/sidecar-names.ts';
 import { readPointer, type SubjectPlace } from '../sidecar/sidecar-subject.ts';
 import { type IndexDesk, indexedUpTo } from './search-follow.ts';
@@ -29,6 +29,11 @@ export interface SearchAsked {
   readonly day?: string | undefined;
   /** The commitments of one caller, any of which will do. */
   readonly subjects?: readonly string[] | undefined;
+  /** Places in the log of `year`, in place of what the index knows. */
+  readonly year?: number | undefined;
+  readonly indexes?: readonly number[] | undefined;
+  /** What the entries hide is shown, too. */
+  readonly disclose?: boolean | undefined;
   /** `next` of an earlier answer. */
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
@@ -39,7 +44,19 @@ interface Candidate extends Position {
   readonly key: string;
 }
 
+/** Hits at places that are known already; a place of another tenant has none. */
+async function readPlaces(desk: IndexDesk, asked: SearchAsked, year: number): Promise<SearchHit[]> {
+  const reader = new EntryReader(desk);
+  const hits: SearchHit[] = [];
+  for (const index of asked.indexes ?? []) {
+    const hit = await reader.read({ year, index }, asked);
+    if (hit && hit !== 'wrong') hits.push(hit);
+  }
+  return hits;
+}
+
 export async function searchLog(desk: IndexDesk, asked: SearchAsked): Promise<FoundEntries> {
+  if (asked.year !== undefined) return { zone: desk.zone, hits: await readPlaces(desk, asked, asked.year) };
   const most = Math.min(asked.limit ?? limits.auditSearchHits.value, limits.auditSearchHits.value);
   const reader = new EntryReader(desk);
   const hits: SearchHit[] = [];
@@ -117,20 +134,23 @@ class EntryReader {
   }
 
   /** `wrong`: the log says something else there. `undefined`: it is not all that was asked for, or that cannot be told. */
-  async read(candidate: Candidate, asked: SearchAsked): Promise<SearchHit | 'wrong' | undefined> {
+  async read(candidate: Position & Partial<Candidate>, asked: SearchAsked): Promise<SearchHit | 'wrong' | undefined> {
     const { zone } = this.#desk;
     const { year, index } = candidate;
     const entry = await this.#entry(year, index);
     const leaf = entry && readLeaf(entry);
     if (!entry || !leaf || !isRight(zone, candidate, leaf, asked)) return 'wrong';
     if (!fits(leaf, asked)) return undefined;
-    const { subjects } = asked;
-    const disclosure = subjects && (await this.#subject(year, index, entry, subjects));
+    const { subjects, disclose } = asked;
+    const hidden = subjects || disclose ? await this.#hidden(year, index, entry) : undefined;
+    const disclosure = subjects && subjectIn(hidden, subjects);
     if (subjects && disclosure === undefined) return undefined;
     const receipt = await this.#receipts.of(year, index);
     if (receipt === undefined) return undefined;
     return {
       ...{ year, index, leafHash: toBase64(hashLeaf(entry)), entry: new TextDecoder().decode(entry), receipt },
+      ...(disclose && typeof hidden === 'object' && { disclosed: Object.values(hidden) }),
+      ...(disclose && hidden === 'erased' && { erased: true as const }),
       ...(disclosure !== undefined && { disclosure }),
     };
   }
@@ -147,20 +167,31 @@ class EntryReader {
     return this.#bundle.entries[index - number * TILE_WIDTH];
   }
 
-  /** What shows that the entry is about one of them. */
-  async #subject(year: number, index: number, entry: Uint8Array, subjects: readonly string[]) {
+  async #hidden(year: number, index: number, entry: Uint8Array): Promise<Hidden> {
     const { store, zone, keys } = this.#desk;
-    const reader = this.#sidecars.get(year) ?? new SidecarReader({ store, zone, year }, keys);
+    // A cached key outlives an erasure in another process.
+    const reader = this.#sidecars.get(year) ?? new SidecarReader({ store, zone, year }, keys.fresh());
     this.#sidecars.set(year, reader);
     const [hidden] = await reader.read(index, [entry]);
-    const text = typeof hidden === 'object' ? hidden.subject : undefined;
-    const value = text === undefined ? undefined : readDisclosure(text)?.value;
-    return subjects.some((subject) => subject === value) ? text : undefined;
+    return hidden;
   }
 }
 
+/** What shows that an entry is about one of them. */
+function subjectIn(hidden: Hidden, subjects: readonly string[]): string | undefined {
+  const text = typeof hidden === 'object' ? hidden.subject : undefined;
+  const value = text === undefined ? undefined : readDisclosure(text)?.value;
+  return subjects.some((subject) => subject === value) ? text : undefined;
+}
+
 /** Whether the row says of the entry what the entry says; of whom it is, the entry alone does not. */
-function isRight(zone: string, { partition, key, ...at }: Candidate, leaf: Leaf, { tenant }: SearchAsked): boolean {
+function isRight(
+  zone: string,
+  { partition, key, ...at }: Position & Partial<Candidate>,
+  leaf: Leaf,
+  { tenant }: SearchAsked,
+): boolean {
+  if (partition === undefined) return leaf.tn === tenant;
   if (partition.startsWith('subject!')) return leaf.tn === tenant;
   return rowsOf(zone, leaf, at, undefined).some((row) => row.partition === partition && row.key === key);
 }

@@ -59,6 +59,23 @@ async function searched() {
 }
 
 describe('C12 search', () => {
+  it('discloses entries by their place, those of the tenant only', async () => {
+    const { log, find } = await searched();
+    const places = { year: log.year, indexes: [0, 1, 2, 3, 99], disclose: true };
+    const { hits } = await find(places);
+    const said = hits.map(({ entry, disclosed = [] }) => {
+      const sd = readLeaf(new TextEncoder().encode(entry))?.sd ?? {};
+      return disclosed.map((one) => checkDisclosure(one, sd)?.name).includes('subject');
+    });
+    expect([hits.map(({ index }) => index), said]).toEqual([
+      [1, 2],
+      [true, true],
+    ]);
+    expect((await find({ ...places, disclose: false })).hits[0]).not.toHaveProperty('disclosed');
+    await eraseSubject(deskOf(log), { tenant: 'dev', subject: 'c1:ann', basis: 'gdpr-17' });
+    expect((await find(places)).hits).toMatchObject([{ index: 1, erased: true }, { index: 2 }]);
+  });
+
   it('finds entries by request, subject, model and day, each or together, and of one tenant only', async () => {
     const { log, desk, requests } = await searched();
     expect(await requests({})).toEqual([]);

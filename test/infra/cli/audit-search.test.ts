@@ -4,11 +4,10 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { Arguments } from '../../../infra/cli/arguments.ts';
-import { problemOfVerb } from '../../../infra/cli/audit.ts';
-import { eraseUsage, lineOfErased, lineOfWaiting, privacyVerbs } from '../../../infra/cli/audit-erase.ts';
+import { lineOfErased, lineOfWaiting, privacyVerbs } from '../../../infra/cli/audit-erase.ts';
 import { verifyReceiptFile } from '../../../infra/cli/audit-receipt.ts';
 import { proveHit, searchAudit } from '../../../infra/cli/audit-search.ts';
+import type { Arguments } from '../../../infra/cli/options.ts';
 import { toBase64 } from '../../../shared/audit/base64.ts';
 import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { commit, disclose } from '../../../shared/audit/commitment.ts';
@@ -164,8 +163,6 @@ describe('C12 auricle audit erase and hold', () => {
       text: expect.stringMatching(/gdpr-17, ccpa-1798\.105, .* or other:NAME/),
     });
     expect((await run('hold', { subject: 'ann' }))?.exit).toBe(2);
-    expect((await run('release', { reason: 'over' }))?.exit).toBe(2);
-    for (const verb of privacyVerbs.keys()) expect(eraseUsage).toContain(`audit ${verb}`);
   });
 
   it('an erasure that waits says what it was asked by, when it is asked again by another', () => {
@@ -182,14 +179,5 @@ describe('C12 auricle audit erase and hold', () => {
     expect(lineOfErased(none, 'gdpr-17')).toMatch(/what it did to the record itself .* stays$/);
     const done = { zone: 'eu', outcome: 'done' as const, basis: 'gdpr-17', asked: 'gdpr-17', count: 1 };
     expect(lineOfErased(done, 'gdpr-17')).toMatch(/1 record$/);
-  });
-});
-
-describe('C9 auricle audit', () => {
-  it('a verb that there is not is told before anybody is asked for a token', () => {
-    const problem = (...operands: string[]) => problemOfVerb({ operands, help: false });
-    expect(problem('frobnicate')).toContain('there is no "audit frobnicate"');
-    expect(problem()).toMatch(/^usage:/);
-    expect(problem('tail')).toBeUndefined();
   });
 });

@@ -4,50 +4,30 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Arguments } from '../../../infra/cli/arguments.ts';
-import { audit, needsNobody } from '../../../infra/cli/audit.ts';
+import { audit } from '../../../infra/cli/audit.ts';
 import { RegionHeads } from '../../../infra/cli/audit-heads.ts';
+import type { Arguments } from '../../../infra/cli/options.ts';
 import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
+import { commit } from '../../../shared/audit/commitment.ts';
 import { cosigner } from '../../../shared/audit/cosignature.ts';
 import { HEAD_EPOCH, HEAD_TYPE, headProducer } from '../../../shared/audit/head.ts';
 import { encodeLeaf, type Leaf } from '../../../shared/audit/leaf.ts';
-import { openSigningKey } from '../../../shared/audit/note.ts';
 import { formatNoteKey, formatVerifierKey } from '../../../shared/audit/note-key.ts';
 import { proveInclusion } from '../../../shared/audit/proof.ts';
 import { formatReceipt } from '../../../shared/audit/receipt.ts';
 import { RightEdge } from '../../../shared/audit/right-edge.ts';
 import { hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
 import { limits } from '../../../shared/limits.ts';
+import * as made from './published-log.ts';
 
-const ORIGIN = 'audit.example/eu/2026';
-const PREFIX = '/v1/audit/log/eu/2026';
-const log = await openSigningKey(new Uint8Array(32).fill(5));
-const other = await openSigningKey(new Uint8Array(32).fill(6));
-const seer = await openSigningKey(new Uint8Array(32).fill(7));
-const vkey = formatVerifierKey(ORIGIN, log.publicKey);
-
-const at = (index: number) => `017f22e2-79b0-7cc3-98c4-${index.toString(16).padStart(12, '0')}`;
-const time = { origin: 1, edge: 2, seq: 3 };
-const event = (index: number, pseq: number, tseq: number): Leaf => {
-  const from = { by: 'edge', p: 'gate/dev/eu', ep: at(0), pseq };
-  return { v: 1, id: at(index), type: 'inference.complete', ...from, tn: 'dev', tseq, req: `r${index}`, t: time };
-};
-const opening: Leaf = { v: 1, id: at(0), type: 'shard.open', by: 'log', p: 'log', ep: ORIGIN, pseq: 1, t: time };
-const leavesOf = (count: number): Leaf[] => [
-  opening,
-  ...Array.from({ length: count - 1 }, (_, index) => event(index + 1, index + 1, index + 1)),
-];
+const { at, event, filesOf, leavesOf, log, opening, ORIGIN, other, PREFIX, seer, time, vkey } = made;
 
 /** The logs that it lists, and what it has: files of a log by their path. */
 let listed: object[] = [];
 let files = new Map<string, Uint8Array>();
 
 async function publish(leaves: readonly Leaf[], signer = log): Promise<void> {
-  const edge = new RightEdge();
-  for (const leaf of leaves) edge.append(encodeLeaf(leaf));
-  files = new Map(edge.files().map(({ path: name, bytes }) => [name, bytes]));
-  const checkpoint = { origin: ORIGIN, size: edge.size, root: edge.root() };
-  files.set('checkpoint', new TextEncoder().encode(await signCheckpoint(checkpoint, signer.signer(ORIGIN))));
+  files = await filesOf(leaves, signer);
 }
 
 /** What a search answers, where it does. */
@@ -86,6 +66,7 @@ beforeEach(() => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-audit-'));
   process.env.AURICLE_AUDIT = folder;
   listed = [{ zone: 'eu', year: 2026, vkey, prefix: PREFIX }];
+  found = undefined;
   return () => rmSync(folder, { recursive: true, force: true });
 });
 
@@ -340,7 +321,6 @@ describe('C9 auricle audit show and tail', () => {
     });
     expect((await call(['show', 'nobody'])).exit).toBe(1);
     expect((await call(['show', '300'])).exit).toBe(2);
-    expect((await call(['show'])).exit).toBe(2);
     expect((await call(['tail'], { zone: 'us' })).exit).toBe(2);
     // The last ones of a type, however far back they are.
     const rare = { ...event(5, 5, 5), type: 'export.create' };
@@ -367,16 +347,30 @@ describe('C9 auricle audit show and tail', () => {
     const leafHash = Buffer.from(hashes[7] as Uint8Array).toString('base64');
     const hit = { year: 2026, index: 7, leafHash, entry, receipt };
     found = { zone: 'eu', hits: [hit], indexed: { year: 2026, index: 1_024 } };
-    try {
-      asked.length = 0;
-      expect(await call(['show', 'r7'])).toMatchObject({ value: { entries: [{ index: 7 }, { index: 1_090 }] } });
-      expect(bundlesAsked()).toEqual(['000', '76']);
-      const forged = { ...hit, entry: entry.replace('r7', 'r8') };
-      found = { zone: 'eu', hits: [forged], indexed: { year: 2026, index: 1_024 } };
-      await expect(call(['show', 'r7'])).rejects.toThrow('NOT PROVEN');
-    } finally {
-      found = undefined;
-    }
+    asked.length = 0;
+    expect(await call(['show', 'r7'])).toMatchObject({ value: { entries: [{ index: 7 }, { index: 1_090 }] } });
+    expect(bundlesAsked()).toEqual(['000', '76']);
+    const forged = { ...hit, entry: entry.replace('r7', 'r8') };
+    found = { zone: 'eu', hits: [forged], indexed: { year: 2026, index: 1_024 } };
+    await expect(call(['show', 'r7'])).rejects.toThrow('NOT PROVEN');
+  });
+
+  it('A21 opens what the caller may see, and believes no other value', async () => {
+    const shown = Buffer.from(JSON.stringify(['salt', 'bytes', 42])).toString('base64url');
+    const forged = Buffer.from(JSON.stringify(['salt', 'bytes', 43])).toString('base64url');
+    const hiding = (at: number) => ({ ...event(at, at, at), sd: { bytes: commit(shown), model: commit('other') } });
+    await publish([7, 8, 9].reduce((all, at) => all.with(at, hiding(at)), leavesOf(300)));
+    const opened = async (index: string) => (await call(['show', index])).value;
+    expect(await opened('7')).toMatchObject({ entries: [{ hidden: expect.stringContaining('404') }] });
+    const [open, erased] = [
+      { index: 7, disclosed: [shown, forged] },
+      { index: 8, erased: true },
+    ];
+    found = { zone: 'eu', hits: [open, erased] };
+    expect(await opened('7')).toMatchObject({ entries: [{ index: 7, shown: { bytes: 42 } }] });
+    expect(await opened('8')).toMatchObject({ entries: [{ hidden: 'erased' }] });
+    expect(await opened('9')).toMatchObject({ entries: [{ hidden: 'not for this caller' }] });
+    expect(await opened('6')).not.toHaveProperty('entries.0.hidden');
   });
 
   it('an entry, a hash or an upper tile with a flipped bit is not shown', async () => {
@@ -469,8 +463,6 @@ describe('C9 auricle audit verify --receipt', () => {
     expect(await ask()).toMatchObject({ exit: 40, text: expect.stringContaining('is not signed by') });
     writeFileSync(name('.tlog-proof'), 'c2sp.org/tlog-proof@v1\n');
     expect(await ask()).toMatchObject({ exit: 40, text: expect.stringContaining('is no receipt') });
-    expect(needsNobody({ verb: 'audit', operands: ['verify'], receipt: 'x' })).toBe(true);
-    expect(needsNobody({ verb: 'audit', operands: ['verify'], receipt: undefined })).toBe(false);
   });
 });
 

@@ -1,11 +1,14 @@
 // The command line against a server that plays the edge.
-import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readArguments } from '../../../infra/cli/arguments.ts';
+import { takenBy } from '../../../infra/cli/command.ts';
+import { commandLine } from '../../../infra/cli/command-line.ts';
+import { commands, findCommand } from '../../../infra/cli/commands.ts';
+import { flagOf } from '../../../infra/cli/options.ts';
 import { findToken, isToken } from '../../../infra/cli/token.ts';
 import { ROOT } from '../../../infra/local/root.ts';
 import { folderForTest } from '../local/folder.ts';
@@ -30,16 +33,12 @@ beforeAll(async () => {
 });
 afterAll(() => void edge.close());
 
-function auricle(...given: string[]): Promise<{ code: number; out: string; err: string }> {
+async function run(env: Record<string, string>, ...given: string[]) {
   seen = [];
-  const { AURICLE_TOKEN: _, ...env } = process.env;
-  return new Promise((settle) => {
-    execFile('node', [path.join(ROOT, 'infra/cli/auricle.cjs'), ...given], { env }, (error, out, err) => {
-      settle({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
-    });
-  });
+  const { exit, ...printed } = await commandLine(given, env);
+  return { code: exit, ...printed };
 }
-
+const auricle = (...given: string[]) => run({}, ...given);
 const at = (...given: string[]) => auricle('--edge', url, '--token', 'T', ...given);
 
 function recording(): string {
@@ -82,15 +81,20 @@ describe('auricle transcribe', () => {
     const { code, out, err } = await at('transcribe', recording());
     expect([code, out, err]).toEqual([1, '', '404: There is no model m. (model_unknown), request r-1\n']);
     const asJson = await at('transcribe', recording(), '--json');
-    expect(JSON.parse(asJson.out)).toMatchObject({ status: 404, request: 'r-1', error: { code: 'model_unknown' } });
+    expect(asJson.out).toBe('');
+    expect(JSON.parse(asJson.err)).toMatchObject({ status: 404, request: 'r-1', error: { code: 'model_unknown' } });
   });
 
   it('says what is wrong with the command', async () => {
     expect(await at('transcribe')).toMatchObject({ code: 2, err: expect.stringContaining('transcribe FILE') });
     expect(await at('transcribe', 'none.wav')).toMatchObject({ code: 2, err: 'none.wav cannot be read\n' });
     expect(await at('transcribe', 'test')).toMatchObject({ code: 2, err: 'test is not a file\n' });
-    expect(await at('sing')).toMatchObject({ code: 2, err: expect.stringContaining('no verb "sing"') });
+    expect(await at('sing')).toMatchObject({ code: 2, err: expect.stringContaining('no command "sing"') });
     expect(await at('--loud')).toMatchObject({ code: 2, err: expect.stringContaining('--loud') });
+    expect(await at('transcribe', 'a.wav', '--iterations', '3')).toMatchObject({
+      code: 2,
+      err: "Unknown option '--iterations'; `auricle help transcribe` explains\n",
+    });
   });
 });
 
@@ -101,15 +105,72 @@ describe('auricle models', () => {
   });
 });
 
-describe('auricle', () => {
-  it('explains itself', async () => {
-    const { code, out } = await auricle('--help');
-    expect(code).toBe(0);
-    for (const verb of ['transcribe', 'models']) expect(out).toContain(verb);
-    expect(await auricle('transcribe', '--help')).toMatchObject({
-      code: 0,
-      out: expect.stringContaining('--live FILE'),
-    });
+describe('A21 R13 auricle', () => {
+  it('explains every command and each of its options', async () => {
+    const all = (await auricle('help')).out;
+    expect([(await auricle('--help')).out, (await auricle()).err]).toEqual([all, all]);
+    for (const command of commands) {
+      const words = command.name.split(' ');
+      expect(all, command.name).toContain(`  ${words[0]} `);
+      const { code, out } = await auricle('help', ...words);
+      const own = Object.keys(command.own ?? {});
+      const names = command.own ? own : [...takenBy(command), 'json', 'help'].map(flagOf);
+      for (const name of names)
+        expect(out, command.name).toMatch(new RegExp(`^ .*--${name}\\b.*(\\n {26})? *\\S`, 'm'));
+      expect([code, out.includes(command.does)]).toEqual([0, true]);
+      if (findCommand(words) === command && words.length === 2)
+        expect((await auricle(...words, '--help')).out, command.name).toBe(out);
+    }
+    expect((await auricle('help', 'audit')).out).toContain('audit export');
+    expect(await auricle('help', 'audit', 'sing')).toMatchObject({ code: 2, out: '' });
+    expect(await auricle('help', 'sing')).toMatchObject({ code: 2, err: expect.stringContaining('no command "sing"') });
+  });
+
+  it('tells its version', async () => {
+    const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
+    expect(await auricle('--version')).toEqual({ code: 0, out: `auricle ${version}\n`, err: '' });
+    expect(JSON.parse((await auricle('--version', '--json')).out)).toEqual({ version });
+  });
+
+  it('prints every error on stderr, with --json as JSON', async () => {
+    for (const words of [
+      ['sing'],
+      ['models', 'more'],
+      ['--loud'],
+      ['audit'],
+      ['audit', 'sing'],
+      ['upload', 'none.wav'],
+    ]) {
+      const { code, out, err } = await at(...words, '--json');
+      expect([code, out], words.join(' ')).toEqual([2, '']);
+      expect(JSON.parse(err), words.join(' ')).toMatchObject({ error: { message: expect.any(String) } });
+    }
+    answer = (response) => response.end('"something else"');
+    expect(await at('models')).toEqual({ code: 1, out: '', err: `${url} does not answer as an edge does\n` });
+  });
+
+  it('asks the edge of AURICLE_EDGE, and an option comes first', async () => {
+    answer = (response) => response.end(JSON.stringify({ data: [{ id: 'a' }] }));
+    const env = { AURICLE_EDGE: url, AURICLE_TOKEN: 'E' };
+    expect((await run(env, 'models')).out).toBe('a\n');
+    expect(seen[0]?.token).toBe('Bearer E');
+    expect((await run({ ...env, AURICLE_EDGE: 'http://127.0.0.1:1' }, '--edge', url, 'models')).code).toBe(0);
+    const { code, err } = await run({ AURICLE_EDGE: 'nowhere' }, 'models');
+    expect([code, err]).toEqual([2, expect.stringContaining('AURICLE_EDGE nowhere is not a URL')]);
+  });
+
+  it('finds address and token of the stack of --state', async () => {
+    const state = folderForTest();
+    writeFileSync(path.join(state, 'token'), 'local\n');
+    const stopped = await auricle('--state', state, 'models');
+    expect([stopped.code, stopped.err]).toEqual([2, expect.stringContaining('no stack runs in --state')]);
+    writeFileSync(path.join(state, 'stack.json'), JSON.stringify({ pid: 1, url }));
+    answer = (response) => response.end(JSON.stringify({ data: [] }));
+    expect((await run({ AURICLE_EDGE: 'http://127.0.0.1:1' }, '--state', state, 'models')).code).toBe(0);
+    expect(seen[0]?.token).toBe('Bearer local');
+    // Its token goes to no other edge.
+    const other = await auricle('--state', state, '--edge', 'http://127.0.0.1:1', 'models');
+    expect([other.code, other.err]).toEqual([2, expect.stringContaining('no token')]);
   });
 
   it('says when the edge cannot be reached', async () => {
@@ -131,11 +192,11 @@ describe('auricle', () => {
   });
 
   it('sends the local token to the local stack only', () => {
-    const local = () => 'local\n';
-    expect(findToken({ edge: 'http://127.0.0.1:8787', token: undefined }, {}, local)).toBe('local');
-    expect(findToken({ edge: 'https://edge.example', token: undefined }, {}, local)).toBeUndefined();
-    expect(findToken({ edge: 'https://edge.example', token: undefined }, { AURICLE_TOKEN: 'e' }, local)).toBe('e');
-    expect(findToken({ edge: 'https://edge.example', token: 'given' }, { AURICLE_TOKEN: 'e' }, local)).toBe('given');
+    const state = folderForTest();
+    writeFileSync(path.join(state, 'token'), 'local\n');
+    const find = (isLocalEdge: boolean, env = {}, token?: string) => findToken({ isLocalEdge, state, token }, env);
+    expect([find(true), find(false)]).toEqual(['local', undefined]);
+    expect([find(false, { AURICLE_TOKEN: 'e' }), find(true, { AURICLE_TOKEN: 'e' }, 'given')]).toEqual(['e', 'given']);
   });
 });
 
@@ -144,7 +205,7 @@ describe('auricle model', () => {
     for (const words of [['model'], ['model', 'nonsense']]) {
       const { code, err } = await auricle(...words, '--edge', 'http://127.0.0.1:1');
       expect(code).toBe(2);
-      for (const verb of ['import', 'init', 'sign', 'promote', 'revisions']) expect(err).toContain(`model ${verb}`);
+      for (const verb of ['import', 'init', 'sign', 'promote', 'revisions']) expect(err).toContain(`model ${verb} `);
       expect(err).not.toContain('no token');
     }
   });
@@ -158,9 +219,10 @@ describe('auricle model', () => {
     expect(out).not.toMatch(/--edge|--token T/);
   });
 
-  it('says that nothing of a name is registered', async () => {
-    answer = (response) => response.end(JSON.stringify({ model: 'nosuch', seq: 0, at: 0, revisions: [], aliases: [] }));
-    const { out } = await at('model', 'revisions', 'nosuch');
-    expect(out).toBe('nothing is registered of the name nosuch\n');
+  it.each(['revisions', 'log'])('fails for %s of a model that is not there', async (verb) => {
+    const none = { model: 'nosuch', seq: 0, at: 0, revisions: [], aliases: [], entries: [] };
+    answer = (response) => response.end(JSON.stringify(none));
+    const { code, out, err } = await at('model', verb, 'nosuch');
+    expect([code, out, err]).toEqual([1, '', 'there is no model nosuch: nothing is registered under that name\n']);
   });
 });

@@ -99,6 +99,16 @@ describe('R13: auricle load --stream, as a Deepgram client', () => {
     });
   });
 
+  it('fails for other words than expected, and for no notice', async () => {
+    serve = listen([]);
+    // Three whole passes of a second and a half, in which the server says a word each second.
+    const given = ['--dialect', 'deepgram', ...quick];
+    expect(await run(...given, '--expect', 'w')).toMatchObject({ exit: 0, value: { ended: 3, errors: {} } });
+    const { exit, value, text } = await run(...given, '--expect', 'v');
+    expect([exit, value]).toMatchObject([1, { ended: 0, errors: { words_differ: 3 } }]);
+    expect(text).toContain('word 1 is "w", and "v" was expected');
+  });
+
   it('sends a frame every tenth of a second at real-time pace', async () => {
     const times: number[] = [];
     serve = (socket) => {

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readArguments } from '../../../infra/cli/arguments.ts';
 import { load } from '../../../infra/cli/load.ts';
 import type { Watched } from '../../../infra/cli/load-progress.ts';
+import { expectedWords } from '../../../infra/cli/load-words.ts';
 import { folderForTest } from '../local/folder.ts';
 
 let edge: Server;
@@ -93,6 +94,24 @@ describe('R13: auricle load', () => {
     expect(text).toContain('error       allowance_requests: 1 (Too many.)\n');
     expect(text).toContain(`http_502: 1 (${url}/v1/audio/transcriptions answers 502 Bad Gateway)`);
     expect(value).toHaveProperty('messages.allowance_requests', 'Too many.');
+  });
+
+  it('compares the words, without case and punctuation', async () => {
+    answer = (n) => [200, { text: n === 2 ? 'Hello, wide world.' : 'Hello, world.', duration: 1 }];
+    const once = ['--parallel', '1', '--iterations', '2', '--warm-up', '0'];
+    const { exit, value, text } = await run(...once, '--expect', 'hello world');
+    expect([exit, value]).toMatchObject([1, { served: 1, errors: { words_differ: 1 } }]);
+    expect(text).toContain('words_differ: 1 (word 2 is "wide", and "world" was expected)');
+    expect(await run(...once)).toMatchObject({ exit: 0, value: { errors: {} } });
+    expect(await run(...once, '--expect', 'x', '--format', 'srt')).toMatchObject({ exit: 2 });
+  });
+
+  it('finds the expected words beside the recording', () => {
+    const audio = path.join(folderForTest(), 'a.wav');
+    expect(expectedWords({ audio, expect: undefined })).toBeUndefined();
+    writeFileSync(audio.replace('.wav', '.txt'), "It's ten, Ärzte!\n");
+    expect(expectedWords({ audio, expect: undefined })).toEqual(["it's", 'ten', 'ärzte']);
+    expect(expectedWords({ audio, expect: 'own' })).toEqual(['own']);
   });
 
   it('counts an edge that is not there', async () => {

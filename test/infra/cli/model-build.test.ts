@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { buildModel, isBuildVerb } from '../../../infra/cli/model-build.ts';
+import { buildModel } from '../../../infra/cli/model-build.ts';
 import { folderForTest } from '../local/folder.ts';
 import { onnxOf } from '../models/sources.ts';
 
@@ -86,5 +86,4 @@ it('M2 help lists the options of a pipeline, and every exit code', async () => {
   expect((await auricle('build', 'speech_recognition', '-h')).text).toContain('--chunk_size=SECONDS');
   const { exit, text } = await auricle('import', '--help');
   expect([exit, text]).toEqual([0, expect.stringMatching(/ 4 {2}key: [\s\S]* 10 {2}timing: /)]);
-  expect([isBuildVerb('build'), isBuildVerb('promote')]).toEqual([true, false]);
 });

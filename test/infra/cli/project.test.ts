@@ -4,7 +4,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Arguments, readArguments } from '../../../infra/cli/arguments.ts';
+import { wrong } from '../../../infra/cli/answer.ts';
+import { readArguments } from '../../../infra/cli/arguments.ts';
+import type { Arguments } from '../../../infra/cli/options.ts';
 import { project } from '../../../infra/cli/project.ts';
 import type { UploadWorld } from '../../../infra/cli/upload-world.ts';
 import { documentId } from '../../../shared/project/id.ts';
@@ -125,7 +127,7 @@ async function auricle(...given: string[]) {
     say: (line) => void said.push(line),
   };
   const read = readArguments(['project', ...given, '--edge', 'http://edge.test']);
-  if ('problem' in read) throw new Error(read.problem);
+  if ('problem' in read) return wrong(read.problem);
   return project(read as Arguments, { authorization: 'Bearer t' }, world);
 }
 

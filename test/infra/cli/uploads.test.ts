@@ -1,5 +1,6 @@
 // `auricle uploads` against an edge in memory.
 import { describe, expect, it } from 'vitest';
+import { wrong } from '../../../infra/cli/answer.ts';
 import { readArguments } from '../../../infra/cli/arguments.ts';
 import type { UploadWorld } from '../../../infra/cli/upload-world.ts';
 import { uploads } from '../../../infra/cli/uploads.ts';
@@ -26,7 +27,7 @@ async function auricle(...words: string[]) {
     say: () => {},
   };
   const given = readArguments(['uploads', '--edge', 'http://edge.test', ...words]);
-  if ('problem' in given) throw new Error(given.problem);
+  if ('problem' in given) return { answer: wrong(given.problem), asked };
   return { answer: await uploads(given, { authorization: 'Bearer t' }, world), asked };
 }
 

@@ -1,0 +1,123 @@
+// The table of commands: the parser, the help and the dispatch read it. Each module is loaded when its command runs.
+import process from 'node:process';
+import { auditCommands } from './audit-commands.ts';
+import { buildCommands } from './build-commands.ts';
+import type { Command } from './command.ts';
+import { modelCommands } from './model-commands.ts';
+import type { OptionName } from './options.ts';
+
+const speech = ['model', 'language'] as const;
+const measured = `partial ms   from the end of a word, as it was sent, to the first event that shows it; --dialect openai
+             has none: its events do not say where in the sound a word is
+final ms     from the end of the last word of an utterance to its final text
+finish ms    from the last frame of a stream to its last word`;
+
+const uploads: Command['run'] = async (given, headers) => (await import('./uploads.ts')).uploads(given, headers);
+const project: Command['run'] = async (given, headers) => (await import('./project.ts')).project(given, headers);
+const spoken = ['plain', 'wait', 'out'] as const;
+
+const plainCommands: readonly Command[] = [
+  {
+    name: 'transcribe',
+    operands: 'FILE',
+    does: 'turns a recording or live sound into text',
+    takes: [...speech, ['format', 'json, text, srt, vtt or verbose_json; with --live text'], 'live', 'pace'],
+    run: async (given, headers, token) =>
+      given.live
+        ? (await import('./transcribe-live.ts')).transcribeLive(given, token, process.stderr)
+        : (await import('./transcribe.ts')).transcribe(given, headers),
+  },
+  {
+    name: 'upload',
+    operands: 'FILE',
+    does: 'transcribes a long file through storage and queue; the same command goes on after a break',
+    takes: [...speech, 'zone', 'callback', 'plain', 'wait', 'format'],
+    run: async (given, headers) => (await import('./upload.ts')).upload(given, headers),
+  },
+  { name: 'uploads', does: 'lists uploads', run: uploads },
+  { name: 'uploads status', operands: 'ID', does: 'shows how far an upload is', run: uploads },
+  {
+    name: 'uploads wait',
+    operands: 'ID',
+    does: 'waits for an upload and prints its transcript',
+    takes: ['format'],
+    run: uploads,
+  },
+  { name: 'uploads cancel', operands: 'ID', does: 'stops an upload, or deletes what is left of it', run: uploads },
+  { name: 'uploads rerun', operands: 'ID', does: 'transcribes the same audio again', run: uploads },
+  {
+    name: 'replay',
+    does: 'puts jobs that no agent could finish back into their queue',
+    takes: ['zone'],
+    run: async (given, headers) => (await import('./uploads.ts')).replay(given, headers),
+  },
+  {
+    name: 'project',
+    operands: 'FILE',
+    does: 'speaks a text: FILE.txt, or FILE.json with documents of blocks',
+    takes: [
+      ['model', 'model that speaks; default voice-en'],
+      'voice',
+      'rate',
+      'language',
+      'zone',
+      'callback',
+      ...spoken,
+    ],
+    run: project,
+  },
+  { name: 'project list', does: 'lists projects', run: project },
+  { name: 'project status', operands: 'ID', does: 'shows how far a project is', run: project },
+  { name: 'project delete', operands: 'ID', does: 'stops a project and deletes it', run: project },
+  { name: 'project rerun', operands: 'ID', does: 'does again what failed', run: project },
+  {
+    name: 'project save',
+    operands: 'ID',
+    does: 'waits for a project and saves its sound',
+    takes: ['out'],
+    run: project,
+  },
+  {
+    name: 'project edit',
+    operands: 'ID DOCUMENT SEGMENT TEXT',
+    does: 'speaks another text for one segment',
+    takes: spoken,
+    run: project,
+  },
+  {
+    name: 'load',
+    does: 'measures throughput and latency of recordings, or with --stream of live streams',
+    takes: [
+      ...['audio', 'parallel', 'iterations', 'warmUp', 'expect', ...speech, 'format'],
+      ...['stream', 'seconds', 'pace', 'dialect'],
+    ] as OptionName[],
+    more: `Each of --parallel callers makes --warm-up requests that do not count, then --iterations that do: 32 × 64 are 2048.
+The exit code is 0 when every request was served, or every stream ended well, with the expected words.
+
+${measured}`,
+    run: async (given, headers, token) => {
+      const { untilInterrupted } = await import('./load-progress.ts');
+      const watched = { signal: untilInterrupted(), screen: process.stderr };
+      return given.stream
+        ? (await import('./load-stream.ts')).loadStream(given, token, watched)
+        : (await import('./load.ts')).load(given, headers, watched);
+    },
+  },
+  {
+    name: 'models',
+    does: 'lists the models that the pools serve now',
+    run: async (given, headers) => (await import('./models.ts')).models(given, headers),
+  },
+];
+
+export const commands: readonly Command[] = [...plainCommands, ...auditCommands, ...buildCommands, ...modelCommands];
+
+/** The command that the first words name; a group without one, as `audit`, is `undefined`. */
+export function findCommand([first, second]: readonly string[]): Command | undefined {
+  const two = second === undefined ? undefined : commands.find(({ name }) => name === `${first} ${second}`);
+  return two ?? commands.find(({ name }) => name === first);
+}
+
+/** The commands of a group, as `audit`: its own and those whose first word it is. */
+export const groupOf = (first: string): readonly Command[] =>
+  commands.filter(({ name }) => name === first || name.startsWith(`${first} `));
