@@ -1,8 +1,8 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { commandLine } from '../../infra/cli/command-line.ts';
 import { storageConnection } from '../../infra/local/plan.ts';
 import { ROOT } from '../../infra/local/root.ts';
 import { readHead } from '../../shared/audit/head.ts';
@@ -22,20 +22,12 @@ afterAll(() => running?.end());
 /** How long what happened may take to be in the published log, in milliseconds: seconds, and a busy machine. */
 const PUBLISHED_MS_MAX = 30_000;
 
-/** The command line as an operator runs it. */
-function auricle(...words: string[]): Promise<{ exit: number; value: Record<string, unknown> }> {
+/** The command line as an operator runs it, in this process. */
+async function auricle(...words: string[]): Promise<{ exit: number; value: Record<string, unknown> }> {
   const { url, token } = running.stack;
-  const given = ['infra/local/node.cjs', 'infra/cli/main.ts', ...words, '--json', '--edge', url, '--token', token];
-  const env = { ...process.env, AURICLE_AUDIT: path.join(running.state, 'seen') };
-  return new Promise((settle, fail) => {
-    execFile(process.execPath, given, { cwd: ROOT, env, maxBuffer: 64 * 1024 * 1024 }, (error, stdout) => {
-      try {
-        settle({ exit: Number(error?.code ?? 0), value: JSON.parse(stdout) });
-      } catch {
-        fail(error ?? new Error(stdout));
-      }
-    });
-  });
+  process.env.AURICLE_AUDIT = path.join(running.state, 'seen');
+  const { exit, out, err } = await commandLine([...words, '--json', '--edge', url, '--token', token], {});
+  return { exit, value: JSON.parse(out || err) };
 }
 
 async function transcribe(): Promise<string> {
@@ -77,7 +69,11 @@ describe('C9 C12 A21 the record of what was done', () => {
     expect(types).toContain('route');
     const shown = await auricle('audit', 'show', request, '--zone', 'eu');
     expect(shown.exit).toBe(0);
-    expect(JSON.stringify(shown.value)).not.toMatch(/account number|seven|"subject":"c1:[^"]*"/);
+    const entries = shown.value.entries as { leaf: object; shown?: Record<string, unknown> }[];
+    expect(JSON.stringify(entries)).not.toMatch(/account number|seven/);
+    expect(JSON.stringify(entries.map(({ leaf }) => leaf))).not.toMatch(/"subject":"c1:[^"]*"/);
+    // The caller is an auditor of its tenant, who may see what the entries hide.
+    expect(entries.at(-1)?.shown).toMatchObject({ subject: expect.stringMatching(/^c1:/) });
     // The local stack has one witness; it is asked a moment after the checkpoint.
     await expect
       .poll(() => auricle('audit', 'verify', '--zone', 'eu'), { timeout: PUBLISHED_MS_MAX })

@@ -1,9 +1,10 @@
 // The command line's load and live streams against a whole stack, streams as fast as they are taken, and the example of the
 // client for apps.
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { commandLine } from '../../infra/cli/command-line.ts';
 import { ROOT } from '../../infra/local/root.ts';
 import { clipBytes, clipLike, clipPath } from './clips.ts';
 import { join } from './join.ts';
@@ -18,19 +19,16 @@ const clip = clipLike('.wav');
 /** Bytes of it: what stands before the samples, and what each of its seconds has. */
 const [HEADER, SECOND] = [44, 32_000];
 
-function auricle(...given: string[]): Promise<{ code: number; out: string; err: string }> {
+async function auricle(...given: string[]): Promise<{ code: number; out: string; err: string }> {
   const { url, token } = running.stack;
-  const command = [path.join(ROOT, 'infra/cli/auricle.cjs'), '--edge', url, '--token', token, ...given];
-  return new Promise((settle) => {
-    execFile('node', command, (error, out, err) => {
-      settle({ code: typeof error?.code === 'number' ? error.code : 0, out, err });
-    });
-  });
+  const { exit, ...printed } = await commandLine(['--edge', url, '--token', token, ...given], {});
+  return { code: exit, ...printed };
 }
 
 describe('R13: auricle load', () => {
   it('callers at once: every request is served, and its seconds are those of the recording', async () => {
-    const given = ['--audio', clipPath(clip), '--parallel', '3', '--iterations', '2', '--warm-up', '1', '--json'];
+    const told = ['--audio', clipPath(clip), '--expect', clip.text];
+    const given = [...told, '--parallel', '3', '--iterations', '2', '--warm-up', '1', '--json'];
     const { code, out } = await auricle('load', ...given);
     const value = JSON.parse(out);
     expect([code, value]).toMatchObject([
@@ -45,7 +43,9 @@ describe('R13: auricle load --stream', () => {
   // A pass is under four seconds: each stream has two whole ones.
   const quick = ['--parallel', '3', '--seconds', '8', '--warm-up', '0', '--pace', 'max', '--json'];
   const load = async (dialect: string) => {
-    const { out } = await auricle('load', '--stream', '--audio', clipPath(clip), '--dialect', dialect, ...quick);
+    const given = ['--audio', clipPath(clip), '--expect', clip.text, '--dialect', dialect, ...quick];
+    const { code, out } = await auricle('load', '--stream', ...given);
+    expect([code, out], out).toEqual([0, expect.any(String)]);
     return JSON.parse(out);
   };
   const good = { parallel: 3, opened: 3, ended: 3, errors: {}, trouble: {}, audioSeconds: 24 };
