@@ -11,6 +11,8 @@ type Head = Extract<Event, { type: 'answer' }>;
 
 /** Where the events come from and where the end is told. */
 export interface CallSource extends Ends {
+  /** Id of the request, for an error within an answer that has begun. */
+  readonly request?: string;
   next(): Promise<Result<Event>>;
 }
 
@@ -31,7 +33,8 @@ export function refuseKserve(refusal: Refusal): Response {
   return new Response(body, { status, headers: own });
 }
 
-const errorFrame = (refusal: Refusal): string => `data: ${JSON.stringify({ error: publicText(refusal) })}\n\n`;
+const errorFrame = (refusal: Refusal, { request }: CallSource): string =>
+  `data: ${JSON.stringify({ error: publicText(refusal), ...(request !== undefined && { request_id: request }) })}\n\n`;
 
 /**
  * Turns an agent's answer into the one the client reads. A small one is waited for whole, so that until its end every
@@ -157,7 +160,7 @@ function streamFrames(source: CallSource, head: Head, first: readonly Uint8Array
     const event = await source.next();
     if (!event.ok) {
       await source.end(event);
-      return told(errorFrame(event.refusal), true);
+      return told(errorFrame(event.refusal, source), true);
     }
     const { value } = event;
     if (value.type === 'body') return { bytes: value.bytes };
@@ -165,7 +168,7 @@ function streamFrames(source: CallSource, head: Head, first: readonly Uint8Array
     const outcome: Result<Final> = value.type === 'final' ? ok(value) : no(lost('out of order'));
     const ended = await source.end(outcome);
     const refusal = [outcome, ended].find((one) => !one.ok);
-    return refusal && !refusal.ok ? told(errorFrame(refusal.refusal), true) : { over: true };
+    return refusal && !refusal.ok ? told(errorFrame(refusal.refusal, source), true) : { over: true };
   };
-  return stream(source, head, turn, (refusal) => told(errorFrame(refusal), true));
+  return stream(source, head, turn, (refusal) => told(errorFrame(refusal, source), true));
 }

@@ -29,6 +29,8 @@ export interface Source {
   broke(error: unknown): Promise<Refusal>;
   /** The caller went away in the middle. */
   abandon(): void;
+  /** Id of the request, for an error within an answer that has begun. */
+  readonly request?: string;
   /** Headers that every answer has, for one that is made with them. */
   said?(): Readonly<Record<string, string>>;
 }
@@ -129,7 +131,7 @@ function streamFrames(source: Source, heard: Heard, final: Final | undefined): R
         try {
           say(await next());
         } catch (error) {
-          if (!gone) say({ text: errorFrame(await source.broke(error)), over: true });
+          if (!gone) say({ text: errorFrame(await source.broke(error), source.request), over: true });
         }
       },
       cancel: () => {
@@ -162,14 +164,14 @@ function tellFrames(source: Source, heard: Heard, final: Final | undefined): () 
         // Rendered before the end is told: what cannot be rendered was not served.
         const text = finalFrame({ segments: heard.segments, final: last }) + doneFrame;
         const ended = await source.end(ok(last));
-        return { text: ended.ok ? text : errorFrame(ended.refusal), over: true };
+        return { text: ended.ok ? text : errorFrame(ended.refusal, source.request), over: true };
       }
       const event = await source.next();
       const taken: Result<undefined> = event.ok ? takeIn(heard, event.value, source) : event;
       if (!event.ok || !taken.ok) {
         const { refusal } = event.ok ? (taken as { refusal: Refusal }) : event;
         await source.end(no(refusal));
-        return { text: errorFrame(refusal), over: true };
+        return { text: errorFrame(refusal, source.request), over: true };
       }
       if (event.value.type === 'keepalive') return { text: keepaliveFrame, over: false };
       if (event.value.type === 'final') last = event.value;

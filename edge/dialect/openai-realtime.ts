@@ -62,7 +62,7 @@ export function openaiRealtime(url: URL, headers: Headers): Result<LiveDialect> 
 
 /** Tells a client that got no session why. */
 export const refusedRealtime: Pick<LiveDialect, 'close'> = {
-  close: (end) => new OpenAiRealtime(defaultConfig, false, true).close(end),
+  close: (end, _, request) => new OpenAiRealtime(defaultConfig, false, true).close(end, 0, request),
 };
 
 function readConfig(headers: Headers): SessionConfig {
@@ -85,6 +85,8 @@ class OpenAiRealtime implements LiveDialect {
   #beta: boolean;
   readonly #transcribes: boolean;
   #facts: SessionFacts = { id: 'sess_none', expiresAt: 0 };
+  /** Of the upgrade: browsers cannot read its headers, so errors name it. */
+  #request: string | undefined;
   #items: Items;
   #events = 0;
   /** Ids of commits and clears. */
@@ -130,7 +132,8 @@ class OpenAiRealtime implements LiveDialect {
     return this.#frames([this.#error(refusal, eventId)]);
   }
 
-  open({ id, expires }: { id: string; expires: number }): Outgoing[] {
+  open({ id, request, expires }: { id: string; request?: string; expires: number }): Outgoing[] {
+    this.#request = request;
     const short = id.replace(/[^a-zA-Z0-9]/g, '').slice(-16);
     this.#facts = { id: `sess_${short}`, expiresAt: Math.floor(expires / 1_000) };
     this.#items = this.#makeItems(short);
@@ -259,14 +262,15 @@ class OpenAiRealtime implements LiveDialect {
     return this.#frames(this.#items.settle(time));
   }
 
-  close(end: Ending): { frames: readonly Outgoing[]; code: number; reason: string } {
+  close(end: Ending, _now = 0, request = this.#request): { frames: readonly Outgoing[]; code: number; reason: string } {
     if ('final' in end) {
       const told = this.#items.finish();
       return { frames: this.#frames(this.#nvidia ? [...told, this.#last(end.final)] : told), code: 1000, reason: '' };
     }
     const { refusal } = end;
     const { reason } = refusal;
-    const error = { ...errorObject(refusal).error, type: 'transcription_error' };
+    this.#request = request;
+    const error = { ...errorObject(refusal, request).error, type: 'transcription_error' };
     const frames = this.#frames([...this.#items.fail(error), this.#error(refusal)]);
     return reason === 'stream_too_long' ? { frames, ...expired } : { frames, code: refusals[reason].close, reason };
   }
@@ -293,7 +297,7 @@ class OpenAiRealtime implements LiveDialect {
   }
 
   #error(refusal: Refusal, eventId?: string): Told {
-    const { error } = errorObject(refusal);
+    const { error } = errorObject(refusal, this.#request);
     const code = refusal.reason === 'stream_too_long' ? expired.reason : error.code;
     return { type: 'error', error: { ...error, code, event_id: eventId ?? null } };
   }

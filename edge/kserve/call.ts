@@ -78,7 +78,7 @@ export async function callModel(request: Request, question: ModelCall, context: 
   const ends = joinEnds(relay, session.value, body, context);
   request.signal.addEventListener('abort', ends.abandon, { once: true });
   if (request.signal.aborted) ends.abandon();
-  return answerCall({ ...ends, next: async () => relay.next() });
+  return answerCall({ ...ends, request: context.id, next: async () => relay.next() });
 }
 
 /** What can be refused before a byte of the body was read. */

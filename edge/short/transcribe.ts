@@ -180,6 +180,7 @@ export function join(
   const { languages } = session.claims;
   const ends = joinEnds(relay, session, body, context);
   return {
+    request: context.id,
     deliver: ends.deliver,
     broke(error) {
       context.dressed = false;

@@ -93,8 +93,11 @@ export interface LiveDialect {
   say(event: SessionEvent, now: number): readonly Outgoing[];
   /** Nothing more will be said of what came before `time`, in seconds of the session. */
   settle?(time: number, now: number): readonly Outgoing[];
-  /** The connection ends: last frames, close code, and a reason of at most 123 bytes. */
-  close(end: Ending, now: number): { frames: readonly Outgoing[]; code: number; reason: string };
+  /**
+   * The connection ends: last frames, close code, and a reason of at most 123 bytes. `request` names a connection that was
+   * never opened.
+   */
+  close(end: Ending, now: number, request?: string): { frames: readonly Outgoing[]; code: number; reason: string };
 }
 
 /** A stream that ended as it should, or a refusal: also of a stream that is as long as it may be, after all was said. */

@@ -66,7 +66,7 @@ export function refuseStream(
   if (caller) recordDenial(caller.claims, caller.action, refusal, context);
   const { 0: theirs, 1: ours } = new WebSocketPair();
   ours.accept();
-  const { frames, code, reason } = tell.close({ refusal }, context.surroundings.now());
+  const { frames, code, reason } = tell.close({ refusal }, context.surroundings.now(), context.id);
   for (const frame of frames) ours.send(frame);
   ours.close(code, reason);
   return upgrade(theirs, context, protocol);

@@ -4,6 +4,7 @@ import { StreamError } from '../../edge/client/events.ts';
 import { openStream } from '../../edge/client/stream.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Dialect, LiveStream } from './live.ts';
+import { told } from './live-socket.ts';
 
 /** Events of a stream that goes on without a loss. */
 const notable = new Set(['moved', 'reconnecting', 'ending']);
@@ -64,7 +65,9 @@ export const auricle: Dialect = {
       () => ended.resolve({ code: undefined }),
       (error: unknown) => {
         ended.resolve(
-          error instanceof StreamError ? { code: error.reason, message: error.message } : { code: 'failed' },
+          error instanceof StreamError
+            ? { code: error.reason, message: told(error.message, error.request) ?? error.reason }
+            : { code: 'failed' },
         );
       },
     );

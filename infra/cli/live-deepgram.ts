@@ -1,7 +1,7 @@
 // A live stream as clients of Deepgram's `/v1/listen` make it.
 import { z } from 'zod';
 import type { Dialect } from './live.ts';
-import { openSocket, socketUrl } from './live-socket.ts';
+import { openSocket, socketUrl, told } from './live-socket.ts';
 
 const word = z.object({ end: z.number() });
 const message = z.discriminatedUnion('type', [
@@ -13,7 +13,12 @@ const message = z.discriminatedUnion('type', [
     }),
   }),
   z.object({ type: z.literal('Metadata') }),
-  z.object({ type: z.literal('Error'), code: z.string().optional() }),
+  z.object({
+    type: z.literal('Error'),
+    code: z.string().optional(),
+    message: z.string().optional(),
+    request_id: z.string().optional(),
+  }),
 ]);
 
 export const deepgram: Dialect = {
@@ -35,7 +40,9 @@ export const deepgram: Dialect = {
       hear(said, _, now) {
         const read = message.safeParse(said).data;
         if (read?.type === 'Metadata') return 'over';
-        if (read?.type === 'Error') return { refused: read.code ?? 'error' };
+        if (read?.type === 'Error') {
+          return { refused: read.code ?? 'error', message: told(read.message, read.request_id) };
+        }
         if (read?.type !== 'Results') return undefined;
         const [best] = read.channel.alternatives;
         if (!best) return undefined;

@@ -1,13 +1,18 @@
 // A live stream as clients of OpenAI's realtime transcription make it.
 import { z } from 'zod';
 import type { Dialect } from './live.ts';
-import { openSocket, socketUrl } from './live-socket.ts';
+import { openSocket, socketUrl, told } from './live-socket.ts';
 
 /** What OpenAI takes, and so what its clients send. */
 const RATE = 24_000;
 const TRANSCRIPTION = 'conversation.item.input_audio_transcription';
 
 const item = z.object({ item_id: z.string() });
+const said = z.object({
+  code: z.string().nullish(),
+  message: z.string().optional(),
+  request_id: z.string().optional(),
+});
 const message = z.discriminatedUnion('type', [
   z.object({ type: z.literal('session.created') }),
   z.object({ type: z.literal('session.updated') }),
@@ -16,8 +21,8 @@ const message = z.discriminatedUnion('type', [
   item.extend({ type: z.literal('input_audio_buffer.speech_stopped'), audio_end_ms: z.number() }),
   item.extend({ type: z.literal(`${TRANSCRIPTION}.delta`), delta: z.string() }),
   item.extend({ type: z.literal(`${TRANSCRIPTION}.completed`), transcript: z.string() }),
-  item.extend({ type: z.literal(`${TRANSCRIPTION}.failed`), error: z.object({ code: z.string().nullish() }) }),
-  z.object({ type: z.literal('error'), error: z.object({ code: z.string().nullish() }) }),
+  item.extend({ type: z.literal(`${TRANSCRIPTION}.failed`), error: said }),
+  z.object({ type: z.literal('error'), error: said }),
 ]);
 
 const NOTHING_LEFT = 'input_audio_buffer_commit_empty';
@@ -56,7 +61,8 @@ export const openai: Dialect = {
         if (read.type === 'session.created') say(JSON.stringify({ type: 'session.update', session }));
         if (read.type === 'session.updated') return 'begun';
         if (read.type === 'error') {
-          return read.error.code === NOTHING_LEFT ? undefined : { refused: read.error.code ?? 'error' };
+          const { code, message: text, request_id: request } = read.error;
+          return code === NOTHING_LEFT ? undefined : { refused: code ?? 'error', message: told(text, request) };
         }
         if (read.type === 'input_audio_buffer.cleared') ending = true;
         if (!('item_id' in read)) return ending && pending.size === 0 ? 'over' : undefined;

@@ -4,7 +4,7 @@ import { limits } from '../../shared/limits.ts';
 import type { LiveStream, OpenLive } from './live.ts';
 
 /** What one text message means for the stream. */
-export type Step = 'begun' | 'over' | { readonly refused: string } | undefined;
+export type Step = 'begun' | 'over' | { readonly refused: string; readonly message: string | undefined } | undefined;
 
 export interface Conversation {
   readonly url: URL;
@@ -18,6 +18,10 @@ export interface Conversation {
   /** The stream has begun as soon as the socket is open, without a word of the edge. */
   readonly begunWhenOpen: boolean;
 }
+
+/** Words of a refusal, with the id under which its operator finds it. */
+export const told = (text: string | undefined, request: string | undefined): string | undefined =>
+  [text?.replace(/\.$/, ''), request && `request ${request}`].filter(Boolean).join(', ') || undefined;
 
 export const socketUrl = (edge: string, path: string): URL => new URL(path, edge.replace(/^http/, 'ws'));
 
@@ -74,11 +78,15 @@ export function openSocket(conversation: Conversation): Promise<Opened> {
     else if (step === 'over') {
       over = true;
       socket.close(1000);
-    } else if (step) refused ??= step.refused;
+    } else if (step) {
+      refused ??= step.refused;
+      message ??= step.message;
+    }
   });
   // The body of a refused handshake names the reason; the status is all that is sure.
   socket.on('unexpected-response', (request, response) => {
     refused ??= String(response.headers['dg-error'] ?? `http_${response.statusCode}`);
+    message ??= told(undefined, response.headers['x-request-id']?.toString());
     request.destroy();
     socket.terminate();
   });

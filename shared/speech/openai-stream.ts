@@ -18,8 +18,11 @@ export const deltaFrame = ({ text }: Segment, first: boolean): string =>
 export const finalFrame = (transcript: Transcript): string =>
   frame({ type: 'transcript.text.done', text: wholeText(transcript.segments), usage: usage(transcript) });
 
-/** OpenAI's error object. `param` names the field at fault, where one is. */
-export function errorObject(refusal: Refusal) {
+/**
+ * OpenAI's error object. `param` names the field at fault, where one is. `request` goes into errors that come after the
+ * headers of an answer: its id is then next to the error that it is of use for.
+ */
+export function errorObject(refusal: Refusal, request?: string) {
   const row = refusals[refusal.reason];
   const field = refusal.params?.field ?? ('param' in row ? row.param : undefined);
   return {
@@ -28,9 +31,10 @@ export function errorObject(refusal: Refusal) {
       type: row.type,
       param: typeof field === 'string' ? field : null,
       code: refusal.reason,
+      ...(request !== undefined && { request_id: request }),
     },
   };
 }
 
 /** Sent before any cut: official clients raise it as an error with code; a bare cut they report as "terminated". */
-export const errorFrame = (refusal: Refusal): string => frame(errorObject(refusal));
+export const errorFrame = (refusal: Refusal, request?: string): string => frame(errorObject(refusal, request));

@@ -74,6 +74,26 @@ describe('A21 C6 what an agent says', () => {
     await expectRefusal(await upload({ fields: [['model', name]] }), 502, 'pool_lost', 'soon', POOL_LOST);
   });
 
+  it('carries the id of the request when it comes within a stream', async () => {
+    const name = model();
+    const agent = await startAgent(name);
+    agent.script = async function* (received) {
+      await received.all();
+      yield { type: 'form', fields: { model: [name], stream: ['true'] } };
+      yield segment(0, 'hello there');
+      yield { type: 'refusal', reason: 'engine_failed', params: {} };
+    };
+    const form: [string, string][] = [
+      ['model', name],
+      ['stream', 'true'],
+    ];
+    const answer = await upload({ fields: form });
+    const frames = (await answer.text()).trim().split('\n\n');
+    const error = { code: 'engine_failed', request_id: answer.headers.get('x-request-id') };
+    expect(JSON.parse(frames.at(-1)?.replace('data: ', '') ?? '')).toMatchObject({ error });
+    expect(error.request_id).toMatch(/^[\w-]{16,}$/);
+  });
+
   it('a body that turns out too large', async () => {
     const name = model();
     const agent = await startAgent(name);

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { CONFIG_HEADER, openaiRealtime } from '../../edge/dialect/openai-realtime.ts';
+import { CONFIG_HEADER, openaiRealtime, refusedRealtime } from '../../edge/dialect/openai-realtime.ts';
 import type { SessionEvent } from '../../edge/stream/dialect.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
@@ -367,6 +367,15 @@ describe('§3-15 the end of a session', () => {
     ]);
     expect(code).toBe(4502);
     expect(reason.length).toBeLessThanOrEqual(123);
+  });
+
+  it('A21 with the id of the request, also when it never opened', () => {
+    const { dialect } = talk();
+    dialect.open({ id: 'session', request: 'r-1', now: NOW, expires: NOW });
+    const opened = dialect.close({ refusal: refuse('pool_lost') }, NOW);
+    expect(parse(opened.frames).at(-1)).toMatchObject({ error: { request_id: 'r-1' } });
+    const never = refusedRealtime.close({ refusal: refuse('token_invalid') }, NOW, 'r-2');
+    expect(parse(never.frames)).toMatchObject([{ error: { code: 'token_invalid', request_id: 'r-2' } }]);
   });
 
   it('in order: code 1000', () => {

@@ -64,20 +64,26 @@ describe('T2 generation', () => {
     expect(await readError(await generate(name))).toEqual({ status: 400, error: 'no such input' });
   });
 
-  it.each(['refused', 'cut'] as const)('a failure behind it (%s) is a frame that says so', async (how) => {
-    const name = unique();
-    const agent = await startAgent(name);
-    agent.script = async function* (received) {
-      await received.all();
-      yield started;
-      yield text('data: {"text_output":"one"}\n\n');
-      if (how === 'cut') yield 'cut';
-      else yield { type: 'refusal', reason: 'engine_failed' };
-    };
-    const answer = await generate(name);
-    expect(answer.status).toBe(200);
-    const frames = (await answer.text()).trim().split('\n\n');
-    expect(frames).toHaveLength(2);
-    expect(JSON.parse((frames[1] as string).replace('data: ', ''))).toEqual({ error: expect.stringMatching(/\w/) });
-  });
+  it.each(['refused', 'cut'] as const)(
+    'A21 a failure behind it (%s) is a frame with the id of the request',
+    async (how) => {
+      const name = unique();
+      const agent = await startAgent(name);
+      agent.script = async function* (received) {
+        await received.all();
+        yield started;
+        yield text('data: {"text_output":"one"}\n\n');
+        if (how === 'cut') yield 'cut';
+        else yield { type: 'refusal', reason: 'engine_failed' };
+      };
+      const answer = await generate(name);
+      expect(answer.status).toBe(200);
+      const frames = (await answer.text()).trim().split('\n\n');
+      expect(frames).toHaveLength(2);
+      expect(JSON.parse((frames[1] as string).replace('data: ', ''))).toEqual({
+        error: expect.stringMatching(/\w/),
+        request_id: answer.headers.get('x-request-id'),
+      });
+    },
+  );
 });

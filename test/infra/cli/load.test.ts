@@ -33,7 +33,9 @@ beforeAll(async () => {
     if (waiting.length === together) for (const go of waiting.splice(0)) go();
     await met;
     inside -= 1;
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+    response
+      .writeHead(status, { 'content-type': 'application/json', 'x-request-id': 'r-1' })
+      .end(JSON.stringify(value));
   });
   await new Promise<void>((settle) => edge.listen(0, '127.0.0.1', settle));
   url = `http://127.0.0.1:${(edge.address() as AddressInfo).port}`;
@@ -91,9 +93,9 @@ describe('R13: auricle load', () => {
     const { exit, value, text } = await run('--parallel', '1', '--iterations', '3', '--warm-up', '0');
     expect(exit).toBe(1);
     expect(value).toMatchObject({ served: 1, audioSeconds: 2, errors: { allowance_requests: 1, http_502: 1 } });
-    expect(text).toContain('error       allowance_requests: 1 (Too many.)\n');
-    expect(text).toContain(`http_502: 1 (${url}/v1/audio/transcriptions answers 502 Bad Gateway)`);
-    expect(value).toHaveProperty('messages.allowance_requests', 'Too many.');
+    expect(text).toContain('error       allowance_requests: 1 (Too many, request r-1)\n');
+    expect(text).toContain(`http_502: 1 (${url}/v1/audio/transcriptions answers 502 Bad Gateway, request r-1)`);
+    expect(value).toHaveProperty('messages.allowance_requests', 'Too many, request r-1');
   });
 
   it('compares the words, without case and punctuation', async () => {
@@ -132,7 +134,7 @@ describe('R13: auricle load', () => {
     expect(value).toMatchObject({ warmUp: { served: 0, errors: { token_invalid: 3 } } });
     expect(text.split('\n')).toEqual([
       'none of the 3 requests of the warm-up was served, so nothing was measured',
-      'error       token_invalid: 3 (The token is not valid.)',
+      'error       token_invalid: 3 (The token is not valid, request r-1)',
     ]);
   });
 
