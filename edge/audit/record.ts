@@ -110,7 +110,9 @@ export class Recorder {
   #hear(name: string, steps: readonly GateStep[], answers: readonly GateAnswer[]): void {
     for (const [at, step] of steps.entries()) {
       const answer = answers[at];
-      if (answer?.quota) reserves.noteQuota(name, answer.quota);
+      // What is left for one token says nothing of what is left for its tenant.
+      const ofTenant = step.kind !== 'take' || !step.ask.share;
+      if (answer?.quota && ofTenant) reserves.noteQuota(name, answer.quota);
       if (step.kind !== 'report') continue;
       reserves.heard(name, step, answer?.ok ? answer.value : undefined, this.#surroundings.now());
     }
@@ -133,9 +135,9 @@ export class Recorder {
   }
 
   /** Asks the gate what is left; nothing is counted. `undefined` when it does not answer in time. */
-  async readQuota(owner: Owner, allowance: Claims['allowance']): Promise<Quota | undefined> {
+  async readQuota(owner: Owner, { allowance, share }: Pick<Claims, 'allowance' | 'share'>): Promise<Quota | undefined> {
     try {
-      const asked = Promise.resolve(this.#gates.getByName(this.#nameOf(owner)).quota(allowance));
+      const asked = Promise.resolve(this.#gates.getByName(this.#nameOf(owner)).quota(allowance, share));
       const quota = await within(asked, limits.auditWaitMs.value, this.#surroundings);
       return quota === late ? undefined : quota;
     } catch {

@@ -6,8 +6,9 @@ import type { RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
-import { GRANT_SCOPE, type Grant, issueGrant } from '../tenant/grant.ts';
+import { type Grant, type GrantRequest, issueGrant } from '../tenant/grant.ts';
 import { refuseAsDeepgram } from './deepgram-refuse.ts';
+import { clientSecretBody, grantBody, narrowed } from './grant-request.ts';
 import {
   defaultConfig,
   type SessionConfig,
@@ -16,30 +17,8 @@ import {
   updateConfig,
 } from './openai-realtime-session.ts';
 
-const seconds = (least: number, most: number, usual: number) => {
-  const rule = `must be an integer from ${least} to ${most}`;
-  return z
-    .int(rule)
-    .min(least, rule)
-    .max(most, rule)
-    .nullish()
-    .transform((value) => value ?? usual);
-};
-
-/** `POST /v1/auth/grant`, as Deepgram's clients send it. */
-export const grantBody = z.object({ ttl_seconds: seconds(1, limits.grantSeconds.value, 30) });
 export const grantAnswer = z.object({ access_token: z.string(), expires_in: z.int() });
 
-/** `POST /v1/realtime/client_secrets`, as OpenAI's clients send it. */
-export const clientSecretBody = z.object({
-  expires_after: z
-    .object({
-      anchor: z.literal('created_at', 'must be "created_at"').default('created_at'),
-      seconds: seconds(10, limits.clientSecretSeconds.value, 600),
-    })
-    .default({ anchor: 'created_at', seconds: 600 }),
-  session: z.record(z.string(), z.unknown()).default({}),
-});
 export const clientSecretAnswer = z.object({
   value: z.string(),
   /** Seconds since 1970. */
@@ -50,18 +29,21 @@ export const clientSecretAnswer = z.object({
 /** OpenAI's keys for browsers begin so, and its clients look for it. */
 const secretOf = ({ token }: Grant) => `ek_${token}`;
 
-type Make<T> = (
-  body: unknown,
-) => Result<{ readonly seconds: number; readonly config?: SessionConfig; readonly wish: T }>;
+interface Made<T> {
+  readonly request: GrantRequest;
+  readonly config?: SessionConfig;
+  readonly wish: T;
+}
 
-/** The way of all three: who asks may transcribe, the record knows of the token before it leaves. */
+type Make<T> = (body: unknown) => Result<Made<T>>;
+
+/** Makes a token for a caller that may transcribe, and records it before it leaves. */
 async function grant<T>(
   request: Request,
   context: RequestContext,
   action: string,
   make: Make<T>,
 ): Promise<Result<{ grant: Grant; wish: T; now: number }>> {
-  // A short-lived token lacks this scope, so none can be exchanged for another.
   const claims = await admit(request, 'transcribe', context);
   if (!claims.ok) return claims;
   const { surroundings, settings, recorder, id } = context;
@@ -75,18 +57,20 @@ async function grant<T>(
   if (!made.ok) return denied(made.refusal);
   const now = surroundings.now();
   const { config, wish } = made.value;
-  const kept = config && { ...remember(config) };
-  const issued = await issueGrant(claims.value, made.value.seconds, settings, now, kept);
+  const wanted = { ...made.value.request, realtime: config && remember(config) };
+  const issued = await issueGrant(claims.value, wanted, settings, now);
   if (!issued.ok) return denied(issued.refusal);
   const { tenant, subject, audit } = claims.value;
+  const { scope, expires, grantee } = issued.value;
   const event = recorder.mint({
     type: 'token.granted',
     tenant,
     request: id,
     action,
-    scope: GRANT_SCOPE,
-    expires: issued.value.expires,
+    scope,
+    expires,
     ...(subject !== undefined && { subject }),
+    ...(grantee !== undefined && { grantee }),
   });
   const issuing = { kind: 'record', mode: 'strict', events: [event] } as const;
   if (audit === 'buffered') recorder.later(claims.value, [event]);
@@ -111,7 +95,8 @@ function firstProblem(error: z.ZodError): Result<never> {
 export async function answerGrant(request: Request, context: RequestContext): Promise<Response> {
   const granted = await grant(request, context, 'grant', (body) => {
     const read = grantBody.safeParse(body);
-    return read.success ? ok({ seconds: read.data.ttl_seconds, wish: undefined }) : firstProblem(read.error);
+    if (!read.success) return firstProblem(read.error);
+    return ok({ request: { seconds: read.data.ttl_seconds, ...narrowed(read.data) }, wish: undefined });
   });
   if (!granted.ok) return refuseAsDeepgram(granted.refusal, context.id);
   const { grant: issued, now } = granted.value;
@@ -128,7 +113,8 @@ export async function answerClientSecret(request: Request, context: RequestConte
     if (!read.success) return firstProblem(read.error);
     const config = updateConfig(defaultConfig, read.data.session);
     if (!config.ok) return config;
-    return ok({ seconds: read.data.expires_after.seconds, config: config.value, wish: config.value });
+    const request = { seconds: read.data.expires_after.seconds, ...narrowed(read.data) };
+    return ok({ request, config: config.value, wish: config.value });
   });
   if (!granted.ok) return refuseWith(granted.refusal);
   const { grant: issued, wish } = granted.value;
@@ -142,7 +128,8 @@ export async function answerTranscriptionSession(request: Request, context: Requ
   const granted = await grant(request, context, 'client_secret', (body) => {
     const config = updateConfig(defaultConfig, body);
     if (!config.ok) return config;
-    return ok({ seconds: limits.betaSecretSeconds.value, config: config.value, wish: config.value });
+    const request = { seconds: limits.betaSecretSeconds.value, scopes: ['stream'] } as const;
+    return ok({ request, config: config.value, wish: config.value });
   });
   if (!granted.ok) return refuseWith(granted.refusal);
   const { grant: issued, wish } = granted.value;

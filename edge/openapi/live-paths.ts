@@ -5,6 +5,7 @@ import { errors, identified, transcriptionRefusals } from './refusals.ts';
 const granting = [
   ...identified,
   'grant_closed',
+  'grant_repeated',
   'field_invalid',
   'json_invalid',
   'body_too_large',
@@ -27,7 +28,7 @@ export function livePaths() {
     '/v1/auth/grant': {
       post: {
         operationId: 'grant',
-        summary: "A short-lived token for live sound, as Deepgram's clients ask for it",
+        summary: "A short-lived token for live sound and, with `scope`, recordings, as Deepgram's clients ask for it",
         requestBody: { required: false, content: json('GrantRequest') },
         responses: { ...success('The token', json('Grant')), ...errors(granting, 'DeepgramError') },
       },

@@ -63,7 +63,8 @@ export class Session {
     const session = new Session(claims, subject, context);
     const opening: Opening = { who: session.#who(), at: session.#started };
     if (claims.audit === 'buffered') {
-      session.#held = recorder.enter(claims, id, opening, claims.allowance);
+      // Places held in advance are not counted by token.
+      session.#held = !claims.share && recorder.enter(claims, id, opening, claims.allowance);
       if (session.#held) {
         context.quota = recorder.quota(claims);
         return ok(session);
@@ -76,7 +77,8 @@ export class Session {
   async #take(work: Work, attempt: AuditEvent): Promise<Result<Session>> {
     const { claims } = this;
     const { recorder, surroundings, id } = this.#context;
-    const ask = { id, work, allowance: claims.allowance };
+    const { allowance, share } = claims;
+    const ask = { id, work, allowance, share };
     const taking = recorder.step(claims, { kind: 'take', ask, mode: claims.audit, events: [attempt] });
     let taken: GateAnswer | typeof late;
     try {

@@ -32,7 +32,7 @@ export async function enterStream(request: Request, entrance: Entrance, context:
   const stub = context.env.STREAM.getByName(`${claims.tenant}/${session}`);
   const [answer, quota] = await Promise.all([
     stub.fetch(writeHandover(request, handover)),
-    context.recorder.readQuota(claims, claims.allowance),
+    context.recorder.readQuota(claims, claims),
   ]);
   context.quota = quota;
   const { webSocket } = answer;

@@ -65,7 +65,10 @@ async function authenticateNew(
 /** The claims without scopes that their issuer must not grant. */
 function boundClaims(claims: Claims, issuer: Issuer): Claims {
   const scopes = new Set([...claims.scopes].filter((scope) => allowsScope(issuer, scope)));
-  return { ...claims, scopes, ...(issuer.issuer === GRANTS.issuer && { granted: true }) };
+  if (issuer.issuer === GRANTS.issuer) return { ...claims, scopes, granted: true };
+  // Only the edge bounds single tokens: it knows that their identifiers are unique.
+  const { share: _, ...others } = claims;
+  return { ...others, scopes };
 }
 
 /** The same for an agent's token: scope `pool`. Asked once per connection, so nothing is cached. */

@@ -14,15 +14,17 @@ import {
   settle,
   take,
 } from '../../shared/tenant/allowance.ts';
-import type { Claims } from '../../shared/tenant/claims.ts';
+import type { Claims, TokenShare } from '../../shared/tenant/claims.ts';
 import { type Quota, quotaOf, refusalWithRetry } from '../../shared/tenant/quota.ts';
 import { type Grant, report } from '../../shared/tenant/reserve.ts';
+import { quotaOfShare } from '../../shared/tenant/share.ts';
 import { mint } from '../audit/mint.ts';
 import { countOf, type Entry, Outbox, type OutboxPage } from '../audit/outbox.ts';
 import { Shipper } from '../audit/ship.ts';
 import type { Bindings } from '../settings.ts';
 import { Booked } from './booked.ts';
 import type { ReportStep } from './reserves.ts';
+import { Shares } from './shares.ts';
 import { type Commitments, openCommitments } from './subject.ts';
 
 /** What a caller may ask of a gate. */
@@ -53,6 +55,7 @@ interface Opened {
   readonly outbox: Outbox;
   readonly shipper: Shipper;
   readonly booked: Booked;
+  readonly shares: Shares;
   readonly commitments: Commitments;
 }
 
@@ -98,11 +101,12 @@ export class Gate extends DurableObject<Bindings> {
     const producer = id.name === undefined ? undefined : `gate/${id.name}`;
     const shipper = new Shipper(outbox, sql, this.env, producer);
     const booked = new Booked(sql);
+    const shares = new Shares(sql);
     sql.exec('CREATE TABLE IF NOT EXISTS allowance (id INTEGER PRIMARY KEY CHECK (id = 0), state TEXT NOT NULL)');
     const [row] = sql.exec<{ state: string }>('SELECT state FROM allowance').toArray();
     this.#allowance = row ? (JSON.parse(row.state) as AllowanceState) : freshAllowance;
     this.#written = this.#allowance;
-    this.#opened = { outbox, shipper, booked, commitments: openCommitments(sql) };
+    this.#opened = { outbox, shipper, booked, shares, commitments: openCommitments(sql) };
     return this.#opened;
   }
 
@@ -118,6 +122,10 @@ export class Gate extends DurableObject<Bindings> {
     return (this.#opened ?? this.#open()).booked;
   }
 
+  get #shares(): Shares {
+    return (this.#opened ?? this.#open()).shares;
+  }
+
   get #commitments(): Commitments {
     return (this.#opened ?? this.#open()).commitments;
   }
@@ -131,20 +139,25 @@ export class Gate extends DurableObject<Bindings> {
   apply(steps: readonly GateStep[]): GateAnswer[] {
     const now = Date.now();
     this.#booked.forget();
+    const shares = this.#shares.mark();
     const current = this.#expire(now);
     const events: Entry[] = [...current.events];
     let { state } = current;
     const answers = steps.map((step): GateAnswer => {
       const decided = this.#decide(state, step, events, now);
-      const allowance = step.kind === 'take' ? step.ask.allowance : step.kind === 'report' ? step.allowance : undefined;
       if (decided.ok) state = decided.value.state;
-      const quota = allowance && { quota: quotaOf(state, allowance, now) };
+      const quota = this.#quotaAfter(state, step, now);
       if (!decided.ok) return { ...decided, ...quota };
       for (const entry of decided.value.events) events.push('json' in entry ? entry : this.#commitments.hide(entry));
       return { ...ok(decided.value.grant), ...quota };
     });
     if (steps.some((step) => 'mode' in step && step.mode === 'strict')) {
-      this.#write(state, [...this.#unwritten, ...events], now);
+      try {
+        this.#write(state, [...this.#unwritten, ...events], now);
+      } catch (error) {
+        this.#shares.restore(shares);
+        throw error;
+      }
       return answers;
     }
     this.#allowance = state;
@@ -165,12 +178,17 @@ export class Gate extends DurableObject<Bindings> {
         if (step.mode === 'strict' && !this.#outbox.hasRoom(count(this.#unwritten) + count(pending) + events.length)) {
           return no(refuse('audit_unavailable', undefined, 'the outbox is full'));
         }
-        return ok({ state: taken.value, events });
+        const { share } = step.ask;
+        const own = share && this.#shares.take(state, { ...step.ask, share }, now);
+        return own && !own.ok ? own : ok({ state: taken.value, events });
       }
       case 'renew':
         return ok({ state: renew(state, step.id, now), events });
-      case 'settle':
+      case 'settle': {
+        const share = state.leases[step.id]?.share;
+        if (share !== undefined) this.#shares.book(share, step.audioSeconds, now);
         return ok({ state: settle(state, step.id, step.audioSeconds, now), events });
+      }
       case 'book':
         if (!this.#booked.add(step.id)) return ok({ state, events: [] });
         return ok({ state: book(state, step.audioSeconds, now), events });
@@ -189,8 +207,19 @@ export class Gate extends DurableObject<Bindings> {
   }
 
   /** What is left of the allowance; counts nothing. */
-  quota(allowance: Claims['allowance']): Quota {
-    return quotaOf(this.#allowance, allowance, Date.now());
+  quota(allowance: Claims['allowance'], share?: TokenShare): Quota {
+    const now = Date.now();
+    const quota = quotaOf(this.#allowance, allowance, now);
+    // A gate without storage has counted nothing yet, and looking at it must leave nothing there.
+    return share ? quotaOfShare(quota, this.#opened?.shares.of(share.id), share, now) : quota;
+  }
+
+  #quotaAfter(state: AllowanceState, step: GateStep, now: number): { readonly quota?: Quota } {
+    if (step.kind === 'report') return { quota: quotaOf(state, step.allowance, now) };
+    if (step.kind !== 'take') return {};
+    const { allowance, share } = step.ask;
+    const quota = quotaOf(state, allowance, now);
+    return { quota: share ? quotaOfShare(quota, this.#shares.of(share.id), share, now) : quota };
   }
 
   /** Looks for lost places where no call does. */
@@ -273,12 +302,14 @@ export class Gate extends DurableObject<Bindings> {
         }
         if (events.length > 0) this.#outbox.add(events, now);
         this.#booked.write(now);
+        this.#shares.write(now);
       });
     } catch (error) {
       this.#outbox.reload();
       this.#booked.forget();
       throw error;
     }
+    this.#shares.written();
     this.#allowance = next;
     this.#written = next;
     this.#unwritten = [];

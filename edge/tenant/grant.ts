@@ -1,8 +1,8 @@
-import { importJWK, SignJWT } from 'jose';
+import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { Claims, Scope } from '../../shared/tenant/claims.ts';
+import type { Claims, GrantScope, ShareAllowance } from '../../shared/tenant/claims.ts';
 import type { Settings } from '../settings.ts';
 import { GRANTS } from '../settings-schema.ts';
 
@@ -10,60 +10,120 @@ export interface Grant {
   readonly token: string;
   /** Seconds since 1970. */
   readonly expires: number;
+  readonly scope: string;
+  /** Subject of the grant, where it is not that of the caller. */
+  readonly grantee: string | undefined;
 }
 
-/** All that a token for somebody else's device opens: live sound. It cannot be exchanged for another one. */
-export const GRANT_SCOPE: Scope = 'stream';
+/** What the caller wants of a grant. */
+export interface GrantRequest {
+  readonly seconds: number;
+  readonly scopes: readonly GrantScope[];
+  readonly subject?: string | undefined;
+  /** Bounds of the grant alone. */
+  readonly allowance?: ShareAllowance | undefined;
+  /** Configuration of the realtime session that it is for. */
+  readonly realtime?: Readonly<Record<string, unknown>> | undefined;
+}
+
+interface Decided {
+  readonly payload: JWTPayload;
+  readonly subject: string | undefined;
+  readonly expires: number;
+}
+
+/**
+ * Decides what a grant of these claims holds. It exceeds them in nothing: tenant, languages, zones, class, sealing, audit and
+ * allowance are the same, its scopes are fewer, and it ends with them or within `limits.grantSeconds`. Refuses with
+ * `grant_repeated` or `field_invalid`.
+ */
+export function decideGrant(claims: Claims, request: GrantRequest, now: number): Result<Decided> {
+  if (claims.granted) return no(refuse('grant_repeated'));
+  const { subject = claims.subject } = request;
+  if (claims.visibility === 'subject' && subject !== claims.subject) {
+    return no(refuse('field_invalid', { field: 'sub', rule: 'must be that of the token, which is limited to it' }));
+  }
+  const share = request.allowance && decideShare(claims.allowance, request.allowance);
+  if (share && !share.ok) return share;
+  const { tenant, languages, zones, priority, sealing, audit, mirror, visibility } = claims;
+  const { sessionSeconds, idleSeconds, allowance } = claims;
+  const payload = {
+    ...{
+      tenant,
+      scope: request.scopes.join(' '),
+      languages,
+      zones,
+      priority,
+      sealing,
+      audit,
+      sessionSeconds,
+      allowance,
+    },
+    ...(idleSeconds !== undefined && { idleSeconds }),
+    ...(mirror && { mirror }),
+    ...(visibility && { visibility }),
+    ...(share && { share: share.value }),
+    ...(request.realtime && { realtime: request.realtime }),
+  };
+  const seconds = Math.min(request.seconds, limits.grantSeconds.value);
+  return ok({ payload, subject, expires: Math.min(Math.floor(now / 1_000) + seconds, claims.expires) });
+}
+
+const bounds = {
+  requestsPerMinute: ['requests_per_minute', limits.requestsPerMinute],
+  requestsAtOnce: ['requests_at_once', limits.requestsAtOnce],
+  audioSecondsPerDay: ['audio_seconds_per_day', limits.audioSecondsPerDay],
+} as const;
+
+/** The bounds of the grant: those that were asked for, which may not exceed the caller's, and the caller's otherwise. */
+function decideShare(allowance: Claims['allowance'], asked: ShareAllowance): Result<ShareAllowance> {
+  const share: Record<string, number> = {};
+  for (const name of Object.keys(bounds) as (keyof typeof bounds)[]) {
+    const [field, usual] = bounds[name];
+    const most = allowance[name] ?? usual.value;
+    const value = asked[name] ?? most;
+    if (value > most) {
+      return no(refuse('field_invalid', { field: `allowance.${field}`, rule: `must be at most ${most}` }));
+    }
+    share[name] = value;
+  }
+  return ok(share);
+}
 
 type SigningKey = Awaited<ReturnType<typeof importJWK>>;
 
 const keys = new WeakMap<Settings, SigningKey>();
 
-/**
- * A token for a phone or browser, made of the caller's own: the same tenant, subject, zones, languages and allowance,
- * only the scope is less and the time is short. It never outlives the caller's token. Refuses with `grant_closed` or `token_invalid`.
- */
+/** Signs a token for a phone or browser. Refuses with `grant_closed`, and as `decideGrant` does. */
 export async function issueGrant(
   claims: Claims,
-  seconds: number,
+  request: GrantRequest,
   settings: Settings,
   now: number,
-  realtime?: Readonly<Record<string, unknown>>,
 ): Promise<Result<Grant>> {
   const { grantKey } = settings;
   if (!grantKey) return no(refuse('grant_closed'));
+  const decided = decideGrant(claims, request, now);
+  if (!decided.ok) return decided;
   let key = keys.get(settings);
   if (!key) {
     key = await importJWK(grantKey, 'ES256');
     keys.set(settings, key);
   }
-  const issued = Math.floor(now / 1_000);
-  const expires = Math.min(issued + seconds, claims.expires);
-  const { tenant, subject, languages, zones, priority, sealing, audit, mirror, visibility } = claims;
-  const { sessionSeconds, idleSeconds, allowance } = claims;
+  const { payload, subject, expires } = decided.value;
   const { kid } = grantKey;
-  const lasts = { sessionSeconds, ...(idleSeconds !== undefined && { idleSeconds }) };
-  const allows = {
-    languages,
-    zones,
-    priority,
-    sealing,
-    audit,
-    ...(mirror && { mirror }),
-    ...(visibility && { visibility }),
-  };
-  const payload = { tenant, scope: GRANT_SCOPE, ...allows, ...lasts, allowance };
-  const draft = new SignJWT({ ...payload, ...(realtime && { realtime }) })
+  const draft = new SignJWT(payload)
     .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', ...(kid !== undefined && { kid }) })
     .setIssuer(GRANTS.issuer)
     .setAudience(GRANTS.audience)
     .setJti(crypto.randomUUID())
-    .setIssuedAt(issued)
+    .setIssuedAt(Math.floor(now / 1_000))
     .setExpirationTime(expires);
   const token = await (subject === undefined ? draft : draft.setSubject(subject)).sign(key);
-  // A configuration that makes a token nobody would take is the caller's to shorten.
+  // A configuration that makes a token beyond what clients can send is the caller's to shorten.
   if (token.length > limits.grantCharacters.value) {
     return no(refuse('field_invalid', { field: 'session', rule: 'is too long to be remembered in a token' }));
   }
-  return ok({ token, expires });
+  const grantee = subject === claims.subject ? undefined : subject;
+  return ok({ token, expires, scope: request.scopes.join(' '), grantee });
 }

@@ -19,8 +19,9 @@ export class Commitments {
   }
 
   hide(event: AuditEvent): AuditEvent {
-    if (!('subject' in event) || event.subject === undefined) return event;
-    return { ...event, subject: this.of(event.subject) };
+    const subject = 'subject' in event && event.subject !== undefined && { subject: this.of(event.subject) };
+    const grantee = 'grantee' in event && event.grantee !== undefined && { grantee: this.of(event.grantee) };
+    return subject || grantee ? ({ ...event, ...subject, ...grantee } as AuditEvent) : event;
   }
 
   /**

@@ -8,7 +8,7 @@ const expected: ReadonlyMap<string, readonly string[]> = new Map(
     'inference.attempt': ['subject'],
     'inference.complete': ['subject'],
     'inference.denied': ['subject', 'detail'],
-    'token.granted': ['subject'],
+    'token.granted': ['subject', 'grantee'],
   }),
 );
 

@@ -40,12 +40,14 @@ export const auditEvent = z.discriminatedUnion('type', [
     detail: z.string().optional(),
     suppressed: z.number().int().optional(),
   }),
-  /** The edge made a token for somebody else's device. */
+  /** The edge made a short-lived token for a device. */
   z.object({
     ...origin,
     ...request,
     type: z.literal('token.granted'),
     subject: z.string().optional(),
+    /** Subject of the token, where it is not that of the caller. */
+    grantee: z.string().optional(),
     action: z.string(),
     scope: z.string(),
     /** Seconds since 1970. */

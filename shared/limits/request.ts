@@ -102,13 +102,13 @@ export const requestLimits = {
     value: 3_600,
     unit: 's',
     by: 'edge',
-    why: 'The longest time of a token for a device; Deepgram has the same bound.',
+    why: 'The longest life of a token for a device, however it was asked for; Deepgram has the same bound.',
   },
   clientSecretSeconds: {
     value: 7_200,
     unit: 's',
     by: 'edge',
-    why: 'The longest time of a client secret, as with OpenAI.',
+    why: 'The longest life that a client secret may be asked for, as with OpenAI; it gets at most grantSeconds.',
   },
   tokenCacheEntries: { value: 2048, unit: 'count', by: 'edge', why: 'Verified tokens kept per isolate, about 2 MiB.' },
   tokenCacheMs: {

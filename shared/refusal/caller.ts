@@ -44,6 +44,13 @@ export const callerRefusals = {
     retry: 'never',
     text: 'Short-lived tokens are not issued here.',
   },
+  grant_repeated: {
+    status: 403,
+    close: 4403,
+    type: 'permission_error',
+    retry: 'never',
+    text: 'A short-lived token makes no further ones.',
+  },
   // What may you do
   scope_missing: {
     status: 403,

@@ -1,7 +1,7 @@
 import { limits } from '../limits.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
-import type { Claims } from './claims.ts';
+import type { Claims, TokenShare } from './claims.ts';
 import type { Reserve } from './reserve.ts';
 
 /** What a tenant used, as far as the next decision needs it. Plain data: the gate writes it down as one row. */
@@ -34,12 +34,16 @@ export interface Lease extends Work {
   readonly since?: number;
   /** Whose reserve the place is of, while there is that reserve. */
   readonly holder?: string;
+  /** The token with an allowance of its own that the place is counted for as well. */
+  readonly share?: string;
 }
 
 export interface Ask {
   readonly id: string;
   readonly work: Work;
   readonly allowance: Claims['allowance'];
+  /** Absent: the token has no allowance of its own. */
+  readonly share?: TokenShare | undefined;
 }
 
 export const freshAllowance: AllowanceState = { minute: 0, count: 0, before: 0, day: 0, seconds: 0, leases: {} };
@@ -57,7 +61,7 @@ const DAY_MS = 86_400_000;
  */
 export function take(
   state: AllowanceState,
-  { id, work, allowance }: Ask,
+  { id, work, allowance, share }: Ask,
   now: number,
 ): Result<AllowanceState, Refusal> {
   const current = advance(state, now);
@@ -73,11 +77,8 @@ export function take(
   const perDay = allowance.audioSecondsPerDay ?? limits.audioSecondsPerDay.value;
   if (current.seconds >= perDay) return no(refuse('allowance_seconds', { limit: perDay }));
 
-  return ok({
-    ...current,
-    count: current.count + 1,
-    leases: { ...current.leases, [id]: { ...work, until: now + limits.leaseMs.value, since: now } },
-  });
+  const lease = { ...work, until: now + limits.leaseMs.value, since: now, ...(share && { share: share.id }) };
+  return ok({ ...current, count: current.count + 1, leases: { ...current.leases, [id]: lease } });
 }
 
 /** Gives back the places whose holders vanished, and tells which those were. The same state when there are none. */

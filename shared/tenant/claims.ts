@@ -32,6 +32,16 @@ const tenantName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,62}$/);
 export const isTenantName = (name: string): boolean => tenantName.safeParse(name).success;
 const list = z.array(z.string().min(1).max(64)).max(128);
 
+/** Bounds of one token, besides those of its tenant. */
+export const shareAllowance = z
+  .object({
+    requestsPerMinute: z.number().int().positive(),
+    requestsAtOnce: z.number().int().positive(),
+    audioSecondsPerDay: z.number().positive(),
+  })
+  .partial();
+export type ShareAllowance = Pick<Claims['allowance'], keyof z.infer<typeof shareAllowance>>;
+
 /** Payload of an access token, after its signature, issuer, audience and times were checked (RFC 9068 `scope`). */
 const payload = z.object({
   sub: z.string().max(256).optional(),
@@ -61,9 +71,18 @@ const payload = z.object({
     })
     .partial()
     .default({}),
+  share: shareAllowance.optional(),
   /** Of a client secret: the realtime session it was made for, as the client configured it. */
   realtime: z.record(z.string(), z.unknown()).optional(),
 });
+
+export interface TokenShare {
+  /** `jti` of the token. */
+  readonly id: string;
+  readonly allowance: ShareAllowance;
+  /** Expiry of the token, ms since 1970: nothing is counted after it. */
+  readonly until: number;
+}
 
 export interface Claims {
   readonly tenant: string;
@@ -99,6 +118,8 @@ export interface Claims {
     readonly uploadsAtOnce?: number;
     readonly uploadBytesAtOnce?: number;
   };
+  /** A smaller allowance of this token alone, counted besides that of the tenant. */
+  readonly share?: TokenShare;
   readonly realtime?: Readonly<Record<string, unknown>>;
   /** The edge made the token itself from another one: it makes no further ones. */
   readonly granted?: boolean;
@@ -113,12 +134,14 @@ export function readClaims(raw: unknown): Result<Claims> {
     const paths = parsed.error.issues.map((issue) => issue.path.join('.')).join(', ');
     return no(refuse('token_invalid', undefined, `claims: ${paths}`));
   }
-  const { sub, scope, allowance, realtime, idleSeconds, breakglass, mirror, exp, jti: _, ...others } = parsed.data;
-  const { visibility, ...rest } = others;
+  const { sub, scope, allowance, realtime, idleSeconds, breakglass, mirror, exp, ...others } = parsed.data;
+  const { visibility, jti, share, ...rest } = others;
+  if (share && !jti) return no(refuse('token_invalid', undefined, 'claims: jti'));
   if (visibility === 'subject' && !sub) return no(refuse('token_invalid', undefined, 'claims: sub'));
   return ok({
     ...rest,
     ...(realtime && { realtime }),
+    ...(share && jti && { share: { id: jti, allowance: share as ShareAllowance, until: exp * 1_000 } }),
     ...(breakglass === true && { breakglass }),
     ...(mirror === 'forbidden' && { mirror }),
     ...(visibility === 'subject' && { visibility }),

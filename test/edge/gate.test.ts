@@ -133,6 +133,33 @@ describe('A1 C4 the gate takes the allowance and writes the attempt in one step'
   });
 });
 
+describe('C4 the allowance of one token at the gate', () => {
+  const share = { id: 'grant', allowance: { requestsPerMinute: 2 }, until: Date.now() + 3_600_000 };
+  const begin = (gate: ReturnType<typeof freshGate>, id: string, events = [attempt(id)]) =>
+    take(gate, { id, work, allowance: {}, share }, 'strict', events);
+  const refused = { ok: false, refusal: { reason: 'allowance_requests', params: { limit: 2 } } };
+
+  it('counts across an eviction, and not what was not written', async () => {
+    const gate = freshGate();
+    expect((await begin(gate, 'one')).ok).toBe(true);
+    await runInDurableObject<Gate, void>(gate, (instance) => {
+      const broken = {
+        get type() {
+          throw new Error('disk');
+        },
+      } as unknown as AuditEvent;
+      const ask = { id: 'lost', work, allowance: {}, share };
+      expect(() => instance.apply([{ kind: 'take', ask, mode: 'strict', events: [broken] }])).toThrow('disk');
+    });
+    await evictDurableObject(gate);
+    expect((await begin(gate, 'two')).ok).toBe(true);
+    expect(await begin(gate, 'three')).toMatchObject(refused);
+    expect((await gate.quota({}, share)).requests).toMatchObject({ limit: 2, remaining: 0 });
+    // A refusal of the token takes nothing of the tenant.
+    expect((await gate.quota({})).requests.remaining).toBe(limits.requestsPerMinute.value - 2);
+  });
+});
+
 describe('A1 A2 an attempt whose isolate died', () => {
   const lostOf = async (gate: ReturnType<typeof freshGate>) =>
     (await gate.outbox(0, 100)).rows

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { issueGrant } from '../../edge/tenant/grant.ts';
 import { readClaims } from '../../shared/tenant/claims.ts';
 import { makeToken } from './authority.ts';
-import { ask, passTime } from './network.ts';
+import { ask, passTime, readRefusal, startAgent, upload } from './network.ts';
 import { makeSettings } from './settings-double.ts';
 
 const NOW_S = () => Math.floor(Date.now() / 1_000);
@@ -109,10 +109,141 @@ describe('C10 POST /v1/auth/grant', () => {
     const settings = { ...makeSettings({}), grantKey: undefined };
     const claims = readClaims({ tenant: 't', scope: 'transcribe', zones: ['eu'], exp: NOW_S() + 60 });
     if (!claims.ok) throw new Error('claims');
-    expect(await issueGrant(claims.value, 30, settings, Date.now())).toMatchObject({
+    expect(await issueGrant(claims.value, { seconds: 30, scopes: ['stream'] }, settings, Date.now())).toMatchObject({
       ok: false,
       refusal: { reason: 'grant_closed' },
     });
+  });
+});
+
+describe('C4 C10 a grant within the token it was made of', () => {
+  const unique = () => crypto.randomUUID().slice(0, 8);
+  const grantOf = async (body: object, claims: object = {}) => {
+    const answer = await post('/v1/auth/grant', body, claims as Record<string, unknown>);
+    expect(answer.status).toBe(200);
+    return ((await answer.json()) as { access_token: string }).access_token;
+  };
+  const transcribe = (token: string, model: string) => upload({ token, fields: [['model', model]] });
+
+  it.each([
+    ['stream', 403],
+    ['transcribe', 200],
+    ['stream transcribe', 200],
+  ])('sends recordings where its request named the scope: %s', async (scope, status) => {
+    const model = `model-${unique()}`;
+    await startAgent(model);
+    const token = await grantOf({ scope });
+    expect(decodeJwt(token).scope).toBe(scope);
+    expect((await transcribe(token, model)).status).toBe(status);
+    const headers = { authorization: `Token ${token}` };
+    const listen = await ask(`/v1/listen?model=${model}`, { method: 'POST', headers, body: new Uint8Array(2_000) });
+    expect(listen.status).toBe(status);
+  });
+
+  it('makes no further ones, whatever its scope', async () => {
+    const headers = { authorization: `Bearer ${await grantOf({ scope: 'transcribe' })}` };
+    for (const path of ['/v1/auth/grant', '/v1/realtime/client_secrets', '/v1/realtime/transcription_sessions']) {
+      const again = await ask(path, { method: 'POST', headers });
+      expect([again.status, await again.text()]).toEqual([403, expect.stringContaining('grant_repeated')]);
+    }
+  });
+
+  it.each<[object, string, object]>([
+    [{ scope: 'operate' }, 'scope', {}],
+    [{ scope: 'stream uploads' }, 'scope', {}],
+    [{ scope: '' }, 'scope', {}],
+    [{ sub: '' }, 'sub', {}],
+    [{ sub: 'bob' }, 'sub', { visibility: 'subject' }],
+    [{ allowance: { requests_per_minute: 0 } }, 'allowance.requests_per_minute', {}],
+    [{ allowance: { uploads_at_once: 1 } }, 'allowance', {}],
+    [
+      { allowance: { requests_per_minute: 8 } },
+      'allowance.requests_per_minute',
+      { allowance: { requestsPerMinute: 7 } },
+    ],
+    [{ allowance: { audio_seconds_per_day: 1e9 } }, 'allowance.audio_seconds_per_day', {}],
+  ])('refuses %j for its field', async (body, field, claims) => {
+    const answer = await post('/v1/auth/grant', body, claims as Record<string, unknown>);
+    expect(answer.status).toBe(400);
+    expect(await answer.json()).toMatchObject({ err_msg: expect.stringContaining(`"${field}"`) });
+    const secret = await post('/v1/realtime/client_secrets', body, claims as Record<string, unknown>);
+    expect(await secret.json()).toMatchObject({ error: { code: 'field_invalid', param: field } });
+  });
+
+  it('carries all else as it is, and nothing that a device has no use for', async () => {
+    const claims = {
+      ...{ priority: 'interactive', sealing: 'client', audit: 'strict', mirror: 'forbidden', visibility: 'subject' },
+      ...{ languages: ['en'], zones: ['us'], sessionSeconds: 60, breakglass: true, uploads: 'plain', keepDays: 7 },
+    };
+    const { breakglass: _, uploads: __, keepDays: ___, ...kept } = claims;
+    const made = decodeJwt(await grantOf({ scope: 'transcribe' }, claims));
+    expect(made).toMatchObject({ ...kept, sub: 'alice', iss: 'urn:auricle:grant' });
+    for (const name of ['breakglass', 'uploads', 'keepDays', 'share']) expect(made).not.toHaveProperty(name);
+  });
+
+  it('acts for a subject of its own, and the record knows both as commitments', async () => {
+    const [tenant, model] = [`t-${unique()}`, `model-${unique()}`];
+    await startAgent(model);
+    const token = await grantOf({ scope: 'transcribe', sub: 'phone-7' }, { tenant, audit: 'strict' });
+    expect(decodeJwt(token).sub).toBe('phone-7');
+    expect((await transcribe(token, model)).status).toBe(200);
+    const headers = { authorization: `Bearer ${await makeToken()}` };
+    const text = await (await ask(`/v1/audit/outbox?tenant=${tenant}`, { headers })).text();
+    expect(text).not.toMatch(/phone-7|"alice"/);
+    const { rows } = JSON.parse(text) as { rows: { event: Record<string, unknown> }[] };
+    const [granted, attempt] = ['token.granted', 'inference.attempt'].map(
+      (type) => rows.find(({ event }) => event.type === type)?.event,
+    );
+    expect(granted).toMatchObject({ scope: 'transcribe', grantee: expect.stringMatching(/^c1:[0-9a-f]{64}$/) });
+    expect(attempt?.subject).toBe(granted?.grantee);
+    expect(granted?.subject).not.toBe(granted?.grantee);
+  });
+
+  it.each(['strict', 'buffered'])('has a smaller allowance of its own, counted apart: %s', async (audit) => {
+    const [tenant, model] = [`t-${unique()}`, `model-${unique()}`];
+    await startAgent(model);
+    const claims = { tenant, audit, allowance: { requestsPerMinute: 6, requestsAtOnce: 4 } };
+    const parent = await makeToken(claims);
+    // What the tenant used before is not the grant's.
+    for (let n = 0; n < 3; n += 1) expect((await transcribe(parent, model)).status).toBe(200);
+    const body = { scope: 'transcribe', allowance: { requests_per_minute: 1 } };
+    const [one, other] = [await grantOf(body, claims), await grantOf(body, claims)];
+    expect((await transcribe(one, model)).headers.get('x-ratelimit-limit-requests')).toBe('1');
+    const refused = await transcribe(one, model);
+    expect(await readRefusal(refused)).toMatchObject({
+      code: 'allowance_requests',
+      message: 'Too many requests in this minute: 1 are allowed.',
+    });
+    expect((await transcribe(other, model)).status).toBe(200);
+    // All of them count for the tenant: 3 of its own and 2 of grants.
+    expect((await transcribe(parent, model)).status).toBe(200);
+    expect(await readRefusal(await transcribe(parent, model))).toMatchObject({
+      message: 'Too many requests in this minute: 6 are allowed.',
+    });
+  });
+
+  it('closes when the seconds of its own are used up', async () => {
+    const [tenant, model] = [`t-${unique()}`, `model-${unique()}`];
+    await startAgent(model);
+    const body = { scope: 'transcribe', allowance: { audio_seconds_per_day: 0.5 } };
+    const token = await grantOf(body, { tenant, audit: 'strict' });
+    expect((await transcribe(token, model)).status).toBe(200);
+    expect(await readRefusal(await transcribe(token, model))).toMatchObject({ code: 'allowance_seconds' });
+    expect((await transcribe(await makeToken({ tenant, audit: 'strict' }), model)).status).toBe(200);
+  });
+
+  it('alone has such an allowance: that claim of another issuer counts for nothing', async () => {
+    const [tenant, model] = [`t-${unique()}`, `model-${unique()}`];
+    await startAgent(model);
+    const token = await makeToken({ tenant, jti: 'one', share: { requestsPerMinute: 1 } });
+    for (let n = 0; n < 2; n += 1) expect((await transcribe(token, model)).status).toBe(200);
+  });
+
+  it('lives an hour at most, also where OpenAI’s clients may ask for two', async () => {
+    const body = { expires_after: { anchor: 'created_at', seconds: 7_200 } };
+    const secret = (await (await post('/v1/realtime/client_secrets', body)).json()) as { expires_at: number };
+    expect(secret.expires_at - NOW_S()).toBeLessThanOrEqual(3_600);
+    expect(secret.expires_at - NOW_S()).toBeGreaterThan(3_500);
   });
 });
 

@@ -1,0 +1,87 @@
+import type { Refusal } from '../../shared/refusal.ts';
+import { ok, type Result } from '../../shared/result.ts';
+import type { AllowanceState, Ask } from '../../shared/tenant/allowance.ts';
+import type { TokenShare } from '../../shared/tenant/claims.ts';
+import { bookShare, type ShareState, takeShare } from '../../shared/tenant/share.ts';
+
+interface Row {
+  readonly state: ShareState;
+  /** Ms since 1970; the row is of no use after it. */
+  readonly until: number;
+}
+
+const SWEEP_MS = 60_000;
+
+/**
+ * What tokens with an allowance of their own have used, a row for each until the token expires. Decided in memory, written
+ * in the transactions of the gate. Lost with its storage, and then the counters start at zero.
+ */
+export class Shares {
+  readonly #sql: SqlStorage;
+  #unwritten: ReadonlyMap<string, Row> = new Map();
+  #sweptAt = 0;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(
+      'CREATE TABLE IF NOT EXISTS share (id TEXT PRIMARY KEY, until INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID',
+    );
+  }
+
+  of(id: string): ShareState | undefined {
+    return this.#row(id)?.state;
+  }
+
+  #row(id: string): Row | undefined {
+    const known = this.#unwritten.get(id);
+    if (known) return known;
+    const [row] = this.#sql
+      .exec<{ until: number; state: string }>('SELECT until, state FROM share WHERE id = ?', id)
+      .toArray();
+    return row && { until: row.until, state: JSON.parse(row.state) as ShareState };
+  }
+
+  /** Takes a place for a request whose tenant has one for it; `tenant` is its state before. */
+  take(tenant: AllowanceState, ask: Ask & { readonly share: TokenShare }, now: number): Result<undefined, Refusal> {
+    const { id, until } = ask.share;
+    const taken = takeShare(this.of(id), tenant, ask, now);
+    if (!taken.ok) return taken;
+    this.#set(id, { state: taken.value, until });
+    return ok(undefined);
+  }
+
+  /** Books the seconds of a request that ended. */
+  book(id: string, audioSeconds: number, now: number): void {
+    const row = this.#row(id);
+    if (row) this.#set(id, { ...row, state: bookShare(row.state, audioSeconds, now) });
+  }
+
+  #set(id: string, row: Row): void {
+    this.#unwritten = new Map(this.#unwritten).set(id, row);
+  }
+
+  /** Everything that is not written; what was decided since is undone by `restore`. */
+  mark(): ReadonlyMap<string, Row> {
+    return this.#unwritten;
+  }
+
+  restore(mark: ReadonlyMap<string, Row>): void {
+    this.#unwritten = mark;
+  }
+
+  /** Inside the transaction of the gate. */
+  write(now: number): void {
+    for (const [id, { until, state }] of this.#unwritten) {
+      this.#sql.exec('INSERT OR REPLACE INTO share VALUES (?, ?, ?)', id, until, JSON.stringify(state));
+    }
+    if (this.#unwritten.size > 0 && this.#sweptAt + SWEEP_MS <= now) {
+      this.#sql.exec('DELETE FROM share WHERE until < ?', now);
+      this.#sweptAt = now;
+    }
+  }
+
+  /** The transaction has happened. */
+  written(): void {
+    this.#unwritten = new Map();
+  }
+}

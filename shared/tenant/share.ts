@@ -1,0 +1,50 @@
+// The allowance of one token: the same counters as a tenant's, kept for as long as the token lasts.
+import type { Refusal } from '../refusal.ts';
+import { no, ok, type Result } from '../result.ts';
+import { type AllowanceState, type Ask, book, freshAllowance, take } from './allowance.ts';
+import type { TokenShare } from './claims.ts';
+import { type Figure, type Quota, quotaOf, refusalWithRetry } from './quota.ts';
+
+/** What one token used. Its leases are those of the tenant that name it, so none are kept here. */
+export type ShareState = Omit<AllowanceState, 'leases' | 'reserves' | 'leaseMs'>;
+
+const withoutLeases = ({ minute, count, before, day, seconds }: AllowanceState): ShareState => ({
+  minute,
+  count,
+  before,
+  day,
+  seconds,
+});
+
+/** The counters of a token, with its leases among those of the tenant. */
+function stateOf(state: ShareState | undefined, tenant: AllowanceState, { id }: Pick<TokenShare, 'id'>) {
+  const leases = Object.fromEntries(Object.entries(tenant.leases).filter(([, { share }]) => share === id));
+  return { ...freshAllowance, ...state, leases, ...(tenant.leaseMs !== undefined && { leaseMs: tenant.leaseMs }) };
+}
+
+/** Takes a place in the allowance of the token. `tenant` is the state in which the request holds none yet. */
+export function takeShare(
+  state: ShareState | undefined,
+  tenant: AllowanceState,
+  { id, work, share }: Ask & { readonly share: TokenShare },
+  now: number,
+): Result<ShareState, Refusal> {
+  const before = stateOf(state, tenant, share);
+  const { allowance } = share;
+  const taken = take(before, { id, work, allowance }, now);
+  return taken.ok ? ok(withoutLeases(taken.value)) : no(refusalWithRetry(taken.refusal, before, allowance, now));
+}
+
+/** Books the seconds of a request that ended. */
+export const bookShare = (state: ShareState, audioSeconds: number, now: number): ShareState =>
+  withoutLeases(book({ ...freshAllowance, ...state }, audioSeconds, now));
+
+/** What is left for the token: of each bound the tighter, its own or the tenant's. */
+export function quotaOfShare(quota: Quota, state: ShareState | undefined, share: TokenShare, now: number): Quota {
+  const own = quotaOf({ ...freshAllowance, ...state }, share.allowance, now);
+  const tighter = (one: Figure, other: Figure) => (other.remaining < one.remaining ? other : one);
+  return {
+    requests: tighter(quota.requests, own.requests),
+    audioSeconds: tighter(quota.audioSeconds, own.audioSeconds),
+  };
+}
