@@ -364,6 +364,18 @@ describe('C10 short-lived tokens of the unmodified Deepgram client', () => {
     await stream.closed;
     expect(stream.text()).toBe((spoken[0] as Clip).text);
     await expect(client.auth.v1.tokens.grant({})).rejects.toMatchObject({ statusCode: 403 });
+    const note = client.listen.v1.media.transcribeFile(clipBytes(spoken[0] as Clip), { model });
+    await expect(note).rejects.toMatchObject({ statusCode: 403 });
+  });
+
+  it('send a voice note where they were made for recordings, within their own allowance', async () => {
+    const wish = { ttl_seconds: 60, scope: 'transcribe', sub: 'phone', allowance: { requests_per_minute: 1 } };
+    const granted = await makeClient().auth.v1.tokens.grant(wish);
+    const { media } = makeClient({ accessToken: granted.access_token, maxRetries: 0 }).listen.v1;
+    const [one] = spoken as [Clip];
+    const answer = await media.transcribeFile(clipBytes(one), { model });
+    expect('results' in answer && answer.results.channels[0]?.alternatives?.[0]?.transcript).toBe(one.text);
+    await expect(media.transcribeFile(clipBytes(one), { model })).rejects.toMatchObject({ statusCode: 429 });
   });
 });
 

@@ -1,10 +1,10 @@
 import net from 'node:net';
-import OpenAI from 'openai';
+import OpenAI, { toFile } from 'openai';
 import { OpenAIRealtimeWS as BetaRealtimeWS } from 'openai/beta/realtime/ws';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { limits } from '../../shared/limits.ts';
-import { type Clip, clips } from './clips.ts';
+import { type Clip, clipBytes, clips } from './clips.ts';
 import { join } from './join.ts';
 import { type LiveSound, liveSound, muLaw, pieces, repeat } from './live-sound.ts';
 import type { Shared } from './running.ts';
@@ -320,6 +320,14 @@ describe('C10 short-lived secrets of the unmodified openai client', () => {
     session.socket.close();
     await expect(makeClient(secret.value).models.list()).rejects.toMatchObject({ status: 403 });
     await expect(makeClient(secret.value).realtime.clientSecrets.create({})).rejects.toMatchObject({ status: 403 });
+  });
+
+  it('send a voice note where they were made for recordings', async () => {
+    const wish = { expires_after: { anchor: 'created_at', seconds: 60 } as const, scope: 'transcribe' };
+    const secret = await makeClient().realtime.clientSecrets.create(wish);
+    const file = await toFile(clipBytes(first), first.file);
+    const { text } = await makeClient(secret.value).audio.transcriptions.create({ model, file });
+    expect(text).toBe(first.text);
   });
 });
 
