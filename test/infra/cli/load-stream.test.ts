@@ -99,7 +99,7 @@ describe('R13: auricle load --stream, as a Deepgram client', () => {
     });
   });
 
-  it('fails for other words than expected, and for no notice', async () => {
+  it('fails for other words than expected', async () => {
     serve = listen([]);
     // Three whole passes of a second and a half, in which the server says a word each second.
     const given = ['--dialect', 'deepgram', ...quick];
@@ -196,6 +196,36 @@ describe('R13: auricle load --stream, as an OpenAI client', () => {
     };
     const { exit, value } = await run('--dialect', 'openai', ...quick);
     expect([exit, value]).toEqual([1, expect.objectContaining({ opened: 0, errors: { allowance_streams: 3 } })]);
+  });
+});
+
+describe('R13: auricle load --stream, as an app', () => {
+  /** Hears all on two agents, one after the other. */
+  const play = (ending: string) => (socket: WebSocket) => {
+    const say = (type: string, more: object = {}) => socket.send(JSON.stringify({ type, ...more }));
+    socket.on('message', (data: Buffer, isBinary) => {
+      const { type } = isBinary ? { type: 'audio' } : JSON.parse(String(data));
+      if (type === 'start') {
+        say('started', { v: 1, session: 's', position: 0, time: 0, windowBytes: 3_145_728 });
+        say('ready', { agent: 'a', model: 'm', revision: 'r' });
+      }
+      if (type !== 'end') return;
+      say('moved', { agent: 'b' });
+      say('segment', { index: 0, start: 0, end: 1, text: 'w', words: [], ending });
+      say('final', { durationSeconds: 1, segments: 1 });
+      socket.close(1000);
+    });
+  };
+
+  it('exits 0 when another agent went on, and nothing was lost', async () => {
+    serve = play('end');
+    const value = { ended: 3, errors: {}, trouble: {}, notices: { moved: 3 } };
+    expect(await run('--dialect', 'auricle', ...quick)).toMatchObject({ exit: 0, value });
+  });
+
+  it('exits 1 when a segment ends in a gap', async () => {
+    serve = play('gap');
+    expect(await run('--dialect', 'auricle', ...quick)).toMatchObject({ exit: 1, value: { trouble: { gap: 3 } } });
   });
 });
 
