@@ -19,4 +19,6 @@ export interface RequestContext {
   dressed?: boolean;
   /** Keeps the isolate at work after the answer has left. */
   readonly waitUntil: (work: Promise<unknown>) => void;
+  /** Ends the request and its sockets without a close frame; absent in a Durable Object. */
+  readonly abort?: (reason: string) => void;
 }

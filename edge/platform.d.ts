@@ -13,6 +13,8 @@ interface DurableObjectState {
   readonly storage: DurableObjectStorage;
   blockConcurrencyWhile<T>(work: () => Promise<T>): Promise<T>;
   waitUntil(work: Promise<unknown>): void;
+  /** Ends the object and breaks its sockets. Requests that come later begin another one. */
+  abort(reason: string): void;
 }
 
 interface DurableObjectStorage {

@@ -115,7 +115,7 @@ interface Env {
 const app = new Hono<Env>();
 
 type Serve = (request: Request, env: Bindings, platform: Platform, name?: string) => Promise<Response>;
-type Platform = Pick<ExecutionContext, 'waitUntil'>;
+type Platform = Pick<ExecutionContext, 'waitUntil'> & { abort?(reason: string): void };
 
 /** Addresses without a name in them, by method: what they say is found at a glance. */
 const fixed = new Map<string, Map<string, Serve>>();
@@ -177,7 +177,7 @@ function serve(answer: Answer, fresh = false): Serve {
     let response: Response;
     let context: RequestContext | undefined;
     try {
-      context = makeContext(id, env, (work) => platform.waitUntil(work));
+      context = makeContext(id, env, platform);
       response = await answer(request, context, name);
       if (!context.dressed) {
         const { status } = response;
@@ -199,12 +199,14 @@ function serve(answer: Answer, fresh = false): Serve {
   };
 }
 
-function makeContext(id: string, env: Bindings, waitUntil: RequestContext['waitUntil']): RequestContext {
+function makeContext(id: string, env: Bindings, platform: Platform): RequestContext {
   const settings = readSettings(env);
   const surroundings = requestSurroundings();
+  const waitUntil = (work: Promise<unknown>) => platform.waitUntil(work);
+  const abort = (reason: string) => platform.abort?.(reason);
   const recorder = new Recorder({
     ...{ gates: env.GATE, spares: env.SPARE, zones: settings.zones, waitMs: settings.auditWaitMs },
     ...{ surroundings, waitUntil },
   });
-  return { id, env, settings, surroundings, recorder, waitUntil, discardBody: undefined, dressed: false };
+  return { id, env, settings, surroundings, recorder, waitUntil, abort, discardBody: undefined, dressed: false };
 }

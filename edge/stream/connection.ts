@@ -9,6 +9,10 @@ export interface Owner {
   dropped(connection: Connection, deliberate: boolean): void;
   /** A bug, in the dialect or behind it. */
   broke(connection: Connection, error: unknown): void;
+  /** The connection has sent its close frame and waits for the client's. */
+  closing(connection: Connection): void;
+  /** The close event of its socket, whichever side began. */
+  closed(connection: Connection): void;
 }
 
 /** Normal closure (RFC 6455 §7.4.1). */
@@ -58,8 +62,12 @@ export class Connection {
       // As an answer to our own close: whoever gives it has read what came before.
       if (code === NORMAL) this.#heard?.();
       this.#drop(code === NORMAL);
+      this.#owner.closed(this);
     });
-    socket.addEventListener('error', () => this.#drop(false));
+    socket.addEventListener('error', () => {
+      this.#drop(false);
+      this.#owner.closed(this);
+    });
     socket.accept();
     const now = this.#now();
     this.#guard(() => {
@@ -129,6 +137,7 @@ export class Connection {
       this.#owner.broke(this, error);
     }
     this.#shut(last.code, last.reason);
+    this.#owner.closing(this);
   }
 
   #receive(data: string | ArrayBuffer): void {

@@ -1,11 +1,15 @@
+import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import { recordDenial } from '../tenant/admit.ts';
 import { rateLimitHeaders } from '../tenant/rate-limit.ts';
+import { UNANSWERED } from './closing.ts';
 import type { LiveDialect } from './dialect.ts';
 import { writeHandover } from './handover.ts';
+import { sockets } from './sockets.ts';
 
 export interface Entrance {
   readonly claims: Claims;
@@ -52,9 +56,19 @@ export function upgrade(
   return new Response(null, { status: 101, webSocket, headers });
 }
 
+/** A socket that says a refusal and is closed, for clients that cannot read a refused handshake. */
+export function openRefused(refusal: Refusal, tell: Pick<LiveDialect, 'close'>, now: number, request: string) {
+  const { 0: theirs, 1: ours } = new WebSocketPair();
+  ours.accept();
+  const { frames, code, reason } = tell.close({ refusal }, now, request);
+  for (const frame of frames) ours.send(frame);
+  ours.close(code, reason);
+  return { theirs, ours };
+}
+
 /**
- * A refusal where a refused handshake would tell the client nothing: the socket is accepted, says what a dialect says of
- * it, and is closed. The denial is recorded when the caller is known.
+ * Refuses an upgrade on an accepted socket, or by HTTP while too many of the tenant are closing. Records the denial of
+ * a known caller. Ends the socket when the client does not answer the close frame.
  */
 export function refuseStream(
   refusal: Refusal,
@@ -63,11 +77,19 @@ export function refuseStream(
   caller?: { readonly claims: Claims; readonly action: string },
   protocol?: string,
 ): Response {
+  const { surroundings } = context;
   if (caller) recordDenial(caller.claims, caller.action, refusal, context);
-  const { 0: theirs, 1: ours } = new WebSocketPair();
-  ours.accept();
-  const { frames, code, reason } = tell.close({ refusal }, context.surroundings.now(), context.id);
-  for (const frame of frames) ours.send(frame);
-  ours.close(code, reason);
+  if (sockets.full(caller?.claims, surroundings.now())) return refuseWith(refusal);
+  const { theirs, ours } = openRefused(refusal, tell, surroundings.now(), context.id);
+  sockets.closing(caller?.claims, ours, surroundings.now());
+  const answered = new Promise<void>((resolve) => {
+    ours.addEventListener('close', () => resolve());
+    ours.addEventListener('error', () => resolve());
+  });
+  const ended = within(answered, limits.streamUnansweredMs.value, surroundings).then((end) => {
+    sockets.closed(caller?.claims, ours);
+    if (end === late) context.abort?.(UNANSWERED);
+  });
+  context.waitUntil(ended);
   return upgrade(theirs, context, protocol);
 }

@@ -13,18 +13,17 @@ import { readSnapshots } from '../pool/snapshot.ts';
 import { refuseWith } from '../refuse.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { recordDenial } from '../tenant/admit.ts';
+import { Closing, UNANSWERED } from './closing.ts';
 import { Connection, type Owner } from './connection.ts';
 import type { ClientStep, LiveDialect, LiveRequest, LiveWish } from './dialect.ts';
 import { dialects } from './dialects.ts';
-import { refuseStream } from './enter.ts';
+import { openRefused } from './enter.ts';
 import { foreseeStream } from './find.ts';
 import { type Handover, readHandover } from './handover.ts';
 import { LiveSession } from './live-session.ts';
 import { Ended } from './remains.ts';
 import { openResume, type Resumable } from './resume-token.ts';
-import { Unstarted } from './unstarted.ts';
-
-const unstarted = new Unstarted();
+import { sockets } from './sockets.ts';
 
 /**
  * The sessions of one name, nearly always one: their clients' sockets and those to agents, and the audio between them.
@@ -40,29 +39,37 @@ export class Stream extends DurableObject<Bindings> implements Owner {
   #listed: { readonly snapshots: readonly Snapshot[]; readonly at: number } = { snapshots: [], at: 0 };
   /** What sessions that ended here lately left. */
   readonly #ended = new Ended();
+  readonly #closing = new Closing({
+    surroundings: this.#surroundings,
+    busy: () => this.#sessions.size + this.#live.size > 0,
+    abort: () => this.ctx.abort(UNANSWERED),
+  });
 
   /** An upgrade that the Worker has found to be allowed. */
   async fetch(request: Request): Promise<Response> {
     const handover = readHandover(request.headers);
     const dialect = dialects[handover.dialect].make(new URL(request.url), request.headers);
     if (!dialect.ok) return refuseWith(dialect.refusal);
-    const foreseen = await this.#foresee(dialect.value, handover);
+    const foreseen = (await this.#foresee(dialect.value, handover)) ?? this.#refuseFull(handover);
     if (foreseen) return foreseen;
-    if (!this.#hasRoom()) return this.#turnAway(dialect.value, handover.request);
+    if (!this.#hasRoom()) return this.#turnAway(dialect.value, handover);
     const { 0: theirs, 1: ours } = new WebSocketPair();
     const { now } = this.#surroundings;
     const connection = new Connection(ours, dialect.value, handover, this, now);
-    const crowd = unstarted.enter(handover.claims, connection, now());
-    if (crowd) return this.#turnAway(dialect.value, handover.request, crowd);
+    const crowd = sockets.open(handover.claims, connection, now());
+    if (crowd) return this.#turnAway(dialect.value, handover, crowd);
     this.#sessions.set(connection, undefined);
     connection.open(this.#name, now() + this.#lengthMs(connection));
     void this.#minds(connection);
     return new Response(null, { status: 101, webSocket: theirs });
   }
 
-  /** Room for one more. Whoever connected and has not said what it wants gives way: it may be gone. */
+  /**
+   * Whether this object takes another connection. One that has not started a session gives way: its client may be gone.
+   * Sockets that cannot be ended beside a live session count.
+   */
   #hasRoom(): boolean {
-    const most = limits.streamSessions.value;
+    const most = limits.streamSessions.value - this.#closing.overdue;
     if (this.#live.size >= most) return false;
     for (const [connection, session] of this.#sessions) {
       if (this.#sessions.size < most) return true;
@@ -72,7 +79,8 @@ export class Stream extends DurableObject<Bindings> implements Owner {
   }
 
   /** What nobody can serve is refused before there is a session, but for a client that comes back to one. */
-  async #foresee(dialect: LiveDialect, { claims, dialect: name, request }: Handover): Promise<Response | undefined> {
+  async #foresee(dialect: LiveDialect, handover: Handover): Promise<Response | undefined> {
+    const { claims, dialect: name, request } = handover;
     const first = this.#live.size === 0;
     if (first && !dialect.wish) return undefined;
     const context = this.#makeContext(request);
@@ -83,14 +91,35 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     const refusal = this.#hopeless(dialect.wish(), claims);
     if (!refusal) return undefined;
     recordDenial(claims, 'stream', refusal, context);
-    return dialects[name].refuse?.(refusal, request) ?? this.#turnAway(dialect, request, refusal);
+    return dialects[name].refuse?.(refusal, request) ?? this.#turnAway(dialect, handover, refusal);
   }
 
   /** Told on the socket, as every refusal of a dialect is. */
-  #turnAway(dialect: LiveDialect, request: string, refusal = refuse('edge_busy')): Response {
+  #turnAway(dialect: LiveDialect, handover: Handover, refusal = refuse('edge_busy')): Response {
+    const full = this.#refuseFull(handover);
+    if (full) return full;
+    const { request, claims } = handover;
     const now = this.#surroundings.now();
     dialect.open({ id: this.#name, request, now, expires: now });
-    return refuseStream(refusal, dialect, this.#makeContext(request));
+    const { theirs, ours } = openRefused(refusal, dialect, now, request);
+    ours.addEventListener('close', () => this.#closing.delete(ours));
+    ours.addEventListener('error', () => this.#closing.delete(ours));
+    this.#closing.add(ours, claims);
+    return new Response(null, { status: 101, webSocket: theirs });
+  }
+
+  /** Refuses by HTTP, without a socket, while too many of the tenant are closing. */
+  #refuseFull({ claims, dialect, request }: Handover): Response | undefined {
+    const full = sockets.full(claims, this.#surroundings.now());
+    return full && (dialects[dialect].refuse?.(full, request) ?? refuseWith(full));
+  }
+
+  closing(connection: Connection): void {
+    this.#closing.add(connection, connection.handover.claims);
+  }
+
+  closed(connection: Connection): void {
+    this.#closing.delete(connection);
   }
 
   step(connection: Connection, step: ClientStep): void {
@@ -149,7 +178,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
 
   #leave(connection: Connection): void {
     this.#sessions.delete(connection);
-    unstarted.leave(connection.handover.claims, connection);
+    sockets.started(connection.handover.claims, connection);
   }
 
   /** A client that never says what it wants holds no place: it does not stay for ever, nor longer than its token. */
@@ -181,7 +210,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
       this.#end(connection, found.refusal);
       return;
     }
-    unstarted.leave(connection.handover.claims, connection);
+    sockets.started(connection.handover.claims, connection);
     const known = found.value;
     if (known) {
       for (const [before, session] of this.#sessions) if (session === known) this.#sessions.delete(before);

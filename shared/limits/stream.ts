@@ -214,6 +214,18 @@ export const streamLimits = {
     by: 'edge',
     why: 'Connections to one session of /v1/stream: the one in use, and earlier ones that the edge has not seen close.',
   },
+  streamUnansweredMs: {
+    value: 10_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'From a close frame to the end of its connection when the client does not answer: several round trips of the slowest phone.',
+  },
+  streamClosingSockets: {
+    value: 64,
+    unit: 'count',
+    by: 'edge',
+    why: 'Sockets of one tenant in one isolate, beyond requestsAtOnce, whose client has not answered a close frame: a server whose clients are all refused at once. Another upgrade is then refused by HTTP.',
+  },
   streamHeldEvents: {
     value: 1_024,
     unit: 'count',

@@ -45,7 +45,10 @@ export class EdgeSocket implements ClientSocket {
       this.onmessage?.({ data });
     });
     socket.addEventListener('close', ({ code, reason }) => {
-      if (!this.#cut) this.#over(code, reason);
+      if (this.#cut) return;
+      // As browsers do by themselves.
+      if (!this.#deaf) socket.close(1000, '');
+      this.#over(code, reason);
     });
     socket.accept();
     this.readyState = 1;

@@ -27,7 +27,13 @@ function connect(bytes: number, acknowledges = false, hear: LiveDialect['hear'] 
     say: () => ['x'.repeat(bytes)],
     close: () => ({ frames: [], code: 1000, reason: '' }),
   };
-  const owner = { step: (_: unknown, step: ClientStep) => void steps.push(step), dropped() {}, broke() {} };
+  const owner = {
+    step: (_: unknown, step: ClientStep) => void steps.push(step),
+    dropped() {},
+    broke() {},
+    closing() {},
+    closed() {},
+  };
   const handover = { claims: {} } as unknown as Handover;
   const made = new Connection(socket as never, dialect as unknown as LiveDialect, handover, owner, () => 0);
   made.open('s', 0);

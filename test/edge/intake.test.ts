@@ -28,7 +28,7 @@ function startFull() {
 
 const full = { ok: false, refusal: { reason: 'backlog_full' } };
 
-describe('A28 C10 audio that a full buffer does not take', () => {
+describe('C10 R1 audio that a full buffer does not take', () => {
   it('without a position is refused and reported by nothing else', () => {
     const { feed, told, take, most } = startFull();
     expect(take(1)).toMatchObject(full);

@@ -11,6 +11,8 @@ export class SocketClient {
   readonly headers: Headers;
   readonly protocol: string | null;
   ended: { readonly code: number; readonly reason: string } | undefined;
+  /** Answers the close frame of the edge, as every client does whose network works. */
+  answers = true;
   readonly #socket: RuntimeSocket;
 
   protected constructor(answer: Response) {
@@ -25,6 +27,7 @@ export class SocketClient {
     });
     this.#socket.addEventListener('close', ({ code, reason }) => {
       this.ended = { code, reason };
+      if (this.answers) this.close();
     });
     this.#socket.accept();
   }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
 import { passTime, startAgent } from '../../edge/network.ts';
 import { StreamClient, slow } from '../../edge/stream-client.ts';
@@ -132,20 +132,17 @@ describe('C10 coming back', () => {
 
   it('MUST 32: a token of a session whose end was heard is refused, and one whose end was lost is not', async () => {
     const { client, comeBack } = await startClient();
+    client.answers = false;
     client.speak('one. two').say({ type: 'end' });
     expect((await client.end()).code).toBe(1000);
     const again = await comeBack(1);
     again.say({ type: 'end' });
     expect((await again.end()).code).toBe(1000);
     expect(again.all('final')).toHaveLength(1);
-    // Only now is the close of it answered.
-    again.close();
     const refused = async (): Promise<StreamClient> => {
       const next = await comeBack(1);
       next.say({ type: 'end' });
-      if ((await next.end()).code !== 1000) return next;
-      next.close();
-      return refused();
+      return (await next.end()).code === 1000 ? refused() : next;
     };
     const late = await refused();
     expect(late.all('refusal')).toMatchObject([{ reason: 'resume_invalid' }]);
@@ -178,6 +175,23 @@ describe('C10 coming back', () => {
     };
     (await room()).close();
     mute[1]?.close();
+  });
+
+  it('MUST 39: a tenant holds few refused sockets, and gets others when those have ended', async () => {
+    const requestsAtOnce = 2;
+    const claims = { tenant: `t-${crypto.randomUUID()}`, allowance: { requestsAtOnce } };
+    const accepted: StreamClient[] = [];
+    const most = 2 * requestsAtOnce + limits.streamClosingSockets.value;
+    const dial = () => StreamClient.connect('', claims);
+    while (accepted.length < most) {
+      const client = await dial();
+      client.answers = false;
+      accepted.push(client);
+    }
+    for (let more = 0; more < 3; more++) await expect(dial()).rejects.toThrow(/^429 .*allowance_concurrent/);
+    passTime(limits.streamUnansweredMs.value);
+    const again = await vi.waitUntil(() => dial().catch(() => undefined), { timeout: 8_000 });
+    for (const client of [again, ...accepted]) client.close();
   });
 
   it('MUST 33: an edge that has forgotten the session goes on from the token', async () => {

@@ -1,4 +1,5 @@
 // Tokens that expire under a stream, and clients that are just gone.
+import net from 'node:net';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { limits } from '../../../shared/limits.ts';
@@ -123,6 +124,44 @@ describe('clients that are gone give their place back (speech.md §3-19)', () =>
     drop();
     await expect.poll(() => refusalOf(token), patience).toBeUndefined();
     await noStreams(running.stack);
+  });
+});
+
+describe('C10 A21 sockets whose client does not answer the close frame', () => {
+  /** An upgrade over TCP by a client that never sends a frame. Resolves with its status. */
+  function dial(token: string) {
+    const { hostname, port } = new URL(running.stack.url);
+    const socket = net.connect(Number(port), hostname);
+    const ended = new Promise<void>((resolve) => socket.on('close', () => resolve()));
+    const status = new Promise<string | undefined>((resolve) => {
+      socket.on('data', (head) => resolve(/^HTTP\/1\.1 (\d+)/.exec(head.toString('latin1'))?.[1]));
+      ended.then(() => resolve(undefined));
+    });
+    socket.on('error', () => {});
+    const key = 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13';
+    const head = `GET /v1/stream HTTP/1.1\r\nhost: ${hostname}\r\nconnection: Upgrade\r\nupgrade: websocket\r\n${key}`;
+    socket.write(`${head}\r\nauthorization: Bearer ${token}\r\n\r\n`);
+    return { socket, status, ended };
+  }
+
+  it('are few, and are ended by the edge', async () => {
+    const requestsAtOnce = 2;
+    const token = await running.mint({ tenant: 'half-closed', allowance: { requestsAtOnce } });
+    const silent = await Promise.all(
+      Array.from({ length: 100 }, () => dial(token)).map(async (one) => ({ ...one, status: await one.status })),
+    );
+    const accepted = silent.filter(({ status }) => status === '101');
+    expect(accepted).toHaveLength(2 * requestsAtOnce + limits.streamClosingSockets.value);
+    expect(new Set(silent.map(({ status }) => status))).toEqual(new Set(['101', '429']));
+    const stranger = dial('no.token.here');
+    expect(await stranger.status).toBe('101');
+    // Two of them were not refused: they may still start a session.
+    let left = accepted.length - requestsAtOnce;
+    await new Promise<void>((resolve) => {
+      for (const { ended } of accepted) void ended.then(() => --left === 0 && resolve());
+    });
+    await stranger.ended;
+    for (const { socket } of silent) socket.destroy();
   });
 });
 

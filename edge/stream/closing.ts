@@ -1,0 +1,56 @@
+import { limits } from '../../shared/limits.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
+import type { Surroundings } from '../clock.ts';
+import { sockets } from './sockets.ts';
+
+/** Why the edge ends sockets without a close frame of the client, for the platform's log. */
+export const UNANSWERED = 'the client did not answer the close frame';
+
+interface Options {
+  readonly surroundings: Surroundings;
+  /** Whether the object has a connection that is in use. */
+  readonly busy: () => boolean;
+  /** Ends the object with all its sockets: the runtime ends no single one. */
+  readonly abort: () => void;
+}
+
+/** Sockets of one Durable Object whose close frame the client has not answered. */
+export class Closing {
+  readonly #options: Options;
+  readonly #sockets = new Map<object, { readonly claims: Claims; readonly at: number }>();
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /** How many are past `limits.streamUnansweredMs`, and stay only because another connection is in use. */
+  get overdue(): number {
+    const now = this.#options.surroundings.now();
+    return [...this.#sockets.values()].filter(({ at }) => now - at >= limits.streamUnansweredMs.value).length;
+  }
+
+  /** Counts a socket from its close frame on, and ends the object when the client does not answer. */
+  add(socket: object, claims: Claims): void {
+    const at = this.#options.surroundings.now();
+    sockets.closing(claims, socket, at);
+    this.#sockets.set(socket, { claims, at });
+    if (this.#sockets.size === 1) void this.#watch();
+  }
+
+  delete(socket: object): void {
+    const entry = this.#sockets.get(socket);
+    if (!entry) return;
+    this.#sockets.delete(socket);
+    sockets.closed(entry.claims, socket);
+  }
+
+  async #watch(): Promise<void> {
+    const { surroundings, busy, abort } = this.#options;
+    while (this.#sockets.size > 0) {
+      await surroundings.after(limits.streamTickMs.value).rings;
+      if (busy() || this.#sockets.size === 0 || this.overdue < this.#sockets.size) continue;
+      for (const socket of this.#sockets.keys()) this.delete(socket);
+      abort();
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import type { Surroundings } from '../../edge/clock.ts';
+import { Closing } from '../../edge/stream/closing.ts';
+import { Sockets } from '../../edge/stream/sockets.ts';
+import { limits } from '../../shared/limits.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
+
+const requestsAtOnce = 2;
+const claims = { tenant: 'acme', allowance: { requestsAtOnce } } as unknown as Claims;
+const other = { ...claims, tenant: 'globex' };
+const most = requestsAtOnce + limits.streamClosingSockets.value;
+
+function fill(sockets: Sockets, of: Claims | undefined): object[] {
+  const closing = Array.from({ length: of ? most : limits.requestsAtOnce.value + most - requestsAtOnce }, () => ({}));
+  for (const socket of closing) {
+    expect(sockets.full(of, 0)).toBeUndefined();
+    sockets.closing(of, socket, 0);
+  }
+  return closing;
+}
+
+describe('C10 A21 sockets that hold no slot', () => {
+  it('refuses the next unstarted one beyond the allowance of its tenant', () => {
+    const sockets = new Sockets();
+    const [first, second] = [{}, {}];
+    expect([sockets.open(claims, first, 0), sockets.open(claims, second, 0)]).toEqual([undefined, undefined]);
+    expect(sockets.open(claims, {}, 0)).toMatchObject({ reason: 'allowance_concurrent', params: { limit: 2 } });
+    expect(sockets.open(other, {}, 0)).toBeUndefined();
+    sockets.started(claims, first);
+    expect(sockets.open(claims, {}, 0)).toBeUndefined();
+  });
+
+  it.each([
+    ['a tenant', claims],
+    ['callers without a token', undefined],
+  ])('counts closing sockets of %s until their close event', (_, of) => {
+    const sockets = new Sockets();
+    const [first] = fill(sockets, of) as [object];
+    expect(sockets.full(of, 0)).toMatchObject({ reason: 'allowance_concurrent' });
+    expect(sockets.full(other, 0)).toBeUndefined();
+    sockets.closed(of, first);
+    expect(sockets.full(of, 0)).toBeUndefined();
+  });
+
+  it('forgets those of an object that broke', () => {
+    const sockets = new Sockets();
+    fill(sockets, claims);
+    expect(sockets.full(claims, limits.streamUnansweredMs.value)).toBeDefined();
+    expect(sockets.full(claims, limits.streamUnansweredMs.value + limits.streamSilenceMs.value + 1)).toBeUndefined();
+  });
+});
+
+describe('C10 A21 sockets whose client does not answer the close frame', () => {
+  /** A clock that a test moves on tick by tick. */
+  function start() {
+    const state = { now: 0, busy: false, aborted: 0 };
+    let ring: (() => void) | undefined;
+    const after: Surroundings['after'] = () => {
+      const { promise, resolve } = Promise.withResolvers<never>();
+      ring = resolve as unknown as () => void;
+      return { rings: promise, cancel: () => {} };
+    };
+    const surroundings = { now: () => state.now, random: () => 0, after };
+    const abort = () => {
+      state.aborted += 1;
+    };
+    const closing = new Closing({ surroundings, busy: () => state.busy, abort });
+    const pass = async (ms: number) => {
+      state.now += ms;
+      ring?.();
+      await Promise.resolve();
+      await Promise.resolve();
+      return state.aborted;
+    };
+    return { state, closing, pass };
+  }
+  const limit = limits.streamUnansweredMs.value;
+
+  it('end with their object once the last of them is overdue', async () => {
+    const { closing, pass } = start();
+    closing.add({}, claims);
+    expect(await pass(limit - 1)).toBe(0);
+    closing.add({}, claims);
+    expect(await pass(1)).toBe(0);
+    expect(closing.overdue).toBe(1);
+    expect(await pass(limit - 1)).toBe(1);
+    expect(closing.overdue).toBe(0);
+  });
+
+  it('wait while another connection is in use', async () => {
+    const { state, closing, pass } = start();
+    state.busy = true;
+    closing.add({}, claims);
+    expect(await pass(limit)).toBe(0);
+    state.busy = false;
+    expect(await pass(0)).toBe(1);
+  });
+
+  it('end nothing when the client answers', async () => {
+    const { closing, pass } = start();
+    const socket = {};
+    closing.add(socket, claims);
+    closing.delete(socket);
+    expect(await pass(limit)).toBe(0);
+  });
+});
