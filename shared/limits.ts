@@ -20,6 +20,7 @@ import { streamClientLimits } from './limits/stream-client.ts';
 import { tenantLimits } from './limits/tenant.ts';
 import { uploadLimits } from './limits/upload.ts';
 import { uploadFrontLimits } from './limits/upload-front.ts';
+import { verifyLimits } from './limits/verify.ts';
 import { workLimits } from './limits/work.ts';
 
 /** Every bound of the system, by subject. Nothing else in the code decides how much is too much. */
@@ -39,6 +40,7 @@ export const limits = {
   ...uploadFrontLimits,
   ...batchLimits,
   ...auditLimits,
+  ...verifyLimits,
   ...auditAccessLimits,
   ...auditKeysLimits,
   ...auditPrivacyLimits,

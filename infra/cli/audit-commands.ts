@@ -5,7 +5,7 @@ import type { Command } from './command.ts';
 const run: Command['run'] = async (given, headers) => (await import('./audit.ts')).audit(given, headers);
 const place = ['zone', 'year', 'key'] as const;
 const codes = `Exit codes: 0 and 10 it is whole, with and without witnesses; 20 holes; 30 another log than was seen before;
-40 not what it says.`;
+40 not what it says; 50 what is given is no export.`;
 
 export const auditCommands: readonly Command[] = [
   { name: 'audit logs', does: 'lists the logs of all years, with size and key', takes: ['zone'], run },

@@ -12,11 +12,14 @@ const HERE = import.meta.dirname;
 /** Where the script goes in the page. */
 const PLACE = '/* the verifier */';
 
-/** Of all bounds of the system, those of the audit log: the rest would be most of the file. */
+/** Takes the bounds of the audit log and of verifying only: the others would be most of the file. */
 const bounds: Plugin = {
   name: 'bounds',
   setup(context) {
-    const contents = "export { auditLimits as limits } from './limits/audit.ts';";
+    const contents = `
+      import { auditLimits } from './limits/audit.ts';
+      import { verifyLimits } from './limits/verify.ts';
+      export const limits = { ...auditLimits, ...verifyLimits };`;
     const resolveDir = path.join(HERE, '../../shared');
     context.onLoad({ filter: /shared[\\/]limits\.ts$/ }, () => ({ contents, resolveDir, loader: 'ts' }));
   },

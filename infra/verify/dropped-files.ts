@@ -1,41 +1,43 @@
-// What somebody chose or dropped, as files of a bundle: a folder, or an archive of one.
+// Files that were chosen or dropped, as a bundle: a folder, or an archive of one.
 import type { BundleFiles } from '../../shared/audit/verify/bundle-files.ts';
-import { readTar } from './read-tar.ts';
+import { joined } from '../../shared/seal/bytes.ts';
+import { bundleOf, openArchive } from './archive.ts';
 
 const bytesOf = async (blob: Blob): Promise<Uint8Array> => new Uint8Array(await blob.arrayBuffer());
 
-/** The folder that the manifest is in, wherever in what was dropped that is. */
-function rooted(paths: readonly string[]): (path: string) => string | undefined {
-  const manifest =
-    paths.filter((path) => /(^|\/)manifest\.json$/.test(path)).sort((a, b) => a.length - b.length)[0] ?? '';
-  const root = manifest.slice(0, -'manifest.json'.length);
-  return (path) => (path.startsWith(root) ? path.slice(root.length) : undefined);
+/** A single file is an archive, or no export; what it is is told by its bytes. */
+async function bundleIn(files: ReadonlyMap<string, File>): Promise<BundleFiles> {
+  const [only] = files.values();
+  if (files.size === 1 && only) {
+    const slice = (from: number, to: number) => bytesOf(only.slice(from, to));
+    return openArchive({ size: only.size, slice }, inflate);
+  }
+  return bundleOf(new Map([...files].map(([path, file]) => [path, () => bytesOf(file)])));
 }
 
-function bundleOf(read: ReadonlyMap<string, () => Promise<Uint8Array>>): BundleFiles {
-  const below = rooted([...read.keys()]);
-  const files = new Map(
-    [...read].flatMap(([path, get]) => {
-      const name = below(path);
-      return name === undefined ? [] : [[name, get] as const];
-    }),
-  );
-  return { list: async () => [...files.keys()], read: async (path) => files.get(path)?.() };
-}
-
-async function openTar(file: File): Promise<BundleFiles> {
-  const slice = (from: number, to: number) => bytesOf(file.slice(from, to));
-  const found = await readTar({ size: file.size, slice });
-  return bundleOf(new Map([...found].map(([path, { from, to }]) => [path, () => slice(from, to)])));
+/** Unpacks as the browser does, and stops at the bound. Not every browser iterates over a stream. */
+async function inflate(bytes: Uint8Array, most: number): Promise<Uint8Array | undefined> {
+  const packed = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream();
+  const reader = packed.pipeThrough(new DecompressionStream('deflate-raw')).getReader();
+  const pieces: Uint8Array[] = [];
+  try {
+    for (let length = 0; ; ) {
+      const { done, value } = await reader.read();
+      if (done) return joined(pieces);
+      length += value.length;
+      if (length > most) return undefined;
+      pieces.push(value);
+    }
+  } catch {
+    return undefined;
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
 }
 
 /** Of an input for folders or files. */
-export async function chosenFiles(list: Iterable<File>): Promise<BundleFiles> {
-  const files = [...list];
-  const [first] = files;
-  if (files.length === 1 && first && /\.tar$/.test(first.name)) return openTar(first);
-  return bundleOf(new Map(files.map((file) => [file.webkitRelativePath || file.name, () => bytesOf(file)])));
-}
+export const chosenFiles = (list: readonly File[]): Promise<BundleFiles> =>
+  bundleIn(new Map(list.map((file) => [file.webkitRelativePath || file.name, file])));
 
 /** Of a drop: folders are gone through. Has to be called before the event is over. */
 export async function droppedFiles(items: DataTransferItemList): Promise<BundleFiles> {
@@ -46,9 +48,7 @@ export async function droppedFiles(items: DataTransferItemList): Promise<BundleF
     if (one && 'kind' in one) await walkHandle(one, at === 0 ? '' : `${at}/`, found);
     else if (one) await walkEntry(one, found);
   }
-  const [only] = found.values();
-  if (found.size === 1 && only && /\.tar$/.test(only.name)) return openTar(only);
-  return bundleOf(new Map([...found].map(([path, file]) => [path, () => bytesOf(file)])));
+  return bundleIn(found);
 }
 
 type Handle = FileSystemFileHandle | FileSystemDirectoryHandle;

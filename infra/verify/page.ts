@@ -1,99 +1,120 @@
-// The script of verify.html. It never asks anybody anything: the page forbids it.
+// The script of verify.html. It asks nobody anything: the page forbids it.
 import type { BundleFiles } from '../../shared/audit/verify/bundle-files.ts';
-import type { Report } from '../../shared/audit/verify/verdict.ts';
+import type { Facts, Report } from '../../shared/audit/verify/verdict.ts';
 import { verifyBundle } from '../../shared/audit/verify/verify-bundle.ts';
 import { chosenFiles, droppedFiles } from './dropped-files.ts';
-
-const element = <T extends HTMLElement>(id: string): T => {
-  const found = document.getElementById(id);
-  if (!found) throw new Error(`no element ${id}`);
-  return found as T;
-};
+import { EntriesTable, timeText } from './entries-table.ts';
+import { outlookOf } from './outlook.ts';
+import { Overview } from './overview.ts';
+import { element, make, rowOf } from './page-elements.ts';
 
 const said = element('said');
 const result = element('result');
+const entries = new EntriesTable();
+/** What was given last: another policy is about the same export. */
+let given: Promise<BundleFiles> | undefined;
 
 const bytesIn = async (id: string): Promise<Uint8Array | undefined> => {
   const file = element<HTMLInputElement>(id).files?.[0];
   return file && new Uint8Array(await file.arrayBuffer());
 };
 
-async function verify(open: () => Promise<BundleFiles>): Promise<void> {
+async function verify(files: Promise<BundleFiles>): Promise<void> {
+  given = files;
   said.textContent = 'Verifying …';
   result.hidden = true;
   try {
-    const files = await open();
     const [policy, head] = [await bytesIn('policy'), await bytesIn('head')];
-    const started = performance.now();
-    const report = await verifyBundle(files, { now: Date.now(), ...(policy && { policy }), ...(head && { head }) });
-    show(report, performance.now() - started);
+    const [started, overview] = [performance.now(), new Overview()];
+    const report = await verifyBundle(await files, {
+      now: Date.now(),
+      onEntry: (entry) => overview.add(entry),
+      ...(policy && { policy }),
+      ...(head && { head }),
+    });
+    if (given === files) show(report, overview, performance.now() - started);
   } catch (error) {
     const why = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
     said.textContent = `This browser could not verify it (${why}). Try a newer one, or \`node verify.mjs\`.`;
   }
 }
 
-const words: Readonly<Record<Report['verdict'], string>> = {
-  witnessed: 'Valid, complete, witnessed',
-  unwitnessed: 'Valid and complete, not witnessed',
-  incomplete: 'Valid, but something is missing',
-  diverged: 'Not the log that is known',
-  invalid: 'Not valid',
-};
-
-function show({ verdict, exit, summary, facts, findings, findingCounts }: Report, ms: number): void {
+function show(report: Report, overview: Overview, ms: number): void {
+  const { verdict, exit, summary, facts, findings, findingCounts } = report;
+  const { state, mark, title, advice = '' } = outlookOf(report);
   result.dataset.verdict = verdict;
-  element('verdict').textContent = words[verdict];
-  element('summary').textContent = summary;
-  said.textContent = `${words[verdict]}. Code ${exit}, ${(ms / 1_000).toFixed(1)} s.`;
-  const rows: (readonly [string, string | undefined])[] = [
-    ['Log', facts.origin],
-    ['Entries of the log', facts.size?.toLocaleString('en')],
-    ['Tenant', facts.tenant],
-    ['Numbers of the tenant', facts.tseq && numbersIn(facts.tseq)],
-    ['Entries here', facts.entries?.toLocaleString('en')],
-    ['Disclosed, erased', facts.disclosed === undefined ? undefined : `${facts.disclosed}, ${facts.erased}`],
-    ['Profile', facts.redaction],
-    ['Purpose', facts.purpose],
-    ['Made', facts.created],
-    ['Witnesses', facts.witnesses?.map(({ name }) => name).join(', ') || 'none'],
-    ['Believed', facts.trust],
-  ];
-  const table = element('facts');
-  table.replaceChildren(...rows.flatMap(([name, value]) => (value === undefined ? [] : [rowOf(name, value)])));
+  result.dataset.state = state;
+  element('mark').textContent = mark;
+  element('verdict').textContent = title;
+  element('summary').textContent = state === 'none' ? '' : summary;
+  element('advice').textContent = advice;
+  element('when').textContent = `Verified ${timeText(Date.now())} by verify.html, code ${exit}.`;
+  said.textContent = `${title}. Code ${exit}, ${(ms / 1_000).toFixed(1)} s.`;
+  const rows = factsOf(report, overview);
+  element('facts').replaceChildren(...rows.map(([name, value]) => rowOf(name, value)));
   const list = element('findings');
-  list.replaceChildren(...findings.map(({ stage, text, verdict: one }) => itemOf(`${stage}: ${text}`, one)));
+  list.replaceChildren(...findings.map(({ stage, text }) => make('li', `${stage}: ${text}`)));
   const all = Object.values(findingCounts).reduce((sum, count) => sum + count, 0);
   element('more').textContent = all > findings.length ? `and ${all - findings.length} more` : '';
+  element('found').hidden = findings.length === 0 || state === 'none';
+  element('about').hidden = rows.length === 0 || facts.tenant === undefined;
+  element('content').hidden = overview.entries === 0;
+  element('doubt').hidden = state !== 'bad';
+  const types = overview.types.map(([type, count]) => rowOf(type, count.toLocaleString('en')));
+  element('types').replaceChildren(...types);
+  entries.open(overview);
   result.hidden = false;
   element('verdict').focus();
 }
 
-const numbersIn = ([first, last]: readonly [number, number]): string => (last < first ? 'none' : `${first} to ${last}`);
-
-function rowOf(name: string, value: string): HTMLElement {
-  const row = document.createElement('tr');
-  const [head, cell] = [document.createElement('th'), document.createElement('td')];
-  head.scope = 'row';
-  [head.textContent, cell.textContent] = [name, value];
-  row.append(head, cell);
-  return row;
+/** What is invalid shows nothing of what is missing. */
+function gapsOf({ verdict, findingCounts: { numbers = 0, outboxes = 0 } }: Report): string {
+  if (verdict === 'invalid') return 'not known';
+  return numbers + outboxes === 0 ? 'none' : `${numbers + outboxes}, listed above`;
 }
 
-function itemOf(text: string, verdict: string): HTMLElement {
-  const item = document.createElement('li');
-  item.textContent = text;
-  item.dataset.verdict = verdict;
-  return item;
+function factsOf(report: Report, overview: Overview): (readonly [string, string])[] {
+  const { facts } = report;
+  const period = overview.entries > 0 ? `${timeText(overview.from)} to ${timeText(overview.to)}` : undefined;
+  const rows: (readonly [string, string | undefined])[] = [
+    ['Tenant', facts.tenant],
+    ['Period', period],
+    ['Entries', facts.entries?.toLocaleString('en')],
+    ['Numbers', facts.tseq && numbersIn(facts.tseq)],
+    ['Gaps', gapsOf(report)],
+    ['Disclosed', facts.disclosed?.toLocaleString('en')],
+    ['Erased', facts.erased?.toLocaleString('en')],
+    ['Profile', facts.redaction],
+    ['Purpose', facts.purpose && facts.purpose + (facts.purposeShown ? '' : ' (by the manifest alone)')],
+    ['Made', facts.created],
+    ['Log', logText(facts)],
+    ['Witnesses', facts.witnesses?.map(({ name }) => name).join(', ') || 'none'],
+    ['Believed', facts.trust],
+  ];
+  return rows.filter((row): row is [string, string] => row[1] !== undefined);
 }
+
+const numbersIn = ([first, last]: readonly [number, number]): string =>
+  last < first ? 'none' : `${first.toLocaleString('en')} to ${last.toLocaleString('en')}`;
+
+const logText = ({ origin, size }: Facts): string | undefined =>
+  origin && origin + (size === undefined ? '' : `, ${size.toLocaleString('en')} entries of all tenants`);
 
 for (const id of ['folder', 'archive']) {
   const input = element<HTMLInputElement>(id);
   input.addEventListener('change', () => {
     const files = [...(input.files ?? [])];
-    if (files.length > 0) void verify(() => chosenFiles(files));
+    if (files.length > 0) void verify(chosenFiles(files));
   });
 }
+
+for (const id of ['policy', 'head']) {
+  element(id).addEventListener('change', () => {
+    if (given) void verify(given);
+  });
+}
+
+element('print').addEventListener('click', () => print());
 
 const drop = element('drop');
 drop.addEventListener('dragover', (event) => {
@@ -106,6 +127,5 @@ drop.addEventListener('drop', (event) => {
   drop.classList.remove('over');
   const items = event.dataTransfer?.items;
   // Entries have to be taken before the event is over.
-  const files = items && droppedFiles(items);
-  if (files) void verify(() => files);
+  if (items) void verify(droppedFiles(items));
 });

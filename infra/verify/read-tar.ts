@@ -1,10 +1,6 @@
-// Files of a tar archive that somebody dropped on the page, found without unpacking it (ustar, and names of GNU and pax).
+// Files of a tar archive, found without unpacking it (ustar, and names of GNU and pax).
 
-export interface Archive {
-  /** A part of the file. */
-  slice(from: number, to: number): Promise<Uint8Array>;
-  readonly size: number;
-}
+import type { Archive } from './archive.ts';
 
 const BLOCK = 512;
 

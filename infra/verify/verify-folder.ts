@@ -1,25 +1,25 @@
 // verify.mjs: says whether a bundle is what it claims, with nothing but Node and its own files.
 //
-//   node verify.mjs [FOLDER] [--policy FILE] [--head NOTE] [--tenant NAME] [--after N] [--json]
+//   node verify.mjs [FOLDER|ARCHIVE] [--policy FILE] [--head NOTE] [--tenant NAME] [--after N] [--json]
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { reportText } from '../../shared/audit/verify/report.ts';
 import { verifyBundle } from '../../shared/audit/verify/verify-bundle.ts';
-import { openFolder } from '../cli/bundle-folder.ts';
 import { nativeHashing } from '../cli/native-hash.ts';
+import { openPath } from './open-path.ts';
 
-const USAGE = `node verify.mjs [FOLDER] [--policy FILE] [--head NOTE] [--tenant NAME] [--after N] [--json]
+const USAGE = `node verify.mjs [FOLDER|ARCHIVE] [--policy FILE] [--head NOTE] [--tenant NAME] [--after N] [--json]
 
-  FOLDER         the bundle, default: where this file is
+  FOLDER         the bundle, or a zip or tar of it; default: where this file is
   --policy FILE  whom to believe (C2SP tlog-policy); without it the bundle's own policy.txt
   --head NOTE    a checkpoint of the log that you have from elsewhere: has the log grown from it?
   --tenant NAME  whose bundle it has to be
   --after N      last number of the tenant in the logs before this one, where the bundle does not show it
 
 Exit codes: 0 valid, complete and witnessed; 10 not witnessed; 20 something is missing; 30 not the log of --head;
-40 not valid; 2 this could not be run.
+40 not valid; 50 this is no export; 2 this could not be run.
 `;
 
 const options = {
@@ -39,7 +39,7 @@ async function run(): Promise<number> {
     return values.help ? 0 : 2;
   }
   const folder = positionals[0] ?? fileURLToPath(new URL('.', import.meta.url));
-  const report = await verifyBundle(openFolder(folder), {
+  const report = await verifyBundle(await openPath(folder), {
     now: Date.now(),
     hashing: nativeHashing,
     ...(policy !== undefined && { policy: readFileSync(policy) }),

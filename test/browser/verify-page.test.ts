@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildVerifier } from '../../infra/verify/build.ts';
 import { ExportedLog } from '../functions/audit/export/exported-log.ts';
+import { zipOf } from '../infra/zip-of.ts';
 import { type Browser, openBrowser, type Page } from './open-browser.ts';
 
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'auricle-page-'));
@@ -49,12 +50,23 @@ async function drop(page: Page, file: string): Promise<void> {
     await page.send('Input.dispatchDragEvent', { type, x, y, data });
 }
 
-const said = async (page: Page): Promise<{ verdict: string; said: string; facts: string; findings: string[] }> => {
+interface Said {
+  readonly verdict: string;
+  readonly state: string;
+  readonly title: string;
+  readonly said: string;
+  readonly facts: string;
+  readonly findings: string[];
+}
+
+const said = async (page: Page): Promise<Said> => {
   await page.until(
     "!document.getElementById('result').hidden || /could not/.test(document.getElementById('said').textContent)",
   );
   return page.evaluate(`({
     verdict: document.getElementById('result').dataset.verdict,
+    state: document.getElementById('result').dataset.state,
+    title: document.getElementById('verdict').textContent,
     said: document.getElementById('said').textContent,
     facts: document.getElementById('facts').innerText,
     findings: [...document.querySelectorAll('#findings li')].map((one) => one.textContent),
@@ -66,12 +78,83 @@ describe('C9 verify.html in Chromium', () => {
     const page = await openPage();
     await drop(page, folder);
     const told = await said(page);
-    expect(told).toMatchObject({ verdict: 'witnessed', findings: [] });
+    expect(told).toMatchObject({ verdict: 'witnessed', state: 'fair', findings: [] });
     expect(told.facts).toMatch(/Tenant\s+ann/);
-    expect(told.said).toMatch(/^Valid, complete, witnessed\. Code 0/);
+    expect(told.facts).toMatch(/Period\s+2026-\d\d-\d\d .* UTC to 2026-/);
+    expect(told.facts).toMatch(/Gaps\s+none/);
+    expect(told.said).toMatch(/^Consistent and complete; no key from outside vouches for it\. Code 0/);
     expect(page.requests.filter((url) => !url.startsWith('file:'))).toEqual([]);
     expect(page.complaints).toEqual([]);
     expect(await page.evaluate("document.activeElement.id === 'verdict'")).toBe(true);
+  });
+
+  it('C12 shows the verdict in its border: amber by its own keys, green by a policy of the reader', async () => {
+    const page = await openPage();
+    const border = () =>
+      page.evaluate<string[]>(`[document.getElementById('result'), document.getElementById('verdict')].map(
+        (one, at) => at === 0 ? getComputedStyle(one).borderLeftColor : getComputedStyle(one).color)`);
+    await drop(page, folder);
+    await said(page);
+    const amber = await border();
+    expect(amber[0]).toBe(amber[1]);
+    // The same export once more, by keys from elsewhere: nothing is dropped again.
+    await choose(page, 'policy', [path.join(folder, 'policy.txt')]);
+    await page.until("document.getElementById('result').dataset.state === 'good'");
+    expect(await said(page)).toMatchObject({ verdict: 'witnessed', title: 'Valid, complete, witnessed' });
+    expect((await border())[0]).not.toBe(amber[0]);
+  });
+
+  it('C12 opens a zip that is dropped on it, and calls anything else no export', async () => {
+    const names = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+    const files = names.map(({ parentPath, name }) => {
+      const file = path.join(parentPath, name);
+      return [`bundle/${path.relative(folder, file)}`, new Uint8Array(readFileSync(file))] as const;
+    });
+    const archive = path.join(scratch, 'export.zip');
+    writeFileSync(archive, zipOf(files));
+    const page = await openPage();
+    await drop(page, archive);
+    expect(await said(page)).toMatchObject({ verdict: 'witnessed', findings: [] });
+    for (const [name, bytes] of [
+      ['picture.png', Buffer.from('89504e470d0a1a0a', 'hex')],
+      ['other.zip', zipOf([['manifest.json', Buffer.from('{"name":"an extension"}')]])],
+    ] as const) {
+      writeFileSync(path.join(scratch, name), bytes);
+      const other = await openPage();
+      await drop(other, path.join(scratch, name));
+      const told = await said(other);
+      expect(told).toMatchObject({ verdict: 'no-export', state: 'none', title: 'This is no export' });
+      expect(await other.evaluate("/not valid/i.test(document.getElementById('result').innerText)")).toBe(false);
+    }
+  });
+
+  it('C12 shows entries by page, finds some of them, and prints more than a page', async () => {
+    const page = await openPage();
+    await drop(page, folder);
+    await said(page);
+    const table = () =>
+      page.evaluate<{ rows: number; range: string }>(
+        "({ rows: document.querySelectorAll('#entries tr').length, range: document.getElementById('range').textContent })",
+      );
+    expect(await table()).toEqual({ rows: 50, range: '1 to 50 of 302' });
+    await page.evaluate("document.getElementById('next').click()");
+    expect(await table()).toEqual({ rows: 50, range: '51 to 100 of 302' });
+    await page.evaluate(
+      "(() => { const search = document.getElementById('search'); search.value = 'export.create'; search.dispatchEvent(new Event('input')); })()",
+    );
+    expect((await table()).rows).toBe(1);
+    await page.evaluate("document.querySelector('#entries button').click()");
+    expect(await page.evaluate("document.querySelector('#entries pre').textContent")).toContain('"export.create"');
+    await page.evaluate(
+      "(() => { const search = document.getElementById('search'); search.value = ''; search.dispatchEvent(new Event('input')); })()",
+    );
+    const { data } = await page.send('Page.printToPDF', { printBackground: false });
+    const pages =
+      Buffer.from(String(data), 'base64')
+        .toString('latin1')
+        .match(/\/Type\s*\/Page\b/g) ?? [];
+    expect(pages.length).toBeGreaterThan(4);
+    expect(await table()).toEqual({ rows: 50, range: '1 to 50 of 302' });
   });
 
   it('verifies an archive, and says what is wrong with one that was changed', async () => {

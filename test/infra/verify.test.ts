@@ -1,13 +1,19 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildVerifier, writeVerifier } from '../../infra/verify/build.ts';
+import { outlookOf } from '../../infra/verify/outlook.ts';
+import { Overview, searchRows } from '../../infra/verify/overview.ts';
 import { readTar } from '../../infra/verify/read-tar.ts';
+import type { LeafFacts } from '../../shared/audit/verify/leaf-facts.ts';
+import type { Report } from '../../shared/audit/verify/verdict.ts';
+import { limits } from '../../shared/limits.ts';
 import { ExportedLog } from '../functions/audit/export/exported-log.ts';
+import { zipOf } from './zip-of.ts';
 
 const run = promisify(execFile);
 const scratch = mkdtempSync(path.join(os.tmpdir(), 'auricle-verify-'));
@@ -68,7 +74,7 @@ describe('C9 verify.mjs, the file in a bundle', () => {
     const policy = path.join(scratch, 'mine.txt');
     writeFileSync(policy, readFileSync(path.join(folder, 'policy.txt'), 'utf8').replace(/^quorum .*$/m, 'quorum none'));
     expect((await verify('--policy', policy)).code).toBe(0);
-    expect((await verify(scratch)).code).toBe(40);
+    expect((await verify(path.join(scratch, 'nowhere'))).code).toBe(2);
     expect((await verify('--policy', path.join(scratch, 'nothing'))).code).toBe(2);
     const entries = readFileSync(path.join(folder, 'entries.ndjson'), 'utf8');
     write('entries.ndjson', entries.replace('"status":200', '"status":201'));
@@ -76,6 +82,94 @@ describe('C9 verify.mjs, the file in a bundle', () => {
     expect(changed.code).toBe(40);
     expect(changed.stdout).toContain('files: entries.ndjson is not the file that the manifest lists [invalid]');
     write('entries.ndjson', entries);
+  });
+});
+
+describe('C12 verify.mjs: what is no export, and archives of one', () => {
+  const filesOf = (under: string) =>
+    readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => path.join(entry.parentPath, entry.name))
+      .map((file) => [`${under}${path.relative(folder, file)}`, new Uint8Array(readFileSync(file))] as const);
+  const put = (name: string, bytes: Uint8Array | string) => {
+    writeFileSync(path.join(scratch, name), bytes);
+    return path.join(scratch, name);
+  };
+
+  it('verifies a zip as it is, wherever in it the export lies', async () => {
+    for (const under of ['', 'exports/ann/'])
+      expect(await verify(put('export.zip', zipOf(filesOf(under))))).toMatchObject({ code: 0 });
+    const changed = filesOf('').map(([name, bytes]) => [name, name === 'policy.txt' ? bytes : bytes.slice(1)] as const);
+    expect(await verify(put('export.zip', zipOf(changed)))).toMatchObject({ code: 40 });
+    // A size that no file of an export has is not believed.
+    expect(
+      (
+        await verify(
+          put(
+            'export.zip',
+            zipOf(filesOf(''), () => 0xffff_fff0),
+          ),
+        )
+      ).code,
+    ).not.toBe(0);
+  });
+
+  it('calls what is no export so, and never not valid', async () => {
+    mkdirSync(path.join(scratch, 'other'), { recursive: true });
+    put('other/manifest.json', '{"name":"an extension","version":"1"}');
+    const none = [
+      path.join(scratch, 'other'),
+      put('picture.png', Buffer.from('89504e470d0a1a0a', 'hex')),
+      put('other.zip', zipOf([['manifest.json', Buffer.from('[]')]])),
+      put('cut.zip', zipOf(filesOf('')).subarray(0, 4_000)),
+    ];
+    for (const given of none) {
+      const { code, stdout } = await verify(given);
+      expect([given, code]).toEqual([given, 50]);
+      expect(stdout).toMatch(/^no-export \(50\): This is no export/);
+      expect(stdout).not.toMatch(/not valid/i);
+    }
+  });
+
+  it('says so when no key from outside vouches', async () => {
+    expect((await verify()).stdout).toContain('No key from outside the bundle vouches for it.');
+    const given = await verify('--policy', path.join(folder, 'policy.txt'));
+    expect(given.stdout).not.toContain('No key from outside');
+  });
+});
+
+describe('C12 what verify.html shows', () => {
+  const state = (verdict: Report['verdict'], trust?: Report['facts']['trust']) =>
+    outlookOf({ verdict, facts: trust ? { trust } : {} });
+
+  it('is green for keys from outside only, and has words and a mark beside its colour', () => {
+    expect(state('witnessed', 'policy given').state).toBe('good');
+    for (const verdict of ['witnessed', 'unwitnessed', 'incomplete'] as const) {
+      expect(state(verdict, 'policy of the bundle')).toMatchObject({ state: 'fair', advice: expect.any(String) });
+    }
+    expect(state('unwitnessed', 'policy given').state).toBe('fair');
+    expect([state('diverged').state, state('invalid').state]).toEqual(['bad', 'bad']);
+    expect(state('no-export')).toMatchObject({ state: 'none', title: 'This is no export', mark: '?' });
+  });
+
+  it('counts every entry, keeps a bounded number, and finds by type and content', () => {
+    const overview = new Overview();
+    const { auditShownEntries: most, auditShownTypes: types } = limits;
+    for (let index = 0; index < most.value + 5; index += 1) {
+      const type = index < 200 ? `type.${index}` : 'inference.complete';
+      const leaf = { type, request: `r-${index}`, status: index === 7 ? 500 : 200 };
+      const facts = { leaf, id: `e-${index}`, type, tseq: index + 1, time: index } as unknown as LeafFacts;
+      overview.add({ index, facts, shown: index === 9 ? { model: 'reference-en' } : {} });
+    }
+    expect([overview.entries, overview.rows.length]).toEqual([most.value + 5, most.value]);
+    expect(overview.types).toHaveLength(types.value + 1);
+    expect(overview.types.reduce((sum, [, count]) => sum + count, 0)).toBe(most.value + 5);
+    expect([overview.from, overview.to]).toEqual([0, most.value + 4]);
+    const rows = overview.rows.slice(0, 1_000);
+    expect(searchRows(rows, '"status": 500', '').map(({ id }) => id)).toEqual(['r-7']);
+    expect(searchRows(rows, ' REFERENCE-en ', '').map(({ index }) => index)).toEqual([9]);
+    expect(searchRows(rows, '', 'type.3').map(({ tseq }) => tseq)).toEqual([4]);
+    expect(searchRows(rows, '', '')).toHaveLength(1_000);
   });
 });
 

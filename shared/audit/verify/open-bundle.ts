@@ -13,7 +13,7 @@ import { openNoteKey } from '../note-key.ts';
 import { type Policy, readPolicy } from '../policy.ts';
 import { type BundleFiles, digestOf } from './bundle-files.ts';
 import { isLaterLog, keysOfLog } from './log-keys.ts';
-import { readManifest } from './read-manifest.ts';
+import { namesExport, readManifest } from './read-manifest.ts';
 import type { Findings } from './verdict.ts';
 
 export interface OpenBundle {
@@ -34,11 +34,15 @@ export async function openBundle(
   findings: Findings,
 ): Promise<OpenBundle | undefined> {
   const wrong = (text: string) => void findings.add('manifest', 'invalid', text);
+  const [bytes, note] = [await files.read(MANIFEST), await files.read(MANIFEST_NOTE)];
+  // A damaged export still has its note, or a manifest that names an export; what has neither was never one.
+  if (!note && !(bytes && namesExport(bytes))) {
+    return void findings.add('manifest', 'no-export', `there is no ${MANIFEST} of an export`);
+  }
   const policyBytes = givenPolicy ?? (await files.read(POLICY));
   if (!policyBytes) return wrong(`there is no ${POLICY}`);
   const policy = readPolicy(policyBytes);
   if (!policy.ok) return wrong(`the policy cannot be read: ${policy.refusal}`);
-  const [bytes, note] = [await files.read(MANIFEST), await files.read(MANIFEST_NOTE)];
   if (!bytes || !note) return wrong(`there is no ${bytes ? MANIFEST_NOTE : MANIFEST}`);
   const manifest = readManifest(bytes);
   if ('wrong' in manifest) return wrong(`the manifest: ${manifest.wrong}`);

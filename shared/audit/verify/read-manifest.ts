@@ -59,16 +59,25 @@ const rules: Readonly<Record<string, (value: unknown) => boolean>> = {
 
 const isUnique = (values: readonly string[]): boolean => new Set(values).size === values.length;
 
+function readObject(bytes: Uint8Array): Json | undefined {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a file claims to be the manifest of an export: other programs have files of this name, too. */
+export function namesExport(bytes: Uint8Array): boolean {
+  const value = readObject(bytes);
+  return isText(value?.export_id) && isObject(value.log);
+}
+
 /** A manifest, or which of its members is not as agreed. */
 export function readManifest(bytes: Uint8Array): Manifest | { readonly wrong: string } {
-  let value: unknown;
-  try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    return { wrong: 'it is not JSON' };
-  }
-  if (!isObject(value)) return { wrong: 'it is no object' };
-  const manifest = value;
+  const manifest = readObject(bytes);
+  if (!manifest) return { wrong: 'it is no JSON object' };
   const wrong = Object.keys(rules).find((name) => !rules[name]?.(manifest[name]));
   return wrong === undefined ? (manifest as unknown as Manifest) : { wrong: `its member "${wrong}" is not as agreed` };
 }

@@ -11,7 +11,11 @@ const sentences: Readonly<Record<Verdict, string>> = {
   incomplete: 'What is here is valid, but something is missing.',
   diverged: 'This is not the log that is known from elsewhere.',
   invalid: 'Not valid: do not rely on anything in this bundle.',
+  'no-export': 'This is no export: no manifest of one is in it.',
 };
+
+/** Keys that come with a bundle show that it agrees with itself: a forger brings keys, too. */
+const SELF_TRUST = ' No key from outside the bundle vouches for it.';
 
 export function reportOf(
   findings: Findings,
@@ -23,11 +27,13 @@ export function reportOf(
   const facts: Facts = {
     ...(manifest && factsOf(manifest)),
     ...(end && { size: end.checkpoint.size, root: toBase64(end.checkpoint.root), witnesses: end.witnesses }),
-    trust: policyGiven ? 'policy given' : 'policy of the bundle',
+    ...(verdict !== 'no-export' && { trust: policyGiven ? 'policy given' : 'policy of the bundle' }),
   };
+  const agrees = verdicts[verdict] <= verdicts.incomplete;
+  const summary = sentences[verdict] + (agrees && !policyGiven ? SELF_TRUST : '');
   const list = findings.list.toSorted((a, b) => stages.indexOf(a.stage) - stages.indexOf(b.stage));
   return {
-    ...{ verdict, exit: verdicts[verdict], summary: sentences[verdict], facts },
+    ...{ verdict, exit: verdicts[verdict], summary, facts },
     ...{ findings: list, findingCounts: findings.counts },
   };
 }
@@ -68,6 +74,11 @@ function numbersText({ tseq: [first, last] = [0, 0], entries = 0 }: Facts): stri
   return `${numbers}, ${entries} ${entries === 1 ? 'entry' : 'entries'}${of}`;
 }
 
+const believed: Readonly<Record<NonNullable<Facts['trust']>, string>> = {
+  'policy given': 'whom the policy names that you gave',
+  'policy of the bundle': "whom the bundle's own policy names; give yours with --policy",
+};
+
 /** The report as people read it. */
 export function reportText({ verdict, exit, summary, findings, findingCounts, facts }: Report): string {
   const { origin, tenant, disclosed, erased, size, witnesses = [], trust, redaction, purpose } = facts;
@@ -83,9 +94,7 @@ export function reportText({ verdict, exit, summary, findings, findingCounts, fa
           `  purpose    ${purpose}${purposeShown ? '' : ' (by the manifest alone: the log does not disclose it here)'}`,
         ]),
     ...witnesses.map(({ name, time }) => `  witness    ${name}, ${new Date(time * 1_000).toISOString()}`),
-    trust === 'policy given'
-      ? '  believed   whom the policy names that you gave'
-      : "  believed   whom the bundle's own policy names; give yours with --policy",
+    ...(trust === undefined ? [] : [`  believed   ${believed[trust]}`]),
   ];
   const found = findings.map(({ stage, verdict: one, text }) => `  ${stage}: ${text} [${one}]`);
   const kept = new Map<string, number>();

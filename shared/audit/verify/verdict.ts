@@ -1,8 +1,18 @@
 // What is found out about a bundle or a log, and how programs are told.
 import { limits } from '../../limits.ts';
 
-/** Exit codes. `witnessed`: valid, complete, and enough witnesses have seen it. */
-export const verdicts = { witnessed: 0, unwitnessed: 10, incomplete: 20, diverged: 30, invalid: 40 } as const;
+/**
+ * Exit codes. `witnessed`: valid, complete, and enough witnesses have seen it. `no-export`: nothing that was given says that
+ * it is an export, so there is nothing to call valid or not.
+ */
+export const verdicts = {
+  witnessed: 0,
+  unwitnessed: 10,
+  incomplete: 20,
+  diverged: 30,
+  invalid: 40,
+  'no-export': 50,
+} as const;
 export type Verdict = keyof typeof verdicts;
 
 /** In the order in which they are looked at. */

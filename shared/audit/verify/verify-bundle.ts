@@ -13,11 +13,18 @@ import { checkLinks, type Linked } from './check-links.ts';
 import { DerivedAgain } from './derived-again.ts';
 import { Disclosed, isAsked } from './disclosed.ts';
 import { type Hashing, ownHashing } from './hashing.ts';
-import { readLeafFacts } from './leaf-facts.ts';
+import { type LeafFacts, readLeafFacts } from './leaf-facts.ts';
 import { Numbers } from './numbers.ts';
 import { type OpenBundle, openBundle } from './open-bundle.ts';
 import { reportOf } from './report.ts';
 import { Findings, type Report } from './verdict.ts';
+
+export interface VerifiedEntry {
+  readonly index: number;
+  readonly facts: LeafFacts;
+  /** Values that the bundle discloses, by name. */
+  readonly shown: Readonly<Record<string, unknown>>;
+}
 
 export interface Asked {
   /** Whom to believe; without it the bundle's own word is taken for that, and the report says so. */
@@ -30,6 +37,8 @@ export interface Asked {
   readonly after?: number;
   /** Where the platform has a faster one than ours. */
   readonly hashing?: Hashing;
+  /** Receives each entry with its verified disclosures, in the order of the log, before the verdict about the whole. */
+  readonly onEntry?: (entry: VerifiedEntry) => void;
   /** Milliseconds since 1970: what is signed later than this cannot be. */
   readonly now: number;
 }
@@ -67,12 +76,14 @@ class Walk {
   readonly #numbers: Numbers;
   readonly #disclosed: Disclosed;
   readonly #hashing: Hashing;
+  readonly #onEntry: Asked['onEntry'];
   readonly #cuts: readonly number[];
   #count = 0;
   #proofs: { readonly bytes: Uint8Array; at: number } = { bytes: new Uint8Array(0), at: 0 };
 
   constructor(bundle: OpenBundle, heads: Heads, growth: Growth, findings: Findings, asked: Asked) {
     this.#hashing = asked.hashing ?? ownHashing;
+    this.#onEntry = asked.onEntry;
     this.#bundle = bundle;
     this.#heads = heads;
     this.#growth = growth;
@@ -98,6 +109,7 @@ class Walk {
       if (!entry) return false;
       const values = this.#disclosed.of(entry.index, entry.facts);
       this.#numbers.show(entry.index, values);
+      this.#onEntry?.({ index: entry.index, facts: entry.facts, shown: values });
       if (!again.isNeeded || !isAsked(manifest, entry.facts)) continue;
       again.add({ index: entry.index, leafHash: toHex(entry.hash), leaf: entry.facts.leaf, shown: values });
     }

@@ -1,0 +1,58 @@
+// What verify.html shows of the entries: how many of which type, over which time, and the entries themselves.
+import type { VerifiedEntry } from '../../shared/audit/verify/verify-bundle.ts';
+import { limits } from '../../shared/limits.ts';
+
+export interface Row {
+  readonly index: number;
+  /** Number of the tenant; entries of the log itself have none. */
+  readonly tseq: number | undefined;
+  readonly time: number;
+  readonly type: string;
+  /** Id of the request or of what the entry is about. */
+  readonly id: string;
+  readonly entry: VerifiedEntry;
+}
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+/** Counts all entries and keeps the first of them, in the order of the log. */
+export class Overview {
+  readonly rows: Row[] = [];
+  readonly #types = new Map<string, number>();
+  #others = 0;
+  entries = 0;
+  from = Number.POSITIVE_INFINITY;
+  to = Number.NEGATIVE_INFINITY;
+
+  add(entry: VerifiedEntry): void {
+    const { index, facts } = entry;
+    const { time, type, tseq, leaf } = facts;
+    this.entries += 1;
+    this.from = Math.min(this.from, time);
+    this.to = Math.max(this.to, time);
+    const known = this.#types.get(type);
+    if (known !== undefined || this.#types.size < limits.auditShownTypes.value) this.#types.set(type, (known ?? 0) + 1);
+    else this.#others += 1;
+    if (this.rows.length >= limits.auditShownEntries.value) return;
+    this.rows.push({ index, tseq, time, type, id: textOf(leaf.request) ?? facts.id, entry });
+  }
+
+  /** Types with the most entries first, and under another name those that were not kept apart. */
+  get types(): readonly (readonly [type: string, count: number])[] {
+    const sorted = [...this.#types].sort(([a, one], [b, other]) => other - one || (a < b ? -1 : 1));
+    return this.#others > 0 ? [...sorted, ['others', this.#others]] : sorted;
+  }
+}
+
+/** Rows of a type that hold a text anywhere: in their id, their leaf, or what is disclosed of it. */
+export function searchRows(rows: readonly Row[], text: string, type: string): readonly Row[] {
+  const wanted = text.trim().toLowerCase();
+  if (wanted === '' && type === '') return rows;
+  return rows.filter(
+    (row) => (type === '' || row.type === type) && (wanted === '' || contentOf(row).toLowerCase().includes(wanted)),
+  );
+}
+
+/** The leaf and what is disclosed of it, as people read them. */
+export const contentOf = ({ index, entry: { facts, shown } }: Row): string =>
+  JSON.stringify({ index, leaf: facts.leaf, ...(Object.keys(shown).length > 0 && { disclosed: shown }) }, undefined, 2);
