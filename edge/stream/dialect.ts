@@ -45,7 +45,7 @@ type Said = 'ready' | 'speech_started' | 'speech_ended' | 'interim' | 'segment' 
 
 /**
  * What a session tells: events of the agent, each once and in order, whatever happened to the agent meanwhile, and the
- * edge's own. Times are seconds from the first sample, gaps included.
+ * edge's own. Times are seconds from the first sample.
  */
 export type SessionEvent =
   /** `ready` comes once for each connection; where it resumes, `resumed` comes first, at once. */

@@ -54,7 +54,7 @@ export const streamLimits = {
     value: 512,
     unit: 'count',
     by: 'edge',
-    why: 'Questions, options and gaps beyond streamRingItems: what is asked of a full ring is not forgotten. Twice streamAsks.',
+    why: 'Questions and options beyond streamRingItems: what is asked of a full ring is not forgotten. Twice streamAsks.',
   },
   streamReliefItems: {
     value: 49_152,

@@ -18,7 +18,7 @@ export type Portion =
 
 /**
  * What a client said, on its way to whichever agent hears it: everything since the last checkpoint is kept, and can be
- * said again from there. Times are seconds from the first sample, gaps included.
+ * said again from there. Times are seconds from the first sample.
  */
 export class Feed {
   readonly format: StreamFormat;
@@ -34,12 +34,8 @@ export class Feed {
   #taken = 0;
   /** Seconds of audio that an agent has heard. */
   #heard = 0;
-  /** Seconds of all gaps. */
-  #missing = 0;
   /** Seconds of a byte, as far as it was heard. */
   #pace = 0;
-  /** What each gap's time was before it. */
-  readonly #before = new WeakMap<Mark, number>();
   /** Finalize and clear that no agent has answered. */
   readonly #asked = new Set<string>();
   /** The last ones that were answered. */
@@ -55,7 +51,6 @@ export class Feed {
     this.#window = openWindow(this.#ring.start);
     this.#cursor = this.#ring.first;
     this.#time = from?.time ?? 0;
-    // Who comes with a checkpoint counts positions, and has no gaps.
     this.#taken = this.#time;
     this.#heard = this.#time;
   }
@@ -69,12 +64,12 @@ export class Feed {
     return this.#time;
   }
 
-  /** Seconds of audio that were taken since the beginning of the session, without gaps. */
+  /** Seconds of audio that were taken since the beginning of the session. */
   get taken(): number {
     return this.#taken;
   }
 
-  /** Seconds of audio that an agent has heard since the beginning of the session, without gaps. */
+  /** Seconds of audio that an agent has heard since the beginning of the session. */
   get heardSeconds(): number {
     return this.#heard;
   }
@@ -142,16 +137,6 @@ export class Feed {
   /** The same of a message that no agent will hear: as long as what was heard of the same size. */
   estimate(audio: Uint8Array): number {
     return secondsOf(audio, this.format) ?? audio.length * this.#pace;
-  }
-
-  /** So many seconds are missing here. False when it cannot be noted. */
-  gap(seconds: number): boolean {
-    const mark: Mark = { type: 'gap', position: this.#ring.end, seconds };
-    if (this.#ended || !this.#ring.mark(mark)) return false;
-    this.#before.set(mark, this.#time);
-    this.#time += seconds;
-    this.#missing += seconds;
-    return true;
   }
 
   /** A question that is asked again, since its answer may have been lost, is not asked twice; `full`: it cannot be noted. */
@@ -235,7 +220,7 @@ export class Feed {
     if (!window) return false;
     this.#window = window;
     this.#reach(position, time);
-    if (position > 0) this.#pace = Math.max(0, time - this.#missing) / position;
+    if (position > 0) this.#pace = time / position;
     if (this.format.encoding === 'ogg-opus') this.#time = Math.max(this.#time, time);
     return true;
   }
@@ -249,9 +234,8 @@ export class Feed {
   /** Notes how far an agent has heard: where the format does not tell how long audio is, its time does. */
   #reach(position: number, time: number): void {
     const rate = bytesPerSecond(this.format);
-    const seconds = time - this.#missing;
-    if (rate === undefined) this.#taken = Math.max(this.#taken, seconds);
-    const heard = rate === undefined ? seconds : this.#taken - (this.#ring.end - position) / rate;
+    if (rate === undefined) this.#taken = Math.max(this.#taken, time);
+    const heard = rate === undefined ? time : this.#taken - (this.#ring.end - position) / rate;
     this.#heard = Math.max(this.#heard, heard);
   }
 
@@ -260,14 +244,10 @@ export class Feed {
     const { position, time, state } = checkpoint;
     if (position < this.#ring.start || position > this.#window.sent) return false;
     if (state.length > limits.checkpointCharacters.value) return false;
-    this.#ring.settle(position, (mark, at, number) => {
+    this.#ring.settle(position, (mark, number) => {
       if (number >= this.#cursor) return false;
       if (mark.type === 'finalize' || mark.type === 'clear') return !this.#asked.has(`${mark.type} ${mark.id}`);
       if (mark.type === 'options') this.#base = mark.options;
-      // The time of a checkpoint where a gap is tells on which side of the gap it is.
-      if (mark.type === 'gap' && at === position) {
-        return time >= (this.#before.get(mark) ?? 0) + mark.seconds / 2;
-      }
       return true;
     });
     this.#checkpoint = checkpoint;

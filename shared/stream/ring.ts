@@ -2,7 +2,7 @@ import { limits } from '../limits.ts';
 import type { LinkControl } from './link.ts';
 
 /** A control that has its place between two samples. */
-export type Mark = Extract<LinkControl, { type: 'finalize' | 'clear' | 'gap' | 'options' }>;
+export type Mark = Extract<LinkControl, { type: 'finalize' | 'clear' | 'options' }>;
 
 export type RingItem =
   | { readonly kind: 'audio'; readonly position: number; readonly audio: Uint8Array; readonly seconds: number }
@@ -174,7 +174,7 @@ export class Ring {
    * Forgets the audio before `position`, and the marks there that `done` holds for, given where they are and their
    * number: one that was sent may still wait for its answer. `position` lies between start and end.
    */
-  settle(position: number, done: (mark: Mark, at: number, number: number) => boolean): void {
+  settle(position: number, done: (mark: Mark, number: number) => boolean): void {
     if (position < this.#start || position > this.#end) throw new RangeError('settled what was not there');
     this.#start = position;
     const waiting: Item[] = [];
@@ -185,7 +185,7 @@ export class Ring {
       if (item.kind === 'audio') {
         if (item.position + item.length > position) break;
         this.#free(item);
-      } else if (!done(item.mark, item.position, this.#first + at - this.#gone)) waiting.push(item);
+      } else if (!done(item.mark, this.#first + at - this.#gone)) waiting.push(item);
     }
     // What waits keeps its order, and takes the numbers before the first item that stays.
     at -= waiting.length;

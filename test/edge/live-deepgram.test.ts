@@ -103,9 +103,9 @@ describe('C10 A21 two callers with one x-deepgram-session-id', () => {
     const { connect, talks } = await callers();
     const first = await connect();
     first.say(letters('alpha'));
+    for (const message of keepAlive) first.say(message);
     await eventually(() => talks[0]?.position === 5);
     passTime(2_000);
-    for (const message of keepAlive) first.say(message);
     const second = await connect();
     second.say(letters('bravo.'));
     await second.heard('Results');

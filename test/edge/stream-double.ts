@@ -160,7 +160,7 @@ export class Talk {
       .map((word) => ({ word, start, end: this.time, confidence: 0.9 }));
   }
 
-  #end(ending: 'endpoint' | 'finalize' | 'gap' | 'end'): void {
+  #end(ending: 'endpoint' | 'finalize' | 'end'): void {
     if (this.#utterance !== '') {
       const words = this.#words();
       const text = words.map(({ word }) => word).join(' ');
@@ -193,11 +193,6 @@ export class Talk {
       case 'clear':
         this.#utterance = '';
         this.say({ type: 'cleared', id: control.id });
-        return;
-      case 'gap':
-        this.#end('gap');
-        this.#zero = { position: this.#position, time: this.time + control.seconds };
-        if (this.habits.checkpoints) this.checkpoint();
         return;
       case 'options':
         return;

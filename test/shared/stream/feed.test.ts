@@ -12,7 +12,6 @@ const letters = (text: string) => new TextEncoder().encode(text);
 type Step =
   | { readonly say: string }
   | { readonly ask: 'finalize' | 'clear' }
-  | { readonly gap: number }
   | { readonly options: boolean }
   | { readonly pump: number }
   | { readonly arrive: number }
@@ -32,7 +31,6 @@ class Stream {
   step(step: Step): void {
     if ('say' in step) expect(this.feed.take(letters(step.say))).toBe(true);
     else if ('ask' in step) this.feed.ask(step.ask, this.#ids++);
-    else if ('gap' in step) this.feed.gap(step.gap);
     else if ('options' in step) this.feed.change({ ...options, interim: step.options });
     else if ('pump' in step) this.pump(step.pump);
     else if ('arrive' in step) this.arrive(step.arrive);
@@ -94,7 +92,6 @@ const text = fc.stringMatching(/^[ab .]{1,8}$/);
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ say: text }) },
   fc.record({ ask: fc.constantFrom('finalize' as const, 'clear' as const) }),
-  fc.record({ gap: fc.integer({ min: 1, max: 3 }) }),
   fc.record({ options: fc.boolean() }),
   { weight: 4, arbitrary: fc.record({ pump: fc.integer({ min: 1, max: 5 }) }) },
   { weight: 4, arbitrary: fc.record({ arrive: fc.integer({ min: 1, max: 5 }) }) },
@@ -191,10 +188,9 @@ describe('R1 what a client said, on its way to whichever agent', () => {
       expect(feed.heard(feed.position, time)).toBe(true);
     };
     hear(4_000, 2);
-    feed.gap(3);
-    expect([feed.time, feed.taken]).toEqual([5, 2]);
-    hear(1_000, 5.5);
-    expect([feed.time, feed.taken]).toEqual([5.5, 2.5]);
+    expect([feed.time, feed.taken]).toEqual([2, 2]);
+    hear(1_000, 2.5);
+    expect([feed.time, feed.taken]).toEqual([2.5, 2.5]);
   });
 
   it('§3-18 takes questions when it is full of messages, asks for relief before, and says when it cannot', () => {
@@ -259,18 +255,16 @@ describe('seconds that were heard', () => {
 });
 
 describe('seconds that were taken', () => {
-  it('are those the agent heard where only it can tell, without gaps', () => {
+  it('are those the agent heard where only it can tell', () => {
     const feed = new Feed({ encoding: 'ogg-opus', rate: 48_000, channels: 1 }, options);
     feed.take(letters('a page'));
     feed.next();
     feed.heard(6, 2);
-    feed.gap(10);
     expect(feed.taken).toBe(2);
     feed.take(letters('another'));
-    feed.heard(6, 12);
     expect(feed.taken).toBe(2);
     // The last word of it.
-    feed.lasted(15);
+    feed.lasted(5);
     expect(feed.taken).toBe(5);
   });
 

@@ -46,11 +46,6 @@ export class HearingModel {
       case 'clear':
         this.#text = '';
         return [this.#checkpoint(), { type: 'cleared', id: control.id }];
-      case 'gap': {
-        const before = this.#cut();
-        this.#zero = { position: this.#position, time: this.#time + control.seconds };
-        return [...before, this.#checkpoint()];
-      }
       case 'end':
         return [...this.#cut(), { type: 'final', segments: this.#index, time: this.#time }];
       default:
