@@ -1,0 +1,30 @@
+import { globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+
+const root = path.resolve(import.meta.dirname, '..');
+const read = (file: string) => readFileSync(path.join(root, file), 'utf8');
+
+/** Each requirement with its state, as `.github/REQUIREMENTS.md` lists it. */
+const listed = new Map(
+  [...read('.github/REQUIREMENTS.md').matchAll(/^\| ([CRTLMAU]\d+) \|.*\| (tested|open) \|$/gm)].map(
+    ([, id = '', state = '']) => [id, state],
+  ),
+);
+
+/** Requirement IDs in titles of tests: the text of a call, or of a call over a table of cases. */
+function namedByTests(): Set<string> {
+  const named = new Set<string>();
+  for (const file of globSync('test/**/*.ts', { cwd: root })) {
+    if (file.endsWith('requirements.test.ts')) continue;
+    const titles = read(file).matchAll(/(?:\b(?:describe|it|test)\b[.\w]*(?:\([^'"`\n]*\))?|\))\(\s*(['"`])(.*?)\1/g);
+    for (const [, , title = ''] of titles)
+      for (const [id] of title.matchAll(/\b[CRTLMAU]\d{1,2}\b/g)) named.add(id);
+  }
+  return named;
+}
+
+it('lists every requirement that a test names, and calls it tested', () => {
+  const tested = [...listed].filter(([, state]) => state === 'tested').map(([id]) => id);
+  expect(tested.sort()).toEqual([...namedByTests()].sort());
+});
