@@ -18,8 +18,7 @@ function namedByTests(): Set<string> {
   for (const file of globSync('test/**/*.ts', { cwd: root })) {
     if (file.endsWith('requirements.test.ts')) continue;
     const titles = read(file).matchAll(/(?:\b(?:describe|it|test)\b[.\w]*(?:\([^'"`\n]*\))?|\))\(\s*(['"`])(.*?)\1/g);
-    for (const [, , title = ''] of titles)
-      for (const [id] of title.matchAll(/\b[CRTLMAU]\d{1,2}\b/g)) named.add(id);
+    for (const [, , title = ''] of titles) for (const [id] of title.matchAll(/\b[CRTLMAU]\d{1,2}\b/g)) named.add(id);
   }
   return named;
 }

@@ -17,7 +17,7 @@ import { deadQueue } from '../../shared/upload/job.ts';
 import { seeds } from '../seeds.ts';
 import { wav } from '../wav.ts';
 import { readRecord } from './audit-record.ts';
-import { clipBytes, clipLike, clipPath, clips } from './clips.ts';
+import { clipBytes, clipLike, clipPath } from './clips.ts';
 import { type Running, run } from './running.ts';
 
 const UPLOAD_MS = 60_000;
