@@ -74,6 +74,11 @@ describe('T2 a request for tensors', () => {
     expect(valuesOf(got).outputs).toHaveLength(1);
   });
 
+  it('C10 T2 refuses a raw body for a version that the model does not have', async () => {
+    const got = await ask({ head: { headerLength: '0', version: '9' }, body: row('X', 1, 2, 3, 4).bytes });
+    expect(got.refusal).toMatchObject({ reason: 'version_unknown', params: { model: 'adder', version: '9' } });
+  });
+
   it('of a version', async () => {
     await infer({}, { head: { version: '3' } });
     expect(engine.seen[0]?.path).toBe('adder/versions/3/infer');

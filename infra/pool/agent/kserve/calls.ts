@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { CallHead } from '../../../../shared/kserve/call.ts';
 import { encodeInferRequest } from '../../../../shared/kserve/infer-request.ts';
 import { type ModelMetadata, modelMetadata } from '../../../../shared/kserve/metadata.ts';
 import { limits } from '../../../../shared/limits.ts';
@@ -6,6 +7,7 @@ import { refuse } from '../../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Dispatcher } from '../dispatch.ts';
 import { modelPath, openDoor, readWhole } from './door.ts';
+import { engineRefusal } from './engine-refusal.ts';
 import { BodyBudget } from './read-body.ts';
 import { type Ending, Sequences } from './sequences.ts';
 
@@ -36,14 +38,15 @@ const idleConfig = z.object({
 export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions): Calls {
   const door = openDoor(engineUrl);
 
-  async function ask(path: string, signal: AbortSignal): Promise<Result<unknown>> {
+  async function ask(about: Pick<CallHead, 'model' | 'version'>, below: string, signal: AbortSignal) {
+    const path = `${modelPath(about.model, about.version)}${below}`;
     const answer = await door.call({ method: 'GET', path, signal });
     const body = answer.ok ? await readWhole(answer.value) : answer;
     if (!answer.ok || !body.ok) return body;
     const { status } = answer.value;
-    if (status !== 200) return no(refuse('engine_failed', undefined, `engine status ${status}`));
+    if (status !== 200) return no(engineRefusal(status, body.value, about, undefined));
     try {
-      return ok(JSON.parse(new TextDecoder().decode(body.value)));
+      return ok<unknown>(JSON.parse(new TextDecoder().decode(body.value)));
     } catch {
       return no(refuse('engine_failed', undefined, 'engine answer: not JSON'));
     }
@@ -51,7 +54,7 @@ export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions
 
   /** Ensembles do not say it: their sequences are in a step, for which the usual time is a good guess. */
   async function engineIdleMs(model: string): Promise<number> {
-    const config = await ask(`${modelPath(model, undefined)}/config`, AbortSignal.timeout(limits.sequenceEndMs.value));
+    const config = await ask({ model, version: undefined }, '/config', AbortSignal.timeout(limits.sequenceEndMs.value));
     const read = idleConfig.safeParse(config.ok ? config.value : undefined);
     return read.success
       ? read.data.sequence_batching.max_sequence_idle_microseconds / 1_000
@@ -88,7 +91,7 @@ export function createCalls({ engineUrl, dispatcher, levels, now }: CallsOptions
     sequences,
     levels,
     async metadata(model, version, signal) {
-      const described = await ask(modelPath(model, version), signal);
+      const described = await ask({ model, version }, '', signal);
       if (!described.ok) return described;
       const read = modelMetadata.safeParse(described.value);
       return read.success ? ok(read.data) : no(refuse('engine_failed', undefined, 'engine answer: no metadata'));
