@@ -10,6 +10,7 @@ import { isOpenTo } from './audit/exports.ts';
 import { anonymousOwner, gateName } from './audit/record.ts';
 import type { RequestContext } from './context.ts';
 import { readSnapshots } from './pool/snapshot.ts';
+import { readWhole } from './read-whole.ts';
 import { refuseWith } from './refuse.ts';
 import { admit, recordDenial } from './tenant/admit.ts';
 import { authenticatePool } from './tenant/authenticate.ts';
@@ -88,10 +89,9 @@ export async function readOutbox(request: Request, context: RequestContext): Pro
   if (!page.ok) return refuseWith(page.refusal);
   const tenant = query.get('tenant');
   const zone = query.get('zone');
-  if (zone !== null && !settings.zones.includes(zone)) {
-    return refuseWith(refuse('field_invalid', { field: 'zone', rule: 'is not served here' }));
+  if (zone !== null && !(settings.zones.includes(zone) && isOpenTo(claims.value, zone))) {
+    return refuseWith(refuse('zone_unserved', { zone }));
   }
-  if (zone !== null && !isOpenTo(claims.value, zone)) return refuseWith(refuse('zone_unserved', { zone }));
   if (tenant !== null) {
     // Every name that is asked for becomes an object: no others than tenants can have.
     if (tenant !== anonymousOwner.tenant && !isTenantName(tenant)) {
@@ -126,12 +126,12 @@ async function tellRead(
 }
 
 function readPage(query: URLSearchParams): Result<{ after: number; limit: number }> {
-  const after = Number(query.get('after') ?? 0);
-  const limit = Number(query.get('limit') ?? limits.auditPageEvents.value);
-  if (!Number.isSafeInteger(after) || after < 0) {
+  const after = readWhole(query.get('after') ?? '0');
+  const limit = readWhole(query.get('limit') ?? String(limits.auditPageEvents.value));
+  if (after === undefined) {
     return no(refuse('field_invalid', { field: 'after', rule: 'must be a whole number' }));
   }
-  if (!Number.isSafeInteger(limit) || limit < 1) {
+  if (limit === undefined || limit < 1) {
     return no(refuse('field_invalid', { field: 'limit', rule: 'must be a whole number of at least 1' }));
   }
   return ok({ after, limit: Math.min(limit, limits.auditPageEvents.value) });

@@ -15,12 +15,11 @@ export async function lookAtHealth(request: Request, context: RequestContext): P
   const claims = await admit(request, ['audit', 'operate'], context);
   if (!claims.ok) return refuseWith(claims.refusal);
   const { env, settings, surroundings } = context;
-  const zone = new URL(request.url).searchParams.get('zone') ?? '';
-  if (!settings.zones.includes(zone))
-    return refuseWith(refuse('field_invalid', { field: 'zone', rule: 'is not served here' }));
+  const zone = new URL(request.url).searchParams.get('zone');
+  if (zone === null) return refuseWith(refuse('field_missing', { field: 'zone' }));
+  if (!(settings.zones.includes(zone) && isOpenTo(claims.value, zone)))
+    return refuseWith(refuse('zone_unserved', { zone }));
   const { tenant } = claims.value;
-  // Nothing of the record is read: nobody has to be named.
-  if (!isOpenTo(claims.value, zone)) return refuseWith(refuse('zone_unserved', { zone }));
   const log = await askOfficeFor({ zone, path: `/${zone}/health` }, logHealth, { tenant }, context);
   if (!log.ok) return refuseWith(log.refusal);
   const now = surroundings.now();

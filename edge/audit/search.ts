@@ -17,25 +17,30 @@ import { commitmentsIn, who, zonesOf } from './who.ts';
 /** Whom a search is about: a header, since addresses are kept in places that no one thinks of. */
 const SUBJECT_HEADER = 'x-auricle-subject';
 
-/** The query of `GET /v1/audit/search`. */
-const searchQuery = z.strictObject({
+const digits = z
+  .string()
+  .regex(/^[0-9]{1,9}$/)
+  .transform(Number);
+const PLACES = new RegExp(`^[0-9]{1,15}(?:,[0-9]{1,15}){0,${limits.auditSearchHits.value - 1}}$`);
+
+/** The query of `GET /v1/audit/search`; `subject` comes in a header. */
+export const searchQuery = z.strictObject({
   request: z.string().min(1).max(128).optional(),
   model: z.string().min(1).max(256).optional(),
   day: z.iso.date().optional(),
   type: z.string().min(1).max(64).optional(),
   ...who,
   /** Places in the log of that year, with commas. */
-  year: z.coerce.number().pipe(logYear).optional(),
+  year: digits.pipe(logYear).optional(),
   index: z
     .string()
-    .regex(/^\d{1,15}(,\d{1,15})*$/)
+    .regex(PLACES)
     .transform((text) => text.split(',').map(Number))
-    .pipe(z.array(z.number()).max(limits.auditSearchHits.value))
     .optional(),
   disclose: z.enum(['true', 'false']).optional(),
   zone: z.string().optional(),
   after: z.string().max(64).optional(),
-  limit: z.coerce.number().int().min(1).max(limits.auditSearchHits.value).optional(),
+  limit: digits.pipe(z.number().int().min(1).max(limits.auditSearchHits.value)).optional(),
 });
 
 export const listedHits = z.object({ object: z.literal('list'), data: z.array(foundEntries) });
@@ -94,16 +99,19 @@ export async function rebuildIndex(request: Request, context: RequestContext): P
 function readQuery(request: Request): Result<z.infer<typeof searchQuery>> {
   const given = Object.fromEntries(new URL(request.url).searchParams);
   const subject = request.headers.get(SUBJECT_HEADER);
-  const json = { ...given, ...(subject !== null && { subject: decode(subject) }) };
+  const decoded = subject === null ? undefined : decode(subject);
+  if (subject !== null && decoded === undefined)
+    return no(refuse('field_invalid', { field: SUBJECT_HEADER, rule: 'must be percent-encoded UTF-8' }));
+  const json = { ...given, ...(decoded !== undefined && { subject: decoded }) };
   const parsed = searchQuery.safeParse(json);
   return parsed.success ? ok(parsed.data) : no(refuseField(parsed.error, json));
 }
 
 /** Names are not always ASCII, and headers are. */
-function decode(text: string): string {
+function decode(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
-    return text;
+    return undefined;
   }
 }

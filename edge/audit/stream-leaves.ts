@@ -48,10 +48,13 @@ export async function streamLeaves(request: Request, context: RequestContext): P
       claims.value,
       context,
     );
+  const follow = query.get('follow') ?? 'true';
+  if (follow !== 'true' && follow !== 'false')
+    return refuseWith(refuse('field_invalid', { field: 'follow', rule: 'must be "true" or "false"' }));
   // The first page decides whether there is an answer at all.
   const first = await ask(from);
   if (!first.ok) return refuseWith(first.refusal);
-  const body = bodyOf(first.value, ask, shape, query.get('follow') !== 'false', context);
+  const body = bodyOf(first.value, ask, shape, follow === 'true', context);
   return new Response(body, { headers: { 'content-type': shape.type, 'cache-control': 'no-store' } });
 }
 

@@ -13,6 +13,7 @@ const seconds = (least: number, most: number, usual: number) => {
     .transform((value) => value ?? usual);
 };
 
+const SCOPE_LIST = new RegExp(`^(?:${grantScopes.join('|')})(?: (?:${grantScopes.join('|')}))*$`);
 const isGrantScope = (scope: string): scope is GrantScope => grantScopes.some((one) => one === scope);
 const COUNT_RULE = 'must be a whole number above 0';
 const SECONDS_RULE = 'must be a number above 0';
@@ -21,11 +22,7 @@ const SCOPE_RULE = `must be ${grantScopes.join(' or ')}, or both with a space be
 /** Members of ours beside those of OpenAI and Deepgram: what narrows the token that is made. */
 const narrowing = {
   /** Scopes of the token: live sound (`stream`), and recordings (`transcribe`, which includes it). */
-  scope: z
-    .string(SCOPE_RULE)
-    .max(100, SCOPE_RULE)
-    .refine((text) => text.split(' ').every(isGrantScope), SCOPE_RULE)
-    .default('stream'),
+  scope: z.string(SCOPE_RULE).max(100, SCOPE_RULE).regex(SCOPE_LIST, SCOPE_RULE).default('stream'),
   /** Subject of the token: the person at the device. By default that of the caller. */
   sub: z.string().min(1).max(256).optional(),
   /** Bounds of the token alone, at most those of the caller. */

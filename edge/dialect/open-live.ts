@@ -1,7 +1,7 @@
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
-import { enterStream, refuseStream } from '../stream/enter.ts';
+import { enterStream, refuseStream, refuseUpgrade } from '../stream/enter.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
 import { readCredentials } from '../tenant/credentials.ts';
 import { deepgramListen } from './deepgram-listen.ts';
@@ -20,7 +20,7 @@ const isUpgrade = ({ headers }: Request) => headers.get('upgrade')?.toLowerCase(
  * a socket that is then closed.
  */
 export async function openRealtime(request: Request, context: RequestContext): Promise<Response> {
-  if (!isUpgrade(request)) return refuseWith(refuse('upgrade_missing'));
+  if (!isUpgrade(request)) return refuseWith(await refuseUpgrade(request, SCOPES, context));
   const { authorization, protocol, beta } = readCredentials(request.headers);
   const known = withHeaders(request, { authorization, 'openai-beta': beta ? 'realtime=v1' : undefined });
   const claims = await admit(known, SCOPES, context);
@@ -38,7 +38,7 @@ export async function openRealtime(request: Request, context: RequestContext): P
 
 /** `GET /v1/listen`. Deepgram's clients come back after every close but an orderly one, and never to a refused handshake. */
 export async function openListen(request: Request, context: RequestContext): Promise<Response> {
-  if (!isUpgrade(request)) return refuseAsDeepgram(refuse('upgrade_missing'), context.id);
+  if (!isUpgrade(request)) return refuseAsDeepgram(await refuseUpgrade(request, SCOPES, context), context.id);
   const { authorization, protocol } = readCredentials(request.headers);
   const known = withHeaders(request, { authorization });
   const claims = await admit(known, SCOPES, context);

@@ -1,5 +1,5 @@
 // Revisions of models, as operators ask for them: the functions keep them (shared/model/contract.ts), the edge says who asks.
-import type { z } from 'zod';
+import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import {
   aliasMove,
@@ -24,12 +24,16 @@ import { askBackOffice, type Question } from '../upload/back-office.ts';
 
 /** `GET /v1/models/{model}/revisions?at=`: where each stands, and what the aliases name; now, or as it was. */
 export const showRevisions = (request: Request, context: RequestContext, model: string): Promise<Response> =>
-  ask(request, context, modelState, { method: 'GET', path: `/${encodeURIComponent(model)}${at(request)}` });
+  ask(request, context, modelState, { method: 'GET', path: `/${encodeURIComponent(model)}`, passes: at });
 
 /** `GET /v1/models/{model}/aliases?at=` */
 export const showAliases = (request: Request, context: RequestContext, model: string): Promise<Response> =>
-  ask(request, context, modelState, { method: 'GET', path: `/${encodeURIComponent(model)}${at(request)}` }, (state) =>
-    Response.json({ object: 'list', data: state.aliases }),
+  ask(
+    request,
+    context,
+    modelState,
+    { method: 'GET', path: `/${encodeURIComponent(model)}`, passes: at },
+    ({ aliases }) => Response.json({ object: 'list', data: aliases }),
   );
 
 /** `POST /v1/models/{model}/revisions`: a signature of files makes a revision known. */
@@ -67,11 +71,8 @@ export const createTransition = (request: Request, context: RequestContext, mode
   );
 
 /** `GET /v1/models/{model}/transitions?after=`: the log of the model, entry by entry. */
-export function listTransitions(request: Request, context: RequestContext, model: string): Promise<Response> {
-  const after = new URL(request.url).searchParams.get('after') ?? '0';
-  const path = `/${encodeURIComponent(model)}/transitions?after=${encodeURIComponent(after)}`;
-  return ask(request, context, logPage, { method: 'GET', path });
-}
+export const listTransitions = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+  ask(request, context, logPage, { method: 'GET', path: `/${encodeURIComponent(model)}/transitions`, passes: after });
 
 /** `GET /v1/models/{model}/transitions/{id}` */
 export const showTransition = (request: Request, context: RequestContext, model: string): Promise<Response> =>
@@ -80,12 +81,17 @@ export const showTransition = (request: Request, context: RequestContext, model:
     path: `/${encodeURIComponent(model)}/transitions/${lastPart(request)}`,
   });
 
+/** Body of a move. An empty one is no request to take an alias away. */
+export const aliasBody = aliasMove
+  .refine(({ revision, from }) => revision !== undefined || from !== undefined, 'needs revision or from')
+  .meta({ anyOf: [{ required: ['revision'] }, { required: ['from'] }] });
+
 /** `PUT /v1/models/{model}/aliases/{alias}`, from what it names now. */
 export const moveAlias = (request: Request, context: RequestContext, model: string): Promise<Response> =>
   ask(request, context, aliasRow, {
     method: 'PUT',
     path: `/${encodeURIComponent(model)}/aliases/${lastPart(request)}`,
-    takes: aliasMove,
+    takes: aliasBody,
   });
 
 /** As it stands in the address, encoded. */
@@ -93,12 +99,27 @@ const lastPart = (request: Request): string => new URL(request.url).pathname.spl
 
 const partBefore = (request: Request): string => new URL(request.url).pathname.split('/').at(-2) ?? '';
 
-function at(request: Request): string {
-  const asked = new URL(request.url).searchParams.get('at');
-  return asked === null ? '' : `?at=${encodeURIComponent(asked)}`;
+/** A parameter of the query, and what its value must be like. */
+type Parameter = readonly [name: string, value: z.ZodType];
+
+export const moment = z.union(
+  [z.string().regex(/^[0-9]{1,15}$/), z.iso.datetime({ offset: true }), z.iso.date()],
+  'must be a time of ISO 8601, or milliseconds since 1970',
+);
+const at: Parameter = ['at', moment];
+const after: Parameter = ['after', z.string().regex(/^[0-9]{1,9}$/, 'must be a whole number')];
+
+function readQuery(request: Request, [field, value]: Parameter): Result<string> {
+  const text = new URL(request.url).searchParams.get(field);
+  if (text === null) return ok('');
+  const parsed = value.safeParse(text);
+  if (parsed.success) return ok(`?${new URLSearchParams({ [field]: text })}`);
+  return no(refuse('field_invalid', { field, rule: parsed.error.issues[0]?.message ?? 'is not valid' }));
 }
 
 interface Asked extends Pick<Question, 'method' | 'path'> {
+  /** What of the query is asked with. */
+  readonly passes?: Parameter;
   /** What the body must be like; it is asked with. */
   readonly takes?: z.ZodType;
 }
@@ -107,14 +128,17 @@ async function ask<Row extends z.ZodType>(
   request: Request,
   context: RequestContext,
   row: Row,
-  { takes, ...asked }: Asked,
+  { takes, passes, path, ...asked }: Asked,
   show?: (value: z.infer<Row>) => Response,
 ): Promise<Response> {
   const claims = await admit(request, 'operate', context);
   if (!claims.ok) return refuseWith(claims.refusal);
+  const query = passes ? readQuery(request, passes) : ok('');
+  if (!query.ok) return refuseWith(query.refusal);
   const body = takes ? await readBody(request, context, takes) : ok(undefined);
   if (!body.ok) return refuseWith(body.refusal);
-  return answer(await askModels({ ...asked, body: body.value }, row, claims.value.tenant, context), show);
+  const question = { ...asked, path: `${path}${query.value}`, body: body.value };
+  return answer(await askModels(question, row, claims.value.tenant, context), show);
 }
 
 async function readBody(request: Request, context: RequestContext, body: z.ZodType): Promise<Result<unknown>> {

@@ -1,10 +1,10 @@
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
-import type { Claims } from '../../shared/tenant/claims.ts';
+import type { Claims, Scope } from '../../shared/tenant/claims.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
-import { recordDenial } from '../tenant/admit.ts';
+import { admit, recordDenial } from '../tenant/admit.ts';
 import { rateLimitHeaders } from '../tenant/rate-limit.ts';
 import { UNANSWERED } from './closing.ts';
 import type { LiveDialect } from './dialect.ts';
@@ -22,10 +22,20 @@ export interface Entrance {
   readonly protocol?: string | undefined;
 }
 
-const SESSION = /^[\w.-]{1,128}$/;
+/** A name that a session can have. */
+export const SESSION = /^[\w.-]{1,128}$/;
 
-/** Is it a name that a session can have. */
 export const isSessionName = (name: string): boolean => SESSION.test(name);
+
+/** Returns the refusal of a request that is no upgrade: that of its token, if it has no good one. */
+export async function refuseUpgrade(
+  request: Request,
+  scopes: readonly [Scope, ...Scope[]],
+  context: RequestContext,
+): Promise<Refusal> {
+  const claims = await admit(request, scopes, context);
+  return claims.ok ? refuse('upgrade_missing') : claims.refusal;
+}
 
 /** Hands an upgrade whose caller is known to the object of its session, which answers 101. */
 export async function enterStream(request: Request, entrance: Entrance, context: RequestContext): Promise<Response> {

@@ -3,7 +3,7 @@ import type { RequestContext } from '../context.ts';
 import { auricleStream } from '../dialect/auricle-stream.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit } from '../tenant/admit.ts';
-import { enterStream, isSessionName, refuseStream } from './enter.ts';
+import { enterStream, isSessionName, refuseStream, refuseUpgrade } from './enter.ts';
 
 /** Sub-protocol of `/v1/stream`, and what a browser, which can set no header, puts its token behind. */
 const PROTOCOL = 'auricle';
@@ -16,7 +16,9 @@ const SCOPES = ['stream', 'transcribe'] as const;
 
 /** `GET /v1/stream`: our own dialect. Refusals are told on an accepted socket, since browsers show no other. */
 export async function serveStream(request: Request, context: RequestContext): Promise<Response> {
-  if (request.headers.get('upgrade')?.toLowerCase() !== 'websocket') return refuseWith(refuse('upgrade_missing'));
+  if (request.headers.get('upgrade')?.toLowerCase() !== 'websocket') {
+    return refuseWith(await refuseUpgrade(request, SCOPES, context));
+  }
   const offered = (request.headers.get('sec-websocket-protocol') ?? '').split(',').map((one) => one.trim());
   const protocol = offered.includes(PROTOCOL) ? PROTOCOL : undefined;
   const inProtocol = offered.find((one) => one.startsWith(TOKEN))?.slice(TOKEN.length);

@@ -6,6 +6,7 @@ import { type Claims, ownerOf, type Scope } from '../../shared/tenant/claims.ts'
 import { type UploadRow, uploadList, uploadRow } from '../../shared/upload/contract.ts';
 import { isUploadId } from '../../shared/upload/paths.ts';
 import type { RequestContext } from '../context.ts';
+import { readWhole } from '../read-whole.ts';
 import { refuseWith } from '../refuse.ts';
 import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
@@ -47,8 +48,8 @@ export function readPage(query: URLSearchParams, isId: (id: string) => boolean, 
   if (after !== undefined && !isId(after)) {
     return no(refuse('field_invalid', { field: 'after', rule: 'must be an id of this list' }));
   }
-  const limit = Number(query.get('limit') ?? most);
-  if (!Number.isSafeInteger(limit) || limit < 1) {
+  const limit = readWhole(query.get('limit') ?? String(most));
+  if (limit === undefined || limit < 1) {
     return no(refuse('field_invalid', { field: 'limit', rule: 'must be a whole number of at least 1' }));
   }
   return ok({ after, limit: Math.min(limit, most) });

@@ -10,7 +10,9 @@ const COMMON = -2;
 
 const ending = (id: string): string | undefined => ID.exec(id)?.[1];
 
-export const isProjectId = (text: string): boolean => ending(text) === PROJECT;
+/** A project's id: that of a document with `ff` at its end. */
+export const PROJECT_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{10}ff$/;
+export const isProjectId = (text: string): boolean => PROJECT_ID.test(text);
 
 export function isDocumentId(text: string): boolean {
   const last = ending(text);

@@ -10,8 +10,8 @@ export type ResponseFormat = (typeof responseFormats)[number];
 export const granularities = ['word', 'segment'] as const;
 export type Granularity = (typeof granularities)[number];
 
-/** Subtags of BCP 47, as far as a language of speech needs them: `en`, `en-GB`, `zh-Hant-TW`. */
-const languageTag = /^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/i;
+/** `auto`, or subtags of BCP 47 as far as a language of speech needs them: `en`, `en-GB`, `zh-Hant-TW`. */
+const languageTag = /^(?:auto|[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3})$/;
 
 /**
  * The text parts of `POST /v1/audio/transcriptions`, by name. The names and rules are OpenAI's; a rule that fails
@@ -19,10 +19,7 @@ const languageTag = /^[a-z]{2,3}(-[a-z0-9]{2,8}){0,3}$/i;
  */
 export const transcriptionFields = z.object({
   model: z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/, 'must be the name of a model, as GET /v1/models lists it'),
-  language: z
-    .string()
-    .refine((value) => value === 'auto' || languageTag.test(value), 'must be a BCP 47 tag such as "en", or "auto"')
-    .optional(),
+  language: z.string().regex(languageTag, 'must be a BCP 47 tag such as "en", or "auto"').optional(),
   prompt: z.string().max(8_192, 'must be at most 8192 characters').optional(),
   response_format: z.enum(responseFormats, `must be one of ${responseFormats.join(', ')}`).default('json'),
   temperature: z

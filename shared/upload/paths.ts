@@ -9,11 +9,11 @@ export const OUTCOMES = 'outcomes';
 
 const TENANT = /^[a-z0-9][a-z0-9_-]{0,62}$/;
 /** UUID version 7 in lower case: sorts by the time it was made. */
-const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+export const UPLOAD_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 /** Without leading zeros, so that a number has one spelling. */
 const NUMBER = /^(0|[1-9][0-9]{0,5})$/;
 
-export const isUploadId = (text: string): boolean => ID.test(text);
+export const isUploadId = (text: string): boolean => UPLOAD_ID.test(text);
 
 /** Whatever has jobs: an upload, or a document of a text project, which goes the same way. */
 export const isWorkId = (text: string): boolean => isUploadId(text) || isDocumentId(text);

@@ -47,7 +47,7 @@ describe('C9 how the record is doing, seen from the edge', () => {
 
   it('nothing for others, of other zones, or from functions that are away or say something else', async () => {
     expect((await look({ scope: 'transcribe' })).status).toBe(403);
-    expect(await readRefusal(await look({ scope: 'audit' }, 'mars'))).toMatchObject({ code: 'field_invalid' });
+    expect(await readRefusal(await look({ scope: 'audit' }, 'mars'))).toMatchObject({ code: 'zone_unserved' });
     elsewhere.set('functions-eu.test', async () => Response.json({ hello: 1 }));
     expect(await readRefusal(await look({ scope: 'audit' }))).toMatchObject({ status: 503, code: 'audit_unreachable' });
     elsewhere.set('functions-eu.test', () => Promise.reject(new Error('away')));

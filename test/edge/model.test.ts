@@ -85,6 +85,15 @@ it('C7: what is not as agreed, and whoever may not operate, is refused here', as
   expect(eu.asked).toEqual([]);
 });
 
+it.each([
+  ['PUT', '/aliases/stable', {}],
+  ['GET', '/revisions?at=yesterday', undefined],
+  ['GET', '/transitions?after=1e2', undefined],
+] as const)('C10 refuses %s %s before the functions are asked', async (method, path, body) => {
+  expect(await readRefusal(await call(method, path, body))).toMatchObject({ status: 400, code: 'field_invalid' });
+  expect(eu.asked).toEqual([]);
+});
+
 it('C7: a "no" of the functions is passed on, and what cannot be reached is said', async () => {
   eu.refusal = { reason: 'gate_closed', params: { rule: '"rates" is INCONCLUSIVE' } };
   expect(await readRefusal(await call('POST', '/transitions', { envelope }))).toMatchObject({ code: 'gate_closed' });

@@ -8,9 +8,12 @@ export interface Cursor {
 
 export const formatCursor = (year: number, index: number): string => `${year}-${index}`;
 
+/** A place in the log of a year, or in the newest log. */
+export const cursor = /^(?:([0-9]{4})-)?([0-9]{1,15})$/;
+
 /** `undefined` when it is none. A number alone is a place in the newest log. */
 export function readCursor(text: string): Cursor | undefined {
-  const [, year, index] = /^(?:(\d{4})-)?(\d{1,15})$/.exec(text) ?? [];
+  const [, year, index] = cursor.exec(text) ?? [];
   if (index === undefined) return undefined;
   return { year: year === undefined ? undefined : Number(year), index: Number(index) };
 }
