@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { exportStatus, streamedLeaf } from '../shared/audit/bundle/contract.ts';
 import { auditHealth } from '../shared/audit/health.ts';
 import {
-  aliasMove,
   aliasRow,
   keptRevision,
   keptTransition,
@@ -20,7 +19,7 @@ import { recordingAnswer } from '../shared/speech/deepgram-answer.ts';
 import { transcription, verboseTranscription } from '../shared/speech/openai-answer.ts';
 import { errorBody } from '../shared/speech/openai-error.ts';
 import { repeatedFields, transcriptionFields } from '../shared/speech/openai-form.ts';
-import { bookedUsage } from '../shared/upload/usage.ts';
+import { bookedUsage, uploadUsage } from '../shared/upload/usage.ts';
 import {
   erasureBody,
   holdBody,
@@ -37,10 +36,14 @@ import { begunIndex, listedHits } from './audit/search.ts';
 import { deepgramError } from './dialect/deepgram-refuse.ts';
 import { clientSecretBody, grantBody } from './dialect/grant-request.ts';
 import { clientSecretAnswer, grantAnswer } from './dialect/issue-tokens.ts';
+import { sessionBody } from './dialect/openai-realtime-session.ts';
 import { describedVersion, listedVersions, statusAnswer, torchserveError } from './dialect/torchserve.ts';
+import { aliasBody } from './model/ask-model.ts';
 import { listedModel } from './models.ts';
+import { kserveSchemas } from './openapi/kserve-schemas.ts';
 import { paths } from './openapi/paths.ts';
 import { rateLimitComponents, withRateLimits } from './openapi/rate-limit.ts';
+import { input, output } from './openapi/values.ts';
 import { listedPool } from './operate.ts';
 import { knownReleases, toldRelease } from './pool/release.ts';
 import { projectBody, segmentBody } from './project/ask-project.ts';
@@ -48,14 +51,6 @@ import { listedProjects, madeProject, projectStatus } from './project/tell-proje
 import { uploadBody } from './upload/ask.ts';
 import { replayedJobs } from './upload/replay-jobs.ts';
 import { grantedUpload, listedUploads, uploadStatus } from './upload/tell.ts';
-
-/** JSON Schema of what a caller may send: 2020-12, which OpenAPI 3.1 uses as it is. */
-const input = (schema: z.ZodType) => strip(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
-const output = (schema: z.ZodType) => strip(z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }));
-
-function strip({ $schema: _, ...rest }: Record<string, unknown>): Record<string, unknown> {
-  return rest;
-}
 
 function transcriptionBody() {
   const fields = input(transcriptionFields) as { properties: Record<string, unknown> };
@@ -111,7 +106,7 @@ function describe() {
         Transition: output(transitionRow),
         KeptTransition: output(keptTransition),
         ModelLog: output(logPage),
-        AliasRequest: input(aliasMove),
+        AliasRequest: input(aliasBody),
         Alias: output(aliasRow),
         AliasList: list(aliasRow),
         TorchserveModels: output(listedVersions),
@@ -139,6 +134,7 @@ function describe() {
         UploadGrant: output(grantedUpload),
         Upload: output(uploadStatus),
         ReplayedJobs: output(replayedJobs),
+        UploadUsage: input(uploadUsage),
         BookedUsage: output(bookedUsage),
         UploadList: output(listedUploads),
         ProjectRequest: input(projectBody),
@@ -150,10 +146,12 @@ function describe() {
         Error: output(errorBody),
         GrantRequest: input(grantBody),
         Grant: output(grantAnswer),
-        ClientSecretRequest: input(clientSecretBody),
+        ClientSecretRequest: input(clientSecretBody.extend({ session: sessionBody.optional() })),
+        TranscriptionSession: input(sessionBody),
         ClientSecret: output(clientSecretAnswer),
         DeepgramRecording: output(recordingAnswer),
         DeepgramError: output(deepgramError),
+        ...kserveSchemas,
       },
     },
   };

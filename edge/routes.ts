@@ -141,6 +141,9 @@ for (const path of ['/v2', '/v2/*']) {
   app.all(path, route(serve(answerKserve)));
 }
 
+/** Methods and paths that hono dispatches on. */
+export const registered: readonly { readonly method: string; readonly path: string }[] = app.routes;
+
 app.notFound(route(serve(() => refuseWith(refuse('route_unknown')))));
 
 function route(served: Serve, named = false): (c: Context<Env>) => Promise<Response> {

@@ -27,13 +27,15 @@ import { askerIn, commitmentsIn, who, zonesOf } from './who.ts';
 const zone = zoneName.optional().describe('Whose log; by default all of the token');
 
 /** Body of `POST /v1/audit/erasures`. */
-export const erasureBody = z.strictObject({
-  ...who,
-  basis: erasureBasis.describe(
-    `What asks for it, in the log for all to read: ${erasureBases.join(', ')}, or other:NAME`,
-  ),
-  zone,
-});
+export const erasureBody = z
+  .strictObject({
+    ...who,
+    basis: erasureBasis.describe(
+      `What asks for it, in the log for all to read: ${erasureBases.join(', ')}, or other:NAME`,
+    ),
+    zone,
+  })
+  .meta({ anyOf: [{ required: ['subject'] }, { required: ['commitment'] }] });
 /** Body of `POST /v1/audit/holds`. */
 export const holdBody = z.strictObject({
   ...who,

@@ -109,6 +109,9 @@ const betaSession = z.object({
   include: include.nullish(),
 });
 
+/** A session as clients send it: members of both shapes. */
+export const sessionBody = gaSession.extend(betaSession.shape);
+
 /** What holds for a session. Plain data: it also travels inside a client secret. */
 export interface SessionConfig {
   readonly format: Format;

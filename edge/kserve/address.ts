@@ -31,6 +31,17 @@ const models: Readonly<Record<string, readonly [method: 'GET' | 'POST', ask: Mod
   generate_stream: ['POST', 'generate_stream'],
 };
 
+/** Every address of this protocol with its method; what stands for a name is in braces, as OpenAPI writes it. */
+export const kserveRoutes: readonly { readonly method: string; readonly path: string }[] = [
+  ...Object.keys(servers).map((path) => ({ method: 'GET', path })),
+  ...Object.entries(models).flatMap(([what, [method]]) =>
+    ['/v2/models/{name}', '/v2/models/{name}/versions/{version}'].map((model) => ({
+      method,
+      path: what === '' ? model : `${model}/${what}`,
+    })),
+  ),
+];
+
 /**
  * What Triton has besides. Loading takes files and configurations that run as code, shared memory is an address in the
  * engine's own machine, and the others change or show an engine that belongs to all tenants.

@@ -1,5 +1,9 @@
-import { hint, json, query, requestId, schema, success } from './parts.ts';
+import { cursor } from '../../shared/audit/bundle/cursor.ts';
+import { limits } from '../../shared/limits.ts';
+import { searchQuery } from '../audit/search.ts';
+import { bytes, hint, inPath, json, needed, query, requestId, schema, success, text } from './parts.ts';
 import { errors, identified } from './refusals.ts';
+import { input, like, oneOf, percentEncoded, whole } from './values.ts';
 
 const always = [...identified, 'audit_closed', 'audit_unreachable', 'zone_unserved'] as const;
 const zone = query('zone', 'Whose log; by default the home of the token.');
@@ -13,8 +17,8 @@ export function auditPaths() {
         operationId: 'lookAtAuditHealth',
         summary: 'How the log of a zone is doing, and what waits for it',
         description: 'Names and numbers. The scope `operate` adds the roster of the zone.',
-        parameters: [query('zone', 'Whose log.')],
-        responses: { ...success('How it is doing', json('AuditHealth')), ...errors([...always, 'field_invalid']) },
+        parameters: [needed(query('zone', 'Whose log.'))],
+        responses: { ...success('How it is doing', json('AuditHealth')), ...errors([...always, 'field_missing']) },
       },
     },
     '/v1/audit/exports': {
@@ -64,7 +68,7 @@ export function auditPaths() {
         responses: {
           ...success('The export, or the file', {
             ...json('AuditExport'),
-            'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
+            'application/octet-stream': bytes,
           }),
           ...errors([...always, 'export_unknown', 'audit_unavailable']),
         },
@@ -83,13 +87,15 @@ export function auditPaths() {
           query(
             'from',
             'Place to begin at, `2026-500000`; a number alone is one of the newest log. By default its beginning.',
+            like(cursor),
           ),
-          query('follow', '`false`: ends where the log does.'),
+          query('follow', '`false`: ends where the log does.', oneOf(['true', 'false'])),
+          hint('last-event-id', 'Place of the last entry that the client has; it goes before `from`.', like(cursor)),
         ],
         responses: {
           ...success('Entries', {
             'application/x-ndjson': schema('AuditStreamed'),
-            'text/event-stream': { schema: { type: 'string' } },
+            'text/event-stream': text,
           }),
           ...errors([...always, 'field_invalid', 'allowance_concurrent']),
         },
@@ -99,6 +105,7 @@ export function auditPaths() {
 }
 
 const sent = ['field_invalid', 'field_missing', 'json_invalid', 'body_too_large', 'client_slow'] as const;
+const asked = searchQuery.shape;
 const everyZone = query('zone', 'Whose log; by default all of the token.');
 
 /** Erasing, holding and finding what the audit log hides. */
@@ -146,7 +153,7 @@ function privacyPaths() {
       post: {
         operationId: 'releaseAuditHold',
         summary: 'Ends a hold',
-        parameters: [{ name: 'name', in: 'path', required: true, schema: { type: 'string', format: 'uuid' } }],
+        parameters: [inPath('name', 'Id of the hold', { type: 'string', format: 'uuid' })],
         requestBody: { required: true, content: { 'application/json': schema('AuditReleaseRequest') } },
         responses: {
           ...success('Where it was', json('AuditReleased')),
@@ -165,17 +172,21 @@ function privacyPaths() {
           'fewer hits than asked for, or none.',
         parameters: [
           everyZone,
-          query('request', 'Id of the request.'),
-          query('model', 'Name of the model.'),
-          query('day', 'Day of UTC on which it happened: 2026-11-22.'),
-          query('type', 'Type of the entry: `inference.complete`, `export.create`, …'),
-          query('commitment', 'Whom it is about, as the log has it.'),
-          hint('x-auricle-subject', 'Whom it is about, as `sub` of its tokens says it, percent-encoded.'),
-          query('year', 'Of the log whose entries `index` names.'),
-          query('index', 'Places of entries in that log, with commas, in place of a search.'),
-          query('disclose', '`true`: what the entries hide, too; it goes on record.'),
-          query('after', '`next` of the answer before.'),
-          query('limit', 'Hits of one answer, at most 50.'),
+          query('request', 'Id of the request.', input(asked.request)),
+          query('model', 'Name of the model.', input(asked.model)),
+          query('day', 'Day of UTC on which it happened: 2026-11-22.', input(asked.day)),
+          query('type', 'Type of the entry: `inference.complete`, `export.create`, …', input(asked.type)),
+          query('commitment', 'Whom it is about, as the log has it.', input(asked.commitment)),
+          hint(
+            'x-auricle-subject',
+            'Whom it is about, as `sub` of its tokens says it, percent-encoded.',
+            percentEncoded(256),
+          ),
+          query('year', 'Of the log whose entries `index` names.', whole(1_000, 9_999)),
+          query('index', 'Places of entries in that log, with commas, in place of a search.', input(asked.index)),
+          query('disclose', '`true`: what the entries hide, too; it goes on record.', oneOf(['true', 'false'])),
+          query('after', '`next` of the answer before.', input(asked.after)),
+          query('limit', 'Hits of one answer.', whole(1, limits.auditSearchHits.value)),
         ],
         responses: {
           ...success('Hits, by zone', json('AuditHits')),

@@ -1,6 +1,12 @@
-import { json, query, schema, success } from './parts.ts';
+import { z } from 'zod';
+import { limits } from '../../shared/limits.ts';
+import { transcriptionFields } from '../../shared/speech/openai-form.ts';
+import { encodings } from '../../shared/stream/format.ts';
+import { SESSION } from '../stream/enter.ts';
+import { audioTypes, bytes, json, needed, query, requestClass, success } from './parts.ts';
 import { rateLimitRefs } from './rate-limit.ts';
-import { errors, identified, transcriptionRefusals } from './refusals.ts';
+import { errors, identified, takingUpload, transcriptionRefusals } from './refusals.ts';
+import { input, like, oneOf, whole } from './values.ts';
 
 const granting = [
   ...identified,
@@ -14,13 +20,20 @@ const granting = [
 ] as const;
 
 const upgrade = { '101': { description: 'Switched to WebSocket', headers: rateLimitRefs } };
-const socket = (name: string, text: string) => ({
-  name,
-  in: 'query',
-  required: false,
-  description: text,
-  schema: { type: 'string' },
-});
+const refusedUpgrade = [...identified, 'upgrade_missing'] as const;
+const field = transcriptionFields.shape;
+const model = needed(query('model', 'The name of a model.', input(field.model)));
+const language = query('language', 'BCP 47 tag, `auto` or `multi`.', input(field.language.or(z.literal('multi'))));
+const flag = (name: string, text: string) => query(name, text, oneOf(['true', 'false']));
+const rate = whole(limits.audioRateMin.value, limits.audioRateMax.value);
+const sampleRate = query('sample_rate', 'Samples per second and channel; needed with most encodings.', rate);
+const channels = query('channels', 'Two are mixed down.', whole(1, limits.audioChannels.value));
+
+const acceptedRecording = {
+  type: 'object',
+  properties: { request_id: { type: 'string', description: 'Id of the upload' } },
+  required: ['request_id'],
+};
 
 /** Live sound, recordings as Deepgram's clients send them, and the tokens for phones and browsers. */
 export function livePaths() {
@@ -45,7 +58,7 @@ export function livePaths() {
       post: {
         operationId: 'createTranscriptionSession',
         summary: 'The same in the retired shape',
-        requestBody: { required: false, content: { 'application/json': { schema: { type: 'object' } } } },
+        requestBody: { required: false, content: json('TranscriptionSession') },
         responses: {
           ...success('The session and its secret', { 'application/json': { schema: { type: 'object' } } }),
           ...errors(granting),
@@ -57,10 +70,12 @@ export function livePaths() {
         operationId: 'openRealtime',
         summary: "WebSocket of OpenAI's realtime transcription. Refusals come as an event, then it is closed.",
         parameters: [
-          socket('intent', '`transcription`; may be left out.'),
-          socket('model', 'The model, unless the session names it.'),
+          query('intent', 'May be left out.', oneOf(['transcription'])),
+          query('model', 'The model, unless the session names it.', input(field.model)),
+          query('language', 'The language, unless the session names it.', input(field.language)),
+          requestClass,
         ],
-        responses: { ...upgrade, ...errors(['upgrade_missing']) },
+        responses: { ...upgrade, ...errors(refusedUpgrade) },
       },
     },
     '/v1/stream': {
@@ -69,10 +84,11 @@ export function livePaths() {
         summary:
           'WebSocket of live transcription, as `shared/stream/PROTOCOL.md` says; the first message names the model.',
         parameters: [
-          query('session', 'The session to go on with.'),
-          query('class', 'Wished class: realtime, interactive, default or batch; never above that of the token.'),
+          query('session', 'The session to resume.', like(SESSION)),
+          query('class', 'The same as the header `x-auricle-class`.'),
+          requestClass,
         ],
-        responses: { ...upgrade, ...errors(['upgrade_missing']) },
+        responses: { ...upgrade, ...errors(refusedUpgrade) },
       },
     },
     '/v1/listen': {
@@ -80,15 +96,18 @@ export function livePaths() {
         operationId: 'openListen',
         summary: "WebSocket of Deepgram's live transcription",
         parameters: [
-          query('model', 'The name of a model; needed.'),
-          query('language', 'BCP 47 tag, or `multi`.'),
-          query('encoding', 'How the sound is written; without it, a WAV file or Ogg Opus.'),
-          query('sample_rate', 'Samples per second and channel.'),
-          query('channels', '1 or 2; two are mixed down.'),
-          query('interim_results', '`true`: results that may still change, too.'),
-          query('endpointing', 'Milliseconds of silence that end an utterance, or `false`.'),
-          query('utterance_end_ms', 'Milliseconds without words after which `UtteranceEnd` comes.'),
-          query('vad_events', '`true`: `SpeechStarted`, too.'),
+          model,
+          language,
+          query('encoding', 'How the sound is written; without it, a WAV file or Ogg Opus.', oneOf(encodings)),
+          sampleRate,
+          channels,
+          flag('interim_results', '`true`: results that may still change, too.'),
+          query('endpointing', 'Milliseconds of silence that end an utterance, or a flag.', {
+            anyOf: [whole(0, 10_000), oneOf(['true', 'false'])],
+          }),
+          query('utterance_end_ms', 'Milliseconds without words before `UtteranceEnd`.', whole(500, 10_000)),
+          flag('vad_events', '`true`: `SpeechStarted`, too.'),
+          requestClass,
         ],
         responses: {
           ...upgrade,
@@ -102,26 +121,46 @@ export function livePaths() {
         operationId: 'listen',
         summary: "The words of a recording, in Deepgram's shape",
         parameters: [
-          query('model', 'The name of a model; needed.'),
-          query('language', 'BCP 47 tag, or `multi`.'),
+          model,
+          language,
           query(
             'encoding',
-            'The body is samples and nothing else: `linear16` or `linear32`, with `sample_rate` and `channels`.',
+            '`linear16`, `linear32`: the body is samples and nothing else; `sample_rate` is needed. Otherwise it is a file.',
+            oneOf(['linear16', 'linear32', 'ogg-opus']),
           ),
-          query('sample_rate', 'Samples per second and channel.'),
-          query('channels', '1 or 2; two are mixed down.'),
-          query('detect_language', '`true`: tell which language was heard.'),
-          query('utterances', '`true`: the words in groups between pauses, too.'),
-          query('utt_split', 'Seconds of such a pause, 0.8 unless told.'),
-          query('paragraphs', '`true`: the transcript in paragraphs, too.'),
+          sampleRate,
+          channels,
+          flag('detect_language', '`true`: tell which language was heard.'),
+          flag('utterances', '`true`: the words in groups between pauses, too.'),
+          query('utt_split', 'Seconds of such a pause, by default 0.8.', {
+            type: 'number',
+            exclusiveMinimum: 0,
+            maximum: 60,
+          }),
+          flag('paragraphs', '`true`: the transcript in paragraphs, too.'),
+          query('callback', 'The recording becomes an upload, whose end this address is told.', {
+            type: 'string',
+            format: 'uri',
+            pattern: '^https?://',
+            maxLength: limits.callbackCharacters.value,
+          }),
+          requestClass,
         ],
         requestBody: {
           required: true,
-          content: { 'audio/*': { schema: { type: 'string', format: 'binary' } } },
+          description: 'WAV, FLAC, MP3 or Ogg Opus; or samples, as `encoding` says. Any type but `application/json`.',
+          content: {
+            ...Object.fromEntries(audioTypes.map((type) => [type, bytes])),
+            'application/octet-stream': bytes,
+          },
         },
         responses: {
-          ...success('The transcript', { 'application/json': schema('DeepgramRecording') }),
-          ...errors(transcriptionRefusals, 'DeepgramError'),
+          ...success('The transcript; with `callback`, the id of the upload', {
+            'application/json': {
+              schema: { anyOf: [{ $ref: '#/components/schemas/DeepgramRecording' }, acceptedRecording] },
+            },
+          }),
+          ...errors([...transcriptionRefusals, ...takingUpload], 'DeepgramError'),
         },
       },
     },

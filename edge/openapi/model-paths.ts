@@ -1,13 +1,17 @@
+import { aliasName } from '../../shared/model/registry.ts';
+import { revisionDigest } from '../../shared/model/revision.ts';
 import type { Reason } from '../../shared/refusal.ts';
 import { TORCHSERVE } from '../dialect/torchserve.ts';
-import { inPath, json, query, requestId, schema, success } from './parts.ts';
+import { moment } from '../model/ask-model.ts';
+import { inPath, json, model, query, requestId, schema, success } from './parts.ts';
 import { errors, identified } from './refusals.ts';
+import { input, like, whole } from './values.ts';
 
 const always = [...identified, 'models_closed', 'models_unavailable', 'field_invalid'] as const;
 const body = ['json_invalid', 'body_too_large', 'client_slow', 'audit_unavailable'] as const;
 
-const model = inPath('name', 'Name of the model');
-const at = query('at', 'As it was then: ISO 8601, or milliseconds since 1970.');
+const revision = inPath('revision', 'Its digest', input(revisionDigest));
+const at = query('at', 'As it was then: ISO 8601, or milliseconds since 1970.', input(moment));
 const sent = (name: string) => ({ required: true, content: { 'application/json': schema(name) } });
 
 /** Revisions of models, their five stages and what aliases name. For operators. */
@@ -22,6 +26,7 @@ export function modelPaths() {
       put: {
         operationId: 'takeRelease',
         summary: 'Which revisions answer, told by the functions and signed by them',
+        security: [],
         requestBody: sent('ReleaseRequest'),
         responses: {
           ...success('The generation that every roster has', json('ToldRelease')),
@@ -59,7 +64,7 @@ export function modelPaths() {
       get: {
         operationId: 'showRevision',
         summary: 'One revision, with the signature of its files',
-        parameters: [model, inPath('revision', 'Its digest')],
+        parameters: [model, revision],
         responses: { ...success('The revision', json('KeptRevision')), ...errors([...always, 'revision_unknown']) },
       },
     },
@@ -67,7 +72,7 @@ export function modelPaths() {
       get: {
         operationId: 'showEvidence',
         summary: 'What live traffic says of a revision, as its gate would take it, and how fast it was',
-        parameters: [model, inPath('revision', 'Its digest')],
+        parameters: [model, revision],
         responses: { ...success('Evidence', json('LiveEvidence')), ...errors([...always, 'revision_unknown']) },
       },
     },
@@ -75,7 +80,7 @@ export function modelPaths() {
       get: {
         operationId: 'listTransitions',
         summary: 'The log of a model: every entry, the oldest first',
-        parameters: [model, query('after', 'Read on after this entry.')],
+        parameters: [model, query('after', 'Read on after this entry.', whole(0, 999_999_999))],
         responses: { ...success('Entries', json('ModelLog')), ...errors(always) },
       },
       post: {
@@ -99,7 +104,7 @@ export function modelPaths() {
       get: {
         operationId: 'showTransition',
         summary: 'One transition, with what was signed and by whom',
-        parameters: [model, inPath('id', 'SHA-256 of what is signed, in hex')],
+        parameters: [model, inPath('id', 'SHA-256 of what is signed, in hex', like(/^[0-9a-f]{64}$/))],
         responses: {
           ...success('The transition', json('KeptTransition')),
           ...errors([...always, 'transition_unknown']),
@@ -118,7 +123,10 @@ export function modelPaths() {
       put: {
         operationId: 'moveAlias',
         summary: 'Moves an alias from what it names now to another revision; rolling back is the same',
-        parameters: [model, inPath('alias', 'Its name; `stable` answers whoever names no other')],
+        parameters: [
+          model,
+          inPath('alias', 'Its name; `stable` answers requests that name no other', input(aliasName)),
+        ],
         requestBody: sent('AliasRequest'),
         responses: {
           ...success('What it names now', json('Alias')),

@@ -1,21 +1,42 @@
 // Pieces that several addresses are described with.
+import { modelName } from '../../shared/model/revision.ts';
+import { classes } from '../../shared/tenant/claims.ts';
+import { input } from './values.ts';
+
 export const requestId = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
 export const schema = (name: string) => ({ schema: { $ref: `#/components/schemas/${name}` } });
 export const success = (description: string, content: object) => ({
   '200': { description, headers: requestId, content },
 });
 export const json = (name: string) => ({ 'application/json': schema(name) });
+export const text = { schema: { type: 'string' } };
+export const bytes = { schema: { type: 'string', format: 'binary' } };
+export const audioTypes = ['audio/wav', 'audio/flac', 'audio/mpeg', 'audio/ogg'];
 
-export const query = (name: string, description: string) => ({
+const string = { type: 'string' };
+
+export const query = (name: string, description: string, value: object = string) => ({
   name,
   in: 'query',
   required: false,
   description,
-  schema: { type: 'string' },
+  schema: value,
 });
-export const inPath = (name: string, description: string) => ({
-  ...query(name, description),
+export const inPath = (name: string, description: string, value: object = string) => ({
+  ...query(name, description, value),
   in: 'path',
   required: true,
 });
-export const hint = (name: string, description: string) => ({ ...query(name, description), in: 'header' });
+export const hint = (name: string, description: string, value: object = string) => ({
+  ...query(name, description, value),
+  in: 'header',
+});
+export const needed = <T extends object>(parameter: T) => ({ ...parameter, required: true });
+
+export const model = inPath('name', 'Name of the model', input(modelName));
+
+/** A class above the token's is lowered to it, and a name that is no class counts as none, so that any text is accepted. */
+export const requestClass = hint(
+  'x-auricle-class',
+  `Requested class: ${classes.join(', ')}; never above that of the token.`,
+);

@@ -1,10 +1,32 @@
+import { transcriptionFields } from '../../shared/speech/openai-form.ts';
 import { auditPaths } from './audit-paths.ts';
+import { kservePaths } from './kserve-paths.ts';
 import { livePaths } from './live-paths.ts';
 import { modelPaths } from './model-paths.ts';
-import { hint, json, query, requestId, schema, success } from './parts.ts';
+import {
+  audioTypes,
+  bytes,
+  hint,
+  json,
+  model,
+  query,
+  requestClass,
+  requestId,
+  schema,
+  success,
+  text,
+} from './parts.ts';
 import { projectPaths } from './project-paths.ts';
-import { errors, identified, transcriptionRefusals } from './refusals.ts';
+import { errors, identified, takingUpload, transcriptionRefusals } from './refusals.ts';
 import { uploadPaths } from './upload-paths.ts';
+import { input, like, whole } from './values.ts';
+
+const field = { model: input(transcriptionFields.shape.model), language: input(transcriptionFields.shape.language) };
+/** The name of a tenant, or what stands for callers without a token. */
+const OUTBOX_OWNER = /^(?:@anonymous|[a-z0-9][a-z0-9_-]{0,62})$/;
+
+/** Types of recordings; the file itself decides. */
+const encoding = { file: { contentType: audioTypes.join(', ') } };
 
 const takenUpload = {
   type: 'object',
@@ -28,23 +50,28 @@ export function paths() {
         operationId: 'transcribe',
         summary: 'The words of a recording',
         parameters: [
-          query('model', 'The same as the field `model`; spares the edge from looking for it in the body.'),
-          query('language', 'The same as the field `language`.'),
+          query(
+            'model',
+            'The same as the field `model`; spares the edge from looking for it in the body.',
+            field.model,
+          ),
+          query('language', 'The same as the field `language`.', field.language),
           hint(
             'x-auricle-model',
             'The same as the field `model`; needed, here or in the query, by large bodies that do not start with it.',
+            field.model,
           ),
-          hint('x-auricle-language', 'The same as the field `language`.'),
-          hint(
-            'x-auricle-class',
-            'Wished class: realtime, interactive, default or batch; never above that of the token.',
-          ),
+          hint('x-auricle-language', 'The same as the field `language`.', field.language),
+          requestClass,
           hint(
             'x-auricle-upload',
             '`true`: the file becomes an upload, however long it is; the answer is that upload.',
           ),
         ],
-        requestBody: { required: true, content: { 'multipart/form-data': schema('TranscriptionRequest') } },
+        requestBody: {
+          required: true,
+          content: { 'multipart/form-data': { ...schema('TranscriptionRequest'), encoding } },
+        },
         responses: {
           ...success('The transcript, in the format asked for', {
             'application/json': {
@@ -55,9 +82,9 @@ export function paths() {
                 ],
               },
             },
-            'text/plain': { schema: { type: 'string' } },
-            'application/x-subrip': { schema: { type: 'string' } },
-            'text/vtt': { schema: { type: 'string' } },
+            'text/plain': text,
+            'application/x-subrip': text,
+            'text/vtt': text,
             'text/event-stream': {
               schema: {
                 type: 'string',
@@ -72,7 +99,7 @@ export function paths() {
               'application/json': { schema: { anyOf: [{ $ref: '#/components/schemas/Upload' }, takenUpload] } },
             },
           },
-          ...errors([...transcriptionRefusals, 'uploads_closed', 'uploads_unavailable', 'upload_too_large']),
+          ...errors([...transcriptionRefusals, ...takingUpload]),
         },
       },
     },
@@ -91,7 +118,7 @@ export function paths() {
       get: {
         operationId: 'getModel',
         summary: 'One model',
-        parameters: [{ name: 'name', in: 'path', required: true, schema: { type: 'string' } }],
+        parameters: [model],
         responses: { ...success('The model', json('Model')), ...errors([...identified, 'model_unknown']) },
       },
     },
@@ -146,8 +173,8 @@ export function paths() {
         parameters: [{ name: 'name', in: 'path', required: true, schema: { type: 'string' } }],
         responses: {
           ...success('The file', {
-            'text/plain': { schema: { type: 'string' } },
-            'application/octet-stream': { schema: { type: 'string', format: 'binary' } },
+            'text/plain': text,
+            'application/octet-stream': bytes,
           }),
           ...errors([
             ...identified,
@@ -163,6 +190,7 @@ export function paths() {
       },
     },
     ...auditPaths(),
+    ...kservePaths(),
     '/v1/audit/outbox': {
       get: {
         operationId: 'readAuditOutbox',
@@ -170,10 +198,10 @@ export function paths() {
         description:
           'The scope `audit` opens those of the own tenant, `operate` those of every tenant and roster. On record as `access.audit` in the outbox of the own tenant.',
         parameters: [
-          query('tenant', 'Whose events; without it, those of the roster of `zone`.'),
+          query('tenant', 'Whose events; without it, those of the roster of `zone`.', like(OUTBOX_OWNER)),
           query('zone', 'The zone whose objects are read; by default the first one that the token may see.'),
-          query('after', 'Read on after this position.'),
-          query('limit', 'At most so many events.'),
+          query('after', 'Read on after this position.', whole(0)),
+          query('limit', 'At most so many events.', whole(1)),
         ],
         responses: {
           ...success('Events, oldest first', json('OutboxPage')),

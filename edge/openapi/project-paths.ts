@@ -1,5 +1,8 @@
-import { inPath, json, query, requestId, schema, success } from './parts.ts';
+import { limits } from '../../shared/limits.ts';
+import { PROJECT_ID } from '../../shared/project/id.ts';
+import { text as anyText, bytes, inPath, json, query, requestId, schema, success } from './parts.ts';
 import { errors, identified } from './refusals.ts';
+import { like, whole } from './values.ts';
 
 const always = [...identified, 'uploads_closed', 'uploads_unavailable'] as const;
 const allowance = ['allowance_requests', 'allowance_concurrent', 'allowance_seconds', 'audit_unavailable'] as const;
@@ -7,8 +10,9 @@ const about = [...always, 'project_unknown'] as const;
 const text = ['text_empty', 'text_invalid', 'text_too_long', 'sealing_required'] as const;
 const body = ['field_invalid', 'field_missing', 'json_invalid', 'body_too_large', 'client_slow'] as const;
 
-const id = inPath('name', 'Id of the project');
-const document = inPath('document', 'Number of the document, from 0');
+const id = inPath('name', 'Id of the project', like(PROJECT_ID));
+const document = inPath('document', 'Number of the document', whole(0, limits.projectDocuments.value - 1));
+const segment = inPath('segment', 'Its number in its document', whole(0, limits.projectSegments.value - 1));
 
 const opened = [
   ...about,
@@ -33,7 +37,10 @@ export function projectPaths() {
       get: {
         operationId: 'listProjects',
         summary: 'Text projects, newest first',
-        parameters: [query('after', 'Read on after this project.'), query('limit', 'At most so many.')],
+        parameters: [
+          query('after', 'Read on after this project.', like(PROJECT_ID)),
+          query('limit', 'At most so many.', whole(1)),
+        ],
         responses: { ...success('Projects', json('ProjectList')), ...errors([...always, 'field_invalid']) },
       },
       post: {
@@ -81,7 +88,7 @@ export function projectPaths() {
         parameters: [id],
         responses: {
           ...success('Events `change`, then `end`; their data is a project', {
-            'text/event-stream': { schema: { type: 'string' } },
+            'text/event-stream': anyText,
           }),
           ...errors(about),
         },
@@ -104,7 +111,7 @@ export function projectPaths() {
         summary: 'The sound of a document: one WAV file, 16 kHz, 16 bits, one channel',
         parameters: [id, document],
         responses: {
-          ...success('The sound', { 'audio/wav': { schema: { type: 'string', format: 'binary' } } }),
+          ...success('The sound', { 'audio/wav': bytes }),
           ...errors(opened),
         },
       },
@@ -121,7 +128,7 @@ export function projectPaths() {
       put: {
         operationId: 'editProjectSegment',
         summary: 'Another text for one segment: only that one is spoken anew',
-        parameters: [id, document, inPath('segment', 'Number of the segment in its document, from 0')],
+        parameters: [id, document, segment],
         requestBody: { required: true, content: { 'application/json': schema('SegmentRequest') } },
         responses: {
           '202': { description: 'The project', headers: requestId, content: json('Project') },

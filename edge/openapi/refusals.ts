@@ -45,12 +45,22 @@ export const transcriptionRefusals: readonly Reason[] = [
   'audit_unavailable',
 ];
 
+/** Refusals of a recording that becomes an upload. */
+export const takingUpload = [
+  'uploads_closed',
+  'uploads_unavailable',
+  'uploads_waiting',
+  'uploads_bytes',
+  'upload_too_large',
+  'callback_invalid',
+] as const satisfies readonly Reason[];
+
 const retryHeaders = { 'retry-after': { $ref: '#/components/headers/RetryAfter' } };
 
 /** One entry for each status, with the codes that have it and what they tell. */
 export function errors(
   reasons: readonly Reason[],
-  shape: 'Error' | 'DeepgramError' | 'TorchserveError' = 'Error',
+  shape: 'Error' | 'DeepgramError' | 'KserveError' | 'TorchserveError' = 'Error',
 ): Record<string, unknown> {
   const byStatus = new Map<number, Reason[]>();
   for (const reason of [...reasons, ...everyone]) {

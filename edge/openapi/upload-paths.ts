@@ -1,11 +1,21 @@
-import { inPath, json, query, requestId, schema, success } from './parts.ts';
+import { transcriptFormats } from '../../shared/upload/contract.ts';
+import { UPLOAD_ID } from '../../shared/upload/paths.ts';
+import { inPath, json, query, requestId, schema, success, text } from './parts.ts';
 import { errors, identified } from './refusals.ts';
+import { like, oneOf, whole } from './values.ts';
 
 const always = [...identified, 'uploads_closed', 'uploads_unavailable'] as const;
 const allowance = ['allowance_requests', 'allowance_concurrent', 'allowance_seconds', 'audit_unavailable'] as const;
 const about = [...always, 'upload_unknown'] as const;
-const id = inPath('name', 'Id of the upload');
-const text = { schema: { type: 'string' } };
+const booking = [
+  ...identified,
+  'field_invalid',
+  'json_invalid',
+  'body_too_large',
+  'client_slow',
+  'audit_unavailable',
+] as const;
+const id = inPath('name', 'Id of the upload', like(UPLOAD_ID));
 
 /** Files that are sent to storage and worked on in their turn. */
 export function uploadPaths() {
@@ -22,9 +32,10 @@ export function uploadPaths() {
       post: {
         operationId: 'bookUsage',
         summary: 'What an upload has used, told by the functions with a token of their own',
+        requestBody: { required: true, content: { 'application/json': schema('UploadUsage') } },
         responses: {
           ...success('It is booked, now or by an earlier call', json('BookedUsage')),
-          ...errors([...identified, 'field_invalid', 'audit_unavailable']),
+          ...errors([...booking]),
         },
       },
     },
@@ -32,7 +43,10 @@ export function uploadPaths() {
       get: {
         operationId: 'listUploads',
         summary: 'Uploads, newest first',
-        parameters: [query('after', 'Read on after this upload.'), query('limit', 'At most so many.')],
+        parameters: [
+          query('after', 'Read on after this upload.', like(UPLOAD_ID)),
+          query('limit', 'At most so many.', whole(1)),
+        ],
         responses: { ...success('Uploads', json('UploadList')), ...errors([...always, 'field_invalid']) },
       },
       post: {
@@ -104,7 +118,7 @@ export function uploadPaths() {
       get: {
         operationId: 'readTranscript',
         summary: 'The words of an upload that is done',
-        parameters: [id, query('format', '`json`, `text`, `srt` or `vtt`; by default the first.')],
+        parameters: [id, query('format', 'By default `json`.', oneOf(transcriptFormats))],
         responses: {
           ...success('The transcript', {
             ...json('VerboseTranscription'),

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
-import { type NewProject, title } from '../../shared/project/contract.ts';
-import { type DocumentText, documentBlocks, readDocument } from '../../shared/project/document.ts';
+import { type NewProject, newSegment, title } from '../../shared/project/contract.ts';
+import { type DocumentText, documentBlocks, readDocument, SPEAKABLE } from '../../shared/project/document.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts';
@@ -16,6 +16,7 @@ const documentBody = z.strictObject({
   text: z
     .string()
     .max(limits.projectBodyBytes.value)
+    .meta({ pattern: SPEAKABLE })
     .optional()
     .describe('Plain text: blank lines part blocks, sentences are segments'),
   blocks: documentBlocks.optional().describe('Its blocks, each as text or as segments'),
@@ -25,30 +26,47 @@ const documentBody = z.strictObject({
     .describe('Of a sealed file: plain text, or `{"v":1,"blocks":[…]}`'),
 });
 
+/** JSON Schema of the two ways that documents come: sealed and put elsewhere, or each as text or blocks. */
+const sealedElsewhere = {
+  properties: {
+    sealed: { const: true },
+    documents: { items: { not: { anyOf: [{ required: ['text'] }, { required: ['blocks'] }] } } },
+  },
+  required: ['sealed'],
+};
+const sentHere = {
+  properties: {
+    sealed: { const: false },
+    documents: { items: { oneOf: [{ required: ['text'] }, { required: ['blocks'] }] } },
+  },
+};
+
 /** Body of `POST /v1/projects`. */
-export const projectBody = z.strictObject({
-  model: z.string().min(1).max(128).describe('A voice'),
-  voice: z.string().min(1).max(64).optional().describe('One of the voices of the model'),
-  rate: z.number().min(0.5).max(2).optional().describe('2 is twice as fast'),
-  language: z.string().min(1).max(64).optional().describe('BCP 47 tag of the text'),
-  title: title.optional(),
-  gaps: z
-    .strictObject({ segment_ms: gap.default(250), block_ms: gap.default(700) })
-    .prefault({})
-    .describe('Silence between two segments of a block, and between two blocks'),
-  sealed: z
-    .boolean()
-    .default(false)
-    .describe('true: no text is sent here, each document is put, sealed, where the answer says'),
-  documents: z.array(documentBody).min(1).max(limits.projectDocuments.value),
-  callback: z
-    .url({ protocol: /^https?$/ })
-    .max(limits.callbackCharacters.value)
-    .optional()
-    .describe('Told of the end, signed as standard-webhooks say'),
-  priority: z.enum(classes).default('batch'),
-  zone: zoneName.optional().describe('Where the text lies and is spoken; one that the token allows'),
-});
+export const projectBody = z
+  .strictObject({
+    model: z.string().min(1).max(128).describe('A voice'),
+    voice: z.string().min(1).max(64).optional().describe('One of the voices of the model'),
+    rate: z.number().min(0.5).max(2).optional().describe('2 is twice as fast'),
+    language: z.string().min(1).max(64).optional().describe('BCP 47 tag of the text'),
+    title: title.optional(),
+    gaps: z
+      .strictObject({ segment_ms: gap.default(250), block_ms: gap.default(700) })
+      .prefault({})
+      .describe('Silence between two segments of a block, and between two blocks'),
+    sealed: z
+      .boolean()
+      .default(false)
+      .describe('true: no text is sent here, each document is put, sealed, where the answer says'),
+    documents: z.array(documentBody).min(1).max(limits.projectDocuments.value),
+    callback: z
+      .url({ protocol: /^https?$/ })
+      .max(limits.callbackCharacters.value)
+      .optional()
+      .describe('Told of the end, signed as standard-webhooks say'),
+    priority: z.enum(classes).default('batch'),
+    zone: zoneName.optional().describe('Where the text lies and is spoken; one that the token allows'),
+  })
+  .meta({ anyOf: [sealedElsewhere, sentHere] });
 export type ProjectBody = z.infer<typeof projectBody>;
 
 export interface AskedProject {
@@ -121,12 +139,15 @@ export function newProjectOf(
 
 /** Body of a change of a segment: its text, or a sealed file of it for the next edition of its document. */
 export const segmentBody = z.union([
-  z.strictObject({ text: z.string().max(limits.projectBodyBytes.value) }),
+  z.strictObject({
+    text: z
+      .string()
+      .max(limits.projectBodyBytes.value)
+      .meta({ pattern: SPEAKABLE, maxLength: limits.projectSegmentChars.value })
+      .describe('One sentence, however long its lines'),
+  }),
   z.strictObject({
     edition: z.number().int().min(1).max(999_999).describe('One more than that of the document'),
-    sealed: z
-      .base64()
-      .max(2 * limits.projectEditBytes.value)
-      .describe('A sealed file of the name `<run>/pieces/<segment>-<edition>`'),
+    sealed: newSegment.shape.file.describe('A sealed file of the name `<run>/pieces/<segment>-<edition>`'),
   }),
 ]);

@@ -10,35 +10,39 @@ import { zoneName } from '../../shared/upload/job.ts';
 const format = z.enum(transcriptFormats);
 
 /** Body of `POST /v1/uploads`. */
-export const uploadBody = z.strictObject({
-  model: z.string().min(1).max(128),
-  language: z.string().min(1).max(64).optional().describe('BCP 47 tag of what is spoken'),
-  filename: z.string().max(limits.filenameCharacters.value).optional(),
-  content_type: z.string().max(128).optional(),
-  bytes: z
-    .number()
-    .int()
-    .min(1)
-    .max(limits.uploadBytes.value)
-    .optional()
-    .describe('Size of the file as it will be sent; checked when it has arrived'),
-  sealed: z.boolean().default(true).describe('false: the file is sent as it is, where the token allows that'),
-  formats: z.array(format).min(1).max(transcriptFormats.length).default(['json']),
-  callback: z
-    .url({ protocol: /^https?$/ })
-    .max(limits.callbackCharacters.value)
-    .optional()
-    .describe('Told of the end, signed as standard-webhooks say'),
-  priority: z.enum(classes).default('batch'),
-  zone: zoneName.optional().describe('Where the audio lies and is worked on; one that the token allows'),
-  keep_days: z
-    .number()
-    .int()
-    .min(0)
-    .max(limits.uploadKeepDays.value)
-    .default(0)
-    .describe('Days the audio stays after the end; the token may allow fewer'),
-});
+export const uploadBody = z
+  .strictObject({
+    model: z.string().min(1).max(128),
+    language: z.string().min(1).max(64).optional().describe('BCP 47 tag of what is spoken'),
+    filename: z.string().max(limits.filenameCharacters.value).optional(),
+    content_type: z.string().max(128).optional(),
+    bytes: z
+      .number()
+      .int()
+      .min(1)
+      .max(limits.uploadBytes.value)
+      .optional()
+      .describe('Size of the file as it will be sent; checked when it has arrived'),
+    sealed: z.boolean().default(true).describe('false: the file is sent as it is, where the token allows that'),
+    formats: z.array(format).min(1).max(transcriptFormats.length).default(['json']),
+    callback: z
+      .url({ protocol: /^https?$/ })
+      .max(limits.callbackCharacters.value)
+      .optional()
+      .describe('Told of the end, signed as standard-webhooks say'),
+    priority: z.enum(classes).default('batch'),
+    zone: zoneName.optional().describe('Where the audio lies and is worked on; one that the token allows'),
+    keep_days: z
+      .number()
+      .int()
+      .min(0)
+      .max(limits.uploadKeepDays.value)
+      .default(0)
+      .describe('Days the audio stays after the end; the token may allow fewer'),
+  })
+  .meta({
+    not: { required: ['sealed', 'keep_days'], properties: { sealed: { const: false }, keep_days: { minimum: 1 } } },
+  });
 export type UploadBody = z.infer<typeof uploadBody>;
 
 /** The body of a request, if the token allows what it asks for. Whether the model exists is asked elsewhere. */

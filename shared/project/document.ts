@@ -11,14 +11,21 @@ export interface DocumentText {
   readonly blocks: readonly (readonly string[])[];
 }
 
+/** Control characters but line ends and tabs, as a class of a pattern that readers of JSON Schema know. */
+const CONTROLS = '\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f';
+/** A pattern of texts that can be spoken: something besides blanks, and no control characters. */
+export const SPEAKABLE = `^[^${CONTROLS}]*[^\\s\\ufeff${CONTROLS}][^${CONTROLS}]*$`;
+
 const characters = z.string().max(limits.projectDocumentBytes.value);
+const segmentText = characters.meta({ pattern: SPEAKABLE, maxLength: limits.projectSegmentChars.value });
 
 /** A block is text that is split into segments, or the segments themselves. */
 const blockText = z.union([
-  z.strictObject({ text: characters }),
-  z.strictObject({ segments: z.array(characters).max(limits.projectSegments.value) }),
+  z.strictObject({ text: characters.meta({ pattern: SPEAKABLE }) }),
+  z.strictObject({ segments: z.array(segmentText).max(limits.projectSegments.value).meta({ minItems: 1 }) }),
 ]);
-export const documentBlocks = z.array(blockText).max(limits.projectSegments.value);
+/** Described so that there is something to say; read so that an empty block among others does no harm. */
+export const documentBlocks = z.array(blockText).max(limits.projectSegments.value).meta({ minItems: 1 });
 export type DocumentBlocks = z.infer<typeof documentBlocks>;
 
 /** Plaintext of a document's file of the type `application/json`. */

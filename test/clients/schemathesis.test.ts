@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Running, run } from '../stack/running.ts';
 import { folder, interpreterOf } from './install.ts';
@@ -9,43 +10,50 @@ beforeAll(async () => {
 });
 afterAll(() => running?.end());
 
-/** All that can be asked of requests which nobody chose: whatever comes, the answer is one that was described. */
-const checks = [
-  'not_a_server_error',
-  'status_code_conformance',
-  'content_type_conformance',
-  'response_headers_conformance',
-  'response_schema_conformance',
-  'negative_data_rejection',
-  'unsupported_method',
-  'ignored_auth',
-];
+const here = (name: string) => path.join(import.meta.dirname, name);
 
-/** What it reports, from its failures on. */
-function generate(url: string, token: string): Promise<string> {
+/** Everything a tenant may have, so that requests get as far as they can. */
+const claims = {
+  tenant: 'schemathesis',
+  scope: 'transcribe stream synthesize infer models uploads projects audit compliance operate',
+  languages: ['*'],
+  priority: 'realtime',
+  uploads: 'plain',
+  keepDays: 30,
+  allowance: {
+    requestsPerMinute: 100_000,
+    requestsAtOnce: 1_000,
+    audioSecondsPerDay: 10_000_000,
+    uploadsAtOnce: 100_000,
+  },
+};
+
+/** Generated requests of an operation beside those that cover its schema: the step takes 90 s on two cores at most. */
+const EXAMPLES = 5;
+
+/** Runs every check on every operation and returns the exit code with the report from its failures on. */
+function generate(url: string, token: string): Promise<{ code: number; report: string }> {
   const given = [
-    ...['-m', 'schemathesis.cli', 'run', `${url}/v1/openapi.json`],
-    ...['--checks', checks.join(','), '--continue-on-failure', '--max-examples', '25', '--seed', '1'],
-    // It cannot make a recording: bodies of the type audio/* have no generator.
-    ...['--exclude-operation-id', 'listen'],
-    // It would wait ten minutes for the end of an answer that goes on as long as the log does.
-    ...['--exclude-operation-id', 'streamAuditLog'],
-    // What is longer than its field is longer than a body may be, and 413 is no refusal to it.
-    ...['--exclude-operation-id', 'takeRelease'],
+    ...['-m', 'schemathesis.cli', '--config-file', here('schemathesis.toml')],
+    ...['run', `${url}/v1/openapi.json`, '--checks', 'all', '--max-examples', String(EXAMPLES), '--seed', '1'],
     ...['--header', `Authorization: Bearer ${token}`, '--no-color'],
   ];
+  const env = { ...process.env, AURICLE_HOOKS: here('schemathesis_hooks.py') };
   return new Promise((resolve) => {
-    // It keeps what it found where it runs.
-    const options = { cwd: folder, maxBuffer: 2 ** 24 };
-    execFile(interpreterOf('schemathesis'), given, options, (_, output) => resolve(output));
+    // It stores what it found in its working directory.
+    execFile(interpreterOf('schemathesis'), given, { cwd: folder, maxBuffer: 2 ** 24, env }, (error, output) =>
+      resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, report: output }),
+    );
   });
 }
 
-describe('C10 the interface is what its description says', () => {
-  it('hundreds of requests made out of it, right and wrong ones, are answered as described', async () => {
-    const report = await generate(running.stack.url, running.stack.token);
-    expect(report.slice(report.indexOf('= FAILURES ='))).not.toContain('Reproduce with');
+describe('C10 T2 the interface is what its description says', () => {
+  it('C10 T2 schemathesis finds nothing with every check on every operation', async () => {
+    const { code, report } = await generate(running.stack.url, await running.mint(claims, 3_600));
+    const failures = report.indexOf('= FAILURES =');
+    expect(failures < 0 ? '' : report.slice(failures)).toBe('');
+    const [, selected, all] = /Operations: +(\d+) selected \/ (\d+) total/.exec(report) ?? [];
+    expect([code, selected]).toEqual([0, all]);
     expect(report).toMatch(/\d+ generated, \d+ passed/);
-    expect(report).not.toMatch(/\d+ generated.*found \d+/);
   }, 300_000);
 });
