@@ -2,7 +2,13 @@ import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
 import { type NewProject, newSegment, title } from '../../shared/project/contract.ts';
-import { type DocumentText, documentBlocks, readDocument, SPEAKABLE } from '../../shared/project/document.ts';
+import {
+  type DocumentText,
+  documentBlocks,
+  plainDocument,
+  readDocument,
+  SPEAKABLE,
+} from '../../shared/project/document.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts';
@@ -13,12 +19,7 @@ const gap = z.number().int().min(0).max(limits.projectGapMs.value);
 
 const documentBody = z.strictObject({
   title: title.optional().describe('Lies beside the document, readable, as the name of a file does'),
-  text: z
-    .string()
-    .max(limits.projectBodyBytes.value)
-    .meta({ pattern: SPEAKABLE })
-    .optional()
-    .describe('Plain text: blank lines part blocks, sentences are segments'),
+  text: plainDocument.optional().describe('Plain text: blank lines part blocks, sentences are segments'),
   blocks: documentBlocks.optional().describe('Its blocks, each as text or as segments'),
   content_type: z
     .enum(['text/plain', 'application/json'])

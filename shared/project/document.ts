@@ -17,11 +17,13 @@ const CONTROLS = '\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f';
 export const SPEAKABLE = `^[^${CONTROLS}]*[^\\s\\ufeff${CONTROLS}][^${CONTROLS}]*$`;
 
 const characters = z.string().max(limits.projectDocumentBytes.value);
+/** Text that is split here. */
+export const plainDocument = characters.meta({ pattern: SPEAKABLE });
 const segmentText = characters.meta({ pattern: SPEAKABLE, maxLength: limits.projectSegmentChars.value });
 
 /** A block is text that is split into segments, or the segments themselves. */
 const blockText = z.union([
-  z.strictObject({ text: characters.meta({ pattern: SPEAKABLE }) }),
+  z.strictObject({ text: plainDocument }),
   z.strictObject({ segments: z.array(segmentText).max(limits.projectSegments.value).meta({ minItems: 1 }) }),
 ]);
 /** Described so that there is something to say; read so that an empty block among others does no harm. */

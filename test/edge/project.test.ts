@@ -86,6 +86,12 @@ describe('T3 a new project', () => {
     ['empty text', { documents: [{ text: ' \n\n ' }] }, plain, 'text_empty'],
     ['control characters', { documents: [{ text: 'a\u0007b' }] }, plain, 'text_invalid'],
     ['a long segment', { documents: [{ blocks: [{ segments: ['x'.repeat(100_000)] }] }] }, plain, 'text_too_long'],
+    [
+      'C10 text longer than agents read',
+      { documents: [{ text: 'x '.repeat(limits.projectDocumentBytes.value / 2 + 1) }] },
+      plain,
+      'field_invalid',
+    ],
     ['text that is to be sealed', { documents: [{ text: 'x' }], sealed: true }, plain, 'field_invalid'],
     ['plain text of one who seals', { documents: [{ text: 'x' }] }, { scope: 'projects' }, 'sealing_required'],
     [
