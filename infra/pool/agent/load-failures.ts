@@ -69,5 +69,3 @@ export function createLoadFailures({ repository, now, random = Math.random, log 
     list: (): LoadFailure[] => [...failed].map(([model, { reason }]) => ({ model, reason })),
   };
 }
-
-export type LoadFailures = ReturnType<typeof createLoadFailures>;

@@ -25,7 +25,7 @@ function record(seconds: number) {
   return { times, bytes, texts: Array<string>(times).fill(clip.text) };
 }
 
-it('R1 A28 Deepgram: ten minutes at once, and the agent killed', async () => {
+it('R1 Deepgram: ten minutes at once, and the agent killed', async () => {
   const { bytes, texts } = record(600);
   const client = await openDeepgram(running, clip.seconds + 1);
   client.send(bytes);
@@ -39,7 +39,7 @@ it('R1 A28 Deepgram: ten minutes at once, and the agent killed', async () => {
   await whole(running.stack);
 });
 
-it('R1 A28 OpenAI: three minutes at once, and the agent killed', async () => {
+it('R1 OpenAI: three minutes at once, and the agent killed', async () => {
   const { times, bytes, texts } = record(180);
   expect(bytes.length).toBeGreaterThan(limits.streamShareBytes.value);
   const client = await openOpenAi(running);

@@ -266,7 +266,7 @@ describe('C7: judged by the clock', () => {
     expect(await standingOf(second)).toBe('full');
   });
 
-  it('C7 M3 made-up rates open no gate while agents count, right after a step included', async () => {
+  it('C7 made-up rates open no gate while agents count, right after a step included', async () => {
     await begin();
     await move(second, { stage: 'grey' }, canary(0), forCanary());
     const stable = many(1_200, usual);

@@ -100,7 +100,7 @@ describe('C7: gates', () => {
     expect(step(runAt(1, 300, 0, 0))).toContain('another share');
   });
 
-  it('C7 M3 an author alone moves no canary on reported rates', () => {
+  it('C7 an author alone moves no canary on reported rates', () => {
     const step = statement(CANARY, { stage: 'canary', share: 0.05 }, [rates(runAt(0, 300, 0, 0))]);
     expect(rule(step, ann)).toBe(1);
     expect(rule(step, ann, 'bob')).toBe(0);
@@ -108,7 +108,7 @@ describe('C7: gates', () => {
     expect(measured).toEqual({ ok: true, value: 0 });
   });
 
-  it('C7 M3 signed evidence never replaces measured evidence of its kind', () => {
+  it('C7 signed evidence never replaces measured evidence of its kind', () => {
     const step = statement(CANARY, { stage: 'canary', share: 0.05 }, [rates(runAt(0, 300, 0, 0))]);
     const closedBy = (live: Evidence, made = step) => openGate(made, ['bob', 'cleo'], ann, NOW, [live]);
     expect(closedBy(rates(runAt(0, 299, 0, 5)))).toMatchObject({

@@ -231,7 +231,7 @@ describe('C7: live traffic at the gates', () => {
     expect(isOpen(toCanary, greyTrial(0.09, 250))).toMatchObject({ ok: false });
   });
 
-  it('C7 M3 live traffic decides whatever was brought', () => {
+  it('C7 live traffic decides whatever was brought', () => {
     const brought = evidenceOf(greyTrial(0, 250));
     const told = moves({ stage: 'grey' }, { stage: 'canary', share: 0.01 }, brought);
     expect(isOpen(told)).toEqual({ ok: true, value: 0 });
