@@ -6,7 +6,7 @@ const LINE_END = Buffer.from('\r\n');
 const HEADERS_END = Buffer.from('\r\n\r\n');
 
 export interface FilePart {
-  /** Text parts that came before the file. */
+  /** Text parts before the file, and from the end of `read` on also `model` and `language` behind it. */
   readonly fields: ReadonlyMap<string, string>;
   readonly filename: string | undefined;
   readonly contentType: string | undefined;
@@ -18,9 +18,8 @@ export interface FilePart {
 export type ReadBytes = () => Promise<Result<Uint8Array | undefined>>;
 
 /**
- * The part `file` of a multipart form (RFC 7578) while it arrives, with what was said before it; what comes after it is
- * read and dropped. Memory: a chunk, the headers of a part, short values. Refuses with `form_invalid`, `field_missing`,
- * `field_invalid`, or as the body does.
+ * Opens the part `file` of a multipart form (RFC 7578) while it arrives. Memory: a chunk, the headers of a part, short
+ * values. Refuses with `form_invalid`, `field_missing`, `field_invalid`, or as the body does.
  */
 export async function openFilePart(read: ReadBytes, boundary: string): Promise<Result<FilePart>> {
   const form = new Form(read, boundary);
@@ -33,7 +32,7 @@ export async function openFilePart(read: ReadBytes, boundary: string): Promise<R
     if (!headers.ok) return headers;
     if (!headers.value) return no(refuse('field_missing', { field: 'file' }));
     const { name, filename, contentType } = readPartHeaders(headers.value);
-    if (name === 'file') return ok({ fields, filename, contentType, read: () => form.content() });
+    if (name === 'file') return ok({ fields, filename, contentType, read: () => form.content(fields) });
     const value = await form.value(name);
     if (!value.ok) return value;
     if (!fields.has(name)) fields.set(name, value.value);
@@ -134,18 +133,45 @@ class Form {
     }
   }
 
-  /** Bytes of the file; after them the rest of the form is read, so that one that was cut off is noticed. */
-  async content(): Promise<Result<Uint8Array | undefined>> {
+  /**
+   * Returns the next bytes of the file. Behind them it reads the rest of the form, so that a truncated one is refused,
+   * and adds routing fields that are not yet in `fields`.
+   */
+  async content(fields: Map<string, string>): Promise<Result<Uint8Array | undefined>> {
     const bytes = await this.part();
     if (!bytes.ok || bytes.value) return bytes;
     for (;;) {
       const headers = await this.headers();
       if (!headers.ok) return headers;
       if (headers.value === undefined) return ok(undefined);
-      const skipped = await this.skip();
-      if (!skipped.ok) return skipped;
+      const { name } = readPartHeaders(headers.value);
+      const wanted = ROUTING.has(name) && !fields.has(name);
+      const part = wanted ? await this.value(name) : await this.skip();
+      if (!part.ok) return part;
+      if (part.value !== undefined) fields.set(name, part.value);
     }
   }
+}
+
+const ROUTING: ReadonlySet<string> = new Set(['model', 'language']);
+
+/**
+ * Reads a file of at most `limits.heldBodyBytes` to its end, so that the fields behind it are known, and returns it to be
+ * read again. Refuses a longer one with `hints_missing`. Memory: less than the block that every upload buffers.
+ */
+export async function bufferFile(file: FilePart): Promise<Result<FilePart>> {
+  const limit = limits.heldBodyBytes.value;
+  const pieces: Uint8Array[] = [];
+  for (let length = 0; ; ) {
+    const piece = await file.read();
+    if (!piece.ok) return piece;
+    if (!piece.value) break;
+    length += piece.value.byteLength;
+    if (length > limit) return no(refuse('hints_missing', { limit }));
+    // A copy: a piece may be a small view of a large buffer.
+    pieces.push(piece.value.slice());
+  }
+  return ok({ ...file, read: async () => ok(pieces.shift()) });
 }
 
 function readPartHeaders(text: string) {

@@ -13,7 +13,7 @@ import { admit, recordDenial } from '../tenant/admit.ts';
 import { readUploadBody, type UploadBody } from './ask.ts';
 import { askBackOffice } from './back-office.ts';
 import { ACTION, grantUpload, SCOPE } from './create-upload.ts';
-import { type FilePart, openFilePart } from './file-part.ts';
+import { bufferFile, type FilePart, openFilePart } from './file-part.ts';
 import { passThrough, readBody } from './pass-through.ts';
 import { tellUpload } from './tell.ts';
 
@@ -23,7 +23,8 @@ export const wantsUpload = (headers: Headers): boolean => headers.get('x-auricle
 /**
  * `POST /v1/audio/transcriptions` with `x-auricle-upload: true`: the file of the form becomes an upload, sealed while it
  * passes through, and the answer says which (202). Model and language are those of query and headers, or of fields
- * before the file; the other fields say how an answer is written, and here there is none.
+ * before the file, or behind a file of at most `limits.heldBodyBytes`. The other fields describe an answer and have no
+ * effect.
  */
 export async function takeForm(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
@@ -33,9 +34,13 @@ export async function takeForm(request: Request, context: RequestContext): Promi
     return refuseWith(refusal);
   };
   const read = readBody(request, context);
-  const file = await openForm(request, claims.value, read);
+  const told = readTold(request.url, request.headers);
+  const opened = await openForm(request, claims.value, read);
+  if (!opened.ok) return denied(opened.refusal);
+  const named = !told.ok || told.value.model !== undefined || opened.value.fields.has('model');
+  const file = named ? opened : await bufferFile(opened.value);
   if (!file.ok) return denied(file.refusal);
-  const asked = readAsked(readTold(request.url, request.headers), file.value, claims.value);
+  const asked = readAsked(told, file.value, claims.value);
   if (!asked.ok) return denied(asked.refusal);
   const granted = await grantUpload(asked.value, claims.value, context);
   if (!granted.ok) return refuseWith(granted.refusal);
@@ -72,7 +77,7 @@ function readAsked(
 ): Result<UploadBody> {
   if (!told.ok) return told;
   const model = told.value.model ?? fields.get('model');
-  if (model === undefined) return no(refuse('hints_missing', { limit: limits.heldBodyBytes.value }));
+  if (model === undefined) return no(refuse('field_missing', { field: 'model' }));
   const language = told.value.language ?? fields.get('language');
   const form = readKnownForm({ model: [model], ...(language && { language: [language] }) });
   if (!form.ok) return form;

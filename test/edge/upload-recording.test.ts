@@ -137,10 +137,16 @@ describe('C2 C11 T4 POST /v1/listen?callback=', () => {
 describe('C1 C2 T4 POST /v1/audio/transcriptions with x-auricle-upload', () => {
   const sound = new Uint8Array(300_000).map((_, at) => (at * 7) % 256);
 
-  async function send(fields: [string, string][], after: [string, string][] = [], headers = {}, claims = {}) {
+  async function send(
+    fields: [string, string][],
+    after: [string, string][] = [],
+    headers = {},
+    claims = {},
+    file = sound,
+  ) {
     const form = new FormData();
     for (const [name, value] of fields) form.append(name, value);
-    form.append('file', new Blob([sound], { type: 'audio/wav' }), 'call.wav');
+    form.append('file', new Blob([file], { type: 'audio/wav' }), 'call.wav');
     for (const [name, value] of after) form.append(name, value);
     const all = { ...(await bearer(claims)), 'x-auricle-upload': 'true', ...headers };
     return ask('/v1/audio/transcriptions', { method: 'POST', headers: all, body: form });
@@ -191,12 +197,32 @@ describe('C1 C2 T4 POST /v1/audio/transcriptions with x-auricle-upload', () => {
     expect(eu.asked.filter(({ line }) => line.startsWith('DELETE'))).toEqual([]);
   });
 
-  it('needs to know the model before the file, and a whole form', async () => {
+  it('C1 takes model and language behind a file of at most 1 MiB', async () => {
+    const { zoneKey, privateJwk } = await generateZoneKey();
+    const kept = store();
+    eu.key = zoneKey;
+    eu.maxBytes = sound.length;
+    const model = unique();
+    await startAgent(model);
+    const after: [string, string][] = [
+      ['model', model],
+      ['language', 'en'],
+    ];
+    const answer = await send([], after);
+    expect(answer.status).toBe(202);
+    const { id } = (await answer.json()) as { id: string };
+    expect(eu.asked[0]?.body).toMatchObject({ model, language: 'en', filename: 'call.wav' });
+    expect(await open(kept.file, id, privateJwk)).toEqual(sound);
+  });
+
+  it('needs the model, before a file over 1 MiB, and a whole form', async () => {
     store();
     const model = unique();
     await startAgent(model);
     const code = async (answer: Response) => ((await answer.json()) as { error: { code: string } }).error.code;
-    expect(await code(await send([], [['model', model]]))).toBe('hints_missing');
+    const long = new Uint8Array(1_048_577);
+    expect(await code(await send([], [['model', model]], {}, {}, long))).toBe('hints_missing');
+    expect(await code(await send([]))).toBe('field_missing');
     expect(await code(await send([['model', model]], [], {}, { scope: 'transcribe' }))).toBe('scope_missing');
     expect(await code(await send([['model', model]], [], {}, { sealing: 'client' }))).toBe('sealing_required');
     expect(await code(await send([['model', model]], [], { 'content-type': 'audio/wav' }))).toBe('content_type_wrong');
