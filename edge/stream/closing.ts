@@ -18,6 +18,8 @@ interface Options {
 export class Closing {
   readonly #options: Options;
   readonly #sockets = new Map<object, { readonly claims: Claims; readonly at: number }>();
+  /** A loop looks for overdue sockets. */
+  #watching = false;
 
   constructor(options: Options) {
     this.#options = options;
@@ -32,9 +34,9 @@ export class Closing {
   /** Counts a socket from its close frame on, and ends the object when the client does not answer. */
   add(socket: object, claims: Claims): void {
     const at = this.#options.surroundings.now();
-    sockets.closing(claims, socket, at);
+    sockets.closing(claims, socket);
     this.#sockets.set(socket, { claims, at });
-    if (this.#sockets.size === 1) void this.#watch();
+    if (!this.#watching) void this.#watch();
   }
 
   delete(socket: object): void {
@@ -46,11 +48,13 @@ export class Closing {
 
   async #watch(): Promise<void> {
     const { surroundings, busy, abort } = this.#options;
+    this.#watching = true;
     while (this.#sockets.size > 0) {
       await surroundings.after(limits.streamTickMs.value).rings;
       if (busy() || this.#sockets.size === 0 || this.overdue < this.#sockets.size) continue;
       for (const socket of this.#sockets.keys()) this.delete(socket);
       abort();
     }
+    this.#watching = false;
   }
 }

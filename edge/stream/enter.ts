@@ -89,9 +89,9 @@ export function refuseStream(
 ): Response {
   const { surroundings } = context;
   if (caller) recordDenial(caller.claims, caller.action, refusal, context);
-  if (sockets.full(caller?.claims, surroundings.now())) return refuseWith(refusal);
+  if (sockets.full(caller?.claims)) return refuseWith(refusal);
   const { theirs, ours } = openRefused(refusal, tell, surroundings.now(), context.id);
-  sockets.closing(caller?.claims, ours, surroundings.now());
+  sockets.closing(caller?.claims, ours);
   const answered = new Promise<void>((resolve) => {
     ours.addEventListener('close', () => resolve());
     ours.addEventListener('error', () => resolve());

@@ -5,32 +5,40 @@ import type { Claims } from '../../shared/tenant/claims.ts';
 /** Key of callers whose token was refused. */
 const ANONYMOUS = '';
 
-/** A set of sockets for each tenant. An entry expires: a Durable Object that broke removes none. */
+/**
+ * A set of sockets for each tenant. References are weak: a Durable Object that the platform destroys removes none, and
+ * its sockets count until their memory is collected.
+ */
 class SocketSets {
-  readonly #tenants = new Map<string, Map<object, number>>();
-  readonly #lifeMs: number;
+  readonly #tenants = new Map<string, Set<WeakRef<object>>>();
 
-  constructor(lifeMs: number) {
-    this.#lifeMs = lifeMs;
+  /** Number of tenants with an entry. */
+  get size(): number {
+    return this.#tenants.size;
   }
 
-  add(tenant: string, socket: object, now: number): void {
-    const own = this.#tenants.get(tenant) ?? new Map<object, number>();
-    this.#tenants.set(tenant, own.set(socket, now));
+  add(tenant: string, socket: object): void {
+    const own = this.#tenants.get(tenant) ?? new Set<WeakRef<object>>();
+    this.#tenants.set(tenant, own.add(new WeakRef(socket)));
   }
 
   delete(tenant: string, socket: object): void {
-    const own = this.#tenants.get(tenant);
-    if (own?.delete(socket) && own.size === 0) this.#tenants.delete(tenant);
+    this.#sweep(tenant, socket);
   }
 
-  count(tenant: string, now: number): number {
+  count(tenant: string): number {
+    return this.#sweep(tenant);
+  }
+
+  /** Removes `closed` and collected sockets. Returns how many are left. */
+  #sweep(tenant: string, closed?: object): number {
     const own = this.#tenants.get(tenant);
     if (!own) return 0;
-    for (const [socket, at] of own) {
-      if (now - at <= this.#lifeMs) break;
-      own.delete(socket);
+    for (const reference of own) {
+      const socket = reference.deref();
+      if (!socket || socket === closed) own.delete(reference);
     }
+    if (own.size === 0) this.#tenants.delete(tenant);
     return own.size;
   }
 }
@@ -40,14 +48,19 @@ class SocketSets {
  * client has not answered a close frame. Each costs memory of this isolate. Plain data.
  */
 export class Sockets {
-  readonly #unstarted = new SocketSets(limits.streamVoiceMs.value + limits.streamSilenceMs.value);
-  readonly #closing = new SocketSets(limits.streamUnansweredMs.value + limits.streamSilenceMs.value);
+  readonly #unstarted = new SocketSets();
+  readonly #closing = new SocketSets();
+
+  /** Number of entries of tenants, which is 0 when no socket is open. */
+  get size(): number {
+    return this.#unstarted.size + this.#closing.size;
+  }
 
   /** Counts a socket until it starts a session. Refuses it when the tenant has as many as it may have requests. */
-  open({ tenant, allowance }: Claims, socket: object, now: number): Refusal | undefined {
+  open({ tenant, allowance }: Claims, socket: object): Refusal | undefined {
     const limit = slotsOf(allowance);
-    if (this.#unstarted.count(tenant, now) >= limit) return refuse('allowance_concurrent', { limit });
-    this.#unstarted.add(tenant, socket, now);
+    if (this.#unstarted.count(tenant) >= limit) return refuse('allowance_concurrent', { limit });
+    this.#unstarted.add(tenant, socket);
     return undefined;
   }
 
@@ -56,9 +69,9 @@ export class Sockets {
     this.#unstarted.delete(tenant, socket);
   }
 
-  /** Counts a socket from its close frame until its close event. */
-  closing(claims: Claims | undefined, socket: object, now: number): void {
-    this.#closing.add(claims?.tenant ?? ANONYMOUS, socket, now);
+  /** Counts a socket from its close frame until its close event, or until the edge ends its object. */
+  closing(claims: Claims | undefined, socket: object): void {
+    this.#closing.add(claims?.tenant ?? ANONYMOUS, socket);
   }
 
   closed(claims: Claims | undefined, socket: object): void {
@@ -66,9 +79,9 @@ export class Sockets {
   }
 
   /** Refuses another socket while too many of the tenant are closing. */
-  full(claims: Claims | undefined, now: number): Refusal | undefined {
+  full(claims: Claims | undefined): Refusal | undefined {
     const limit = slotsOf(claims?.allowance);
-    const closing = this.#closing.count(claims?.tenant ?? ANONYMOUS, now);
+    const closing = this.#closing.count(claims?.tenant ?? ANONYMOUS);
     if (closing < limit + limits.streamClosingSockets.value) return undefined;
     return refuse('allowance_concurrent', { limit });
   }

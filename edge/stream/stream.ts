@@ -56,7 +56,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     const { 0: theirs, 1: ours } = new WebSocketPair();
     const { now } = this.#surroundings;
     const connection = new Connection(ours, dialect.value, handover, this, now);
-    const crowd = sockets.open(handover.claims, connection, now());
+    const crowd = sockets.open(handover.claims, connection);
     if (crowd) return this.#turnAway(dialect.value, handover, crowd);
     this.#sessions.set(connection, undefined);
     connection.open(this.#name, now() + this.#lengthMs(connection));
@@ -94,11 +94,15 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     return dialects[name].refuse?.(refusal, request) ?? this.#turnAway(dialect, handover, refusal);
   }
 
-  /** Told on the socket, as every refusal of a dialect is. */
+  /**
+   * Refuses on the socket, as every refusal of a dialect is. Refuses by HTTP while sockets are overdue that a live
+   * session keeps the edge from ending: each refused socket could become another one.
+   */
   #turnAway(dialect: LiveDialect, handover: Handover, refusal = refuse('edge_busy')): Response {
     const full = this.#refuseFull(handover);
     if (full) return full;
     const { request, claims } = handover;
+    if (this.#closing.overdue > 0) return dialects[handover.dialect].refuse?.(refusal, request) ?? refuseWith(refusal);
     const now = this.#surroundings.now();
     dialect.open({ id: this.#name, request, now, expires: now });
     const { theirs, ours } = openRefused(refusal, dialect, now, request);
@@ -110,7 +114,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
 
   /** Refuses by HTTP, without a socket, while too many of the tenant are closing. */
   #refuseFull({ claims, dialect, request }: Handover): Response | undefined {
-    const full = sockets.full(claims, this.#surroundings.now());
+    const full = sockets.full(claims);
     return full && (dialects[dialect].refuse?.(full, request) ?? refuseWith(full));
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Surroundings } from '../../edge/clock.ts';
 import { Closing } from '../../edge/stream/closing.ts';
-import { Sockets } from '../../edge/stream/sockets.ts';
+import { sockets as ofIsolate, Sockets } from '../../edge/stream/sockets.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 
@@ -13,8 +13,8 @@ const most = requestsAtOnce + limits.streamClosingSockets.value;
 function fill(sockets: Sockets, of: Claims | undefined): object[] {
   const closing = Array.from({ length: of ? most : limits.requestsAtOnce.value + most - requestsAtOnce }, () => ({}));
   for (const socket of closing) {
-    expect(sockets.full(of, 0)).toBeUndefined();
-    sockets.closing(of, socket, 0);
+    expect(sockets.full(of)).toBeUndefined();
+    sockets.closing(of, socket);
   }
   return closing;
 }
@@ -23,11 +23,11 @@ describe('C10 A21 sockets that hold no slot', () => {
   it('refuses the next unstarted one beyond the allowance of its tenant', () => {
     const sockets = new Sockets();
     const [first, second] = [{}, {}];
-    expect([sockets.open(claims, first, 0), sockets.open(claims, second, 0)]).toEqual([undefined, undefined]);
-    expect(sockets.open(claims, {}, 0)).toMatchObject({ reason: 'allowance_concurrent', params: { limit: 2 } });
-    expect(sockets.open(other, {}, 0)).toBeUndefined();
+    expect([sockets.open(claims, first), sockets.open(claims, second)]).toEqual([undefined, undefined]);
+    expect(sockets.open(claims, {})).toMatchObject({ reason: 'allowance_concurrent', params: { limit: 2 } });
+    expect(sockets.open(other, {})).toBeUndefined();
     sockets.started(claims, first);
-    expect(sockets.open(claims, {}, 0)).toBeUndefined();
+    expect(sockets.open(claims, {})).toBeUndefined();
   });
 
   it.each([
@@ -36,26 +36,29 @@ describe('C10 A21 sockets that hold no slot', () => {
   ])('counts closing sockets of %s until their close event', (_, of) => {
     const sockets = new Sockets();
     const [first] = fill(sockets, of) as [object];
-    expect(sockets.full(of, 0)).toMatchObject({ reason: 'allowance_concurrent' });
-    expect(sockets.full(other, 0)).toBeUndefined();
+    expect(sockets.full(of)).toMatchObject({ reason: 'allowance_concurrent' });
+    expect(sockets.full(other)).toBeUndefined();
     sockets.closed(of, first);
-    expect(sockets.full(of, 0)).toBeUndefined();
+    expect(sockets.full(of)).toBeUndefined();
   });
 
-  it('forgets those of an object that broke', () => {
+  it('keeps nothing of a tenant without sockets', () => {
     const sockets = new Sockets();
-    fill(sockets, claims);
-    expect(sockets.full(claims, limits.streamUnansweredMs.value)).toBeDefined();
-    expect(sockets.full(claims, limits.streamUnansweredMs.value + limits.streamSilenceMs.value + 1)).toBeUndefined();
+    const socket = {};
+    sockets.open(claims, socket);
+    sockets.started(claims, socket);
+    for (const closing of fill(sockets, other)) sockets.closed(other, closing);
+    expect([sockets.full(claims), sockets.full(other), sockets.size]).toEqual([undefined, undefined, 0]);
   });
 });
 
 describe('C10 A21 sockets whose client does not answer the close frame', () => {
   /** A clock that a test moves on tick by tick. */
   function start() {
-    const state = { now: 0, busy: false, aborted: 0 };
+    const state = { now: 0, busy: false, aborted: 0, timers: 0 };
     let ring: (() => void) | undefined;
     const after: Surroundings['after'] = () => {
+      state.timers += 1;
       const { promise, resolve } = Promise.withResolvers<never>();
       ring = resolve as unknown as () => void;
       return { rings: promise, cancel: () => {} };
@@ -94,6 +97,30 @@ describe('C10 A21 sockets whose client does not answer the close frame', () => {
     expect(await pass(limit)).toBe(0);
     state.busy = false;
     expect(await pass(0)).toBe(1);
+  });
+
+  it('count as long as a connection in use keeps them open', async () => {
+    const { state, closing, pass } = start();
+    state.busy = true;
+    const mine = { ...claims, tenant: 'busy' };
+    for (let count = 0; count < most; count++) closing.add({}, mine);
+    for (let hours = 0; hours < 3; hours++) expect(await pass(3_600_000)).toBe(0);
+    expect(closing.overdue).toBe(most);
+    expect(ofIsolate.full(mine)).toMatchObject({ reason: 'allowance_concurrent' });
+    state.busy = false;
+    expect(await pass(0)).toBe(1);
+    expect(ofIsolate.full(mine)).toBeUndefined();
+  });
+
+  it('are watched by one loop', async () => {
+    const { state, closing, pass } = start();
+    for (let socket = {}, count = 0; count < 3; socket = {}, count++) {
+      closing.add(socket, claims);
+      closing.delete(socket);
+    }
+    closing.add({}, claims);
+    expect(state.timers).toBe(1);
+    expect(await pass(limit)).toBe(1);
   });
 
   it('end nothing when the client answers', async () => {

@@ -194,6 +194,22 @@ describe('C10 coming back', () => {
     for (const client of [again, ...accepted]) client.close();
   });
 
+  it('MUST 39: refuses dials to a live session by HTTP while closing sockets are overdue', async () => {
+    const { client, session, talks } = await startClient();
+    const dial = () => StreamClient.connect(`?session=${session}`);
+    const silent: StreamClient[] = [];
+    while (silent.length < 2 * limits.streamSessions.value) {
+      const next = await dial();
+      next.answers = false;
+      silent.push(next);
+    }
+    await passQuietly(limits.streamUnansweredMs.value + limits.streamSilenceMs.value + 1_000, talks[0], client);
+    for (let more = 0; more < 3; more++) await expect(dial()).rejects.toThrow(/^503 .*edge_busy/);
+    client.speak('unharmed').say({ type: 'end' });
+    expect((await client.end()).code).toBe(1000);
+    for (const one of silent) one.close();
+  });
+
   it('MUST 33: an edge that has forgotten the session goes on from the token', async () => {
     const { client, comeBack, session, talks } = await startClient();
     client.speak('one. two. thr');
