@@ -2,6 +2,7 @@ import { mkdir, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Repository } from '../../../infra/pool/engine/model/repository.ts';
+import { Slot } from '../../../infra/pool/engine/model/slot.ts';
 import { backOffMs } from '../../../shared/back-off.ts';
 import { limits } from '../../../shared/limits.ts';
 import { testModels, writeRepository } from '../../contract/engine/test-models.ts';
@@ -89,6 +90,17 @@ describe('A model that failed to load', () => {
     await rename(path.join(scratch.path, 'good'), path.join(folder, 'good'));
     await retry();
     expect(repository.ready).toBe(true);
+  });
+
+  it('A1 is retried after a load that threw', async () => {
+    await truncate(path.join(folder, 'good/1/model.onnx'), 0);
+    await start(['good']);
+    expect(clock.armed).toBe(1);
+    vi.spyOn(Slot.prototype, 'rest').mockImplementationOnce(() => {
+      throw new Error('a bug');
+    });
+    await expect(repository.load('good', undefined)).rejects.toThrow('a bug');
+    expect(clock.armed).toBe(1);
   });
 
   it('is left alone after its unload, and so is a healthy one', async () => {

@@ -106,8 +106,8 @@ export class Repository {
 
   load(name: string, override: string | undefined): Promise<Done> {
     return this.#inTurn(async () => {
-      const loaded = await this.#load(name, override, []);
-      this.#settle();
+      // A load that throws has cancelled the scheduled retry: the model needs another.
+      const loaded = await this.#load(name, override, []).finally(() => this.#settle());
       if (!loaded.ok) return loaded;
       const slot = this.#slots.get(name);
       if (slot) slot.asked = true;
