@@ -190,6 +190,8 @@ describe('C7 M3 deploy scans what it places', () => {
     `${NETWORK} model_operations { op_library_filename: "/tmp/op.so" }`,
     `${NETWORK} model_repository_agents { agents { name: "run" } }`,
     `${NETWORK} default_model_filename: "../../outside.onnx"`,
+    `${NETWORK} ${parameter('vocabulary', '../../secret.txt')}`,
+    `${NETWORK} ${parameter('vocabulary', '../other/tokens.txt')}`,
     step('../outside'),
   ])('its rules cover configurations: %s', async (config) => {
     put('m/config.pbtxt', config);

@@ -14,8 +14,16 @@ const PLATFORMS = new Set(['', 'onnxruntime_onnx', 'ensemble']);
 /** A model is one folder of its repository: no path leads through its name. */
 export const isFolderName = (name: string): boolean => nameShape.safeParse(name).success && !name.includes('/');
 
-/** A configuration of an ONNX network or an ensemble that loads no other code and names no file outside its own folders. */
-export function checkConfig(config: ModelConfig, name: string): Made<undefined> {
+/**
+ * Checks that a configuration of an ONNX network or an ensemble loads no other code and names no file outside
+ * its own folder. A part may lie in another folder of the repository if `isScanned` says that the same scan
+ * covers it: precisions of one network share a vocabulary.
+ */
+export function checkConfig(
+  config: ModelConfig,
+  name: string,
+  isScanned: (part: string) => boolean = () => false,
+): Made<undefined> {
   const { backend, platform, runtime } = config;
   if (!BACKENDS.has(backend) || !PLATFORMS.has(platform) || runtime !== '') {
     return problem('unsafe', `${name} runs ${JSON.stringify(runtime || backend || platform)}, which is on no list`);
@@ -26,7 +34,9 @@ export function checkConfig(config: ModelConfig, name: string): Made<undefined> 
   if ((config.model_repository_agents?.agents.length ?? 0) > 0) {
     return problem('unsafe', `${name} wants repository agents, which run before the model is read`);
   }
-  const file = filesIn(config).find((one) => plainPath(one) !== one);
+  const file = [...filesIn(config), ...partsIn(config).filter((one) => !isScanned(one))].find(
+    (one) => plainPath(one) !== one,
+  );
   if (file !== undefined) return problem('unsafe', `${name} names ${JSON.stringify(file)}, which leads elsewhere`);
   const steps = config.ensemble_scheduling?.step.map((step) => step.model_name) ?? [];
   const live = config.parameters.stream_model?.string_value;
@@ -36,7 +46,13 @@ export function checkConfig(config: ModelConfig, name: string): Made<undefined> 
     : problem('unsafe', `${name} names the model ${JSON.stringify(model)}, which is no folder of a repository`);
 }
 
-/** Paths that an engine or an agent would open. */
+/** Paths that an agent opens, relative to the folder of the model. */
+const partsIn = (config: ModelConfig): string[] =>
+  partParameters
+    .map((key) => config.parameters[key]?.string_value)
+    .filter((file): file is string => file !== undefined && file !== '');
+
+/** Paths that an engine opens. */
 function filesIn(config: ModelConfig): string[] {
   const { gpu_execution_accelerator: gpu = [], cpu_execution_accelerator: cpu = [] } =
     config.optimization?.execution_accelerators ?? {};
@@ -46,7 +62,6 @@ function filesIn(config: ModelConfig): string[] {
     ...config.output.map(({ label_filename: label }) => label),
     ...(config.sequence_batching?.state ?? []).flatMap((one) => one.initial_state.map(({ data_file: file }) => file)),
     ...config.model_warmup.flatMap(({ inputs }) => Object.values(inputs).map((one) => one.input_data_file)),
-    ...partParameters.map((key) => config.parameters[key]?.string_value),
     // Caches of engines are files, too; sizes and modes are plain names.
     ...[...gpu, ...cpu].flatMap(({ parameters }) => Object.values(parameters)),
   ].filter((file): file is string => file !== undefined && file !== '');

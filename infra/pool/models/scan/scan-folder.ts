@@ -2,13 +2,14 @@ import path from 'node:path';
 import { ok } from '../../../../shared/result.ts';
 import { parseText } from '../config/parse-text.ts';
 import { type Made, problem } from '../problem.ts';
+import { plainPath } from '../tar/names.ts';
 import { type Blob, openBlob } from './blob.ts';
 import { checkConfig } from './config-file.ts';
 import { readText } from './data-file.ts';
 import { findExternal } from './onnx-file.ts';
 import { scanFile } from './scan.ts';
 
-/** Scans files of a repository as the first gate does. Returns how many networks there are, once nothing was found. */
+/** Scans files of a repository by the rules of the first gate. Returns the number of networks. */
 export async function scanFiles(repository: string, files: readonly string[]): Promise<Made<number>> {
   const networks = files.filter((file) => /\.onnx$/i.test(file));
   // Weights beside a network are numbers under any name; only the network says that they are its own.
@@ -18,9 +19,10 @@ export async function scanFiles(repository: string, files: readonly string[]): P
     if (!found.ok) return found;
     for (const location of found.value) weights.add(path.posix.join(path.posix.dirname(file), location));
   }
+  const covered = new Set(files);
   for (const file of files) {
     if (networks.includes(file) || weights.has(file)) continue;
-    const found = await withBlob(repository, file, scanOther);
+    const found = await withBlob(repository, file, (blob) => scanOther(blob, covered));
     if (!found.ok) return found;
   }
   return ok(networks.length);
@@ -38,8 +40,8 @@ async function scanNetwork(blob: Blob): Promise<Made<string[]>> {
   return scanned.value.onnx ? findExternal(blob.place.file, scanned.value.onnx) : ok([]);
 }
 
-async function scanOther(blob: Blob): Promise<Made<undefined>> {
-  // What keeps an empty folder in a repository of sources.
+async function scanOther(blob: Blob, covered: ReadonlySet<string>): Promise<Made<undefined>> {
+  // An empty file keeps an empty folder in a repository of sources.
   if (blob.size === 0) return ok(undefined);
   if (!blob.name.endsWith('.pbtxt')) {
     const scanned = await scanFile(blob);
@@ -48,7 +50,11 @@ async function scanOther(blob: Blob): Promise<Made<undefined>> {
   const text = await readText(blob);
   if (!text.ok) return text;
   const parsed = parseText(text.value);
-  return parsed.ok
-    ? checkConfig(parsed.value, blob.name)
-    : problem('unreadable', `${blob.name}: ${parsed.refusal.reason}`);
+  if (!parsed.ok) return problem('unreadable', `${blob.name}: ${parsed.refusal.reason}`);
+  const model = blob.name.slice(0, blob.name.indexOf('/') + 1);
+  return checkConfig(parsed.value, blob.name, (part) => {
+    const file = path.posix.join(model, part);
+    // Files outside the repository have names that begin with `..`.
+    return plainPath(file) === file && covered.has(file);
+  });
 }
