@@ -92,6 +92,8 @@ class OpenAiRealtime implements LiveDialect {
   /** Ids of commits and clears. */
   #asked = 0;
   #started = false;
+  /** The client knows that audio without a model is dropped; cleared by each update of the session. */
+  #unconfigured = false;
   /** Bytes that were appended, and those of them that a commit or the end of a turn has taken. */
   #appended = 0;
   #committed = 0;
@@ -175,6 +177,7 @@ class OpenAiRealtime implements LiveDialect {
     if (fixed) {
       return no(refuse('field_invalid', { field: `session.${fixed}`, rule: 'cannot change once audio was sent' }));
     }
+    this.#unconfigured = false;
     this.#nvidia ||= isNvidia(session);
     const before = optionsOf(this.#config);
     const wished = changed(this.#config, updated.value) !== undefined && updated.value.model !== undefined;
@@ -193,8 +196,11 @@ class OpenAiRealtime implements LiveDialect {
     if (!bytes) return no(refuse('field_invalid', { field: 'audio', rule: 'must be base64' }));
     if (bytes.length === 0) return ok([{ type: 'alive' }]);
     if (this.#config.model === undefined) {
+      if (this.#unconfigured) return ok([{ type: 'alive' }]);
+      this.#unconfigured = true;
       const field = this.#beta ? 'input_audio_transcription.model' : 'audio.input.transcription.model';
-      return no(refuse('field_missing', { field: `session.${field}` }));
+      const rule = `the session is not configured, so audio is dropped: update session.${field} first`;
+      return no(refuse('frame_invalid', { rule }));
     }
     const steps: ClientStep[] = [];
     if (!this.#started) {

@@ -184,14 +184,20 @@ describe('C10 sound of an OpenAI client', () => {
     expect(steps.find((step) => step.type === 'start')).toMatchObject({ request: { options: { endpointingMs } } });
   });
 
-  it('is refused without a model, piece by piece, until there is one', () => {
-    const { send, kinds } = talk('?intent=transcription');
-    expect(send(append())[0]).toMatchObject({
-      error: { code: 'field_missing', param: 'session.audio.input.transcription.model' },
-    });
+  it('C10 is refused once for each configuration without a model', () => {
+    const { send, kinds, dialect } = talk('?intent=transcription');
+    const message =
+      'The message is not understood: the session is not configured, so audio is dropped: ' +
+      'update session.audio.input.transcription.model first.';
+    expect(send(append())).toMatchObject([{ type: 'error', error: { code: 'frame_invalid', message } }]);
+    expect([...send(append()), ...send(append())]).toEqual([]);
+    const transcription = { model: 'nosuch' };
+    send({ type: 'session.update', session: { audio: { input: { transcription } } } });
+    dialect.warn?.(refuse('model_unknown', { model: 'nosuch' }), NOW);
+    expect([...send(append()), ...send(append())]).toMatchObject([{ error: { message } }]);
     send({ type: 'session.update', session: { audio: { input: { transcription: { model: 'reference-en' } } } } });
     send(append());
-    expect(kinds()).toEqual(['wish', 'start', 'audio']);
+    expect(kinds()).toEqual(['alive', 'alive', 'wish', 'alive', 'wish', 'start', 'audio']);
   });
 
   it.each([undefined, 7, '*', 'a', 'a*b=', 'aGVsbG8', '====', 'ab\u0000d'])(
