@@ -15,7 +15,7 @@ export interface WavFormat {
 export interface WavReader {
   /** Sound in the bytes so far; `undefined` while there is none. Refuses what is not PCM or float, or makes no sense. */
   push(bytes: Uint8Array): Result<SoundBlock | undefined>;
-  /** Nothing follows: refuses a file that ends before its header says so (`audio_truncated`). */
+  /** Ends the file. Refuses one without a sample (`audio_empty`), or shorter than its header says (`audio_truncated`). */
   finish(): Result<undefined>;
 }
 
@@ -94,6 +94,8 @@ export function createWavReader(): WavReader {
   let format: WavFormat | undefined;
   /** True once the data chunk was read to its end; chunks after it are tags nobody needs. */
   let done = false;
+  /** Whether a byte of the data chunk arrived. */
+  let begun = false;
 
   /** Takes one header field off the front, or waits for more bytes. */
   function take(count: number): Uint8Array | undefined {
@@ -142,6 +144,7 @@ export function createWavReader(): WavReader {
 
   function readData(data: State & { at: 'data' }, shape: WavFormat): SoundBlock | undefined {
     const frameBytes = (shape.bits / 8) * shape.channels;
+    begun ||= held.length > 0;
     const available = data.openEnded ? held.length : Math.min(held.length, data.left);
     const whole = available - (available % frameBytes);
     const block = whole > 0 ? readWavFrames(held.subarray(0, whole), shape) : undefined;
@@ -178,6 +181,7 @@ export function createWavReader(): WavReader {
       if (done) return ok(undefined);
       if (state.at === 'header' && held.length === 0) return no(invalid('it has no data chunk'));
       if (state.at === 'data' && state.openEnded) return ok(undefined);
+      if (state.at === 'data' && !begun) return no(refuse('audio_empty'));
       return no(refuse('audio_truncated', undefined, `wav ended in ${state.at}`));
     },
   };

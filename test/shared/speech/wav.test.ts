@@ -135,6 +135,7 @@ describe('what is refused', () => {
     ['audio_truncated', 'ends inside the signature', file([]).subarray(0, 8)],
     ['audio_truncated', 'ends inside the format', file([format()]).subarray(0, 30)],
     ['audio_truncated', 'ends inside the data', file([format(), ['data', samples16, 100]])],
+    ['audio_empty', 'C7 ends behind the header', file([format(), ['data', new Uint8Array(0), 100]])],
     ['audio_truncated', 'ends inside a chunk to skip', file([['LIST', [1], 100]])],
     ['audio_invalid', 'has no data', file([format()])],
     ['audio_invalid', 'has data before the format', file([data, format()])],
