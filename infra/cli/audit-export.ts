@@ -182,6 +182,10 @@ export async function verifyFolder(
 ): Promise<Answer> {
   for (const file of [policy, head]) if (file !== undefined && !existsSync(file)) return wrong(`there is no ${file}`);
   if (!/^\d{0,15}$/.test(after ?? '')) return wrong('--after N: a number of the tenant');
+  if (existsSync(folder) && !statSync(folder).isDirectory())
+    return wrong(
+      `no bundle here: ${folder} is a file; unpack it and name its folder, or run: node verify.mjs ${folder}`,
+    );
   if (![MANIFEST, MANIFEST_NOTE, POLICY].some((name) => existsSync(path.join(folder, name))))
     return wrong(`no bundle here: ${folder}`);
   const unusable = await problemOfTrust(folder, policy, head);

@@ -166,6 +166,12 @@ describe('C9 auricle audit verify FOLDER', () => {
       exit: 2,
       text: expect.stringContaining('no bundle here'),
     });
+    const archive = path.join(scratch, 'one.zip');
+    writeFileSync(archive, 'PK');
+    expect(await verifyFolder(archive, nothing)).toMatchObject({
+      exit: 2,
+      text: `no bundle here: ${archive} is a file; unpack it and name its folder, or run: node verify.mjs ${archive}`,
+    });
     const own = path.join(folder, 'policy.txt');
     const given = path.join(scratch, 'policy');
     writeFileSync(given, readFileSync(own, 'utf8').replaceAll(/(^log )\S+/gm, `$1${await strangerKey()}`));
