@@ -30,8 +30,8 @@ const show = (help: string): Answer => ({ exit: 0, text: help, value: { help } }
 
 async function answer(words: readonly string[], environment: Environment): Promise<Answer> {
   const [first = '', ...rest] = positionalsOf(words);
-  if (first === 'help') return showHelp(rest);
-  if (first === '' && words.includes('--version')) return showVersion();
+  if (first === 'help' && rest[0] !== 'version') return showHelp(rest);
+  if (first === 'help' || first === 'version' || (first === '' && words.includes('--version'))) return showVersion();
   const command = findCommand([first, ...rest]);
   // Commands that build models read their own words.
   if (command?.own) return (await import('./model-build.ts')).buildModel(without(words, '--json', first));
