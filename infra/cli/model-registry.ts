@@ -60,5 +60,17 @@ export function readJsonFile(file: string): { readonly value: unknown } | Answer
 export const unknownRevision = (text: string | undefined): Answer =>
   wrong(text === undefined ? 'which revision?' : `"${text}" does not name one revision`);
 
-export const unknownModel = (model: string): Answer =>
-  impossible(`there is no model ${model}: nothing is registered under that name`);
+/** Refuses a model without a registered revision; pools may serve it all the same. */
+export async function unknownModel(
+  { edge }: Pick<Arguments, 'edge'>,
+  headers: Headers,
+  model: string,
+): Promise<Answer> {
+  const served = await fetch(`${edge}/v1/models/${encodeURIComponent(model)}`, { headers });
+  await served.body?.cancel();
+  return impossible(
+    served.ok
+      ? `${model} is served unregistered: no revision of it is registered`
+      : `there is no model ${model}: nothing is registered under that name`,
+  );
+}

@@ -66,6 +66,7 @@ const exportVerb: Run = async (given, headers) => {
   const [, model = '', named] = given.operands;
   const state = await askState({ ...given, at: undefined }, headers, model);
   if ('exit' in state) return state;
+  if (state.value.revisions.length === 0) return unknownModel(given, headers, model);
   if (named !== undefined) return exportOne(given, headers, state.value, named);
   const versions: ReturnType<typeof toModelVersion>[] = [];
   for (const { revision } of state.value.revisions) {
@@ -100,7 +101,7 @@ const revisions: Run = async (given, headers) => {
   const [, model = ''] = given.operands;
   const found = await askState(given, headers, model);
   if ('exit' in found) return found;
-  if (found.value.revisions.length === 0) return unknownModel(model);
+  if (found.value.revisions.length === 0) return unknownModel(given, headers, model);
   const rows = found.value.revisions.flatMap(({ revision, author, since, aliases, rollout, ...at }) => [
     [shortOf(revision), new Date(since).toISOString(), showStanding(at).padEnd(14), author, aliases.join(', ')]
       .join('  ')
@@ -182,7 +183,7 @@ const log: Run = async (given, headers) => {
     // Times never go back: behind the first that is later there is nothing to find.
     after = known.length < page.value.entries.length ? undefined : page.value.next;
   }
-  if (entries.length === 0) return unknownModel(model);
+  if (entries.length === 0) return unknownModel(given, headers, model);
   return { exit: 0, text: entries.map(showEntry).join('\n'), value: { entries } };
 };
 

@@ -18,7 +18,7 @@ type Seen = { path: string; token: string | undefined; body: string };
 let edge: Server;
 let url: string;
 let seen: Seen[] = [];
-let answer: (response: ServerResponse) => void;
+let answer: (response: ServerResponse, request: IncomingMessage) => void;
 
 beforeAll(async () => {
   edge = createServer(async (request: IncomingMessage, response) => {
@@ -26,7 +26,7 @@ beforeAll(async () => {
     for await (const chunk of request) body += chunk;
     seen.push({ path: request.url ?? '', token: request.headers.authorization, body });
     response.setHeader('content-type', 'application/json');
-    answer(response);
+    answer(response, request);
   });
   await new Promise<void>((settle) => edge.listen(0, '127.0.0.1', settle));
   url = `http://127.0.0.1:${(edge.address() as AddressInfo).port}`;
@@ -128,7 +128,8 @@ describe('A21 R13 auricle', () => {
 
   it('tells its version', async () => {
     const { version } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
-    expect(await auricle('--version')).toEqual({ code: 0, out: `auricle ${version}\n`, err: '' });
+    for (const words of [['--version'], ['version'], ['help', 'version']])
+      expect(await auricle(...words)).toEqual({ code: 0, out: `auricle ${version}\n`, err: '' });
     expect(JSON.parse((await auricle('--version', '--json')).out)).toEqual({ version });
   });
 
@@ -219,10 +220,17 @@ describe('auricle model', () => {
     expect(out).not.toMatch(/--edge|--token T/);
   });
 
-  it.each(['revisions', 'log'])('fails for %s of a model that is not there', async (verb) => {
+  it.each(['revisions', 'log', 'export'])('fails for %s of a model without a revision', async (verb) => {
     const none = { model: 'nosuch', seq: 0, at: 0, revisions: [], aliases: [], entries: [] };
-    answer = (response) => response.end(JSON.stringify(none));
-    const { code, out, err } = await at('model', verb, 'nosuch');
-    expect([code, out, err]).toEqual([1, '', 'there is no model nosuch: nothing is registered under that name\n']);
+    let status = 404;
+    answer = (response, { url = '' }) => {
+      if (url.endsWith('/nosuch')) response.statusCode = status;
+      response.end(JSON.stringify(none));
+    };
+    const unknown = 'there is no model nosuch: nothing is registered under that name\n';
+    expect(await at('model', verb, 'nosuch')).toEqual({ code: 1, out: '', err: unknown });
+    status = 200;
+    const served = 'nosuch is served unregistered: no revision of it is registered\n';
+    expect(await at('model', verb, 'nosuch')).toEqual({ code: 1, out: '', err: served });
   });
 });
