@@ -31,7 +31,7 @@ const plainCommands: readonly Command[] = [
     name: 'upload',
     operands: 'FILE',
     does: 'transcribes a long file through storage and queue; the same command goes on after a break',
-    takes: [...speech, 'zone', 'callback', 'plain', 'wait', 'format'],
+    takes: [...speech, 'zone', 'callback', 'plain', 'wait', 'format', 'keepDays'],
     run: async (given, headers) => (await import('./upload.ts')).upload(given, headers),
   },
   { name: 'uploads', does: 'lists uploads', run: uploads },

@@ -27,6 +27,7 @@ export const options = {
   format: { value: 'FORMAT', means: 'form of the transcript: json, text, srt or vtt' },
   zone: { value: 'ZONE', means: 'residency zone; default the home of the token' },
   callback: { value: 'URL', means: 'https address that is notified of the end' },
+  keepDays: { value: 'N', means: 'days that sealed audio is kept after the end, for uploads rerun; default 0' },
   plain: { means: 'sends the content unsealed, where the token allows it' },
   wait: { means: 'waits for the end' },
   live: { means: 'streams a WAV file and shows the words as they come' },

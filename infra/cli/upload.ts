@@ -35,6 +35,7 @@ export async function upload(
     if (problem !== undefined) return wrong(problem);
     if (!given.wait) return wrong('--format says how the transcript is printed, which is waited for with --wait only');
   }
+  if (given.keepDays !== undefined && !/^\d{1,4}$/.test(given.keepDays)) return wrong('--keep-days N: a whole number');
   const facts = await look(file);
   if (typeof facts === 'string') return wrong(`${file} ${facts}`);
   const { size: bytes, mtimeMs: modified } = facts;
@@ -47,7 +48,11 @@ export async function upload(
   if ('exit' in journal) return journal;
   const { id } = journal.begun;
   const url = `${given.edge}/v1/uploads/${id}`;
-  const tell = () => (given.wait ? tellEnd(url, given, headers, world) : tellUpload(url, 'GET', headers, world));
+  const tell = async () => {
+    if (given.wait) return tellEnd(url, given, headers, world);
+    const told = await tellUpload(url, 'GET', headers, world);
+    return told.exit === 0 ? { ...told, note: `npx auricle uploads wait ${id} prints its transcript` } : told;
+  };
   if (waits === 'taken') {
     journal.remove();
     return tell();
@@ -89,7 +94,7 @@ const UNREADABLE: Readonly<Record<string, string>> = {
 
 /** What the edge is asked for. */
 function askedOf(given: Arguments, file: string, bytes: number): Record<string, unknown> {
-  const { model, language, plain, zone, callback } = given;
+  const { model, language, plain, zone, callback, keepDays } = given;
   return {
     model,
     ...(language !== undefined && { language }),
@@ -99,6 +104,7 @@ function askedOf(given: Arguments, file: string, bytes: number): Record<string, 
     ...(plain && { bytes }),
     ...(zone !== undefined && { zone }),
     ...(callback !== undefined && { callback }),
+    ...(keepDays !== undefined && { keep_days: Number(keepDays) }),
   };
 }
 

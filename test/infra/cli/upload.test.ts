@@ -173,6 +173,13 @@ describe('C2 A21 T4 auricle upload', () => {
     expect(readdirSync(journals())).toEqual([]);
   });
 
+  it('names the command that waits, and asks for the days of --keep-days', async () => {
+    const answer = await go(file(1), '--keep-days', '7');
+    expect(answer).toMatchObject({ exit: 0, note: `npx auricle uploads wait ${id(1)} prints its transcript` });
+    expect(cloud.asked[0]?.body).toMatchObject({ keep_days: 7 });
+    expect((await go(file(1), '--keep-days', 'week')).exit).toBe(2);
+  });
+
   it('sends a plain file as it is, and says its size', async () => {
     cloud.sealed = false;
     const name = file(5 * MiB);
