@@ -1,4 +1,4 @@
-// What production demands of the edge's settings, one row for each demand. Values never appear in a problem.
+// Production requirements on the edge's settings, one row each. Values never appear in a problem.
 import { equalKeys, keyIdentity, keySetProblems, signingKeyProblems, urlProblems } from '../shared/settings/fit.ts';
 import type { Problem, Rule } from '../shared/settings/problem.ts';
 import { issuerProblems } from '../shared/tenant/issuer.ts';

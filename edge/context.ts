@@ -3,7 +3,7 @@ import type { Recorder } from './audit/record.ts';
 import type { Surroundings } from './clock.ts';
 import type { Bindings, Settings } from './settings.ts';
 
-/** What every route gets besides the request. */
+/** Context of a route, passed with the request. */
 export interface RequestContext {
   /** Also in the header `x-request-id` and in every audit event of the request. */
   readonly id: string;
@@ -11,9 +11,9 @@ export interface RequestContext {
   readonly settings: Settings;
   readonly surroundings: Surroundings;
   readonly recorder: Recorder;
-  /** Set by whoever reads the body: how to read and throw away the rest of it. */
+  /** Reads and discards the rest of the body; the reader of the body sets it. */
   discardBody: (() => Promise<void>) | undefined;
-  /** What is left of the caller's allowance, once a request was counted; every answer says it. */
+  /** Rest of the caller's allowance after this request; response headers carry it. */
   quota?: Quota | undefined;
   /** The answer was made with the headers that all answers have, since to ask the runtime for them costs. */
   dressed?: boolean;

@@ -1,4 +1,4 @@
-// What production demands of the functions' settings, one row for each demand. Values never appear in a problem.
+// Production requirements on the functions' settings, one row each. Values never appear in a problem.
 import { createPrivateKey } from 'node:crypto';
 import type { JWK } from 'jose';
 import {

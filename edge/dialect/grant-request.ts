@@ -53,7 +53,7 @@ export const clientSecretBody = z.object({
 
 const narrowingBody = z.object(narrowing);
 
-/** What a request for a token asks for besides its life. */
+/** Returns the grant that a token request narrows to, without its lifetime. */
 export function narrowed({ scope, sub, allowance }: z.output<typeof narrowingBody>): Omit<GrantRequest, 'seconds'> {
   const own = allowance && {
     requestsPerMinute: allowance.requests_per_minute,

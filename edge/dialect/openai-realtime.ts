@@ -85,7 +85,7 @@ class OpenAiRealtime implements LiveDialect {
   #beta: boolean;
   readonly #transcribes: boolean;
   #facts: SessionFacts = { id: 'sess_none', expiresAt: 0 };
-  /** Of the upgrade: browsers cannot read its headers, so errors name it. */
+  /** Request id of the upgrade. Errors name it, because browsers cannot read the headers of an upgrade. */
   #request: string | undefined;
   #items: Items;
   #events = 0;

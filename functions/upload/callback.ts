@@ -1,7 +1,7 @@
-// Which addresses notices may go to. The answer to a caller who gives one, and the delivery, ask the same function.
+// Decides whether notices may go to an address. Validation of a request and delivery share this decision.
 import { BlockList, isIP } from 'node:net';
 
-/** What the IANA registries of special-purpose addresses list, documentation and translation included. */
+/** Networks in the IANA registries of special-purpose addresses, including documentation and translation. */
 const closed = new BlockList();
 for (const [net, prefix] of [
   ['0.0.0.0', 8],

@@ -19,7 +19,7 @@ export function erasedOf(record: UploadRecord, now: number): UploadRecord | unde
   };
 }
 
-/** What was asked for, without the words that its owner called it by: the name of a file, titles of a project. */
+/** Returns the request without names that its owner chose: the file name and titles of a project. */
 export function withoutNames({ filename: _, project, ...asked }: UploadRecord['asked']): UploadRecord['asked'] {
   if (!project) return asked;
   const { title: __, ...rest } = project;

@@ -115,7 +115,7 @@ const opened = z.object({
   ),
 });
 
-/** What of an entry the caller may see besides: values by their names, or why there are none. */
+/** Hidden values of an entry by name, or the reason why the caller may not see them. */
 type Opened = { readonly shown: Readonly<Record<string, unknown>> } | { readonly hidden: string };
 
 /** Values that entries hide, each checked against the commitment in its proven leaf. */

@@ -70,7 +70,7 @@ function showHelp([first = '', second]: readonly string[]): Answer {
   return help.length > 0 ? show(help.join('\n\n')) : unknown([first]);
 }
 
-/** Of words that name no command. */
+/** Explains that the words name no command. */
 function unknown([first = '', second]: readonly string[]): Answer {
   if (first === '') return wrong(helpOfAll());
   if (groupOf(first).length === 0) return wrong(`there is no command "${first}"\n\n${helpOfAll()}`);

@@ -15,7 +15,7 @@ const listed = (name: string, { value, short, many, default: otherwise, means }:
   return lineOf(flag, `${means}${more}`);
 };
 
-/** What a command takes, in the words of its row. */
+/** Returns the options of a command as its row describes them. */
 function optionsOf(command: Command): [string, Option][] {
   if (command.own) return Object.entries(command.own);
   const own = new Map((command.takes ?? []).flatMap((takes) => (typeof takes === 'string' ? [] : [[takes[0], takes]])));

@@ -69,7 +69,7 @@ interface Prepared {
   readonly opened: LiveStream | { readonly code: string; readonly message?: string };
   readonly clock: ReturnType<typeof createWordClock>;
   readonly measured: Measured[];
-  /** Of each final text: its words, and where the last one ends, where the dialect says. */
+  /** Words of each final text, and the end of the last word if the dialect reports it. */
   readonly spoken: { readonly words: readonly string[]; readonly end: number | undefined }[];
   readonly trouble: Record<string, number>;
   readonly notices: Record<string, number>;

@@ -20,7 +20,7 @@ export function expectedWords({
   return text === undefined ? undefined : wordsOf(text);
 }
 
-/** What a transcript is compared with: so many passes over the recording, and at most `tail` words of one that was cut. */
+/** Passes over the recording in the reference: `count` whole ones, then at most `tail` words of a cut one. */
 export interface Passes {
   readonly count: number;
   readonly tail: number;

@@ -53,7 +53,7 @@ export const modelCommands: readonly Command[] = [
   {
     name: 'model approve',
     operands: 'MODEL TRANSITION',
-    does: 'signs what somebody else has signed',
+    does: 'adds a signature to a signed transition',
     takes: signs,
     run,
   },

@@ -1,4 +1,4 @@
-// Where a command goes: the edge, and the state folder of the local stack.
+// Target of a command: the edge, and the state folder of the local stack.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +11,7 @@ const LOCAL_STATE = path.resolve(fileURLToPath(import.meta.url), '../../../.auri
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What the local stack writes while it runs, as far as it is read here. */
+/** Members read from the file that a running local stack writes. */
 const stack = z.object({ url: z.string() });
 
 /** The state folder and the edge that are meant: an option comes before the environment, and that before a default. */

@@ -9,7 +9,7 @@ export interface Outlook {
   /** For those who see no colours, and for print. */
   readonly mark: string;
   readonly title: string;
-  /** What to do about it, where there is something. */
+  /** Action to take, if there is one. */
   readonly advice?: string;
 }
 

@@ -1,4 +1,4 @@
-// What verify.html shows of the entries: how many of which type, over which time, and the entries themselves.
+// Overview of the entries in verify.html: counts by type, the time they span, and the entries themselves.
 import type { VerifiedEntry } from '../../shared/audit/verify/verify-bundle.ts';
 import { limits } from '../../shared/limits.ts';
 

@@ -1,4 +1,4 @@
-// The script of verify.html. It asks nobody anything: the page forbids it.
+// The script of verify.html. It sends no requests: the content security policy of the page blocks them.
 import type { BundleFiles } from '../../shared/audit/verify/bundle-files.ts';
 import type { Facts, Report } from '../../shared/audit/verify/verdict.ts';
 import { verifyBundle } from '../../shared/audit/verify/verify-bundle.ts';
@@ -11,7 +11,7 @@ import { element, make, rowOf } from './page-elements.ts';
 const said = element('said');
 const result = element('result');
 const entries = new EntriesTable();
-/** What was given last: another policy is about the same export. */
+/** Files of the last export; a policy given later applies to the same export. */
 let given: Promise<BundleFiles> | undefined;
 
 const bytesIn = async (id: string): Promise<Uint8Array | undefined> => {
@@ -67,7 +67,7 @@ function show(report: Report, overview: Overview, ms: number): void {
   element('verdict').focus();
 }
 
-/** What is invalid shows nothing of what is missing. */
+/** Returns the count of gaps. An invalid export does not show what is missing. */
 function gapsOf({ verdict, findingCounts: { numbers = 0, outboxes = 0 } }: Report): string {
   if (verdict === 'invalid') return 'not known';
   return numbers + outboxes === 0 ? 'none' : `${numbers + outboxes}, listed above`;

@@ -8,7 +8,7 @@ export type Inflate = (bytes: Uint8Array, most: number) => Promise<Uint8Array | 
 
 export interface ZipEntry {
   readonly method: number;
-  /** Of its local header. */
+  /** Offset of the local header, in bytes. */
   readonly at: number;
   readonly packed: number;
   readonly size: number;

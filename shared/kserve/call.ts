@@ -28,7 +28,7 @@ export const callHead = z.object({
   accept: z.enum(encodings).optional(),
   /** The sequence that the agent was chosen by. */
   sequence: z.string().optional(),
-  /** Whose sequences these are: a digest of the token's subject. Absent from edges of an older version. */
+  /** Owner of the sequences: a digest of the token's subject. Edges of an older version omit it. */
   caller: z.string().max(64).optional(),
   /** Digest of the caller's header `x-auricle-session`. */
   session: z.string().max(64).optional(),

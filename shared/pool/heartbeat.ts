@@ -79,7 +79,7 @@ export const rosterMessage = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('refusal'),
     reason: z.string(),
-    /** What exactly was wrong, for the agent's log. Rosters of an older version do not send it. */
+    /** Cause of the refusal, for the agent's log. Rosters of an older version omit it. */
     detail: z.string().max(limits.callTextCharacters.value).optional(),
   }),
 ]);

@@ -1,4 +1,4 @@
-// What production demands of one value. Each function returns what is wrong, and never quotes the value.
+// Production requirements on one value. Each function returns problems and never quotes the value.
 import type { JSONWebKeySet, JWK } from 'jose';
 import type { Problem } from './problem.ts';
 
@@ -76,7 +76,7 @@ export const keySetProblems = (set: JSONWebKeySet | undefined): readonly string[
 ];
 
 const SECRET_BYTES_MIN = 32;
-/** Of 32 random bytes about 30 differ; fewer than 16 do in one of 10^13 keys. */
+/** 32 random bytes hold about 30 distinct values; one key in 10^13 holds fewer than 16. */
 const DISTINCT_BYTES_MIN = 16;
 
 /** Returns why a shared secret in base64 is unfit. */
@@ -87,7 +87,7 @@ export function secretProblems(base64: string | undefined): readonly string[] {
   return new Set(bytes).size < DISTINCT_BYTES_MIN ? ['is not random'] : [];
 }
 
-/** What tells one public key from another (RFC 7638 §3.2). */
+/** Returns the members that identify a public key (RFC 7638 §3.2). */
 export const keyIdentity = ({ kty, crv, x, n }: JWK): string => JSON.stringify([kty, crv, x ?? n]);
 
 /** Returns every setting that has a key of an earlier one: who holds a key for one purpose must not serve another. */

@@ -6,7 +6,7 @@ const FLEET_SCOPES: readonly string[] = ['operate', 'pool'];
 
 const grantable = [...scopes, 'pool'] as const;
 
-/** What an entry of ISSUERS believes of its issuer, at the edge and in the functions. */
+/** Claims that an entry of ISSUERS accepts from its issuer, at the edge and in the functions. */
 export const issuerBounds = {
   /** Tenants that the issuer may speak for; absent: any. */
   tenants: z

@@ -1,5 +1,5 @@
-// Finds entries of a tenant. The index says where to look; what is answered is what the log says there, with its receipt. A
-// row that is wrong is answered to nobody, and one that is missing hides an entry until the index is built again.
+// Finds entries of a tenant. The index gives positions; a hit is the entry of the log at a position, with its
+// receipt. A wrong row yields no hit. A missing row hides an entry until the index is rebuilt.
 
 import { toBase64 } from '../../../shared/audit/base64.ts';
 import { readDisclosure } from '../../../shared/audit/commitment.ts';
@@ -32,7 +32,7 @@ export interface SearchAsked {
   /** Places in the log of `year`, in place of what the index knows. */
   readonly year?: number | undefined;
   readonly indexes?: readonly number[] | undefined;
-  /** What the entries hide is shown, too. */
+  /** Includes the hidden values of entries. */
   readonly disclose?: boolean | undefined;
   /** `next` of an earlier answer. */
   readonly after?: string | undefined;
@@ -61,7 +61,7 @@ export async function searchLog(desk: IndexDesk, asked: SearchAsked): Promise<Fo
   const reader = new EntryReader(desk);
   const hits: SearchHit[] = [];
   let [after, more] = [asked.after, true];
-  // What the index does not go by may fit few of those that it names.
+  // Filters that the index lacks may reject most of its candidates.
   for (let looked = 0; more && hits.length < most && looked < limits.auditSearchLooked.value; ) {
     const candidates = await findCandidates(desk, { ...asked, after }, most + 1);
     for (const candidate of candidates.slice(0, most)) {
@@ -78,7 +78,7 @@ export async function searchLog(desk: IndexDesk, asked: SearchAsked): Promise<Fo
   return { zone: desk.zone, hits, ...(next !== undefined && { next }), ...(indexed && { indexed }) };
 }
 
-/** Where the most telling of what is asked for is said to be, in the order of their keys. */
+/** Returns the candidates that the most selective filter has in the index, in key order. */
 async function findCandidates(desk: IndexDesk, asked: SearchAsked, limit: number): Promise<Candidate[]> {
   const { rows, zone } = desk;
   const { tenant, request, model, day, subjects, after } = asked;
@@ -177,7 +177,7 @@ class EntryReader {
   }
 }
 
-/** What shows that an entry is about one of them. */
+/** Returns the disclosure that names one of `subjects` as the subject of an entry. */
 function subjectIn(hidden: Hidden, subjects: readonly string[]): string | undefined {
   const text = typeof hidden === 'object' ? hidden.subject : undefined;
   const value = text === undefined ? undefined : readDisclosure(text)?.value;

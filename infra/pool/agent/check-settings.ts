@@ -1,4 +1,4 @@
-// What an agent's settings must hold together, one row for each demand. Values never appear in a problem.
+// Requirements on the settings of an agent as a whole, one row each. Values never appear in a problem.
 import type { JSONWebKeySet } from 'jose';
 import { isLoopback, keySetProblems, urlProblems } from '../../../shared/settings/fit.ts';
 import type { Rule } from '../../../shared/settings/problem.ts';

@@ -4,7 +4,7 @@ import { type IndexEntry, indexEntry, LOAD_RETRY } from '../../../shared/kserve/
 import { limits } from '../../../shared/limits.ts';
 import { readBounded } from '../../../shared/read-bounded.ts';
 
-/** What the index of an engine says of one model; `idle`: not loaded, and nothing failed. */
+/** State of one model in the index of an engine; `idle`: not loaded, without a failure. */
 export type ModelState =
   | { readonly is: 'ready' | 'loading' | 'idle' }
   | { readonly is: 'failed'; readonly reason: string };

@@ -30,7 +30,7 @@ export async function filesIn(folder: string): Promise<string[]> {
     .sort();
 }
 
-/** What this tool noted when it wrote a folder; undefined when it is not its folder. */
+/** Reads the mark that this tool left in a folder; undefined in a folder that another tool wrote. */
 async function readMark(folder: string): Promise<Mark | undefined> {
   try {
     return mark.parse(JSON.parse(await readFile(path.join(folder, MARK), 'utf8')));

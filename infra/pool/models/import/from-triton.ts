@@ -16,9 +16,9 @@ import { settingsFrom } from './parameters.ts';
 
 /**
  * A model of a Triton repository: an ensemble of ONNX networks with the files it names, and the ensemble for live streams
- * if it has one; or a single network. What a configuration says about instances, queues and accelerators is left behind:
- * that belongs to where a model runs, and `deploy` writes it anew. Files are read from the model's folder and from the folders
- * of its steps beside it, and by no link.
+ * if it has one; or a single network. The import drops instances, queues and accelerators of a configuration:
+ * they depend on the target, and `deploy` writes them. It reads files in the folder of the model and in those of
+ * its steps, and follows no link.
  */
 export async function importTriton(folder: string): Promise<Made<Draft>> {
   const config = await readConfig(folder);
