@@ -11,7 +11,7 @@ import { type AuditDraft, mint, type Typed } from './mint.ts';
 import { type Opening, packRequest, type Told, unpacked } from './packed.ts';
 import { Spares } from './spares.ts';
 
-/** Whose gate: a tenant, and the zones it lives in. */
+/** The owner of a gate: a tenant, and its zones. */
 export interface Owner {
   readonly tenant: string;
   readonly zones: readonly string[];
@@ -94,7 +94,7 @@ export class Recorder {
     const now = this.#surroundings.now();
     const before = [...takeBacklog(name, owner === anonymousOwner, now), ...(queues.get(name) ?? [])];
     queues.delete(name);
-    // Whoever has to ask for a place asks for the next ones, too.
+    // A request that takes a place from the gate also asks for a reserve.
     const wish = reserves.report(name, now, step.kind === 'take' && step.mode === 'buffered');
     const after = wish ? [wish] : [];
     const steps = [...before, step, ...after];
@@ -110,7 +110,7 @@ export class Recorder {
   #hear(name: string, steps: readonly GateStep[], answers: readonly GateAnswer[]): void {
     for (const [at, step] of steps.entries()) {
       const answer = answers[at];
-      // What is left for one token says nothing of what is left for its tenant.
+      // The quota of a token with its own allowance is not that of its tenant.
       const ofTenant = step.kind !== 'take' || !step.ask.share;
       if (answer?.quota && ofTenant) reserves.noteQuota(name, answer.quota);
       if (step.kind !== 'report') continue;
@@ -129,7 +129,7 @@ export class Recorder {
     return true;
   }
 
-  /** What is left of the allowance after `enter`, as far as this isolate knows. */
+  /** Returns what is left of the allowance after `enter`, as far as this isolate knows. */
   quota(owner: Owner): Quota | undefined {
     return reserves.quota(this.#nameOf(owner), this.#surroundings.now());
   }
@@ -138,7 +138,7 @@ export class Recorder {
   async readQuota(owner: Owner, { allowance, share }: Pick<Claims, 'allowance' | 'share'>): Promise<Quota | undefined> {
     try {
       const asked = Promise.resolve(this.#gates.getByName(this.#nameOf(owner)).quota(allowance, share));
-      const quota = await within(asked, limits.auditWaitMs.value, this.#surroundings);
+      const quota = await within(asked, this.waitMs, this.#surroundings);
       return quota === late ? undefined : quota;
     } catch {
       // The gate is out of reach; the headers are left out.
@@ -173,7 +173,7 @@ export class Recorder {
   }
 
   #reportSoon(owner: Owner, name: string, now: number): void {
-    if (reserves.promise(name, now)) this.#waitUntil(this.#report(owner, name));
+    if (reserves.promise(name, now, this.waitMs)) this.#waitUntil(this.#report(owner, name));
   }
 
   /** One call for what all requests of this isolate did at a gate within `limits.gateReportMs`. */
@@ -182,7 +182,7 @@ export class Recorder {
     for (let turn = 0; turn <= most && reserves.hasNews(name); turn += 1) {
       await this.#surroundings.after(limits.gateReportMs.value).rings;
       const now = this.#surroundings.now();
-      const stray = reserves.takeStray(name, now);
+      const stray = reserves.takeStray(name, now, this.waitMs);
       if (stray) backlog.keep(name, [stray], now);
       // Nothing when it went along with another call, or when the last one is still on its way.
       const report = reserves.report(name, now, false);
@@ -213,7 +213,7 @@ export class Recorder {
     await this.record(owner, step);
   }
 
-  /** What went along with a call that failed is kept as what failed by itself is. */
+  /** Stores steps that shared a failed call for a retry. */
   async #see(name: string, along: readonly GateStep[], answered: Promise<unknown>): Promise<void> {
     const seen = await within(answered, this.waitMs, this.#surroundings).catch(() => late);
     if (seen === late) this.#keepAll(name, along);

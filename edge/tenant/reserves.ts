@@ -6,7 +6,7 @@ import type { Amount, Grant, Report } from '../../shared/tenant/reserve.ts';
 import type { WrittenEvents } from '../audit/outbox.ts';
 import { attemptOf, type Opening } from '../audit/packed.ts';
 
-/** What an isolate tells a gate of requests that began without asking it. */
+/** A report of requests that began from a reserve, without a call to the gate. */
 export interface ReportStep {
   readonly kind: 'report';
   readonly report: Report;
@@ -21,15 +21,15 @@ export interface Written extends WrittenEvents {
   readonly subjects: readonly string[];
 }
 
-/** What this isolate holds of one gate, and what it has not told it yet. */
+/** The reserve of this isolate at one gate, and the events that are not reported yet. */
 interface Own {
   holder: string;
   seq: number;
   places: number;
   starts: number;
-  /** Of audio, left today. */
+  /** Seconds of audio left today. */
   seconds: number;
-  /** Until when it may be used, ms since 1970, by this isolate's clock: counted from when it was asked for. */
+  /** End of the reserve, ms since 1970 by this isolate's clock: counted from the report that asked for it. */
   until: number;
   /** Requests that have a place of it, and when that place is lost unless it is renewed; oldest first. */
   readonly active: Map<string, number>;
@@ -37,7 +37,7 @@ interface Own {
   peak: number;
   single: number;
   allowance: Claims['allowance'];
-  /** Requests whose attempt nobody was told of. */
+  /** Requests whose attempt is in no report yet. */
   began: Map<string, Opening>;
   ended: string[];
   spent: number;
@@ -50,7 +50,7 @@ interface Own {
   sent: { readonly step: ReportStep; readonly at: number } | undefined;
   /** Since when somebody has been going to report. */
   promised: number | undefined;
-  /** What was left of the allowance when the gate last answered. */
+  /** The quota in the gate's last answer. */
   quota: Quota | undefined;
   /** No use asking before: the tenant is too small, or too busy. */
   askAgain: number;
@@ -76,7 +76,7 @@ export class Reserves {
     return true;
   }
 
-  /** What is left of the allowance, for a request that `enter` began. */
+  /** Returns what is left of the allowance, for a request that `enter` began. */
   quota(name: string, now: number): Quota | undefined {
     const own = this.#own.get(name);
     return own?.quota && quotaHeld(own.quota, own, now);
@@ -138,12 +138,12 @@ export class Reserves {
     return opening;
   }
 
-  /** Whether the caller is the one who reports, after a while; nobody else will until it has. */
-  promise(name: string, now: number): boolean {
+  /** Whether the caller has to report, after a while. No other request does within twice `waitMs` (AUDIT_WAIT_MS). */
+  promise(name: string, now: number, waitMs: number): boolean {
     const own = this.#own.get(name);
     if (!own?.news) return false;
     // A promise of a request that was dropped is not kept.
-    if (own.promised !== undefined && now - own.promised < 2 * limits.auditWaitMs.value) return false;
+    if (own.promised !== undefined && now - own.promised < 2 * waitMs) return false;
     own.promised = now;
     return true;
   }
@@ -153,7 +153,7 @@ export class Reserves {
     return this.#own.get(name)?.news ?? false;
   }
 
-  /** What there is to tell. `eager`: also when that is only the wish to hold something. One at a time. */
+  /** Returns the next report, one at a time. `eager`: also when it does nothing but ask for a reserve. */
   report(name: string, now: number, eager: boolean): ReportStep | undefined {
     const own = this.#own.get(name);
     if (!own || own.sent || !(own.news || (eager && now >= own.askAgain))) return undefined;
@@ -197,7 +197,7 @@ export class Reserves {
     return step;
   }
 
-  /** What the gate said to a report. */
+  /** Takes in the gate's answer to a report. */
   heard(name: string, { report: { holder, seq } }: ReportStep, grant: Grant, now: number): void {
     const own = this.#own.get(name);
     if (!own?.sent || own.holder !== holder || own.seq !== seq) return;
@@ -221,10 +221,10 @@ export class Reserves {
     if (own?.sent && own.holder === holder && own.seq === seq) this.#startOver(own);
   }
 
-  /** A report that nobody waits for any more, for the backlog: its request was dropped. */
-  takeStray(name: string, now: number): ReportStep | undefined {
+  /** Returns, for the backlog, a report without an answer after twice `waitMs`: the runtime dropped its request. */
+  takeStray(name: string, now: number, waitMs: number): ReportStep | undefined {
     const own = this.#own.get(name);
-    if (!own?.sent || now - own.sent.at < 2 * limits.auditWaitMs.value) return undefined;
+    if (!own?.sent || now - own.sent.at < 2 * waitMs) return undefined;
     const { step } = own.sent;
     this.#startOver(own);
     return step;

@@ -49,10 +49,40 @@ describe('A21 a gate that answers late', () => {
         return { rings: new Promise(() => {}), cancel: () => {} };
       },
     };
-    const gates = { getByName: () => ({ apply: agree }) } as unknown as Bindings['GATE'];
+    const gates = { getByName: () => ({ apply: agree, quota: async () => undefined }) } as unknown as Bindings['GATE'];
     const recorder = new Recorder({ gates, zones: ['eu'], waitMs, surroundings, waitUntil: () => {} });
     expect(await recorder.record(owner(), renew('a'))).toBe(true);
-    expect(waits).toEqual([waitMs]);
+    expect(await recorder.readQuota(owner(), { allowance: {} })).toBeUndefined();
+    expect(waits).toEqual([waitMs, waitMs]);
+  });
+
+  it.each([250, 5_000])('gets a second report after twice the wait: %i ms', async (waitMs) => {
+    let now = 0;
+    const [calls, work]: [number[], Promise<unknown>[]] = [[], []];
+    const silent = { rings: new Promise<typeof late>(() => {}), cancel: () => {} };
+    const after = (ms: number): Alarm => {
+      if (ms !== limits.gateReportMs.value) return silent;
+      now += ms;
+      return { rings: Promise.resolve(late), cancel: () => {} };
+    };
+    const secondCall = Promise.withResolvers<void>();
+    const apply = () => {
+      if (calls.push(now) === 2) secondCall.resolve();
+      return new Promise(() => {});
+    };
+    const recorder = new Recorder({
+      gates: { getByName: () => ({ apply }) } as unknown as Bindings['GATE'],
+      ...{ zones: ['eu'], waitMs, surroundings: { ...realSurroundings, now: () => now, after } },
+      waitUntil: (one) => void work.push(one),
+    });
+    const own = owner();
+    recorder.enterSingle(own, {});
+    const ask = { id: 'x', work: { tenant: own.tenant, action: 'transcribe' }, allowance: {} };
+    void recorder.step(own, { kind: 'take', ask, mode: 'buffered', events: [] });
+    const draft = { type: 'inference.complete', ...ask.work, request: 'y', status: 200 } as const;
+    recorder.leave(own, 'y', 1, { notes: [], end: { draft, at: 0 } });
+    await secondCall.promise;
+    expect(calls).toEqual([0, 2 * waitMs]);
   });
 });
 
