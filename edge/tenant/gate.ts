@@ -1,7 +1,7 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
-import { refuse } from '../../shared/refusal.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import {
   type AllowanceState,
@@ -17,7 +17,7 @@ import {
 import type { Claims, TokenShare } from '../../shared/tenant/claims.ts';
 import { type Quota, quotaOf, refusalWithRetry } from '../../shared/tenant/quota.ts';
 import { type Grant, report } from '../../shared/tenant/reserve.ts';
-import { quotaOfShare } from '../../shared/tenant/share.ts';
+import { quotaOfShare, takeShare } from '../../shared/tenant/share.ts';
 import { mint } from '../audit/mint.ts';
 import { countOf, type Entry, Outbox, type OutboxPage } from '../audit/outbox.ts';
 import { Shipper } from '../audit/ship.ts';
@@ -27,7 +27,7 @@ import type { ReportStep } from './reserves.ts';
 import { Shares } from './shares.ts';
 import { type Commitments, openCommitments } from './subject.ts';
 
-/** What a caller may ask of a gate. */
+/** A request to a gate. */
 export type GateStep =
   /**
    * Takes a place and writes the attempt. Repeating it with the same `ask.id` changes nothing. A refusal takes and
@@ -42,7 +42,7 @@ export type GateStep =
   | { kind: 'book'; id: string; mode: 'strict'; audioSeconds: number; events: readonly AuditEvent[] }
   /** Writes events that concern no place; those of a strict one are on disk when the answer leaves. */
   | { kind: 'record'; mode?: 'strict'; events: readonly AuditEvent[] }
-  /** What an isolate did with the places it holds in advance; the answer says what it holds from now on. */
+  /** Usage of the reserve of an isolate; the answer is its new reserve. */
   | ReportStep;
 
 interface Decided {
@@ -72,7 +72,7 @@ export type GateAnswer = Result<Grant> & { readonly quota?: Quota };
  */
 export class Gate extends DurableObject<Bindings> {
   #allowance: AllowanceState;
-  /** What of it is on disk. */
+  /** The allowance on disk. */
   #written: AllowanceState;
   /** Events that are not on disk yet. */
   #unwritten: Entry[] = [];
@@ -93,7 +93,7 @@ export class Gate extends DurableObject<Bindings> {
     if (sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'allowance'").toArray().length > 0) this.#open();
   }
 
-  /** What is on disk. A gate that nobody has used has nothing there, and looking at it leaves nothing. */
+  /** Opens the storage. An unused gate has none, and reading it creates none. */
   #open(): Opened {
     const { storage, id } = this.ctx;
     const { sql } = storage;
@@ -166,14 +166,14 @@ export class Gate extends DurableObject<Bindings> {
     return answers;
   }
 
-  /** What a step changes and writes, or why not. `pending` events of earlier steps will be written before its own. */
+  /** Decides a step: the new state and its events, or a refusal. `pending` events of earlier steps will be written before its own. */
   #decide(state: AllowanceState, step: GateStep, pending: readonly Entry[], now: number): Result<Decided> {
     const { events } = step;
     switch (step.kind) {
       case 'take': {
         const held = Object.hasOwn(state.leases, step.ask.id);
         const taken = take(state, step.ask, now);
-        if (!taken.ok) return no(refusalWithRetry(taken.refusal, state, step.ask.allowance, now));
+        if (!taken.ok) return no(this.#refusalOf(taken.refusal, state, step.ask, now));
         if (held) return ok({ state: taken.value, events: [] });
         if (step.mode === 'strict' && !this.#outbox.hasRoom(count(this.#unwritten) + count(pending) + events.length)) {
           return no(refuse('audit_unavailable', undefined, 'the outbox is full'));
@@ -206,7 +206,15 @@ export class Gate extends DurableObject<Bindings> {
     }
   }
 
-  /** What is left of the allowance; counts nothing. */
+  /** The refusal with the longer wait, of the tenant or of the token's own allowance. */
+  #refusalOf(refusal: Refusal, state: AllowanceState, ask: Ask, now: number): Refusal {
+    const timed = refusalWithRetry(refusal, state, ask.allowance, now);
+    const { share } = ask;
+    const own = share && takeShare(this.#shares.of(share.id), state, { ...ask, share }, now);
+    return own && !own.ok && (own.refusal.retryAfter ?? 0) > (timed.retryAfter ?? 0) ? own.refusal : timed;
+  }
+
+  /** Returns what is left of the allowance; counts nothing. */
   quota(allowance: Claims['allowance'], share?: TokenShare): Quota {
     const now = Date.now();
     const quota = quotaOf(this.#allowance, allowance, now);
@@ -275,7 +283,7 @@ export class Gate extends DurableObject<Bindings> {
     return this.#outbox.page(after, limit);
   }
 
-  /** What stands for a subject in the events of this gate: for those who erase, hold or look for what is about it. */
+  /** The commitment of a subject in the events of this gate, for erasure, holds and exports. */
   commitmentOf(subject: string): string {
     return this.#commitments.of(subject);
   }

@@ -15,7 +15,7 @@ export interface Grant {
   readonly grantee: string | undefined;
 }
 
-/** What the caller wants of a grant. */
+/** Parameters of a grant. */
 export interface GrantRequest {
   readonly seconds: number;
   readonly scopes: readonly GrantScope[];

@@ -13,7 +13,7 @@ interface Row {
 const SWEEP_MS = 60_000;
 
 /**
- * What tokens with an allowance of their own have used, a row for each until the token expires. Decided in memory, written
+ * Usage of tokens with an allowance of their own, a row for each until the token expires. Decided in memory, written
  * in the transactions of the gate. Lost with its storage, and then the counters start at zero.
  */
 export class Shares {

@@ -4,12 +4,10 @@ import { no, ok, type Result } from '../result.ts';
 import type { Claims, TokenShare } from './claims.ts';
 import type { Reserve } from './reserve.ts';
 
-/** What a tenant used, as far as the next decision needs it. Plain data: the gate writes it down as one row. */
+/** The usage of a tenant. Plain data: the gate writes it as one row. */
 export interface AllowanceState {
-  /** Requests of the current and of the previous calendar minute. */
-  readonly minute: number;
-  readonly count: number;
-  readonly before: number;
+  /** Starts of the last 60 s, oldest first; absent in rows of earlier versions. */
+  readonly recent?: readonly Starts[];
   /** Seconds of audio on the current UTC day. */
   readonly day: number;
   readonly seconds: number;
@@ -21,7 +19,10 @@ export interface AllowanceState {
   readonly leaseMs?: number;
 }
 
-/** What a place is taken for, as far as the record must tell it should nobody else do so. */
+/** Starts within one second: time of the newest, ms since 1970, and their number. All expire with the newest. */
+export type Starts = readonly [at: number, count: number];
+
+/** Tenant and action of a request, for the record of a lease that expires. */
 export interface Work {
   readonly tenant: string;
   readonly action: string;
@@ -32,7 +33,7 @@ export interface Lease extends Work {
   readonly until: number;
   /** When it was taken, ms since 1970. Leases written by earlier versions do not say. */
   readonly since?: number;
-  /** Whose reserve the place is of, while there is that reserve. */
+  /** Holder of the reserve that the place belongs to, while there is that reserve. */
   readonly holder?: string;
   /** The token with an allowance of its own that the place is counted for as well. */
   readonly share?: string;
@@ -46,18 +47,19 @@ export interface Ask {
   readonly share?: TokenShare | undefined;
 }
 
-export const freshAllowance: AllowanceState = { minute: 0, count: 0, before: 0, day: 0, seconds: 0, leases: {} };
+export const freshAllowance: AllowanceState = { day: 0, seconds: 0, leases: {} };
 
-const MINUTE_MS = 60_000;
+export const MINUTE_MS = 60_000;
+const SECOND_MS = 1_000;
 const DAY_MS = 86_400_000;
 
 /**
  * Takes a place for one request. Asking again with an id that already holds a place changes nothing, so a caller that
  * did not hear the answer may repeat the question.
  *
- * Requests are counted over a sliding minute (this minute, and the part of the last one that still overlaps), which
- * admits no double burst where two minutes meet. Seconds of audio are known only afterwards: the day is closed once
- * they are used up, and may overshoot by what was in flight.
+ * No window of 60 s has more starts than the limit: a start counts for 60 s, and for up to 1 s more when later ones of
+ * its second follow. Seconds of audio are known only afterwards: the day is closed once they are used up, and may
+ * overshoot by what was in flight.
  */
 export function take(
   state: AllowanceState,
@@ -67,18 +69,17 @@ export function take(
   const current = advance(state, now);
   if (Object.hasOwn(current.leases, id)) return ok(current);
 
-  const perMinute = allowance.requestsPerMinute ?? limits.requestsPerMinute.value;
-  if (requestsOf(current, now) >= perMinute) {
-    return no(refuse('allowance_requests', { limit: perMinute }));
-  }
-  const atOnce = allowance.requestsAtOnce ?? limits.requestsAtOnce.value;
-  if (inUse(current) >= atOnce) return no(refuse('allowance_concurrent', { limit: atOnce }));
-
   const perDay = allowance.audioSecondsPerDay ?? limits.audioSecondsPerDay.value;
   if (current.seconds >= perDay) return no(refuse('allowance_seconds', { limit: perDay }));
 
+  const perMinute = allowance.requestsPerMinute ?? limits.requestsPerMinute.value;
+  if (requestsOf(current) >= perMinute) return no(refuse('allowance_requests', { limit: perMinute }));
+
+  const atOnce = allowance.requestsAtOnce ?? limits.requestsAtOnce.value;
+  if (inUse(current) >= atOnce) return no(refuse('allowance_concurrent', { limit: atOnce }));
+
   const lease = { ...work, until: now + limits.leaseMs.value, since: now, ...(share && { share: share.id }) };
-  return ok({ ...current, count: current.count + 1, leases: { ...current.leases, [id]: lease } });
+  return ok({ ...addStarts(current, 1, now), leases: { ...current.leases, [id]: lease } });
 }
 
 /** Gives back the places whose holders vanished, and tells which those were. The same state when there are none. */
@@ -112,10 +113,19 @@ export function inUse(state: AllowanceState): number {
 export const startsOf = ({ reserves = {} }: AllowanceState): number =>
   Object.values(reserves).reduce((sum, { starts }) => sum + starts, 0);
 
-/** Requests of the sliding minute, and those that may begin without asking. */
-export function requestsOf(state: AllowanceState, now: number): number {
-  const overlap = 1 - (now % MINUTE_MS) / MINUTE_MS;
-  return state.count + state.before * overlap + startsOf(state);
+/** Starts of the last 60 s and those that reserves have left, of a state that `advance` returned. */
+export const requestsOf = (state: AllowanceState): number =>
+  (state.recent ?? []).reduce((sum, [, count]) => sum + count, startsOf(state));
+
+/** Counts starts at `now`, in a state that `advance` returned. */
+export function addStarts(state: AllowanceState, count: number, now: number): AllowanceState {
+  if (count <= 0) return state;
+  const { recent = [] } = state;
+  const last = recent.at(-1);
+  if (!last || Math.floor(last[0] / SECOND_MS) !== Math.floor(now / SECOND_MS)) {
+    return { ...state, recent: [...recent, [now, count]] };
+  }
+  return { ...state, recent: [...recent.slice(0, -1), [now, last[1] + count]] };
 }
 
 /** When the next place comes back by itself, ms since 1970. */
@@ -161,30 +171,33 @@ export function book(state: AllowanceState, audioSeconds: number, now: number): 
   return { ...current, seconds: current.seconds + Math.max(0, audioSeconds) };
 }
 
-/** The state as of `now`: counters of past minutes and days closed, expired places and reserves given back. */
+/** The state as of `now`: starts of over 60 s ago dropped, past days closed, expired places and reserves given back. */
 export function advance(state: AllowanceState, now: number): AllowanceState {
-  const minute = Math.floor(now / MINUTE_MS);
   const day = Math.floor(now / DAY_MS);
-  const sameMinute = state.minute === minute;
-  const { reserves = {} } = state;
+  const { reserves = {}, recent = [] } = state;
   const gone = Object.values(reserves).filter(({ until }) => until <= now);
   const expired = Object.values(state.leases).some(({ until }) => until <= now);
-  if (sameMinute && state.day === day && !expired && gone.length === 0) return state;
-  // Whoever held them may have used them, and will not say so any more.
-  const spent = gone.reduce((sum, { starts }) => sum + starts, 0);
-  return {
-    minute,
-    count: (sameMinute ? state.count : 0) + spent,
-    before: sameMinute ? state.before : state.minute === minute - 1 ? state.count : 0,
+  const isCurrent = recent.every(([at]) => at > now - MINUTE_MS && at <= now);
+  if (isCurrent && state.day === day && !expired && gone.length === 0) return state;
+  // A clock that stepped back leaves starts in the future: they count for 60 s from now.
+  const left = recent.filter(([at]) => at > now - MINUTE_MS).map(([at, count]): Starts => [Math.min(at, now), count]);
+  const next: AllowanceState = {
+    recent: left,
     day,
     seconds: state.day === day ? state.seconds : 0,
     leases: Object.fromEntries(Object.entries(state.leases).filter(([, { until }]) => until > now)),
     ...(state.leaseMs !== undefined && { leaseMs: state.leaseMs }),
     ...(state.reserves && { reserves: withoutExpired(reserves, now) }),
   };
+  // An isolate that vanished may have used the starts of its reserve.
+  return addStarts(
+    next,
+    gone.reduce((sum, { starts }) => sum + starts, 0),
+    now,
+  );
 }
 
-/** What is left of an expired one for a while is its number. */
+/** Removes expired reserves. The sequence number of each stays for a while. */
 function withoutExpired(reserves: Readonly<Record<string, Reserve>>, now: number): Record<string, Reserve> {
   return Object.fromEntries(
     Object.entries(reserves).flatMap(([holder, reserve]): [string, Reserve][] => {

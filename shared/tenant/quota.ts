@@ -1,6 +1,6 @@
 import { limits } from '../limits.ts';
 import { clampRetry, type Refusal } from '../refusal.ts';
-import { type AllowanceState, advance, inUse, placesOf, requestsOf, startsOf } from './allowance.ts';
+import { type AllowanceState, advance, inUse, MINUTE_MS, placesOf, requestsOf, startsOf } from './allowance.ts';
 import type { Claims } from './claims.ts';
 
 /** One bound of an allowance, as a caller sees it. */
@@ -11,42 +11,40 @@ export interface Figure {
   readonly resetMs: number;
 }
 
-/** What is left of an allowance. */
+/** The rest of an allowance. */
 export interface Quota {
-  /** Requests of the sliding minute. Those that isolates hold in advance count as used. */
+  /** Requests of the last 60 s. Those that isolates hold in advance count as used. */
   readonly requests: Figure;
   /** Seconds of audio of the UTC day, as far as they are booked: requests in flight are booked when they end. */
   readonly audioSeconds: Figure;
 }
 
-const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-const untilNext = (now: number, period: number): number => period - (now % period);
+const untilNextDay = (now: number): number => DAY_MS - (now % DAY_MS);
 
-/** What is left of the allowance at `now`. */
+/** Returns what is left of the allowance at `now`. */
 export function quotaOf(before: AllowanceState, allowance: Claims['allowance'], now: number): Quota {
   const state = advance(before, now);
   const perMinute = allowance.requestsPerMinute ?? limits.requestsPerMinute.value;
   const perDay = allowance.audioSecondsPerDay ?? limits.audioSecondsPerDay.value;
-  // Starts held in advance are counted in the minute in which they come back.
-  const counted = state.count + startsOf(state);
-  const minute = untilNext(now, MINUTE_MS);
+  const newest = state.recent?.at(-1)?.[0];
   return {
     requests: {
       limit: perMinute,
-      remaining: Math.max(0, Math.floor(perMinute - requestsOf(state, now))),
-      resetMs: counted > 0 ? minute + MINUTE_MS : state.before > 0 ? minute : 0,
+      remaining: Math.max(0, Math.floor(perMinute - requestsOf(state))),
+      // Starts held in advance count as if they were used now.
+      resetMs: startsOf(state) > 0 ? MINUTE_MS : newest === undefined ? 0 : newest + MINUTE_MS - now,
     },
     audioSeconds: {
       limit: perDay,
       remaining: Math.max(0, Math.floor(perDay - state.seconds)),
-      resetMs: state.seconds > 0 ? untilNext(now, DAY_MS) : 0,
+      resetMs: state.seconds > 0 ? untilNextDay(now) : 0,
     },
   };
 }
 
-/** The refusal of an allowance with the time until it would have been granted. */
+/** Adds to a refusal of `take` the time until the request would be admitted: the longest of all bounds it exceeds. */
 export function refusalWithRetry(
   refusal: Refusal,
   before: AllowanceState,
@@ -54,31 +52,26 @@ export function refusalWithRetry(
   now: number,
 ): Refusal {
   const state = advance(before, now);
-  switch (refusal.reason) {
-    case 'allowance_requests': {
-      const perMinute = allowance.requestsPerMinute ?? limits.requestsPerMinute.value;
-      return { ...refusal, retryAfter: clampRetry(untilRequest(state, perMinute, now)) };
-    }
-    case 'allowance_concurrent':
-      return { ...refusal, retryAfter: clampRetry(untilSlot(state, now)) };
-    case 'allowance_seconds':
-      // Known exactly, and longer than clients wait by themselves: `x-should-retry` says so.
-      return { ...refusal, retryAfter: Math.ceil(untilNext(now, DAY_MS) / 1_000) };
-    default:
-      return refusal;
-  }
+  const perMinute = allowance.requestsPerMinute ?? limits.requestsPerMinute.value;
+  const atOnce = allowance.requestsAtOnce ?? limits.requestsAtOnce.value;
+  const perDay = allowance.audioSecondsPerDay ?? limits.audioSecondsPerDay.value;
+  const waits = [
+    requestsOf(state) >= perMinute ? clampRetry(untilRequest(state, perMinute, now)) : 1,
+    inUse(state) >= atOnce ? clampRetry(untilSlot(state, now)) : 1,
+    // Known exactly, and longer than clients wait by themselves: `x-should-retry` says so.
+    state.seconds >= perDay ? Math.ceil(untilNextDay(now) / 1_000) : 1,
+  ];
+  return { ...refusal, retryAfter: Math.max(...waits) };
 }
 
-/** Milliseconds until the sliding minute has room for a request, if nothing else begins or is given back. */
+/** Milliseconds until the last 60 s have room for a request, if nothing else begins or is given back. */
 function untilRequest(state: AllowanceState, perMinute: number, now: number): number {
-  const counted = state.count + startsOf(state);
-  const rest = untilNext(now, MINUTE_MS);
-  if (counted < perMinute) {
-    // The previous minute still weighs too much: its weight goes down to 0 by the end of this one.
-    const weight = (perMinute - counted) / Math.max(state.before, 1);
-    return Math.max(1, rest - weight * MINUTE_MS + 1);
+  let counted = requestsOf(state);
+  for (const [at, count] of state.recent ?? []) {
+    counted -= count;
+    if (counted < perMinute) return at + MINUTE_MS - now;
   }
-  return rest + MINUTE_MS * (1 - perMinute / counted) + 1;
+  return MINUTE_MS;
 }
 
 /** Estimate of the milliseconds until a lease or a place held in advance comes back. */
@@ -91,7 +84,7 @@ function untilSlot(state: AllowanceState, now: number): number {
   return inUse(state) === 0 ? 0 : Math.max(0, Math.min(...ends, ...spare) - now);
 }
 
-/** What an isolate holds of an allowance in advance. */
+/** The part of an allowance that an isolate holds in advance. */
 export interface HeldInAdvance {
   /** Requests that it may still begin. */
   readonly starts: number;
@@ -99,18 +92,18 @@ export interface HeldInAdvance {
   readonly seconds: number;
 }
 
-/** What is left for a request that an isolate began by itself: the gate's last answer, and what the isolate still holds. */
+/** Returns what is left for a request that an isolate began from its reserve: the gate's last answer and the reserve. */
 export function quotaHeld({ requests, audioSeconds }: Quota, { starts, seconds }: HeldInAdvance, now: number): Quota {
   return {
     requests: {
       limit: requests.limit,
       remaining: Math.min(requests.limit, requests.remaining + starts),
-      resetMs: untilNext(now, MINUTE_MS) + MINUTE_MS,
+      resetMs: MINUTE_MS,
     },
     audioSeconds: {
       limit: audioSeconds.limit,
       remaining: Math.max(0, Math.floor(seconds)),
-      resetMs: seconds < audioSeconds.limit ? untilNext(now, DAY_MS) : 0,
+      resetMs: seconds < audioSeconds.limit ? untilNextDay(now) : 0,
     },
   };
 }

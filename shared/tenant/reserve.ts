@@ -1,6 +1,7 @@
 import { limits } from '../limits.ts';
 import {
   type AllowanceState,
+  addStarts,
   advance,
   inUse,
   type Lease,
@@ -19,7 +20,7 @@ export interface Amount {
 }
 
 /**
- * What an isolate holds in advance, so that it may begin requests without asking first. All of it counts as used until
+ * Places and starts that an isolate holds in advance, so that it may begin requests without asking first. All of it counts as used until
  * the isolate says otherwise, or is silent for so long that it must have stopped using it.
  */
 export interface Reserve extends Amount {
@@ -30,15 +31,15 @@ export interface Reserve extends Amount {
   readonly gone?: true;
 }
 
-/** What an isolate did since it last reported, and what it would like to hold from now on. */
+/** Usage of an isolate since its last report, and the reserve that it asks for. */
 export interface Report {
   /** Random; another one after a report whose answer was not heard. */
   readonly holder: string;
   /** 1, 2, …; a report that was heard before changes nothing. */
   readonly seq: number;
-  /** Of what it has, what it may go on using before it hears the answer; places in use are among them. */
+  /** Part of its reserve that it goes on using before the answer; places in use are among it. */
   readonly keep: Amount;
-  /** What it would like besides. */
+  /** Places and starts that it asks for besides. */
   readonly want: Amount;
   /** Starts that were used. */
   readonly spent: number;
@@ -46,11 +47,11 @@ export interface Report {
   readonly began: readonly (Work & { readonly id: string })[];
   /** Requests of earlier reports that have ended. */
   readonly ended: readonly string[];
-  /** What the requests that ended have heard. */
+  /** Seconds of audio of the requests that ended. */
   readonly audioSeconds: number;
 }
 
-/** What the isolate holds from its report on; undefined when the report was heard before. */
+/** The reserve of the isolate from its report on; undefined when the gate took in the report before. */
 export type Grant = Given | undefined;
 
 interface Given extends Amount {
@@ -85,14 +86,13 @@ export function report(state: AllowanceState, told: Report, allowance: Claims['a
   }
   const { [holder]: _, ...others } = current.reserves ?? {};
   const next: AllowanceState = {
-    ...current,
-    count: current.count + Math.max(0, told.spent),
+    ...addStarts(current, told.spent, now),
     seconds: current.seconds + Math.max(0, told.audioSeconds),
     leases,
     reserves: others,
     ...times,
   };
-  const { places, starts } = decide(next, told, known, allowance, now);
+  const { places, starts } = decide(next, told, known, allowance);
   const until = now + limits.reserveMs.value + limits.reserveGraceMs.value;
   const reserves = { ...others, [holder]: { places, starts, seq, until } };
   const perDay = allowance.audioSecondsPerDay ?? limits.audioSecondsPerDay.value;
@@ -104,7 +104,6 @@ function decide(
   { keep, want, holder }: Report,
   known: Amount | undefined,
   allowance: Claims['allowance'],
-  now: number,
 ): Amount {
   const atOnce = allowance.requestsAtOnce ?? limits.requestsAtOnce.value;
   const perMinute = allowance.requestsPerMinute ?? limits.requestsPerMinute.value;
@@ -117,7 +116,7 @@ function decide(
     0,
   );
   const morePlaces = share(want.places, atOnce, atOnce - inUse(all), spare);
-  const moreStarts = share(want.starts, perMinute, perMinute - requestsOf(all, now), startsOf(all));
+  const moreStarts = share(want.starts, perMinute, perMinute - requestsOf(all), startsOf(all));
   // One without the other is good for nothing.
   if (places + morePlaces <= open || starts + moreStarts < 1) return { places: open, starts: 0 };
   return { places: places + morePlaces, starts: starts + moreStarts };

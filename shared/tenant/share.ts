@@ -5,16 +5,10 @@ import { type AllowanceState, type Ask, book, freshAllowance, take } from './all
 import type { TokenShare } from './claims.ts';
 import { type Figure, type Quota, quotaOf, refusalWithRetry } from './quota.ts';
 
-/** What one token used. Its leases are those of the tenant that name it, so none are kept here. */
+/** The usage of one token, without leases: those of the tenant name the token. */
 export type ShareState = Omit<AllowanceState, 'leases' | 'reserves' | 'leaseMs'>;
 
-const withoutLeases = ({ minute, count, before, day, seconds }: AllowanceState): ShareState => ({
-  minute,
-  count,
-  before,
-  day,
-  seconds,
-});
+const withoutLeases = ({ recent = [], day, seconds }: AllowanceState): ShareState => ({ recent, day, seconds });
 
 /** The counters of a token, with its leases among those of the tenant. */
 function stateOf(state: ShareState | undefined, tenant: AllowanceState, { id }: Pick<TokenShare, 'id'>) {
@@ -39,7 +33,7 @@ export function takeShare(
 export const bookShare = (state: ShareState, audioSeconds: number, now: number): ShareState =>
   withoutLeases(book({ ...freshAllowance, ...state }, audioSeconds, now));
 
-/** What is left for the token: of each bound the tighter, its own or the tenant's. */
+/** Returns what is left for the token: the tighter of its own bounds and the tenant's. */
 export function quotaOfShare(quota: Quota, state: ShareState | undefined, share: TokenShare, now: number): Quota {
   const own = quotaOf({ ...freshAllowance, ...state }, share.allowance, now);
   const tighter = (one: Figure, other: Figure) => (other.remaining < one.remaining ? other : one);

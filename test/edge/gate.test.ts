@@ -8,7 +8,7 @@ import type { Gate } from '../../edge/tenant/gate.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import { record, settle, take } from './gate-steps.ts';
-import { passTime } from './network.ts';
+import { passTime, startDay } from './network.ts';
 
 const freshGate = () => env.GATE.getByName(`tenant-${crypto.randomUUID()}/eu`);
 const attempt = (request: string): AuditEvent =>
@@ -157,6 +157,19 @@ describe('C4 the allowance of one token at the gate', () => {
     expect((await gate.quota({}, share)).requests).toMatchObject({ limit: 2, remaining: 0 });
     // A refusal of the token takes nothing of the tenant.
     expect((await gate.quota({})).requests.remaining).toBe(limits.requestsPerMinute.value - 2);
+  });
+
+  it('refuses for the longer wait where tenant and token are used up', async () => {
+    startDay();
+    const gate = freshGate();
+    const tenant = { requestsPerMinute: 1 };
+    const token = { id: 'day', allowance: { audioSecondsPerDay: 1 }, until: Date.now() + 3_600_000 };
+    const begin = (id: string) => take(gate, { id, work, allowance: tenant, share: token }, 'strict', [attempt(id)]);
+    expect((await begin('one')).ok).toBe(true);
+    await settle(gate, 'one', 1, [attempt('one')]);
+    const refused = await begin('two');
+    expect(refused).toMatchObject({ ok: false, refusal: { reason: 'allowance_seconds' } });
+    expect(refused.ok ? 0 : refused.refusal.retryAfter).toBeGreaterThan(3_600);
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { issueGrant } from '../../edge/tenant/grant.ts';
 import { readClaims } from '../../shared/tenant/claims.ts';
 import { makeToken } from './authority.ts';
-import { ask, passTime, readRefusal, startAgent, upload } from './network.ts';
+import { ask, passTime, readRefusal, startAgent, startDay, upload } from './network.ts';
 import { makeSettings } from './settings-double.ts';
 
 const NOW_S = () => Math.floor(Date.now() / 1_000);
@@ -204,7 +204,7 @@ describe('C4 C10 a grant within the token it was made of', () => {
     await startAgent(model);
     const claims = { tenant, audit, allowance: { requestsPerMinute: 6, requestsAtOnce: 4 } };
     const parent = await makeToken(claims);
-    // What the tenant used before is not the grant's.
+    // The usage of the tenant before the grant is not the grant's.
     for (let n = 0; n < 3; n += 1) expect((await transcribe(parent, model)).status).toBe(200);
     const body = { scope: 'transcribe', allowance: { requests_per_minute: 1 } };
     const [one, other] = [await grantOf(body, claims), await grantOf(body, claims)];
@@ -223,6 +223,7 @@ describe('C4 C10 a grant within the token it was made of', () => {
   });
 
   it('closes when the seconds of its own are used up', async () => {
+    startDay();
     const [tenant, model] = [`t-${unique()}`, `model-${unique()}`];
     await startAgent(model);
     const body = { scope: 'transcribe', allowance: { audio_seconds_per_day: 0.5 } };

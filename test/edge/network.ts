@@ -20,6 +20,11 @@ export const passTime = (ms: number): void => {
   ahead += ms;
 };
 
+const DAY_MS = 86_400_000;
+
+/** Moves the clock to the start of a UTC day: none begins between the requests of a test. */
+export const startDay = (): void => passTime(DAY_MS - (Date.now() % DAY_MS));
+
 vi.stubGlobal('fetch', async (input: RequestInfo | URL, init?: RequestInit) => {
   const request = new Request(input, init);
   const { hostname } = new URL(request.url);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { limits } from '../../shared/limits.ts';
 import { makeToken } from './authority.ts';
 import { expectRefusal } from './expect-refusal.ts';
-import { ask, passTime, readRefusal, startAgent, upload } from './network.ts';
+import { ask, passTime, readRefusal, startAgent, startDay, upload } from './network.ts';
 
 const model = () => `model-${crypto.randomUUID().slice(0, 8)}`;
 
@@ -381,6 +381,7 @@ describe('U11 C6 headers of the allowance', () => {
 
 describe('A21 C6 the allowance', () => {
   const twice = async (allowance: Record<string, number>) => {
+    startDay();
     const name = model();
     const agent = await startAgent(name);
     const token = await makeToken({ tenant: `t-${name}`, allowance });
@@ -404,6 +405,14 @@ describe('A21 C6 the allowance', () => {
     // The time until midnight, as the headers of the same answer say it.
     expect(`${answer.headers.get('retry-after')}s`).toBe(answer.headers.get('x-ratelimit-reset-audio-seconds'));
     expect(answer.headers.get('x-ratelimit-remaining-audio-seconds')).toBe('0');
+  });
+
+  it('minute and day used up: the longer wait, without a retry', async () => {
+    const { again } = await twice({ requestsPerMinute: 1, audioSecondsPerDay: 5 });
+    const answer = await again();
+    expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(3_600);
+    expect(answer.headers.get('x-should-retry')).toBe('false');
+    expect(Number.parseInt(answer.headers.get('x-ratelimit-reset-requests') ?? '', 10)).toBeLessThanOrEqual(60);
   });
 
   it('places at once come back when the request ends', async () => {

@@ -40,9 +40,10 @@ describe('U11 C6 retry-after is the time until the request is admitted', () => {
             continue;
           }
           const seconds = retryAfter(state, allowance, at);
+          const { resetMs } = quotaOf(state, allowance, at).requests;
+          expect(resetMs <= MINUTE && seconds <= Math.ceil(resetMs / 1_000)).toBe(true);
           expect(Number.isInteger(seconds) && seconds >= 1 && seconds <= limits.retryAfterSeconds.value).toBe(true);
-          // A minute and a millisecond are told as a minute.
-          expect(take(state, ask('next', allowance), at + seconds * 1_000 + 1).ok).toBe(true);
+          expect(take(state, ask('next', allowance), at + seconds * 1_000).ok).toBe(true);
           if (seconds > 1) expect(take(state, ask('next', allowance), at + (seconds - 1) * 1_000).ok).toBe(false);
         }
       }),
@@ -73,6 +74,18 @@ describe('U11 C6 retry-after is the time until the request is admitted', () => {
     const state = settle(taken(freshAllowance, 'a', T0), 'a', 100, T0);
     expect(retryAfter(state, { audioSecondsPerDay: 100 }, T0 + DAY - 90_500)).toBe(91);
   });
+
+  it.each([
+    [90_500, 'allowance_seconds', 91],
+    [5_500, 'allowance_seconds', 60],
+  ])('two bounds at %i ms before midnight: the longer wait', (before, reason, seconds) => {
+    const allowance = { requestsPerMinute: 1, audioSecondsPerDay: 100 };
+    const now = T0 + DAY - before;
+    const state = settle(taken(freshAllowance, 'a', now, allowance), 'a', 100, now);
+    const refused = take(state, ask('next', allowance), now);
+    expect(refused).toMatchObject({ ok: false, refusal: { reason } });
+    expect(retryAfter(state, allowance, now)).toBe(seconds);
+  });
 });
 
 describe('U11 what is left of an allowance', () => {
@@ -83,15 +96,11 @@ describe('U11 what is left of an allowance', () => {
     for (let n = 0; n < 4; n += 1) state = served(state, `r${n}`, T0 + 30_000, allowance);
     state = settle(taken(state, 'long', T0 + 30_000, allowance), 'long', 12.5, T0 + 40_000);
     expect(quotaOf(state, allowance, T0 + 40_000)).toEqual({
-      requests: { limit: 10, remaining: 5, resetMs: 80_000 },
+      requests: { limit: 10, remaining: 5, resetMs: 50_000 },
       audioSeconds: { limit: 1_000, remaining: 987, resetMs: DAY - 40_000 },
     });
-    // Half of the previous minute still counts.
-    expect(quotaOf(state, allowance, T0 + MINUTE + 30_000).requests).toEqual({
-      limit: 10,
-      remaining: 7,
-      resetMs: 30_000,
-    });
+    expect(quotaOf(state, allowance, T0 + 89_999).requests).toEqual({ limit: 10, remaining: 5, resetMs: 1 });
+    expect(quotaOf(state, allowance, T0 + 90_000).requests).toEqual({ limit: 10, remaining: 10, resetMs: 0 });
     expect(quotaOf(state, allowance, T0 + 2 * MINUTE).requests).toEqual({ limit: 10, remaining: 10, resetMs: 0 });
   });
 
