@@ -35,6 +35,7 @@ export function createEngineWatch(options: EngineWatchOptions) {
   let served = new Map<string, ServedModel>();
   let timer: NodeJS.Timeout | undefined;
   let looking: Promise<void> | undefined;
+  let stopped = false;
 
   function tell(action: 'loaded' | 'unloaded', { name, revision }: ModelDescription) {
     record({ type: 'model.revision', agent, action, model: name, revision });
@@ -162,6 +163,8 @@ export function createEngineWatch(options: EngineWatchOptions) {
       await readAgain();
       next = await findServed();
     }
+    // The agent's outbox closes after the watch.
+    if (stopped) return;
     const revisionIn = (map: typeof next, name: string) => map.get(name)?.description.revision;
     const old = [...before.values()].filter(
       ({ description: { name, revision } }) => revisionIn(next, name) !== revision,
@@ -191,6 +194,7 @@ export function createEngineWatch(options: EngineWatchOptions) {
       timer = setTimeout(() => void this.look().then(() => timer && this.start()), pause);
     },
     stop() {
+      stopped = true;
       clearTimeout(timer);
       timer = undefined;
     },

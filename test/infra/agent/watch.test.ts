@@ -101,6 +101,15 @@ describe('watching the engine', () => {
     expect([watch.model('a'), watch.model('b')?.description.name]).toEqual([undefined, 'b']);
   });
 
+  it('A21 records nothing of a poll that ends after the stop', async () => {
+    const state = { up: true, loaded: new Set(['a']) };
+    const { watch, told } = begin(state);
+    const poll = watch.look();
+    watch.stop();
+    await poll;
+    expect(told).toEqual([]);
+  });
+
   it('T3: serves a voice when the engine takes text and gives sound', async () => {
     const state = { up: true, loaded: new Set(['a']), inputs: ['TEXT', 'VOICE', 'RATE'], outputs: ['AUDIO'] };
     const speaker: Speaker = { model: 'a', sampleRate: 16_000, speak: never };
