@@ -19,8 +19,8 @@ export interface Capacity {
   /** Each class gets at least this much. */
   readonly share: number;
   /**
-   * Lets other classes use a share while its class leaves it free. Valid only if every holder can be displaced:
-   * started work keeps its slot, so a lent share would return late.
+   * Lets other classes use a share while its class leaves it free. Valid only if every holder can be
+   * displaced: started work keeps its slot, so a lent share would return late.
    */
   readonly lends: boolean;
 }

@@ -200,6 +200,17 @@ describe('C7 M3 deploy scans what it places', () => {
     const model = { description: { revision: 'sha256:0' } } as Parameters<typeof scanRevision>[0]['model'];
     expect(await scanRevision({ ...revision, model }, 't')).toMatchObject({ verdict: 'FAIL' });
   });
+
+  it.each([
+    ['../other/tokens.txt', 'other/tokens.txt', 'PASS'],
+    ['../../secret.txt', '../secret.txt', 'FAIL'],
+  ])('a part %s of the revision, at %s of the repository: %s', async (part, file, verdict) => {
+    put('models/m/config.pbtxt', `${NETWORK} ${parameter('vocabulary', part)}`);
+    put(`models/${file}`, 'a\n');
+    const model = { description: { revision: 'sha256:0' } } as Parameters<typeof scanRevision>[0]['model'];
+    const revision = { repository: at('models'), files: [file, 'm/config.pbtxt'], model };
+    expect(await scanRevision(revision, 't')).toMatchObject({ verdict });
+  });
 });
 
 describe('C7 M3 a name reaches no other version', () => {
