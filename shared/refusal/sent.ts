@@ -26,13 +26,14 @@ export const sentRefusals = {
     // The words of Triton: clients look for them to start a sequence again.
     text: "inference request for sequence {sequence} to model '{model}' must specify the START flag on the first request of the sequence",
   },
-  // Triton restarts the sequence and logs a warning; which of two processes sends the next step it cannot tell.
+  // Triton restarts the sequence and logs a warning. Which of two processes sends the next step is unknown, so a client
+  // must not repeat a step by itself: it would enter the sequence of the process that begins again first.
   sequence_open: {
     status: 409,
     close: 4409,
     type: 'invalid_request_error',
-    retry: 'soon',
-    text: "sequence {sequence} of model '{model}' is open: it got START again before END. Send END first, or wait until it is idle. Processes that share a token need a header x-auricle-session each; with it START begins an open sequence again.",
+    retry: 'never',
+    text: "sequence {sequence} of model '{model}' is open: it got START again before END. It was ended, and its requests are refused until it would have been idle; then start again. Processes that share a token need a header x-auricle-session each; with it START begins an open sequence again.",
   },
   audio_empty: { status: 400, close: 4400, type: 'invalid_request_error', retry: 'never', text: 'The file is empty.' },
   audio_truncated: {

@@ -181,18 +181,17 @@ def callers(file, tokens, sequence=1):
 
 
 def restart(sequence, session=None):
-    """START twice, then END, by one token; the refusal of the second START."""
+    """START twice, then a step and END, by one token; the refusal of each request but the first."""
     named = {"x-auricle-session": session} if session else {}
     silence = numpy.zeros(5360, dtype=numpy.float32)
     step(silence, sequence, start=True, headers={**own(), **named})
-    try:
-        step(silence, sequence, start=True, headers={**own(), **named})
-    except InferenceServerException as error:
-        refused = {"status": error.status(), "message": error.message()}
-    else:
-        refused = None
-    step(silence, sequence, end=True, headers={**own(), **named})
-    return refused
+    refusals = []
+    for flags in ({"start": True}, {}, {"end": True}):
+        try:
+            step(silence, sequence, headers={**own(), **named}, **flags)
+        except InferenceServerException as error:
+            refusals.append({"status": error.status(), "message": error.message()})
+    return refusals
 
 
 def unstarted(sequence):

@@ -142,12 +142,13 @@ describe('A5 tritonclient’s sequences', () => {
     expect(await call('callers', { file, tokens })).toEqual([text, text]);
   });
 
-  it('a second START of an open one is refused, with a session it begins again', async () => {
-    expect(await call('restart', { sequence: 1 })).toEqual({
+  it('C4 a refused second START ends the sequence; with a session it begins again', async () => {
+    const open = {
       status: '409',
       message: expect.stringMatching(/^sequence 1 of model 'reference-en-stream' is open:.*x-auricle-session/),
-    });
-    expect(await call('restart', { sequence: 1, session: 'process 1' })).toBeNull();
+    };
+    expect(await call('restart', { sequence: 1 })).toEqual([open, expect.anything(), expect.anything()]);
+    expect(await call('restart', { sequence: 1, session: 'process 1' })).toEqual([]);
   });
 
   it('one that was not started', async () => {

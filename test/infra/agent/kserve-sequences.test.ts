@@ -122,15 +122,41 @@ describe('A5 one sequence of a caller', () => {
     expect(reasonOf(await step())).toBe('ok');
   });
 
-  it('refuses a START of one that is open, and leaves it as it was', async () => {
-    const { ended, told, step } = make();
+  it('C4 a refused second START ends the sequence; steps of both are refused', async () => {
+    const { clock, ended, sequences, told, step } = make(1_000);
+    const open = { refusal: { reason: 'sequence_open', params: { sequence: 7, model: 'm' } } };
     await step({ start: true });
-    const refused = await step({ start: true });
-    expect(refused).toMatchObject({ refusal: { reason: 'sequence_open', params: { sequence: 7, model: 'm' } } });
-    expect(reasonOf(await step({ end: true }))).toBe('ok');
-    expect(new Set(told.map(({ id }) => id)).size).toBe(1);
-    expect(ended).toEqual([]);
+    expect(await step({ start: true })).toMatchObject(open);
+    await clock.pass(799);
+    for (const flags of [{}, { end: true }, { start: true }]) expect(await step(flags)).toMatchObject(open);
+    expect(told).toHaveLength(1);
+    expect(ended).toMatchObject([{ step: { id: told[0]?.id, start: false, end: true } }]);
+    await clock.pass(1);
+    expect(sequences.size).toBe(0);
+    expect(reasonOf(await step())).toBe('sequence_unknown');
     expect(reasonOf(await step({ start: true }))).toBe('ok');
+    expect(told[1]?.id).not.toBe(told[0]?.id);
+  });
+
+  it('C4 a step that waits is refused when a second START comes', async () => {
+    const { clock, ended, sequences, step } = make();
+    let release = () => {};
+    const first = sequences.step(
+      stepOf({ start: true }),
+      () =>
+        new Promise<Result<number>>((resolve) => {
+          release = () => resolve(ok(0));
+        }),
+    );
+    const waiting = step();
+    await settle();
+    const second = step({ start: true });
+    release();
+    const answers = await Promise.all([first, waiting, second]);
+    expect(answers.map(reasonOf)).toEqual(['ok', 'sequence_open', 'sequence_open']);
+    await sequences.close();
+    expect(ended).toHaveLength(1);
+    expect(clock.waiting()).toBe(0);
   });
 
   it('a START of an open one of a named session ends it and begins another', async () => {

@@ -414,6 +414,7 @@ describe('A5 sequences of callers', () => {
     expect(ids.slice(3)).toEqual(ids.slice(0, 3));
     expect((await of('carol')(false)).refusal).toMatchObject({ reason: 'sequence_unknown' });
     expect((await of('alice')(true)).refusal).toMatchObject({ reason: 'sequence_open' });
+    expect((await of('alice')(false)).refusal).toBeDefined();
   });
 
   it('a caller that vanishes: the engine hears an END, and the next step hears that it must start', async () => {

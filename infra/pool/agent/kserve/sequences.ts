@@ -54,8 +54,10 @@ interface Live {
   last: Promise<unknown>;
   /** Steps that wait or run. */
   steps: number;
-  /** Its state is gone, or nobody knows. */
+  /** Its state is gone or unknown. */
   lost: boolean;
+  /** Refuses every request after a second START, until the idle time has passed. */
+  contested: boolean;
   shapes: readonly Omit<Tensor, 'bytes'>[];
   sizes: readonly number[];
   cancelIdle: () => void;
@@ -98,7 +100,7 @@ export class Sequences {
     live.cancelIdle();
     live.steps += 1;
     const mine = live.last.then(async (): Promise<Result<T>> => {
-      if (live.lost) return no(unknown(step));
+      if (live.lost) return no(live.contested ? open(step) : unknown(step));
       live.shapes = step.inputs.map(({ name, datatype, shape }) => ({ name, datatype, shape }));
       live.sizes = step.inputs.map(({ datatype, shape, bytes }) => zeroBytes(datatype, shape, bytes));
       const outcome = await run({ id: live.engineId, start, end: step.end });
@@ -112,23 +114,28 @@ export class Sequences {
     return outcome;
   }
 
-  /** Ends them all; resolves when the engine was told. */
+  /** Ends every open sequence; resolves when the engine has got each END. */
   async close(): Promise<void> {
-    for (const live of this.#live.values()) this.#endByUs(live);
+    for (const live of this.#live.values()) {
+      if (live.contested) this.#forget(live);
+      else this.#endByUs(live);
+    }
     await Promise.all(this.#ending);
   }
 
   #enter(step: Step): { live: Live; start: boolean } | Refusal {
     const key = keyOf(step);
     const known = this.#live.get(key);
+    if (known?.contested) return open(step);
     if (!step.start) {
       if (!known) return unknown(step);
       if (known.steps >= limits.sequenceSteps.value) return refuse('pool_busy', undefined, 'steps of a sequence');
       return { live: known, start: false };
     }
-    // Two processes with one token look alike: the second START would have them compute with one state.
+    // Two processes with one token look alike: the next step may be of either.
     if (known && step.session === undefined) {
-      return refuse('sequence_open', { sequence: step.id, model: step.model });
+      this.#contest(known);
+      return open(step);
     }
     // A named session restarts its own sequence, as at Triton; steps of the one before that still wait find it lost.
     if (known) this.#endByUs(known);
@@ -147,6 +154,7 @@ export class Sequences {
       last: known?.last.catch(() => {}) ?? Promise.resolve(),
       steps: 0,
       lost: false,
+      contested: false,
       shapes: [],
       sizes: [],
       cancelIdle: () => {},
@@ -193,6 +201,20 @@ export class Sequences {
     this.#ending.add(ending);
   }
 
+  /**
+   * Ends a sequence that got a second START, and refuses its requests for the idle time, START included: a process that
+   * begins again earlier would get the steps of the other one, which has not read a refusal yet.
+   */
+  #contest(live: Live): void {
+    this.#endByUs(live);
+    live.contested = true;
+    this.#live.set(live.key, live);
+    void live.engineIdleMs.then((idle) => {
+      if (this.#live.get(live.key) !== live) return;
+      live.cancelIdle = this.#options.after(idle * limits.sequenceIdleShare.value, () => this.#forget(live));
+    });
+  }
+
   async #armIdle(live: Live): Promise<void> {
     const idle = (await live.engineIdleMs) * limits.sequenceIdleShare.value;
     if (live.lost || live.steps > 0) return;
@@ -203,6 +225,8 @@ export class Sequences {
 
 const unknown = ({ id, model }: Pick<Step, 'id' | 'model'>): Refusal =>
   refuse('sequence_unknown', { sequence: id, model });
+
+const open = ({ id, model }: Pick<Step, 'id' | 'model'>): Refusal => refuse('sequence_open', { sequence: id, model });
 
 /** Bytes of a tensor of zeros; of texts, empty ones. */
 function zeroBytes(datatype: Tensor['datatype'], shape: readonly number[], bytes: Uint8Array): number {
