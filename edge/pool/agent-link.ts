@@ -43,8 +43,8 @@ export type Attest = (token: string) => Promise<Result<Attested>>;
  */
 export type Heard = Readonly<Pick<Agent, 'boot' | 'seq' | 'issued' | 'earlier'>>;
 
-const invalid = (detail: string): Result<never> => no(refuse('heartbeat_invalid', undefined, detail));
-const stale = (detail: string): Result<never> => no(refuse('attestation_stale', undefined, detail));
+const invalid = (detail: string): Result<never> => no(refuse('heartbeat_invalid', { rule: detail }, detail));
+const stale = (detail: string): Result<never> => no(refuse('attestation_stale', { rule: detail }, detail));
 
 export interface HelloContext {
   readonly admission: Admission;
@@ -68,7 +68,8 @@ export async function readHello(text: string, { admission, attest, heard, now }:
     return invalid('pool or zone differ from the token');
   }
   const attested = await attest(attestation);
-  if (!attested.ok) return attested;
+  // The detail names a check or claim of the agent's own attestation.
+  if (!attested.ok) return no({ ...attested.refusal, params: { rule: attested.refusal.detail ?? 'not verified' } });
   if (attested.value.agent !== description.agent) return invalid('the attestation is of another agent');
   const signKey = await importJWK(attested.value.signKey, 'ES256');
   if (!(await verifies(text, signKey, description.agent))) return invalid('bad signature');

@@ -3,13 +3,22 @@ import type { PoolDescription } from '../../shared/pool/description.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 
+/** The current use of an agent's name. */
+export interface NameUse {
+  /** The pool that the name belongs to. */
+  readonly owner: string | undefined;
+  /** Whether an agent of this name is connected. */
+  readonly connected: boolean;
+}
+
 /**
- * Returns whether a token of `pool` may use an agent's name that belongs to `owner`. A name belongs to the pool that
- * used it first, with one exception: a pool whose own name begins the agent's name (`pool` for `pool-0`) has the better
- * claim, and the longer of two such pools the best. So no other pool can reserve the names of agents to come.
+ * Returns whether a token of `pool` may use an agent's name. A name belongs to the pool that used it first, with one
+ * exception: a pool whose own name begins the agent's name (`pool` for `pool-0`) has the better claim, and the longer of
+ * two such pools the best. So no other pool can reserve the names of agents to come. A better claim never takes the name
+ * of a connected agent.
  */
-export const mayUseName = (agent: string, pool: string, owner: string | undefined): boolean =>
-  owner === undefined || owner === pool || rank(agent, pool) > rank(agent, owner);
+export const mayUseName = (agent: string, pool: string, { owner, connected }: NameUse): boolean =>
+  owner === undefined || owner === pool || (!connected && rank(agent, pool) > rank(agent, owner));
 
 const rank = (agent: string, pool: string): number =>
   agent === pool || agent.startsWith(`${pool}-`) ? pool.length : 0;
@@ -32,14 +41,15 @@ export class AgentNames {
   claim(
     { agent, pool }: Pick<PoolDescription, 'agent' | 'pool'>,
     boot: string,
-    now: number,
+    { now, connected }: { readonly now: number; readonly connected: boolean },
   ): Result<string | undefined> {
     this.#sql.exec('DELETE FROM names WHERE seen < ?', now - limits.rosterNameMs.value);
     const [row] = this.#sql
       .exec<{ pool: string; boot: string }>('SELECT pool, boot FROM names WHERE agent = ?', agent)
       .toArray();
-    if (!mayUseName(agent, pool, row?.pool)) {
-      return no(refuse('heartbeat_invalid', undefined, `the name ${agent} belongs to the pool ${row?.pool}`));
+    if (!mayUseName(agent, pool, { owner: row?.pool, connected })) {
+      const rule = `the name ${agent} belongs to another pool`;
+      return no(refuse('heartbeat_invalid', { rule }, `the name ${agent} belongs to the pool ${row?.pool}`));
     }
     this.#sql.exec(
       'INSERT OR REPLACE INTO names (agent, pool, boot, seen) VALUES (?, ?, ?, ?)',

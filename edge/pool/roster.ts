@@ -4,7 +4,7 @@ import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import type { ReleaseMap } from '../../shared/model/release.ts';
 import type { Load, RosterEntry, RosterMessage, Snapshot } from '../../shared/pool/heartbeat.ts';
-import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
+import { publicText, type Refusal, refusals, refuse } from '../../shared/refusal.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
 import { mint } from '../audit/mint.ts';
 import { Outbox, type OutboxPage } from '../audit/outbox.ts';
@@ -144,7 +144,7 @@ export class Roster extends DurableObject<Bindings> {
     for (const link of this.#strangers) {
       if (now - link.opened <= limits.rosterHelloMs.value) continue;
       this.#strangers.delete(link);
-      this.#refuse(link, refuse('heartbeat_invalid', undefined, 'no hello in time'));
+      this.#refuse(link, refuse('heartbeat_invalid', { rule: 'no hello in time' }, 'no hello in time'));
     }
   }
 
@@ -179,7 +179,7 @@ export class Roster extends DurableObject<Bindings> {
     if (!this.#links.has(name) && this.#links.size >= limits.rosterAgents.value) {
       return this.#refuse(link, { reason: 'pool_busy', detail: 'the roster is full' });
     }
-    const claim = this.#names.claim(agent.description, agent.boot, now);
+    const claim = this.#names.claim(agent.description, agent.boot, { now, connected: this.#links.has(name) });
     if (!claim.ok) return this.#refuse(link, claim.refusal);
     // It may have been dropped while its hello was being checked.
     if (!this.#strangers.delete(link)) return;
@@ -221,8 +221,7 @@ export class Roster extends DurableObject<Bindings> {
     this.record([
       mint({ type: 'keys', agent, action: 'refused', detail: refusal.detail ?? refusal.reason }, Date.now()),
     ]);
-    const { reason, detail } = refusal;
-    this.#say(link, { type: 'refusal', reason, ...(detail !== undefined && { detail }) });
+    this.#say(link, { type: 'refusal', reason: refusal.reason, detail: publicText(refusal) });
     link.socket.close(refusals[refusal.reason].close, refusal.reason);
     this.#drop(link, refusal.reason);
   }

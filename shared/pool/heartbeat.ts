@@ -79,7 +79,7 @@ export const rosterMessage = z.discriminatedUnion('type', [
   z.object({
     type: z.literal('refusal'),
     reason: z.string(),
-    /** Cause of the refusal, for the agent's log. Rosters of an older version omit it. */
+    /** The public text of the refusal, for the agent's log. Rosters of an older version do not send it. */
     detail: z.string().max(limits.callTextCharacters.value).optional(),
   }),
 ]);

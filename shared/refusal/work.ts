@@ -109,6 +109,7 @@ export const workRefusals = {
     type: 'server_error',
     retry: 'later',
     text: 'The attestation of the pool is not accepted.',
+    more: 'Reason: {rule}.',
   },
   // The agent has itself attested again and says hello with the result.
   attestation_stale: {
@@ -117,13 +118,15 @@ export const workRefusals = {
     type: 'server_error',
     retry: 'soon',
     text: 'Another process of this name has a newer attestation.',
+    more: 'Reason: {rule}.',
   },
   heartbeat_invalid: {
     status: 403,
     close: 4403,
     type: 'server_error',
     retry: 'later',
-    text: 'The report is not signed by an attested agent.',
+    text: 'The report is not accepted from this agent.',
+    more: 'Reason: {rule}.',
   },
   internal: {
     status: 500,

@@ -220,6 +220,11 @@ describe('C5 A21 an agent name belongs to a pool', () => {
     await thief.connect();
     await thief.send(thief.hello());
     expect(await thief.closed).toMatchObject({ code: 4403 });
+    expect(await thief.heard(({ type }) => type === 'refusal')).toEqual({
+      type: 'refusal',
+      reason: 'heartbeat_invalid',
+      detail: `The report is not accepted from this agent. Reason: the name ${agent.name} belongs to another pool.`,
+    });
     const detail = `the name ${agent.name} belongs to the pool ${agent.pool}`;
     expect(await recorded(before)).toMatchObject([{ type: 'keys', action: 'refused', agent: 'other-pool', detail }]);
     await agent.send(agent.report());
@@ -232,27 +237,51 @@ describe('C5 A21 an agent name belongs to a pool', () => {
       const names = new AgentNames(state.storage.sql);
       const [pool, other] = ['aks-west', 'eks-east'].map((one) => ({ agent: 'asr-0', pool: one }));
       if (!pool || !other) throw new Error('pools');
-      expect(names.claim(pool, 'boot 1', 0)).toEqual({ ok: true, value: undefined });
-      expect(names.claim(other, 'boot 2', 1)).toMatchObject({ ok: false, refusal: { reason: 'heartbeat_invalid' } });
-      expect(new AgentNames(state.storage.sql).claim(pool, 'boot 3', 2)).toEqual({ ok: true, value: 'boot 1' });
+      const at = (now: number) => ({ now, connected: false });
+      expect(names.claim(pool, 'boot 1', at(0))).toEqual({ ok: true, value: undefined });
+      expect(names.claim(other, 'boot 2', at(1))).toMatchObject({
+        ok: false,
+        refusal: { reason: 'heartbeat_invalid' },
+      });
+      expect(new AgentNames(state.storage.sql).claim(pool, 'boot 3', at(2))).toEqual({ ok: true, value: 'boot 1' });
       const later = 3 + limits.rosterNameMs.value;
-      expect(names.claim(other, 'boot 4', later)).toEqual({ ok: true, value: undefined });
+      expect(names.claim(other, 'boot 4', at(later))).toEqual({ ok: true, value: undefined });
       for (let n = 0; n < limits.rosterNames.value; n += 1) {
-        names.claim({ agent: `flood-${n}`, pool: 'flood' }, 'boot', later + n);
+        names.claim({ agent: `flood-${n}`, pool: 'flood' }, 'boot', at(later + n));
       }
-      names.claim({ agent: 'flood-last', pool: 'flood' }, 'boot', later + limits.rosterNames.value);
-      expect(names.claim(pool, 'boot 5', later)).toMatchObject({ ok: false });
-      expect(names.claim({ agent: 'flood-0', pool: 'aks-west' }, 'boot', later)).toMatchObject({ ok: true });
+      names.claim({ agent: 'flood-last', pool: 'flood' }, 'boot', at(later + limits.rosterNames.value));
+      expect(names.claim(pool, 'boot 5', at(later))).toMatchObject({ ok: false });
+      expect(names.claim({ agent: 'flood-0', pool: 'aks-west' }, 'boot', at(later))).toMatchObject({ ok: true });
     });
   });
 
   it('prefers the pool whose name begins the name of the agent', () => {
-    expect(mayUseName('aks-west-0', 'eks', 'aks-west')).toBe(false);
-    expect(mayUseName('aks-west-0', 'aks-west', 'eks')).toBe(true);
-    expect(mayUseName('aks-west-0', 'aks-west', 'aks')).toBe(true);
-    expect(mayUseName('aks-west-0', 'aks', 'aks-west')).toBe(false);
-    expect(mayUseName('aks-west-0', 'aks-we', undefined)).toBe(true);
-    expect(mayUseName('aks-west-0', 'aks-we', 'eks')).toBe(false);
+    const may = (pool: string, owner: string | undefined) =>
+      mayUseName('aks-west-0', pool, { owner, connected: false });
+    expect(may('eks', 'aks-west')).toBe(false);
+    expect(may('aks-west', 'eks')).toBe(true);
+    expect(may('aks-west', 'aks')).toBe(true);
+    expect(may('aks', 'aks-west')).toBe(false);
+    expect(may('aks-we', undefined)).toBe(true);
+    expect(may('aks-we', 'eks')).toBe(false);
+  });
+
+  it('leaves a connected agent its name whatever pool begins it', async () => {
+    const pool = `gpu${crypto.randomUUID().slice(0, 8)}`;
+    const agent = await make({ agent: `${pool}-7`, pool: 'eu' });
+    await agent.join();
+    passTime(2_000);
+    const thief = await make({ agent: agent.name, pool });
+    await thief.connect();
+    await thief.send(thief.hello());
+    expect(await thief.closed).toMatchObject({ code: 4403 });
+    await agent.send(agent.report());
+    await agent.settled();
+    expect(await listed()).toContain(agent.name);
+    agent.leave();
+    await agent.closed;
+    await thief.join();
+    expect(await listed()).toContain(thief.name);
   });
 });
 
