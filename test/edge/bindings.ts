@@ -51,5 +51,7 @@ export async function makeBindings(): Promise<Record<string, string>> {
     BACK_OFFICES: JSON.stringify({ eu: 'http://functions-eu.test', us: 'http://functions-us.test/' }),
     SERVICE_KEYS: JSON.stringify({ keys: [publicHalf(service)] }),
     MODE: 'development',
+    // As in the local stack: a loaded machine delays a gate by more than 250 ms.
+    AUDIT_WAIT_MS: '5000',
   };
 }
