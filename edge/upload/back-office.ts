@@ -27,6 +27,8 @@ export interface Question {
   readonly operate?: boolean;
   /** The only subject whose uploads and projects the answer may be about. */
   readonly owner?: string | undefined;
+  /** The only zones whose uploads and projects the answer may be about. */
+  readonly zones?: readonly string[];
 }
 
 /**
@@ -41,11 +43,11 @@ export async function askBackOffice<T extends z.ZodType>(
 ): Promise<Result<z.infer<T> | undefined>> {
   const office = context.settings.backOffices.get(question.zone);
   if (office === undefined) return no(refuse('uploads_closed', undefined, `no functions for ${question.zone}`));
-  const { path, waitSeconds = 0, operate = false, ...rest } = question;
+  const { path, zones, waitSeconds = 0, operate = false, ...rest } = question;
   const call = {
     ...rest,
     address: `${office}/api${path}`,
-    claims: { tenant, ...(operate && { operate }) },
+    claims: { tenant, ...(operate && { operate }), ...(zones && { zones }) },
     ms: limits.uploadAskMs.value + waitSeconds * 1_000,
   };
   const answer = await callFunctions(call, readStatus, context);

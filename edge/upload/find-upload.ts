@@ -14,7 +14,7 @@ export interface Found<T> {
   readonly zone: string;
 }
 
-type About = Omit<Question, 'zone' | 'path' | 'owner'> & { readonly below?: string };
+type About = Omit<Question, 'zone' | 'path' | 'owner' | 'zones'> & { readonly below?: string };
 
 /** What is asked about: where it is found, whether an id can be one, and what is said of one that nobody knows. */
 interface Kind {
@@ -60,9 +60,10 @@ async function askAbout<T extends z.ZodType>(
   if (context.settings.backOffices.size === 0) return no(refuse('uploads_closed'));
   if (!isId(id)) return no(refuse(unknown));
   let refusal: Refusal = refuse(unknown);
-  for (const zone of distinct(uploadZones(claims, context), context)) {
+  const zones = uploadZones(claims, context);
+  for (const zone of distinct(zones, context)) {
     const path = `${root}/${claims.tenant}/${id}${below}`;
-    const asked = { ...rest, zone, path, owner: ownerOf(claims) };
+    const asked = { ...rest, zone, path, zones, owner: ownerOf(claims) };
     const answer = await askBackOffice(asked, schema, claims.tenant, context);
     if (answer.ok) return ok({ value: answer.value, zone });
     // A zone that does not answer may be the one that knows it: "unknown" would be a lie.

@@ -69,7 +69,7 @@ const uploadLists: Listed<UploadRow, typeof uploadList> = {
 
 /**
  * Returns the pages of all zones as one. Ids sort by time: a page has every row down to its own `next`, so rows beyond
- * the highest of these wait for the next page. Pages of a token that sees its own rows only may be short, or empty.
+ * the highest of these wait for the next page. Pages of a token that sees only some of its tenant's rows may be short, or empty.
  */
 export async function readLists<
   T extends { readonly id: string },
@@ -80,13 +80,14 @@ export async function readLists<
   context: RequestContext,
   { root, schema, rowsOf }: Listed<T, S>,
 ): Promise<Result<{ readonly rows: readonly T[]; readonly next: string | undefined }>> {
-  const zones = distinct(uploadZones(claims, context), context);
+  const zones = uploadZones(claims, context);
   if (zones.length === 0) return no(refuse('uploads_closed'));
   const query = new URLSearchParams({ limit: String(limit), ...(after !== undefined && { after }) });
   const pages = await Promise.all(
-    zones.map((zone) => {
+    distinct(zones, context).map((zone) => {
       const path = `${root}/${claims.tenant}?${query}`;
-      return askBackOffice({ zone, method: 'GET', path, owner: ownerOf(claims) }, schema, claims.tenant, context);
+      const question = { zone, method: 'GET', path, zones, owner: ownerOf(claims) } as const;
+      return askBackOffice(question, schema, claims.tenant, context);
     }),
   );
   const all: T[] = [];

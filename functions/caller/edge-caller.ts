@@ -13,6 +13,8 @@ export interface EdgeCaller {
   readonly tenant: string;
   /** The only subject whose uploads and projects this question may be about. */
   readonly owner?: string;
+  /** The only zones whose uploads and projects this question may be about. */
+  readonly zones?: readonly string[];
   /** Whether an operator asks: what concerns a zone and not a tenant. */
   readonly operate: boolean;
   /** Who asks, as its gate commits to it. */
@@ -46,10 +48,13 @@ export async function verifyEdge(
     const subject = commitment.optional().safeParse(payload.subject);
     if (!subject.success) return no(refuse('token_invalid', undefined, 'subject'));
     const named = subject.data !== undefined && { subject: subject.data };
+    const zones = z.array(z.string()).optional().safeParse(payload.zones);
+    if (!zones.success) return no(refuse('token_invalid', undefined, 'zones'));
+    const within = zones.data !== undefined && { zones: zones.data };
     const owner = z.string().min(1).optional().safeParse(protectedHeader[OWNER_HEADER]);
     if (!owner.success) return no(refuse('token_invalid', undefined, OWNER_HEADER));
     const own = owner.data !== undefined && { owner: owner.data };
-    return ok({ tenant: payload.tenant, operate: payload.operate === true, ...named, ...own });
+    return ok({ tenant: payload.tenant, operate: payload.operate === true, ...named, ...within, ...own });
   } catch (error) {
     if (error instanceof errors.JWTExpired) return no(refuse('token_expired'));
     return no(refuse('token_invalid', undefined, error instanceof errors.JOSEError ? error.code : 'unreadable'));

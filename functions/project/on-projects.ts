@@ -34,7 +34,7 @@ export const onProjects = (desk: Desk): Question =>
       return answerNo(refuse('field_invalid', { field: 'after', rule: 'it is not as agreed' }));
     const most = limits.projectListRows.value;
     const limit = Math.min(most, Math.max(1, readCount(request, 'limit') ?? most));
-    return answer(200, await listProjects(desk, { tenant, after, limit, owner: caller.owner }));
+    return answer(200, await listProjects(desk, { tenant, after, limit, viewer: caller }));
   });
 
 export const onProject = (desk: Desk): Question =>

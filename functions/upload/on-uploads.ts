@@ -38,7 +38,7 @@ export const onList = (desk: Desk): Question =>
       return answerNo(refuse('field_invalid', { field: 'after', rule: 'it is not the id of an upload' }));
     const most = limits.uploadListRows.value;
     const limit = Math.min(most, Math.max(1, readCount(request, 'limit') ?? most));
-    return answer(200, await list(desk, { tenant, after, limit, owner: caller.owner }));
+    return answer(200, await list(desk, { tenant, after, limit, viewer: caller }));
   });
 
 export const onSee = (desk: Desk): Question => about(desk, async (place) => answerResult(await see(desk, place)));
@@ -59,7 +59,7 @@ export const verified = (
   then: (request: HttpRequest, caller: EdgeCaller) => Promise<HttpResponseInit>,
 ): Question => fromEdge(ok(desk), then);
 
-/** One upload. That of another tenant, or of another owner than the caller's, is unknown, whether it exists or not. */
+/** Answers about one upload. Those of other tenants, owners or zones than the caller's are unknown, as missing ones are. */
 export function about(
   desk: Desk,
   then: (place: UploadPlace, request: HttpRequest) => Promise<HttpResponseInit>,
@@ -68,7 +68,7 @@ export function about(
 ): Question {
   return verified(desk, async (request, caller) => {
     const { tenant = '', id = '' } = request.params;
-    const known = tenant === caller.tenant && isId(id) && (await isVisible(desk, { tenant, id }, caller.owner));
+    const known = tenant === caller.tenant && isId(id) && (await isVisible(desk, { tenant, id }, caller));
     return known ? then({ tenant, id }, request) : answerNo(refuse(unknown));
   });
 }

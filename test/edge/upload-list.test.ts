@@ -46,6 +46,16 @@ describe('C4 T4 a list of uploads', () => {
     expect((await ask('/v1/uploads', { headers: nameless })).status).toBe(401);
   });
 
+  it('asks about the zones of the token that are served', async () => {
+    const row = eu.row();
+    const headers = await bearer({ zones: ['eu', 'elsewhere'] });
+    await ask(`/v1/uploads/${row.id}`, { headers });
+    await ask('/v1/uploads', { headers });
+    await ask(`/v1/uploads/${row.id}`, { method: 'DELETE', headers });
+    expect(eu.asked.map(({ claims }) => claims.zones)).toEqual([['eu'], ['eu'], ['eu']]);
+    expect(us.asked).toEqual([]);
+  });
+
   it('keeps its order over short pages of several zones', async () => {
     const id = (digit: number) => `01890a5d-ac96-774b-bcce-00000000000${digit}`;
     for (const digit of [1, 2, 7, 8, 9]) eu.row({ id: id(digit) });

@@ -1,4 +1,4 @@
-// Uploads and projects as a caller meets them whose token shows those of its subject only.
+// Uploads and projects as a caller meets them whose token shows those of its subject or of its zones only.
 import { HttpRequest } from '@azure/functions';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Question } from '../../../functions/caller/from-edge.ts';
@@ -27,12 +27,15 @@ afterEach(() => Object.assign(limits, { uploadListScan: scan }));
 interface Ask {
   readonly id?: string;
   readonly owner?: string;
+  readonly zones?: readonly unknown[];
   readonly query?: Record<string, string>;
   readonly params?: Record<string, string>;
 }
 
-async function ask(handler: Question, { id, owner, query = {}, params = {} }: Ask) {
-  const token = await (owner === undefined ? callers.edgeToken('acme') : callers.ownerToken('acme', owner));
+async function ask(handler: Question, { id, owner, zones, query = {}, params = {} }: Ask) {
+  const token = await (owner === undefined
+    ? callers.edgeToken('acme', { ...(zones && { zones }) })
+    : callers.ownerToken('acme', owner));
   const request = new HttpRequest({
     url: 'http://functions/api',
     method: 'GET',
@@ -105,5 +108,46 @@ describe('C4 A21 a token that shows one subject', () => {
     expect(pages.flat()).toEqual(own);
     expect(pages.some((page) => page.length === 0)).toBe(true);
     expect((await ask(onList(desk), {})).body.uploads).toHaveLength(11);
+  });
+});
+
+describe('C4 a token that does not name the zone', () => {
+  it.each([
+    ['reading', onSee],
+    ['reading the transcript', onOpenTranscript],
+    ['running again', onRerun],
+    ['deleting', onCancel],
+  ])('does not know an upload of another zone of the app: %s', async (_, handler) => {
+    const { id } = (await quiet.granted({ zone: 'us' })).upload;
+    const unknown = { status: 404, body: { error: { reason: 'upload_unknown' } } };
+    expect(await ask(handler(desk), { id, zones: ['eu'] })).toMatchObject(unknown);
+    expect(await ask(onSee(desk), { id })).toMatchObject({ status: 200, body: { status: 'granted' } });
+    expect((await ask(handler(desk), { id, zones: ['eu', 'us'] })).status).not.toBe(404);
+    expect((await ask(onSee(desk), { id, zones: [1] })).status).toBe(401);
+  });
+
+  it('does not know a project of another zone of the app', async () => {
+    expect(await makeProject(desk, project('alice'))).toMatchObject({ ok: true });
+    const of = { id: PROJECT, params: { document: '0' } };
+    const unknown = { error: { reason: 'project_unknown' } };
+    for (const handler of [onProject, onOpenDocument, onDelete]) {
+      expect((await ask(handler(desk), { ...of, zones: ['us'] })).body).toEqual(unknown);
+    }
+    expect((await ask(onProjects(desk), { zones: ['us'] })).body).toEqual({ projects: [] });
+    expect((await ask(onProjects(desk), { zones: ['eu'] })).body.projects).toMatchObject([{ id: PROJECT }]);
+    expect((await ask(onProject(desk), { ...of, zones: ['eu'] })).status).toBe(200);
+  });
+
+  it('lists the uploads of its zones, page by page', async () => {
+    const own: string[] = [];
+    for (const zone of ['us', 'eu', 'us', 'eu', 'eu']) {
+      const { upload } = await quiet.granted({ zone });
+      if (zone === 'us') own.unshift(upload.id);
+    }
+    const { body } = await ask(onList(desk), { zones: ['us'], query: { limit: '1' } });
+    expect(body).toMatchObject({ uploads: [{ id: own[0] }], next: own[0] });
+    const rest = (await ask(onList(desk), { zones: ['us'], query: { limit: '1', after: own[0] ?? '' } })).body;
+    expect(rest).toMatchObject({ uploads: [{ id: own[1] }] });
+    expect((await ask(onList(desk), { zones: ['eu', 'us'] })).body.uploads).toHaveLength(5);
   });
 });
