@@ -1,11 +1,21 @@
 // The blob, queue and table emulator, in this process, on the ports it is told.
 import { mkdirSync } from 'node:fs';
+import type { Server as HttpServer } from 'node:http';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import process from 'node:process';
+import { flushFirst } from './flush-first.ts';
+import { type Database, Journal } from './journal.ts';
 
 // The emulator has no programmatic entry of its own; these are the classes behind its command line.
-type Server = { start(): Promise<void>; close(): Promise<void> };
+type Store = { readonly db: Database };
+type Server = {
+  start(): Promise<void>;
+  close(): Promise<void>;
+  readonly httpServer: HttpServer;
+  readonly metadataStore: Store;
+  readonly extentMetadataStore?: Store;
+};
 type Configured = new (...settings: unknown[]) => unknown;
 type Serving = new (configuration: unknown) => Server;
 
@@ -19,6 +29,7 @@ const load = <T>(file: string): T => {
 const KEEP_ALIVE_S = 5;
 
 const folder = process.env.DATA ?? '';
+mkdirSync(folder, { recursive: true });
 const host = '127.0.0.1';
 const at = (name: string) => path.join(folder, name);
 const extent = (name: string) => [{ locationId: 'Default', locationPath: at(name), maxConcurrency: 50 }];
@@ -68,7 +79,13 @@ const servers: Server[] = [
   ),
 ];
 
-mkdirSync(folder, { recursive: true });
+for (const { httpServer, metadataStore, extentMetadataStore } of servers) {
+  const stores = [metadataStore, ...(extentMetadataStore ? [extentMetadataStore] : [])];
+  flushFirst(
+    httpServer,
+    stores.map(({ db }) => new Journal(db)),
+  );
+}
 await Promise.all(servers.map((server) => server.start()));
 process.on('SIGTERM', () => {
   void Promise.allSettled(servers.map((server) => server.close())).then(() => process.exit(0));

@@ -1,5 +1,5 @@
 // A network between a client and an emulator: it loses requests and answers, is slow, lets a request come twice, or late
-// after its caller was told that it failed, so that a younger one overtakes it. It can also be shut for a while.
+// after its caller was told that it failed, so that a younger one overtakes it.
 import {
   type ClientRequest,
   createServer,
@@ -16,9 +16,6 @@ export interface RoughProxy {
   readonly port: number;
   /** How often each fate has struck. */
   readonly counts: Record<Fate, number>;
-  /** Nothing comes through any more. Resolves when what was on its way has arrived. */
-  shut(): Promise<void>;
-  open(): void;
   /** Resolves when nothing is on its way. */
   idle(): Promise<void>;
   close(): Promise<void>;
@@ -43,7 +40,6 @@ const READS = new Set(['GET', 'HEAD']);
 export async function openProxy({ target, fate, delay }: ProxyOptions): Promise<RoughProxy> {
   const counts = { whole: 0, failed: 0, persisted: 0, slow: 0, duplicated: 0, reordered: 0 };
   const onTheWay = new Set<Promise<unknown>>();
-  let isShut = false;
 
   const forward = ({ method, url, headers }: IncomingMessage, body: Buffer): Promise<Answer> =>
     new Promise((resolve, reject) => {
@@ -68,7 +64,6 @@ export async function openProxy({ target, fate, delay }: ProxyOptions): Promise<
 
   async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await read(incoming);
-    if (isShut) return void response.destroy();
     const struck = READS.has(incoming.method ?? '') ? 'whole' : fate();
     counts[struck] += 1;
     if (struck === 'failed') return void response.destroy();
@@ -100,13 +95,6 @@ export async function openProxy({ target, fate, delay }: ProxyOptions): Promise<
   return {
     port: (server.address() as AddressInfo).port,
     counts,
-    async shut() {
-      isShut = true;
-      await idle();
-    },
-    open() {
-      isShut = false;
-    },
     idle,
     close: () =>
       new Promise((resolve) => {
