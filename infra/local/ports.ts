@@ -1,6 +1,6 @@
 // Ports of the parts. Each is chosen once per run and kept across restarts, so that a part that comes back is found
 // where it was and no other part has to be told.
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
@@ -36,18 +36,30 @@ function isAlive(pid: number): boolean {
   }
 }
 
+/** Reports whether the process that a claim names lives. */
+function isHeld(file: string): boolean {
+  return isAlive(Number(readFileSync(file, 'utf8')));
+}
+
+/** Removes the claim of a dead process, of two processes at once in one; a new owner keeps its claim. */
+function release(file: string): void {
+  const moved = `${file}.${process.pid}`;
+  renameSync(file, moved);
+  try {
+    if (isHeld(moved)) linkSync(moved, file);
+  } finally {
+    rmSync(moved);
+  }
+}
+
 /** Keeps other stacks of this machine from choosing the port while this process lives. False when one of them has it. */
 function claim(port: number): boolean {
-  mkdirSync(CLAIMS, { recursive: true });
   const file = path.join(CLAIMS, String(port));
   try {
-    const holder = Number(readFileSync(file, 'utf8'));
-    if (isAlive(holder)) return false;
-    // Whoever moves the file of a dead process away may have the port; the others find nothing to move.
-    renameSync(file, `${file}.${process.pid}`);
-    rmSync(`${file}.${process.pid}`);
+    if (isHeld(file)) return false;
+    release(file);
   } catch {
-    // Nobody has claimed it, or another process was faster, which the next line finds out.
+    // There is no claim, or another process was faster, which the next line finds out.
   }
   try {
     writeFileSync(file, String(process.pid), { flag: 'wx' });
@@ -59,8 +71,22 @@ function claim(port: number): boolean {
   return true;
 }
 
+/** Removes claims of processes that were killed: those drop none themselves. */
+function sweepClaims(): void {
+  for (const name of readdirSync(CLAIMS)) {
+    const file = path.join(CLAIMS, name);
+    try {
+      if (!own.has(file) && !isHeld(file)) release(file);
+    } catch {
+      // Another process was faster.
+    }
+  }
+}
+
 /** `count` different ports that are free and that no other stack of this machine has chosen. */
 export async function choosePorts(count: number, random: () => number = Math.random): Promise<number[]> {
+  mkdirSync(CLAIMS, { recursive: true });
+  if (own.size === 0) sweepClaims();
   const chosen: number[] = [];
   const start = Math.floor(random() * COUNT);
   for (let step = 0; step < COUNT && chosen.length < count; step += 1) {

@@ -1,14 +1,21 @@
-import { execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { choosePorts } from '../../../infra/local/ports.ts';
+import { folderForTest } from './folder.ts';
 
 const module = path.join(import.meta.dirname, '..', '..', '..', 'infra', 'local', 'ports.ts');
 
 /** Ports that another process chooses from the same starting point, while this one lives. */
 function chosenElsewhere(start: number): number[] {
-  const code = `import(${JSON.stringify(module)}).then(async ({ choosePorts }) => console.log(JSON.stringify(await choosePorts(3, () => ${start}))))`;
-  return JSON.parse(execFileSync(process.execPath, ['-e', code], { encoding: 'utf8' }));
+  return JSON.parse(choosing(`console.log(JSON.stringify(await choosePorts(3, () => ${start})))`).stdout);
+}
+
+/** Runs code in another process that has `choosePorts`. */
+function choosing(code: string, env = process.env) {
+  const whole = `import(${JSON.stringify(module)}).then(async ({ choosePorts }) => { ${code} })`;
+  return spawnSync(process.execPath, ['-e', whole], { encoding: 'utf8', env });
 }
 
 describe('ports are chosen before anybody listens on them', () => {
@@ -27,5 +34,15 @@ describe('ports are chosen before anybody listens on them', () => {
   it('again once the process that chose them has ended', () => {
     const start = Math.random();
     expect(chosenElsewhere(start)).toEqual(chosenElsewhere(start));
+  });
+
+  it('T1 removes claims of a killed process when the next one chooses', () => {
+    const folder = folderForTest();
+    const env = { ...process.env, TMPDIR: folder };
+    const claims = () => readdirSync(path.join(folder, 'auricle-ports'));
+    choosing("await choosePorts(3); process.kill(process.pid, 'SIGKILL')", env);
+    expect(claims()).toHaveLength(3);
+    choosing('await choosePorts(1, () => 0)', env);
+    expect(claims()).toEqual([]);
   });
 });
