@@ -1,4 +1,4 @@
-/** What `/v1/stream` tells its client. Times are seconds from the first sample, gaps included. */
+/** What `/v1/stream` tells its client. Times are seconds from the first sample. */
 export interface Word {
   readonly word: string;
   readonly start: number;
@@ -17,7 +17,7 @@ export interface SegmentEvent {
   readonly confidence: number;
   readonly logProbability: number;
   readonly words: readonly Word[];
-  readonly ending: 'endpoint' | 'finalize' | 'length' | 'gap' | 'end';
+  readonly ending: 'endpoint' | 'finalize' | 'length' | 'end';
 }
 
 /** The utterance that will become segment `index`; later sound may change all but the first `stable` words. */

@@ -55,7 +55,6 @@ export const auricle: Dialect = {
         if (event.type === 'ready') resolve(live);
         if (notable.has(event.type)) onNews({ type: 'notice', code: event.type }, now);
         if (event.type !== 'interim' && event.type !== 'segment') continue;
-        if (event.type === 'segment' && event.ending === 'gap') onNews({ type: 'trouble', code: 'gap' }, now);
         const { index, text, words, type } = event;
         const wordEnds = words.map(({ end }) => end);
         onNews({ type: 'words', text, utterance: index, wordEnds, final: type === 'segment' }, now);

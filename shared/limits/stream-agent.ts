@@ -158,12 +158,6 @@ export const streamAgentLimits = {
     by: 'agent',
     why: 'Sound in one message of Ogg Opus: 64 KiB of the thinnest speech codecs make. Packets of silence unpack to an hour, in one turn of the event loop.',
   },
-  streamGapMaxSeconds: {
-    value: 86_400,
-    unit: 's',
-    by: 'agent',
-    why: 'Sound that one gap may stand for: a day, which no session outlives.',
-  },
   checkpointFrames: {
     value: 2 ** 33,
     unit: 'count',

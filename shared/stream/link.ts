@@ -6,7 +6,7 @@ import { streamFormat } from './format.ts';
 /**
  * What edge and agent say to each other about one live stream (`PROTOCOL.md`), each message in a sealed record.
  * Positions are bytes of audio as the client sent them, counted from the beginning of the session; times are seconds
- * from its first sample, counted in samples and never by a clock, gaps included.
+ * from its first sample, counted in samples and never by a clock.
  */
 const position = z.number().int().nonnegative();
 const seconds = z.number().nonnegative();
@@ -50,15 +50,13 @@ export const linkControl = z.discriminatedUnion('type', [
   z.object({ type: z.literal('finalize'), id: z.number().int().nonnegative(), position }),
   /** What was said since the last segment and before `position` is forgotten; `cleared` answers. */
   z.object({ type: z.literal('clear'), id: z.number().int().nonnegative(), position }),
-  /** At `position` so many seconds are missing: an utterance ends there, and times go on after the gap. */
-  z.object({ type: z.literal('gap'), position, seconds }),
   z.object({ type: z.literal('options'), options: streamOptions }),
   z.object({ type: z.literal('end') }),
 ]);
 export type LinkControl = z.infer<typeof linkControl>;
 
 /** Why an utterance ended. */
-export const endings = ['endpoint', 'finalize', 'length', 'gap', 'end'] as const;
+export const endings = ['endpoint', 'finalize', 'length', 'end'] as const;
 
 /** Agent to edge. `ready` comes first; `final` or `refusal` last, in the record with the final flag. */
 export const linkEvent = z.discriminatedUnion('type', [

@@ -48,7 +48,6 @@ export type Happening =
   | { readonly audio: Uint8Array }
   | { readonly finalize: number }
   | { readonly clear: number }
-  | { readonly gap: number }
   | { readonly options: StreamOptions };
 
 export interface SessionDouble {
@@ -108,7 +107,6 @@ export async function startSession(setup: SessionSetup): Promise<SessionDouble> 
   function controlOf(happening: Exclude<Happening, { audio: Uint8Array }>): LinkControl {
     if ('finalize' in happening) return { type: 'finalize', id: happening.finalize, position };
     if ('clear' in happening) return { type: 'clear', id: happening.clear, position };
-    if ('gap' in happening) return { type: 'gap', position, seconds: happening.gap };
     return { type: 'options', options: happening.options };
   }
 
@@ -138,30 +136,22 @@ export async function startSession(setup: SessionSetup): Promise<SessionDouble> 
   };
 }
 
-/**
- * Plays everything that comes at or behind the checkpoint, as an edge does that replays its ring: a gap there only when
- * the checkpoint's time is before it.
- */
+/** Plays everything that comes at or behind the checkpoint, as an edge does that replays its ring. */
 export async function playFrom(
   session: SessionDouble,
   script: readonly Happening[],
-  from?: Pick<Checkpoint, 'position' | 'time'>,
-  bytesPerSecond = 32_000,
+  from?: Pick<Checkpoint, 'position'>,
 ): Promise<LinkEvent[]> {
-  const { position: begin, time: beginTime } = from ?? { position: 0, time: 0 };
+  const begin = from?.position ?? 0;
   let position = 0;
-  let time = 0;
   for (const happening of script) {
     if ('audio' in happening) {
       const rest = happening.audio.subarray(Math.max(0, Math.min(happening.audio.length, begin - position)));
       position += happening.audio.length;
-      time += happening.audio.length / bytesPerSecond;
       if (rest.length > 0) await session.play({ audio: rest });
       continue;
     }
-    const settled = position < begin || ('gap' in happening && position === begin && beginTime > time + 0.001);
-    if (!settled) await session.play(happening);
-    if ('gap' in happening) time += happening.gap;
+    if (position >= begin) await session.play(happening);
   }
   return session.end();
 }

@@ -143,11 +143,6 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       control: fc.oneof(
         fc.record({ type: fc.constant('finalize' as const), id: fc.nat(), position }),
         fc.record({ type: fc.constant('clear' as const), id: fc.nat(), position }),
-        fc.record({
-          type: fc.constant('gap' as const),
-          position,
-          seconds: fc.double({ min: 0, max: 1e6, noNaN: true }),
-        }),
         fc.record({ type: fc.constant('options' as const), options }),
       ) as fc.Arbitrary<LinkControl>,
       final: rarely,

@@ -109,22 +109,6 @@ describe('a live stream (R1)', () => {
     expect(bench.sequences.open.size).toBe(0);
   });
 
-  it('counts a gap in its times, and ends what was being said there', async () => {
-    const link = await bench.dial();
-    await link.open({ options: { interim: false, endpointingMs: false } });
-    await link.audio(linear16(joinSamples(silence(0.3), voice(1))));
-    await link.control({ type: 'gap', position: link.position(), seconds: 2.5 });
-    await link.audio(linear16(voice(1)));
-    await link.end();
-    const final = await link.event('final');
-    expect(final.durationSeconds).toBeCloseTo(4.8, 6);
-    const [first, second] = link.all('segment');
-    expect(first).toMatchObject({ ending: 'gap' });
-    expect(first?.end).toBeLessThanOrEqual(1.3);
-    expect(second?.start).toBeGreaterThanOrEqual(3.8);
-    expect(second?.end).toBeLessThanOrEqual(4.8);
-  });
-
   it('tells when somebody begins and stops to speak, and when no word was heard for a while', async () => {
     const link = await bench.dial();
     await link.open({ options: { interim: false, endpointingMs: 300, utteranceEndMs: 1_000 } });

@@ -59,13 +59,6 @@ export function createEar({ hearing, scribe, clock, position: start, heard: say 
       scribe.event({ type: 'cleared', id });
       return ok(undefined);
     },
-    gap({ position, seconds }) {
-      if (position !== next) return wrong('gap at another position');
-      if (seconds > limits.streamGapMaxSeconds.value) return wrong('gap longer than any session');
-      hearing.gap(position, seconds);
-      scribe.heard(hearing.time() / MODEL_RATE);
-      return ok(undefined);
-    },
     options({ options }) {
       hearing.options(options);
       scribe.options(options);

@@ -12,7 +12,7 @@ import { createUtterance, type Ending, type LiveUtterance } from './utterance.ts
 
 /** What another hearing needs to go on exactly as this one would have. */
 export interface HearingState {
-  /** Gaps so far, in samples at 16 kHz. */
+  /** Time of frame 0, in samples at 16 kHz: not 0 after a checkpoint whose state cannot be read. */
   readonly missing: number;
   /** Frame of the session at which the current run of units began. */
   readonly runFrame: number;
@@ -34,7 +34,7 @@ export interface Capture {
   readonly state: HearingState;
 }
 
-/** Who is told; times are in samples at 16 kHz from the beginning of the session, gaps included. */
+/** Who is told; times are in samples at 16 kHz from the beginning of the session. */
 export interface HearingEvents {
   started(at: number): void;
   ended(at: number): void;
@@ -55,11 +55,12 @@ const CHECKPOINT_UNITS = limits.streamCheckpointSeconds.value / UNIT_SECONDS;
 
 /**
  * Hears a stream: bytes become units of 50 ms (A4), units become utterances. Every time comes from counting samples.
- * A run is what lies between two gaps or forced ends; units are counted from its first sample.
+ * A run is what lies between two forced ends; units are counted from its first sample.
  */
 export function createHearing({ source, detector, events, options, state }: HearingParts) {
   const { rate } = source;
-  let { missing, runFrame, speechUnits } = state;
+  const { missing } = state;
+  let { runFrame, speechUnits } = state;
   /** Units of the run so far, the one being filled not included. */
   let units = state.unit;
   let resampler = createResampler(rate, MODEL_RATE, units * UNIT_SAMPLES);
@@ -232,14 +233,6 @@ export function createHearing({ source, detector, events, options, state }: Hear
       beginRun();
       checkpoint();
     },
-    /** So many seconds are missing before byte `position`. */
-    gap(position: number, seconds: number) {
-      endUtterance('gap');
-      missing += Math.round(seconds * MODEL_RATE);
-      source.restart({ position, frame: frames });
-      beginRun();
-      checkpoint();
-    },
     /** The stream is over. */
     end() {
       const spoken = cutter.speaking();
@@ -258,7 +251,7 @@ export function createHearing({ source, detector, events, options, state }: Hear
       detector.free();
       source.free();
     },
-    /** Samples at 16 kHz since the beginning of the session, gaps included. */
+    /** Samples at 16 kHz since the beginning of the session. */
     time: () => tickOf(frames),
     speechSeconds: () => speechUnits * UNIT_SECONDS,
     speaking: () => cutter.speaking(),

@@ -45,7 +45,7 @@ function itemOf(packet: Uint8Array): OggItem | undefined {
  */
 export function createPageReader(start: number) {
   let position = start;
-  let header = new Uint8Array(HEADER_BYTES + 255);
+  const header = new Uint8Array(HEADER_BYTES + 255);
   let filled = 0;
   /** Sizes of the pieces of the page that are not read yet; `left` bytes of the first one are still to come. */
   let lacing: number[] = [];
@@ -136,17 +136,6 @@ export function createPageReader(start: number) {
         position += part.length;
         if (filled >= HEADER_BYTES && filled >= needed()) yield* openPage(position - filled);
       }
-    },
-    restart(next: number) {
-      position = next;
-      header = new Uint8Array(HEADER_BYTES + 255);
-      filled = 0;
-      lacing = [];
-      left = 0;
-      packet = [];
-      packetBytes = 0;
-      ignoring = false;
-      begins = false;
     },
   };
 }

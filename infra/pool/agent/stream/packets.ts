@@ -87,12 +87,6 @@ export async function createPacketSource(format: StreamFormat, from: Origin, ski
       const [first = from] = places;
       return { position: first.position, skip: wanted - first.frame };
     },
-    restart(origin) {
-      places = [origin];
-      skip = 0;
-      frame = origin.frame;
-      pages?.restart(origin.position);
-    },
     free: () => decoder.free(),
   });
 }

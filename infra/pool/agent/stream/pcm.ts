@@ -91,7 +91,7 @@ export function createPcmSource({ encoding, rate, channels }: StreamFormat, from
   const reader = readerOf(encoding);
   const frameBytes = reader.bytes * channels;
   const ready = encoding === 'linear16' && channels === 1 && rate === MODEL_RATE;
-  let origin = from;
+  const origin = from;
   let rest = none;
 
   return ok({
@@ -105,10 +105,6 @@ export function createPcmSource({ encoding, rate, channels }: StreamFormat, from
       return ok(channels === 1 ? sound : mix(sound));
     },
     locate: (frame) => ({ position: origin.position + (frame - origin.frame) * frameBytes, skip: 0 }),
-    restart(next) {
-      origin = next;
-      rest = none;
-    },
     free: () => {},
   });
 }

@@ -28,8 +28,6 @@ export interface Source {
   push(position: number, audio: Uint8Array): Result<Sound>;
   /** From where on `frame` can be heard again; frames before one that was asked for are forgotten. */
   locate(frame: number): Place;
-  /** Bytes are missing before `position`: what waited for them is thrown away. */
-  restart(origin: Origin): void;
   free(): void;
 }
 

@@ -27,7 +27,7 @@ export interface WindowShape {
  * so that its sequence can be sent again at any time. One reader.
  */
 export interface LiveUtterance {
-  /** Place of its first sample in the session, counted at 16 kHz, gaps included. */
+  /** Place of its first sample in the session, counted at 16 kHz. */
   readonly start: number;
   /** The next unit, which nobody changes until `release`. */
   grow(unit: Int16Array): void;
