@@ -18,8 +18,8 @@ import { zoneName } from '../../shared/upload/job.ts';
 import type { RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
+import { refuseField } from '../refuse-field.ts';
 import { admit } from '../tenant/admit.ts';
-import { refuseField } from '../upload/ask.ts';
 import { askOffice, askOfficeFor } from './ask-office.ts';
 
 const time = z.iso.datetime({ offset: true }).or(z.iso.date());

@@ -5,6 +5,7 @@ import { ok } from '../../shared/result.ts';
 import { streamFormat } from '../../shared/stream/format.ts';
 import { streamOptions } from '../../shared/stream/link.ts';
 import { POSITION_BYTES, readPosition } from '../../shared/stream/position.ts';
+import { isAbsent } from '../refuse-field.ts';
 import type { ClientStep, DialectFactory, Ending, LiveDialect, Outgoing, SessionEvent } from '../stream/dialect.ts';
 import { readText } from './read-text.ts';
 
@@ -69,7 +70,7 @@ class AuricleStream implements LiveDialect {
     const json = readText(text);
     if (!json.ok) return [{ type: 'close', refusal: json.refusal }];
     const parsed = clientMessage.safeParse(json.value);
-    if (!parsed.success) return invalid(ruleOf(parsed.error));
+    if (!parsed.success) return invalid(ruleOf(parsed.error, json.value));
     const said = parsed.data;
     if (said.type === 'ping') {
       const alive: ClientStep = { type: 'alive', ...(said.seen !== undefined && { seen: said.seen }) };
@@ -128,9 +129,9 @@ export const auricleStream: DialectFactory = () => ok(new AuricleStream());
 const present = <T extends object>(patch: T): { [K in keyof T]: Exclude<T[K], undefined> } =>
   Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined)) as never;
 
-/** Where a message is wrong, in the client's own words: names of members only, never what they hold. */
-function ruleOf(error: z.ZodError): string {
-  const [issue] = error.issues;
-  const path = issue?.path.join('.') ?? '';
-  return path === '' ? 'its shape is unknown' : `"${path}" is not valid`;
+/** Returns the rule that a message breaks. It names members only, never their values. */
+function ruleOf(error: z.ZodError, message: unknown): string {
+  const path = error.issues[0]?.path ?? [];
+  if (path.length === 0) return 'its shape is unknown';
+  return `"${path.join('.')}" is ${isAbsent(message, path) ? 'missing' : 'not valid'}`;
 }

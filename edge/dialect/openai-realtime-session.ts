@@ -5,6 +5,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
 import type { StreamFormat } from '../../shared/stream/format.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
+import { refuseField } from '../refuse-field.ts';
 
 /** What a client may ask to be told with each transcript. */
 export const LOGPROBS = 'item.input_audio_transcription.logprobs';
@@ -136,16 +137,16 @@ export const defaultConfig: SessionConfig = {
 
 /**
  * The configuration after an update: what it names is replaced, the rest stays. Both shapes are understood whichever
- * the client speaks; members nobody here knows are ignored, as tools send their own. Refuses with `field_invalid`.
+ * the client speaks; members nobody here knows are ignored, as tools send their own. Refuses with `field_invalid` or `field_missing`.
  */
 export function updateConfig(config: SessionConfig, session: unknown): Result<SessionConfig> {
   if (typeof session !== 'object' || session === null || Array.isArray(session)) {
     return no(refuse('field_missing', { field: 'session' }));
   }
   const ga = gaSession.safeParse(session);
-  if (!ga.success) return invalid(ga.error);
+  if (!ga.success) return invalid(ga.error, session);
   const beta = betaSession.safeParse(session);
-  if (!beta.success) return invalid(beta.error);
+  if (!beta.success) return invalid(beta.error, session);
   const { input } = ga.data.audio ?? {};
   const flat = beta.data;
   const given = <T>(...values: (T | undefined)[]) => values.find((value) => value !== undefined);
@@ -159,10 +160,9 @@ export function updateConfig(config: SessionConfig, session: unknown): Result<Se
   });
 }
 
-function invalid(error: z.ZodError): Result<never> {
-  const [issue] = error.issues;
-  const field = ['session', ...(issue?.path ?? [])].map(String).join('.').slice(0, 100);
-  return no(refuse('field_invalid', { field, rule: issue?.message ?? 'is not understood' }));
+function invalid(error: z.ZodError, session: object): Result<never> {
+  const { reason, params } = refuseField(error, session);
+  return no(refuse(reason, { ...params, field: `session.${params?.field}`.slice(0, 100) }));
 }
 
 function betaFormat(now: Format, flat: z.infer<typeof betaSession>): Format | undefined {

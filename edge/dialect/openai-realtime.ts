@@ -192,6 +192,7 @@ class OpenAiRealtime implements LiveDialect {
   }
 
   #append({ audio, runtime_config }: ClientEvent): Result<readonly ClientStep[]> {
+    if (audio === undefined) return no(refuse('field_missing', { field: 'audio' }));
     const bytes = typeof audio === 'string' ? readBase64(audio) : undefined;
     if (!bytes) return no(refuse('field_invalid', { field: 'audio', rule: 'must be base64' }));
     if (bytes.length === 0) return ok([{ type: 'alive' }]);

@@ -19,6 +19,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
+import { refuseField } from '../refuse-field.ts';
 import { admit } from '../tenant/admit.ts';
 import { askBackOffice, type Question } from '../upload/back-office.ts';
 
@@ -99,6 +100,16 @@ const lastPart = (request: Request): string => new URL(request.url).pathname.spl
 
 const partBefore = (request: Request): string => new URL(request.url).pathname.split('/').at(-2) ?? '';
 
+/** Reports whether percent signs in an address encode UTF-8. The functions have no route for any other. */
+function isDecodable(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** A parameter of the query, and what its value must be like. */
 type Parameter = readonly [name: string, value: z.ZodType];
 
@@ -133,6 +144,7 @@ async function ask<Row extends z.ZodType>(
 ): Promise<Response> {
   const claims = await admit(request, 'operate', context);
   if (!claims.ok) return refuseWith(claims.refusal);
+  if (!isDecodable(path)) return refuseWith(refuse('route_unknown'));
   const query = passes ? readQuery(request, passes) : ok('');
   if (!query.ok) return refuseWith(query.refusal);
   const body = takes ? await readBody(request, context, takes) : ok(undefined);
@@ -145,11 +157,7 @@ async function readBody(request: Request, context: RequestContext, body: z.ZodTy
   const json = await readJson(request, context, limits.modelBodyBytes.value);
   if (!json.ok) return json;
   const parsed = body.safeParse(json.value);
-  if (parsed.success) return ok(parsed.data);
-  const [issue] = parsed.error.issues;
-  return no(
-    refuse('field_invalid', { field: issue?.path.join('.') || 'body', rule: issue?.message ?? 'is not valid' }),
-  );
+  return parsed.success ? ok(parsed.data) : no(refuseField(parsed.error, json.value));
 }
 
 function answer<T>(found: Result<T>, show: (value: T) => Response = (value) => Response.json(value)): Response {

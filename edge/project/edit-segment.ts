@@ -8,7 +8,7 @@ import type { Claims } from '../../shared/tenant/claims.ts';
 import { inEdition } from '../../shared/upload/paths.ts';
 import type { RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
-import { refuseField } from '../upload/ask.ts';
+import { refuseField } from '../refuse-field.ts';
 import { askAboutProject, type Found } from '../upload/find-upload.ts';
 import { inSession } from '../upload/look-at-uploads.ts';
 import { mayBePlain, segmentBody } from './ask-project.ts';

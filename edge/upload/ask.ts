@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { allowsLanguage, isOpen } from '../../shared/pool/language.ts';
-import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts';
 import { type NewUpload, transcriptFormats } from '../../shared/upload/contract.ts';
 import { zoneName } from '../../shared/upload/job.ts';
+import { refuseField } from '../refuse-field.ts';
 
 const format = z.enum(transcriptFormats);
 
@@ -61,15 +62,6 @@ export function readUploadBody(json: unknown, claims: Claims): Result<UploadBody
     return no(refuse('field_invalid', { field: 'keep_days', rule: `at most ${claims.keepDays} are allowed` }));
   }
   return ok(parsed.data);
-}
-
-/** The first thing that is wrong with a body. */
-export function refuseField({ issues: [issue] }: z.ZodError, json: unknown): Refusal {
-  const path = issue?.path.join('.') || (issue?.code === 'unrecognized_keys' ? issue.keys.join(', ') : 'body');
-  const missing = issue?.code === 'invalid_type' && !Object.hasOwn(Object(json), path);
-  if (missing) return refuse('field_missing', { field: path });
-  const rule = issue?.code === 'unrecognized_keys' ? 'is not known' : (issue?.message ?? 'is not valid').toLowerCase();
-  return refuse('field_invalid', { field: path, rule });
 }
 
 /** What the back office is asked to make. */

@@ -76,8 +76,11 @@ it.each([
 });
 
 it('C7: what is not as agreed, and whoever may not operate, is refused here', async () => {
-  expect(await readRefusal(await call('POST', '/transitions', { envelope: {} }))).toMatchObject({
+  expect(await readRefusal(await call('POST', '/transitions', { envelope: 5 }))).toMatchObject({
     code: 'field_invalid',
+  });
+  expect(await readRefusal(await call('POST', '/transitions', { envelope: {} }))).toMatchObject({
+    message: 'The field "envelope.payload" is missing.',
   });
   expect(await readRefusal(await call('GET', '/revisions', undefined, 'models'))).toMatchObject({
     code: 'scope_missing',
@@ -91,6 +94,17 @@ it.each([
   ['GET', '/transitions?after=1e2', undefined],
 ] as const)('C10 refuses %s %s before the functions are asked', async (method, path, body) => {
   expect(await readRefusal(await call(method, path, body))).toMatchObject({ status: 400, code: 'field_invalid' });
+  expect(eu.asked).toEqual([]);
+});
+
+it.each([
+  ['GET', '/revisions/%zz'],
+  ['GET', '/revisions/%E0%A4/evidence'],
+  ['GET', '/transitions/%'],
+  ['PUT', '/aliases/%ff'],
+])('C10 finds nothing at an address that is not encoded UTF-8: %s %s', async (method, path) => {
+  const body = method === 'PUT' ? { revision: A } : undefined;
+  expect(await readRefusal(await call(method, path, body))).toMatchObject({ status: 404, code: 'route_unknown' });
   expect(eu.asked).toEqual([]);
 });
 
