@@ -36,13 +36,13 @@ const narrowing = {
     .optional(),
 };
 
-/** `POST /v1/auth/grant`, as Deepgram's clients send it. */
-export const grantBody = z.object({ ttl_seconds: seconds(1, limits.grantSeconds.value, 30), ...narrowing });
+/** `POST /v1/auth/grant`, as Deepgram's clients send it. An unknown member is refused: it may have been meant to narrow. */
+export const grantBody = z.strictObject({ ttl_seconds: seconds(1, limits.grantSeconds.value, 30), ...narrowing });
 
-/** `POST /v1/realtime/client_secrets`, as OpenAI's clients send it. */
-export const clientSecretBody = z.object({
+/** `POST /v1/realtime/client_secrets`, as OpenAI's clients send it. Only `session` may have unknown members. */
+export const clientSecretBody = z.strictObject({
   expires_after: z
-    .object({
+    .strictObject({
       anchor: z.literal('created_at', 'must be "created_at"').default('created_at'),
       seconds: seconds(10, limits.clientSecretSeconds.value, 600),
     })

@@ -88,8 +88,10 @@ function remember(config: SessionConfig): Record<string, unknown> {
 
 function firstProblem(error: z.ZodError): Result<never> {
   const [issue] = error.issues;
-  const field = (issue?.path ?? []).map(String).join('.') || 'body';
-  return no(refuse('field_invalid', { field: field.slice(0, 100), rule: issue?.message ?? 'is not understood' }));
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
+  const field = [...(issue?.path ?? []), ...unknown].map(String).join('.') || 'body';
+  const rule = unknown.length > 0 ? 'is not known' : (issue?.message ?? 'is not understood');
+  return no(refuse('field_invalid', { field: field.slice(0, 100), rule }));
 }
 
 export async function answerGrant(request: Request, context: RequestContext): Promise<Response> {

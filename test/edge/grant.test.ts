@@ -155,7 +155,10 @@ describe('C4 C10 a grant within the token it was made of', () => {
     [{ sub: '' }, 'sub', {}],
     [{ sub: 'bob' }, 'sub', { visibility: 'subject' }],
     [{ allowance: { requests_per_minute: 0 } }, 'allowance.requests_per_minute', {}],
-    [{ allowance: { uploads_at_once: 1 } }, 'allowance', {}],
+    [{ allowance: { uploads_at_once: 1 } }, 'allowance.uploads_at_once', {}],
+    [{ zones: ['eu'] }, 'zones', {}],
+    [{ languages: ['en'], ttl_seconds: 60 }, 'languages', {}],
+    [{ ttl: 5 }, 'ttl', {}],
     [
       { allowance: { requests_per_minute: 8 } },
       'allowance.requests_per_minute',
