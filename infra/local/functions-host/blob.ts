@@ -1,10 +1,11 @@
-// Blob trigger: every version (ETag) of every blob that fits the path, at least once. A receipt per version says that a
-// blob is done; it is kept in the storage account, so that a restart does not begin again. After too many failures the
-// blob's name goes to the queue `webjobs-blobtrigger-poison`.
+// Blob trigger: every version (ETag) of every blob that fits the path, at least once. A look lists what has changed since
+// the one before. A cursor in the storage account says up to which change all blobs are done, so that a restart goes on
+// there. After too many failures the blob's name goes to the queue `webjobs-blobtrigger-poison`.
 //
-// The storage emulator tells nobody of new blobs, so both sources of the platform are a look into the container here.
-// What differs for functions is kept: an event (`source: 'EventGrid'`) may be lost or come twice.
+// The storage emulator sends no events, so both sources of the platform are a look at the container's changes here.
+// The difference for functions remains: an event (`source: 'EventGrid'`) may be lost or come twice.
 import type { BlobItem, ContainerClient } from '@azure/storage-blob';
+import { CHANGED_AFTER } from '../changed-after.ts';
 import { type BlobEvent, describe, type HostContext, poll } from './context.ts';
 import { invoke, json, newRequest, text } from './invoke.ts';
 import { writeOutputs } from './outputs.ts';
@@ -12,7 +13,7 @@ import { blobPattern, fillSettings } from './patterns.ts';
 import { bury } from './queue.ts';
 import type { Binding, RegisteredFunction, TypedData } from './registry.ts';
 
-const RECEIPTS = 'azure-webjobs-hosts';
+const HOSTS = 'azure-webjobs-hosts';
 const POISON = 'webjobs-blobtrigger-poison';
 
 type Found = { item: BlobItem; etag: string; names: Record<string, string> };
@@ -27,51 +28,83 @@ export async function listenToBlobs(
   const pattern = blobPattern(fillSettings(binding.path ?? '', context.settings));
   const account = context.accounts.blobs(binding.connection);
   const container = account.getContainerClient(pattern.container);
-  const receipts = context.accounts.blobs().getContainerClient(RECEIPTS);
-  await Promise.all([container.createIfNotExists(), receipts.createIfNotExists()]);
-  const done = new Map<string, string>();
+  const hosts = context.accounts.blobs().getContainerClient(HOSTS);
+  await Promise.all([container.createIfNotExists(), hosts.createIfNotExists()]);
+  const cursor = openCursor(hosts, `blobtriggers/${context.hostId}/${target.metadata.name}/${pattern.container}`);
+  let marker = await cursor.read();
+  /** Blobs that are not done, by name, in their newest version. */
+  const open = new Map<string, Found>();
   const failures = new Map<string, number>();
 
+  const deliver = async (found: Found): Promise<void> => {
+    const times = binding.source === 'EventGrid' ? context.deliveries(eventOf(target, container, found)) : 1;
+    const attempts = Array.from({ length: times }, () =>
+      attempt(context, target, triggerName, binding, container, found),
+    );
+    await Promise.all(attempts);
+  };
   const work = async (found: Found): Promise<void> => {
     const { name } = found.item;
-    const receipt = receipts.getBlockBlobClient(receiptName(context.hostId, target, pattern.container, found));
-    if (!(await receipt.exists())) {
-      try {
-        const times = binding.source === 'EventGrid' ? context.deliveries(eventOf(target, container, found)) : 1;
-        const attempts = Array.from({ length: times }, () =>
-          attempt(context, target, triggerName, binding, container, found),
-        );
-        await Promise.all(attempts);
-        failures.delete(name);
-      } catch (error) {
-        const count = (failures.get(name) ?? 0) + 1;
-        failures.set(name, count);
-        context.log('error', `${target.metadata.name} failed (try ${count}): ${describe(error)}`);
-        if (count < poisonBlobThreshold) return;
-        failures.delete(name);
-        const message = poisonMessage(target, pattern.container, found);
-        const queue = context.accounts.queues(binding.connection).getQueueClient(POISON);
-        await bury(queue, Buffer.from(JSON.stringify(message)).toString('base64'));
-      }
-      // Written last: a crash before this line means the blob is delivered again.
-      await receipt.upload('', 0);
+    try {
+      await deliver(found);
+    } catch (error) {
+      const count = (failures.get(name) ?? 0) + 1;
+      failures.set(name, count);
+      context.log('error', `${target.metadata.name} failed (try ${count}): ${describe(error)}`);
+      if (count < poisonBlobThreshold) return;
+      const message = poisonMessage(target, pattern.container, found);
+      const queue = context.accounts.queues(binding.connection).getQueueClient(POISON);
+      await bury(queue, Buffer.from(JSON.stringify(message)).toString('base64'));
     }
-    done.set(name, found.etag);
+    failures.delete(name);
+    open.delete(name);
   };
 
   void poll(context, target.metadata.name, async () => {
-    const todo: Found[] = [];
-    for await (const item of container.listBlobsFlat({ includeMetadata: true })) {
+    const { items, next } = await listChanges(container, marker);
+    for (const item of items) {
       const names = pattern.match(item.name);
-      const etag = item.properties.etag;
-      if (names && done.get(item.name) !== etag) todo.push({ item, etag, names });
+      if (names) open.set(item.name, { item, etag: item.properties.etag, names });
     }
-    for (let start = 0; start < todo.length; start += maxDegreeOfParallelism) {
-      if (context.stopping.aborted) break;
-      await Promise.all(todo.slice(start, start + maxDegreeOfParallelism).map(work));
-    }
-    return todo.length > 0;
+    marker = next;
+    const found = open.size > 0;
+    const todo = [...open.values()].values();
+    const walk = async () => {
+      for (const one of todo) if (!context.stopping.aborted) await work(one);
+    };
+    await Promise.all(Array.from({ length: maxDegreeOfParallelism }, walk));
+    // Written last: a crash before this line delivers again.
+    if (open.size === 0) await cursor.write(marker);
+    return found || items.length > 0;
   });
+}
+
+/** The blobs that changed after the marker, oldest change first, and the marker of the last of them. */
+async function listChanges(container: ContainerClient, marker: string): Promise<{ items: BlobItem[]; next: string }> {
+  const pages = container.listBlobsFlat({ includeMetadata: true }).byPage({ continuationToken: marker });
+  const { value } = await pages.next();
+  return { items: value?.segment.blobItems ?? [], next: value?.continuationToken || marker };
+}
+
+/** A marker in the metadata of an empty blob. */
+function openCursor(container: ContainerClient, name: string) {
+  const blob = container.getBlockBlobClient(name);
+  let stored: string | undefined;
+  return {
+    async read(): Promise<string> {
+      const found = await blob.getProperties().catch((error: { statusCode?: number }) => {
+        if (error.statusCode === 404) return undefined;
+        throw error;
+      });
+      stored = found?.metadata?.after;
+      return stored ?? `${CHANGED_AFTER}0`;
+    },
+    async write(marker: string): Promise<void> {
+      if (marker === stored) return;
+      await blob.upload('', 0, { metadata: { after: marker } });
+      stored = marker;
+    },
+  };
 }
 
 async function attempt(
@@ -117,10 +150,6 @@ const eventOf = (target: RegisteredFunction, container: ContainerClient, { item,
   name: item.name,
   etag,
 });
-
-function receiptName(hostId: string, target: RegisteredFunction, container: string, { item, etag }: Found): string {
-  return `blobreceipts/${hostId}/${target.metadata.name}/${etag.replaceAll('"', '')}/${container}/${item.name}`;
-}
 
 function poisonMessage(target: RegisteredFunction, container: string, { item, etag }: Found) {
   return {

@@ -11,7 +11,7 @@ export type HostContext = {
   settings: Record<string, string | undefined>;
   hostJson: HostJson;
   accounts: Accounts;
-  /** Names the app in the receipts that blob triggers keep. */
+  /** Names the app in the cursors of its blob triggers. */
   hostId: string;
   log: HostLog;
   /** Shortest distance of two looks into a queue or container, in milliseconds. */

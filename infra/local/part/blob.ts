@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import process from 'node:process';
 import { flushFirst } from './flush-first.ts';
+import { type BlobStore, indexBlobs, indexTables, type TableStore } from './indexed-stores.ts';
 import { type Database, Journal } from './journal.ts';
 
 // The emulator has no programmatic entry of its own; these are the classes behind its command line.
@@ -86,6 +87,9 @@ for (const { httpServer, metadataStore, extentMetadataStore } of servers) {
     stores.map(({ db }) => new Journal(db)),
   );
 }
+const [blobs, , tables] = servers;
+indexBlobs(blobs?.metadataStore as Store & BlobStore);
+indexTables(tables?.metadataStore as Store & TableStore);
 await Promise.all(servers.map((server) => server.start()));
 process.on('SIGTERM', () => {
   void Promise.allSettled(servers.map((server) => server.close())).then(() => process.exit(0));

@@ -54,13 +54,16 @@ async function infer(incoming: IncomingMessage, response: ServerResponse) {
   response.writeHead(200, headers).end(body);
 }
 
+const answerJson = (response: ServerResponse, value: object) =>
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+
 const server = createServer((incoming, response) => {
   const at = incoming.url ?? '';
   if (at.endsWith('/infer')) return void infer(incoming, response).catch(() => response.destroy());
   if (at.startsWith('/v2/models/') && !at.startsWith(`/v2/models/${MODEL}`)) return void response.writeHead(404).end();
-  if (at === `/v2/models/${MODEL}`) {
-    return void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(metadata));
-  }
+  if (at === `/v2/models/${MODEL}`) return void answerJson(response, metadata);
+  // No queues of its own: priorities are not measured here.
+  if (at === `/v2/models/${MODEL}/config`) return void answerJson(response, { name: MODEL });
   response.writeHead(at.includes('/stats') ? 404 : 200).end();
 });
 server.listen(Number(process.env.AURICLE_ENGINE_PORT), '127.0.0.1', () => process.send?.('ready'));
