@@ -1,5 +1,13 @@
 // Production requirements on the edge's settings, one row each. Values never appear in a problem.
-import { equalKeys, keyIdentity, keySetProblems, signingKeyProblems, urlProblems } from '../shared/settings/fit.ts';
+import {
+  attestationKeys,
+  distinct,
+  equalKeys,
+  keyIdentity,
+  keySetProblems,
+  signingKeyProblems,
+  urlProblems,
+} from '../shared/settings/fit.ts';
 import type { Problem, Rule } from '../shared/settings/problem.ts';
 import { issuerProblems } from '../shared/tenant/issuer.ts';
 import type { EdgeValues } from './settings-schema.ts';
@@ -47,8 +55,3 @@ export const equalKeyProblems = (values: Values): readonly Problem[] => {
     ['ATTESTATION', attestationKeys(ATTESTATION).map(keyIdentity)],
   ]);
 };
-
-const attestationKeys = (policy: EdgeValues['ATTESTATION'] | undefined) =>
-  (policy?.issuers ?? []).flatMap(({ jwks }) => ('keys' in jwks ? jwks.keys : []));
-
-const distinct = (problems: readonly string[]): readonly string[] => [...new Set(problems)];

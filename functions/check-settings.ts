@@ -2,6 +2,8 @@
 import { createPrivateKey } from 'node:crypto';
 import type { JWK } from 'jose';
 import {
+  attestationKeys,
+  distinct,
   equalKeys,
   keyIdentity,
   keySetProblems,
@@ -42,7 +44,7 @@ export const productionRules: readonly FunctionsRule[] = [
   ['ZONE_KEYS', unservedZones],
   ['ISSUERS', ({ ISSUERS }) => (ISSUERS ? issuerProblems(ISSUERS) : [])],
   ['ISSUERS', ({ ISSUERS = [] }) => distinct(ISSUERS.flatMap(({ jwks }) => keySetProblems(jwks)))],
-  ['ATTESTATION', (values) => keySetProblems({ keys: attestationKeys(values) })],
+  ['ATTESTATION', ({ ATTESTATION }) => keySetProblems({ keys: attestationKeys(ATTESTATION) })],
   ['EDGE_KEYS', ({ EDGE_KEYS }) => keySetProblems(EDGE_KEYS)],
   ['SERVICE_KEY', ({ SERVICE_KEY }) => signingKeyProblems(SERVICE_KEY)],
   ['WEBHOOK_KEY', ({ WEBHOOK_KEY }) => secretProblems(WEBHOOK_KEY)],
@@ -59,7 +61,7 @@ export function equalKeyProblems(values: Values): readonly Problem[] {
     ['SERVICE_KEY', SERVICE_KEY ? [keyIdentity(SERVICE_KEY)] : []],
     ['EDGE_KEYS', (EDGE_KEYS?.keys ?? []).map(keyIdentity)],
     ['ISSUERS', ISSUERS.flatMap(({ jwks }) => jwks.keys.map(keyIdentity))],
-    ['ATTESTATION', attestationKeys(values).map(keyIdentity)],
+    ['ATTESTATION', attestationKeys(values.ATTESTATION).map(keyIdentity)],
     ['ZONE_KEYS', Object.values(ZONE_KEYS).flatMap((keys) => keys.map(({ jwk }) => keyIdentity(jwk)))],
     ['AUDIT_P256_KEY', p256Identities(values)],
     ['AUDIT_KEY', some(AUDIT_KEY)],
@@ -68,9 +70,6 @@ export function equalKeyProblems(values: Values): readonly Problem[] {
     ['WEBHOOK_KEY', some(WEBHOOK_KEY)],
   ]);
 }
-
-const attestationKeys = ({ ATTESTATION }: Values): JWK[] =>
-  (ATTESTATION?.issuers ?? []).flatMap(({ jwks }) => ('keys' in jwks ? jwks.keys : []));
 
 /** The key as PKCS #8 or JWK; one that cannot be read is reported where the log opens it. */
 function p256Identities({ AUDIT_P256_KEY }: Values): readonly string[] {
@@ -91,5 +90,3 @@ function unservedZones({ ZONES = [], ZONE_KEYS = {} }: Values): readonly string[
 /** Addresses of `witness` lines (C2SP tlog-policy); the line is judged where it is used. */
 const witnessProblems = (policy = ''): readonly string[] =>
   distinct((policy.match(/https?:\/\/\S+/g) ?? []).filter((url) => URL.canParse(url)).flatMap(urlProblems));
-
-const distinct = (problems: readonly string[]): readonly string[] => [...new Set(problems)];

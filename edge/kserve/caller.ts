@@ -1,5 +1,6 @@
-import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import type { Claims } from '../../shared/tenant/claims.ts';
+import { derivedKey } from '../derived-key.ts';
 import type { Settings } from '../settings.ts';
 
 /** The owner of a sequence, as agents compare it. Agents learn neither the subject nor the session's name. */
@@ -25,17 +26,4 @@ export function sequenceCaller({ claims, authorization, session }: CallerFacts, 
 }
 
 const digest = (parts: readonly (string | null)[], settings: Settings): string =>
-  createHmac('sha256', keyOf(settings)).update(JSON.stringify(parts)).digest('base64url');
-
-const keys = new WeakMap<Settings, KeyObject>();
-
-/** Derived from the key that signs tickets, which every isolate has. */
-function keyOf(settings: Settings): KeyObject {
-  let key = keys.get(settings);
-  if (!key) {
-    const secret = Buffer.from(settings.ticketKey.d ?? '', 'base64url');
-    key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, 'auricle', 'sequence caller 1', 32)));
-    keys.set(settings, key);
-  }
-  return key;
-}
+  createHmac('sha256', derivedKey(settings, 'sequence caller 1')).update(JSON.stringify(parts)).digest('base64url');

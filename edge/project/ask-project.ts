@@ -14,6 +14,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass, classes } from '../../shared/tenant/claims.ts';
 import { zoneName } from '../../shared/upload/job.ts';
 import { refuseField } from '../refuse-field.ts';
+import { callbackField } from '../upload/ask.ts';
 
 const gap = z.number().int().min(0).max(limits.projectGapMs.value);
 
@@ -59,11 +60,7 @@ export const projectBody = z
       .default(false)
       .describe('true: no text is sent here, each document is put, sealed, where the answer says'),
     documents: z.array(documentBody).min(1).max(limits.projectDocuments.value),
-    callback: z
-      .url({ protocol: /^https?$/ })
-      .max(limits.callbackCharacters.value)
-      .optional()
-      .describe('Told of the end, signed as standard-webhooks say'),
+    callback: callbackField,
     priority: z.enum(classes).default('batch'),
     zone: zoneName.optional().describe('Where the text lies and is spoken; one that the token allows'),
   })

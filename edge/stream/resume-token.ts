@@ -1,10 +1,11 @@
-import { createCipheriv, createDecipheriv, createSecretKey, hkdfSync, type KeyObject, randomBytes } from 'node:crypto';
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { streamFormat } from '../../shared/stream/format.ts';
 import { checkpoint } from '../../shared/stream/link.ts';
+import { derivedKey } from '../derived-key.ts';
 import type { Settings } from '../settings.ts';
 
 /** All that is needed to go on with a session, by an edge that has never heard of it. */
@@ -29,21 +30,8 @@ export type Resumable = z.infer<typeof resumable>;
 const NONCE = 12;
 const TAG = 16;
 
-const keys = new WeakMap<Settings, KeyObject>();
-
-/**
- * The key is derived from the one that signs tickets, which every isolate has: a token outlives the object that made it.
- * A new ticket key makes tokens invalid; their clients begin a new session.
- */
-function keyOf(settings: Settings): KeyObject {
-  let key = keys.get(settings);
-  if (!key) {
-    const secret = Buffer.from(settings.ticketKey.d ?? '', 'base64url');
-    key = createSecretKey(Buffer.from(hkdfSync('sha256', secret, 'auricle', 'stream resume token 1', 32)));
-    keys.set(settings, key);
-  }
-  return key;
-}
+/** A token outlives the object that made it. With a new ticket key it is invalid, and its client begins a new session. */
+const keyOf = (settings: Settings) => derivedKey(settings, 'stream resume token 1');
 
 /** base64url of AES-256-GCM: the client can neither read nor change it. */
 export function sealResume(token: Resumable, settings: Settings): string {

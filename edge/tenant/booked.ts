@@ -1,6 +1,5 @@
+import { DAY_MS } from '../../shared/day.ts';
 import { limits } from '../../shared/limits.ts';
-
-const DAY_MS = 86_400_000;
 
 /**
  * What a gate has booked by its name, so that it is booked once however often it is told. Kept longer than anybody tells

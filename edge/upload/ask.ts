@@ -10,6 +10,13 @@ import { refuseField } from '../refuse-field.ts';
 
 const format = z.enum(transcriptFormats);
 
+/** Member `callback` of uploads and projects. */
+export const callbackField = z
+  .url({ protocol: /^https?$/ })
+  .max(limits.callbackCharacters.value)
+  .optional()
+  .describe('Receives a notice of the end, signed as standard-webhooks say');
+
 /** Body of `POST /v1/uploads`. */
 export const uploadBody = z
   .strictObject({
@@ -26,11 +33,7 @@ export const uploadBody = z
       .describe('Size of the file as it will be sent; checked when it has arrived'),
     sealed: z.boolean().default(true).describe('false: the file is sent as it is, where the token allows that'),
     formats: z.array(format).min(1).max(transcriptFormats.length).default(['json']),
-    callback: z
-      .url({ protocol: /^https?$/ })
-      .max(limits.callbackCharacters.value)
-      .optional()
-      .describe('Told of the end, signed as standard-webhooks say'),
+    callback: callbackField,
     priority: z.enum(classes).default('batch'),
     zone: zoneName.optional().describe('Where the audio lies and is worked on; one that the token allows'),
     keep_days: z

@@ -1,4 +1,5 @@
 // How long what leaves hide may be shown, by class. Leaves themselves are never deleted: they hold no personal data.
+import { DAY_MS } from '../day.ts';
 
 export interface RetentionClass {
   /** How long records are kept: after it nobody can open them any more. */
@@ -51,8 +52,6 @@ export const isRetention = (name: unknown): name is RetentionName =>
 export type Month = string;
 export const monthOf = (at: number): Month => new Date(at).toISOString().slice(0, 7).replace('-', '');
 export const isMonth = (text: string): boolean => /^[1-9]\d{3}(0[1-9]|1[0-2])$/.test(text);
-
-const DAY_MS = 86_400_000;
 
 /** The first moment after a month, ms since 1970. */
 const endOfMonth = (month: Month): number => Date.UTC(Number(month.slice(0, 4)), Number(month.slice(4)), 1);

@@ -1,5 +1,6 @@
 // Production requirements on one value. Each function returns problems and never quotes the value.
 import type { JSONWebKeySet, JWK } from 'jose';
+import type { AttestationPolicy } from '../seal/attestation-policy.ts';
 import type { Problem } from './problem.ts';
 
 /** Returns why production must not call `url`: what it carries is for the other side only. */
@@ -24,13 +25,11 @@ export function storageProblems(connection: string | undefined): readonly string
   const parts = connection.split(';').map((part) => part.slice(part.indexOf('=') + 1).trim());
   const urls = parts.filter((part) => /^https?:\/\//i.test(part) && URL.canParse(part));
   const plain = /DefaultEndpointsProtocol\s*=\s*http\s*(;|$)/i.test(connection);
-  return [
-    ...new Set([
-      ...(EMULATOR.test(connection) ? ['names the development storage'] : []),
-      ...(plain ? ['must be https'] : []),
-      ...urls.flatMap(urlProblems),
-    ]),
-  ];
+  return distinct([
+    ...(EMULATOR.test(connection) ? ['names the development storage'] : []),
+    ...(plain ? ['must be https'] : []),
+    ...urls.flatMap(urlProblems),
+  ]);
 }
 
 /** Bits of an RSA modulus below which RFC 7518 §3.3 forbids its use. */
@@ -47,7 +46,7 @@ const sizeOf = (base64url: unknown): number =>
   typeof base64url === 'string' ? Math.floor((base64url.length * 3) / 4) : 0;
 
 /** Returns why a public key is unfit to verify with. */
-export function publicKeyProblems(key: JWK): readonly string[] {
+function publicKeyProblems(key: JWK): readonly string[] {
   if (key.d !== undefined || key.k !== undefined) return ['holds a private or shared key'];
   return sizeProblems(key);
 }
@@ -71,9 +70,15 @@ function sizeProblems({ kty, crv = '', x, y, n }: JWK): readonly string[] {
   return coordinates.every((one) => sizeOf(one) === bytes) ? [] : [`has a ${crv} key of the wrong length`];
 }
 
-export const keySetProblems = (set: JSONWebKeySet | undefined): readonly string[] => [
-  ...new Set((set?.keys ?? []).flatMap(publicKeyProblems)),
-];
+export const keySetProblems = (set: JSONWebKeySet | undefined): readonly string[] =>
+  distinct((set?.keys ?? []).flatMap(publicKeyProblems));
+
+/** Returns the keys that an attestation policy names itself, without those at an address. */
+export const attestationKeys = (policy: AttestationPolicy | undefined): JWK[] =>
+  (policy?.issuers ?? []).flatMap(({ jwks }) => ('keys' in jwks ? jwks.keys : []));
+
+/** Returns each problem once. */
+export const distinct = (problems: readonly string[]): readonly string[] => [...new Set(problems)];
 
 const SECRET_BYTES_MIN = 32;
 /** 32 random bytes hold about 30 distinct values; one key in 10^13 holds fewer than 16. */

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../day.ts';
 import { limits } from '../limits.ts';
 import { type Refusal, refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
@@ -51,7 +52,6 @@ export const freshAllowance: AllowanceState = { day: 0, seconds: 0, leases: {} }
 
 export const MINUTE_MS = 60_000;
 const SECOND_MS = 1_000;
-const DAY_MS = 86_400_000;
 
 /**
  * Takes a place for one request. Asking again with an id that already holds a place changes nothing, so a caller that

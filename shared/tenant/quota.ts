@@ -1,3 +1,4 @@
+import { DAY_MS } from '../day.ts';
 import { limits } from '../limits.ts';
 import { clampRetry, type Refusal } from '../refusal.ts';
 import { type AllowanceState, advance, inUse, MINUTE_MS, placesOf, requestsOf, startsOf } from './allowance.ts';
@@ -18,8 +19,6 @@ export interface Quota {
   /** Seconds of audio of the UTC day, as far as they are booked: requests in flight are booked when they end. */
   readonly audioSeconds: Figure;
 }
-
-const DAY_MS = 86_400_000;
 
 const untilNextDay = (now: number): number => DAY_MS - (now % DAY_MS);
 

@@ -1,11 +1,10 @@
 // Whether a tenant may have one more export: each reads the log, and lies there until it expires. Those that come at once
 // with the last one may all be made: there are no more of them than places (`export-row.ts`).
+import { DAY_MS } from '../../../shared/day.ts';
 import { limits } from '../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../shared/refusal.ts';
 import type { Rows } from '../../store/rows.ts';
 import { type ExportRow, listSince } from './export-row.ts';
-
-const DAY_MS = 86_400_000;
 
 export async function refusalOfMore(
   rows: Rows,

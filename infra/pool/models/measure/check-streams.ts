@@ -1,12 +1,12 @@
 // The mixed load of the evidence "load": live streams with recordings beside them, as agents send both.
-import { fp32Tensor, int32Tensor, readInt32 } from '../../../../shared/kserve/tensor.ts';
+import { readInt32 } from '../../../../shared/kserve/tensor.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { LiveModel } from '../../agent/desk.ts';
 import type { Engine, Inference } from '../../agent/engine.ts';
-import { modelTensors } from '../../agent/recognise.ts';
 import { MODEL_RATE } from '../../agent/sound/mono.ts';
 import { createSequenceIds } from '../../agent/stream/sequence-ids.ts';
+import { audioInference } from './audio-inference.ts';
 
 export interface StreamTrial {
   readonly infer: Engine['infer'];
@@ -78,18 +78,8 @@ async function runStream(trial: StreamTrial, stream: number, id: number): Promis
 }
 
 async function infer(trial: StreamTrial, samples: Float32Array, sequence?: Inference['sequence']): Promise<Answer> {
-  const answered = await trial.infer({
-    model: sequence ? trial.live.model : trial.model,
-    inputs: [
-      fp32Tensor('AUDIO', samples, [1, samples.length]),
-      int32Tensor('AUDIO_LENGTH', Int32Array.of(samples.length), [1, 1]),
-    ],
-    outputs: modelTensors.outputs,
-    priority: 1,
-    timeoutMicros: limits.engineMs.value * 1_000,
-    signal: AbortSignal.timeout(limits.engineMs.value),
-    ...(sequence && { sequence }),
-  });
+  const model = sequence ? trial.live.model : trial.model;
+  const answered = await trial.infer(audioInference(model, samples, sequence));
   if (!answered.ok) return no(answered.detail);
   const frames = answered.value.get('FRAMES');
   const read = frames && readInt32(frames);

@@ -1,18 +1,18 @@
 // What a model at an engine understands of recordings: cut, asked and decoded by the pieces that agents are made of.
 import { createReadStream } from 'node:fs';
-import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
 import { limits } from '../../../../shared/limits.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
 import { createDispatcher } from '../../agent/dispatch.ts';
 import { createKserveEngine } from '../../agent/engine-kserve.ts';
 import { hearRecording } from '../../agent/hear.ts';
 import type { SpeechModel } from '../../agent/models.ts';
-import { createRecognition, modelTensors, readScores } from '../../agent/recognise.ts';
+import { createRecognition, readScores } from '../../agent/recognise.ts';
 import type { Recogniser } from '../../agent/segment.ts';
 import { decodeSound } from '../../agent/sound/decode.ts';
 import type { Utterance } from '../../agent/voice/cut.ts';
 import type { Heard } from '../../agent/voice/listen.ts';
 import { type Made, problem } from '../problem.ts';
+import { audioInference } from './audio-inference.ts';
 import type { Cut } from './measure-latency.ts';
 
 const uncounted = { utterance: () => {} };
@@ -63,17 +63,7 @@ export async function openListener(
   const dispatcher = createDispatcher({ engine, slots, now: Date.now });
   return {
     async ask(samples) {
-      const answered = await engine.infer({
-        model: name,
-        inputs: [
-          fp32Tensor('AUDIO', samples, [1, samples.length]),
-          int32Tensor('AUDIO_LENGTH', Int32Array.of(samples.length), [1, 1]),
-        ],
-        outputs: modelTensors.outputs,
-        priority: 1,
-        timeoutMicros: limits.engineMs.value * 1_000,
-        signal: AbortSignal.timeout(limits.engineMs.value),
-      });
+      const answered = await engine.infer(audioInference(name, samples));
       if (!answered.ok) return problem('engine', `${name}: ${answered.detail}`);
       const scores = readScores(answered.value, recogniser.decoder.width);
       return scores.ok ? ok(undefined) : problem('engine', `${name}: ${scores.refusal.detail}`);

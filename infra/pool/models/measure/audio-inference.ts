@@ -1,0 +1,18 @@
+import { fp32Tensor, int32Tensor } from '../../../../shared/kserve/tensor.ts';
+import { limits } from '../../../../shared/limits.ts';
+import type { Inference } from '../../agent/engine.ts';
+import { modelTensors } from '../../agent/recognise.ts';
+
+/** Returns the inference of one piece of audio, as agents send it: in the most urgent class, for `limits.engineMs`. */
+export const audioInference = (model: string, samples: Float32Array, sequence?: Inference['sequence']): Inference => ({
+  model,
+  inputs: [
+    fp32Tensor('AUDIO', samples, [1, samples.length]),
+    int32Tensor('AUDIO_LENGTH', Int32Array.of(samples.length), [1, 1]),
+  ],
+  outputs: modelTensors.outputs,
+  priority: 1,
+  timeoutMicros: limits.engineMs.value * 1_000,
+  signal: AbortSignal.timeout(limits.engineMs.value),
+  ...(sequence && { sequence }),
+});
