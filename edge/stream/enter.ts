@@ -89,7 +89,7 @@ export function refuseStream(
 ): Response {
   const { surroundings } = context;
   if (caller) recordDenial(caller.claims, caller.action, refusal, context);
-  if (sockets.full(caller?.claims)) return refuseWith(refusal);
+  if (sockets.checkClosing(caller?.claims)) return refuseWith(refusal);
   const { theirs, ours } = openRefused(refusal, tell, surroundings.now(), context.id);
   sockets.closing(caller?.claims, ours);
   const answered = new Promise<void>((resolve) => {

@@ -64,8 +64,8 @@ export class Sockets {
     return undefined;
   }
 
-  /** The socket has started a session, or is closing. */
-  started({ tenant }: Claims, socket: object): void {
+  /** Stops counting a socket that has started a session, or is closing. */
+  release({ tenant }: Claims, socket: object): void {
     this.#unstarted.delete(tenant, socket);
   }
 
@@ -78,8 +78,8 @@ export class Sockets {
     this.#closing.delete(claims?.tenant ?? ANONYMOUS, socket);
   }
 
-  /** Refuses another socket while too many of the tenant are closing. */
-  full(claims: Claims | undefined): Refusal | undefined {
+  /** Returns a refusal while too many sockets of the tenant are closing. */
+  checkClosing(claims: Claims | undefined): Refusal | undefined {
     const limit = slotsOf(claims?.allowance);
     const closing = this.#closing.count(claims?.tenant ?? ANONYMOUS);
     if (closing < limit + limits.streamClosingSockets.value) return undefined;

@@ -114,7 +114,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
 
   /** Refuses by HTTP, without a socket, while too many of the tenant are closing. */
   #refuseFull({ claims, dialect, request }: Handover): Response | undefined {
-    const full = sockets.full(claims);
+    const full = sockets.checkClosing(claims);
     return full && (dialects[dialect].refuse?.(full, request) ?? refuseWith(full));
   }
 
@@ -182,7 +182,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
 
   #leave(connection: Connection): void {
     this.#sessions.delete(connection);
-    sockets.started(connection.handover.claims, connection);
+    sockets.release(connection.handover.claims, connection);
   }
 
   /** A client that never says what it wants holds no place: it does not stay for ever, nor longer than its token. */
@@ -214,7 +214,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
       this.#end(connection, found.refusal);
       return;
     }
-    sockets.started(connection.handover.claims, connection);
+    sockets.release(connection.handover.claims, connection);
     const known = found.value;
     if (known) {
       for (const [before, session] of this.#sessions) if (session === known) this.#sessions.delete(before);

@@ -13,7 +13,7 @@ const most = requestsAtOnce + limits.streamClosingSockets.value;
 function fill(sockets: Sockets, of: Claims | undefined): object[] {
   const closing = Array.from({ length: of ? most : limits.requestsAtOnce.value + most - requestsAtOnce }, () => ({}));
   for (const socket of closing) {
-    expect(sockets.full(of)).toBeUndefined();
+    expect(sockets.checkClosing(of)).toBeUndefined();
     sockets.closing(of, socket);
   }
   return closing;
@@ -26,7 +26,7 @@ describe('C10 A21 sockets that hold no slot', () => {
     expect([sockets.open(claims, first), sockets.open(claims, second)]).toEqual([undefined, undefined]);
     expect(sockets.open(claims, {})).toMatchObject({ reason: 'allowance_concurrent', params: { limit: 2 } });
     expect(sockets.open(other, {})).toBeUndefined();
-    sockets.started(claims, first);
+    sockets.release(claims, first);
     expect(sockets.open(claims, {})).toBeUndefined();
   });
 
@@ -36,19 +36,23 @@ describe('C10 A21 sockets that hold no slot', () => {
   ])('counts closing sockets of %s until their close event', (_, of) => {
     const sockets = new Sockets();
     const [first] = fill(sockets, of) as [object];
-    expect(sockets.full(of)).toMatchObject({ reason: 'allowance_concurrent' });
-    expect(sockets.full(other)).toBeUndefined();
+    expect(sockets.checkClosing(of)).toMatchObject({ reason: 'allowance_concurrent' });
+    expect(sockets.checkClosing(other)).toBeUndefined();
     sockets.closed(of, first);
-    expect(sockets.full(of)).toBeUndefined();
+    expect(sockets.checkClosing(of)).toBeUndefined();
   });
 
   it('keeps nothing of a tenant without sockets', () => {
     const sockets = new Sockets();
     const socket = {};
     sockets.open(claims, socket);
-    sockets.started(claims, socket);
+    sockets.release(claims, socket);
     for (const closing of fill(sockets, other)) sockets.closed(other, closing);
-    expect([sockets.full(claims), sockets.full(other), sockets.size]).toEqual([undefined, undefined, 0]);
+    expect([sockets.checkClosing(claims), sockets.checkClosing(other), sockets.size]).toEqual([
+      undefined,
+      undefined,
+      0,
+    ]);
   });
 });
 
@@ -106,10 +110,10 @@ describe('C10 A21 sockets whose client does not answer the close frame', () => {
     for (let count = 0; count < most; count++) closing.add({}, mine);
     for (let hours = 0; hours < 3; hours++) expect(await pass(3_600_000)).toBe(0);
     expect(closing.overdue).toBe(most);
-    expect(ofIsolate.full(mine)).toMatchObject({ reason: 'allowance_concurrent' });
+    expect(ofIsolate.checkClosing(mine)).toMatchObject({ reason: 'allowance_concurrent' });
     state.busy = false;
     expect(await pass(0)).toBe(1);
-    expect(ofIsolate.full(mine)).toBeUndefined();
+    expect(ofIsolate.checkClosing(mine)).toBeUndefined();
   });
 
   it('are watched by one loop', async () => {
