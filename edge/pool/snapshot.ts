@@ -3,14 +3,14 @@ import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { late, type Surroundings, within } from '../clock.ts';
 import type { Bindings } from '../settings.ts';
 
-interface Held {
+interface CachedSnapshot {
   readonly snapshot: Snapshot;
   /** When it came here, ms since 1970 by this isolate's clock; ages are never taken across clocks. */
   readonly got: number;
 }
 
 /** What this isolate last heard of each zone, and since when a request has been asking for news. Plain data only. */
-const held = new Map<string, Held>();
+const held = new Map<string, CachedSnapshot>();
 const asking = new Map<string, number>();
 
 /**

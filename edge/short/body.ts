@@ -2,7 +2,7 @@ import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { discardSource, openSource, type Source, type Upload } from '../body-source.ts';
 import { callAfter, late, type Surroundings, within } from '../clock.ts';
-import { type Hold, type Holder, heldInFlight } from './held.ts';
+import { type BodyOwner, type BufferedBody, heldInFlight } from './held.ts';
 
 /** Refusals of callers whose remaining bytes are not worth waiting for. */
 const slow: ReadonlySet<string> = new Set(['client_slow', 'hints_late']);
@@ -30,7 +30,7 @@ export class CallerBody {
   /** Chunks in order of arrival; those that were sent and cannot be needed again are let go. */
   readonly #kept: (Uint8Array | undefined)[] = [];
   /** How much that is, as far as the isolate counts it. */
-  readonly #hold: Hold;
+  readonly #buffered: BufferedBody;
   /** There is no room to keep what is sent. */
   #crowded = false;
   #fail: (refusal: Refusal) => void = () => {};
@@ -51,16 +51,16 @@ export class CallerBody {
   constructor(
     from: ReadableStream<Uint8Array> | Upload | null,
     surroundings: Surroundings,
-    holder: Holder = { class: 'default', tenant: '' },
+    owner: BodyOwner = { class: 'default', tenant: '' },
   ) {
     const { length } = from && 'whole' in from ? from : { length: undefined };
     this.#length = length !== undefined && length <= limits.heldBodyBytes.value ? length : undefined;
     this.#upload = from && 'whole' in from && isShort(this.#length) ? from : undefined;
     this.#source = from && !this.#upload ? open(from, this.#length) : undefined;
     this.#surroundings = surroundings;
-    const { class: name, tenant } = holder;
+    const { class: name, tenant } = owner;
     const releasable = () => this.#handed >= this.#kept.length || this.#stream === 0;
-    this.#hold = { class: name, tenant, bytes: 0, since: 0, releasable, release: () => this.#release() };
+    this.#buffered = { class: name, tenant, bytes: 0, since: 0, releasable, release: () => this.#release() };
     this.#ended = !this.#source && !this.#upload;
   }
 
@@ -247,7 +247,7 @@ export class CallerBody {
     if (!this.#ended) this.#cancelled = true;
     this.#ended = true;
     this.#kept.length = 0;
-    heldInFlight.remove(this.#hold, this.#hold.bytes);
+    heldInFlight.remove(this.#buffered, this.#buffered.bytes);
     this.#wake();
   }
 
@@ -282,7 +282,7 @@ export class CallerBody {
   /** What was sent and cannot be needed again. */
   #letGo(sent: number): void {
     for (; this.#gone < sent; this.#gone += 1) {
-      heldInFlight.remove(this.#hold, this.#kept[this.#gone]?.byteLength ?? 0);
+      heldInFlight.remove(this.#buffered, this.#kept[this.#gone]?.byteLength ?? 0);
       this.#kept[this.#gone] = undefined;
     }
   }
@@ -327,7 +327,7 @@ export class CallerBody {
     // What arrives after a cancel is nobody's.
     if (this.#ended) return;
     this.#kept.push(step);
-    if (!heldInFlight.add(this.#hold, step.byteLength, now)) this.#crowded = true;
+    if (!heldInFlight.add(this.#buffered, step.byteLength, now)) this.#crowded = true;
   }
 
   #break(refusal: Refusal): void {

@@ -3,13 +3,13 @@ import { decideAdmission } from '../../shared/pool/admission.ts';
 import type { RequestClass } from '../../shared/tenant/claims.ts';
 
 /** The caller whose body is buffered. */
-export interface Holder {
+export interface BodyOwner {
   readonly class: RequestClass;
   readonly tenant: string;
 }
 
 /** Buffered bytes of one body. */
-export interface Hold extends Holder {
+export interface BufferedBody extends BodyOwner {
   bytes: number;
   /** When it last grew, ms since 1970. */
   since: number;
@@ -26,7 +26,7 @@ export interface Hold extends Holder {
  */
 export class HeldBytes {
   readonly #bound: number;
-  readonly #holds = new Set<Hold>();
+  readonly #bodies = new Set<BufferedBody>();
   #total = 0;
 
   constructor(bound: number = limits.heldBytesInFlight.value) {
@@ -38,42 +38,42 @@ export class HeldBytes {
   }
 
   /** Counts in any case. False when it is more than there should be, and no less entitled body gives way. */
-  add(hold: Hold, bytes: number, now: number): boolean {
+  add(body: BufferedBody, bytes: number, now: number): boolean {
     if (this.#total + bytes > this.#bound) {
       this.#forgetOld(now);
-      if (this.#total + bytes > this.#bound) this.#makeRoom(hold, bytes, now);
+      if (this.#total + bytes > this.#bound) this.#makeRoom(body, bytes, now);
     }
-    this.#holds.add(hold);
-    hold.bytes += bytes;
-    hold.since = now;
+    this.#bodies.add(body);
+    body.bytes += bytes;
+    body.since = now;
     this.#total += bytes;
     return this.#total <= this.#bound;
   }
 
-  remove(hold: Hold, bytes: number): void {
-    if (!this.#holds.has(hold)) return;
-    const less = Math.min(bytes, hold.bytes);
-    hold.bytes -= less;
+  remove(body: BufferedBody, bytes: number): void {
+    if (!this.#bodies.has(body)) return;
+    const less = Math.min(bytes, body.bytes);
+    body.bytes -= less;
     this.#total -= less;
-    if (hold.bytes === 0) this.#holds.delete(hold);
+    if (body.bytes === 0) this.#bodies.delete(body);
   }
 
-  #makeRoom(hold: Hold, size: number, now: number): void {
-    const holdings = [...this.#holds].map((one) => ({
-      hold: one,
+  #makeRoom(body: BufferedBody, size: number, now: number): void {
+    const holdings = [...this.#bodies].map((one) => ({
+      body: one,
       class: one.class,
       tenant: one.tenant,
       size: one.bytes,
-      waiting: one !== hold && one.releasable(),
+      waiting: one !== body && one.releasable(),
       deadline: Number.POSITIVE_INFINITY,
     }));
-    const capacity = { total: this.#bound, share: this.#bound * limits.classShare.value, lends: true };
-    const admission = decideAdmission(holdings, { class: hold.class, tenant: hold.tenant, size }, capacity, now);
-    if (admission.admitted) for (const victim of admission.displaced) victim.hold.release();
+    const capacity = { total: this.#bound, reserved: this.#bound * limits.classShare.value, lends: true };
+    const admission = decideAdmission(holdings, { class: body.class, tenant: body.tenant, size }, capacity, now);
+    if (admission.admitted) for (const victim of admission.displaced) victim.body.release();
   }
 
   #forgetOld(now: number): void {
-    for (const hold of this.#holds) if (now - hold.since > limits.heldMs.value) this.remove(hold, hold.bytes);
+    for (const body of this.#bodies) if (now - body.since > limits.heldMs.value) this.remove(body, body.bytes);
   }
 }
 

@@ -16,7 +16,7 @@ import {
 } from '../../shared/tenant/allowance.ts';
 import type { Claims, TokenShare } from '../../shared/tenant/claims.ts';
 import { type Quota, quotaOf, refusalWithRetry } from '../../shared/tenant/quota.ts';
-import { type Grant, report } from '../../shared/tenant/reserve.ts';
+import { type ReserveLease, report } from '../../shared/tenant/reserve.ts';
 import { quotaOfShare, takeShare } from '../../shared/tenant/share.ts';
 import { mint } from '../audit/mint.ts';
 import { countOf, type Entry, Outbox, type OutboxPage } from '../audit/outbox.ts';
@@ -48,7 +48,7 @@ export type GateStep =
 interface Decided {
   readonly state: AllowanceState;
   readonly events: readonly Entry[];
-  readonly grant?: Grant;
+  readonly grant?: ReserveLease;
 }
 
 interface Opened {
@@ -60,7 +60,7 @@ interface Opened {
 }
 
 /** A refusal can only come from a `take`, a grant from a `report`; both say what is left of the allowance. */
-export type GateAnswer = Result<Grant> & { readonly quota?: Quota };
+export type GateAnswer = Result<ReserveLease> & { readonly quota?: Quota };
 
 /**
  * One tenant in one zone: its allowance and the record of what it did, changed together or not at all.

@@ -2,7 +2,7 @@ import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { type Quota, quotaHeld } from '../../shared/tenant/quota.ts';
-import type { Amount, Grant, Report } from '../../shared/tenant/reserve.ts';
+import type { Amount, Report, ReserveLease } from '../../shared/tenant/reserve.ts';
 import type { WrittenEvents } from '../audit/outbox.ts';
 import { attemptOf, type Opening } from '../audit/packed.ts';
 
@@ -198,7 +198,7 @@ export class Reserves {
   }
 
   /** Takes in the gate's answer to a report. */
-  heard(name: string, { report: { holder, seq } }: ReportStep, grant: Grant, now: number): void {
+  heard(name: string, { report: { holder, seq } }: ReportStep, grant: ReserveLease, now: number): void {
     const own = this.#own.get(name);
     if (!own?.sent || own.holder !== holder || own.seq !== seq) return;
     const { at } = own.sent;

@@ -52,7 +52,7 @@ export interface Report {
 }
 
 /** The reserve of the isolate from its report on; undefined when the gate took in the report before. */
-export type Grant = Given | undefined;
+export type ReserveLease = Given | undefined;
 
 interface Given extends Amount {
   /** Seconds of audio that the tenant has left today: once they are used up, nothing may begin. */
@@ -61,7 +61,7 @@ interface Given extends Amount {
 
 export interface Reported {
   readonly state: AllowanceState;
-  readonly grant: Grant;
+  readonly grant: ReserveLease;
 }
 
 /**

@@ -1,7 +1,7 @@
 // Keys that a process holds in memory: few, and not for long, so that one that is destroyed elsewhere is gone here, too.
 import { limits } from '../../../shared/limits.ts';
 
-export class Held<T> {
+export class KeyCache<T> {
   readonly #held = new Map<string, { readonly at: number; readonly value: Promise<T | undefined> }>();
   readonly #now: () => number;
 

@@ -7,7 +7,7 @@ import { toBase64 } from '../../../shared/audit/base64.ts';
 import { type Month, monthOf, type RetentionName } from '../../../shared/audit/retention.ts';
 import type { LogStore } from '../log/log-store.ts';
 import { deriveKey, KEY_BYTES, type KeyWrap } from './sidecar-box.ts';
-import { Held } from './sidecar-cache.ts';
+import { KeyCache } from './sidecar-cache.ts';
 import { periodName } from './sidecar-names.ts';
 import { bytesOf, makeSubject, readSecret, type SubjectPlace } from './sidecar-subject.ts';
 import { findTenantKey, type TenantKey } from './sidecar-tenant.ts';
@@ -34,18 +34,18 @@ export interface BoxKey extends BoxAbout {
 
 export class SidecarKeys {
   readonly #parts: SidecarParts;
-  readonly #tenants: Held<TenantKey>;
-  readonly #periods: Held<Uint8Array>;
-  readonly #making: Held<BoxKey>;
-  readonly #opening: Held<CryptoKey>;
+  readonly #tenants: KeyCache<TenantKey>;
+  readonly #periods: KeyCache<Uint8Array>;
+  readonly #making: KeyCache<BoxKey>;
+  readonly #opening: KeyCache<CryptoKey>;
 
   constructor(parts: SidecarParts) {
     this.#parts = parts;
     const now = () => parts.now();
-    this.#tenants = new Held(now);
-    this.#periods = new Held(now);
-    this.#making = new Held(now);
-    this.#opening = new Held(now);
+    this.#tenants = new KeyCache(now);
+    this.#periods = new KeyCache(now);
+    this.#making = new KeyCache(now);
+    this.#opening = new KeyCache(now);
   }
 
   get zone(): string {

@@ -42,7 +42,7 @@ export function enqueue(
 
 function makeRoom(queue: Queue, waiting: Waiting, now: number, total: number): Enqueued | undefined {
   const holdings = queue.toSorted((a, b) => a.id - b.id).map((one) => ({ ...one, size: 1, waiting: true }));
-  const capacity = { total, share: Math.floor(total * limits.classShare.value), lends: true };
+  const capacity = { total, reserved: Math.floor(total * limits.classShare.value), lends: true };
   const admission = decideAdmission(holdings, { ...waiting, size: 1 }, capacity, now);
   if (!admission.admitted) return undefined;
   const ids = new Set(admission.displaced.map(({ id }) => id));

@@ -17,7 +17,7 @@ export interface ReleaseMapHeld {
   part(model: ModelDescription): Part | undefined;
 }
 
-interface Held {
+interface CurrentMap {
   readonly map: ReleaseMap;
   readonly since: number;
 }
@@ -34,9 +34,9 @@ export interface ReleaseMapOptions {
 export async function openReleaseMap({ keys, stateDir, now, log }: ReleaseMapOptions): Promise<ReleaseMapHeld> {
   const file = path.join(stateDir, 'release.jws');
   const keySet = keys && createLocalJWKSet(keys);
-  let held: Held | undefined;
+  let held: CurrentMap | undefined;
   /** What counted before: edges go by it for a moment more. */
-  let before: Held | undefined;
+  let before: CurrentMap | undefined;
 
   async function open(signed: string): Promise<ReleaseMap | undefined> {
     if (!keySet) return undefined;

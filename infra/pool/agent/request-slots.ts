@@ -30,7 +30,7 @@ interface Open extends Holding {
  * works on one of its utterances; begun ones are never displaced, so each class's share is kept free for it.
  */
 export function createRequestSlots(now: () => number, total: number = limits.requestsInFlight.value): RequestSlots {
-  const capacity = { total, share: Math.floor(total * limits.classShare.value), lends: false };
+  const capacity = { total, reserved: Math.floor(total * limits.classShare.value), lends: false };
   const open = new Set<Open>();
   return {
     enter(request) {

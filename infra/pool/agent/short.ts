@@ -78,7 +78,7 @@ export async function serveShort(desk: Desk, incoming: IncomingMessage, response
   }
 }
 
-interface Held {
+interface AdmittedWork {
   /** Aborts when the agent stops. */
   readonly stopped: AbortSignal;
   readonly slot: RequestSlot;
@@ -88,7 +88,7 @@ async function work(
   desk: Desk,
   { ticket, model, records, answer }: Entered,
   response: ServerResponse,
-  { stopped, slot }: Held,
+  { stopped, slot }: AdmittedWork,
 ): Promise<Result<undefined>> {
   const cancel = new AbortController();
   // The edge is gone: nobody will read the answer, so nobody should work on it.

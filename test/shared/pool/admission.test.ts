@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Capacity, type Claim, decideAdmission, type Holding } from '../../../shared/pool/admission.ts';
+import { type Capacity, type Demand, decideAdmission, type Holding } from '../../../shared/pool/admission.ts';
 import { classes, type RequestClass } from '../../../shared/tenant/claims.ts';
 
-const kept: Capacity = { total: 64, share: 4, lends: false };
-const lent: Capacity = { total: 64, share: 4, lends: true };
+const kept: Capacity = { total: 64, reserved: 4, lends: false };
+const lent: Capacity = { total: 64, reserved: 4, lends: true };
 const NOW = 1_000;
 
-const claimOf = (name: RequestClass, tenant = 'a', size = 1): Claim => ({ class: name, tenant, size });
+const demandOf = (name: RequestClass, tenant = 'a', size = 1): Demand => ({ class: name, tenant, size });
 const holds = (count: number, name: RequestClass, tenant = 'a', waiting = true): Holding[] =>
-  Array.from({ length: count }, () => ({ ...claimOf(name, tenant), waiting, deadline: NOW + 1 }));
+  Array.from({ length: count }, () => ({ ...demandOf(name, tenant), waiting, deadline: NOW + 1 }));
 
 /** Requests that arrive one after the other; some of those admitted begin. */
 const arrivals = fc.array(
@@ -24,11 +24,11 @@ const arrivals = fc.array(
 function admitAll(list: readonly { class: RequestClass; tenant: string; begins: boolean }[], capacity: Capacity) {
   let holdings: Holding[] = [];
   for (const { begins, ...one } of list) {
-    const claim = { ...one, size: 1 };
-    const decided = decideAdmission(holdings, claim, capacity, NOW);
+    const demand = { ...one, size: 1 };
+    const decided = decideAdmission(holdings, demand, capacity, NOW);
     if (!decided.admitted) continue;
     const left = holdings.filter((other) => !decided.displaced.includes(other));
-    holdings = [...left, { ...claim, waiting: capacity.lends || !begins, deadline: NOW + 1 }];
+    holdings = [...left, { ...demand, waiting: capacity.lends || !begins, deadline: NOW + 1 }];
   }
   return holdings;
 }
@@ -37,42 +37,52 @@ const count = (holdings: readonly Holding[], name: RequestClass) => holdings.fil
 
 describe('R13 A2 admission by class and tenant', () => {
   it('one class of one tenant takes everything that shares leave', () => {
-    expect(decideAdmission(holds(51, 'batch'), claimOf('batch'), kept, NOW)).toEqual({ admitted: true, displaced: [] });
-    expect(decideAdmission(holds(52, 'batch'), claimOf('batch'), kept, NOW)).toEqual({ admitted: false });
-    expect(decideAdmission(holds(63, 'batch'), claimOf('batch'), lent, NOW)).toEqual({ admitted: true, displaced: [] });
+    expect(decideAdmission(holds(51, 'batch'), demandOf('batch'), kept, NOW)).toEqual({
+      admitted: true,
+      displaced: [],
+    });
+    expect(decideAdmission(holds(52, 'batch'), demandOf('batch'), kept, NOW)).toEqual({ admitted: false });
+    expect(decideAdmission(holds(63, 'batch'), demandOf('batch'), lent, NOW)).toEqual({
+      admitted: true,
+      displaced: [],
+    });
   });
 
   it('realtime has its share although all batch work has begun', () => {
     const begun = holds(52, 'batch', 'a', false);
-    expect(decideAdmission(begun, claimOf('realtime', 'b'), kept, NOW)).toEqual({ admitted: true, displaced: [] });
+    expect(decideAdmission(begun, demandOf('realtime', 'b'), kept, NOW)).toEqual({ admitted: true, displaced: [] });
     const full = [...begun, ...holds(4, 'realtime', 'b', false)];
-    expect(decideAdmission(full, claimOf('realtime', 'b'), kept, NOW)).toEqual({ admitted: false });
+    expect(decideAdmission(full, demandOf('realtime', 'b'), kept, NOW)).toEqual({ admitted: false });
   });
 
   it('realtime above its share displaces the newest waiting batch request', () => {
     const batch = holds(52, 'batch');
-    const decided = decideAdmission([...batch, ...holds(4, 'realtime', 'b')], claimOf('realtime', 'b'), kept, NOW);
+    const decided = decideAdmission([...batch, ...holds(4, 'realtime', 'b')], demandOf('realtime', 'b'), kept, NOW);
     expect(decided.admitted && decided.displaced).toEqual([batch.at(-1)]);
   });
 
   it('a tenant with one request displaces one of the tenant with most', () => {
     const holdings = [...holds(51, 'default', 'many'), ...holds(1, 'default', 'few')];
-    const decided = decideAdmission(holdings, claimOf('default', 'few'), kept, NOW);
+    const decided = decideAdmission(holdings, demandOf('default', 'few'), kept, NOW);
     expect(decided.admitted && decided.displaced).toEqual([holdings[50]]);
-    expect(decideAdmission(holdings, claimOf('default', 'many'), kept, NOW)).toEqual({ admitted: false });
+    expect(decideAdmission(holdings, demandOf('default', 'many'), kept, NOW)).toEqual({ admitted: false });
   });
 
   it('work past its deadline gives way first', () => {
     const holdings = holds(64, 'realtime');
     holdings[7] = { ...(holdings[7] as Holding), deadline: NOW };
-    const decided = decideAdmission(holdings, claimOf('realtime'), lent, NOW);
+    const decided = decideAdmission(holdings, demandOf('realtime'), lent, NOW);
     expect(decided.admitted && decided.displaced).toEqual([holdings[7]]);
   });
 
-  it('bytes: one large claim displaces as many holdings as it needs', () => {
-    const capacity: Capacity = { total: 100, share: 10, lends: true };
-    const holdings = [30, 30, 40].map((size) => ({ ...claimOf('batch', 'a', size), waiting: true, deadline: NOW + 1 }));
-    const decided = decideAdmission(holdings, claimOf('realtime', 'b', 50), capacity, NOW);
+  it('bytes: one large demand displaces as many holdings as it needs', () => {
+    const capacity: Capacity = { total: 100, reserved: 10, lends: true };
+    const holdings = [30, 30, 40].map((size) => ({
+      ...demandOf('batch', 'a', size),
+      waiting: true,
+      deadline: NOW + 1,
+    }));
+    const decided = decideAdmission(holdings, demandOf('realtime', 'b', 50), capacity, NOW);
     expect(decided.admitted && decided.displaced).toEqual([holdings[2], holdings[1]]);
   });
 
@@ -84,19 +94,19 @@ describe('R13 A2 admission by class and tenant', () => {
       fc.property(arrivals, fc.constantFrom(...classes), (list, name) => {
         const holdings = admitAll(list, capacity);
         expect(holdings.length).toBeLessThanOrEqual(capacity.total);
-        const decided = decideAdmission(holdings, claimOf(name, 'z'), capacity, NOW);
-        // No class starves: below its share it is always admitted.
-        if (count(holdings, name) < capacity.share) expect(decided.admitted).toBe(true);
-        // Work-conserving: nothing is refused or displaced while there is room that no share reserves.
-        const reserved = capacity.lends ? 0 : 3 * capacity.share;
-        if (holdings.length + reserved < capacity.total) expect(decided).toEqual({ admitted: true, displaced: [] });
+        const decided = decideAdmission(holdings, demandOf(name, 'z'), capacity, NOW);
+        // No class starves: below its reserved part it is always admitted.
+        if (count(holdings, name) < capacity.reserved) expect(decided.admitted).toBe(true);
+        // Work-conserving: nothing is refused or displaced while there is room that is reserved for no class.
+        const unlent = capacity.lends ? 0 : 3 * capacity.reserved;
+        if (holdings.length + unlent < capacity.total) expect(decided).toEqual({ admitted: true, displaced: [] });
         if (!decided.admitted) return;
         for (const victim of decided.displaced) {
           expect(victim.waiting).toBe(true);
-          // Neither begun work nor a share is taken away, and urgency never loses to what is above its share.
-          if (victim.class !== name) expect(count(holdings, victim.class)).toBeGreaterThan(capacity.share);
+          // Neither begun work nor a reserved part is taken away. Urgent work loses only to a class below its reserved part.
+          if (victim.class !== name) expect(count(holdings, victim.class)).toBeGreaterThan(capacity.reserved);
           const urgent = classes.indexOf(victim.class) < classes.indexOf(name);
-          if (urgent) expect(count(holdings, name)).toBeLessThan(capacity.share);
+          if (urgent) expect(count(holdings, name)).toBeLessThan(capacity.reserved);
         }
       }),
     );
