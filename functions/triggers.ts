@@ -32,7 +32,7 @@ import { openStores } from './stores.ts';
 import { arrive } from './upload/arrive.ts';
 import { deliver } from './upload/deliver.ts';
 import { onOpenJob, onReplay } from './upload/on-jobs.ts';
-import { onStalled } from './upload/on-timer.ts';
+import { onLost, onStalled } from './upload/on-timer.ts';
 import * as uploads from './upload/on-uploads.ts';
 import { createPost } from './upload/post.ts';
 import { takeOutcome } from './upload/take-outcome.ts';
@@ -293,6 +293,7 @@ app.http('audit-stream', {
 
 // By the clock.
 app.timer('on-stalled', { schedule: '0 * * * * *', handler: () => onStalled(desk) });
+app.timer('on-lost', { schedule: '20,40 * * * * *', handler: () => onLost(desk) });
 if (modelDesk) {
   app.timer('on-live', { schedule: '*/10 * * * * *', handler: () => judgeLive(modelDesk) });
   app.timer('on-release', { schedule: '30 * * * * *', handler: async () => void (await publishRelease(modelDesk)) });

@@ -20,12 +20,19 @@ export interface DeadJob {
   readonly receipt: string;
 }
 
-export interface Depth {
-  /** Jobs that nobody has taken, that are being worked on, and that nobody could finish. */
+/** Messages of a queue: visible, and received by an agent. */
+export interface Messages {
   readonly waiting: number;
   readonly taken: number;
+}
+
+export interface Depth extends Messages {
+  /** Messages in the dead-letter queue. */
   readonly dead: number;
 }
+
+/** The members of a job that name its queue. */
+export type QueueOf = Pick<UploadJob, 'zone' | 'model' | 'light'>;
 
 export interface Jobs {
   /** Makes the queues that are not there; does nothing to those that are. */
@@ -33,6 +40,8 @@ export interface Jobs {
   /** Sends them to the queues of their zones. Returns those that were taken; throws when it is not known. */
   send(jobs: readonly UploadJob[]): Promise<UploadJob[]>;
   depth(zone: string): Promise<Depth>;
+  /** Counts the messages of the queue of a job; none when there is no such queue. */
+  messages(job: QueueOf): Promise<Messages>;
   /** Some of what nobody could finish; others do not see it for a minute. */
   takeDead(zone: string): Promise<DeadJob[]>;
   deleteDead(zone: string, job: DeadJob): Promise<void>;
@@ -53,6 +62,7 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
     maxAttempts: limits.queueTries.value,
     ...(endpoint !== undefined && { endpoint }),
   });
+  const queueOf = ({ zone, light, model }: QueueOf) => (light ? lightQueue : jobQueue)(prefix, zone, model);
   const addresses = new Map<string, string>();
   const find = async (name: string, abortSignal?: AbortSignal): Promise<string | undefined> => {
     try {
@@ -116,7 +126,6 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
     },
     async send(jobs) {
       const taken: UploadJob[] = [];
-      const queueOf = ({ zone, light, model }: UploadJob) => (light ? lightQueue : jobQueue)(prefix, zone, model);
       for (const [queue, ours] of Map.groupBy(jobs, queueOf)) {
         const QueueUrl = await addressOf(queue, ours[0]?.zone ?? '');
         for (let from = 0; from < ours.length; from += limits.queueBatch.value) {
@@ -139,6 +148,18 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
       const [dead] = await count(await deadOf(zone));
       const sum = (at: 0 | 1) => counts.reduce((all, one) => all + one[at], 0);
       return { waiting: sum(0), taken: sum(1), dead };
+    },
+    async messages(job) {
+      const name = queueOf(job);
+      try {
+        const address = addresses.get(name) ?? (await find(name));
+        const [waiting, taken] = address === undefined ? [0, 0] : await count(address);
+        return { waiting, taken };
+      } catch (error) {
+        if (!(error instanceof QueueDoesNotExist)) throw error;
+        addresses.delete(name);
+        return { waiting: 0, taken: 0 };
+      }
     },
     async takeDead(zone) {
       const QueueUrl = await deadOf(zone);

@@ -7,7 +7,7 @@ import { jobKey, readsOf, type UploadJob, writesOf } from '../../shared/upload/j
 import { inEdition, OUTCOMES, type OutcomeName, outcomeBlob, UPLOADS, uploadBlob } from '../../shared/upload/paths.ts';
 import type { AgentCaller } from '../caller/agent-caller.ts';
 import type { Office } from './office.ts';
-import { jobsOf, type UploadRecord } from './record.ts';
+import { type JobRecord, jobsOf, type UploadRecord } from './record.ts';
 import { note } from './release.ts';
 import { readUpload } from './step.ts';
 
@@ -20,9 +20,17 @@ export async function openTakenJob(office: Office, job: UploadJob, caller: Agent
   const wanted = jobsOf(record).get(jobKey(job));
   if (!wanted) return no(refuse('upload_status_wrong', { status: record.state.status }));
   const now = office.now();
-  await note(office, job.tenant, { job: wanted }, { opened: now, agent: caller.agent });
+  const taken = await note(office, job.tenant, { job: wanted }, (seen) =>
+    isLeased(seen, job.attempt, now) ? undefined : { opened: now, agent: caller.agent, copy: job.attempt },
+  );
+  // The agent deletes its message, which is a copy: that of the other agent is still in the queue.
+  if (!taken) return no(refuse('upload_status_wrong', { status: record.state.status }));
   return ok(await addressesOf(office, record, wanted, now + limits.jobUrlSeconds.value * 1_000));
 }
+
+/** Returns whether an agent works on another copy of the job and has reported so recently. */
+const isLeased = ({ opened, copy }: JobRecord, attempt: number, now: number): boolean =>
+  opened !== undefined && copy !== undefined && copy !== attempt && now < opened + limits.jobLeaseMs.value;
 
 async function addressesOf(office: Office, record: UploadRecord, job: UploadJob, expires: number): Promise<OpenedJob> {
   const { tenant, id, asked, state } = record;

@@ -47,15 +47,21 @@ export interface UploadRecord {
   readonly due: number;
 }
 
-/** A job that is not done. `sent` and `opened` are known of one in the queue. */
+/** A job that is not done. Members after `queued` are known of one in the queue. */
 export interface JobRecord {
+  /** Its `attempt` is that of the copy that was sent last. */
   readonly job: UploadJob;
-  /** When it became wanted, put into the queue, taken by an agent. */
+  /** When it became wanted, put into the queue, sent there, and when an agent reported last that it works on it. */
   readonly since: number;
   readonly queued?: number | undefined;
   readonly sent?: number | undefined;
   readonly opened?: number | undefined;
   readonly agent?: string | undefined;
+  /** `attempt` of the copy that this agent works on. */
+  readonly copy?: number | undefined;
+  /** When the sweep found it silent, and how many rounds agents have taken and left. */
+  readonly suspected?: number | undefined;
+  readonly rounds?: number | undefined;
 }
 
 /** What a file whose size was not told is taken for. */
@@ -85,11 +91,16 @@ export function newRecord(asked: Asked & UploadPlace, now: number, state: Upload
   return { ...record, due: dueOf(record, now) };
 }
 
-/** When somebody should look after it next: events get lost, audio is kept for a while, receivers do not answer. */
-export function dueOf(record: UploadRecord, now: number): number {
+/**
+ * Returns the time of the next look: events get lost, audio is kept for a while, receivers do not answer. `crowded`: more
+ * uploads of the tenant are due than one look takes, so files that have not come are looked for less often.
+ */
+export function dueOf(record: UploadRecord, now: number, crowded = false): number {
   const { state, created, expires } = record;
-  if (state.status === 'granted')
-    return Math.min(now + Math.max(lookMs, (now - created) / 4), Math.max(now, expires) + lookMs);
+  if (state.status === 'granted') {
+    const pause = crowded ? Math.max(lookMs, (now - created) / 4) : lookMs;
+    return Math.min(now + pause, Math.max(now, expires) + lookMs);
+  }
   if (!isOver(state.status)) return now + limits.uploadStalledMs.value;
   return Math.min(
     now < closedAt(record) ? closedAt(record) : Number.POSITIVE_INFINITY,
@@ -109,7 +120,8 @@ export function audioUntil(record: UploadRecord): number | undefined {
   if (audio !== 'held') return undefined;
   // Plain audio is never kept: the tenant's wish to keep was for sealed files.
   if (state.status === 'cancelled' || !asked.sealed) return ended;
-  const days = state.refusal?.reason === 'upload_abandoned' ? limits.uploadRetryDays.value : 0;
+  const ours = state.refusal?.reason === 'upload_abandoned' || state.refusal?.reason === 'upload_parts_lost';
+  const days = ours ? limits.uploadRetryDays.value : 0;
   return ended + Math.max(days, asked.keepDays) * DAY;
 }
 

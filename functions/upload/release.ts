@@ -45,18 +45,27 @@ export async function send(office: Office, tenant: string, records: readonly Job
   for (const record of records) if (taken.has(record.job)) await note(office, tenant, record, { sent: office.now() });
 }
 
-/** Adds to what is known of a queued job, if it is still one. */
+/**
+ * Changes the row of a queued job, if it is still one. `undefined` from `change` leaves it as it is.
+ * @returns false when `change` has left it.
+ */
 export async function note(
   office: Office,
   tenant: string,
   { job }: Pick<JobRecord, 'job'>,
-  facts: Partial<JobRecord>,
-): Promise<void> {
+  change: Partial<JobRecord> | ((seen: JobRecord) => Partial<JobRecord> | undefined),
+): Promise<boolean> {
   const key = jobRowKey('q', job);
   for (let tries = 0; tries < limits.jobRaceTries.value; tries += 1) {
     const row: Row | undefined = await office.rows.read(tenant, key);
-    if (!row) return;
-    const value = { ...readJobRecord(row), ...facts };
-    if (await office.rows.commit(tenant, [{ type: 'replace', key, version: row.version, value }])) return;
+    if (!row) return true;
+    const seen = readJobRecord(row);
+    const facts = typeof change === 'function' ? change(seen) : change;
+    if (!facts) return false;
+    if (
+      await office.rows.commit(tenant, [{ type: 'replace', key, version: row.version, value: { ...seen, ...facts } }])
+    )
+      return true;
   }
+  return true;
 }

@@ -42,10 +42,11 @@ async function replayJob(office: Office, job: UploadJob): Promise<keyof Replayed
   if (wanted) {
     // Only if it is in the queue as far as the rows know; a waiting one comes by itself.
     if (await office.rows.read(job.tenant, jobRowKey('q', wanted))) {
-      const again = { ...wanted, attempt: Math.min(job.attempt, limits.uploadJobTries.value - 1) };
+      const again = { ...wanted, attempt: job.attempt + 1 };
       await office.jobs.send([again]);
       const now = office.now();
-      await note(office, job.tenant, { job: wanted }, { job: again, queued: now, sent: now, opened: undefined });
+      const facts = { queued: now, sent: now, opened: undefined, copy: undefined, rounds: 0 };
+      await note(office, job.tenant, { job: wanted }, { job: again, ...facts });
     }
     await release(office, job.tenant, wanted);
     return 'replayed';

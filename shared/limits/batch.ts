@@ -39,10 +39,10 @@ export const batchLimits = {
     why: 'A job that failed comes back after this, four times as long each time: what is lost is often back by then.',
   },
   jobRetryMaxSeconds: {
-    value: 300,
+    value: 45,
     unit: 's',
     by: 'agent',
-    why: 'Longest of those pauses: with five tries a job outlives an outage of six minutes.',
+    why: 'Longest of those pauses: less than jobSilentMs, so that functions can tell a job that waits from a lost one.',
   },
   jobMs: {
     value: 50 * 60_000,

@@ -51,22 +51,46 @@ export const uploadLimits = {
     why: 'Jobs of one tenant in the queue of a model; the rest wait in a table, so nobody queues behind 10,000 files of another.',
   },
   uploadJobTries: {
-    value: 3,
+    value: 6,
     unit: 'count',
     by: 'functions',
-    why: 'How often a job that made no progress is put into the queue again; each time five agents may try it.',
+    why: 'Rounds of a job that agents take and leave, each of jobReceives; with jobSilentMaxMs they last most of an hour.',
+  },
+  jobSilentMs: {
+    value: 60_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'A taken job that shows nothing for so long may be lost: agents report each 10 s, and retry one within 45 s.',
+  },
+  jobSilentMaxMs: {
+    value: 15 * 60_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'The same after many rounds, three times as long each: a model that fails for half an hour ends no upload.',
+  },
+  jobSuspectMs: {
+    value: 15_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'A silent job is sent again after this: an agent that lives reports within it once functions are back.',
+  },
+  jobLeaseMs: {
+    value: 30_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'A job belongs to the agent that reported so recently (three reports); another copy of it is refused.',
   },
   uploadStalledMs: {
     value: 15 * 60_000,
     unit: 'ms',
     by: 'functions',
-    why: 'A job that has shown nothing for so long is looked after: five visibility timeouts and a piece of ten minutes.',
+    why: 'Distance of two looks at an open upload as a whole; its jobs are looked at in each sweep.',
   },
   uploadLookSeconds: {
     value: 60,
     unit: 's',
     by: 'functions',
-    why: 'Distance of two looks for what got lost. An upload whose event was lost waits so long, or a quarter of its age.',
+    why: 'Distance of two looks for a file whose event was lost. A quarter of its age where a tenant has more than a look takes.',
   },
   jobVisibilitySeconds: {
     value: 60,
@@ -75,10 +99,16 @@ export const uploadLimits = {
     why: 'A dead agent gives its job back after this; a living one says so three times in it.',
   },
   uploadQueueLostMs: {
+    value: 60_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'A sent job is counted against the messages of its queue after this: the counts of SQS lag by up to a minute.',
+  },
+  uploadResendMs: {
     value: 3_600_000,
     unit: 'ms',
     by: 'functions',
-    why: 'A job that nobody has taken for so long may not be in the queue any more: it is sent again. Twice is harmless.',
+    why: 'A job that no agent has taken for so long is sent again whatever the queue counts. Twice is harmless.',
   },
   uploadUntakenHours: {
     value: 24,

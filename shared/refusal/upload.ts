@@ -84,7 +84,7 @@ export const uploadRefusals = {
     close: 4409,
     type: 'invalid_request_error',
     retry: 'never',
-    text: 'The audio has been deleted. Upload the file again.',
+    text: 'The audio is no longer in storage. Upload the file again.',
   },
   upload_abandoned: {
     status: 502,
@@ -92,6 +92,13 @@ export const uploadRefusals = {
     type: 'server_error',
     retry: 'later',
     text: 'The work was not finished in {tries} tries. While its audio is held, the upload can be run again.',
+  },
+  upload_parts_lost: {
+    status: 502,
+    close: 4502,
+    type: 'server_error',
+    retry: 'later',
+    text: 'Storage lost a file that this work needs. An upload can be run again while its audio is held.',
   },
   transcript_gone: {
     status: 404,

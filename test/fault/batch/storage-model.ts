@@ -1,10 +1,11 @@
 // Storage account and queues of a simulated run: what the real ones promise and no more. Every call may fail before or
 // after it has had its effect, or take long; messages and events may come late, twice, or not at all.
 import type { BlobFacts, Blobs, ContainerName } from '../../../functions/store/blobs.ts';
-import type { DeadJob, Jobs } from '../../../functions/store/jobs.ts';
+import type { DeadJob, Jobs, Messages, QueueOf } from '../../../functions/store/jobs.ts';
 import type { Notice, Notices } from '../../../functions/store/notices.ts';
 import type { Change, Row, Rows, Value } from '../../../functions/store/rows.ts';
 import { limits } from '../../../shared/limits.ts';
+import { readJob } from '../../../shared/upload/job.ts';
 import type { World } from './world.ts';
 
 /** What a call throws that did not come back. */
@@ -272,6 +273,15 @@ export class QueueModel {
     return { ...message };
   }
 
+  count({ model, light }: QueueOf): Messages {
+    const ours = this.messages.filter(({ body }) => {
+      const job = readJob(body);
+      return job?.model === model && job?.light === light;
+    });
+    const waiting = ours.filter(({ visible }) => visible <= this.#world.now).length;
+    return { waiting, taken: ours.length - waiting };
+  }
+
   keep(message: Message, ms: number): void {
     message.visible = this.#world.now + ms;
     this.#wakeAt(message.visible);
@@ -309,6 +319,7 @@ export function openQueues(world: World, life: Life, rates: Rates, queues: Reado
         return taken;
       }),
     depth: async () => ({ waiting: 0, taken: 0, dead: 0 }),
+    messages: (job) => call(world, life, rates, () => of(job.zone).count(job)),
     takeDead: (zone) =>
       call(world, life, rates, () =>
         of(zone).dead.map((message): DeadJob => ({ body: message.body, receipt: String(message.receipt) })),

@@ -162,11 +162,11 @@ describe('T3 T4 a project', () => {
     quiet.world.now += limits.projectLightMs.value;
     await onStalled(office);
     const [, again] = quiet.jobs();
-    expect(again).toMatchObject({ kind: 'plan', attempt: 1 });
+    expect(again).toMatchObject({ kind: 'plan', attempt: 2 });
     expect(again).not.toHaveProperty('light');
-    // One that was taken is left with whoever took it.
+    // One that was taken is left with its agent.
     expect((await open(again as UploadJob)).ok).toBe(true);
-    quiet.world.now += limits.projectLightMs.value;
+    quiet.world.now += limits.jobSilentMs.value - 1;
     await onStalled(office);
     expect(quiet.jobs()).toHaveLength(2);
   });

@@ -143,7 +143,7 @@ describe('an agent takes jobs (C11)', () => {
       await expect.poll(() => ends.has(String(receives)), settled).toBe(true);
       ends.get(String(receives))?.({ type: 'failed', refusal: refuse('engine_failed') });
     }
-    await expect.poll(() => double.told, settled).toEqual(['keep r1 5', 'keep r2 20', 'keep r4 300']);
+    await expect.poll(() => double.told, settled).toEqual(['keep r1 5', 'keep r2 20', 'keep r4 45']);
     expect(retrySeconds(30)).toBe(limits.jobRetryMaxSeconds.value);
   });
 

@@ -78,6 +78,7 @@ it('registers every trigger', () => {
     'model-revision',
     'model-see',
     'model-statement',
+    'on-lost',
     'on-notice',
     'on-outcome',
     'on-stalled',

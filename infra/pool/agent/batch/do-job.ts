@@ -43,7 +43,7 @@ export async function doJob(shop: Workshop, job: UploadJob, stopped: AbortSignal
     const deadline = shop.now() + limits.jobMs.value;
     const task: Task = { shop, job, opened: opened.value, zone, signal, deadline, forget: () => unwanted.abort() };
     watching = watch(task);
-    const verdict = await (opened.value.upload.speech ? speechKinds : kinds)[job.kind](task);
+    const verdict = refuseLost(await (opened.value.upload.speech ? speechKinds : kinds)[job.kind](task));
     if (unwanted.signal.aborted && verdict.type !== 'done') return { type: 'unwanted' };
     if (verdict.type !== 'refused') return verdict;
     const written = await writeOutcomeFile(task, 'refusal', [], { refusal: verdict.refusal });
@@ -57,6 +57,12 @@ export async function doJob(shop: Workshop, job: UploadJob, stopped: AbortSignal
     clearInterval(watching);
   }
 }
+
+/** Refuses a run of which storage no longer has an outcome: no try finds it. What is swept belongs to a run that is over. */
+const refuseLost = (verdict: Verdict): Verdict =>
+  verdict.type === 'failed' && verdict.refusal.reason === 'upload_audio_gone'
+    ? { type: 'refused', refusal: refuse('upload_parts_lost', undefined, verdict.refusal.detail) }
+    : verdict;
 
 /** An upload may be cancelled at any time: who works on it asks now and then. What cannot be asked is still wanted. */
 function watch({ shop, job, forget }: Task): NodeJS.Timeout {

@@ -1,0 +1,120 @@
+// Sends jobs again that the queue or an agent has lost, and looks for outcomes whose events were lost.
+import { limits } from '../../shared/limits.ts';
+import { refuse } from '../../shared/refusal.ts';
+import type { UploadJob } from '../../shared/upload/job.ts';
+import { isOver } from '../../shared/upload/state.ts';
+import { endOf, type Row } from '../store/rows.ts';
+import { decideRedrive, hasLost, isReported, isUnopened } from './decide-redrive.ts';
+import type { Office } from './office.ts';
+import { type JobRecord, jobRowKey, readJobRecord, zoneJobsPrefix } from './record.ts';
+import { note, send } from './release.ts';
+import { settle } from './settle.ts';
+import { readUpload, step } from './step.ts';
+import { takeOutcomes } from './take-outcome.ts';
+
+/** Keeps a failure from ending the look at everything else. */
+export type Attempt = (work: Promise<unknown>) => Promise<unknown>;
+
+/** Looks at the queued jobs of a tenant in a zone. Returns them as they were. */
+export async function redriveQueued(
+  office: Office,
+  tenant: string,
+  zone: string,
+  attempt: Attempt,
+): Promise<readonly JobRecord[]> {
+  const prefix = zoneJobsPrefix('q', zone);
+  const rows = await office.rows.scan(tenant, prefix, endOf(prefix), limits.lookQueuedUploads.value);
+  const jobs = rows.map(readJobRecord);
+  // An agent that works reports three times within a lease. Where none has, its outcome may be there, its event lost.
+  const silent = jobs.filter(({ opened }) => opened !== undefined && opened + limits.jobLeaseMs.value <= office.now());
+  await takeOutcomesOf(office, silent, attempt);
+  for (const { job } of jobs.filter((record) => decideRedrive(record, office.now()) !== 'none'))
+    await attempt(redrive(office, tenant, job));
+  return jobs;
+}
+
+async function takeOutcomesOf(office: Office, records: readonly JobRecord[], attempt: Attempt): Promise<void> {
+  const runs = new Map(records.map(({ job }) => [`${job.upload}.${job.run}`, job]));
+  for (const { tenant, upload, run } of runs.values()) await attempt(takeOutcomes(office, { tenant, id: upload }, run));
+}
+
+async function redrive(office: Office, tenant: string, read: UploadJob): Promise<void> {
+  const row = await office.rows.read(tenant, jobRowKey('q', read));
+  if (!row || !(await isWanted(office, tenant, row))) return;
+  const record = readJobRecord(row);
+  const { light: _, ...job } = record.job;
+  switch (decideRedrive(record, office.now())) {
+    case 'send':
+      return send(office, tenant, [record]);
+    case 'offer':
+    case 'resend':
+      // For any pool of its zone.
+      return resend(office, tenant, record, job);
+    case 'suspect':
+      return void (await note(office, tenant, record, { suspected: office.now() }));
+    case 'give-up':
+      return giveUp(office, tenant, record.rounds ?? 0, job);
+    default:
+  }
+}
+
+/** Returns whether the upload still asks for the job; the row of one that it does not goes. */
+async function isWanted(office: Office, tenant: string, row: Row): Promise<boolean> {
+  const { job } = readJobRecord(row);
+  const upload = await readUpload(office, { tenant, id: job.upload });
+  if (upload && !isOver(upload.state.status) && upload.state.run === job.run) return true;
+  await office.rows.commit(tenant, [{ type: 'remove', key: row.key }]);
+  return false;
+}
+
+/** Sends another copy of a job. */
+async function resend(office: Office, tenant: string, record: JobRecord, job: UploadJob): Promise<void> {
+  const left = record.opened !== undefined;
+  const copy: JobRecord = {
+    since: record.since,
+    job: { ...job, attempt: job.attempt + 1 },
+    // Each round has its own time to be taken.
+    queued: left ? office.now() : record.queued,
+    rounds: (record.rounds ?? 0) + (left ? 1 : 0),
+    sent: undefined,
+    opened: undefined,
+    agent: undefined,
+    copy: undefined,
+    suspected: undefined,
+  };
+  office.log({ what: 'resent', tenant, upload: job.upload, detail: job.kind, count: copy.job.attempt });
+  await note(office, tenant, record, copy);
+  await send(office, tenant, [copy]);
+}
+
+/** Ends an upload that no agent has finished or taken. Its owner can run it again. */
+async function giveUp(office: Office, tenant: string, rounds: number, job: UploadJob): Promise<void> {
+  const place = { tenant, id: job.upload };
+  const refusal = refuse('upload_abandoned', { tries: rounds + 1 }, `${job.kind} ${job.piece ?? ''}`.trim());
+  const stepped = await step(office, place, () => [{ type: 'refused', run: job.run, refusal }]);
+  office.log({ what: 'lost', tenant, upload: job.upload, detail: job.kind });
+  if (stepped && isOver(stepped.record.state.status)) await settle(office, place);
+}
+
+/**
+ * Finds jobs that one queue has lost before an agent took them. `records` are those of all tenants: a queue is shared,
+ * and only the sum of its jobs can be held against the number of its messages.
+ */
+export async function resendLost(office: Office, records: readonly JobRecord[], attempt: Attempt): Promise<void> {
+  const due = records.filter((record) => isUnopened(record, office.now()));
+  const [first] = due;
+  if (!first) return;
+  const messages = await office.jobs.messages(first.job);
+  const opened = records.filter((record) => isReported(record, office.now())).length;
+  if (!hasLost(messages, due.length, opened)) return;
+  await takeOutcomesOf(office, due, attempt);
+  // Agents may have taken some since they were read.
+  const left: JobRecord[] = [];
+  for (const { job } of due) {
+    const row = await office.rows.read(job.tenant, jobRowKey('q', job));
+    const record = row && readJobRecord(row);
+    if (record && isUnopened(record, office.now())) left.push(record);
+  }
+  if (!hasLost(messages, left.length, opened)) return;
+  for (const record of left) await attempt(resend(office, record.job.tenant, record, record.job));
+}
