@@ -30,6 +30,7 @@ import {
   listedWaiting,
 } from './audit/erase.ts';
 import { exportBody, listedExports } from './audit/exports.ts';
+import { acceptBody, acceptedGap, listedGaps } from './audit/gaps.ts';
 import { outboxPage } from './audit/outbox.ts';
 import { listedLog } from './audit/read-log.ts';
 import { begunIndex, listedHits } from './audit/search.ts';
@@ -124,6 +125,9 @@ function describe() {
         AuditReleaseRequest: input(holdReleaseBody),
         AuditReleased: output(listedReleased),
         AuditHoldList: output(listedHolds),
+        AuditGapList: output(listedGaps),
+        AuditGapAcceptance: input(acceptBody),
+        AuditGap: output(acceptedGap),
         AuditHits: output(listedHits),
         AuditIndexBegun: output(begunIndex),
         AuditExportRequest: input(exportBody),

@@ -2,6 +2,7 @@ import { type Context, type ExecutionContext, Hono } from 'hono';
 import { refuse } from '../shared/refusal.ts';
 import * as erasing from './audit/erase.ts';
 import { createExport, listExports, readExport } from './audit/exports.ts';
+import { acceptGap, listGaps } from './audit/gaps.ts';
 import { lookAtHealth } from './audit/look-at-health.ts';
 import { newId } from './audit/mint.ts';
 import { listLogs, readLog } from './audit/read-log.ts';
@@ -101,6 +102,8 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> 
   '/v1/audit/erasures': { GET: erasing.listErasures, POST: erasing.eraseSubject },
   '/v1/audit/holds': { GET: erasing.listHolds, POST: erasing.setHold },
   '/v1/audit/holds/:name/release': { POST: erasing.releaseHold },
+  '/v1/audit/gaps': { GET: listGaps },
+  '/v1/audit/gaps/accept': { POST: acceptGap },
   '/v1/audit/index': { POST: rebuildIndex },
   '/v1/audit/search': { GET: searchAudit },
   '/v1/audit/health': { GET: lookAtHealth },

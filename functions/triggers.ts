@@ -9,6 +9,7 @@ import * as exports from './audit/export/on-exports.ts';
 import { onStream } from './audit/export/on-stream.ts';
 import { openExports } from './audit/export/open-exports.ts';
 import { openHeads, openIndexing, openWitnessing } from './audit/follow-logs.ts';
+import { onAcceptGap, onGaps } from './audit/gaps/on-gaps.ts';
 import * as audit from './audit/intake/on-audit.ts';
 import { openLogDesk } from './audit/log/log-desk.ts';
 import { lookAtLogs } from './audit/log/look-at-log.ts';
@@ -75,7 +76,7 @@ app.http('health', {
       stores,
       (line) => context.warn(line),
       undefined,
-      () => lookAtLogs(logDesk),
+      () => lookAtLogs(logDesk && { ...logDesk, rows: privacyTables.rows }),
     ),
 });
 
@@ -235,7 +236,7 @@ app.http('audit-health', {
   ...http,
   route: 'audit/{zone}/health',
   methods: ['GET'],
-  handler: audit.onLogHealth(logDesk),
+  handler: audit.onLogHealth(logDesk, privacyTables.rows),
 });
 app.http('audit-logs', {
   ...http,
@@ -256,6 +257,8 @@ for (const [name, methods, route, handler] of [
   ['audit-hold', 'POST', 'holds', erasing.onHold(privacyDesk)],
   ['audit-holds', 'GET', 'holds', erasing.onHolds(privacyDesk)],
   ['audit-release', 'POST', 'holds/{id}/release', erasing.onRelease(privacyDesk)],
+  ['audit-gaps', 'GET', 'gaps', onGaps(privacyDesk)],
+  ['audit-accept', 'POST', 'gaps/accept', onAcceptGap(privacyDesk)],
   ['audit-search', 'POST', 'search', onSearch(privacyDesk)],
   ['audit-index', 'POST', 'index', onRebuild(privacyDesk)],
 ] as const) {

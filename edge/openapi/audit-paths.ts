@@ -6,6 +6,7 @@ import { errors, identified } from './refusals.ts';
 import { input, like, oneOf, percentEncoded, whole } from './values.ts';
 
 const always = [...identified, 'audit_closed', 'audit_unreachable', 'zone_unserved'] as const;
+const sent = ['field_invalid', 'field_missing', 'json_invalid', 'body_too_large', 'client_slow'] as const;
 const zone = query('zone', 'Whose log; by default the home of the token.');
 
 /** What a tenant can take out of the audit log. */
@@ -19,6 +20,34 @@ export function auditPaths() {
         description: 'Names and numbers. The scope `operate` adds the roster of the zone.',
         parameters: [needed(query('zone', 'Whose log.'))],
         responses: { ...success('How it is doing', json('AuditHealth')), ...errors([...always, 'field_missing']) },
+      },
+    },
+    '/v1/audit/gaps': {
+      get: {
+        operationId: 'listAuditGaps',
+        summary: 'Gaps of the log of a zone, accepted ones included; for operators',
+        description:
+          'Events that never reached the log, and uploads and documents that have begun and have no end after two days. ' +
+          'Scope `operate`.',
+        parameters: [zone],
+        responses: {
+          ...success('Gaps, oldest first', json('AuditGapList')),
+          ...errors([...always, 'audit_unavailable']),
+        },
+      },
+    },
+    '/v1/audit/gaps/accept': {
+      post: {
+        operationId: 'acceptAuditGap',
+        summary: 'Accepts a gap of the log, with a reason; for operators',
+        description:
+          'The acceptance is an entry of the log (`gap.accept`) with producer, epoch, range, reason and who. Health and ' +
+          'verification show the gap as accepted from then on. Accepting it again changes nothing. Scope `operate`.',
+        requestBody: { required: true, content: { 'application/json': schema('AuditGapAcceptance') } },
+        responses: {
+          ...success('The gap', json('AuditGap')),
+          ...errors([...always, ...sent, 'gap_unknown', 'audit_unavailable']),
+        },
       },
     },
     '/v1/audit/exports': {
@@ -104,7 +133,6 @@ export function auditPaths() {
   };
 }
 
-const sent = ['field_invalid', 'field_missing', 'json_invalid', 'body_too_large', 'client_slow'] as const;
 const asked = searchQuery.shape;
 const everyZone = query('zone', 'Whose log; by default all of the token.');
 

@@ -50,6 +50,19 @@ and whether the log of each region goes on from them.`,
     run,
   },
   {
+    name: 'audit gaps',
+    does: 'lists gaps of the log, with those that were accepted (scope operate)',
+    takes: ['zone'],
+    run,
+  },
+  {
+    name: 'audit accept-gap',
+    operands: 'YEAR-INDEX',
+    does: 'accepts a gap, with a reason on record: verify and doctor show it as accepted (scope operate)',
+    takes: ['reason', 'zone'],
+    run,
+  },
+  {
     name: 'audit search',
     does: 'finds entries of the tenant, each proven to be in the log',
     takes: [

@@ -4,6 +4,7 @@ import { HEADS } from '../../shared/audit/head.ts';
 import { type AuditHealth, auditHealth } from '../../shared/audit/health.ts';
 import { latestAt, openJudge } from '../../shared/audit/judge.ts';
 import { readPolicy } from '../../shared/audit/policy.ts';
+import { TILE_WIDTH } from '../../shared/audit/tile.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Answer, refused } from './answer.ts';
 import { newestOf } from './audit-find.ts';
@@ -86,17 +87,27 @@ function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, 
     ...outbox('gate', outboxes.gate),
     ...outbox('spare', outboxes.spare),
     ...outbox('roster', outboxes.roster),
-    say(
-      'nothing missing',
-      (log?.late ?? 0) === 0,
-      log?.late ? `${log.late} outboxes have holes` : `${log?.open ?? 0} outboxes are open`,
-    ),
+    say('nothing missing', ...judgeGaps(health)),
     say('one history', ...judgeHistory(health)),
     say('room', !log?.full, log?.full ? 'none for new outboxes: their events wait' : 'for new outboxes'),
     say('witnessed', ...judgeWitnessed(health, witnessed, answered)),
     // A policy that is there may be unlocked, or of a day: that it is enough cannot be seen from here.
     say('write once', locked || development ? undefined : false, lockOf(locked, development)),
   ];
+}
+
+/** One round of the functions looks at so many entries: a log that grows faster for long leaves gaps unseen. */
+const GAPS_BEHIND_MAX = limits.auditIndexBundles.value * TILE_WIDTH;
+
+function judgeGaps({ log, gaps = { open: 0, accepted: 0, behind: 0 } }: AuditHealth): [boolean, string] {
+  const accepted = gaps.accepted > 0 ? [`${gaps.accepted} accepted gaps`] : [];
+  const wrong = [
+    ...(log?.late ? [`${log.late} outboxes have holes that may still be filled`] : []),
+    ...(gaps.open > 0 ? [`${gaps.open} gaps that no operator has accepted: auricle audit gaps`] : []),
+    ...(gaps.behind > GAPS_BEHIND_MAX ? [`${gaps.behind} entries not searched for gaps yet`] : []),
+  ];
+  const detail = wrong.length > 0 ? wrong : [`${log?.open ?? 0} outboxes are open`];
+  return [wrong.length === 0, [...detail, ...accepted].join(', ')];
 }
 
 function judgePublished(behind: number, age: number, unsigned: readonly string[] = []): [boolean, string] {

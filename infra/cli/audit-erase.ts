@@ -68,7 +68,7 @@ function release(given: Arguments, headers: Headers): Promise<Answer> | Answer {
   return ask(given, headers, path, { reason, zone }, released, lineOfReleased);
 }
 
-async function ask<S extends z.ZodType>(
+export async function ask<S extends z.ZodType>(
   { edge, zone }: Arguments,
   headers: Headers,
   path: string,

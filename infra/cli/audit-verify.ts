@@ -1,14 +1,15 @@
 // auricle audit verify: everything is fetched and hashed again, and compared with what was seen before.
+import { yearIn } from '../../shared/audit/bundle/previous.ts';
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { openVerifier } from '../../shared/audit/note.ts';
 import { readVerifierKey } from '../../shared/audit/note-key.ts';
 import { equalBytes } from '../../shared/audit/tree.ts';
-import { NextNumbers, readLoss } from '../../shared/audit/verify/next-numbers.ts';
 import { type Verdict, verdicts } from '../../shared/audit/verify/verdict.ts';
 import { limits } from '../../shared/limits.ts';
 import type { Answer } from './answer.ts';
 import type { Found } from './audit-find.ts';
-import { fetchCheckpoint, Invalid, leafOf, walkLog } from './audit-log.ts';
+import { LogHoles } from './audit-holes.ts';
+import { fetchCheckpoint, Invalid, walkLog } from './audit-log.ts';
 import { fileOf, recall, remember } from './audit-memory.ts';
 import { findWitnessed, type Witnessed } from './audit-witness.ts';
 
@@ -17,11 +18,13 @@ interface Said {
   readonly root?: string;
   readonly detail: string;
   readonly holes?: readonly string[];
+  /** Holes that an operator has accepted, in an entry of the log. */
+  readonly accepted?: readonly string[];
 }
 
 const tell = (verdict: Verdict, said: Said): Answer => ({
   exit: verdicts[verdict],
-  text: `${verdict}: ${[said.detail, ...(said.holes ?? [])].join('\n  ')}`,
+  text: `${verdict}: ${[said.detail, ...(said.holes ?? []), ...(said.accepted ?? [])].join('\n  ')}`,
   value: { verdict, ...said },
 });
 
@@ -44,13 +47,18 @@ export async function verifyLog(found: Found, { policy, now = Date.now(), also }
     const { note, checkpoint } = await fetchCheckpoint(reader);
     const seen = before && (await openCheckpoint(new TextEncoder().encode(before.note), reader.verifier));
     const earlier = [...(seen ? [seen] : []), ...(witnessed ? [witnessed.checkpoint] : [])];
-    const holes = new Holes();
+    const holes = new LogHoles(yearIn(reader.verifier.name));
     const sizes = earlier.map(({ size }) => size);
     const roots = await walkLog(reader, checkpoint, sizes, (entry, index) => {
       holes.see(entry, index);
       also?.see(entry);
     });
-    const said = { size: checkpoint.size, root: Buffer.from(checkpoint.root).toString('base64') };
+    const { open, accepted } = holes.found(now);
+    const said = {
+      size: checkpoint.size,
+      root: Buffer.from(checkpoint.root).toString('base64'),
+      ...(accepted.length > 0 && { accepted }),
+    };
     const other = earlier.find(({ size, root }) => !equalBytes(roots.get(size) ?? new Uint8Array(), root));
     if (other) {
       const who = other === seen ? 'seen before' : 'witnessed';
@@ -60,8 +68,7 @@ export async function verifyLog(found: Found, { policy, now = Date.now(), also }
     const strayed = (await also?.end()) ?? [];
     if (strayed.length > 0) return tell('diverged', { ...said, detail: strayed.join('; ') });
     remember(base, { vkey, note: new TextDecoder().decode(note) });
-    if (holes.found.length > 0)
-      return tell('incomplete', { ...said, detail: `${said.size} entries with holes`, holes: holes.found });
+    if (open.length > 0) return tell('incomplete', { ...said, detail: `${said.size} entries with holes`, holes: open });
     const since = seen ? `, grown from ${seen.size}` : '';
     const { verdict, text } = judgeWitnessed(witnessed, said.size, now);
     return tell(verdict, { ...said, detail: `${said.size} entries are as they were signed${since}; ${text}` });
@@ -94,31 +101,4 @@ function judgeWitnessed(
   const text = `${checkpoint.size} of them witnessed by ${names.join(', ')}, ${new Date(at).toISOString()}`;
   const fresh = checkpoint.size === size || now - at <= limits.auditWitnessLagMs.value;
   return fresh ? { verdict: 'witnessed', text } : { verdict: 'unwitnessed', text: `only ${text}` };
-}
-
-/** Numbers that should have no holes: those of each outbox, and those of each tenant. */
-class Holes {
-  readonly found: string[] = [];
-  readonly #next = new NextNumbers();
-  #first: number | undefined;
-
-  see(entry: Uint8Array, index: number): void {
-    const leaf = leafOf(entry);
-    if (!leaf) return;
-    // The first log of a region begins with the first of everything; later ones go on from what was before.
-    if (index === 0 && leaf.type === 'shard.open' && !('previous' in leaf)) this.#first = 1;
-    this.#count(`outbox ${leaf.p} ${leaf.ep}`, leaf.pseq, index);
-    if (leaf.tn !== undefined && leaf.tseq !== undefined) this.#count(`tenant ${leaf.tn}`, leaf.tseq, index);
-    // The log knows of this one itself.
-    const loss = readLoss(leaf);
-    if (!loss) return;
-    this.found.push(`entry ${index}: ${loss.text}`);
-    // What comes after all, of a life that was broken off, goes on where it was.
-    if (loss.to !== undefined) this.#next.pass(`outbox ${String(loss.outbox)} ${loss.epoch}`, loss.to);
-  }
-
-  #count(name: string, number: number, index: number): void {
-    const expected = this.#next.take(name, number, this.#first ?? number);
-    if (expected !== number) this.found.push(`entry ${index}: ${number} of ${name}, expected ${expected}`);
-  }
 }

@@ -8,6 +8,7 @@ import { auditDoctor } from './audit-doctor.ts';
 import { privacyVerbs } from './audit-erase.ts';
 import { exportAudit, verifyFolder } from './audit-export.ts';
 import { type Found, findLog, listLogs, tellOthers } from './audit-find.ts';
+import { acceptGap, listGaps } from './audit-gaps.ts';
 import { RegionHeads } from './audit-heads.ts';
 import { Invalid, Refused } from './audit-log.ts';
 import { verifyReceiptFile } from './audit-receipt.ts';
@@ -46,6 +47,8 @@ const verbs: ReadonlyMap<string, Run> = new Map<string, Run>([
   ['export', (given, headers) => exportAudit(given, headers)],
   ['doctor', (given, headers) => auditDoctor(given, headers)],
   ['search', (given, headers) => searchAudit(given, headers, findLog)],
+  ['gaps', listGaps],
+  ['accept-gap', acceptGap],
   ['index', rebuildIndex],
   ...privacyVerbs,
 ]);

@@ -83,6 +83,21 @@ export const complianceEvents = [
       reason: z.string().optional(),
     }),
   ),
+  /** An operator accepts that events are missing, or that work has no end. */
+  z.object({
+    ...origin,
+    ...asked,
+    type: z.literal('gap.accept'),
+    tenant: z.string().optional(),
+    /** Year and index of the entry that shows the gap. */
+    gap: z.string(),
+    /** Producer, its life, and the numbers that are missing. */
+    outbox: z.string(),
+    epoch: z.string(),
+    from: z.number().int(),
+    to: z.number().int().optional(),
+    reason: z.string(),
+  }),
   /** A rule that was in force has changed: digests of it before and after. */
   z.object({
     ...origin,

@@ -26,6 +26,11 @@ export const logHealth = z.object({
       full: z.boolean().optional(),
     })
     .optional(),
+  /**
+   * Gaps that no operator has accepted, and those that one has (`gaps.ts`). `behind`: entries that were not searched for
+   * gaps yet.
+   */
+  gaps: z.object({ open: z.number().int(), accepted: z.number().int(), behind: z.number().int() }).optional(),
   /** Deliveries that the log has not taken: how many, at most as many as it looks at, and the age of the oldest. */
   intake: z.object({ waiting: z.number().int(), oldestMs: z.number() }),
   /** Whether the policy names witnesses. */

@@ -21,6 +21,8 @@ const byType: ReadonlyMap<string, ReadonlySet<string>> = new Map(
     // Why, and about whom, is somebody's sentence.
     'hold.set': ['hold', 'scope', 'zone', 'basis'],
     'hold.release': ['hold', 'scope', 'zone', 'basis'],
+    // The reason is a person's sentence.
+    'gap.accept': ['gap', 'outbox', 'epoch', 'from', 'to'],
     'policy.change': ['policy', 'zone', 'before', 'after'],
     'model.stage': ['model', 'revision', 'from', 'to', 'gate', 'verdict', 'alias', 'evidence', 'reason'],
     'content.erased': ['what', 'why'],

@@ -2,6 +2,18 @@ import { type Limit, MiB } from './limit.ts';
 
 /** What one tenant may read and take away of the record, so that others can, too. */
 export const auditAccessLimits = {
+  auditUnendedMs: {
+    value: 172_800_000,
+    unit: 'ms',
+    by: 'functions',
+    why: 'After which an upload or document without an end is a gap: two days, twice the time in which one that no agent takes is given up.',
+  },
+  auditGapsListed: {
+    value: 1_000,
+    unit: 'count',
+    by: 'functions',
+    why: 'Gaps that one answer lists and health counts, oldest first: each waits for a person, who accepts no more in a day.',
+  },
   auditReceiptsAtOnce: {
     value: 16,
     unit: 'count',

@@ -9,6 +9,13 @@ export const privacyRefusals = {
     retry: 'never',
     text: 'There is no such hold.',
   },
+  gap_unknown: {
+    status: 404,
+    close: 4404,
+    type: 'invalid_request_error',
+    retry: 'never',
+    text: 'There is no such gap in the audit log.',
+  },
   holds_most: {
     status: 409,
     close: 4409,

@@ -2,6 +2,7 @@
 import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { eraseSubject, listHolds, releaseHold, setHold } from '../../edge/audit/erase.ts';
+import { acceptGap, listGaps } from '../../edge/audit/gaps.ts';
 import { rebuildIndex, searchAudit } from '../../edge/audit/search.ts';
 import { realSurroundings } from '../../edge/clock.ts';
 import type { RequestContext } from '../../edge/context.ts';
@@ -162,5 +163,36 @@ describe('C12 search at the edge', () => {
     const answer = await call(rebuildIndex, { body: {} }, { scope: 'operate' });
     expect(await answer.json()).toMatchObject({ data: [{ zone: 'eu' }, { zone: 'us' }] });
     expect(asked().every(({ claims }) => claims.operate === true)).toBe(true);
+  });
+});
+
+describe('C9 gaps of the log at the edge', () => {
+  const gap = { gap: '2026-7', outbox: 'gate/acme/eu', epoch: 'e', from: 3, to: 4, at: 1 };
+  const body = { zone: 'eu', gap: gap.gap, reason: 'restored from a backup' };
+
+  it('are listed and accepted for operators, by who and why', async () => {
+    const [eu] = offices;
+    if (!eu) throw new Error('no office');
+    eu.plain = () => Response.json({ data: [gap] });
+    expect(await (await call(listGaps, { query: '?zone=eu' }, { scope: 'operate' })).json()).toEqual({
+      object: 'list',
+      data: [{ zone: 'eu', ...gap }],
+    });
+    eu.plain = () => Response.json({ ...gap, accepted: { at: 5 } });
+    const answer = await call(acceptGap, { body }, { scope: 'operate', sub: 'operator' });
+    expect(await answer.json()).toEqual({ zone: 'eu', ...gap, accepted: { at: 5 } });
+    expect(eu.asked.map(({ line }) => line)).toEqual(['GET /api/audit/eu/gaps', 'POST /api/audit/eu/gaps/accept']);
+    expect(eu.asked[1]?.claims).toMatchObject({ operate: true });
+    expect(eu.asked[1]?.body).toMatchObject({ gap: '2026-7', reason: body.reason, by: expect.stringMatching(C1) });
+  });
+
+  it('are refused without the scope, a reason or a place', async () => {
+    for (const scope of ['audit', 'compliance'])
+      expect(await readRefusal(await call(acceptGap, { body }, { scope }))).toMatchObject({ code: 'scope_missing' });
+    const refused = async (given: object) =>
+      (await readRefusal(await call(acceptGap, { body: given }, { scope: 'operate' }))).code;
+    expect(await refused({ ...body, reason: undefined })).toBe('field_missing');
+    expect(await refused({ ...body, gap: '7' })).toBe('field_invalid');
+    expect(asked()).toEqual([]);
   });
 });

@@ -9,6 +9,7 @@ import { answer, answerNo } from '../../answer.ts';
 import type { EdgeCaller } from '../../caller/edge-caller.ts';
 import { fromEdge, type Question } from '../../caller/from-edge.ts';
 import { readText } from '../../read-text.ts';
+import type { Rows } from '../../store/rows.ts';
 import type { LogDesk } from '../log/log-desk.ts';
 import { yearOf } from '../log/log-names.ts';
 import { lookAtLog } from '../log/look-at-log.ts';
@@ -48,11 +49,11 @@ function isOf(producer: string, { tenant, operate }: EdgeCaller): boolean {
 }
 
 /** GET /api/audit/{zone}/health: how the log is doing, without a word of what is in it. */
-export const onLogHealth = (desk: LogDesk | undefined): Question =>
+export const onLogHealth = (desk: LogDesk | undefined, rows: Rows): Question =>
   verified(desk, async (request, _caller, found) => {
     const { zone = '' } = request.params;
     if (!found.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
-    return answer(200, await lookAtLog(found, zone));
+    return answer(200, await lookAtLog({ ...found, rows }, zone));
   });
 
 /** Questions of the edge only. */

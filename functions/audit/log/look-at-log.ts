@@ -1,10 +1,16 @@
 // How a log is doing, from what lies in storage.
+import type { Gap } from '../../../shared/audit/gaps.ts';
+import { HEADS } from '../../../shared/audit/head.ts';
 import type { LogHealth } from '../../../shared/audit/health.ts';
 import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { Settings } from '../../settings.ts';
+import type { Rows } from '../../store/rows.ts';
+import { readGaps } from '../gaps/gap-rows.ts';
 import { newestState } from '../intake/acknowledge.ts';
 import { readReceived } from '../intake/intake.ts';
+import { indexedUpTo } from '../search/search-follow.ts';
+import type { Position } from '../search/search-rows.ts';
 import { readDiverged } from '../witness/diverged.ts';
 import { readDoubts } from '../witness/doubted.ts';
 import { type LogDesk, logsOf } from './log-desk.ts';
@@ -14,6 +20,8 @@ import type { LogStore } from './log-store.ts';
 import { headOf } from './publish-checkpoint.ts';
 
 type Desk = Pick<LogDesk, 'policy' | 'now'> & {
+  /** The index, which knows the gaps. */
+  readonly rows?: Rows;
   readonly store: LogStore;
   readonly settings: Partial<Pick<Settings, 'MODE'>>;
 };
@@ -21,23 +29,32 @@ type Desk = Pick<LogDesk, 'policy' | 'now'> & {
 export async function lookAtLog(desk: Desk, zone: string): Promise<LogHealth> {
   const { store, now, settings } = desk;
   const state = await newestState(store, zone);
-  const [log, intake, locked, mark, refused, doubts] = await Promise.all([
+  const rows = zone === HEADS ? undefined : desk.rows;
+  const [log, intake, locked, mark, refused, doubts, found] = await Promise.all([
     state && state.size > 0 ? lookAtState(desk, zone, state) : undefined,
     lookAtIntake(desk, zone),
     store.isLocked?.().catch(() => undefined),
     readDiverged(store, zone),
     store.list('state', refusedName(zone, ''), limits.auditHealthIntake.value),
     readDoubts(store, zone),
+    rows && Promise.all([readGaps(rows, zone, now()), indexedUpTo({ rows, zone })]),
   ]);
+  const gaps = state && found && countGaps(state, ...found);
   return {
     ...{ zone, at: now(), intake, development: settings.MODE === 'development' },
     witnesses: state !== undefined && desk.policy(state.origin).witnesses.length > 0,
     ...(log && { log }),
+    ...(gaps && { gaps }),
     ...(locked !== undefined && { locked }),
     ...(refused.length > 0 && { refusing: refused.map((name) => decodeURIComponent(name.split('/').at(-1) ?? '')) }),
     ...(doubts.length > 0 && { doubted: doubts.map(({ at, witness, why }) => ({ at, witness, why })) }),
     ...(mark && { diverged: { at: mark.at, witness: mark.witness, why: mark.why } }),
   };
+}
+
+function countGaps({ year, size }: LogState, gaps: readonly Gap[], upTo?: Position): LogHealth['gaps'] {
+  const accepted = gaps.filter((gap) => gap.accepted).length;
+  return { open: gaps.length - accepted, accepted, behind: size - (upTo?.year === year ? upTo.index : 0) };
 }
 
 /** All logs there are; null for one that cannot be read now. */

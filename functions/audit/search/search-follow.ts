@@ -1,10 +1,12 @@
 // Builds the index by following the logs of a zone, from its first year to its last entry. All rows of a bundle are written
 // before the cursor goes on, and writing one twice changes nothing: whatever breaks off is done again.
 import { z } from 'zod';
+import { workIn } from '../../../shared/audit/gaps.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { limits } from '../../../shared/limits.ts';
-import type { Rows } from '../../store/rows.ts';
+import type { Change, Rows } from '../../store/rows.ts';
+import { gapRowsOf, noteWork, type Work } from '../gaps/gap-rows.ts';
 import { newestState } from '../intake/acknowledge.ts';
 import { yearAfter } from '../log/find-years.ts';
 import { LogFiles } from '../log/log-files.ts';
@@ -25,7 +27,8 @@ export interface IndexDesk {
 
 const cursorRow = z.object({ year: z.number().int(), index: z.number().int() });
 const cursorPartition = (zone: string): string => `cursor!${zone}`;
-const CURSOR = 'cursor';
+/** Another name when the index has rows of a new kind: it is built once more, while it answers from what it has. */
+const CURSOR = 'cursor-2';
 
 /** Up to where the index knows the logs; `undefined` where none has begun. */
 export async function indexedUpTo({ rows, zone }: Pick<IndexDesk, 'rows' | 'zone'>): Promise<Position | undefined> {
@@ -84,6 +87,7 @@ async function addBundle(desk: IndexDesk, { year, index }: Position, size: numbe
   const entries = (await new LogFiles(store, zone, year, size).entries(bundle)).slice(first);
   const boxes = await new SidecarReader({ store, zone, year }, keys).boxes(index, index + entries.length);
   const found: IndexRow[] = [];
+  const work = new Map<string, Work>();
   const lives = new Map<string, Promise<boolean>>();
   for (const [offset, entry] of entries.entries()) {
     const leaf = readLeaf(entry);
@@ -92,9 +96,13 @@ async function addBundle(desk: IndexDesk, { year, index }: Position, size: numbe
     const sid = leaf.sd && box !== undefined ? readBox(box)?.sid : undefined;
     // Nobody is found who was erased, however often the index is built.
     const alive = sid ? await isAlive(desk, leaf.tn, sid, lives) : false;
-    found.push(...rowsOf(zone, leaf, { year, index: index + offset }, alive ? sid : undefined));
+    const at = { year, index: index + offset };
+    found.push(...rowsOf(zone, leaf, at, alive ? sid : undefined), ...gapRowsOf(zone, leaf, at));
+    const step = workIn(leaf);
+    if (step) work.set(step.request, step.ends ? 'ended' : { leaf, at });
   }
   await writeRows(desk.rows, found);
+  await noteWork(desk.rows, zone, work);
   return { year, index: index + entries.length };
 }
 
@@ -111,18 +119,18 @@ function isAlive(
 }
 
 async function writeRows(rows: Rows, found: readonly IndexRow[]): Promise<void> {
-  const partitions = new Map<string, string[]>();
-  for (const { partition, key } of found) partitions.set(partition, [...(partitions.get(partition) ?? []), key]);
-  const transactions = [...partitions].flatMap(([partition, keys]) =>
-    Array.from({ length: Math.ceil(keys.length / limits.rowChanges.value) }, (_, at) => ({
+  const partitions = new Map<string, Change[]>();
+  for (const { partition, key, value = {} } of found)
+    partitions.set(partition, [...(partitions.get(partition) ?? []), { type: 'put', key, value }]);
+  const transactions = [...partitions].flatMap(([partition, changes]) =>
+    Array.from({ length: Math.ceil(changes.length / limits.rowChanges.value) }, (_, at) => ({
       partition,
-      keys: keys.slice(at * limits.rowChanges.value, (at + 1) * limits.rowChanges.value),
+      changes: changes.slice(at * limits.rowChanges.value, (at + 1) * limits.rowChanges.value),
     })),
   );
   const next = transactions[Symbol.iterator]();
   const work = async () => {
-    for (const { partition, keys } of next) {
-      const changes = keys.map((key) => ({ type: 'put', key, value: {} }) as const);
+    for (const { partition, changes } of next) {
       if (!(await rows.commit(partition, changes))) throw new Error('the index does not take what is put into it');
     }
   };

@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto';
 import { toBase64Url } from '../../../shared/audit/commitment.ts';
 import type { Leaf } from '../../../shared/audit/leaf.ts';
-import { endOf } from '../../store/rows.ts';
+import { endOf, type Value } from '../../store/rows.ts';
 import { digits } from '../log/log-names.ts';
 
 export const kinds = ['day', 'request', 'model', 'subject'] as const;
@@ -47,6 +47,7 @@ const safeDate = (at: number): string => {
 export interface IndexRow {
   readonly partition: string;
   readonly key: string;
+  readonly value?: Value;
 }
 
 /** Everything by which a leaf is found; `sid` is the number of its subject. */

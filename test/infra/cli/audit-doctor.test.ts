@@ -92,6 +92,8 @@ describe('C9 auricle audit doctor', () => {
       { outboxes: { ...health.outboxes, spare: { waiting: 1, oldestMs: 120_000 } } },
     ],
     ['numbers of an outbox have holes', 'nothing missing', {}, { log: { ...log, late: 1 } }],
+    ['a gap that no operator accepted', 'nothing missing', {}, { gaps: { open: 1, accepted: 2, behind: 0 } }],
+    ['gaps are not searched for', 'nothing missing', {}, { gaps: { open: 0, accepted: 0, behind: 2_049 } }],
     ['its state is full', 'room', {}, { log: { ...log, full: true } }],
     ['its witnesses have not seen it', 'witnessed', { witnessed: undefined }, {}],
     [
@@ -107,6 +109,12 @@ describe('C9 auricle audit doctor', () => {
     ['storage does not say whether it does', 'write once', {}, { locked: undefined }],
   ])('finds that %s', (_what, check, seen, told) => {
     expect(wrongIn(seen, told)).toEqual([check]);
+  });
+
+  it('shows accepted gaps beside a check that passes', () => {
+    const told = { ...health, gaps: { open: 0, accepted: 2, behind: 3 } };
+    const [missing] = judgeLog({ ...well, health: told }).filter(({ check }) => check === 'nothing missing');
+    expect(missing).toMatchObject({ outcome: 'ok', detail: '3 outboxes are open, 2 accepted gaps' });
   });
 
   it('says what it cannot tell, and believes what may be so for a moment', () => {

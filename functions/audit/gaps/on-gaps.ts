@@ -1,0 +1,26 @@
+// Requests of the edge about gaps of a log: `shared/audit/gaps.ts`. Outboxes have names of tenants, so only operators see them.
+import { newAcceptance } from '../../../shared/audit/gaps.ts';
+import { refuse } from '../../../shared/refusal.ts';
+import { answer, answerNo } from '../../answer.ts';
+import type { Question } from '../../caller/from-edge.ts';
+import type { PrivacyDesk } from '../erase/erase-desks.ts';
+import { asked } from '../erase/on-erase.ts';
+import { acceptGap } from './accept-gap.ts';
+import { readGaps } from './gap-rows.ts';
+
+/** GET /api/audit/{zone}/gaps */
+export const onGaps = (desk: PrivacyDesk | undefined): Question =>
+  asked(desk, undefined, async (_, { operate, tenant, subject }, found) => {
+    if (!operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
+    const noted = await desk?.reads.note({ zone: found.zone, tenant, subject, action: 'gaps' });
+    if (noted?.ok === false) return answerNo(noted.refusal);
+    return answer(200, { data: await readGaps(found.rows, found.zone, found.now()) });
+  });
+
+/** POST /api/audit/{zone}/gaps/accept */
+export const onAcceptGap = (desk: PrivacyDesk | undefined): Question =>
+  asked(desk, newAcceptance, async (body, { operate, tenant }, found) => {
+    if (!operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
+    const done = await acceptGap(found, { ...body, tenant });
+    return done.ok ? answer(200, done.value) : answerNo(done.refusal);
+  });
