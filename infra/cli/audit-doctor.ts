@@ -100,10 +100,10 @@ function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, 
 const GAPS_BEHIND_MAX = limits.auditIndexBundles.value * TILE_WIDTH;
 
 function judgeGaps({ log, gaps = { open: 0, accepted: 0, behind: 0 } }: AuditHealth): [boolean, string] {
-  const accepted = gaps.accepted > 0 ? [`${gaps.accepted} accepted gaps`] : [];
+  const accepted = gaps.accepted > 0 ? [`accepted gaps: ${gaps.accepted}`] : [];
   const wrong = [
     ...(log?.late ? [`${log.late} outboxes have holes that may still be filled`] : []),
-    ...(gaps.open > 0 ? [`${gaps.open} gaps that no operator has accepted: auricle audit gaps`] : []),
+    ...(gaps.open > 0 ? [`gaps that no operator has accepted: ${gaps.open} (auricle audit gaps)`] : []),
     ...(gaps.behind > GAPS_BEHIND_MAX ? [`${gaps.behind} entries not searched for gaps yet`] : []),
   ];
   const detail = wrong.length > 0 ? wrong : [`${log?.open ?? 0} outboxes are open`];

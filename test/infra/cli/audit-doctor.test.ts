@@ -114,7 +114,7 @@ describe('C9 auricle audit doctor', () => {
   it('shows accepted gaps beside a check that passes', () => {
     const told = { ...health, gaps: { open: 0, accepted: 2, behind: 3 } };
     const [missing] = judgeLog({ ...well, health: told }).filter(({ check }) => check === 'nothing missing');
-    expect(missing).toMatchObject({ outcome: 'ok', detail: '3 outboxes are open, 2 accepted gaps' });
+    expect(missing).toMatchObject({ outcome: 'ok', detail: '3 outboxes are open, accepted gaps: 2' });
   });
 
   it('says what it cannot tell, and believes what may be so for a moment', () => {
