@@ -65,7 +65,10 @@ describe('C9 gaps of the audit log', () => {
     expect(told).toMatchObject([{ gap: gap?.gap, epoch: EPOCH, from: 2, to: 3, req: 'r9' }]);
     expect(Object.keys(told[0]?.sd ?? {})).toEqual(expect.arrayContaining(['reason', 'subject']));
     expect(await health()).toEqual({ open: 0, accepted: 1, behind: 0 });
-    expect(verified()).toEqual({ open: [], accepted: [expect.stringMatching(/events 2 to 3 .*accepted in entry \d+$/)] });
+    expect(verified()).toEqual({
+      open: [],
+      accepted: [expect.stringMatching(/events 2 to 3 .*accepted in entry \d+$/)],
+    });
     // An index that is built again from the log says the same.
     expect(await health(new MemoryRows())).toEqual({ open: 0, accepted: 1, behind: 0 });
     await deliver(9);
@@ -80,7 +83,8 @@ describe('C9 gaps of the audit log', () => {
       return desk().report(type === 'inference.denied' ? { ...who, type, reason: 'x' } : { ...who, type });
     };
     const served = UPLOAD.replace('017f', '017e');
-    for (const request of [UPLOAD, served]) expect(await report('inference.attempt', request)).toMatchObject({ ok: true });
+    for (const request of [UPLOAD, served])
+      expect(await report('inference.attempt', request)).toMatchObject({ ok: true });
     await log.commit();
     expect(await health()).toMatchObject({ open: 0 });
     await report('inference.denied', served);
