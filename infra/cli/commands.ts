@@ -29,10 +29,17 @@ const plainCommands: readonly Command[] = [
   },
   {
     name: 'upload',
-    operands: 'FILE',
-    does: 'transcribes a long file through storage and queue; the same command goes on after a break',
+    operands: 'FILE…',
+    does: 'transcribes long files through storage and queue; the same command goes on after a break',
     takes: [...speech, 'zone', 'callback', 'plain', 'wait', 'format', 'keepDays'],
-    run: async (given, headers) => (await import('./upload.ts')).upload(given, headers),
+    more: `FILE may be a folder: its files are sent, without folders in it and names that begin with a dot. Several files
+are sent eight at a time; the exit code is 1 when one failed, and a line for each failure says why.`,
+    run: async (given, headers) => {
+      const { namesMany, uploadMany } = await import('./upload-many.ts');
+      if (!(await namesMany(given.operands))) return (await import('./upload.ts')).upload(given, headers);
+      const { realWorld } = await import('./upload-world.ts');
+      return uploadMany(given, headers, realWorld(), process.stderr);
+    },
   },
   { name: 'uploads', does: 'lists uploads', run: uploads },
   { name: 'uploads status', operands: 'ID', does: 'shows how far an upload is', run: uploads },

@@ -228,7 +228,6 @@ describe('C2 A21 T4 auricle upload', () => {
     expect(await said('/dev/null')).toBe('2 /dev/null is no file');
     expect(await said(name, '--wait', '--format', 'docx')).toBe('2 --format docx is not one of json, text, srt, vtt');
     expect(await said(name, '--format', 'srt')).toMatch(/^2 --format .*with --wait only$/);
-    expect(read(name, name)).toHaveProperty('problem', expect.stringContaining('usage: auricle upload FILE'));
     writeFileSync(name, '');
     expect(await said(name)).toBe('2 /call.wav is empty');
     expect(cloud.asked).toEqual([]);
@@ -335,7 +334,7 @@ describe('C2 A21 T4 auricle upload', () => {
     expect(cloud.uploads).toBe(2);
   });
 
-  it.each([[], ['a', 'b'], ['']])('written as %j is wrong', (...words) => {
+  it.each([[], ['']])('written as %j is wrong', (...words) => {
     expect(read(...words)).toHaveProperty('problem');
   });
 
