@@ -28,7 +28,11 @@ export async function refused(response: Response): Promise<Answer> {
   return { exit: 1, text, value };
 }
 
-/** An answer for what a command threw: a file, the network, or an edge that answers something else. */
+/** Answers for an error of a command that asks no edge: a file, or something in one. */
+export const failedLocally = (error: unknown): Answer =>
+  wrong(localProblem(error) ?? (error instanceof Error ? error.message : String(error)));
+
+/** Answers for an error of a command: a file, the network, or an edge that answers something else. */
 export function unreachable(edge: string, error: unknown): Answer {
   const local = localProblem(error);
   if (local !== undefined) return wrong(local);
@@ -38,9 +42,12 @@ export function unreachable(edge: string, error: unknown): Answer {
   return impossible(`${edge} cannot be reached: ${cause instanceof Error ? cause.message : 'no reason given'}`);
 }
 
-/** What is wrong with a file or folder of this machine, which is nothing of the network. */
+/** Describes an error of a file or folder of this machine; `undefined` for others. */
 function localProblem(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('path' in error) || !('code' in error)) return undefined;
+  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  // Node names no path where a folder is read as a file.
+  if (error.code === 'EISDIR') return 'a folder was named where a file is needed';
+  if (!('path' in error)) return undefined;
   const { path, code } = error;
   return code === 'ENOENT' ? `no such file or folder: ${String(path)}` : `${String(path)}: ${error.message}`;
 }

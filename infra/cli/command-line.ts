@@ -1,7 +1,7 @@
 // One run of the command line, from its words to what it prints. It speaks plain HTTP to the edge and knows nothing that
 // another client could not know.
 import { readFileSync } from 'node:fs';
-import { type Answer, unreachable, wrong } from './answer.ts';
+import { type Answer, failedLocally, unreachable, wrong } from './answer.ts';
 import { positionalsOf, readArguments } from './arguments.ts';
 import type { Command } from './command.ts';
 import { findCommand, groupOf } from './commands.ts';
@@ -57,7 +57,7 @@ async function run(
   try {
     return await start(given, { authorization: `Bearer ${token}` }, token);
   } catch (error) {
-    return unreachable(given.edge, error);
+    return isLocal ? failedLocally(error) : unreachable(given.edge, error);
   }
 }
 

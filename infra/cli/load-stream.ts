@@ -87,8 +87,9 @@ export interface StreamSummary {
   readonly trouble: Readonly<Record<string, number>>;
   /** Code → how often: another agent or connection went on, and nothing was lost. */
   readonly notices: Readonly<Record<string, number>>;
+  /** From the end of the first warm-up to the last word. */
   readonly wallSeconds: number;
-  /** Sent on all streams, warm-up included. */
+  /** Sent on all streams after the warm-up, as all figures below. */
   readonly audioSeconds: number;
   readonly bytesSent: number;
   readonly bytesReceived: number;

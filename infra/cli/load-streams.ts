@@ -29,7 +29,7 @@ export interface StreamOutcome {
   readonly message?: string | undefined;
   readonly opened: boolean;
   readonly measured: readonly Measured[];
-  /** Of the final text, without those of the warm-up. */
+  /** Words of the final text, without those of the warm-up. */
   readonly words: number;
   /** Code → how often, of losses. */
   readonly trouble: Readonly<Record<string, number>>;
@@ -37,12 +37,14 @@ export interface StreamOutcome {
   readonly notices: Readonly<Record<string, number>>;
   /** Milliseconds from the last frame to the last word. */
   readonly finishMilliseconds: number | undefined;
-  /** Seconds of audio sent, warm-up included. */
+  /** Seconds of audio sent, and bytes sent and received, after the warm-up. */
   readonly audioSeconds: number;
-  readonly bytes: { readonly sent: number; readonly received: number };
+  readonly bytes: ReturnType<LiveStream['bytes']>;
+  /** When the warm-up ended, ms of `performance.now`; absent where it did not. */
+  readonly warmAt?: number | undefined;
 }
 
-/** The outcome of every stream, and the milliseconds from the first frame to the last word. Never rejects. */
+/** Returns the outcome of every stream, and the ms from the end of the first warm-up to the last word. Never rejects. */
 export async function loadStreams(load: StreamLoad): Promise<{ outcomes: StreamOutcome[]; milliseconds: number }> {
   const audio = toRate(load.audio, load.dialect.rateFor(load.audio));
   const frameAt = createFrames(audio);
@@ -62,7 +64,9 @@ export async function loadStreams(load: StreamLoad): Promise<{ outcomes: StreamO
     const { pace, signal, expected } = load;
     return play(stream, { frameAt, frames, start, warmSeconds, pass: passSeconds(audio), expected, pace, signal });
   });
-  return { outcomes: await Promise.all(outcomes), milliseconds: performance.now() - began };
+  const ended = await Promise.all(outcomes);
+  const over = performance.now();
+  return { outcomes: ended, milliseconds: over - Math.min(over, ...ended.map(({ warmAt = over }) => warmAt)) };
 }
 
 interface Prepared {
@@ -106,6 +110,8 @@ interface Play {
   readonly signal: AbortSignal | undefined;
 }
 
+const NO_BYTES = { sent: 0, received: 0 };
+
 async function play(prepared: Prepared, plan: Play): Promise<StreamOutcome> {
   const { opened, clock, measured, spoken, trouble, notices } = prepared;
   const none = {
@@ -115,7 +121,7 @@ async function play(prepared: Prepared, plan: Play): Promise<StreamOutcome> {
     notices,
     finishMilliseconds: undefined,
     audioSeconds: 0,
-    bytes: { sent: 0, received: 0 },
+    bytes: NO_BYTES,
   };
   if ('code' in opened) return { code: opened.code, message: opened.message, opened: false, ...none };
   let lost = false;
@@ -123,28 +129,31 @@ async function play(prepared: Prepared, plan: Play): Promise<StreamOutcome> {
     lost = true;
   });
   let index = 0;
+  let warm: { readonly at: number; readonly bytes: StreamOutcome['bytes'] } | undefined;
   for (; index < plan.frames && !lost && !plan.signal?.aborted; index += 1) {
     // A frame is due when its last sample was spoken; the schedule is never stretched, however late we are.
     const due = plan.start + (index + 1) * FRAME_SECONDS * 1_000 - performance.now();
     if (plan.pace === 'realtime' && due > 0) await wait(due);
+    if (index * FRAME_SECONDS >= plan.warmSeconds) warm ??= { at: performance.now(), bytes: opened.bytes() };
     clock.sent(index, performance.now());
     await opened.send(plan.frameAt(index));
   }
   const sent = performance.now();
   const finished = await opened.finish();
   const { code, message } = finished.code === undefined ? judge(spoken, index, plan) : finished;
-  const counted = measured.filter(({ at }) => at > plan.warmSeconds);
+  const bytes = opened.bytes();
   return {
     code,
     message,
     opened: true,
-    measured: counted,
+    measured: measured.filter(({ at }) => at > plan.warmSeconds),
     words: spoken.reduce((sum, { words, end = Infinity }) => sum + (end > plan.warmSeconds ? words.length : 0), 0),
     trouble,
     notices,
     finishMilliseconds: finished.code === undefined ? performance.now() - sent : undefined,
-    audioSeconds: index * FRAME_SECONDS,
-    bytes: opened.bytes(),
+    audioSeconds: Math.max(0, index * FRAME_SECONDS - plan.warmSeconds),
+    bytes: warm ? { sent: bytes.sent - warm.bytes.sent, received: bytes.received - warm.bytes.received } : NO_BYTES,
+    warmAt: warm?.at,
   };
 }
 

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { wrong } from '../../../infra/cli/answer.ts';
 import { readArguments } from '../../../infra/cli/arguments.ts';
+import { commandLine } from '../../../infra/cli/command-line.ts';
 import { model } from '../../../infra/cli/model.ts';
 import { keyFileOf, readPublicKey, readSigningKey } from '../../../infra/cli/model-key.ts';
 import { algorithmOf, verifyBy } from '../../../shared/model/signature/key.ts';
@@ -82,6 +83,17 @@ describe('A15: folders', () => {
     expect(await run('sign', model, '--key', at('private'))).toMatchObject({ exit: 2 });
     symlinkSync('/etc/hosts', path.join(model, 'hosts'));
     await expect(run('sign', model, '--key', at('private'))).rejects.toThrow('neither a file nor a folder');
+  });
+
+  it('names what is wrong on this machine, and not the edge', async () => {
+    const model = mkdtempSync(path.join(folder, 'model-'));
+    symlinkSync('/etc/hosts', path.join(model, 'hosts'));
+    const sign = (key: string) => commandLine(['model', 'sign', model, '--key', key], {});
+    expect(await sign(at('private'))).toMatchObject({ exit: 2, err: expect.stringContaining('neither a file') });
+    expect(await sign(folder)).toMatchObject({ exit: 2, err: expect.stringContaining('a folder was named') });
+    writeFileSync(path.join(model, 'model.sig'), '{');
+    const verified = await commandLine(['model', 'verify', model, '--key', at('private')], {});
+    expect(verified).toMatchObject({ exit: 2, err: expect.not.stringContaining('edge') });
   });
 
   it('a file that is no evidence is named, in a few lines, and a roll back to nothing is refused', async () => {
