@@ -145,6 +145,16 @@ describe('A15: what is served has been signed', () => {
     expect(await why()).toBe('nobody has signed it');
   });
 
+  it('a folder of another name: the signed paths bind the name', async () => {
+    await sign(ann);
+    for (const file of ['speech', 'speech.sig']) {
+      renameSync(path.join(repository, file), path.join(repository, file.replace('speech', 'other')));
+    }
+    const { served, lines } = open();
+    expect(await served()).toEqual([]);
+    expect(lines[0]?.[1]).toMatchObject({ model: 'other', detail: expect.stringContaining('is not signed') });
+  });
+
   it('a link among its files, whatever it leads to: no digest covers what an engine would follow', async () => {
     await sign(ann);
     const elsewhere = path.join(folder, 'elsewhere');
