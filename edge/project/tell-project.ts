@@ -7,6 +7,7 @@ import {
 } from '../../shared/project/contract.ts';
 import { publicText, type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 import { uploadStatuses } from '../../shared/upload/state.ts';
+import { attempts, tellAttempts, tellWaiting, waitingShown } from '../upload/tell.ts';
 
 const time = z.iso.datetime().describe('RFC 3339, UTC');
 const error = z.object({ code: z.string(), message: z.string() });
@@ -23,6 +24,7 @@ const documentStatus = z.object({
   seconds: z.number().optional().describe('Of sound'),
   error: error.optional(),
   audio: z.enum(['none', 'held', 'deleted']),
+  waiting: waitingShown.optional(),
 });
 
 const zoneKeyShown = z.object({ kid: z.string(), jwk: z.record(z.string(), z.string()) });
@@ -48,6 +50,8 @@ export const projectStatus = z.object({
   documents: z.array(documentStatus),
   error: error.optional(),
   callback: z.enum(['none', 'pending', 'delivered', 'failed']),
+  callback_attempts: attempts.optional(),
+  waiting: waitingShown.optional(),
   run: z.number().int().describe('Rises with each end: a change begins another one'),
   seq: z.number().int().describe('Rises with every change'),
 });
@@ -107,6 +111,8 @@ export function tellProject(row: ProjectRow): ProjectStatus {
     documents: row.documents.map(tellDocument),
     ...fault(row.refusal),
     callback: row.notice,
+    ...tellAttempts(row),
+    ...tellWaiting(row),
     run,
     seq,
   };
@@ -125,6 +131,7 @@ function tellDocument(row: DocumentRow): ProjectStatus['documents'][number] {
     ...(seconds !== undefined && { seconds }),
     ...fault(refusal),
     audio,
+    ...tellWaiting(row),
   };
 }
 

@@ -1,9 +1,30 @@
 import { z } from 'zod';
 import { publicText, refuse } from '../../shared/refusal.ts';
-import { transcriptFormats, type UploadGrant, type UploadRow } from '../../shared/upload/contract.ts';
+import {
+  transcriptFormats,
+  type UploadGrant,
+  type UploadRow,
+  type Waiting,
+  waitingFor,
+} from '../../shared/upload/contract.ts';
 import { uploadStatuses } from '../../shared/upload/state.ts';
 
 const time = z.iso.datetime().describe('RFC 3339, UTC');
+
+/** What open work waits for: in the answer about one upload or project, not in lists and events. */
+export const waitingShown = z
+  .object({
+    for: z
+      .enum(waitingFor)
+      .describe(
+        'upload: the file is not in storage; slot: the tenant has as many jobs in the queue as it may; ' +
+          'queue: the job queue has not taken the job; pool: no agent of a pool works on it',
+      ),
+    since: time,
+  })
+  .describe('What it waits for. Absent while a pool works on it, and once it is over');
+
+export const attempts = z.number().int().describe('Deliveries of the notice to the callback that were tried');
 
 /** An upload as its owner sees it: what was asked for, how far it is, never what was said. */
 export const uploadStatus = z.object({
@@ -28,6 +49,8 @@ export const uploadStatus = z.object({
   audio: z.enum(['none', 'held', 'deleted']),
   transcript: z.enum(['none', 'held', 'deleted']),
   callback: z.enum(['none', 'pending', 'delivered', 'failed']),
+  callback_attempts: attempts.optional(),
+  waiting: waitingShown.optional(),
   run: z.number().int(),
   seq: z.number().int().describe('Rises with every change'),
 });
@@ -60,6 +83,13 @@ export const grantedUpload = z.object({
 
 const iso = (at: number) => new Date(at).toISOString();
 
+/** Attempts of a notice, where one is sent. */
+export const tellAttempts = ({ notice, noticeTries }: Pick<UploadRow, 'notice' | 'noticeTries'>) =>
+  notice !== 'none' && noticeTries !== undefined && { callback_attempts: noticeTries };
+
+export const tellWaiting = ({ waiting }: { readonly waiting?: Waiting | undefined }) =>
+  waiting && { waiting: { for: waiting.for, since: iso(waiting.since) } };
+
 export function tellUpload(row: UploadRow): UploadStatus {
   const { id, status, model, zone, sealed, formats, warnings, audio, transcript, run, seq, refusal } = row;
   return {
@@ -86,6 +116,8 @@ export function tellUpload(row: UploadRow): UploadStatus {
     audio,
     transcript,
     callback: row.notice,
+    ...tellAttempts(row),
+    ...tellWaiting(row),
     run,
     seq,
   };

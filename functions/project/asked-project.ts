@@ -1,10 +1,12 @@
 // What the edge asks of projects that exist: to see them, to stop them, to do again what failed, to hear what came out.
 import { limits } from '../../shared/limits.ts';
-import type { OpenedDocument, ProjectList, ProjectRow } from '../../shared/project/contract.ts';
+import type { DocumentRow, OpenedDocument, ProjectList, ProjectRow } from '../../shared/project/contract.ts';
 import { documentId } from '../../shared/project/id.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
+import type { Waiting } from '../../shared/upload/contract.ts';
 import { inEdition, OUTCOMES, outcomeBlob, type UploadPlace } from '../../shared/upload/paths.ts';
+import { isOver } from '../../shared/upload/state.ts';
 import { rerun } from '../upload/asked.ts';
 import type { Office } from '../upload/office.ts';
 import { type PageQuery, readPage } from '../upload/own.ts';
@@ -12,6 +14,7 @@ import type { UploadRecord } from '../upload/record.ts';
 import { release } from '../upload/release.ts';
 import { settle } from '../upload/settle.ts';
 import { readUpload, step } from '../upload/step.ts';
+import { longestOf, readWaiting } from '../upload/waiting.ts';
 import { readDocuments } from './gather.ts';
 import { documentRowOf, projectRowOf } from './project-row.ts';
 
@@ -21,6 +24,25 @@ export async function seeProject(office: Office, place: UploadPlace): Promise<Re
   const record = await readUpload(office, place);
   return record ? ok(await rowOf(office, record)) : unknown();
 }
+
+/** Returns the row with what its documents wait for. */
+export async function showProject(office: Office, place: UploadPlace): Promise<Result<ProjectRow>> {
+  const record = await readUpload(office, place);
+  if (!record) return unknown();
+  const open = (await readDocuments(office, record)).filter(({ state }) => !isOver(state.status));
+  const waits = new Map<string, Waiting | undefined>();
+  await Promise.all(open.map(async (one) => void waits.set(one.id, await readWaiting(office, one))));
+  const row = await rowOf(office, record);
+  const all = [...waits.values()].filter((one) => one !== undefined);
+  const waiting = all.length === waits.size ? longestOf(all) : undefined;
+  return ok({
+    ...row,
+    documents: row.documents.map((one) => withWait(one, waits.get(one.id))),
+    ...(waiting && { waiting }),
+  });
+}
+
+const withWait = (row: DocumentRow, waiting: Waiting | undefined) => ({ ...row, ...(waiting && { waiting }) });
 
 async function rowOf(office: Office, record: UploadRecord): Promise<ProjectRow> {
   return projectRowOf(record, await readDocuments(office, record), office.settings.ZONE_KEYS[record.asked.zone]?.[0]);

@@ -11,7 +11,7 @@ import { readJson } from '../read-json.ts';
 import { followNews } from '../upload/follow-news.ts';
 import { about, type Desk, verified } from '../upload/on-uploads.ts';
 import { readCount } from '../upload/read-count.ts';
-import { deleteProject, listProjects, openDocument, rerunProject, seeProject } from './asked-project.ts';
+import { deleteProject, listProjects, openDocument, rerunProject, seeProject, showProject } from './asked-project.ts';
 import { editSegment } from './edit-segment.ts';
 import { makeProject } from './make-project.ts';
 
@@ -38,7 +38,7 @@ export const onProjects = (desk: Desk): Question =>
   });
 
 export const onProject = (desk: Desk): Question =>
-  ofProject(desk, async (place) => answerResult(await seeProject(desk, place)));
+  ofProject(desk, async (place) => answerResult(await showProject(desk, place)));
 
 /** GET …/events: the row once it is newer, else 204. */
 export const onProjectEvents = (desk: Desk): Question =>

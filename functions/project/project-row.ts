@@ -12,7 +12,7 @@ export function projectRowOf(
   documents: readonly UploadRecord[],
   zoneKey: ZoneKey | undefined,
 ): ProjectRow {
-  const { tenant, id, asked, state, created, ended, notice } = record;
+  const { tenant, id, asked, state, created, ended, notice, noticeTries } = record;
   if (!asked.project) throw new Error('a record of a project without its facts');
   const { titles } = { titles: asked.project.documents.map(({ title }) => title) };
   return {
@@ -34,6 +34,7 @@ export function projectRowOf(
     ...(state.seconds !== undefined && { seconds: state.seconds }),
     ...plain(state.refusal),
     notice,
+    noticeTries,
     documents: documents.map((one) => documentRowOf(one, titles[indexOf(one.id)])),
     ...(zoneKey && { zoneKey }),
   };

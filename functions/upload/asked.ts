@@ -11,12 +11,21 @@ import { rowOf } from './record.ts';
 import { release } from './release.ts';
 import { erase, settle } from './settle.ts';
 import { readUpload, step } from './step.ts';
+import { readWaiting } from './waiting.ts';
 
 const unknown = () => no(refuse('upload_unknown'));
 
 export async function see(office: Office, place: UploadPlace): Promise<Result<UploadRow>> {
   const record = await readUpload(office, place);
   return record ? ok(rowOf(record)) : unknown();
+}
+
+/** Returns the row with what the upload waits for. */
+export async function show(office: Office, place: UploadPlace): Promise<Result<UploadRow>> {
+  const record = await readUpload(office, place);
+  if (!record) return unknown();
+  const waiting = await readWaiting(office, record);
+  return ok({ ...rowOf(record), ...(waiting && { waiting }) });
 }
 
 /** Lists uploads, newest first. */

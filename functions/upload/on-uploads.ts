@@ -10,7 +10,7 @@ import type { EdgeCaller } from '../caller/edge-caller.ts';
 import { fromEdge, type Question } from '../caller/from-edge.ts';
 import { readJson } from '../read-json.ts';
 import type { Settings } from '../settings.ts';
-import { cancel, list, openTranscript, rerun, see } from './asked.ts';
+import { cancel, list, openTranscript, rerun, see, show } from './asked.ts';
 import { followNews } from './follow-news.ts';
 import { grant } from './grant.ts';
 import type { Office } from './office.ts';
@@ -41,7 +41,7 @@ export const onList = (desk: Desk): Question =>
     return answer(200, await list(desk, { tenant, after, limit, viewer: caller }));
   });
 
-export const onSee = (desk: Desk): Question => about(desk, async (place) => answerResult(await see(desk, place)));
+export const onSee = (desk: Desk): Question => about(desk, async (place) => answerResult(await show(desk, place)));
 
 /** GET …/events: the row once it is newer, else 204. */
 export const onEvents = (desk: Desk): Question =>

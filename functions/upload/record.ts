@@ -197,7 +197,7 @@ export const placeOf = ({ tenant, id }: UploadRecord): UploadPlace => ({ tenant,
 
 /** What the edge may know of it. */
 export function rowOf(record: UploadRecord): UploadRow {
-  const { tenant, id, asked, state, created, updated, expires, ended, audio, transcript, notice } = record;
+  const { tenant, id, asked, state, created, updated, expires, ended, audio, transcript, notice, noticeTries } = record;
   const { subject, commitment, home, most, speech, project, bytes, ...facts } = asked;
   const { reason, params } = state.refusal ?? {};
   return {
@@ -220,5 +220,6 @@ export function rowOf(record: UploadRecord): UploadRow {
     audio,
     transcript,
     notice,
+    noticeTries,
   };
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { pendingShape, pendingWords } from './upload-follow.ts';
 
 const count = z.object({ total: z.number(), done: z.number() });
 const error = z.object({ code: z.string(), message: z.string() }).optional();
@@ -22,15 +23,20 @@ export const projectState = z.looseObject({
     }),
   ),
   error,
+  ...pendingShape,
 });
 export type ProjectState = z.infer<typeof projectState>;
 
 /** One line for people: how far each document is, and how many of its blocks are whole. */
-export function projectLine({ id, status, documents, error: why }: ProjectState): string {
+export const projectLine = (project: ProjectState): string => `${project.id}: ${project.status} ${progressOf(project)}`;
+
+/** The same without id and status. */
+export function progressOf(project: ProjectState): string {
+  const { documents, error: why } = project;
   const parts = documents.map(({ segments, blocks }) => {
     const whole = blocks.filter(({ total, done }) => done === total).length;
     return `${segments.done}/${segments.total}${blocks.length > 1 ? ` (${whole}/${blocks.length} blocks)` : ''}`;
   });
   const fault = why ?? documents.find((one) => one.error)?.error;
-  return `${id}: ${status} ${parts.join(', ')}${fault ? `, ${fault.message} (${fault.code})` : ''}`;
+  return `${parts.join(', ')}${pendingWords(project)}${fault ? `, ${fault.message} (${fault.code})` : ''}`;
 }

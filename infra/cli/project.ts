@@ -15,8 +15,9 @@ import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './options.ts';
 import { editProject } from './project-edit.ts';
 import { saveDocuments } from './project-save.ts';
-import { type ProjectState, projectLine, projectState } from './project-state.ts';
+import { type ProjectState, progressOf, projectLine, projectState } from './project-state.ts';
 import { follow } from './upload-follow.ts';
+import { listLine } from './upload-tell.ts';
 import { realWorld, type UploadWorld } from './upload-world.ts';
 
 type Headers = Record<string, string>;
@@ -40,7 +41,7 @@ async function list(given: Arguments, headers: Headers, world: UploadWorld): Pro
   const response = await world.fetch(`${given.edge}/v1/projects`, { headers });
   if (!response.ok) return refused(response);
   const value = await response.json();
-  const lines = page.parse(value).data.map((one) => `${one.created}  ${projectLine(one)}`);
+  const lines = page.parse(value).data.map((one) => listLine(one, progressOf(one)));
   return { exit: 0, text: lines.length > 0 ? lines.join('\n') : 'no projects', value };
 }
 

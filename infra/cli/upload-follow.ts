@@ -3,6 +3,21 @@
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 
+/** Members of an upload and of a project that say what is still to come. */
+export const pendingShape = {
+  waiting: z.object({ for: z.string(), since: z.string() }).optional(),
+  callback: z.string().optional(),
+  callback_attempts: z.number().optional(),
+};
+type Pending = z.infer<z.ZodObject<typeof pendingShape>>;
+
+/** Returns what a line says of them, empty where nothing is to come. */
+export function pendingWords({ waiting, callback, callback_attempts: tries = 0 }: Pending): string {
+  const wait = waiting ? `, waiting for ${waiting.for} since ${waiting.since}` : '';
+  const told = (callback === 'pending' && tries > 0) || callback === 'failed';
+  return told ? `${wait}, callback ${callback} after ${tries} attempts` : wait;
+}
+
 /** What of an upload the command line looks at. */
 export const uploadState = z.looseObject({
   id: z.string(),
@@ -10,6 +25,7 @@ export const uploadState = z.looseObject({
   seq: z.number(),
   pieces: z.object({ total: z.number(), done: z.number() }),
   error: z.object({ code: z.string(), message: z.string() }).optional(),
+  ...pendingShape,
 });
 export type UploadState = z.infer<typeof uploadState>;
 

@@ -4,8 +4,18 @@ import { z } from 'zod';
 import { transcriptFormats } from '../../shared/upload/contract.ts';
 import { type Answer, refused } from './answer.ts';
 import type { Arguments } from './options.ts';
-import { followUpload, type UploadState, uploadState } from './upload-follow.ts';
+import { followUpload, pendingWords, type UploadState, uploadState } from './upload-follow.ts';
 import type { UploadWorld } from './upload-world.ts';
+
+interface Listed {
+  readonly id: string;
+  readonly created: string;
+  readonly status: string;
+}
+
+/** Returns one line of a list: of uploads as of projects. */
+export const listLine = ({ id, created, status }: Listed, more: string): string =>
+  [id, created, status.padEnd(9), more].join('  ').trimEnd();
 
 /** Why a transcript cannot be had in that form. */
 export function formatProblem(format: string | undefined): string | undefined {
@@ -53,7 +63,8 @@ export async function tellEnd(
   };
 }
 
-function line({ id, status, pieces, error }: UploadState): string {
+function line(upload: UploadState): string {
+  const { id, status, pieces, error } = upload;
   const done = pieces.total > 1 ? ` ${pieces.done}/${pieces.total}` : '';
-  return `${id}: ${status}${done}${error ? `, ${error.message} (${error.code})` : ''}`;
+  return `${id}: ${status}${done}${pendingWords(upload)}${error ? `, ${error.message} (${error.code})` : ''}`;
 }

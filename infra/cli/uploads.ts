@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './options.ts';
 import { uploadState } from './upload-follow.ts';
-import { formatProblem, tellEnd, tellUpload } from './upload-tell.ts';
+import { formatProblem, listLine, tellEnd, tellUpload } from './upload-tell.ts';
 import { realWorld, type UploadWorld } from './upload-world.ts';
 
 const list = z.object({ data: z.array(uploadState.extend({ created: z.string(), filename: z.string().optional() })) });
@@ -27,11 +27,7 @@ async function listAll(given: Arguments, headers: Record<string, string>, { fetc
   const response = await fetch(`${given.edge}/v1/uploads`, { headers });
   if (!response.ok) return refused(response);
   const value = await response.json();
-  const lines = list
-    .parse(value)
-    .data.map(({ id, status, created, filename }) =>
-      [id, created, status.padEnd(9), filename ?? ''].join('  ').trimEnd(),
-    );
+  const lines = list.parse(value).data.map((one) => listLine(one, one.filename ?? ''));
   return { exit: 0, text: lines.length > 0 ? lines.join('\n') : 'no uploads', value };
 }
 

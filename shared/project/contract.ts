@@ -15,6 +15,7 @@ import { limits } from '../limits.ts';
 import { isReason, type Reason } from '../refusal.ts';
 import { zoneKey } from '../seal/zone-key.ts';
 import { classes } from '../tenant/claims.ts';
+import { waiting } from '../upload/contract.ts';
 import { tenantName, workId, zoneName } from '../upload/job.ts';
 import { uploadStatuses } from '../upload/state.ts';
 import { DOCUMENT_JSON, DOCUMENT_TEXT } from './document.ts';
@@ -65,6 +66,8 @@ const documentRow = z.object({
   seconds: z.number().optional(),
   refusal: plainRefusal.optional(),
   audio: z.enum(['none', 'held', 'deleted']),
+  /** As of an upload. */
+  waiting: waiting.optional(),
 });
 export type DocumentRow = z.infer<typeof documentRow>;
 
@@ -89,6 +92,9 @@ export const projectRow = z.object({
   seconds: z.number().optional(),
   refusal: plainRefusal.optional(),
   notice: z.enum(['none', 'pending', 'delivered', 'failed']),
+  noticeTries: z.number().int().optional(),
+  /** The longest wait of its documents, while no agent works on any. */
+  waiting: waiting.optional(),
   documents: z.array(documentRow),
   /** To seal changes to. */
   zoneKey: zoneKey.optional(),

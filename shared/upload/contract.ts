@@ -83,6 +83,12 @@ export const plainRefusal = z.object({
   params: z.record(z.string(), z.union([z.string(), z.number()])).optional(),
 });
 
+/** `upload`: the file; `slot`: a place among the tenant's queued jobs; `queue`: the job queue; `pool`: an agent of a pool. */
+export const waitingFor = ['upload', 'slot', 'queue', 'pool'] as const;
+/** What open work waits for, and since when. Absent while an agent works on it. */
+export const waiting = z.object({ for: z.enum(waitingFor), since: z.number().int() });
+export type Waiting = z.infer<typeof waiting>;
+
 export const uploadRow = z.object({
   id: recordId,
   tenant: tenantName,
@@ -119,6 +125,10 @@ export const uploadRow = z.object({
   transcript: z.enum(['none', 'held', 'deleted']),
   /** Deliveries of the notice to `callback`. */
   notice: z.enum(['none', 'pending', 'delivered', 'failed']),
+  /** How many of them there were. */
+  noticeTries: z.number().int().optional(),
+  /** In the answer about one upload only, as of functions that know it. */
+  waiting: waiting.optional(),
 });
 export type UploadRow = z.infer<typeof uploadRow>;
 

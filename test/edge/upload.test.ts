@@ -250,6 +250,14 @@ describe('C2 C11 an upload', () => {
     });
   });
 
+  it('T4 says what it waits for since when, and how often its callback was tried', async () => {
+    const since = 1_700_000_000_000;
+    const row = eu.row({ status: 'admitted', waiting: { for: 'pool', since }, notice: 'pending', noticeTries: 2 });
+    const answer = await ask(`/v1/uploads/${row.id}`, { headers: await bearer() });
+    const waiting = { for: 'pool', since: '2023-11-14T22:13:20.000Z' };
+    expect(await answer.json()).toMatchObject({ waiting, callback: 'pending', callback_attempts: 2 });
+  });
+
   it('is looked for in every zone of the token and in no other', async () => {
     const row = us.row();
     expect((await ask(`/v1/uploads/${row.id}`, { headers: await bearer() })).status).toBe(200);

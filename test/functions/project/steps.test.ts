@@ -6,6 +6,7 @@ import {
   openDocument,
   rerunProject,
   seeProject,
+  showProject,
 } from '../../../functions/project/asked-project.ts';
 import { editSegment } from '../../../functions/project/edit-segment.ts';
 import { makeProject } from '../../../functions/project/make-project.ts';
@@ -130,6 +131,19 @@ describe('T3 T4 a project', () => {
     expect((await row(project)).status).toBe('working');
     await spoken(project, 1);
     expect(await row(project)).toMatchObject({ status: 'done', run: 1, seconds: 5 });
+  });
+
+  it('T4 says what it waits for: its documents for a pool, then nothing while an agent works on one', async () => {
+    const project = await begun(quiet.asked(2));
+    const shown = async () => {
+      const answer = await showProject(office, project);
+      if (!answer.ok) throw new Error(answer.refusal.reason);
+      return [answer.value.waiting?.for, ...answer.value.documents.map(({ waiting }) => waiting?.for)];
+    };
+    expect(await shown()).toEqual(['pool', 'pool', 'pool']);
+    expect((await open(quiet.jobs()[0] as UploadJob)).ok).toBe(true);
+    expect((await shown()).filter((word) => word === 'pool')).toHaveLength(1);
+    expect((await shown())[0]).toBeUndefined();
   });
 
   it('its documents are no uploads, and its rows begin together or not at all', async () => {

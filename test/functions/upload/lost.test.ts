@@ -1,11 +1,14 @@
 // T4: lost work is found within two minutes, work that goes on is not begun twice, and a status says what is waited for.
 import { beforeEach, describe, expect, it } from 'vitest';
+import { arrive } from '../../../functions/upload/arrive.ts';
+import { show } from '../../../functions/upload/asked.ts';
 import { decideRedrive, hasLost } from '../../../functions/upload/decide-redrive.ts';
 import type { Line, Office } from '../../../functions/upload/office.ts';
 import { onStalled } from '../../../functions/upload/on-timer.ts';
 import { openTakenJob } from '../../../functions/upload/open-job.ts';
 import { type JobRecord, MINUTE } from '../../../functions/upload/record.ts';
 import { limits } from '../../../shared/limits.ts';
+import type { NewUpload } from '../../../shared/upload/contract.ts';
 import type { UploadJob } from '../../../shared/upload/job.ts';
 import { admitHead } from '../../fault/batch/sealed-head.ts';
 import { KEY } from '../../fault/batch/simulation.ts';
@@ -126,6 +129,44 @@ describe('T4: work that goes on is not begun twice', () => {
   it('a job that waits its turn in the queue is not sent again', async () => {
     for (let file = 0; file < 4; file += 1) await quiet.uploaded();
     expect(await isFound(() => resent() > 0)).toBe(false);
+  });
+});
+
+describe('T4: a status says what an upload waits for', () => {
+  const wait = async (upload: NewUpload) => {
+    const shown = await show(office, upload);
+    return shown.ok ? shown.value.waiting : shown;
+  };
+
+  it('the file, a slot, a pool, and nothing while an agent works on it or it is over', async () => {
+    const created = quiet.world.now + 1;
+    const { upload, url } = await quiet.granted();
+    quiet.wait(MINUTE);
+    expect(await wait(upload)).toEqual({ for: 'upload', since: created });
+    quiet.blobs.put(url, admitHead(upload.tenant, upload.id, KEY.kid));
+    await arrive(office, `acme/${upload.id}`);
+    const sent = quiet.world.now;
+    quiet.wait(MINUTE);
+    expect(await wait(upload)).toEqual({ for: 'pool', since: sent });
+    const opened = quiet.world.now;
+    expect((await open(newest())).ok).toBe(true);
+    expect(await wait(upload)).toBeUndefined();
+    quiet.wait(limits.jobSilentMs.value);
+    expect(await wait(upload)).toEqual({ for: 'pool', since: opened });
+    for (let file = 1; file < limits.uploadWindow.value; file += 1) await quiet.uploaded();
+    const last = await quiet.uploaded();
+    expect(await wait(last)).toEqual({ for: 'slot', since: quiet.world.now });
+    await quiet.outcome(upload, 'transcript', { pieces: 1 });
+    expect(await wait(upload)).toBeUndefined();
+  });
+
+  it('the queue while SQS takes no job', async () => {
+    const { upload, url } = await quiet.granted();
+    quiet.blobs.put(url, admitHead(upload.tenant, upload.id, KEY.kid));
+    const send = async () => Promise.reject(new Error('down'));
+    const failing = { ...office, jobs: { ...office.jobs, send } };
+    await expect(arrive(failing, `acme/${upload.id}`)).rejects.toThrow('down');
+    expect(await wait(upload)).toEqual({ for: 'queue', since: quiet.world.now });
   });
 });
 

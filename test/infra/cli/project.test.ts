@@ -209,7 +209,8 @@ describe('T3 auricle project', () => {
 
   it('lists them', async () => {
     const done = await auricle('list');
-    expect(done).toMatchObject({ exit: 0, text: `2026-01-01T00:00:00Z  ${ID}: done 2/2 (2/2 blocks)` });
+    // Columns are those of `auricle uploads`.
+    expect(done).toMatchObject({ exit: 0, text: `${ID}  2026-01-01T00:00:00Z  done       2/2 (2/2 blocks)` });
     expect(cloud.asked).toEqual([{ line: 'GET /v1/projects', body: undefined }]);
   });
 

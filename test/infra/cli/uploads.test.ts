@@ -6,6 +6,7 @@ import type { UploadWorld } from '../../../infra/cli/upload-world.ts';
 import { uploads } from '../../../infra/cli/uploads.ts';
 
 const ID = '01890a5d-ac96-874b-bcce-b302099a80ff';
+const WAITING = '01890a5d-ac96-874b-bcce-b302099a8001';
 const state = (status: string) => ({ id: ID, status, seq: 1, pieces: { total: 1, done: 1 } });
 
 async function auricle(...words: string[]) {
@@ -18,6 +19,13 @@ async function auricle(...words: string[]) {
         return new Response(`id: 1\nevent: end\ndata: ${JSON.stringify(state('done'))}\n\n`);
       }
       if (url.pathname.endsWith('/transcript')) return new Response('00:00 hello\n');
+      if (url.pathname === `/v1/uploads/${WAITING}`)
+        return Response.json({
+          ...state('admitted'),
+          waiting: { for: 'pool', since: '2026-01-01T00:00:00Z' },
+          callback: 'pending',
+          callback_attempts: 2,
+        });
       if (url.pathname !== '/v1/uploads') return Response.json(state('cancelled'), { status: 202 });
       return Response.json({ data: [{ ...state('done'), created: '2026-01-01T00:00:00Z', filename: 'call.wav' }] });
     },
@@ -46,6 +54,12 @@ describe('C11 auricle uploads', () => {
     const { answer, asked } = await auricle(what, ID);
     expect(answer).toMatchObject({ exit: 0, text: `${ID}: cancelled` });
     expect(asked).toEqual([line]);
+  });
+
+  it('T4 status says what an upload waits for and since when', async () => {
+    const { answer } = await auricle('status', WAITING);
+    const words = 'waiting for pool since 2026-01-01T00:00:00Z, callback pending after 2 attempts';
+    expect(answer).toMatchObject({ text: `${ID}: admitted, ${words}` });
   });
 
   it('fetches the transcript of one that was sent before', async () => {
