@@ -143,12 +143,16 @@ export class Items {
     return this.#asked.splice(0).flatMap((asked) => (asked.kind === 'commit' ? this.#complete(asked.item) : []));
   }
 
-  /** Nothing more will be said. */
+  /** Fails every item that the client knows and that was not completed: its words are lost. */
   fail(error: Readonly<Record<string, unknown>>): Told[] {
-    return this.#asked.splice(0).flatMap((asked) => {
-      if (asked.kind !== 'commit') return [];
-      return [{ type: `${PREFIX}.failed`, item_id: asked.item.id, content_index: 0, error }];
-    });
+    const committed = this.#asked.splice(0).flatMap((asked) => (asked.kind === 'commit' ? [asked.item] : []));
+    const open = this.#open.splice(0).filter(({ startedAt, told }) => startedAt !== undefined || told !== '');
+    return [...committed, ...open].map(({ id }) => ({
+      type: `${PREFIX}.failed`,
+      item_id: id,
+      content_index: 0,
+      error,
+    }));
   }
 
   #create(): Item {

@@ -1,4 +1,3 @@
-import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 import { clampRetry, isReason, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -57,11 +56,15 @@ export async function prepareCall(
   return ok({ endpoint: endpoint.replace(/\/$/, ''), headers, sealer, opener, freshSeal: fresh, suite: setup.suite });
 }
 
-/** The answer's head, or `pool_lost` when there is none in time. */
-export async function awaitAnswer(request: Promise<Response>, surroundings: Surroundings): Promise<Result<Response>> {
+/** Returns the answer's head, or `pool_lost` when there is none within `ms`. */
+export async function awaitAnswer(
+  request: Promise<Response>,
+  ms: number,
+  surroundings: Surroundings,
+): Promise<Result<Response>> {
   let response: Response | typeof late;
   try {
-    response = await within(request, limits.answerStartMs.value, surroundings);
+    response = await within(request, ms, surroundings);
   } catch {
     return no(refuse('pool_lost', undefined, 'not reachable'));
   }

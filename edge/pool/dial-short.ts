@@ -12,7 +12,7 @@ import { enterLane } from './lanes.ts';
  * says that it is short is read and opened here, too: `Line.whole`.
  */
 export async function dialShort(
-  { entry, facts, head }: Pick<Call, 'entry' | 'facts' | 'head'>,
+  { entry, facts, head, startMs = limits.answerStartMs.value }: Pick<Call, 'entry' | 'facts' | 'head' | 'startMs'>,
   body: Uint8Array,
   now: number,
   settings: Settings,
@@ -26,7 +26,7 @@ export async function dialShort(
   const { start, sealer, opener, headers, freshSeal, suite } = entered.value;
   const sealed = (await sealer.pack([start[0], start[1], body], true)) as Uint8Array<ArrayBuffer>;
   const request = fetch(address.value, { method: 'POST', headers, body: sealed, redirect: 'manual' });
-  const said = await hear(request, surroundings);
+  const said = await hear(request, startMs, surroundings);
   if (!said.ok) return said;
   const { response, length, body: read } = said.value;
   if (length === null) return no(await refusalOf(response, facts.agent));
@@ -48,10 +48,10 @@ interface Said {
   readonly body: Result<ArrayBuffer> | undefined;
 }
 
-/** An answer's head within `limits.answerStartMs`, and all of a short one within `limits.answerSilenceMs` from there. */
-function hear(request: Promise<Response>, surroundings: Surroundings): Promise<Result<Said>> {
+/** Returns an answer's head within `startMs`, and all of a short one within `limits.answerSilenceMs` from there. */
+function hear(request: Promise<Response>, startMs: number, surroundings: Surroundings): Promise<Result<Said>> {
   return new Promise((resolve) => {
-    const cancel = callAfter(limits.answerStartMs.value, () => resolve(lost('no answer in time')), surroundings);
+    const cancel = callAfter(startMs, () => resolve(lost('no answer in time')), surroundings);
     const onHead = (response: Response) => {
       const length = sealedLength(response);
       const tell = (body: Said['body']) => resolve(ok({ response, length, body }));

@@ -1,3 +1,4 @@
+import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -34,7 +35,7 @@ export async function dialStream(
   if (!prepared.ok) return prepared;
   const { endpoint, headers, ...keys } = prepared.value;
   const request = fetch(`${endpoint}/v1/stream`, { headers: { upgrade: 'websocket', ...headers }, redirect: 'manual' });
-  const answered = await awaitAnswer(request, surroundings);
+  const answered = await awaitAnswer(request, limits.answerStartMs.value, surroundings);
   if (!answered.ok) {
     // An agent that answers too late must not wait for somebody who has gone elsewhere.
     request.then(({ webSocket }) => hangUp(webSocket)).catch(() => {});

@@ -1,3 +1,4 @@
+import { limits } from '../../shared/limits.ts';
 import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -20,6 +21,8 @@ export interface Call {
   readonly body: ReadableStream<Uint8Array> | readonly Uint8Array[];
   /** Ends the call: the agent stops working, the body is left alone. */
   readonly signal: AbortSignal | undefined;
+  /** How long the answer may take to start, ms; `limits.answerStartMs` by default. */
+  readonly startMs?: number;
 }
 
 export interface Line {
@@ -40,7 +43,7 @@ export interface Line {
  * the body was read. Refuses with what the agent said, `attestation_invalid`, or `pool_lost`.
  */
 export async function dial(call: Call, settings: Settings, surroundings: Surroundings): Promise<Result<Line>> {
-  const { entry, facts, signal } = call;
+  const { entry, facts, signal, startMs = limits.answerStartMs.value } = call;
   const address = addressOf(entry, settings);
   if (!address.ok) return address;
   const written = entry.description.lanes
@@ -57,7 +60,7 @@ export async function dial(call: Call, settings: Settings, surroundings: Surroun
     // Node's fetch wants it said that the answer may come before the body has gone; the Workers runtime knows.
     ...halfDuplex,
   });
-  const answered = await awaitAnswer(request, surroundings);
+  const answered = await awaitAnswer(request, startMs, surroundings);
   if (!answered.ok) return answered;
   const { value: response } = answered;
   const length = sealedLength(response);

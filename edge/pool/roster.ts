@@ -37,6 +37,7 @@ interface Link {
  * Meanwhile isolates go on with their last snapshot. The outbox of audit events is on disk.
  */
 export class Roster extends DurableObject<Bindings> {
+  readonly #began = Date.now();
   readonly #links = new Map<string, Link>();
   /** Sockets that have not said hello. */
   readonly #strangers = new Set<Link>();
@@ -102,7 +103,7 @@ export class Roster extends DurableObject<Bindings> {
     this.#dropSilentStrangers(now);
     entries.push(...this.#gone.list(now, limits.rosterAgents.value - entries.length));
     const release = this.#release.map;
-    return { zone: this.ctx.id.name ?? '', at: now, entries, ...(release && { release }) };
+    return { zone: this.ctx.id.name ?? '', at: now, began: this.#began, entries, ...(release && { release }) };
   }
 
   /** Which revisions answer from now on, as it was signed; the generation that is the newest then. Agents hear it at once. */

@@ -11,9 +11,10 @@ import { dialShort } from '../pool/dial-short.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { agentFinished, agentStarted, knownAgents } from './agents.ts';
 import { Answer, agentRefusal, type Ended, type ReadEvent } from './answer.ts';
+import { answerTimeLeft, attemptsLeft } from './attempts-left.ts';
 import type { CallerBody } from './body.ts';
 import type { Hints } from './hints.ts';
-import { afterFailure, earn, fullBudget } from './retry.ts';
+import { afterFailure, earn, fullBudget, isWorthRetry } from './retry.ts';
 import { hasRoomForCopy, sendCopy } from './send-copy.ts';
 import type { Session } from './session.ts';
 
@@ -72,6 +73,8 @@ export class Relay<E extends { readonly type: string } | Ended> {
   readonly #context: RequestContext;
   #attempts: readonly Attempt[] | undefined;
   #made = 0;
+  /** Time spent on calls that no agent answered, ms. */
+  #dialledMs = 0;
   #closed = false;
   #dialling: AbortController | undefined;
   #talk: Talk<E> | undefined;
@@ -104,7 +107,7 @@ export class Relay<E extends { readonly type: string } | Ended> {
       // The caller's own fault is told as such, whatever the agent made of it.
       const cause = this.#body.refusal ?? event.refusal;
       this.#finish(cause.reason, this.#body.refusal ? 'neutral' : outcomeOfRefusal(cause.reason));
-      const next = afterFailure(this.#failure(cause), budget);
+      const next = afterFailure(await this.#failure(cause), budget);
       if (!next.again) {
         this.close(next.refusal.reason);
         return no(next.refusal);
@@ -129,10 +132,20 @@ export class Relay<E extends { readonly type: string } | Ended> {
     this.#body.cancel();
   }
 
-  #failure(refusal: Refusal) {
+  async #failure(refusal: Refusal) {
+    if (isWorthRetry(refusal) && this.#body.replayable && !this.delivered) await this.#planAgain();
     const remaining = (this.#attempts?.length ?? 0) - this.#made;
     const { replayable } = this.#body;
     return { refusal, made: this.#made, remaining, replayable, delivered: this.delivered };
+  }
+
+  async #planAgain(): Promise<void> {
+    if (!this.#attempts) return;
+    const { surroundings, settings, env } = this.#context;
+    const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+    const moment = { snapshots, memory: knownAgents, now: surroundings.now(), random: surroundings.random };
+    const left = attemptsLeft(this.#attempts, this.#made, this.#route(), moment);
+    this.#attempts = [...this.#attempts.slice(0, this.#made), ...left];
   }
 
   async #call(): Promise<Result<Talk<E>>> {
@@ -167,12 +180,14 @@ export class Relay<E extends { readonly type: string } | Ended> {
       head: this.#errand.head,
       body: pieces ?? this.#body.open(),
       signal: hangUp?.signal,
+      startMs: answerTimeLeft(this.#dialledMs),
     };
     this.#dialling = hangUp;
     const failed = ({ reason }: Refusal) => {
       this.#dialling = undefined;
       hangUp?.abort();
       const now = surroundings.now();
+      this.#dialledMs += now - began;
       this.#note(attempt, reason, now);
       agentFinished(agent, this.#closed ? 'neutral' : outcomeOfRefusal(reason), 0, now);
     };
@@ -210,14 +225,13 @@ export class Relay<E extends { readonly type: string } | Ended> {
     return reading instanceof Promise ? reading.then((read) => this.#pickFrom(read)) : this.#pickFrom(reading);
   }
 
-  #pickFrom(snapshots: readonly Snapshot[]): Result<Attempt[]> {
-    const { surroundings, id } = this.#context;
+  #route(): RouteRequest {
     const { claims, subject } = this.#session;
     const { task, sticky, hints, zones = claims.zones } = this.#errand;
-    const request = {
+    return {
       tenant: claims.tenant,
-      // A recording is a session of its own, whoever sent it: judges take each for a coin of its own (`rates.ts`).
-      session: id,
+      // Each recording is a session of its own: gates count it as one sample (`rates.ts`).
+      session: this.#context.id,
       ...hints,
       task,
       sticky,
@@ -226,6 +240,12 @@ export class Relay<E extends { readonly type: string } | Ended> {
       suite: SUITE,
       class: subject.class,
     };
+  }
+
+  #pickFrom(snapshots: readonly Snapshot[]): Result<Attempt[]> {
+    const { surroundings } = this.#context;
+    const { claims } = this.#session;
+    const request = this.#route();
     const now = surroundings.now();
     const picked = pick(request, snapshots, knownAgents, now, surroundings.random);
     const mayCopy = picked.ok && this.#errand.textOf && claims.mirror !== 'forbidden';

@@ -49,10 +49,13 @@ export type Next =
   | { readonly again: true; readonly budget: RetryBudget }
   | { readonly again: false; readonly refusal: Refusal };
 
+/** Reports whether another agent may do better. */
+export const isWorthRetry = ({ reason }: Refusal): boolean => elsewhere.has(reason);
+
 /** Another agent, or the refusal that the caller gets. */
 export function afterFailure(failure: Failure, budget: RetryBudget): Next {
   const { refusal, made, remaining, replayable, delivered } = failure;
-  const worth = elsewhere.has(refusal.reason) && replayable && !delivered;
+  const worth = isWorthRetry(refusal) && replayable && !delivered;
   if (worth && remaining > 0 && made < limits.attempts.value && budget.left >= 1) {
     return { again: true, budget: { left: budget.left - 1 } };
   }

@@ -1,7 +1,7 @@
 import { limits } from '../../shared/limits.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
 import { finished, outcomeOfRefusal, type RouteMemory, started } from '../../shared/pool/memory.ts';
-import { type Attempt, foresee, pick, type RouteRequest } from '../../shared/pool/pick.ts';
+import { type Attempt, candidatesFor, foresee, pick, type RouteRequest } from '../../shared/pool/pick.ts';
 import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { LinkControl, LinkEvent } from '../../shared/stream/link.ts';
@@ -9,6 +9,7 @@ import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { dialStream } from '../pool/dial-stream.ts';
+import { haveGathered } from '../pool/gathered.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import type { Session } from '../short/session.ts';
 import { Line } from './line.ts';
@@ -79,15 +80,28 @@ function routeOf(
   return { tenant, session, ...asked, allowed, zones, suite: SUITE, class: urgency };
 }
 
-/** Why nobody would hear a session, as far as that is known before it begins. */
+/**
+ * Returns the refusal of a session that no agent takes, as far as it is known before the session begins: `no_pool` when
+ * all agents are away for certain. `zones`: those of the edge.
+ */
 export function foreseeStream(
   wanted: Omit<Wanted, 'until'>,
   claims: Claims,
-  snapshots: readonly Snapshot[],
+  { zones, snapshots }: { readonly zones: readonly string[]; readonly snapshots: readonly Snapshot[] },
   now: number,
 ): Refusal | undefined {
-  return foresee(routeOf(wanted, claims, claims.priority), snapshots, now);
+  const route = routeOf(wanted, claims, claims.priority);
+  const never = foresee(route, snapshots, now);
+  if (never || !haveGathered(servedZones(zones, claims), snapshots, now)) return never;
+  const found = candidatesFor(route, snapshots, now);
+  return found.ok ? undefined : found.refusal;
 }
+
+/** Reports whether a session that no agent takes now may find one in a moment. */
+export const mayPass = ({ reason }: Refusal): boolean => reason === 'no_pool';
+
+/** Zones of the edge that a token allows. */
+const servedZones = (zones: readonly string[], claims: Claims) => zones.filter((zone) => claims.zones.includes(zone));
 
 /** Until when to look, ms since 1970, which may change meanwhile; whether to wait for a model that nobody knows; who is not asked in the first round. */
 export interface Search {
@@ -112,8 +126,9 @@ export class Finder {
   }
 
   /**
-   * An agent that is ready: one candidate after the other, then all again after a pause. `open` is asked for each: how
-   * the stream begins there. A refusal that no agent could help ends the search.
+   * Returns an agent that is ready: tries one candidate after the other, then all again after a pause. `open` says for
+   * each how the stream begins there. A refusal that no agent could help ends the search. A search that is not patient
+   * ends as well when all agents are away for certain.
    */
   async find(
     open: () => Extract<LinkControl, { type: 'open' }>,
@@ -130,6 +145,7 @@ export class Finder {
       refusal = round.refusal;
       if (signal.aborted) return no(refusal);
       if (!(worthMoving(refusal) || patient)) return no(refusal);
+      if (!patient && mayPass(refusal) && (await this.#haveGathered())) return no(refusal);
       if (surroundings.now() + pause >= until()) return no(refusal);
       const alarm = surroundings.after(pause);
       const aborted = new Promise<void>((resolve) => {
@@ -162,9 +178,19 @@ export class Finder {
     }
   }
 
-  async #pick(exclude: ReadonlySet<string>): Promise<Result<Attempt[]>> {
+  async #snapshots(): Promise<readonly Snapshot[]> {
     const { settings, env, surroundings } = this.#context;
-    const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
+    return await readSnapshots(settings.zones, env.ROSTER, surroundings);
+  }
+
+  async #haveGathered(): Promise<boolean> {
+    const { settings, surroundings } = this.#context;
+    return haveGathered(servedZones(settings.zones, this.#place.claims), await this.#snapshots(), surroundings.now());
+  }
+
+  async #pick(exclude: ReadonlySet<string>): Promise<Result<Attempt[]>> {
+    const { surroundings } = this.#context;
+    const snapshots = await this.#snapshots();
     const { claims, subject } = this.#place;
     const request = { ...routeOf(this.#wanted, claims, subject.class), exclude };
     return pick(request, snapshots, memory, surroundings.now(), surroundings.random);

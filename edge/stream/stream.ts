@@ -18,7 +18,7 @@ import { Connection, type Owner } from './connection.ts';
 import type { ClientStep, LiveDialect, LiveRequest, LiveWish } from './dialect.ts';
 import { dialects } from './dialects.ts';
 import { openRefused } from './enter.ts';
-import { foreseeStream } from './find.ts';
+import { foreseeStream, mayPass } from './find.ts';
 import { type Handover, readHandover } from './handover.ts';
 import { LiveSession } from './live-session.ts';
 import { Ended } from './remains.ts';
@@ -78,7 +78,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     return this.#sessions.size < most;
   }
 
-  /** What nobody can serve is refused before there is a session, but for a client that comes back to one. */
+  /** Refuses what no agent can serve before there is a session, but for a client that comes back to one. */
   async #foresee(dialect: LiveDialect, handover: Handover): Promise<Response | undefined> {
     const { claims, dialect: name, request } = handover;
     const first = this.#live.size === 0;
@@ -140,16 +140,19 @@ export class Stream extends DurableObject<Bindings> implements Owner {
 
   #answerWish(connection: Connection, { wish, granted }: Extract<ClientStep, { type: 'wish' }>): void {
     const refusal = this.#hopeless(wish, connection.handover.claims);
-    if (refusal) connection.warn(refusal);
+    // Another wish would meet the same outage.
+    if (refusal && mayPass(refusal)) this.#end(connection, refusal);
+    else if (refusal) connection.warn(refusal);
     else connection.grant(granted);
   }
 
-  /** Why nobody serves a wish, by what was known when the last client connected: `unknown` when that is too long ago. */
+  /** Returns why no agent serves a wish, by the rosters of the last upgrade: `unknown` when that is too long ago. */
   #hopeless({ model, language }: LiveWish, claims: Claims, unknown?: Refusal): Refusal | undefined {
     const { snapshots, at } = this.#listed;
     const now = this.#surroundings.now();
     if (model === undefined || now - at > limits.snapshotStaleMs.value) return unknown;
-    return foreseeStream({ session: this.#name, model, language }, claims, snapshots, now);
+    const { zones } = readSettings(this.env);
+    return foreseeStream({ session: this.#name, model, language }, claims, { zones, snapshots }, now);
   }
 
   dropped(connection: Connection, deliberate: boolean): void {
@@ -289,7 +292,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     if (!session) return ok(undefined);
     if (session.canRetell(request.next) && this.#allows(connection, session)) return ok(session);
     const hopeless = this.#hopeless(wishOf(facts), connection.handover.claims, refuse('edge_busy'));
-    if (hopeless) return no(hopeless);
+    if (hopeless && !mayPass(hopeless)) return no(hopeless);
     // The session lacks what the client wants, or its token allows less: it begins again from the checkpoint.
     session.refuse(refuse('stream_replaced'));
     this.#noteEnd(session);

@@ -132,6 +132,12 @@ export const poolLimits = {
     by: 'roster',
     why: 'How long an agent that went is listed as gone: its models are missing meanwhile, not unknown.',
   },
+  rosterGatherMs: {
+    value: 12_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'A roster that started less than this ago may lack agents: they call it again within reconnectMaxMs.',
+  },
   rosterHeard: {
     value: 16_384,
     unit: 'count',
@@ -161,6 +167,12 @@ export const poolLimits = {
     unit: 'ms',
     by: 'edge',
     why: 'An agent answers before it has read the body; one that does not is lost.',
+  },
+  reachMs: {
+    value: 7_500,
+    unit: 'ms',
+    by: 'edge',
+    why: 'For the agents of one request to answer its calls, failed ones included: its caller reads a refusal within 8 s.',
   },
   answerSilenceMs: {
     value: 15_000,

@@ -77,10 +77,10 @@ export const workLimits = {
     why: 'An inference of 20 s of audio takes well under a second; this is a lost engine.',
   },
   engineSilentMs: {
-    value: 8_000,
+    value: 7_000,
     unit: 'ms',
     by: 'agent',
-    why: 'For an engine that usually answers sooner to say nothing to anybody, until it is taken to hang and its callers try another pool: as long as a live stream waits for an agent that hangs, and eight times what 20 s of audio take on a slow one.',
+    why: 'Silence of an engine that usually answers sooner, after which it is taken to hang and its callers try another pool: seven times what 20 s of audio take on a slow one, and soon enough for a caller to read a refusal within 8 s.',
   },
   engineSilentTimes: {
     value: 8,

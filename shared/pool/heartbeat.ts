@@ -104,6 +104,8 @@ export interface Snapshot {
   readonly zone: string;
   /** When the roster made it, ms since 1970. */
   readonly at: number;
+  /** When the roster started, by the same clock. Rosters of an older version do not say. */
+  readonly began?: number;
   readonly entries: readonly RosterEntry[];
   /** Which revisions answer, as far as the roster was told. */
   readonly release?: ReleaseMap;
