@@ -59,6 +59,25 @@ export async function kill(stack: Stack, part: PartName, signal: NodeJS.Signals 
   await expect.poll(() => stack.pid(part), patience).not.toBe(before);
 }
 
+/** Kills parts and keeps what is started in their place from running until the returned function is called. */
+export async function takeDown(stack: Stack, parts: readonly PartName[]): Promise<() => void> {
+  await Promise.all(parts.map((part) => kill(stack, part)));
+  const stopped = new Map<PartName, number>();
+  const stopNew = () => {
+    for (const part of parts) {
+      const pid = stack.pid(part);
+      if (pid === undefined || stopped.get(part) === pid) continue;
+      stack.kill(part, 'SIGSTOP');
+      stopped.set(part, pid);
+    }
+  };
+  const timer = setInterval(stopNew, 10);
+  return () => {
+    clearInterval(timer);
+    for (const part of stopped.keys()) stack.kill(part, 'SIGCONT');
+  };
+}
+
 /** Every part runs, and the edge hears from all agents. */
 export async function whole(stack: Stack): Promise<void> {
   await expect.poll(() => stack.parts.filter((part) => !stack.isReady(part)), patience).toEqual([]);

@@ -6,11 +6,24 @@ import { type Running, run } from '../../stack/running.ts';
 import { wav } from '../../wav.ts';
 import { finish, type Line, type Listener, listen, saysAfter } from './listener.ts';
 import { openDeepgram, openOpenAi } from './official.ts';
-import { expectNoContent, kill, noStreams, patience, poolOfStream, poolsOfStreams, read, whole } from './place.ts';
+import {
+  expectNoContent,
+  kill,
+  noStreams,
+  patience,
+  poolOfStream,
+  poolsOfStreams,
+  read,
+  takeDown,
+  whole,
+} from './place.ts';
 import { join, part, speech, story } from './sound.ts';
 
 /** Parts are killed, and come back; the next test waits until they have. */
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+/** How long an outage lasts that all streams outlive, ms: longer than a first search, so that only new ones notice. */
+const OUTAGE_MS = 10_000;
 
 let running: Running;
 let undisturbed: Line[];
@@ -144,6 +157,21 @@ describe('C10 R1 the unmodified clients of OpenAI and Deepgram', () => {
     goOn();
   };
 
+  /** All parts of a kind are down for as long; what begins meanwhile is refused. */
+  const takesDown = (part: 'agent' | 'engine') => async (_: readonly string[], goOn: () => void) => {
+    const up = await takeDown(
+      running.stack,
+      running.stack.pools.map(({ name }) => `${part}-${name}`),
+    );
+    try {
+      goOn();
+      await new Promise((resolve) => setTimeout(resolve, OUTAGE_MS));
+      await expect(listen(running)).rejects.toThrow('refused: 503');
+    } finally {
+      up();
+    }
+  };
+
   let calm: unknown[];
 
   it('undisturbed, both understand both sentences', async () => {
@@ -155,6 +183,8 @@ describe('C10 R1 the unmodified clients of OpenAI and Deepgram', () => {
     ['their agent was killed', breaks('agent')],
     ['their engine was killed', breaks('engine')],
     ['their engine stands still (A8)', standStill],
+    ['all engines were down for ten seconds (C6)', takesDown('engine')],
+    ['all agents were down for ten seconds (C6)', takesDown('agent')],
   ])('do not notice in the middle of an utterance that %s', async (_, happen) => {
     expect(await told(happen)).toEqual(calm);
   });
