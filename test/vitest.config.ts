@@ -71,26 +71,11 @@ const workerd = cloudflareTest({
 
 const atEdge = globSync(['test/edge/**/*.test.ts', 'test/conformance/stream/**/*.test.ts'], { cwd: root });
 
-/** Objects with storage, and a network that is told what to answer: of what one file left there another would see something. */
-const NEEDS_ITS_RUNTIME =
-  /'cloudflare:|'[./a-z]*(authority|network|bindings|-double|stream-client|stream-listener)\.ts'/;
-const needsItsRuntime = (file: string) => NEEDS_ITS_RUNTIME.test(readFileSync(path.join(root, file), 'utf8'));
-
-// Why: the edge's code runs in workerd only (Durable Objects, its WebCrypto, its limits), so its tests do too.
+// Why: the edge's code runs in workerd only (Durable Objects, its WebCrypto, its limits), so its tests do too. A runtime
+// takes 2 s of processor time to start and to load the edge, most files a fraction of that: they share one per worker.
 const edge: TestProjectConfiguration = {
   plugins: [workerd],
-  test: { ...inWorkerd, name: 'edge', include: atEdge.filter(needsItsRuntime) },
-};
-
-// Why: what the edge decides without any of that, in one runtime: to start one takes longer than these tests do.
-const edgeTogether: TestProjectConfiguration = {
-  plugins: [workerd],
-  test: {
-    ...inWorkerd,
-    name: 'edge-together',
-    include: atEdge.filter((file) => !needsItsRuntime(file)),
-    isolate: false,
-  },
+  test: { ...inWorkerd, name: 'edge', include: atEdge, isolate: false, setupFiles: ['test/edge/setup.ts'] },
 };
 
 // Why: what a client sees, from outside, with every part running. Three stacks at a time: each mostly waits.
@@ -117,7 +102,7 @@ const edgeExists = existsSync(path.join(root, 'edge/worker.ts')) && existsSync(p
 export default defineConfig({
   root,
   test: {
-    projects: [node, nodeAlone, ...(edgeExists ? [edge, edgeTogether] : []), stack],
+    projects: [node, nodeAlone, ...(edgeExists ? [edge] : []), stack],
     passWithNoTests: false,
   },
 });

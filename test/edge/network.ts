@@ -1,7 +1,6 @@
 // The outside world of the Worker under test: agents by host name, and the way in.
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { env, exports } from 'cloudflare:workers';
-import { afterEach, vi } from 'vitest';
 import { answerRequest } from '../../edge/routes.ts';
 import { limits } from '../../shared/limits.ts';
 import { AgentDouble, type Options } from './agent-double.ts';
@@ -15,7 +14,7 @@ export const elsewhere = new Map<string, (request: Request) => Promise<Response>
 /** The clock of the isolate, the Durable Objects' included: the real one, moved on by the tests. */
 const realNow = Date.now.bind(Date);
 let ahead = 0;
-vi.spyOn(Date, 'now').mockImplementation(() => realNow() + ahead);
+Date.now = () => realNow() + ahead;
 export const passTime = (ms: number): void => {
   ahead += ms;
 };
@@ -25,7 +24,7 @@ const DAY_MS = 86_400_000;
 /** Moves the clock to the start of a UTC day: none begins between the requests of a test. */
 export const startDay = (): void => passTime(DAY_MS - (Date.now() % DAY_MS));
 
-vi.stubGlobal('fetch', async (input: RequestInfo | URL, init?: RequestInit) => {
+globalThis.fetch = async (input: RequestInfo | URL, init?: RequestInit) => {
   const request = new Request(input, init);
   const { hostname } = new URL(request.url);
   const other = elsewhere.get(hostname);
@@ -33,13 +32,14 @@ vi.stubGlobal('fetch', async (input: RequestInfo | URL, init?: RequestInit) => {
   const agent = agents.get(hostname);
   if (!agent) throw new TypeError('Network connection lost.');
   return agent.answer(request);
-});
+};
 
-afterEach(() => {
+/** Takes every agent and every other host off the network. */
+export function clearNetwork(): void {
   for (const agent of agents.values()) agent.leave();
   agents.clear();
   elsewhere.clear();
-});
+}
 
 /** An agent that has joined its roster. Each test uses a model of its own name, since rosters outlive tests. */
 export async function startAgent(

@@ -14,6 +14,8 @@ declare module 'cloudflare:test' {
   ): Promise<Answer>;
   /** Rings the alarm that is set. False when none is. */
   export function runDurableObjectAlarm(stub: unknown): Promise<boolean>;
+  /** Deletes the data of every binding. */
+  export function reset(): Promise<void>;
   export function evictDurableObject(stub: unknown): Promise<void>;
   export function createExecutionContext(): WorkerContext;
   export function waitOnExecutionContext(context: WorkerContext): Promise<void>;

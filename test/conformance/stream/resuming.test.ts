@@ -26,6 +26,7 @@ describe('C10 coming back', () => {
     const { client, comeBack, talks } = await startClient();
     client.speak('one. tw');
     await eventually(() => talks[0]?.position === 7);
+    await client.heard('segment');
     client.drop();
     const again = await comeBack(1);
     expect(await again.heard('started')).toMatchObject({ position: 7, time: 7 / 8_000 });
