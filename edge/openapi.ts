@@ -45,7 +45,7 @@ import { kserveSchemas } from './openapi/kserve-schemas.ts';
 import { paths } from './openapi/paths.ts';
 import { rateLimitComponents, withRateLimits } from './openapi/rate-limit.ts';
 import { input, output } from './openapi/values.ts';
-import { listedPool } from './operate.ts';
+import { listedPools } from './operate.ts';
 import { knownReleases, toldRelease } from './pool/release.ts';
 import { projectBody, segmentBody } from './project/ask-project.ts';
 import { listedProjects, madeProject, projectStatus } from './project/tell-project.ts';
@@ -114,7 +114,7 @@ function describe() {
         TorchserveVersions: output(z.array(describedVersion)),
         TorchserveStatus: output(statusAnswer),
         TorchserveError: output(torchserveError),
-        PoolList: list(listedPool),
+        PoolList: output(listedPools),
         OutboxPage: output(outboxPage),
         AuditHealth: output(auditHealth),
         AuditLogList: list(listedLog),

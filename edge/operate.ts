@@ -8,7 +8,9 @@ import { no, ok, type Result } from '../shared/result.ts';
 import { type Claims, isTenantName } from '../shared/tenant/claims.ts';
 import { isOpenTo } from './audit/exports.ts';
 import { anonymousOwner, gateName } from './audit/record.ts';
+import { late, within } from './clock.ts';
 import type { RequestContext } from './context.ts';
+import type { RefusedAgent } from './pool/refused-agents.ts';
 import { readSnapshots } from './pool/snapshot.ts';
 import { readWhole } from './read-whole.ts';
 import { refuseWith } from './refuse.ts';
@@ -24,7 +26,15 @@ export const listedPool = poolDescription.extend({
   release: z.number().int().optional().describe('Generation of the release map that it goes by'),
 });
 
-/** `GET /v1/pools`: the agents as the rosters know them, those that went lately included. */
+export const listedPools = z.object({
+  object: z.literal('list'),
+  data: z.array(listedPool),
+  refused: z
+    .array(z.object({ pool: z.string(), zone: z.string(), why: z.string(), refusedMs: z.number() }))
+    .describe('Agents that the roster refuses, by pool, with the reason and the milliseconds since then'),
+});
+
+/** `GET /v1/pools`: the agents as the rosters know them, those that went lately or are refused included. */
 export async function listPools(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, 'operate', context);
   if (!claims.ok) return refuseWith(claims.refusal);
@@ -41,7 +51,12 @@ export async function listPools(request: Request, context: RequestContext): Prom
       }),
     ),
   );
-  return Response.json({ object: 'list', data });
+  const refused = settings.zones.map(async (zone): Promise<RefusedAgent[]> => {
+    const asked = Promise.resolve(env.ROSTER.getByName(zone).refused()).catch(() => []);
+    const found = await within(asked, limits.snapshotWaitMs.value, surroundings);
+    return found === late ? [] : found;
+  });
+  return Response.json({ object: 'list', data, refused: (await Promise.all(refused)).flat() });
 }
 
 /** `GET /v1/pools/heartbeat`: an agent's WebSocket, handed to the roster of the zone its token names. */

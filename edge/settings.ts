@@ -14,7 +14,7 @@ export interface Bindings {
   readonly GATE: ObjectNamespace<Pick<Gate, 'apply' | 'outbox' | 'commitmentOf' | 'quota'>>;
   /** Where a gate's events go when it does not answer; without it a strict tenant is refused at once. */
   readonly SPARE?: ObjectNamespace<Pick<Spare, 'record' | 'outbox' | 'commitmentOf'>> | undefined;
-  readonly ROSTER: ObjectNamespace<Pick<Roster, 'snapshot' | 'outbox' | 'record' | 'release'>>;
+  readonly ROSTER: ObjectNamespace<Pick<Roster, 'snapshot' | 'outbox' | 'record' | 'release' | 'refused'>>;
   /** Live sessions, spoken to over `fetch` only. */
   readonly STREAM: ObjectNamespace<object>;
   readonly ISSUERS: string;

@@ -7,7 +7,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { backOfficeRefusal } from '../../shared/upload/contract.ts';
 import { late } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
-import { callFunctions } from '../upload/back-office.ts';
+import { callFunctions, ruleOf } from '../upload/back-office.ts';
 import { commitmentOfReader, type Reader } from './reader.ts';
 
 export interface AuditQuestion {
@@ -59,7 +59,9 @@ export async function refusalIn(answered: Response): Promise<Refusal> {
   if (!said.success) return refuse('audit_unreachable', undefined, `the functions answered ${answered.status}`);
   const { reason, params } = said.data.error;
   const ours = reason.startsWith('token_') || reason === 'scope_missing' || reason === 'uploads_closed';
-  return ours ? refuse('audit_unreachable', undefined, reason) : refuse(reason, params, 'from the functions');
+  const rule = ruleOf(params);
+  if (ours) return refuse('audit_unreachable', rule === undefined ? undefined : { rule }, reason);
+  return refuse(reason, params, 'from the functions');
 }
 
 /** The same, of an answer that is JSON. */

@@ -133,7 +133,7 @@ export function paths() {
     '/v1/pools': {
       get: {
         operationId: 'listPools',
-        summary: 'The agents, those that went lately included',
+        summary: 'The agents, those that went lately or are refused included',
         responses: { ...success('Agents', json('PoolList')), ...errors(identified) },
       },
     },

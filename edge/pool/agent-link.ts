@@ -1,5 +1,6 @@
 import { compactVerify, decodeJwt, importJWK } from 'jose';
 import { type AuditEvent, auditEvent } from '../../shared/audit/event.ts';
+import { describeOffset } from '../../shared/clock-offset.ts';
 import { limits } from '../../shared/limits.ts';
 import type { PoolDescription } from '../../shared/pool/description.ts';
 import { type AgentMessage, agentMessage, type Load } from '../../shared/pool/heartbeat.ts';
@@ -44,6 +45,11 @@ export type Attest = (token: string) => Promise<Result<Attested>>;
 export type Heard = Readonly<Pick<Agent, 'boot' | 'seq' | 'issued' | 'earlier'>>;
 
 const invalid = (detail: string): Result<never> => no(refuse('heartbeat_invalid', { rule: detail }, detail));
+/** Refuses an agent whose clock is wrong: it would refuse each ticket of the edge as expired or from the future. */
+const wrongClock = (at: number | undefined, now: number): Result<never> | undefined => {
+  const offset = at === undefined ? undefined : describeOffset("the agent's", at, now);
+  return offset === undefined ? undefined : invalid(offset);
+};
 const stale = (detail: string): Result<never> => no(refuse('attestation_stale', { rule: detail }, detail));
 
 export interface HelloContext {
@@ -67,6 +73,9 @@ export async function readHello(text: string, { admission, attest, heard, now }:
   if (description.pool !== admission.pool || description.zone !== admission.zone) {
     return invalid('pool or zone differ from the token');
   }
+  // Not verified yet, but why an attestation is not accepted is often this.
+  const wrong = wrongClock(claimed.at, now);
+  if (wrong) return wrong;
   const attested = await attest(attestation);
   // The detail names a check or claim of the agent's own attestation.
   if (!attested.ok) return no({ ...attested.refusal, params: { rule: attested.refusal.detail ?? 'not verified' } });
@@ -113,6 +122,8 @@ export async function readMessage(
     const events = readEvents(message.events, agent.description.agent, now);
     return ok({ agent: { ...agent, seq, heard: now }, events, ack: seq });
   }
+  const wrong = wrongClock(message.at, now);
+  if (wrong) return wrong;
   const { models = agent.description.models, load, release } = message;
   const description = { ...agent.description, models };
   return ok({ agent: { ...agent, seq, heard: now, load, release, description }, events: [], ack: undefined });

@@ -17,6 +17,7 @@ import { type Admission, type Agent, readHello, readMessage } from './agent-link
 import { AgentNames } from './agent-names.ts';
 import { KeptRelease } from './kept-release.ts';
 import { GoneAgents, HeardAgents } from './known-agents.ts';
+import { type RefusedAgent, RefusedAgents } from './refused-agents.ts';
 
 interface Link {
   readonly socket: RuntimeSocket;
@@ -48,6 +49,7 @@ export class Roster extends DurableObject<Bindings> {
   readonly #shipper: Shipper;
   readonly #release: KeptRelease;
   readonly #rest: Rest;
+  readonly #refused = new RefusedAgents();
 
   constructor(ctx: DurableObjectState, env: Bindings) {
     super(ctx, env);
@@ -104,6 +106,11 @@ export class Roster extends DurableObject<Bindings> {
     entries.push(...this.#gone.list(now, limits.rosterAgents.value - entries.length));
     const release = this.#release.map;
     return { zone: this.ctx.id.name ?? '', at: now, began: this.#began, entries, ...(release && { release }) };
+  }
+
+  /** Agents that were refused lately and are not here, with the reason. */
+  refused(): RefusedAgent[] {
+    return this.#refused.list(Date.now());
   }
 
   /** Which revisions answer from now on, as it was signed; the generation that is the newest then. Agents hear it at once. */
@@ -187,6 +194,7 @@ export class Roster extends DurableObject<Bindings> {
     const before = this.#links.get(name);
     if (before) before.socket.close(1000, 'replaced by a newer connection');
     link.agent = agent;
+    this.#refused.forget(link.admission.pool);
     this.#links.set(name, link);
     this.#gone.delete(name);
     this.#hear(agent, now);
@@ -222,7 +230,9 @@ export class Roster extends DurableObject<Bindings> {
     this.record([
       mint({ type: 'keys', agent, action: 'refused', detail: refusal.detail ?? refusal.reason }, Date.now()),
     ]);
-    this.#say(link, { type: 'refusal', reason: refusal.reason, detail: publicText(refusal) });
+    const detail = publicText(refusal);
+    this.#refused.add({ ...link.admission, why: detail }, Date.now());
+    this.#say(link, { type: 'refusal', reason: refusal.reason, detail });
     link.socket.close(refusals[refusal.reason].close, refusal.reason);
     this.#drop(link, refusal.reason);
   }

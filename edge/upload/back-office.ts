@@ -1,7 +1,7 @@
 import { importJWK, type JWTPayload, SignJWT } from 'jose';
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
-import { refuse } from '../../shared/refusal.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, SERVICE_TYPE } from '../../shared/upload/callers.ts';
 import { backOfficeRefusal } from '../../shared/upload/contract.ts';
@@ -96,7 +96,8 @@ export async function callFunctions<T>(
   return answered;
 }
 
-const unavailable = (detail: string) => no(refuse('uploads_unavailable', undefined, `the functions ${detail}`));
+const unavailable = (detail: string, rule?: string) =>
+  no(refuse('uploads_unavailable', rule === undefined ? undefined : { rule }, `the functions ${detail}`));
 
 function readAnswer<T extends z.ZodType>(
   { status, body }: { status: number; body: unknown },
@@ -112,9 +113,13 @@ function readAnswer<T extends z.ZodType>(
   const { reason, params } = said.data.error;
   // That they do not believe this edge is not the caller's fault, and not theirs to know.
   return reason.startsWith('token_') || reason === 'scope_missing'
-    ? unavailable(`refused with ${reason}`)
+    ? unavailable(`refused with ${reason}`, ruleOf(params))
     : no(refuse(reason, params, 'from the functions'));
 }
+
+/** A rule beside a refused token of the edge names a clock: operators have to know. */
+export const ruleOf = (params: Refusal['params']): string | undefined =>
+  params?.rule === undefined ? undefined : String(params.rule);
 
 type SigningKey = Awaited<ReturnType<typeof importJWK>>;
 const keys = new WeakMap<Settings, SigningKey>();

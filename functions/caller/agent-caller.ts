@@ -1,6 +1,7 @@
 // Is it an attested agent of the zone that asks, and for which job?
 import { compactVerify, createLocalJWKSet, decodeJwt, errors, importJWK, jwtVerify } from 'jose';
 import { z } from 'zod';
+import { describeOffset } from '../../shared/clock-offset.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -46,7 +47,10 @@ export async function verifyAgent(
     if (protectedHeader.typ !== PROOF_TYPE) return malformed('proof: typ');
     if (claimed.data.job !== job) return malformed('proof: another job');
     if (agent !== attested.value.agent) return malformed('proof: another agent');
-    if (age > limits.serviceTokenSeconds.value + skew || age < -skew) return no(refuse('token_expired'));
+    if (age > limits.serviceTokenSeconds.value + skew || age < -skew) {
+      const rule = describeOffset("the agent's", iat * 1_000, now);
+      return no(refuse('token_expired', rule === undefined ? undefined : { rule }));
+    }
     return ok({ agent, ...pool.value });
   } catch (error) {
     return malformed(error instanceof errors.JOSEError ? error.code : 'proof: unreadable');

@@ -1,7 +1,8 @@
 // Is it the edge that asks, and for whom?
-import { createLocalJWKSet, errors, jwtVerify } from 'jose';
+import { createLocalJWKSet, decodeJwt, errors, jwtVerify } from 'jose';
 import { z } from 'zod';
 import { commitment } from '../../shared/audit/privacy.ts';
+import { describeOffset } from '../../shared/clock-offset.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -56,7 +57,16 @@ export async function verifyEdge(
     const own = owner.data !== undefined && { owner: owner.data };
     return ok({ tenant: payload.tenant, operate: payload.operate === true, ...named, ...within, ...own });
   } catch (error) {
-    if (error instanceof errors.JWTExpired) return no(refuse('token_expired'));
+    const times = error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed;
+    const rule = times ? clockOf(token, now) : undefined;
+    if (error instanceof errors.JWTExpired || rule !== undefined)
+      return no(refuse('token_expired', rule === undefined ? undefined : { rule }));
     return no(refuse('token_invalid', undefined, error instanceof errors.JOSEError ? error.code : 'unreadable'));
   }
+}
+
+/** The edge signs each call when it makes it: a token of another time shows that one of the two clocks is wrong. */
+function clockOf(token: string, now: number): string | undefined {
+  const { iat } = decodeJwt(token);
+  return iat === undefined ? undefined : describeOffset("the functions'", now, iat * 1_000);
 }

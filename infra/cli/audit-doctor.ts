@@ -1,5 +1,6 @@
 // auricle audit doctor: is the record being kept, as far as can be seen from here?
 
+import { z } from 'zod';
 import { HEADS } from '../../shared/audit/head.ts';
 import { type AuditHealth, auditHealth } from '../../shared/audit/health.ts';
 import { latestAt, openJudge } from '../../shared/audit/judge.ts';
@@ -8,7 +9,7 @@ import { TILE_WIDTH } from '../../shared/audit/tile.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Answer, refused } from './answer.ts';
 import { newestOf } from './audit-find.ts';
-import { fetchCheckpoint, listedLogs, openReader } from './audit-log.ts';
+import { fetchCheckpoint, listedLogs, openReader, Refused } from './audit-log.ts';
 import { recall } from './audit-memory.ts';
 import type { Arguments } from './options.ts';
 
@@ -32,6 +33,8 @@ export interface Seen {
   readonly asked: number;
   readonly answered: number;
   readonly health: AuditHealth | undefined;
+  /** Refusal in place of the health. */
+  readonly unhealthy?: string;
   /** The checkpoint that is witnessed as the log's own policy demands, and when it was, ms since 1970. */
   readonly witnessed?: { readonly size: number; readonly at: number } | undefined;
 }
@@ -50,7 +53,8 @@ export function judgeLog(seen: Seen): Check[] {
     true,
     pinned ? 'the key that was known before' : 'seen for the first time: run audit verify, and keep its key elsewhere',
   );
-  if (!health) return [reached, key, say('health', false, 'the functions do not say how the log is doing')];
+  if (!health)
+    return [reached, key, say('health', false, seen.unhealthy ?? 'the functions do not say how the log is doing')];
   return [reached, key, ...judgeHealth(seen, health, say)];
 }
 
@@ -78,7 +82,7 @@ function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, 
   return [
     say('checkpoint fresh', isPast(age, doctorFreshMs.value), `the last entry is ${seconds(age)} old`),
     say('published', ...judgePublished(behind, age, log?.unsigned)),
-    say('clock', offset <= doctorClockMs.value, `${Math.round(offset)} ms apart at least`),
+    say('clock', offset <= doctorClockMs.value, clockText(at - (asked + answered) / 2, offset)),
     say(
       'intake',
       intake.waiting < auditIntakeList.value && intake.oldestMs <= doctorWaitMs.value,
@@ -108,6 +112,11 @@ function judgeGaps({ log, gaps = { open: 0, accepted: 0, behind: 0 } }: AuditHea
   ];
   const detail = wrong.length > 0 ? wrong : [`${log?.open ?? 0} outboxes are open`];
   return [wrong.length === 0, [...detail, ...accepted].join(', ')];
+}
+
+function clockText(ahead: number, offset: number): string {
+  if (offset <= limits.doctorClockMs.value) return `${Math.round(offset)} ms apart at least`;
+  return `the functions' clock is ${seconds(offset)} ${ahead > 0 ? 'ahead' : 'behind'}, or this machine's is wrong`;
 }
 
 function judgePublished(behind: number, age: number, unsigned: readonly string[] = []): [boolean, string] {
@@ -164,12 +173,23 @@ export async function auditDoctor(
   const checks = (await Promise.all(logs.map(async (log) => judgeLog(await look(given, log, headers))))).flat();
   if (logs.length === 0)
     checks.push({ zone: given.zone ?? '-', check: 'log reachable', outcome: 'fail', detail: 'there is none' });
+  checks.push(...(await checkAgents(given.edge, headers)));
   const failed = checks.filter(({ outcome }) => outcome === 'fail').length;
   const rows = checks.map(
     ({ zone, check, outcome, detail }) => `${outcome.padEnd(4)}  ${zone.padEnd(6)}  ${check.padEnd(20)}  ${detail}`,
   );
   const verdict = failed === 0 ? 'the record is kept' : `${failed} of ${checks.length} checks failed`;
   return { exit: failed === 0 ? 0 : 1, text: [...rows, verdict].join('\n'), value: { ok: failed === 0, checks } };
+}
+
+const refusedAgents = z.object({ refused: z.array(z.object({ pool: z.string(), zone: z.string(), why: z.string() })) });
+
+/** Agents that the roster refuses, a wrong clock among the reasons. Operators only: others get no check. */
+async function checkAgents(edge: string, headers: Record<string, string>): Promise<Check[]> {
+  const response = await fetch(`${edge}/v1/pools`, { headers });
+  const listed = refusedAgents.safeParse(response.ok ? await response.json() : undefined);
+  const found = listed.data?.refused ?? [];
+  return found.map(({ pool, zone, why }) => ({ zone, check: `agent of ${pool}`, outcome: 'fail', detail: why }));
 }
 
 type Listed = ReturnType<typeof listedLogs.parse>['data'][number];
@@ -189,6 +209,7 @@ async function look(
     const asked = Date.now();
     const answer = await fetch(`${edge}/v1/audit/health?zone=${encodeURIComponent(zone)}`, { headers });
     const answered = Date.now();
+    const unhealthy = answer.ok ? undefined : (await refused(answer)).text;
     const health = answer.ok ? auditHealth.safeParse(await answer.json()).data : undefined;
     const policy = health?.witnesses ? readPolicy(await reader.fetch('policy')) : undefined;
     const seenBy = policy?.ok ? await reader.fetch('witnessed').catch(() => note) : note;
@@ -196,8 +217,10 @@ async function look(
     const judged = policy?.ok ? await (await openJudge(policy.value))(seenBy, latest) : undefined;
     const at = Math.min(...(judged?.witnesses ?? []).map(({ time }) => time)) * 1_000;
     const witnessed = judged?.quorum && judged.witnesses.length > 0 ? { size: judged.checkpoint.size, at } : undefined;
-    return { ...seen, signed: checkpoint.size, asked, answered, health, witnessed };
+    const told = unhealthy !== undefined && { unhealthy };
+    return { ...seen, signed: checkpoint.size, asked, answered, health, ...told, witnessed };
   } catch (error) {
+    if (error instanceof Refused) return { ...seen, problem: (await refused(error.response)).text };
     return { ...seen, problem: error instanceof Error ? error.message : 'no reason given' };
   }
 }

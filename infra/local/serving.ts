@@ -1,6 +1,7 @@
 // When does the stack serve? When the edge answers and every pool has joined its roster: seen from outside, with the
 // same request a client would make, so that "ready" never means less than "works".
 import { z } from 'zod';
+import { StartProblem } from './start-problem.ts';
 
 /** Distance of two looks, in milliseconds, and how long a stack may take in all. */
 const LOOK_MS = 100;
@@ -21,7 +22,7 @@ export async function waitUntilServing(
     if (last === 'serving') return;
     await new Promise((settle) => setTimeout(settle, LOOK_MS));
   }
-  throw new Error(`the stack is not serving after ${SERVING_MS_MAX} ms: ${last}`);
+  throw new StartProblem(`the stack is not serving after ${SERVING_MS_MAX} ms: ${last}`);
 }
 
 async function look(url: string, token: string, poolNames: string[]): Promise<string> {
@@ -30,12 +31,17 @@ async function look(url: string, token: string, poolNames: string[]): Promise<st
     await health.body?.cancel();
     if (!health.ok) return `/healthz answers ${health.status}`;
     if (poolNames.length === 0) return 'serving';
-    const response = await fetch(`${url}/v1/models`, {
-      headers: { authorization: `Bearer ${token}` },
-      signal: AbortSignal.timeout(2_000),
-    });
+    const ask = (path: string) =>
+      fetch(`${url}${path}`, {
+        headers: { authorization: `Bearer ${token}` },
+        signal: AbortSignal.timeout(2_000),
+      });
+    const response = await ask('/v1/models');
     if (!response.ok) return `/v1/models answers ${response.status}`;
-    return judge(await response.json(), poolNames);
+    const joined = judge(await response.json(), poolNames);
+    if (joined === 'serving') return joined;
+    const pools = await ask('/v1/pools');
+    return pools.ok ? withReasons(joined, await pools.json()) : joined;
   } catch (error) {
     return error instanceof Error ? error.message : 'no answer';
   }
@@ -47,4 +53,12 @@ export function judge(body: unknown, poolNames: string[]): string {
   const joined = new Set(list.data.data.flatMap((model) => model.pools ?? []));
   const absent = poolNames.filter((name) => !joined.has(name));
   return absent.length === 0 ? 'serving' : `not in the roster yet: ${absent.join(', ')}`;
+}
+
+const refusedAgents = z.object({ refused: z.array(z.object({ pool: z.string(), why: z.string() })) });
+
+/** Adds the roster's reason for each agent that it refuses. */
+export function withReasons(joined: string, body: unknown): string {
+  const refused = refusedAgents.safeParse(body).data?.refused ?? [];
+  return [joined, ...refused.map(({ pool, why }) => `${pool}: ${why}`)].join('; ');
 }

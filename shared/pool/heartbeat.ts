@@ -33,6 +33,9 @@ export const load = z.object({
   failed: z.array(loadFailure).max(limits.loadFailures.value).optional(),
 });
 
+/** The agent's clock when it signs, ms since 1970. Agents of an older version do not send it. */
+const at = z.number().int().optional();
+
 /**
  * Messages agent → roster. Each is the payload of a compact JWS (RFC 7515) signed by the agent's own key, `kid` its
  * name. The key is inside the attestation of the hello, so nothing but an attested agent can report.
@@ -46,6 +49,7 @@ export const agentMessage = z.discriminatedUnion('type', [
     seq: z.number().int().nonnegative(),
     attestation: z.string().max(limits.attestationCharacters.value),
     description: poolDescription,
+    at,
   }),
   z.object({
     v: z.literal(1),
@@ -58,6 +62,7 @@ export const agentMessage = z.discriminatedUnion('type', [
     models: z.array(modelDescription).optional(),
     /** Generation of the release map it goes by, 0 for none yet. Agents that take none do not say. */
     release: z.number().int().nonnegative().optional(),
+    at,
   }),
   z.object({
     v: z.literal(1),

@@ -15,6 +15,7 @@ export const uploadRefusals = {
     type: 'server_error',
     retry: 'soon',
     text: 'Uploads cannot be taken or looked at for the moment.',
+    more: 'Reason: {rule}.',
   },
   uploads_waiting: {
     status: 429,

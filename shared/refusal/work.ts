@@ -66,6 +66,7 @@ export const workRefusals = {
     type: 'server_error',
     retry: 'soon',
     text: 'The audit log cannot be read at the moment.',
+    more: 'Reason: {rule}.',
   },
   audit_closed: {
     status: 404,

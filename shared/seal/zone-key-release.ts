@@ -1,5 +1,6 @@
 import { base64url, compactVerify, importJWK, type JWK } from 'jose';
 import { z } from 'zod';
+import { describeOffset } from '../clock-offset.ts';
 import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
@@ -76,7 +77,9 @@ export async function decideRelease(
     return refused('the request is for another attestation');
   }
   const age = now / 1_000 - said.iat;
-  if (age > limits.releaseSeconds.value || age < -limits.clockSkewSeconds.value) return refused('the request is old');
+  if (age > limits.releaseSeconds.value || age < -limits.clockSkewSeconds.value) {
+    return refused(describeOffset("the agent's", said.iat * 1_000, now) ?? 'the request is old');
+  }
   if (said.zone !== poolZone) return no(refuse('zone_unserved', { zone: said.zone }));
   return ok({ zone: said.zone, agent, sealKey });
 }

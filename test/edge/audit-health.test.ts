@@ -45,6 +45,14 @@ describe('C9 how the record is doing, seen from the edge', () => {
     expect(fleet.outboxes).toHaveProperty('roster');
   });
 
+  it('names the clock of the functions that refuse the edge for its time', async () => {
+    const error = { reason: 'token_expired', params: { rule: "the functions' clock is 600 s ahead" } };
+    elsewhere.set('functions-eu.test', async () => Response.json({ error }, { status: 401 }));
+    const refused = await readRefusal(await look({ scope: 'audit' }));
+    expect(refused).toMatchObject({ status: 503, code: 'audit_unreachable' });
+    expect(refused.message).toContain("the functions' clock is 600 s ahead");
+  });
+
   it('nothing for others, of other zones, or from functions that are away or say something else', async () => {
     expect((await look({ scope: 'transcribe' })).status).toBe(403);
     expect(await readRefusal(await look({ scope: 'audit' }, 'mars'))).toMatchObject({ code: 'zone_unserved' });

@@ -210,6 +210,43 @@ const recorded = async (after: number) =>
   (await env.ROSTER.getByName('eu').outbox(after, 500)).rows.map(({ event }) => event as Record<string, unknown>);
 const lastNumber = async () => (await env.ROSTER.getByName('eu').outbox(0, 500)).rows.at(-1)?.pseq ?? 0;
 
+describe('C5 A4 an agent with a wrong clock', () => {
+  const refusedFor = async (agent: AgentDouble) =>
+    (await env.ROSTER.getByName('eu').refused()).find(({ pool }) => pool === agent.pool)?.why;
+
+  it.each([
+    [600_000, '600 s ahead'],
+    [-600_000, '600 s behind'],
+  ])('is refused by its clock with the hello, %i ms off', async (offset, said) => {
+    const agent = await make({ pool: `clock-${crypto.randomUUID()}` });
+    const before = await lastNumber();
+    await agent.connect();
+    await agent.send({ ...agent.hello(), at: Date.now() + offset } as AgentMessage);
+    expect(await agent.closed).toMatchObject({ code: 4403 });
+    const rule = `the agent's clock is ${said}`;
+    const detail = `The report is not accepted from this agent. Reason: ${rule}.`;
+    expect(await agent.heard(({ type }) => type === 'refusal')).toMatchObject({ reason: 'heartbeat_invalid', detail });
+    expect(await recorded(before)).toMatchObject([{ type: 'keys', action: 'refused', detail: rule }]);
+    expect(await refusedFor(agent)).toBe(detail);
+    // With the right time it joins, and is refused no more.
+    await agent.connect();
+    await agent.send({ ...agent.hello(), at: Date.now() } as AgentMessage);
+    await agent.send(agent.report());
+    await agent.settled();
+    expect(await listed()).toContain(agent.name);
+    expect(await refusedFor(agent)).toBeUndefined();
+  });
+
+  it('leaves the roster with the report that shows it', async () => {
+    const agent = await make({ pool: `clock-${crypto.randomUUID()}` });
+    await agent.join();
+    await agent.send({ ...agent.report(), at: Date.now() + 600_000 } as AgentMessage);
+    expect(await agent.closed).toMatchObject({ code: 4403 });
+    expect(await listed()).not.toContain(agent.name);
+    expect(await refusedFor(agent)).toContain("the agent's clock is 600 s ahead");
+  });
+});
+
 describe('C5 A21 an agent name belongs to a pool', () => {
   it('refuses and records a hello by a token of another pool', async () => {
     const agent = await make();

@@ -121,8 +121,13 @@ export class Sequencer {
     const { auditClockMs: most } = limits;
     const off = at - (this.#parts.store.clock?.() ?? at);
     const seconds = (ms: number) => `${Math.round(ms / 1_000)} s`;
-    if (Math.abs(off) > most.value)
-      return { ...nothing('clock'), wrong: `our clock is ${seconds(off)} ahead of that of storage` };
+    if (Math.abs(off) > most.value) {
+      const direction = off > 0 ? 'ahead of' : 'behind';
+      return {
+        ...nothing('clock'),
+        wrong: `the functions' clock is ${seconds(Math.abs(off))} ${direction} that of storage`,
+      };
+    }
     if (at > last) return undefined;
     return {
       ...nothing('clock'),

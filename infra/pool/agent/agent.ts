@@ -286,6 +286,7 @@ export async function startAgent(settings: Settings, world: World = {}): Promise
     },
     onStale: (pauseMs) => renewal.renewAfter(pauseMs),
     log,
+    now,
   });
   const renewal = createRenewal({ keys, outbox, log, agent: settings.agent, now, onRenewed: heartbeat.renew });
 

@@ -23,6 +23,8 @@ export interface HeartbeatOptions {
   /** Absent: no release map is taken. */
   readonly release?: Pick<ReleaseMapHeld, 'generation' | 'take'>;
   readonly log: Log;
+  /** ms since 1970. */
+  readonly now?: () => number;
   readonly random?: () => number;
 }
 
@@ -48,7 +50,7 @@ const staleReasons: ReadonlySet<string> = new Set(['attestation_stale', 'attesta
 
 /** The socket to the roster: hello, a report each second, audit events until they are acknowledged. */
 export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
-  const { keys, log, outbox, random = Math.random } = options;
+  const { keys, log, outbox, random = Math.random, now = Date.now } = options;
   const url = `${options.edgeUrl.replace(/^http/, 'ws')}/v1/pools/heartbeat`;
   let socket: WebSocket | undefined;
   let seq = 0;
@@ -85,7 +87,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
 
   function hello(to: WebSocket) {
     announced = modelsText();
-    void send(to, { type: 'hello', attestation: keys.current().token, description: options.describe() });
+    void send(to, { type: 'hello', attestation: keys.current().token, description: options.describe(), at: now() });
   }
 
   function report(to: WebSocket): Promise<void> {
@@ -94,7 +96,7 @@ export function createHeartbeat(options: HeartbeatOptions): Heartbeat {
     announced = modelsText();
     const release = options.release?.generation();
     const news = { ...(changed && { models }), ...(release !== undefined && { release }) };
-    return send(to, { type: 'report', load: options.load(), ...news });
+    return send(to, { type: 'report', load: options.load(), at: now(), ...news });
   }
 
   function sendEvents(to: WebSocket) {

@@ -1,5 +1,6 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from 'jose';
 import { z } from 'zod';
+import { describeOffset } from '../../../shared/clock-offset.ts';
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
@@ -90,7 +91,9 @@ function createVerifier(agent: string, edgeKeys: JSONWebKeySet) {
       if (!parsed.success) return invalid(parsed.error.issues.map(({ path }) => path.join('.')).join(', '));
       if (parsed.data.exp - parsed.data.iat > longest) return invalid('lives too long');
       // The signature's library looks at expiry only. One written ahead of time would be good for longer than its life.
-      if (parsed.data.iat > now / 1_000 + limits.clockSkewSeconds.value) return invalid('from the future');
+      if (parsed.data.iat > now / 1_000 + limits.clockSkewSeconds.value) {
+        return invalid(describeOffset("the agent's", now, parsed.data.iat * 1_000) ?? 'from the future');
+      }
       return ok(parsed.data);
     } catch (error) {
       return invalid(error instanceof errors.JOSEError ? error.code : 'unreadable');

@@ -157,7 +157,7 @@ describe('C9 a writer whose clock is not storage’s', () => {
     const before = shared.state;
     for (let seconds = 0; seconds < 120; seconds += 10) await pass(10_000, wrong);
     expect(shared.state).toEqual(before);
-    const off = `our clock is ${Math.round(skew / 1_000)} s ahead of that of storage`;
+    const off = `the functions' clock is ${Math.abs(Math.round(skew / 1_000))} s ${skew > 0 ? 'ahead of' : 'behind'} that of storage`;
     expect(wrong.lines).toEqual(Array(3).fill({ what: 'clock', zone: 'eu', detail: off }));
     await wrong.release();
     await pass(MINUTE, good);

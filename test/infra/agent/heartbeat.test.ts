@@ -90,6 +90,7 @@ describe('heartbeat (shared/pool/PROTOCOL.md)', () => {
     for (const { jws } of roster.heard) {
       expect((await compactVerify(jws, key)).protectedHeader).toMatchObject({ alg: 'ES256', kid: 'agent-1' });
     }
+    expect([hello.message.at, second.message.at]).toEqual([expect.any(Number), expect.any(Number)]);
     expect(second.message.load).toMatchObject({ busy: 0, draining: false, engineReady: true });
     expect(new Set(roster.heard.map(({ message }) => message.boot)).size).toBe(1);
   });

@@ -111,6 +111,19 @@ describe('C9 auricle audit doctor', () => {
     expect(wrongIn(seen, told)).toEqual([check]);
   });
 
+  it('names the clock of the functions', () => {
+    const ahead = judgeLog({ ...well, asked: NOW - 600_020, answered: NOW - 599_980 });
+    expect(ahead.find(({ check }) => check === 'clock')).toMatchObject({
+      outcome: 'fail',
+      detail: "the functions' clock is 600 s ahead, or this machine's is wrong",
+    });
+    const unhealthy = "503: The audit log cannot be read at the moment. Reason: the functions' clock is 600 s behind.";
+    expect(judgeLog({ ...well, health: undefined, unhealthy }).at(-1)).toMatchObject({
+      outcome: 'fail',
+      detail: unhealthy,
+    });
+  });
+
   it('shows accepted gaps beside a check that passes', () => {
     const told = { ...health, gaps: { open: 0, accepted: 2, behind: 3 } };
     const [missing] = judgeLog({ ...well, health: told }).filter(({ check }) => check === 'nothing missing');

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { judge } from '../../../infra/local/serving.ts';
+import { judge, withReasons } from '../../../infra/local/serving.ts';
 
 const pools = ['aks-westeurope', 'eks-us-east-1'];
 
@@ -21,4 +21,13 @@ it('says what is missing', () => {
   expect(judge({ data: [{ id: 'a', pools: ['aks-westeurope'] }] }, pools)).toContain('eks-us-east-1');
   expect(judge({ data: [] }, pools)).toContain('aks-westeurope');
   expect(judge('oops', pools)).toContain('something else');
+});
+
+it('A4: names the reason for which the roster refuses an agent', () => {
+  const why = "The report is not accepted from this agent. Reason: the agent's clock is 600 s ahead.";
+  const joined = judge({ data: [] }, ['aks-westeurope']);
+  expect(withReasons(joined, { refused: [{ pool: 'aks-westeurope', why }] })).toBe(
+    `not in the roster yet: aks-westeurope; aks-westeurope: ${why}`,
+  );
+  expect(withReasons(joined, { data: [] })).toBe(joined);
 });

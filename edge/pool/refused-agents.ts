@@ -1,0 +1,36 @@
+// Agents that the roster has refused lately, by pool, for operators: an agent that is refused is in no other list.
+import { limits } from '../../shared/limits.ts';
+
+export interface RefusedAgent {
+  readonly pool: string;
+  readonly zone: string;
+  /** Public text of the refusal. */
+  readonly why: string;
+  /** Milliseconds since the refusal. */
+  readonly refusedMs: number;
+}
+
+/** An agent that is refused comes back within `reconnectMaxMs`: after three of them it has given up, in ms. */
+const LISTED_MS = 3 * limits.reconnectMaxMs.value;
+
+export class RefusedAgents {
+  readonly #last = new Map<string, Omit<RefusedAgent, 'refusedMs'> & { readonly at: number }>();
+
+  add(refused: Omit<RefusedAgent, 'refusedMs'>, now: number): void {
+    this.#last.delete(refused.pool);
+    this.#last.set(refused.pool, { ...refused, at: now });
+    for (const pool of this.#last.keys()) {
+      if (this.#last.size <= limits.rosterAgents.value) break;
+      this.#last.delete(pool);
+    }
+  }
+
+  forget(pool: string): void {
+    this.#last.delete(pool);
+  }
+
+  list(now: number): RefusedAgent[] {
+    const recent = [...this.#last.values()].filter(({ at }) => now - at <= LISTED_MS);
+    return recent.map(({ at, ...rest }) => ({ ...rest, refusedMs: now - at }));
+  }
+}

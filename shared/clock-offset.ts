@@ -1,0 +1,12 @@
+// Clocks that differ by more than signed times allow for. A refusal names the clock and its offset.
+import { limits } from './limits.ts';
+
+/**
+ * Describes the clock of `whose` (`the agent's`) that shows `theirs` while the own clock shows `own`, both ms since
+ * 1970. `undefined` within the tolerance for signed times.
+ */
+export function describeOffset(whose: string, theirs: number, own: number): string | undefined {
+  const seconds = Math.round((theirs - own) / 1_000);
+  if (Math.abs(seconds) <= limits.clockSkewSeconds.value) return undefined;
+  return `${whose} clock is ${Math.abs(seconds)} s ${seconds > 0 ? 'ahead' : 'behind'}`;
+}
