@@ -5,12 +5,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { mint } from '../../edge/audit/mint.ts';
 import { type Heard, readHello } from '../../edge/pool/agent-link.ts';
 import { AgentNames, mayUseName } from '../../edge/pool/agent-names.ts';
-import { GoneAgents, HeardAgents } from '../../edge/pool/known-agents.ts';
 import type { Roster } from '../../edge/pool/roster.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
 import { healthOf } from '../../shared/pool/health.ts';
-import type { AgentMessage, RosterEntry } from '../../shared/pool/heartbeat.ts';
+import type { AgentMessage } from '../../shared/pool/heartbeat.ts';
 import { verifyAttestation } from '../../shared/seal/attestation.ts';
 import { AgentDouble, type Options } from './agent-double.ts';
 import { makePoolToken } from './authority.ts';
@@ -35,9 +34,6 @@ const gone = async () => {
   const { at, entries } = await env.ROSTER.getByName('eu').snapshot();
   return entries.filter((entry) => healthOf(entry, at) === 'gone').map(({ description }) => description.agent);
 };
-
-const entryOf = (agent: string) =>
-  ({ description: { agent }, attestation: 'long', heard: 0 }) as unknown as RosterEntry;
 
 describe('C5 A4 the roster lists who is attested and alive', () => {
   it('an agent after hello and its first report', async () => {
@@ -158,28 +154,6 @@ describe('C5 C6 the roster lists who went lately as gone', () => {
     await agent.settled();
     expect(await gone()).not.toContain(agent.name);
     expect(await listed()).toContain(agent.name);
-  });
-
-  it('newest first to be kept, and bounded', () => {
-    const known = new GoneAgents();
-    for (let n = 0; n <= limits.rosterAgents.value; n += 1) known.add(entryOf(`agent-${n}`), 1_000_000);
-    const names = (most: number) => known.list(1_000_000, most).map(({ description }) => description.agent);
-    expect(names(10_000)).toHaveLength(limits.rosterAgents.value);
-    expect(names(10_000)).not.toContain('agent-0');
-    expect(names(1)).toEqual([`agent-${limits.rosterAgents.value}`]);
-    expect(names(0)).toEqual([]);
-    expect(known.list(1_000_000, 1)[0]).toMatchObject({ attestation: '' });
-  });
-
-  it('what was heard of agents is bounded: those whose attestation ended go first', () => {
-    const heard = new HeardAgents(2);
-    const boot = (name: string, until: number) => ({ boot: name, seq: 1, issued: 0, earlier: [], until });
-    heard.set('a', boot('a', 5_000), 0);
-    heard.set('b', boot('b', 1_000), 0);
-    heard.set('c', boot('c', 5_000), 2_000);
-    expect([heard.get('a')?.seq, heard.get('b'), heard.get('c')?.seq]).toEqual([1, undefined, 1]);
-    heard.set('d', boot('d', 5_000), 2_000);
-    expect(heard.size).toBe(2);
   });
 });
 
