@@ -4,6 +4,9 @@ import { limits } from '../../../shared/limits.ts';
 import { type Area, areas, type Leases, type LogStore } from './log-store.ts';
 import { StorageClock } from './storage-clock.ts';
 
+/** Most names that the service returns in one answer. */
+const PAGE_MAX = 5_000;
+
 const containerOf = (area: Area): string => `audit-${area}`;
 
 export interface BlobLogStore extends LogStore, Leases {
@@ -43,11 +46,14 @@ export function openBlobLogStore(connection: string): BlobLogStore {
     replace: (area, name, bytes, version) => put(area, name, bytes, { ifMatch: version }),
     async list(area, prefix, limit) {
       const names: string[] = [];
-      for await (const { name } of container(area).listBlobsFlat({ prefix })) {
-        names.push(name);
+      const pages = container(area)
+        .listBlobsFlat({ prefix })
+        .byPage({ maxPageSize: Math.min(limit, PAGE_MAX) });
+      for await (const { segment } of pages) {
+        names.push(...segment.blobItems.map(({ name }) => name));
         if (names.length >= limit) break;
       }
-      return names;
+      return names.slice(0, limit);
     },
     async remove(area, name) {
       await blob(area, name).deleteIfExists();

@@ -1,9 +1,11 @@
-// Blob trigger: every version (ETag) of every blob that fits the path, at least once. A look lists what has changed since
-// the one before. A cursor in the storage account says up to which change all blobs are done, so that a restart goes on
-// there. After too many failures the blob's name goes to the queue `webjobs-blobtrigger-poison`.
+// Blob trigger: every version (ETag) of every blob that fits the path, at least once. A look lists what has
+// changed since the one before. A cursor in the storage account says up to which change all blobs are done,
+// so that a restart goes on there. After too many failures the blob's name goes to the queue
+// `webjobs-blobtrigger-poison`.
 //
-// The storage emulator sends no events, so both sources of the platform are a look at the container's changes here.
-// The difference for functions remains: an event (`source: 'EventGrid'`) may be lost or come twice.
+// The storage emulator sends no events, so both sources of the platform are a look at the container's
+// changes here. The difference for functions remains: an event (`source: 'EventGrid'`) may be lost or come
+// twice.
 import type { BlobItem, ContainerClient } from '@azure/storage-blob';
 import { CHANGED_AFTER } from '../changed-after.ts';
 import { type BlobEvent, describe, type HostContext, poll } from './context.ts';

@@ -1,5 +1,5 @@
-// Indexes of the storage emulator, so that a request costs the same with one upload stored as with ten thousand, and a
-// listing of the blobs of a container that have changed since an earlier one.
+// Indexes of the storage emulator, so that a request costs the same with one upload stored as with ten
+// thousand, and a listing of the blobs of a container that have changed since an earlier one.
 import { createRequire } from 'node:module';
 import { CHANGED_AFTER } from '../changed-after.ts';
 import { type Collection, END, indexFields, KeyIndex, type Stored } from './sorted-keys.ts';

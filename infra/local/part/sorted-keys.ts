@@ -1,5 +1,5 @@
-// A sorted index beside a LokiJS collection. LokiJS answers a query by a walk through the collection, and rebuilds its own
-// indexes with each removal: the cost of one request grows with all rows that are stored.
+// A sorted index beside a LokiJS collection. LokiJS answers a query by a walk through the collection, and
+// rebuilds its own indexes with each removal: the cost of one request grows with all rows that are stored.
 
 export interface Stored {
   readonly $loki?: number;
@@ -96,8 +96,8 @@ export class KeyIndex<Row extends Stored> {
 }
 
 /**
- * Answers queries that name all `fields`, or all but the last and a beginning of that one, from an index of these, in
- * place of a walk through the collection.
+ * Answers queries that name all `fields`, or all but the last and a beginning of that one, from an index of
+ * these, in place of a walk through the collection.
  */
 export function indexFields<Row extends Stored>(collection: Collection<Row>, fields: readonly string[]): KeyIndex<Row> {
   const keyOf = (row: object) => fields.map((field) => String(Reflect.get(row, field))).join(END);

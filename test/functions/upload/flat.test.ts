@@ -1,0 +1,72 @@
+// The storage calls of one file, and the rows and blobs that they return.
+import { expect, it } from 'vitest';
+import type { Office } from '../../../functions/upload/office.ts';
+import { onStalled } from '../../../functions/upload/on-timer.ts';
+import { openTakenJob } from '../../../functions/upload/open-job.ts';
+import { recordKey } from '../../../functions/upload/record.ts';
+import { eventId } from '../../../shared/audit/event-id.ts';
+import { Quiet } from './quiet.ts';
+
+interface Cost {
+  calls: number;
+  rows: number;
+}
+
+/** Counts calls of the stores, and what lists and scans return. */
+function counting(office: Office, cost: Cost): Office {
+  const count = <T extends object>(store: T): T =>
+    new Proxy(store, {
+      get: (target, name) => {
+        const method: unknown = Reflect.get(target, name);
+        if (typeof method !== 'function') return method;
+        return async (...given: unknown[]) => {
+          const result: unknown = await Reflect.apply(method, target, given);
+          cost.calls += 1;
+          cost.rows += Array.isArray(result) ? result.length : 1;
+          return result;
+        };
+      },
+    });
+  return { ...office, rows: count(office.rows), blobs: count(office.blobs), jobs: count(office.jobs) };
+}
+
+/** Copies the rows and blobs of an upload that is over to other ids. */
+function copyFinished(quiet: Quiet, id: string, copies: number): void {
+  const rows = [...quiet.table.of('acme')].filter(([key]) => key.includes(id) || key === recordKey(id));
+  const blobs = quiet.blobNames('outcomes');
+  for (let copy = 0; copy < copies; copy += 1) {
+    const other = eventId(quiet.world.now, Uint8Array.of(255, 255, 0, 0, 0, 0, 0, 0, copy >> 8, copy & 255));
+    for (const [key, stored] of rows) {
+      const moved = key.replace(recordKey(id), recordKey(other)).replace(id, other);
+      quiet.table.of('acme').set(moved, { ...stored, value: { ...stored.value, id: other } });
+    }
+    for (const name of blobs) quiet.blobs.put(`mem:create:${name.replace(id, other)}`, new Uint8Array(3));
+  }
+}
+
+/** One file from its grant to its end, and a look of the timer. */
+async function costOfOne(quiet: Quiet, cost: Cost): Promise<Cost & { id: string }> {
+  const before = { ...cost };
+  const upload = await quiet.uploaded();
+  const job = quiet.jobs().find((one) => one.upload === upload.id);
+  if (!job) throw new Error('no job');
+  expect((await openTakenJob(quiet.instant(), job, { agent: 'agent', pool: 'pool', zone: 'eu' })).ok).toBe(true);
+  await quiet.outcome(upload, 'transcript', { seconds: 3 });
+  expect((await quiet.row(upload)).status).toBe('done');
+  await onStalled(quiet.instant());
+  return { id: upload.id, calls: cost.calls - before.calls, rows: cost.rows - before.rows };
+}
+
+it('C11, T4: a file costs the same calls and rows after 2,000 finished files', async () => {
+  const quiet = new Quiet();
+  const cost: Cost = { calls: 0, rows: 0 };
+  quiet.use(counting(quiet.instant(), cost));
+  // The first file of all also begins the tenant.
+  await costOfOne(quiet, cost);
+  const first = await costOfOne(quiet, cost);
+  const rows = quiet.table.of('acme').size;
+  copyFinished(quiet, first.id, 2_000);
+  expect(quiet.table.of('acme').size).toBe(rows + 4_000);
+  const later = await costOfOne(quiet, cost);
+  expect({ calls: later.calls, rows: later.rows }).toEqual({ calls: first.calls, rows: first.rows });
+});
