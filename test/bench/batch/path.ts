@@ -4,7 +4,7 @@ import path from 'node:path';
 import { makeIdentity } from '../../../infra/local/identity/make.ts';
 import { openLog } from '../../../infra/local/logs.ts';
 import type { Part } from '../../../infra/local/part.ts';
-import { planParts, pools, portNames } from '../../../infra/local/plan.ts';
+import { planParts, pools, portNames, storageConnection } from '../../../infra/local/plan.ts';
 import { choosePorts, HOST } from '../../../infra/local/ports.ts';
 import { waitUntilServing } from '../../../infra/local/serving.ts';
 import { type Supervised, supervise } from '../../../infra/local/supervise.ts';
@@ -14,7 +14,11 @@ export interface Path {
   readonly url: string;
   readonly token: string;
   readonly counters: readonly Counter[];
+  /** Connection string of the storage emulator. */
+  readonly storage: string;
   pid(part: string): number;
+  /** Stops a part, waits for `work`, and starts the part again. */
+  without(part: string, work: () => Promise<void>): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -65,16 +69,14 @@ export async function startPath(state: string, counted: boolean, delayMs: number
     });
   const running = new Map<string, Supervised>();
   const started = new Map<string, Promise<void>>();
-  for (const part of parts) {
-    const begin = async () => {
-      await Promise.all(part.after.map((name) => started.get(name)));
-      const supervised = supervise(part, openLog(path.join(state, 'logs'), part.name, undefined), () => {});
-      running.set(part.name, supervised);
-      supervised.begin();
-      await supervised.started;
-    };
-    started.set(part.name, begin());
-  }
+  const begin = async (part: Part) => {
+    await Promise.all(part.after.map((name) => started.get(name)));
+    const supervised = supervise(part, openLog(path.join(state, 'logs'), part.name, undefined), () => {});
+    running.set(part.name, supervised);
+    supervised.begin();
+    await supervised.started;
+  };
+  for (const part of parts) started.set(part.name, begin(part));
   await Promise.all(started.values());
   const url = `http://${HOST}:${port}`;
   await waitUntilServing(url, identity.token, [pool.name], AbortSignal.timeout(60_000));
@@ -82,6 +84,14 @@ export async function startPath(state: string, counted: boolean, delayMs: number
     url,
     token: identity.token,
     counters,
+    storage: storageConnection(ports),
+    async without(name, work) {
+      const part = parts.find((one) => one.name === name);
+      if (!part) throw new Error(`no ${name}`);
+      await running.get(name)?.stop();
+      await work();
+      await begin(part);
+    },
     pid(part) {
       const pid = running.get(part)?.pid();
       if (pid === undefined) throw new Error(`no ${part}`);
