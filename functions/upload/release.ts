@@ -6,11 +6,41 @@ import { endOf, type Row } from '../store/rows.ts';
 import type { Office } from './office.ts';
 import { type JobRecord, jobRowKey, jobsPrefix, type Lane, readJobRecord } from './record.ts';
 
+/** Runs of a lane: the one under way, and the one that begins after it. */
+interface Runs {
+  current: Promise<void>;
+  next: Promise<void> | undefined;
+}
+
+const lanes = new WeakMap<Office, Map<string, Runs>>();
+
 /**
- * Moves waiting jobs into the queue while there is room. Two at once may take different jobs and overshoot the window by
- * what one of them moves; a job is moved by one of them only.
+ * Moves waiting jobs into the queue while there is room. Calls of one process for a lane share runs, in place of
+ * racing for the same rows: a call that finds a run under way waits for the next one, which serves all such calls.
  */
-export async function release(office: Office, tenant: string, lane: Lane): Promise<void> {
+export function release(office: Office, tenant: string, lane: Lane): Promise<void> {
+  const known = lanes.get(office) ?? new Map<string, Runs>();
+  lanes.set(office, known);
+  const key = `${tenant} ${jobsPrefix('w', lane)}`;
+  const runs = known.get(key);
+  if (!runs) {
+    const current = moveWaiting(office, tenant, lane).finally(() => settleRun(known, key));
+    known.set(key, { current, next: undefined });
+    return current;
+  }
+  const again = () => moveWaiting(office, tenant, lane).finally(() => settleRun(known, key));
+  runs.next ??= runs.current.then(again, again);
+  return runs.next;
+}
+
+function settleRun(known: Map<string, Runs>, key: string): void {
+  const next = known.get(key)?.next;
+  if (next) known.set(key, { current: next, next: undefined });
+  else known.delete(key);
+}
+
+/** Two processes at once may take different jobs and overshoot the window by what one of them moves; one moves a job. */
+async function moveWaiting(office: Office, tenant: string, lane: Lane): Promise<void> {
   const window = limits.uploadWindow.value;
   const [queuedPrefix, waitingPrefix] = [jobsPrefix('q', lane), jobsPrefix('w', lane)];
   for (let tries = 0; tries < limits.jobRaceTries.value; tries += 1) {

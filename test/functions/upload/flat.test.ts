@@ -70,3 +70,21 @@ it('C11, T4: a file costs the same calls and rows after 2,000 finished files', a
   const later = await costOfOne(quiet, cost);
   expect({ calls: later.calls, rows: later.rows }).toEqual({ calls: first.calls, rows: first.rows });
 });
+
+it('C11: outcomes that come at once do not race for the waiting jobs', async () => {
+  const quiet = new Quiet();
+  const office = quiet.instant();
+  let lost = 0;
+  const commit: Office['rows']['commit'] = async (...given) => {
+    const done = await office.rows.commit(...given);
+    lost += done ? 0 : 1;
+    return done;
+  };
+  quiet.use({ ...office, rows: { ...office.rows, commit } });
+  const uploads = [];
+  for (let file = 0; file < 40; file += 1) uploads.push(await quiet.uploaded());
+  const queued = uploads.slice(0, quiet.jobs().length);
+  await Promise.all(queued.map((upload) => quiet.outcome(upload, 'transcript', { seconds: 3 })));
+  expect(quiet.jobs()).toHaveLength(2 * queued.length);
+  expect(lost).toBe(0);
+});
