@@ -10,6 +10,7 @@ import { engineLimits } from './limits/engine.ts';
 import { modelLimits } from './limits/model.ts';
 import { modelBuildLimits } from './limits/model-build.ts';
 import { modelLiveLimits } from './limits/model-live.ts';
+import { outageLimits } from './limits/outage.ts';
 import { poolLimits } from './limits/pool.ts';
 import { projectLimits } from './limits/project.ts';
 import { requestLimits } from './limits/request.ts';
@@ -46,6 +47,7 @@ export const limits = {
   ...auditPrivacyLimits,
   ...backOfficeLimits,
   ...projectLimits,
+  ...outageLimits,
   ...modelBuildLimits,
   ...modelLimits,
   ...modelLiveLimits,

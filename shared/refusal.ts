@@ -3,6 +3,7 @@ import { askedRefusals } from './refusal/asked.ts';
 import { callerRefusals } from './refusal/caller.ts';
 import { exportRefusals } from './refusal/export.ts';
 import { modelRefusals } from './refusal/model.ts';
+import { outageRefusals } from './refusal/outage.ts';
 import { privacyRefusals } from './refusal/privacy.ts';
 import { projectRefusals } from './refusal/project.ts';
 import type { Row } from './refusal/row.ts';
@@ -23,6 +24,7 @@ export const refusals = {
   ...sentRefusals,
   ...uploadRefusals,
   ...projectRefusals,
+  ...outageRefusals,
   ...privacyRefusals,
   ...modelRefusals,
   ...exportRefusals,

@@ -1,9 +1,11 @@
-// The one way in for questions that only the edge may ask.
+// The one way in for calls that only the edge may make.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import type { Result } from '../../shared/result.ts';
+import { DEADLINE_HEADER } from '../../shared/upload/callers.ts';
 import { answerNo } from '../answer.ts';
 import type { Settings } from '../settings.ts';
 import { type EdgeCaller, verifyEdge } from './edge-caller.ts';
+import { deadlineIn, serveInScope } from './request-scope.ts';
 
 export type Question = (request: HttpRequest) => Promise<HttpResponseInit>;
 
@@ -13,14 +15,18 @@ interface EdgeDesk {
   now(): number;
 }
 
-/** Without a desk nobody is asked who they are. */
+/** Verifies the edge and serves its call within the bounds of the call. Without a desk every call is refused. */
 export function fromEdge<Desk extends EdgeDesk>(
   desk: Result<Desk>,
   then: (request: HttpRequest, caller: EdgeCaller, desk: Desk) => Promise<HttpResponseInit>,
 ): Question {
   return async (request) => {
     if (!desk.ok) return answerNo(desk.refusal);
-    const caller = await verifyEdge(request.headers.get('authorization'), desk.value.settings, desk.value.now());
-    return caller.ok ? then(request, caller.value, desk.value) : answerNo(caller.refusal);
+    const { value } = desk;
+    const caller = await verifyEdge(request.headers.get('authorization'), value.settings, value.now());
+    if (!caller.ok) return answerNo(caller.refusal);
+    const deadline = deadlineIn(request.headers.get(DEADLINE_HEADER));
+    const bounds = { deadline, now: () => value.now() };
+    return serveInScope(bounds, () => then(request, caller.value, value));
   };
 }

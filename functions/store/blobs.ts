@@ -4,6 +4,7 @@
 import { BlobSASPermissions, BlobServiceClient, RestError } from '@azure/storage-blob';
 import { limits } from '../../shared/limits.ts';
 import { OUTCOMES, UPLOADS } from '../../shared/upload/paths.ts';
+import { callStorage } from './storage-call.ts';
 
 /** Containers that the functions own. */
 export const containers = [UPLOADS, OUTCOMES] as const;
@@ -50,7 +51,11 @@ export function openBlobs(connection: string): Blobs {
     },
     async find(container, name) {
       try {
-        const { contentLength = 0, etag = '', metadata = {} } = await blob(container, name).getProperties();
+        const {
+          contentLength = 0,
+          etag = '',
+          metadata = {},
+        } = await callStorage('read', (options) => blob(container, name).getProperties(options));
         return { name, bytes: contentLength, etag: quoted(etag), metadata };
       } catch (error) {
         if (isStatus(error, 404)) return undefined;
@@ -61,7 +66,9 @@ export function openBlobs(connection: string): Blobs {
       if (bytes === 0) return new Uint8Array(0);
       try {
         const conditions = { ifMatch: etag };
-        return await blob(container, name).downloadToBuffer(0, Math.min(bytes, length), { conditions });
+        return await callStorage('read', (options) =>
+          blob(container, name).downloadToBuffer(0, Math.min(bytes, length), { conditions, ...options }),
+        );
       } catch (error) {
         if (isStatus(error, 404) || isStatus(error, 412)) return undefined;
         throw error;
@@ -78,7 +85,8 @@ export function openBlobs(connection: string): Blobs {
     async create(container, name, bytes) {
       const conditions = { ifNoneMatch: '*' };
       try {
-        await account.getContainerClient(container).getBlockBlobClient(name).uploadData(bytes, { conditions });
+        const file = account.getContainerClient(container).getBlockBlobClient(name);
+        await callStorage('write', (options) => file.uploadData(bytes, { conditions, ...options }));
         return 'created';
       } catch (error) {
         if (isStatus(error, 409) || isStatus(error, 412)) return 'exists';
@@ -86,7 +94,7 @@ export function openBlobs(connection: string): Blobs {
       }
     },
     async remove(container, name) {
-      await blob(container, name).deleteIfExists();
+      await callStorage('write', (options) => blob(container, name).deleteIfExists(options));
     },
     async address(container, name, right, expires) {
       return blob(container, name).generateSasUrl({

@@ -3,6 +3,7 @@
 import { odata, RestError, TableClient, TableServiceClient, type TransactionAction } from '@azure/data-tables';
 import { limits } from '../../shared/limits.ts';
 import type { Change, Row, Rows, Value } from './rows.ts';
+import { callStorage } from './storage-call.ts';
 
 type Entity = { partitionKey: string; rowKey: string; etag?: string } & Record<string, unknown>;
 
@@ -17,7 +18,7 @@ export function openTable(connection: string, name: string): Rows {
     },
     async read(partition, key) {
       try {
-        return rowOf(await table.getEntity<Entity>(partition, key));
+        return rowOf(await callStorage('read', (options) => table.getEntity<Entity>(partition, key, options)));
       } catch (error) {
         if (statusOf(error) === 404) return undefined;
         throw error;
@@ -25,19 +26,22 @@ export function openTable(connection: string, name: string): Rows {
     },
     async scan(partition, from, to, limit) {
       const filter = odata`PartitionKey eq ${partition} and RowKey ge ${from} and RowKey lt ${to}`;
-      const pages = table
-        .listEntities<Entity>({ queryOptions: { filter } })
-        .byPage({ maxPageSize: Math.min(limit, 1_000) });
-      const rows: Row[] = [];
-      for await (const page of pages) {
-        rows.push(...page.map(rowOf));
-        if (rows.length >= limit) break;
-      }
-      return rows.slice(0, limit);
+      const maxPageSize = Math.min(limit, 1_000);
+      return callStorage('read', async (options) => {
+        const rows: Row[] = [];
+        for await (const page of table
+          .listEntities<Entity>({ queryOptions: { filter }, ...options })
+          .byPage({ maxPageSize })) {
+          rows.push(...page.map(rowOf));
+          if (rows.length >= limit) break;
+        }
+        return rows.slice(0, limit);
+      });
     },
     async commit(partition, changes) {
       try {
-        await table.submitTransaction(changes.map((change) => actionOf(partition, change)));
+        const actions = changes.map((change) => actionOf(partition, change));
+        await callStorage('write', (options) => table.submitTransaction(actions, options));
         return true;
       } catch (error) {
         // 404: removed meanwhile. 409: inserted meanwhile. 412: changed meanwhile.

@@ -1,14 +1,16 @@
 // A new upload: a row, then an address. In this order, so that no address is without a row.
 import { limits } from '../../shared/limits.ts';
-import { refuse } from '../../shared/refusal.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { fileHeaders } from '../../shared/upload/blocks.ts';
 import type { NewUpload, UploadGrant } from '../../shared/upload/contract.ts';
 import { UPLOADS, uploadBlob } from '../../shared/upload/paths.ts';
+import { dropOverdue } from '../caller/request-scope.ts';
 import { endOf } from '../store/rows.ts';
 import { insertRecord } from './decide-step.ts';
 import type { Office } from './office.ts';
-import { largest, MINUTE, newRecord, readRecord, recordKey } from './record.ts';
+import { largest, MINUTE, newRecord, type UploadRecord } from './record.ts';
+import { readUpload } from './step.ts';
 import { touchTenant } from './tenants.ts';
 import { refusalOfCallback, webhookSecret } from './webhook.ts';
 
@@ -29,13 +31,11 @@ export async function grant(office: Office, asked: NewUpload): Promise<Result<Up
   if (!zoneKey) return no(refuse('uploads_closed', undefined, `no key of the zone ${asked.zone}`));
   const callback = refusalOfCallback(office, asked);
   if (callback) return no(callback);
-  const bound = await checkBounds(office, asked);
-  if (!bound.ok) return bound;
-  await touchTenant(office, asked.tenant);
-  const record = newRecord(asked, office.now());
-  const inserted = await office.rows.commit(asked.tenant, insertRecord(record));
-  // The edge may ask twice when the first answer was lost: the same question has the same answer.
-  if (!inserted && !(await isSame(office, asked))) return no(refuse('upload_exists'));
+  // The edge repeats a call whose answer was lost: the same call has the same answer. This read also shows that storage
+  // answers: a write that is sent to storage that hangs would be carried out after the refusal.
+  const record = (await readUpload(office, asked)) ?? (await insert(office, asked));
+  if ('reason' in record) return no(record);
+  if (!isSame(record, asked)) return no(refuse('upload_exists'));
   return ok({
     id: asked.id,
     url: await office.blobs.address(UPLOADS, uploadBlob(asked), 'write', record.expires),
@@ -47,10 +47,22 @@ export async function grant(office: Office, asked: NewUpload): Promise<Result<Up
   });
 }
 
-async function isSame(office: Office, { tenant, id, ...asked }: NewUpload): Promise<boolean> {
-  const row = await office.rows.read(tenant, recordKey(id));
-  const record = row && readRecord(row);
-  return record?.state.status === 'granted' && JSON.stringify(record.asked) === JSON.stringify(asked);
+/** The row of a new upload, or of the one that another call with its id has made meanwhile. */
+async function insert(office: Office, asked: NewUpload): Promise<UploadRecord | Refusal> {
+  const bound = await checkBounds(office, asked);
+  if (!bound.ok) return bound.refusal;
+  await touchTenant(office, asked.tenant);
+  // The tenant's row is no trace of this request.
+  dropOverdue();
+  const record = newRecord(asked, office.now());
+  if (await office.rows.commit(asked.tenant, insertRecord(record))) return record;
+  return (await readUpload(office, asked)) ?? refuse('upload_exists');
+}
+
+/** Whether a row was made by the same call. The edge makes an id once for each Idempotency-Key and request. */
+function isSame({ asked: before, state }: UploadRecord, { tenant: _, id: __, ...asked }: NewUpload): boolean {
+  if (before.fingerprint !== undefined) return before.fingerprint === asked.fingerprint;
+  return state.status === 'granted' && JSON.stringify(before) === JSON.stringify(asked);
 }
 
 /** What a tenant may have on its way: files and, where its token says so, bytes. */

@@ -1,11 +1,13 @@
 // What agents and operators ask about jobs over HTTP.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { refuse } from '../../shared/refusal.ts';
+import { ok } from '../../shared/result.ts';
 import { openJob } from '../../shared/upload/contract.ts';
 import { jobKey } from '../../shared/upload/job.ts';
 import { answer, answerNo, answerResult } from '../answer.ts';
 import { verifyAgent } from '../caller/agent-caller.ts';
-import { verifyEdge } from '../caller/edge-caller.ts';
+import type { EdgeCaller } from '../caller/edge-caller.ts';
+import { fromEdge } from '../caller/from-edge.ts';
 import { readJson } from '../read-json.ts';
 import type { Desk } from './on-uploads.ts';
 import { openTakenJob } from './open-job.ts';
@@ -23,10 +25,11 @@ export async function onOpenJob(desk: Desk, request: HttpRequest): Promise<HttpR
 }
 
 /** POST /api/jobs/replay?zone=: what nobody could finish goes back into the queue. By operators, through the edge. */
-export async function onReplay(desk: Desk, request: HttpRequest): Promise<HttpResponseInit> {
-  const caller = await verifyEdge(request.headers.get('authorization'), desk.settings, desk.now());
-  if (!caller.ok) return answerNo(caller.refusal);
-  if (!caller.value.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
+export const onReplay = (desk: Desk, request: HttpRequest): Promise<HttpResponseInit> =>
+  fromEdge(ok(desk), (_, caller) => replayJobs(desk, request, caller))(request);
+
+async function replayJobs(desk: Desk, request: HttpRequest, caller: EdgeCaller): Promise<HttpResponseInit> {
+  if (!caller.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
   const asked = request.query.get('zone');
   if (asked !== null && !desk.settings.ZONES.includes(asked)) return answerNo(refuse('zone_unserved', { zone: asked }));
   const zones = asked === null ? desk.settings.ZONES : [asked];
@@ -35,7 +38,7 @@ export async function onReplay(desk: Desk, request: HttpRequest): Promise<HttpRe
       type: 'operator.act',
       action: 'jobs.replay',
       zone,
-      tenant: caller.value.tenant,
+      tenant: caller.tenant,
     });
     if (told && !told.ok) return answerNo(told.refusal);
   }

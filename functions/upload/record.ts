@@ -198,7 +198,7 @@ export const placeOf = ({ tenant, id }: UploadRecord): UploadPlace => ({ tenant,
 /** What the edge may know of it. */
 export function rowOf(record: UploadRecord): UploadRow {
   const { tenant, id, asked, state, created, updated, expires, ended, audio, transcript, notice, noticeTries } = record;
-  const { subject, commitment, home, most, speech, project, bytes, ...facts } = asked;
+  const { subject, commitment, home, most, speech, project, bytes, fingerprint, ...facts } = asked;
   const { reason, params } = state.refusal ?? {};
   return {
     ...facts,

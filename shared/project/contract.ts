@@ -15,7 +15,7 @@ import { limits } from '../limits.ts';
 import { isReason, type Reason } from '../refusal.ts';
 import { zoneKey } from '../seal/zone-key.ts';
 import { classes } from '../tenant/claims.ts';
-import { waiting } from '../upload/contract.ts';
+import { fingerprint, waiting } from '../upload/contract.ts';
 import { tenantName, workId, zoneName } from '../upload/job.ts';
 import { uploadStatuses } from '../upload/state.ts';
 import { DOCUMENT_JSON, DOCUMENT_TEXT } from './document.ts';
@@ -45,6 +45,8 @@ export const newProject = z.object({
       .min(1)
       .max(limits.projectDocuments.value),
   }),
+  /** As of an upload. */
+  fingerprint: fingerprint.optional(),
 });
 export type NewProject = z.infer<typeof newProject>;
 

@@ -37,6 +37,7 @@ export const workRefusals = {
     type: 'server_error',
     retry: 'soon',
     text: 'The request was not finished in time.',
+    more: 'Nothing was done: its deadline had passed {ago} s before, by the clock of the functions.',
   },
   // Triton's status and words; with a status of 500 or 504 the agent would look broken, as often as a caller likes.
   timeout_passed: {

@@ -7,6 +7,10 @@
 // For a caller that may see its own uploads and projects only, the header names the subject in `owner`, listed in `crit`
 // (RFC 7515 §4.1.11): functions of a version that does not know it refuse the token.
 //
+// Calls that are no GET bear a deadline as well, milliseconds since 1970 by the clock of the edge. Functions refuse a call
+// whose deadline has passed with `deadline_passed` when they receive it and right before its first durable write. After
+// that write the work continues. A call without the header has no deadline.
+//
 // An agent: `authorization: Bearer <pool token>`, and in the body a proof: a compact JWS, ES256, signed by the key with
 // `use: "sig"` of its attestation, header `typ` as below. It says which job it is for, so it cannot be used for another.
 import { z } from 'zod';
@@ -15,6 +19,7 @@ import { limits } from '../limits.ts';
 export const EDGE_ISSUER = 'auricle-edge';
 export const FUNCTIONS_AUDIENCE = 'auricle-functions';
 export const OWNER_HEADER = 'owner';
+export const DEADLINE_HEADER = 'x-auricle-deadline';
 export const SERVICE_TYPE = 'auricle-service+jwt';
 export const PROOF_TYPE = 'auricle-agent-proof+jws';
 

@@ -1,5 +1,6 @@
 // What edge and agents ask the back office over HTTP, and what it answers. A "no" is the status of its reason and
-// `backOfficeRefusal`.
+// `backOfficeRefusal`. A call that is no GET bears a deadline (callers.ts). Where storage does not answer, functions refuse
+// with `storage_unavailable` before their first write and with `uploads_unavailable` after it.
 //
 // By the edge (callers.ts):
 //   POST   /api/uploads                              newUpload        → 201 uploadGrant
@@ -22,6 +23,9 @@ import { recordId, tenantName, uploadId, uploadJob, workId, zoneName } from './j
 import { uploadStatuses } from './state.ts';
 
 export const transcriptFormats = ['json', 'text', 'srt', 'vtt'] as const;
+
+/** Digest of a request with an Idempotency-Key. The edge repeats such a request under the id of the first. */
+export const fingerprint = z.string().min(1).max(64);
 
 /** What the edge knows of an upload when it is asked for; checked against the tenant's claims already. */
 export const newUpload = z.object({
@@ -58,6 +62,8 @@ export const newUpload = z.object({
   keepDays: z.number().int().min(0).max(limits.uploadKeepDays.value).default(0),
   /** Facts of the dialect that asked, given back with the row: for example Deepgram's options. No content. */
   dialect: z.string().max(2_048).optional(),
+  /** With it the same id and digest get the grant of the first request, whatever has become of the upload. */
+  fingerprint: fingerprint.optional(),
 });
 export type NewUpload = z.infer<typeof newUpload>;
 

@@ -1,0 +1,24 @@
+// Calls of storage within a request of the edge: each has a bound, and the first that writes keeps the deadline.
+import type { RestError } from '@azure/storage-blob';
+import { limits } from '../../shared/limits.ts';
+import { beginWrite, isInScope, StorageSilent } from '../caller/request-scope.ts';
+
+/** Calls storage. Outside of a request the call has no signal, and its errors are those of the client. */
+export async function callStorage<T>(
+  kind: 'read' | 'write',
+  call: (options: { abortSignal?: AbortSignal }) => Promise<T>,
+): Promise<T> {
+  if (!isInScope()) return call({});
+  if (kind === 'write') beginWrite();
+  const abortSignal = AbortSignal.timeout(limits.storageAnswerMs.value);
+  try {
+    return await call({ abortSignal });
+  } catch (error) {
+    if (abortSignal.aborted || isSilent(error)) throw new StorageSilent('storage does not answer', { cause: error });
+    throw error;
+  }
+}
+
+/** An error without a status: no answer came. */
+const isSilent = (error: unknown): boolean =>
+  error instanceof Error && error.name === 'RestError' && (error as RestError).statusCode === undefined;
