@@ -8,6 +8,7 @@ import { backOfficeRefusal } from '../../shared/upload/contract.ts';
 import { late } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { callFunctions, ruleOf } from '../upload/back-office.ts';
+import { CircuitOpen } from '../upload/circuits.ts';
 import { commitmentOfReader, type Reader } from './reader.ts';
 
 export interface AuditQuestion {
@@ -31,7 +32,7 @@ export async function askOffice(
   const kept = zone === HEADS ? settings.auditHeads !== undefined : settings.auditLogs.has(zone);
   if (office === undefined || !kept) return no(refuse('audit_closed'));
   const address = `${office}/api/audit${path}`;
-  // Whoever built the path has looked at its parts; an address that is another one once it is read is asked by nobody.
+  // The builder of the path has checked its parts; an address that parsing changes is not called.
   if (new URL(address).href !== address) return no(refuse('route_unknown', undefined, 'a path that leads elsewhere'));
   const named = await commitmentOfReader(zone, reader, context);
   if (!named.ok) return named;
@@ -41,7 +42,8 @@ export async function askOffice(
   };
   const method = body === undefined ? 'GET' : 'POST';
   const call = {
-    address,
+    office,
+    path: `/api/audit${path}`,
     method,
     body,
     claims,
@@ -49,6 +51,7 @@ export async function askOffice(
     ms: limits.auditReadMs.value,
   } as const;
   const answered = await callFunctions(call, (response) => response, context);
+  if (answered instanceof CircuitOpen) return no({ ...refuse('audit_unreachable'), ...answered });
   if (answered === late || answered === undefined) return no(refuse('audit_unreachable'));
   return answered.ok ? ok(answered) : no(await refusalIn(answered));
 }
@@ -59,8 +62,7 @@ export async function refusalIn(answered: Response): Promise<Refusal> {
   if (!said.success) return refuse('audit_unreachable', undefined, `the functions answered ${answered.status}`);
   const { reason, params } = said.data.error;
   const ours = reason.startsWith('token_') || reason === 'scope_missing' || reason === 'uploads_closed';
-  const rule = ruleOf(params);
-  if (ours) return refuse('audit_unreachable', rule === undefined ? undefined : { rule }, reason);
+  if (ours) return refuse('audit_unreachable', ruleOf(params), reason);
   return refuse(reason, params, 'from the functions');
 }
 

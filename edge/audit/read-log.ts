@@ -16,6 +16,7 @@ import type { Settings } from '../settings.ts';
 import type { AuditLog } from '../settings-schema.ts';
 import { admit } from '../tenant/admit.ts';
 import { callFunctions } from '../upload/back-office.ts';
+import { CircuitOpen } from '../upload/circuits.ts';
 import { askOfficeFor, refusalIn } from './ask-office.ts';
 import { isOpenTo } from './exports.ts';
 import { commitmentOfReader } from './reader.ts';
@@ -117,9 +118,10 @@ export async function readLog(request: Request, context: RequestContext, name: s
   if (!named.ok) return refuseWith(named.refusal);
   const operate = holdsEntries(asked) && { operate: true };
   const claimed = { tenant, ...operate, ...(named.value !== undefined && { subject: named.value }) };
-  const address = `${office}/api/audit/log/${zone}/${year}/${path}`;
-  const call = { method: 'GET', address, claims: claimed, ms: limits.auditReadMs.value } as const;
+  const file = `/api/audit/log/${zone}/${year}/${path}`;
+  const call = { method: 'GET', office, path: file, claims: claimed, ms: limits.auditReadMs.value } as const;
   const answered = await callFunctions(call, (response) => response, context);
+  if (answered instanceof CircuitOpen) return refuseWith({ ...refuse('audit_unreachable'), ...answered });
   if (answered !== late && answered?.status === 429) return refuseWith(await refusalIn(answered));
   if (answered === late || answered === undefined || (answered.status !== 200 && answered.status !== 404)) {
     if (answered !== late) await answered?.body?.cancel();

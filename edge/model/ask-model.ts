@@ -182,6 +182,7 @@ export async function askModels<Row extends z.ZodType>(
     const { value } = found;
     return value === undefined ? no(refuse('models_unavailable', undefined, 'they answered nothing')) : ok(value);
   }
-  if (found.refusal.reason !== 'uploads_unavailable') return found;
-  return no(refuse('models_unavailable', undefined, found.refusal.detail));
+  const { reason, detail, retryAfter } = found.refusal;
+  if (reason !== 'uploads_unavailable') return found;
+  return no({ ...refuse('models_unavailable', undefined, detail), ...(retryAfter !== undefined && { retryAfter }) });
 }

@@ -3,11 +3,18 @@ import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, SERVICE_TYPE } from '../../shared/upload/callers.ts';
+import {
+  DEADLINE_HEADER,
+  EDGE_ISSUER,
+  FUNCTIONS_AUDIENCE,
+  OWNER_HEADER,
+  SERVICE_TYPE,
+} from '../../shared/upload/callers.ts';
 import { backOfficeRefusal } from '../../shared/upload/contract.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import type { Settings } from '../settings.ts';
+import { CircuitOpen, openCircuit, passCircuit, probe } from './circuits.ts';
 
 // The functions of a zone, which hold the storage keys, as the edge asks them (shared/upload/contract.ts). The edge
 // itself holds no key of any store: what it can do there is what an answer of this file lets it do.
@@ -29,7 +36,13 @@ export interface Question {
   readonly owner?: string | undefined;
   /** The only zones whose uploads and projects the answer may be about. */
   readonly zones?: readonly string[];
+  /** Id of what the call makes. A refusal names it where the call may have been carried out. */
+  readonly makes?: string;
 }
+
+/** Whether a refused call may have been carried out all the same. */
+export const mayBeDone = ({ reason, params }: Refusal): boolean =>
+  reason === 'uploads_unavailable' && params?.id !== undefined;
 
 /**
  * Asks for a tenant. `undefined` when there is nothing to say (204). Refuses with what the functions refuse with, or with
@@ -43,17 +56,26 @@ export async function askBackOffice<T extends z.ZodType>(
 ): Promise<Result<z.infer<T> | undefined>> {
   const office = context.settings.backOffices.get(question.zone);
   if (office === undefined) return no(refuse('uploads_closed', undefined, `no functions for ${question.zone}`));
-  const { path, zones, waitSeconds = 0, operate = false, ...rest } = question;
+  const { path, zones, waitSeconds = 0, operate = false, makes, ...rest } = question;
   const call = {
     ...rest,
-    address: `${office}/api${path}`,
+    office,
+    path: `/api${path}`,
     claims: { tenant, ...(operate && { operate }), ...(zones && { zones }) },
     ms: limits.uploadAskMs.value + waitSeconds * 1_000,
+    // A follower waits for news, and may as well wait for functions that restart.
+    patient: waitSeconds > 0,
   };
   const answer = await callFunctions(call, readStatus, context);
-  if (answer === undefined) return unavailable('cannot be reached');
-  if (answer === late) return unavailable('do not answer');
-  return readAnswer(answer, schema);
+  if (answer instanceof CircuitOpen) return no({ ...unavailable('did not answer a probe'), ...answer });
+  if (answer === undefined || answer === late) {
+    const detail = answer === late ? 'do not answer' : 'cannot be reached';
+    return no({ ...unsettled(detail, makes), ...openCircuit(office) });
+  }
+  const read = readAnswer(answer, schema, makes);
+  if (read.ok || read.refusal.detail !== STORAGE_SILENT) return read;
+  await probe(office, context.surroundings);
+  return no({ ...read.refusal, ...openCircuit(office) });
 }
 
 async function readStatus(response: Response): Promise<{ status: number; body: unknown }> {
@@ -62,7 +84,11 @@ async function readStatus(response: Response): Promise<{ status: number; body: u
 }
 
 export interface Call extends Pick<Question, 'method' | 'body' | 'signal' | 'owner'> {
-  readonly address: string;
+  /** Address of the functions, and the path below it. */
+  readonly office: string;
+  readonly path: string;
+  /** Sent while the circuit is open, too. */
+  readonly patient?: boolean;
   /** Of the token: who asks. */
   readonly claims: JWTPayload;
   readonly headers?: Readonly<Record<string, string>>;
@@ -70,56 +96,95 @@ export interface Call extends Pick<Question, 'method' | 'body' | 'signal' | 'own
   readonly ms: number;
 }
 
-/** Asks functions with a token of its own. `undefined` when they cannot be reached or read, `late` when they do not answer. */
+/**
+ * Calls functions with a token of its own. `undefined` when they cannot be reached or read, `late` when they do not answer;
+ * both begin a probe, whose result is there when this returns. A call that may change state bears a deadline: functions
+ * drop it afterwards, `functionsMarginMs` before this gives up.
+ */
 export async function callFunctions<T>(
-  { address, method, claims, owner, headers, body, ms, signal }: Call,
+  { patient = false, ...call }: Call,
   read: (response: Response) => Promise<T> | T,
-  { settings, surroundings }: RequestContext,
-): Promise<T | typeof late | undefined> {
-  const asking = new AbortController();
-  const ask = async () =>
-    read(
-      await fetch(address, {
-        method,
-        headers: {
-          authorization: `Bearer ${await signService(settings, claims, surroundings.now(), owner)}`,
-          ...headers,
-          ...(body !== undefined && { 'content-type': 'application/json' }),
-        },
-        ...(body !== undefined && { body: JSON.stringify(body) }),
-        redirect: 'manual',
-        signal: signal ? AbortSignal.any([asking.signal, signal]) : asking.signal,
-      }),
-    );
-  const answered = await within(ask(), ms, surroundings).catch(() => undefined);
-  if (answered === late) asking.abort();
+  context: RequestContext,
+): Promise<T | typeof late | CircuitOpen | undefined> {
+  const { surroundings } = context;
+  const open = patient ? undefined : await passCircuit(call.office, context);
+  if (open) return open;
+  const leaving = new AbortController();
+  const signal = call.signal ? AbortSignal.any([leaving.signal, call.signal]) : leaving.signal;
+  const answering = send({ ...call, signal }, context)
+    .then(read)
+    .catch(() => undefined);
+  let answered = await within(answering, call.ms - limits.circuitProbeMs.value, surroundings);
+  if (answered === late) {
+    const probing = probe(call.office, surroundings);
+    answered = await within(answering, limits.circuitProbeMs.value, surroundings);
+    if (answered === late) leaving.abort();
+    if (answered === late || answered === undefined) await probing;
+    else context.waitUntil(probing);
+  } else if (answered === undefined && !call.signal?.aborted) await probe(call.office, surroundings);
   return answered;
 }
 
-const unavailable = (detail: string, rule?: string) =>
-  no(refuse('uploads_unavailable', rule === undefined ? undefined : { rule }, `the functions ${detail}`));
+async function send(
+  { office, path, method, claims, owner, headers, body, ms, signal }: Call,
+  { settings, surroundings }: RequestContext,
+): Promise<Response> {
+  const now = surroundings.now();
+  return fetch(`${office}${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${await signService(settings, claims, now, owner)}`,
+      ...(method !== 'GET' && { [DEADLINE_HEADER]: String(now + ms - limits.functionsMarginMs.value) }),
+      ...headers,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    redirect: 'manual',
+    ...(signal && { signal }),
+  });
+}
+
+const unavailable = (detail: string, params?: Refusal['params']): Refusal =>
+  refuse('uploads_unavailable', params, `the functions ${detail}`);
+
+/** A call that may have been carried out. `id`: of what it makes. */
+const unsettled = (detail: string, id: string | undefined): Refusal =>
+  unavailable(detail, id === undefined ? undefined : openOutcome(id));
+
+/** Parameters of a refusal that leaves open whether something was made: they name it. */
+export const openOutcome = (id: string): Refusal['params'] => ({
+  id,
+  rule: `whether ${id} was made is not known; get it by its id, or repeat the request with the same Idempotency-Key`,
+});
+
+const STORAGE_SILENT = 'the functions get no answer of storage';
 
 function readAnswer<T extends z.ZodType>(
   { status, body }: { status: number; body: unknown },
   schema: T,
+  makes: string | undefined,
 ): Result<z.infer<T> | undefined> {
   if (status === 204) return ok(undefined);
   if (status >= 200 && status < 300) {
     const parsed = schema.safeParse(body);
-    return parsed.success ? ok(parsed.data) : unavailable(`answer otherwise: ${z.prettifyError(parsed.error)}`);
+    return parsed.success
+      ? ok(parsed.data)
+      : no(unsettled(`answer otherwise: ${z.prettifyError(parsed.error)}`, makes));
   }
   const said = backOfficeRefusal.safeParse(body);
-  if (!said.success) return unavailable(`answered ${status}`);
+  if (!said.success) return no(unsettled(`answered ${status}`, makes));
   const { reason, params } = said.data.error;
+  if (reason === 'uploads_unavailable') return no({ ...unsettled('', makes), detail: STORAGE_SILENT });
+  if (reason === 'storage_unavailable') return no(refuse(reason, params, STORAGE_SILENT));
   // That they do not believe this edge is not the caller's fault, and not theirs to know.
   return reason.startsWith('token_') || reason === 'scope_missing'
-    ? unavailable(`refused with ${reason}`, ruleOf(params))
+    ? no(unavailable(`refused with ${reason}`, ruleOf(params)))
     : no(refuse(reason, params, 'from the functions'));
 }
 
 /** A rule beside a refused token of the edge names a clock: operators have to know. */
-export const ruleOf = (params: Refusal['params']): string | undefined =>
-  params?.rule === undefined ? undefined : String(params.rule);
+export const ruleOf = (params: Refusal['params']): { readonly rule: string } | undefined =>
+  params?.rule === undefined ? undefined : { rule: String(params.rule) };
 
 type SigningKey = Awaited<ReturnType<typeof importJWK>>;
 const keys = new WeakMap<Settings, SigningKey>();

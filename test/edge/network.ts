@@ -11,6 +11,9 @@ const agents = new Map<string, AgentDouble>();
 /** What else answers, by host name; for the tests to fill, emptied after each. */
 export const elsewhere = new Map<string, (request: Request) => Promise<Response>>();
 
+/** Functions, by host name, whose health route does not answer; emptied after each test. */
+export const silent = new Set<string>();
+
 /** The clock of the isolate, the Durable Objects' included: the real one, moved on by the tests. */
 const realNow = Date.now.bind(Date);
 let ahead = 0;
@@ -26,7 +29,8 @@ export const startDay = (): void => passTime(DAY_MS - (Date.now() % DAY_MS));
 
 globalThis.fetch = async (input: RequestInfo | URL, init?: RequestInit) => {
   const request = new Request(input, init);
-  const { hostname } = new URL(request.url);
+  const { hostname, pathname } = new URL(request.url);
+  if (pathname === '/api/health' && !silent.has(hostname)) return Response.json({});
   const other = elsewhere.get(hostname);
   if (other) return other(request);
   const agent = agents.get(hostname);
@@ -39,6 +43,7 @@ export function clearNetwork(): void {
   for (const agent of agents.values()) agent.leave();
   agents.clear();
   elsewhere.clear();
+  silent.clear();
 }
 
 /** An agent that has joined its roster. Each test uses a model of its own name, since rosters outlive tests. */

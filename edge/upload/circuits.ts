@@ -1,0 +1,75 @@
+// The circuits of this isolate, by address of functions, and the probes that move them (circuit-breaker.ts).
+import { limits } from '../../shared/limits.ts';
+import { late, type Surroundings, within } from '../clock.ts';
+import {
+  admitCall,
+  beginProbe,
+  type Circuit,
+  closedCircuit,
+  endProbe,
+  isHealthy,
+  type ProbeAnswer,
+  retryAfterSeconds,
+} from './circuit-breaker.ts';
+
+/** One for each address of the settings. */
+const circuits = new Map<string, Circuit>();
+const circuitOf = (office: string): Circuit => circuits.get(office) ?? closedCircuit;
+
+interface Caller {
+  readonly surroundings: Surroundings;
+  readonly waitUntil: (work: Promise<unknown>) => void;
+}
+
+/** A call that was not sent, since its circuit is open. */
+export class CircuitOpen {
+  readonly retryAfter: number;
+  constructor(retryAfter: number) {
+    this.retryAfter = retryAfter;
+  }
+}
+
+/** Refuses a call while the circuit is open. The call that is due for a probe waits for it, but not for long. */
+export async function passCircuit(
+  office: string,
+  { surroundings, waitUntil }: Caller,
+): Promise<CircuitOpen | undefined> {
+  const admitted = admitCall(circuitOf(office), surroundings.now());
+  if (admitted === 'send') return undefined;
+  if (admitted === 'probe') {
+    const probing = probe(office, surroundings);
+    waitUntil(probing);
+    await within(probing, limits.circuitPeekMs.value, surroundings);
+  }
+  return openCircuit(office);
+}
+
+/** The refusal of an open circuit; `undefined` while it is closed. */
+export function openCircuit(office: string): CircuitOpen | undefined {
+  const circuit = circuitOf(office);
+  return circuit.failures > 0 ? new CircuitOpen(retryAfterSeconds(circuit)) : undefined;
+}
+
+/** Probes functions of which a call got no answer, unless a probe runs already, and opens or closes their circuit. */
+export async function probe(office: string, surroundings: Surroundings): Promise<void> {
+  const begun = beginProbe(circuitOf(office), surroundings.now());
+  if (!begun) return;
+  circuits.set(office, begun);
+  const leaving = new AbortController();
+  const answered = await within(readHealth(office, leaving.signal), limits.circuitProbeMs.value, surroundings).catch(
+    () => undefined,
+  );
+  if (answered === late) leaving.abort();
+  const healthy = answered !== late && answered !== undefined && isHealthy(answered);
+  circuits.set(office, endProbe(begun, healthy, surroundings.now()));
+}
+
+async function readHealth(office: string, signal: AbortSignal): Promise<ProbeAnswer> {
+  const { status, body, headers } = await fetch(`${office}/api/health?stores`, { redirect: 'manual', signal });
+  if (status !== 503 || !headers.get('content-type')?.startsWith('application/json')) {
+    await body?.cancel();
+    return { status };
+  }
+  const { stores = {} } = (await new Response(body).json()) as { stores?: Record<string, { reached?: boolean }> };
+  return { status, reached: Object.fromEntries(Object.entries(stores).map(([name, one]) => [name, one.reached])) };
+}
