@@ -20,6 +20,7 @@ const ALLOW_HEADERS = [
   'x-auricle-sequence',
   'x-auricle-session',
   'x-auricle-upload',
+  'idempotency-key',
   'inference-header-content-length',
   'x-deepgram-session-id',
   ...['language', 'runtime', 'runtime-version', 'sdk-name', 'sdk-version'].map((name) => `x-fern-${name}`),

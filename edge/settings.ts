@@ -9,9 +9,11 @@ import type { Roster } from './pool/roster.ts';
 import { type AuditLog, type EdgeValues, GRANTS, type Issuer, settingsSchema } from './settings-schema.ts';
 import type { Gate } from './tenant/gate.ts';
 
+type GateMethods = 'apply' | 'outbox' | 'commitmentOf' | 'quota' | 'claimKey' | 'renewKey' | 'endKey';
+
 /** Bindings of the Worker, as the runtime hands them over. This file alone reads the text ones. */
 export interface Bindings {
-  readonly GATE: ObjectNamespace<Pick<Gate, 'apply' | 'outbox' | 'commitmentOf' | 'quota'>>;
+  readonly GATE: ObjectNamespace<Pick<Gate, GateMethods>>;
   /** Where a gate's events go when it does not answer; without it a strict tenant is refused at once. */
   readonly SPARE?: ObjectNamespace<Pick<Spare, 'record' | 'outbox' | 'commitmentOf'>> | undefined;
   readonly ROSTER: ObjectNamespace<Pick<Roster, 'snapshot' | 'outbox' | 'record' | 'release' | 'refused'>>;

@@ -3,7 +3,7 @@ import { limits } from '../../shared/limits.ts';
 import { transcriptionFields } from '../../shared/speech/openai-form.ts';
 import { encodings } from '../../shared/stream/format.ts';
 import { SESSION } from '../stream/enter.ts';
-import { audioTypes, bytes, json, needed, query, requestClass, success } from './parts.ts';
+import { audioTypes, bytes, json, needed, query, requestClass, success, uploadKey } from './parts.ts';
 import { rateLimitRefs } from './rate-limit.ts';
 import { errors, identified, takingUpload, transcriptionRefusals } from './refusals.ts';
 import { input, like, oneOf, whole } from './values.ts';
@@ -144,6 +144,7 @@ export function livePaths() {
             pattern: '^https?://',
             maxLength: limits.callbackCharacters.value,
           }),
+          uploadKey,
           requestClass,
         ],
         requestBody: {

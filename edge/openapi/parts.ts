@@ -31,6 +31,17 @@ export const hint = (name: string, description: string, value: object = string) 
   ...query(name, description, value),
   in: 'header',
 });
+const KEY = 'Idempotency-Key';
+const keyed =
+  'stored for a day, for the subject of the token. The same request with the same key gets the id of the first, also where a refusal leaves the outcome open.';
+/** Of requests that make an upload or a project. */
+export const idempotencyKey = hint(KEY, `Of the request, ${keyed}`, {
+  type: 'string',
+  pattern: '^([!#-\\[\\]-~]{1,255}|"[!#-\\[\\]-~]{1,255}")$',
+});
+/** Of recordings that may become an upload; others ignore it. */
+export const uploadKey = hint(KEY, `Of a request that becomes an upload, ${keyed}`);
+
 export const needed = <T extends object>(parameter: T) => ({ ...parameter, required: true });
 
 export const model = inPath('name', 'Name of the model', input(modelName));

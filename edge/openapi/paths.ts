@@ -15,6 +15,7 @@ import {
   schema,
   success,
   text,
+  uploadKey,
 } from './parts.ts';
 import { projectPaths } from './project-paths.ts';
 import { errors, identified, takingUpload, transcriptionRefusals } from './refusals.ts';
@@ -67,6 +68,7 @@ export function paths() {
             'x-auricle-upload',
             '`true`: the file becomes an upload, however long it is; the answer is that upload.',
           ),
+          uploadKey,
         ],
         requestBody: {
           required: true,

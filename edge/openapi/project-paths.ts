@@ -1,11 +1,13 @@
 import { limits } from '../../shared/limits.ts';
 import { PROJECT_ID } from '../../shared/project/id.ts';
-import { text as anyText, bytes, inPath, json, query, requestId, schema, success } from './parts.ts';
+import { text as anyText, bytes, idempotencyKey, inPath, json, query, requestId, schema, success } from './parts.ts';
 import { errors, identified } from './refusals.ts';
 import { like, whole } from './values.ts';
 
-const always = [...identified, 'uploads_closed', 'uploads_unavailable'] as const;
+const always = [...identified, 'uploads_closed', 'uploads_unavailable', 'storage_unavailable'] as const;
 const allowance = ['allowance_requests', 'allowance_concurrent', 'allowance_seconds', 'audit_unavailable'] as const;
+/** Of calls that make something. */
+const making = ['deadline_passed', 'idempotency_key_running', 'idempotency_key_reused'] as const;
 const about = [...always, 'project_unknown'] as const;
 const text = ['text_empty', 'text_invalid', 'text_too_long', 'sealing_required'] as const;
 const body = ['field_invalid', 'field_missing', 'json_invalid', 'body_too_large', 'client_slow'] as const;
@@ -48,12 +50,14 @@ export function projectPaths() {
         summary: 'Text that is to be spoken: documents of blocks of segments',
         description:
           'Text that is sent here is sealed before it is stored. With `sealed`, documents are written by their owner as `shared/seal/PROTOCOL.md` §10 says, where the answer tells.',
+        parameters: [idempotencyKey],
         requestBody: { required: true, content: { 'application/json': schema('ProjectRequest') } },
         responses: {
           '201': { description: 'The project', headers: requestId, content: json('MadeProject') },
           ...errors([
             ...always,
             ...allowance,
+            ...making,
             ...body,
             ...text,
             'model_unknown',
@@ -78,7 +82,10 @@ export function projectPaths() {
         operationId: 'deleteProject',
         summary: 'Stops a project and deletes what there is of it',
         parameters: [id],
-        responses: { ...success('The project', json('Project')), ...errors([...about, ...allowance]) },
+        responses: {
+          ...success('The project', json('Project')),
+          ...errors([...about, ...allowance, 'deadline_passed']),
+        },
       },
     },
     '/v1/projects/{name}/events': {
@@ -101,7 +108,7 @@ export function projectPaths() {
         parameters: [id],
         responses: {
           ...success('The project', json('Project')),
-          ...errors([...about, ...allowance, 'project_status_wrong', 'upload_audio_gone']),
+          ...errors([...about, ...allowance, 'deadline_passed', 'project_status_wrong', 'upload_audio_gone']),
         },
       },
     },
@@ -137,6 +144,7 @@ export function projectPaths() {
             ...allowance,
             ...body,
             ...text,
+            'deadline_passed',
             'document_unknown',
             'segment_unknown',
             'edition_passed',

@@ -49,6 +49,9 @@ export const transcriptionRefusals: readonly Reason[] = [
 export const takingUpload = [
   'uploads_closed',
   'uploads_unavailable',
+  'storage_unavailable',
+  'idempotency_key_running',
+  'idempotency_key_reused',
   'uploads_waiting',
   'uploads_bytes',
   'upload_too_large',

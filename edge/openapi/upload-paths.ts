@@ -1,11 +1,13 @@
 import { transcriptFormats } from '../../shared/upload/contract.ts';
 import { UPLOAD_ID } from '../../shared/upload/paths.ts';
-import { inPath, json, query, requestId, schema, success, text } from './parts.ts';
+import { idempotencyKey, inPath, json, query, requestId, schema, success, text } from './parts.ts';
 import { errors, identified } from './refusals.ts';
 import { like, oneOf, whole } from './values.ts';
 
-const always = [...identified, 'uploads_closed', 'uploads_unavailable'] as const;
+const always = [...identified, 'uploads_closed', 'uploads_unavailable', 'storage_unavailable'] as const;
 const allowance = ['allowance_requests', 'allowance_concurrent', 'allowance_seconds', 'audit_unavailable'] as const;
+/** Of calls that make something. */
+const making = ['deadline_passed', 'idempotency_key_running', 'idempotency_key_reused'] as const;
 const about = [...always, 'upload_unknown'] as const;
 const booking = [
   ...identified,
@@ -53,12 +55,14 @@ export function uploadPaths() {
         operationId: 'createUpload',
         summary: 'An address that one file can be sent to, and the key to seal it to',
         description: 'Sealed files are written as `shared/seal/PROTOCOL.md` §10 says.',
+        parameters: [idempotencyKey],
         requestBody: { required: true, content: { 'application/json': schema('UploadRequest') } },
         responses: {
           '201': { description: 'The grant', headers: requestId, content: json('UploadGrant') },
           ...errors([
             ...always,
             ...allowance,
+            ...making,
             'field_invalid',
             'field_missing',
             'json_invalid',
@@ -89,7 +93,7 @@ export function uploadPaths() {
         operationId: 'deleteUpload',
         summary: 'Cancels an upload; deletes what is left of one that is over',
         parameters: [id],
-        responses: { ...success('The upload', json('Upload')), ...errors([...about, ...allowance]) },
+        responses: { ...success('The upload', json('Upload')), ...errors([...about, ...allowance, 'deadline_passed']) },
       },
     },
     '/v1/uploads/{name}/events': {
@@ -110,7 +114,7 @@ export function uploadPaths() {
         parameters: [id],
         responses: {
           ...success('The upload', json('Upload')),
-          ...errors([...about, ...allowance, 'upload_status_wrong', 'upload_audio_gone']),
+          ...errors([...about, ...allowance, 'deadline_passed', 'upload_status_wrong', 'upload_audio_gone']),
         },
       },
     },

@@ -13,7 +13,9 @@ import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
-import { askBackOffice } from '../upload/back-office.ts';
+import { askBackOffice, openOutcome } from '../upload/back-office.ts';
+import { beginRun, type Run } from '../upload/keyed-run.ts';
+import { uploadZones } from '../upload/place.ts';
 import { sendBlocks } from '../upload/send-blocks.ts';
 import { type AskedProject, newProjectOf, readProjectBody } from './ask-project.ts';
 import { placeProject } from './place-project.ts';
@@ -36,21 +38,51 @@ export async function createProject(request: Request, context: RequestContext): 
   const json = await readJson(request, context, limits.projectBodyBytes.value);
   const asked = json.ok ? readProjectBody(json.value, claims.value) : json;
   if (!asked.ok) return denied(asked.refusal);
-  const site = await placeProject(asked.value.body, claims.value, context);
-  if (!site.ok) return denied(site.refusal);
-  const named = await commitmentOfReader(site.value.zone, claims.value, context);
+  const { body } = asked.value;
+  const site = await placeProject(body, claims.value, context);
+  const zone = site.ok ? ok(site.value.zone) : site;
+  const newId = () => projectIdOf(eventId(context.surroundings.now(), crypto.getRandomValues(new Uint8Array(10))));
+  const keyed = { headers: request.headers, request: [ACTION, body], newId, zone };
+  const run = await beginRun(keyed, claims.value, context);
+  if (!run.ok) return denied(run.refusal);
+  const light = site.ok && site.value.light;
+  const made = await makeRun(asked.value, claims.value, { run: run.value, light }, context);
+  await run.value.end(made.ok ? undefined : made.refusal);
+  if (!made.ok) return refuseWith(made.refusal);
+  const { origin } = new URL(request.url);
+  const answer = tellMade(made.value, origin, asked.value.texts === undefined);
+  const headers = { 'cache-control': 'no-store', location: answer.status_url };
+  return Response.json(answer, { status: 201, headers });
+}
+
+interface Site {
+  readonly run: Run;
+  readonly light: boolean;
+}
+
+/** A place at the gate, the record of the attempt, and the project. A refusal is recorded already. */
+async function makeRun(
+  asked: AskedProject,
+  claims: Claims,
+  site: Site,
+  context: RequestContext,
+): Promise<Result<ProjectGrant>> {
+  const denied = (refusal: Refusal) => {
+    recordDenial(claims, ACTION, refusal, context);
+    return no(refusal);
+  };
+  const { zone } = site.run;
+  // A token of the same subject may name other zones than that of the first request.
+  if (!uploadZones(claims, context).includes(zone)) return denied(refuse('residency_mismatch'));
+  const named = await commitmentOfReader(zone, claims, context);
   if (!named.ok) return denied(named.refusal);
-  const { model, language } = asked.value.body;
-  const session = await Session.begin(claims.value, { action: ACTION, model, language, class: 'batch' }, context);
+  const { model, language } = asked.body;
+  const session = await Session.begin(claims, { action: ACTION, model, language, class: 'batch' }, context);
   if (!session.ok) return denied(session.refusal);
   try {
-    const made = await make(asked.value, claims.value, { ...site.value, commitment: named.value }, context);
+    const made = await make(asked, claims, { ...site, commitment: named.value }, context);
     await session.value.end({ ...(made.ok ? { status: 201 } : refusedWith(made.refusal)), bytes: 0 });
-    if (!made.ok) return refuseWith(made.refusal);
-    const { origin } = new URL(request.url);
-    const answer = tellMade(made.value, origin, asked.value.texts === undefined);
-    const headers = { 'cache-control': 'no-store', location: answer.status_url };
-    return Response.json(answer, { status: 201, headers });
+    return made;
   } catch (error) {
     await session.value.end({ ...refusedWith(refuse('internal')), bytes: 0 });
     throw error;
@@ -60,33 +92,35 @@ export async function createProject(request: Request, context: RequestContext): 
 async function make(
   asked: AskedProject,
   claims: Claims,
-  site: { zone: string; light: boolean; commitment: string | undefined },
+  { run, light, commitment }: Site & { readonly commitment: string | undefined },
   context: RequestContext,
 ): Promise<Result<ProjectGrant>> {
   const { tenant } = claims;
-  const { zone } = site;
-  const id = projectIdOf(eventId(context.surroundings.now(), crypto.getRandomValues(new Uint8Array(10))));
-  const body = newProjectOf(asked, claims, id, site);
-  const question = { zone, method: 'POST', path: '/projects', body } as const;
+  const { id, zone, fingerprint } = run;
+  const keyed = fingerprint !== undefined && { fingerprint };
+  const body = { ...newProjectOf(asked, claims, id, { zone, light, commitment }), ...keyed };
+  const question = { zone, method: 'POST', path: '/projects', body, makes: id } as const;
   const granted = await askBackOffice(question, projectGrant, tenant, context);
   if (!granted.ok) return granted;
   if (!granted.value) return no(refuse('uploads_unavailable', undefined, 'no grant'));
-  const sent = await sendTexts(asked, granted.value, tenant, context);
+  const sent = run.done ? ok(undefined) : await sendTexts(asked, granted.value, { tenant, run }, context);
   if (sent.ok) return ok(granted.value);
-  // A project without all of its text is nobody's.
+  // Storage that did not confirm a text may have it. The next request with the key sends all of them again; without a
+  // key the project is deleted.
   const path = `/projects/${tenant}/${id}`;
-  context.waitUntil(askBackOffice({ zone, method: 'DELETE', path }, projectRow, tenant, context));
-  return sent;
+  if (!keyed) context.waitUntil(askBackOffice({ zone, method: 'DELETE', path }, projectRow, tenant, context));
+  return no({ ...sent.refusal, params: openOutcome(id) });
 }
 
-/** Each in its own sealed file; one is held at a time. */
+/** Sends each text in a sealed file of its own; one is held at a time. */
 async function sendTexts(
   { texts = [] }: AskedProject,
   { documents, zoneKey }: ProjectGrant,
-  tenant: string,
+  { tenant, run }: { readonly tenant: string; readonly run: Run },
   { surroundings }: RequestContext,
 ): Promise<Result<undefined>> {
   for (const [index, text] of texts.entries()) {
+    run.renew();
     const grant = documents[index];
     if (!grant) return no(refuse('uploads_unavailable', undefined, 'fewer grants than documents'));
     const plain = new Blob([encodeDocument(text)]).stream();

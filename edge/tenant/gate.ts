@@ -23,6 +23,8 @@ import { countOf, type Entry, Outbox, type OutboxPage } from '../audit/outbox.ts
 import { Shipper } from '../audit/ship.ts';
 import type { Bindings } from '../settings.ts';
 import { Booked } from './booked.ts';
+import type { KeyClaim, KeyDecision, KeyOutcome } from './idempotency.ts';
+import { IdempotencyKeys } from './idempotency-keys.ts';
 import type { ReportStep } from './reserves.ts';
 import { Shares } from './shares.ts';
 import { type Commitments, openCommitments } from './subject.ts';
@@ -56,6 +58,7 @@ interface Opened {
   readonly shipper: Shipper;
   readonly booked: Booked;
   readonly shares: Shares;
+  readonly keys: IdempotencyKeys;
   readonly commitments: Commitments;
 }
 
@@ -106,7 +109,8 @@ export class Gate extends DurableObject<Bindings> {
     const [row] = sql.exec<{ state: string }>('SELECT state FROM allowance').toArray();
     this.#allowance = row ? (JSON.parse(row.state) as AllowanceState) : freshAllowance;
     this.#written = this.#allowance;
-    this.#opened = { outbox, shipper, booked, shares, commitments: openCommitments(sql) };
+    const keys = new IdempotencyKeys(sql);
+    this.#opened = { outbox, shipper, booked, shares, keys, commitments: openCommitments(sql) };
     return this.#opened;
   }
 
@@ -124,6 +128,10 @@ export class Gate extends DurableObject<Bindings> {
 
   get #shares(): Shares {
     return (this.#opened ?? this.#open()).shares;
+  }
+
+  get #keys(): IdempotencyKeys {
+    return (this.#opened ?? this.#open()).keys;
   }
 
   get #commitments(): Commitments {
@@ -281,6 +289,20 @@ export class Gate extends DurableObject<Bindings> {
     if (!this.#opened) return { epoch: '', rows: [], waiting: 0 };
     if (this.#unwritten.length > 0) this.#write(this.#allowance, this.#unwritten, Date.now());
     return this.#outbox.page(after, limit);
+  }
+
+  /** Claims an Idempotency-Key for a request; on disk when the answer leaves. */
+  claimKey(claim: KeyClaim): KeyDecision {
+    return this.#keys.claim(claim, Date.now());
+  }
+
+  /** Keeps the key of a request whose file still passes through the edge. */
+  renewKey(key: string): void {
+    this.#keys.renew(key, Date.now());
+  }
+
+  endKey(key: string, outcome: KeyOutcome, content?: string): void {
+    this.#keys.end(key, outcome, content);
   }
 
   /** The commitment of a subject in the events of this gate, for erasure, holds and exports. */

@@ -152,7 +152,7 @@ const unsettled = (detail: string, id: string | undefined): Refusal =>
   unavailable(detail, id === undefined ? undefined : openOutcome(id));
 
 /** Parameters of a refusal that leaves open whether something was made: they name it. */
-export const openOutcome = (id: string): Refusal['params'] => ({
+export const openOutcome = (id: string): NonNullable<Refusal['params']> => ({
   id,
   rule: `whether ${id} was made is not known; get it by its id, or repeat the request with the same Idempotency-Key`,
 });

@@ -12,7 +12,8 @@ import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
 import { newUploadOf, readUploadBody, type UploadBody } from './ask.ts';
 import { askBackOffice } from './back-office.ts';
-import { placeUpload } from './place.ts';
+import { beginRun, type Run } from './keyed-run.ts';
+import { placeUpload, uploadZones } from './place.ts';
 import { tellGrant } from './tell.ts';
 
 export const ACTION = 'upload';
@@ -29,10 +30,11 @@ export async function createUpload(request: Request, context: RequestContext): P
   const json = await readJson(request, context);
   const body = json.ok ? readUploadBody(json.value, claims.value) : json;
   if (!body.ok) return denied(body.refusal);
-  const granted = await grantUpload(body.value, claims.value, context);
+  const asking = { body: body.value, headers: request.headers, kind: 'upload' } as const;
+  const granted = await grantUpload(asking, claims.value, context);
   if (!granted.ok) return refuseWith(granted.refusal);
-  const { grant, asked } = granted.value;
-  await granted.value.session.end({ status: 201, bytes: 0 });
+  const { grant, asked, run, session } = granted.value;
+  await Promise.all([session.end({ status: 201, bytes: 0 }), run.end()]);
   const { origin } = new URL(request.url);
   const { zone, sealed } = asked;
   const answer = tellGrant(grant, { tenant: claims.value.tenant, zone, sealed, origin });
@@ -45,33 +47,62 @@ export async function createUpload(request: Request, context: RequestContext): P
 export interface Granted {
   readonly grant: UploadGrant;
   readonly asked: NewUpload;
-  /** Open; the caller says how it ended. */
+  /** Both are open; the caller ends them. */
   readonly session: Session;
+  readonly run: Run;
+}
+
+interface Asking {
+  readonly body: UploadBody;
+  readonly headers: Headers;
+  /** What the file comes as; part of what an Idempotency-Key stands for. */
+  readonly kind: 'upload' | 'form' | 'recording';
 }
 
 /** A place at the gate, the record of the attempt, and the grant. A refusal is recorded already. */
-export async function grantUpload(body: UploadBody, claims: Claims, context: RequestContext): Promise<Result<Granted>> {
+export async function grantUpload(
+  { body, headers, kind }: Asking,
+  claims: Claims,
+  context: RequestContext,
+): Promise<Result<Granted>> {
   const denied = (refusal: Refusal) => {
     recordDenial(claims, ACTION, refusal, context);
     return no(refusal);
   };
-  const zone = await placeUpload(body, claims, context);
-  if (!zone.ok) return denied(zone.refusal);
-  const named = await commitmentOfReader(zone.value, claims, context);
+  const placed = await placeUpload(body, claims, context);
+  const newId = () => eventId(context.surroundings.now(), crypto.getRandomValues(new Uint8Array(10)));
+  const run = await beginRun({ headers, request: [kind, body], newId, zone: placed }, claims, context);
+  if (!run.ok) return denied(run.refusal);
+  const granted = await grantRun(body, run.value, claims, context);
+  if (granted.ok) return granted;
+  await run.value.end(granted.refusal);
+  return granted;
+}
+
+/** Gets the grant of a run, under its id. */
+async function grantRun(body: UploadBody, run: Run, claims: Claims, context: RequestContext): Promise<Result<Granted>> {
+  const denied = (refusal: Refusal) => {
+    recordDenial(claims, ACTION, refusal, context);
+    return no(refusal);
+  };
+  const { id, zone, fingerprint } = run;
+  // A token of the same subject may name other zones than that of the first request.
+  if (!uploadZones(claims, context).includes(zone)) return denied(refuse('residency_mismatch'));
+  const named = await commitmentOfReader(zone, claims, context);
   if (!named.ok) return denied(named.refusal);
-  const id = eventId(context.surroundings.now(), crypto.getRandomValues(new Uint8Array(10)));
   // The gate that this request asks is the one that is told what the upload has used.
   const home = gateName(claims, context.settings.zones).slice(claims.tenant.length + 1);
   const commitment = named.value !== undefined && { commitment: named.value };
-  const asked = newUploadOf(body, claims, { id, zone: zone.value, home, ...commitment });
+  const keyed = fingerprint !== undefined && { fingerprint };
+  const asked = { ...newUploadOf(body, claims, { id, zone, home, ...commitment }), ...keyed };
   const subject = { action: ACTION, model: asked.model, language: asked.language, class: asked.class ?? 'batch' };
   const session = await Session.begin(claims, subject, context);
   if (!session.ok) return denied(session.refusal);
   try {
-    const question = { zone: zone.value, method: 'POST', path: '/uploads', body: asked } as const;
+    const question = { zone, method: 'POST', path: '/uploads', body: asked, makes: id } as const;
     const grant = await askBackOffice(question, uploadGrant, claims.tenant, context);
     const judged = judge(grant, asked);
-    if (judged.ok) return ok({ grant: judged.value, asked, session: session.value });
+    if (judged.ok) return ok({ grant: judged.value, asked, session: session.value, run });
     await session.value.end({ ...refusedWith(judged.refusal), bytes: 0 });
     return judged;
   } catch (error) {

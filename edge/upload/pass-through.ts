@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -8,7 +9,7 @@ import { discardSource, openSource } from '../body-source.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { CLIENT_GONE, refusedWith } from '../short/session.ts';
-import { askBackOffice } from './back-office.ts';
+import { askBackOffice, openOutcome } from './back-office.ts';
 import type { Granted } from './create-upload.ts';
 import type { ReadBytes } from './file-part.ts';
 import { sendBlocks } from './send-blocks.ts';
@@ -46,16 +47,44 @@ export async function passThrough(
   granted: Granted,
   context: RequestContext,
 ): Promise<Result<undefined>> {
-  const { session } = granted;
+  const { session, run } = granted;
   const counted = { bytes: 0 };
-  const sent = await send(request, read, granted, counted, context);
-  if (sent.ok) {
-    await session.end({ status: 200, ...counted });
-    return sent;
+  const hash = run.fingerprint === undefined ? undefined : createHash('sha256');
+  const piece: ReadBytes = async () => {
+    run.renew();
+    const one = await read();
+    if (one.ok && one.value) hash?.update(one.value);
+    return one;
+  };
+  const sent = run.done
+    ? await compare(piece, () => hash?.digest('base64url') === run.content)
+    : await send(request, piece, granted, counted, context);
+  const ended = sent.ok ? { status: 200 } : request.signal.aborted ? CLIENT_GONE : refusedWith(sent.refusal);
+  const kept = sent.ok || run.done ? undefined : keep(sent.refusal, granted, context);
+  await Promise.all([
+    session.end({ ...ended, ...counted }),
+    run.end(sent.ok ? undefined : (kept ?? sent.refusal), sent.ok && !run.done ? hash?.digest('base64url') : undefined),
+  ]);
+  return kept ? no(kept) : sent;
+}
+
+/** Reads the file of a repeated request, which is sent nowhere. */
+async function compare(read: ReadBytes, isSame: () => boolean): Promise<Result<undefined>> {
+  for (;;) {
+    const piece = await read();
+    if (!piece.ok) return piece;
+    if (!piece.value) return isSame() ? ok(undefined) : no(refuse('idempotency_key_reused'));
   }
-  await session.end({ ...(request.signal.aborted ? CLIENT_GONE : refusedWith(sent.refusal)), ...counted });
-  context.waitUntil(forget(granted, context));
-  return sent;
+}
+
+/**
+ * Storage that did not confirm a file may have it all the same. Under a key the upload stays for the next request;
+ * otherwise, and of any other file that did not come whole, it is deleted.
+ */
+function keep(refusal: Refusal, granted: Granted, context: RequestContext): Refusal | undefined {
+  const mayBeThere = refusal.reason === 'uploads_unavailable';
+  if (!mayBeThere || granted.run.fingerprint === undefined) context.waitUntil(forget(granted, context));
+  return mayBeThere ? { ...refusal, params: openOutcome(granted.asked.id) } : undefined;
 }
 
 async function send(
@@ -92,7 +121,7 @@ async function send(
   }
 }
 
-/** An upload whose file never came whole is nobody's. */
+/** Deletes an upload whose file did not come whole. */
 async function forget({ asked }: Granted, context: RequestContext): Promise<void> {
   const path = `/uploads/${asked.tenant}/${asked.id}`;
   await askBackOffice({ zone: asked.zone, method: 'DELETE', path }, uploadRow, asked.tenant, context);

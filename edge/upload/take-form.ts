@@ -42,7 +42,8 @@ export async function takeForm(request: Request, context: RequestContext): Promi
   if (!file.ok) return denied(file.refusal);
   const asked = readAsked(told, file.value, claims.value);
   if (!asked.ok) return denied(asked.refusal);
-  const granted = await grantUpload(asked.value, claims.value, context);
+  const asking = { body: asked.value, headers: request.headers, kind: 'form' } as const;
+  const granted = await grantUpload(asking, claims.value, context);
   if (!granted.ok) return refuseWith(granted.refusal);
   const sent = await passThrough(request, file.value.read, granted.value, context);
   if (!sent.ok) return refuseWith(sent.refusal);

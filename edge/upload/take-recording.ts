@@ -29,7 +29,8 @@ export async function takeRecording(request: Request, context: RequestContext): 
   };
   const asked = readAsked(request, claims.value);
   if (!asked.ok) return denied(asked.refusal);
-  const granted = await grantUpload(asked.value, claims.value, context);
+  const asking = { body: asked.value, headers: request.headers, kind: 'recording' } as const;
+  const granted = await grantUpload(asking, claims.value, context);
   if (!granted.ok) return refuseAsDeepgram(granted.refusal, context.id);
   const sent = await passThrough(request, readBody(request, context), granted.value, context);
   if (!sent.ok) return refuseAsDeepgram(sent.refusal, context.id);

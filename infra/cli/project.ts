@@ -13,6 +13,7 @@ import { zoneKey } from '../../shared/seal/zone-key.ts';
 import { mayPass } from '../../shared/upload/blocks.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './options.ts';
+import { postOnce } from './post-once.ts';
 import { editProject } from './project-edit.ts';
 import { saveDocuments } from './project-save.ts';
 import { type ProjectState, progressOf, projectLine, projectState } from './project-state.ts';
@@ -65,11 +66,7 @@ async function make(file: string, given: Arguments, headers: Headers, world: Upl
   const content = bytes.toString('utf8');
   const described = describe(file, content, given);
   if (typeof described === 'string') return wrong(`${file}: ${described}`);
-  const response = await world.fetch(`${given.edge}/v1/projects`, {
-    method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify(described.body),
-  });
+  const response = await postOnce(`${given.edge}/v1/projects`, headers, described.body, world);
   if (!response.ok) return refused(response);
   const begun = made.parse(await response.json());
   for (const [index, bytes] of described.files.entries()) {

@@ -8,6 +8,7 @@ import { createEnvelope } from '../../shared/seal/envelope.ts';
 import { zoneKey } from '../../shared/seal/zone-key.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './options.ts';
+import { postOnce } from './post-once.ts';
 import { SendProblem, sendFile, type Target } from './upload-file.ts';
 import { uploadState } from './upload-follow.ts';
 import { type Begun, beginJournal, findJournal, type Journal, type JournalName } from './upload-journal.ts';
@@ -129,11 +130,7 @@ async function begin(
   name: JournalName,
   world: UploadWorld,
 ): Promise<Journal | Answer> {
-  const response = await world.fetch(`${given.edge}/v1/uploads`, {
-    method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json' },
-    body: JSON.stringify(name.asked),
-  });
+  const response = await postOnce(`${given.edge}/v1/uploads`, headers, name.asked, world);
   if (!response.ok) return refused(response);
   const grant = granted.parse(await response.json());
   const { id, url, headers: put, tenant } = grant;

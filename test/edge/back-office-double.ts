@@ -2,7 +2,13 @@
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
 import type { Reason } from '../../shared/refusal.ts';
 import type { ZoneKey } from '../../shared/seal/zone-key.ts';
-import { EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, SERVICE_TYPE } from '../../shared/upload/callers.ts';
+import {
+  DEADLINE_HEADER,
+  EDGE_ISSUER,
+  FUNCTIONS_AUDIENCE,
+  OWNER_HEADER,
+  SERVICE_TYPE,
+} from '../../shared/upload/callers.ts';
 import { newUpload, type UploadRow } from '../../shared/upload/contract.ts';
 import { keys } from './authority.ts';
 import { publicHalf } from './bindings.ts';
@@ -14,6 +20,8 @@ export interface Asked {
   readonly claims: JWTPayload;
   /** The only subject that the token lets it answer about. */
   readonly owner?: unknown;
+  /** Epoch ms after which functions drop the call. */
+  readonly deadline?: number;
 }
 
 export const zoneKey = {
@@ -95,7 +103,10 @@ export class BackOffice {
     const body: unknown = ['POST', 'PUT'].includes(request.method)
       ? await request.json().catch(() => undefined)
       : undefined;
-    this.asked.push({ line: `${request.method} ${url.pathname}${url.search}`, body, claims: payload, owner });
+    const line = `${request.method} ${url.pathname}${url.search}`;
+    const until = request.headers.get(DEADLINE_HEADER);
+    const deadline = until !== null && { deadline: Number(until) };
+    this.asked.push({ line, body, claims: payload, owner, ...deadline });
     if (this.plain) return this.plain();
     const { refusal } = this;
     if (refusal) return Response.json({ error: refusal }, { status: 409 });

@@ -1,0 +1,58 @@
+import { limits } from '../../shared/limits.ts';
+import { claimKey, endKey, type KeyClaim, type KeyDecision, type KeyOutcome, type StoredKey } from './idempotency.ts';
+
+const SWEEP_MS = 3_600_000;
+
+/** The Idempotency-Keys of a gate, in its storage. Read and written by the owning object only, without suspension. */
+export class IdempotencyKeys {
+  readonly #sql: SqlStorage;
+  #swept = 0;
+
+  constructor(sql: SqlStorage) {
+    this.#sql = sql;
+    sql.exec(
+      'CREATE TABLE IF NOT EXISTS idempotency (key TEXT PRIMARY KEY, at INTEGER NOT NULL, state TEXT NOT NULL) WITHOUT ROWID',
+    );
+    sql.exec('CREATE INDEX IF NOT EXISTS idempotency_at ON idempotency (at)');
+  }
+
+  claim(ask: KeyClaim, now: number): KeyDecision {
+    this.#sweep(now);
+    const { decision, store } = claimKey(this.#read(ask.key), ask, now);
+    if (store) this.#write(ask.key, store);
+    return decision;
+  }
+
+  /** Keeps the key of a request that goes on. */
+  renew(key: string, now: number): void {
+    const stored = this.#read(key);
+    if (stored) this.#write(key, { ...stored, runsUntil: now + limits.idempotencySendMs.value });
+  }
+
+  end(key: string, outcome: KeyOutcome, content?: string): void {
+    const stored = this.#read(key);
+    const next = stored && endKey(stored, outcome, content);
+    if (next) this.#write(key, next);
+    else this.#sql.exec('DELETE FROM idempotency WHERE key = ?', key);
+  }
+
+  #read(key: string): StoredKey | undefined {
+    const [row] = this.#sql.exec<{ state: string }>('SELECT state FROM idempotency WHERE key = ?', key).toArray();
+    return row && (JSON.parse(row.state) as StoredKey);
+  }
+
+  #write(key: string, stored: StoredKey): void {
+    this.#sql.exec('INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?)', key, stored.at, JSON.stringify(stored));
+  }
+
+  /** Removes keys past their day, and the oldest beyond the bound. */
+  #sweep(now: number): void {
+    if (now - this.#swept < SWEEP_MS) return;
+    this.#swept = now;
+    this.#sql.exec('DELETE FROM idempotency WHERE at < ?', now - limits.idempotencyKeySeconds.value * 1_000);
+    this.#sql.exec(
+      'DELETE FROM idempotency WHERE key IN (SELECT key FROM idempotency ORDER BY at DESC LIMIT -1 OFFSET ?)',
+      limits.idempotencyKeys.value,
+    );
+  }
+}

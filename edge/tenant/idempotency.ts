@@ -1,0 +1,78 @@
+// What becomes of a request with an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). A gate stores, for a day,
+// the id and the zone under which the first request with a key is carried out; a repeated one gets the same, so that the
+// functions find what the first has made. Pure.
+import { limits } from '../../shared/limits.ts';
+
+/** A key as a gate stores it. */
+export interface StoredKey {
+  /** Digest of the request. */
+  readonly fingerprint: string;
+  readonly id: string;
+  readonly zone: string;
+  /** Epoch ms of the first request. */
+  readonly at: number;
+  /** Epoch ms until which a request with it runs; 0 when none does. */
+  readonly runsUntil: number;
+  /** Whether a request with it may have been carried out: its end is not known. */
+  readonly tried: boolean;
+  /** Whether one was carried out. */
+  readonly done: boolean;
+  /** Digest of the file that passed through the edge. */
+  readonly content?: string | undefined;
+}
+
+export interface KeyClaim {
+  /** Digest of the subject and its key. */
+  readonly key: string;
+  readonly fingerprint: string;
+  /** For a first request; absent when nowhere can carry it out. */
+  readonly proposed: Pick<StoredKey, 'id' | 'zone'> | undefined;
+}
+
+export type KeyDecision =
+  /** Carry it out under this id; again, if `done`. `content` is that of the first request. */
+  | { readonly kind: 'run'; id: string; zone: string; done: boolean; content: string | undefined }
+  /** `unplaced`: a first request that nowhere can carry out. */
+  | { readonly kind: 'running' | 'reused' | 'unplaced' };
+
+/** How a request with a key ended. Nothing of a request that was refused is left, so its key is free again. */
+export type KeyOutcome = 'done' | 'refused' | 'unknown';
+
+const DAY_MS = limits.idempotencyKeySeconds.value * 1_000;
+
+/** Decides a claim, and the key to store where the request is to run. */
+export function claimKey(
+  stored: StoredKey | undefined,
+  { fingerprint, proposed }: KeyClaim,
+  now: number,
+): { readonly decision: KeyDecision; readonly store?: StoredKey } {
+  const known = stored && now - stored.at < DAY_MS ? stored : undefined;
+  if (known && known.fingerprint !== fingerprint) return { decision: { kind: 'reused' } };
+  if (known && known.runsUntil > now) return { decision: { kind: 'running' } };
+  const first = proposed && {
+    ...proposed,
+    fingerprint,
+    at: now,
+    runsUntil: 0,
+    tried: false,
+    done: false,
+    content: undefined,
+  };
+  // A request that never ended was lost with its isolate.
+  const next = known ? { ...known, tried: known.tried || known.runsUntil > 0 } : first;
+  if (!next) return { decision: { kind: 'unplaced' } };
+  const { id, zone, done, content } = next;
+  return {
+    decision: { kind: 'run', id, zone, done, content },
+    store: { ...next, runsUntil: now + limits.idempotencyRunMs.value },
+  };
+}
+
+/** The key after its request has ended; `undefined` when it is free again. */
+export function endKey(stored: StoredKey, outcome: KeyOutcome, content?: string): StoredKey | undefined {
+  const ended = { ...stored, runsUntil: 0 };
+  if (outcome === 'done') return { ...ended, done: true, content: content ?? stored.content };
+  if (outcome === 'unknown') return { ...ended, tried: true };
+  // A refusal of a repeated request says nothing of the first.
+  return stored.done || stored.tried ? ended : undefined;
+}

@@ -1,0 +1,104 @@
+// Requests with an Idempotency-Key: each runs under the id and in the zone of the first one (tenant/idempotency.ts).
+import { createHash } from 'node:crypto';
+import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { Claims } from '../../shared/tenant/claims.ts';
+import { gateName } from '../audit/record.ts';
+import { late, within } from '../clock.ts';
+import type { RequestContext } from '../context.ts';
+import type { KeyOutcome } from '../tenant/idempotency.ts';
+import { mayBeDone } from './back-office.ts';
+
+export const IDEMPOTENCY_KEY = 'Idempotency-Key';
+
+/** One run of a request, under an id of its own or that of the first request with its key. */
+export interface Run {
+  readonly id: string;
+  readonly zone: string;
+  /** Whether a request with this key was carried out before. */
+  readonly done: boolean;
+  /** Digest of the file of the request that was carried out. */
+  readonly content: string | undefined;
+  /** Digest of the request; absent without a key. */
+  readonly fingerprint: string | undefined;
+  /** Keeps the key while a file passes through. */
+  renew(): void;
+  /** Stores how the request ended, so that the next one with the key finds it. `content`: digest of its file. */
+  end(refusal?: Refusal, content?: string): Promise<void>;
+}
+
+interface Asked {
+  readonly headers: Headers;
+  /** The request as it was understood: digested, so that a key stands for one request. */
+  readonly request: readonly unknown[];
+  readonly newId: () => string;
+  /** Where it would run now. */
+  readonly zone: Result<string>;
+}
+
+/** Begins a run. Refuses with `zone` where there is none, or for its key. */
+export async function beginRun(
+  { headers, request, newId, zone }: Asked,
+  claims: Claims,
+  context: RequestContext,
+): Promise<Result<Run>> {
+  const given = readKey(headers.get(IDEMPOTENCY_KEY));
+  if (!given.ok) return given;
+  if (given.value === undefined) return zone.ok ? ok(unkeyed(newId(), zone.value)) : zone;
+  const key = digest([claims.subject ?? null, given.value]);
+  const fingerprint = digest(request);
+  const gate = context.env.GATE.getByName(gateName(claims, context.settings.zones));
+  const proposed = zone.ok ? { id: newId(), zone: zone.value } : undefined;
+  const { surroundings, settings, waitUntil } = context;
+  const bounded = <T>(work: Promise<T>) =>
+    within(work, settings.auditWaitMs, surroundings).catch((): typeof late => late);
+  const decision = await bounded(gate.claimKey({ key, fingerprint, proposed }));
+  if (decision === late) return no(refuse('uploads_unavailable', undefined, 'the gate does not answer for a key'));
+  if (decision.kind !== 'run')
+    return decision.kind === 'unplaced' && !zone.ok ? zone : no(refuse(REASONS[decision.kind]));
+  const { id, done, content } = decision;
+  let renewed = surroundings.now();
+  return ok({
+    ...{ id, zone: decision.zone, done, content, fingerprint },
+    renew() {
+      const now = surroundings.now();
+      if (now - renewed < limits.idempotencyRunMs.value / 3) return;
+      renewed = now;
+      waitUntil(gate.renewKey(key).catch(() => {}));
+    },
+    async end(refusal, digested) {
+      // An end that is lost is found by the next request: it asks the functions under the same id.
+      await bounded(gate.endKey(key, outcomeOf(refusal), digested));
+    },
+  });
+}
+
+const REASONS = {
+  reused: 'idempotency_key_reused',
+  running: 'idempotency_key_running',
+  unplaced: 'internal',
+} as const;
+
+const unkeyed = (id: string, zone: string): Run => ({
+  ...{ id, zone, done: false, content: undefined, fingerprint: undefined },
+  renew: () => {},
+  end: async () => {},
+});
+
+function outcomeOf(refusal: Refusal | undefined): KeyOutcome {
+  if (refusal === undefined) return 'done';
+  return mayBeDone(refusal) || refusal.reason === 'internal' ? 'unknown' : 'refused';
+}
+
+/** A key as a structured-field string, or bare as most clients send it. */
+export function readKey(header: string | null): Result<string | undefined> {
+  if (header === null) return ok(undefined);
+  const most = limits.idempotencyKeyCharacters.value;
+  const key = /^"(.*)"$/.exec(header)?.[1] ?? header;
+  if (key.length <= most && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(key)) return ok(key);
+  const rule = `must have 1 to ${most} printable ASCII characters without spaces, quotes and backslashes`;
+  return no(refuse('field_invalid', { field: IDEMPOTENCY_KEY, rule }));
+}
+
+const digest = (value: unknown): string => createHash('sha256').update(JSON.stringify(value)).digest('base64url');

@@ -1,0 +1,101 @@
+// Decisions of the circuit breaker and of Idempotency-Keys, without a clock, a network or storage.
+import { describe, expect, it } from 'vitest';
+import { claimKey, endKey, type KeyClaim, type KeyDecision, type StoredKey } from '../../edge/tenant/idempotency.ts';
+import {
+  admitCall,
+  beginProbe,
+  type Circuit,
+  closedCircuit,
+  endProbe,
+  isHealthy,
+  retryAfterSeconds,
+} from '../../edge/upload/circuit-breaker.ts';
+import { limits } from '../../shared/limits.ts';
+
+const NOW = 1_700_000_000_000;
+
+/** A probe of a circuit whose slot is free. */
+function probe(circuit: Circuit, healthy: boolean, now: number): Circuit {
+  const begun = beginProbe(circuit, now);
+  if (!begun) throw new Error('the slot is taken');
+  return endProbe(begun, healthy, now);
+}
+
+describe('C9 T4 a circuit breaker', () => {
+  it('opens on a failed probe only, and closes on an answered one', () => {
+    expect(admitCall(closedCircuit, NOW)).toBe('send');
+    expect(probe(closedCircuit, true, NOW)).toEqual(closedCircuit);
+    const open = probe(closedCircuit, false, NOW);
+    expect(admitCall(open, NOW)).toBe('refuse');
+    expect(admitCall(probe(open, true, open.probeAt), NOW)).toBe('send');
+  });
+
+  it('lets one probe run at a time, and another when that one was lost', () => {
+    const begun = beginProbe(closedCircuit, NOW) as Circuit;
+    expect(beginProbe(begun, NOW + limits.circuitProbeMs.value)).toBeUndefined();
+    // A suspicion refuses nothing.
+    expect(admitCall(begun, NOW)).toBe('send');
+    expect(beginProbe(begun, NOW + 2 * limits.circuitProbeMs.value)).toBeDefined();
+  });
+
+  it('grows its Retry-After up to a bound while probes fail', () => {
+    let circuit = closedCircuit;
+    const seconds: number[] = [];
+    for (let failures = 0; failures < 8; failures += 1) {
+      circuit = probe(circuit, false, Math.max(NOW, circuit.probeAt));
+      seconds.push(retryAfterSeconds(circuit));
+      expect(admitCall(circuit, circuit.probeAt - 1)).toBe('refuse');
+      expect(admitCall(circuit, circuit.probeAt)).toBe('probe');
+    }
+    expect(seconds).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
+  });
+
+  it.each([
+    ['a healthy answer', { status: 200 }, true],
+    ['a refusal that is no trouble of stores', { status: 404 }, true],
+    ['queues that are away', { status: 503, reached: { blobs: true, rows: true, jobs: false } }, true],
+    ['rows that are away', { status: 503, reached: { blobs: true, rows: false, jobs: true } }, false],
+    ['blobs that are away', { status: 503, reached: { blobs: false, rows: true } }, false],
+    ['a gateway that answers for functions', { status: 502 }, false],
+  ])('judges %s', (_, answer, healthy) => expect(isHealthy(answer)).toBe(healthy));
+});
+
+describe('T4 A8 an Idempotency-Key', () => {
+  const claim: KeyClaim = { key: 'k', fingerprint: 'f', proposed: { id: 'one', zone: 'eu' } };
+  const again: KeyClaim = { ...claim, proposed: { id: 'two', zone: 'us' } };
+  const first = claimKey(undefined, claim, NOW).store as StoredKey;
+  const run = (decision: KeyDecision) => decision.kind === 'run' && [decision.id, decision.zone, decision.done];
+
+  it('gives a repeated request the id and zone of the first', () => {
+    expect(run(claimKey(undefined, claim, NOW).decision)).toEqual(['one', 'eu', false]);
+    expect(run(claimKey(endKey(first, 'done'), again, NOW + 1).decision)).toEqual(['one', 'eu', true]);
+    expect(run(claimKey(endKey(first, 'unknown'), again, NOW + 1).decision)).toEqual(['one', 'eu', false]);
+    expect(run(claimKey(endKey(first, 'done'), { ...again, proposed: undefined }, NOW + 1).decision)).toEqual([
+      'one',
+      'eu',
+      true,
+    ]);
+  });
+
+  it('refuses another request, and one beside the first while that runs', () => {
+    expect(claimKey(first, { ...again, fingerprint: 'other' }, NOW).decision).toEqual({ kind: 'reused' });
+    expect(claimKey(first, again, first.runsUntil - 1).decision).toEqual({ kind: 'running' });
+    expect(run(claimKey(first, again, first.runsUntil).decision)).toEqual(['one', 'eu', false]);
+  });
+
+  it('is free again after a refusal, but not once something may have happened', () => {
+    expect(endKey(first, 'refused')).toBeUndefined();
+    for (const before of [endKey(first, 'done'), endKey(first, 'unknown'), first]) {
+      const repeated = claimKey(before, again, first.runsUntil).store as StoredKey;
+      expect(endKey(repeated, 'refused')).toMatchObject({ id: 'one', runsUntil: 0 });
+    }
+  });
+
+  it('lasts a day', () => {
+    const done = endKey(first, 'done');
+    const day = limits.idempotencyKeySeconds.value * 1_000;
+    expect(run(claimKey(done, again, NOW + day - 1).decision)).toEqual(['one', 'eu', true]);
+    expect(run(claimKey(done, again, NOW + day).decision)).toEqual(['two', 'us', false]);
+    expect(claimKey(undefined, { ...claim, proposed: undefined }, NOW).decision).toEqual({ kind: 'unplaced' });
+  });
+});
