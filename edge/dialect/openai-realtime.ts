@@ -79,6 +79,7 @@ class OpenAiRealtime implements LiveDialect {
   readonly name = 'openai-realtime';
   /** Official clients cannot name the session that they resume. */
   readonly resumes = false;
+  readonly endsByClosing = true;
   readonly idleMs = limits.realtimeIdleMs.value;
   readonly unstartedMs = limits.streamVoiceMs.value;
   #config: SessionConfig;

@@ -86,6 +86,8 @@ export class Agents {
     this.#cause = refusal;
     this.#failures += 1;
     this.#hearer.lost(refusal);
+    // The session may have ended with its agent.
+    if (this.#over) return;
     this.#rolls += 1;
     const hopeless = this.#failures > limits.streamMoves.value || this.#rolls > limits.streamRolls.value;
     if (hopeless) this.#fail(refusal);

@@ -15,8 +15,9 @@ export interface Owner {
   closed(connection: Connection): void;
 }
 
-/** Normal closure (RFC 6455 §7.4.1). */
+/** Normal closure, and a close frame without a code as browsers send it (RFC 6455 §7.4.1). */
 const NORMAL = 1000;
+const NO_STATUS = 1005;
 const MORE_SEEN = 'seen is at most the number of messages that were sent';
 
 /** One socket of a client, and the dialect spoken on it. */
@@ -61,7 +62,7 @@ export class Connection {
       this.#shut(NORMAL, '');
       // As an answer to our own close: whoever gives it has read what came before.
       if (code === NORMAL) this.#heard?.();
-      this.#drop(code === NORMAL);
+      this.#drop(code === NORMAL || (code === NO_STATUS && this.dialect.endsByClosing === true));
       this.#owner.closed(this);
     });
     socket.addEventListener('error', () => {

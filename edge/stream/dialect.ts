@@ -71,6 +71,8 @@ export interface LiveDialect {
   readonly name: DialectName;
   /** Whether a session waits for a client whose connection broke: only for one that was given a resume token. */
   readonly resumes: boolean;
+  /** Whether the protocol has no message that ends a session: its clients close the connection after the last word. */
+  readonly endsByClosing?: boolean;
   /** After so many ms without a message the client is gone; `limits.streamIdleMs` unless told. */
   readonly idleMs?: number;
   /** After so many ms without a `start` the client is sent away; `limits.streamUnstartedMs` unless told. */

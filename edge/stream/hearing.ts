@@ -10,6 +10,7 @@ import type { SessionEvent } from './dialect.ts';
 import { type Ready, toldClient, worthMoving } from './find.ts';
 import type { Line } from './line.ts';
 import type { Resumable } from './resume-token.ts';
+import { Unsaid } from './unsaid.ts';
 
 /** Questions of the session itself have numbers above those of any client. */
 const OWN = 2 ** 32;
@@ -43,6 +44,7 @@ export class Hearing implements Hearer {
   readonly #listener: Listener;
   readonly #now: () => number;
   readonly #said: Said;
+  readonly #unsaid = new Unsaid();
   #agents: Agents | undefined;
   #relieving = false;
   #reliefs = 0;
@@ -77,6 +79,11 @@ export class Hearing implements Hearer {
   /** Index of the first segment that was not told. */
   get next(): number {
     return this.#said.next;
+  }
+
+  /** Everything that the client sent was transcribed, and everything that it asked for answered. */
+  get isComplete(): boolean {
+    return this.feed.waiting === 0 && this.#unsaid.isOver(this.feed.taken);
   }
 
   get finishing(): number | undefined {
@@ -201,6 +208,7 @@ export class Hearing implements Hearer {
     }
     this.#relieving = false;
     if (this.#finishing !== undefined && checkpoint.position > before) this.#finishing = this.#now();
+    this.#unsaid.settle(checkpoint.time);
     this.#listener.settled(checkpoint.time);
     this.pump();
   }
@@ -213,7 +221,10 @@ export class Hearing implements Hearer {
   #judge(event: Parameters<Said['judge']>[0]): void {
     const judged = this.#said.judge(event);
     if (judged === 'skipped') this.distrust('a segment is missing');
-    else if (judged === 'new') this.#listener.tell(event);
+    else if (judged === 'new') {
+      this.#unsaid.note(event);
+      this.#listener.tell(event);
+    }
   }
 
   #complete(final: Final): void {

@@ -22,6 +22,7 @@ import { type Resumable, sealResume } from './resume-token.ts';
 import { Watch } from './watch.ts';
 
 const ACTION = 'stream';
+const SERVED = { status: 200 } as const;
 
 type Told = { readonly status: number; readonly reason?: string };
 
@@ -45,6 +46,8 @@ export class LiveSession implements Listener {
   #toldEnding = false;
   #booked = 0;
   #remains: Remains | undefined;
+  /** The client closed the connection after the last word. Nothing that happens later is a failure. */
+  #served = false;
   /** Why the input ended, when the client did not say so. */
   #why: Refusal | undefined;
   /** All was said while the client was away, and how it ended, when that may be told. */
@@ -140,7 +143,10 @@ export class LiveSession implements Listener {
   dropped(connection: Connection, deliberate: boolean): void {
     if (connection !== this.#outlet.connection) return;
     this.#outlet.detach(this.#now());
-    if (deliberate || !connection.dialect.resumes) this.#leave();
+    const { resumes, endsByClosing } = connection.dialect;
+    this.#served = deliberate && endsByClosing === true && this.#state === 'live' && this.#hearing.isComplete;
+    if (this.#served) this.#finish();
+    else if (deliberate || !resumes) this.#leave();
     else this.#enter('drop');
   }
 
@@ -217,7 +223,8 @@ export class LiveSession implements Listener {
   }
 
   lost(): void {
-    this.#enter('lost');
+    if (this.#served) this.#leave();
+    else this.#enter('lost');
   }
 
   settled(time: number): void {
@@ -228,8 +235,8 @@ export class LiveSession implements Listener {
   complete(final: Final): void {
     const why = this.#why;
     const ending = why ? { refusal: why } : { final };
-    const told = why ? refusedWith(why) : { status: 200 };
-    if (this.#outlet.connection) {
+    const told = why ? refusedWith(why) : SERVED;
+    if (this.#outlet.connection || this.#served) {
       this.#end('done', told, ending);
       return;
     }
@@ -286,7 +293,7 @@ export class LiveSession implements Listener {
     if (this.#state === 'closed') return;
     this.#enter(event);
     this.#watch.end();
-    const recorded = this.#release(told);
+    const recorded = this.#release(this.#served ? SERVED : told);
     const known = ending && this.#known(recorded, ending);
     if (known instanceof Promise) this.#context.waitUntil(known.then((last) => this.#tellEnd(last)));
     else this.#tellEnd(known);

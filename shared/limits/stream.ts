@@ -196,6 +196,12 @@ export const streamLimits = {
     by: 'edge',
     why: 'Times one session may lose its agent, each of them in the record: more is a fault that moving does not mend.',
   },
+  streamTailMs: {
+    value: 3_000,
+    unit: 'ms',
+    by: 'edge',
+    why: 'Sound after the last word when a client closes a session that was served: the longest silence that ends a turn, 1.5 s, and a second until an agent settles silence.',
+  },
   streamFinishMs: {
     value: 120_000,
     unit: 'ms',

@@ -102,6 +102,11 @@ export class Feed {
     return bytes > limits.streamReliefBytes.value || next - first >= limits.streamReliefItems.value;
   }
 
+  /** Questions without an answer. */
+  get waiting(): number {
+    return this.#asked.size;
+  }
+
   get ended(): boolean {
     return this.#ended;
   }

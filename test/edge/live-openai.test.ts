@@ -16,6 +16,21 @@ const telephone = (model?: string) => ({
   session: { audio: { input: { format: { type: 'audio/pcmu' }, ...(model && { transcription: { model } }) } } },
 });
 
+interface Recorded {
+  readonly type: string;
+  readonly [name: string]: unknown;
+}
+
+/** The record of a tenant, once it has an event of a type. */
+async function readEvents(tenant: string, type: string): Promise<Recorded[]> {
+  for (;;) {
+    const answer = await ask(`/v1/audit/outbox?tenant=${tenant}`, { headers: await bearer() });
+    const events = ((await answer.json()) as { rows: { event: Recorded }[] }).rows.map(({ event }) => event);
+    if (events.some((event) => event.type === type)) return events;
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
 describe('C10 R1 a realtime session from a client to an agent', () => {
   it('says what was spoken, in text frames only', async () => {
     const { name, talks } = await startListener({ interims: true });
@@ -225,6 +240,40 @@ describe('C10 who may open a realtime session', () => {
     client.say(telephone()).say(append('hello'));
     expect(await client.end()).toMatchObject({ code: 4404, reason: 'model_unknown' });
     expect(client.all('error')).toMatchObject([{ error: { code: 'model_unknown', param: 'model' } }]);
+  });
+
+  const commit = { type: 'input_audio_buffer.commit' };
+  const untimed = { type: 'session.update', session: { audio: { input: { turn_detection: null } } } };
+  it.each<[string, readonly object[], object]>([
+    ['after the last word', [append('one. two.')], { status: 200 }],
+    [
+      'after its last commit was answered',
+      [untimed, append('_'.repeat(800)), append('one. two'), commit],
+      { status: 200 },
+    ],
+    ['in the middle of a word', [append('one. two. thr')], { status: 499, reason: 'client_gone' }],
+  ])('C4 R14 records how a session ended that its client closes %s', async (_, messages, end) => {
+    const tenant = `t-${crypto.randomUUID().slice(0, 8)}`;
+    const { name, talks } = await startListener({ interims: true });
+    const client = await LiveClient.connect(`/v1/realtime?model=${name}`, await bearer({ tenant }));
+    client.say(telephone());
+    for (const message of messages) client.say(message);
+    await client.heard(`${PREFIX}.completed`, ({ transcript }) => String(transcript).endsWith('two'));
+    if (!('reason' in end)) client.close();
+    else {
+      await client.heard('input_audio_buffer.speech_started', ({ item_id }) =>
+        client.all(`${PREFIX}.completed`).every((item) => item.item_id !== item_id),
+      );
+      client.close();
+    }
+    const events = await readEvents(tenant, 'inference.complete');
+    const completes = events.filter(({ type }) => type === 'inference.complete');
+    expect(completes.map(({ status, reason }) => ({ status, ...(reason !== undefined && { reason }) }))).toEqual([end]);
+    const outcome = 'reason' in end ? end.reason : 'served';
+    expect(events.filter(({ type }) => type === 'route')).toMatchObject([{ outcome }]);
+    // The agent was told that the stream is over, or sees only that the connection is.
+    const ends = talks[0]?.said.filter((said) => !('kind' in said) && said.type === 'end');
+    expect(ends).toHaveLength('reason' in end ? 0 : 1);
   });
 
   it('C4 is in the record, whatever became of it', async () => {

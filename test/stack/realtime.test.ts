@@ -4,6 +4,7 @@ import { OpenAIRealtimeWS as BetaRealtimeWS } from 'openai/beta/realtime/ws';
 import { OpenAIRealtimeWS } from 'openai/realtime/ws';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { limits } from '../../shared/limits.ts';
+import { readRecord } from './audit-record.ts';
 import { type Clip, clipBytes, clips } from './clips.ts';
 import { join } from './join.ts';
 import { type LiveSound, liveSound, muLaw, pieces, repeat } from './live-sound.ts';
@@ -128,6 +129,23 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
     expect(session.errors).toEqual([]);
     session.socket.close();
     await session.closed;
+  });
+
+  it('C4 R14 a session that the client closes after its last word is recorded as served', async () => {
+    const { stack, mint } = running;
+    const tenant = `t-${crypto.randomUUID().slice(0, 8)}`;
+    const sound = liveSound(first);
+    const session = open({ model }, await mint({ tenant }));
+    await session.heard(({ type }) => type === 'session.created');
+    session.send(update(pcm(sound)));
+    for (const piece of pieces(sound)) session.send(append(piece));
+    await session.items(1);
+    session.socket.close();
+    const read = async () => {
+      const record = await readRecord(stack.url, stack.token, tenant, 'eu');
+      return [...record.matchAll(/\{[^{}]*"inference\.complete"[^{}]*\}/g)].map(([event]) => JSON.parse(event));
+    };
+    await expect.poll(read, { timeout: 15_000, interval: 100 }).toMatchObject([{ tenant, status: 200 }]);
   });
 
   it('at 24 kHz, which is what the hosted service takes, named by ?model= only as 6.49.0 does', async () => {
