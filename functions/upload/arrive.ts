@@ -4,6 +4,7 @@ import { readUploadBlob, UPLOADS, type UploadPlace, uploadBlob } from '../../sha
 import { isOver } from '../../shared/upload/state.ts';
 import { decideAdmission } from './decide-admission.ts';
 import type { Office } from './office.ts';
+import { placeOf, type UploadRecord } from './record.ts';
 import { release } from './release.ts';
 import { settle } from './settle.ts';
 import { readUpload, step } from './step.ts';
@@ -11,7 +12,8 @@ import { readUpload, step } from './step.ts';
 /** A blob of any name. One that nobody was told to write is deleted: addresses are given for known names only. */
 export async function arrive(office: Office, name: string): Promise<void> {
   const place = readUploadBlob(name);
-  if (place && (await readUpload(office, place))) return admit(office, place);
+  const record = place && (await readUpload(office, place));
+  if (record) return admitRecord(office, record);
   office.log({ what: 'forged', detail: UPLOADS, ...(place && { tenant: place.tenant, upload: place.id }) });
   await office.blobs.remove(UPLOADS, name);
 }
@@ -19,7 +21,11 @@ export async function arrive(office: Office, name: string): Promise<void> {
 /** Looks at the file of a known upload, if it is there, and lets the work begin or not. */
 export async function admit(office: Office, place: UploadPlace): Promise<void> {
   const record = await readUpload(office, place);
-  if (!record) return;
+  if (record) await admitRecord(office, record);
+}
+
+async function admitRecord(office: Office, record: UploadRecord): Promise<void> {
+  const place = placeOf(record);
   const { status } = record.state;
   if (isOver(status)) return settle(office, place);
   if (status === 'granted' || status === 'uploaded') {

@@ -28,7 +28,8 @@ export async function step(
     const after = decideStep(record, eventsOf(record), now);
     if (!after) return { record, moved: false };
     await reportBegin(office, record, after);
-    const jobs = sameJobs(record, after) ? [] : await readJobs(office, record);
+    // A row of a job is there only while the record asks for the job.
+    const jobs = sameJobs(record, after) || jobsOf(record).size === 0 ? [] : await readJobs(office, record);
     const changes = sameJobs(record, after)
       ? [replaceRecord(row, after), ...moveMarks(record, after)]
       : changesOf(row, record, after, jobs, now);
