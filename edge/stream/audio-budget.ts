@@ -8,17 +8,19 @@ export interface BufferedAudio {
 
 /** Bounds of one isolate, in bytes. */
 export interface AudioBounds {
-  /** A session may buffer this much in any case. */
-  readonly share: number;
-  /** Above this sum over its sessions a tenant's sessions keep to their share. */
+  /** Part of each session that no other session may take. */
+  readonly reserved: number;
+  /** Memory of a session at the pace of speech. New sessions, and sessions beyond it, leave as much free. */
+  readonly paced: number;
+  /** Sum over a tenant's sessions that its new sessions, and those beyond `paced`, keep to. */
   readonly tenant: number;
-  /** The same of all sessions. */
+  /** Sum over all sessions. Nothing exceeds it. */
   readonly isolate: number;
 }
 
 /** The part of one session in a budget. */
 export interface AudioLease {
-  /** Reports whether the session may buffer so many more bytes. */
+  /** Reports whether the session may buffer so many more bytes, which count from then on. */
   mayGrow(bytes: number): boolean;
   end(): void;
 }
@@ -26,52 +28,108 @@ export interface AudioLease {
 interface Entry {
   readonly tenant: string;
   readonly audio: WeakRef<BufferedAudio>;
+  /** Bytes that count for the session: never less than it takes. */
+  counted: number;
 }
 
 const usual: AudioBounds = {
-  share: limits.streamShareBytes.value,
+  reserved: limits.streamReservedBytes.value,
+  paced: limits.streamPacedBytes.value,
   tenant: limits.streamTenantBytes.value,
   isolate: limits.streamIsolateBytes.value,
 };
 
+/** Copies of a message while it is read: a binary one and the ring's copy; base64, its JSON value and its bytes. */
+const COPIES = { binary: 2, text: 3 } as const;
+
 /**
- * Accounts for the audio that the sessions of an isolate buffer. A session that keeps up with speech stays within its
- * share and is never refused. Audio sent faster than agents recognise it comes out of what tenant and isolate have left.
+ * Limits the audio that the sessions of an isolate buffer. Each session counts `reserved` bytes at least, so the sum
+ * bounds their number, too. Counts fall behind when agents settle audio; they are read again before anything is refused.
  * References are weak: a session whose object the platform has destroyed counts until its memory is collected.
  */
 export class AudioBudget {
   readonly #bounds: AudioBounds;
   readonly #entries = new Set<Entry>();
+  readonly #tenants = new Map<string, number>();
+  #total = 0;
 
   constructor(bounds: AudioBounds = usual) {
     this.#bounds = bounds;
   }
 
+  /** Reports whether the isolate takes another session of a tenant. */
+  mayEnter(tenant: string): boolean {
+    const { reserved, paced } = this.#bounds;
+    return this.#fits(reserved + paced, tenant);
+  }
+
   enter(tenant: string, audio: BufferedAudio): AudioLease {
-    const entry = { tenant, audio: new WeakRef(audio) };
+    const entry: Entry = { tenant, audio: new WeakRef(audio), counted: 0 };
     this.#entries.add(entry);
+    this.#count(entry, audio.memory);
     return {
-      mayGrow: (bytes) => this.#mayGrow(tenant, audio.memory, bytes),
-      end: () => void this.#entries.delete(entry),
+      mayGrow: (bytes) => this.#mayGrow(entry, audio.memory, bytes),
+      end: () => this.#delete(entry),
     };
   }
 
-  /** Sums over all sessions only above the share, which is the exception. */
-  #mayGrow(tenant: string, own: number, bytes: number): boolean {
-    const { share, tenant: ofTenant, isolate } = this.#bounds;
-    if (own + bytes <= share) return true;
-    return this.bytes(tenant) + bytes <= ofTenant && this.bytes() + bytes <= isolate;
+  /** Reports whether a message of so many bytes may be read now. Short ones always may: one is read at a time. */
+  mayRead(bytes: number, kind: keyof typeof COPIES): boolean {
+    return bytes <= this.#bounds.reserved || this.#fits(bytes * COPIES[kind]);
   }
 
-  /** Returns what the sessions of one tenant, or all sessions, buffer. */
+  /** Returns what the sessions of one tenant, or all sessions, count. */
   bytes(tenant?: string): number {
-    let sum = 0;
+    this.#recount();
+    return tenant === undefined ? this.#total : (this.#tenants.get(tenant) ?? 0);
+  }
+
+  #mayGrow(entry: Entry, own: number, bytes: number): boolean {
+    const { reserved, paced } = this.#bounds;
+    this.#count(entry, own);
+    const grown = own + bytes;
+    if (grown > reserved) {
+      const more = grown - entry.counted;
+      if (!(grown > paced ? this.#fits(more + paced, entry.tenant) : this.#fits(more))) return false;
+    }
+    this.#count(entry, grown);
+    return true;
+  }
+
+  #fits(more: number, tenant?: string): boolean {
+    if (this.#hasRoom(more, tenant)) return true;
+    this.#recount();
+    return this.#hasRoom(more, tenant);
+  }
+
+  #hasRoom(more: number, tenant?: string): boolean {
+    const { tenant: ofTenant, isolate } = this.#bounds;
+    if (tenant !== undefined && (this.#tenants.get(tenant) ?? 0) + more > ofTenant) return false;
+    return this.#total + more <= isolate;
+  }
+
+  #recount(): void {
     for (const entry of this.#entries) {
       const audio = entry.audio.deref();
-      if (!audio) this.#entries.delete(entry);
-      else if (tenant === undefined || entry.tenant === tenant) sum += audio.memory;
+      if (audio) this.#count(entry, audio.memory);
+      else this.#delete(entry);
     }
-    return sum;
+  }
+
+  #count(entry: Entry, memory: number): void {
+    if (this.#entries.has(entry)) this.#add(entry, Math.max(this.#bounds.reserved, memory) - entry.counted);
+  }
+
+  #delete(entry: Entry): void {
+    if (this.#entries.delete(entry)) this.#add(entry, -entry.counted);
+  }
+
+  #add(entry: Entry, bytes: number): void {
+    entry.counted += bytes;
+    this.#total += bytes;
+    const sum = (this.#tenants.get(entry.tenant) ?? 0) + bytes;
+    if (sum > 0) this.#tenants.set(entry.tenant, sum);
+    else this.#tenants.delete(entry.tenant);
   }
 }
 

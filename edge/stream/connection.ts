@@ -1,5 +1,6 @@
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
+import { audioBudget } from './audio-budget.ts';
 import type { ClientStep, Ending, LiveDialect, Outgoing, SessionEvent } from './dialect.ts';
 import type { Handover } from './handover.ts';
 
@@ -148,8 +149,11 @@ export class Connection {
     this.#guard(() => {
       const message = typeof data === 'string' ? data : new Uint8Array(data);
       const most = limits.streamMessageBytes.value;
-      if (message.length <= most) this.#hear(message, this.dialect.hear(message, now));
-      else this.#owner.step(this, { type: 'close', refusal: refuse('message_too_large', { limit: most }) });
+      const close = (refusal: Refusal) => this.#owner.step(this, { type: 'close', refusal });
+      if (message.length > most) close(refuse('message_too_large', { limit: most }));
+      else if (!audioBudget.mayRead(message.length, typeof message === 'string' ? 'text' : 'binary')) {
+        close(refuse('backlog_full'));
+      } else this.#hear(message, this.dialect.hear(message, now));
     });
     // What was of use was copied. Left to a collector this memory would stay until it stops everybody for a full run: the
     // runtime holds on to the event it came with.

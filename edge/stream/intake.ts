@@ -34,9 +34,12 @@ export class Intake {
     return ok(undefined);
   }
 
-  /** Ends the input. Refuses with `backlog_full` while audio is missing that the client was told to send again. */
+  /**
+   * Ends the input. Refuses with `backlog_full` while audio is missing that the client was told to send again. An input
+   * that the edge has ended already, for its length for instance, stays ended for that reason.
+   */
   end(): Result<undefined> {
-    return this.#behind ? no(refuse('backlog_full')) : ok(undefined);
+    return this.#behind && !this.#feed.ended ? no(refuse('backlog_full')) : ok(undefined);
   }
 
   /** Reports how much positioned audio was not taken since the last report. */
@@ -50,7 +53,7 @@ export class Intake {
   /** Returns false when there is no room. Audio after the end changes nothing. */
   #push(audio: Uint8Array): boolean {
     if (audio.length === 0 || this.#feed.ended) return true;
-    if (!this.#lease.mayGrow(audio.length) || !this.#feed.take(audio)) return false;
+    if (!this.#lease.mayGrow(this.#feed.memoryFor(audio)) || !this.#feed.take(audio)) return false;
     this.bytes += audio.length;
     this.#behind = false;
     return true;

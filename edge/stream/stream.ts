@@ -13,6 +13,7 @@ import { readSnapshots } from '../pool/snapshot.ts';
 import { refuseWith } from '../refuse.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { recordDenial } from '../tenant/admit.ts';
+import { audioBudget } from './audio-budget.ts';
 import { Closing, UNANSWERED } from './closing.ts';
 import { Connection, type Owner } from './connection.ts';
 import type { ClientStep, LiveDialect, LiveRequest, LiveWish } from './dialect.ts';
@@ -226,6 +227,10 @@ export class Stream extends DurableObject<Bindings> implements Owner {
       return;
     }
     const { claims, class: wish } = connection.handover;
+    if (!audioBudget.mayEnter(claims.tenant)) {
+      this.#end(connection, refuse('edge_busy'));
+      return;
+    }
     const context = this.#makeContext(connection.handover.request);
     const session: LiveSession = new LiveSession(
       facts,

@@ -6,7 +6,7 @@ export const streamClientLimits = {
     value: 3 * MiB,
     unit: 'byte',
     by: 'client',
-    why: 'Unsettled audio that a client of /v1/stream may have sent: under streamShareBytes, so that nothing overflows.',
+    why: 'Unsettled audio that a client of /v1/stream may have sent: under streamPacedBytes, so that nothing overflows.',
   },
   streamPingMs: {
     value: 10_000,

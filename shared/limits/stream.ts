@@ -8,23 +8,29 @@ export const streamLimits = {
     by: 'edge',
     why: 'Unsettled audio of one session: ten minutes of 24 kHz 16-bit sound sent at once are 27.5 MiB.',
   },
-  streamShareBytes: {
+  streamReservedBytes: {
+    value: 64 * KiB,
+    unit: 'byte',
+    by: 'edge',
+    why: 'Memory of each session that no other takes: over a second of 16 kHz 16-bit sound and its slab. So an isolate has at most 960 sessions, a tenant 704. A message of this size is read whatever else is buffered.',
+  },
+  streamPacedBytes: {
     value: 4 * MiB,
     unit: 'byte',
     by: 'edge',
-    why: 'Unsettled audio that a session may buffer whatever others buffer: the longest utterance of 48 kHz mono 16-bit sound, with room for a move to another pool.',
+    why: 'Memory of a session at the pace of speech: the longest utterance of 48 kHz mono 16-bit sound, with room for a move to another pool. New sessions and those beyond it leave as much of the isolate free.',
   },
   streamTenantBytes: {
     value: 48 * MiB,
     unit: 'byte',
     by: 'edge',
-    why: 'Buffered audio of one tenant in one isolate above which its sessions keep to streamShareBytes: one session at streamRingBytes in small messages, or two recordings of ten minutes at 16 kHz. Others find a quarter of the isolate free.',
+    why: 'Memory of buffered audio of one tenant in one isolate that its new sessions and those beyond streamPacedBytes keep to: one session at streamRingBytes in small messages, or two recordings of ten minutes at 16 kHz. Others find a quarter of the isolate free.',
   },
   streamIsolateBytes: {
     value: 64 * MiB,
     unit: 'byte',
     by: 'edge',
-    why: 'Buffered audio of one isolate above which its sessions keep to streamShareBytes: half of the 128 MB that the platform gives an isolate. Objects of a class share one, and heldBytesInFlight may lie in it, too.',
+    why: 'Memory of buffered audio in one isolate, with the copies of a message that is read: half of the 128 MB that the platform gives an isolate. Objects of a class share one, and heldBytesInFlight may lie in it, too.',
   },
   streamNoteBytes: {
     value: 128,

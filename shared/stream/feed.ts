@@ -115,6 +115,12 @@ export class Feed {
     return this.#endSent;
   }
 
+  /** Returns the most memory that a message takes: its audio, a slab that it begins, and notes of its pieces. */
+  memoryFor(audio: Uint8Array): number {
+    const notes = Math.ceil(audio.length / PIECE) * limits.streamNoteBytes.value;
+    return audio.length + limits.streamSlabBytes.value + notes;
+  }
+
   /** Would a message be taken now. */
   hasRoom(audio: Uint8Array): boolean {
     return !this.#ended && this.#ring.hasRoom(audio.length, Math.ceil(audio.length / PIECE));

@@ -3,7 +3,7 @@ import { AudioBudget } from '../../edge/stream/audio-budget.ts';
 import { limits } from '../../shared/limits.ts';
 import { Ring } from '../../shared/stream/ring.ts';
 
-const bounds = { share: 10, tenant: 60, isolate: 100 };
+const bounds = { reserved: 2, paced: 10, tenant: 60, isolate: 100 };
 
 /** Sessions of a budget that buffer as much as they are told, and only what they may. */
 function startBudget() {
@@ -23,31 +23,60 @@ function startBudget() {
 
 describe('R1 C10 audio that an isolate buffers', () => {
   it('is bounded by tenant, over all its sessions', () => {
-    const { enter } = startBudget();
+    const { budget, enter } = startBudget();
     const [first, second] = [enter('a'), enter('a')];
-    expect([first.take(50), second.take(10), second.take(1)]).toEqual([true, true, false]);
+    expect([first.take(48), second.take(10), second.take(1)]).toEqual([true, true, false]);
+    expect(second.take(2)).toBe(false);
     first.audio.memory = 20;
-    expect(second.take(30)).toBe(true);
+    expect(second.take(20)).toBe(true);
+    expect([budget.bytes('a'), budget.mayEnter('a'), budget.mayEnter('b')]).toEqual([50, false, true]);
   });
 
   it('is bounded by isolate, over all tenants', () => {
     const { budget, enter } = startBudget();
     const [first, second, third] = [enter('a'), enter('b'), enter('c')];
-    expect([first.take(60), second.take(35), third.take(11)]).toEqual([true, true, false]);
-    expect(budget.bytes()).toBe(95);
+    expect([first.take(50), second.take(39), second.take(38)]).toEqual([true, false, true]);
+    expect([third.take(11), third.take(10), third.take(1)]).toEqual([false, true, false]);
+    expect(budget.bytes()).toBe(98);
   });
 
-  it('leaves every session its share when tenant and isolate are full', () => {
-    const { enter } = startBudget();
-    for (const tenant of ['a', 'b']) enter(tenant).take(50);
-    const late = enter('a');
-    expect([late.take(6), late.take(4), late.take(1)]).toEqual([true, true, false]);
+  it('leaves room for sessions at the pace of speech, and their reserved part always', () => {
+    const { budget, enter } = startBudget();
+    const [first, second, late] = [enter('a'), enter('b'), enter('b')];
+    for (const bulk of [first, second]) while (bulk.take(1));
+    expect(budget.bytes()).toBe(90);
+    expect([late.take(10), late.take(1), first.take(1), second.take(1)]).toEqual([true, false, false, false]);
+    late.audio.memory = 0;
+    const fill = enter('c');
+    expect([fill.take(10), fill.take(1), late.take(2), late.take(1)]).toEqual([true, false, true, false]);
+    expect(budget.bytes()).toBe(100);
+  });
+
+  it('never exceeds the isolate, however many sessions fill what they may', () => {
+    const { budget, enter } = startBudget();
+    const sessions: ReturnType<typeof enter>[] = [];
+    for (let tenant = 0; tenant < 100; tenant++) {
+      while (budget.mayEnter(`t${tenant}`)) sessions.push(enter(`t${tenant}`));
+    }
+    expect(sessions).toHaveLength((bounds.isolate - bounds.paced) / bounds.reserved);
+    for (const { take } of sessions) while (take(1));
+    expect(budget.bytes()).toBe(bounds.isolate);
+    for (const { audio } of sessions) expect(audio.memory).toBeGreaterThanOrEqual(bounds.reserved);
+  });
+
+  it('counts the copies of a long message before it is read', () => {
+    const { budget, enter } = startBudget();
+    enter('a').take(40);
+    const may = [budget.mayRead(30, 'binary'), budget.mayRead(20, 'text'), budget.mayRead(31, 'binary')];
+    expect([...may, budget.mayRead(21, 'text')]).toEqual([true, true, false, false]);
+    enter('b').take(48);
+    expect([budget.mayRead(bounds.reserved, 'text'), budget.mayRead(7, 'binary')]).toEqual([true, false]);
   });
 
   it('comes back when a session ends', () => {
     const { budget, enter } = startBudget();
     const [first, second] = [enter('a'), enter('a')];
-    first.take(60);
+    first.take(48);
     expect(second.take(20)).toBe(false);
     first.lease.end();
     expect(second.take(20)).toBe(true);
@@ -55,15 +84,17 @@ describe('R1 C10 audio that an isolate buffers', () => {
   });
 
   it('fits its platform, and one session always fits its tenant', () => {
-    const { heldBytesInFlight, streamIsolateBytes, streamTenantBytes, streamShareBytes, streamClientBytes } = limits;
+    const { heldBytesInFlight, streamIsolateBytes, streamTenantBytes, streamPacedBytes, streamClientBytes } = limits;
+    const { streamMessageBytes } = limits;
     expect(streamIsolateBytes.value + heldBytesInFlight.value).toBeLessThan(0.8 * 128_000_000);
     expect(streamTenantBytes.value).toBeLessThan(streamIsolateBytes.value);
-    expect(streamClientBytes.value).toBeLessThan(streamShareBytes.value);
+    expect(streamClientBytes.value).toBeLessThan(streamPacedBytes.value);
+    expect(3 * streamMessageBytes.value).toBeLessThan(streamIsolateBytes.value);
     const tenMinutes = 600 * 24_000 * 2;
     for (const length of [960, 3_200, 4_800, 5_500, 8_192, 9_600, 65_472]) {
       const ring = new Ring(0);
       for (let at = 0; at < tenMinutes; at += length) expect(ring.push(new Uint8Array(length), 0.1)).toBe(true);
-      expect(ring.memory).toBeLessThan(streamTenantBytes.value);
+      expect(ring.memory).toBeLessThan(streamTenantBytes.value - streamPacedBytes.value);
     }
   });
 });

@@ -60,9 +60,17 @@ describe('C10 R1 audio that a full buffer does not take', () => {
     expect([take(1).ok, take(1, most).ok, told]).toEqual([true, true, []]);
   });
 
+  it('does not replace the reason for which the edge ended the input', () => {
+    const { feed, intake, take, most } = startFull();
+    take(1, most);
+    feed.end();
+    expect(intake.end().ok).toBe(true);
+  });
+
   it('is what the budget of the isolate does not allow', () => {
     const feed = new Feed(format, options);
-    const lease = { ...unbounded, mayGrow: (bytes: number) => feed.unsettled + bytes <= 10 };
+    const most = feed.memoryFor(new Uint8Array(10));
+    const lease = { ...unbounded, mayGrow: (bytes: number) => feed.unsettled + bytes <= most };
     const intake = new Intake(feed, lease, () => {});
     expect(intake.take(new Uint8Array(10), undefined).ok).toBe(true);
     expect(intake.take(new Uint8Array(1), undefined)).toMatchObject(full);

@@ -67,21 +67,46 @@ describe('C10 R1 more audio than the edge can buffer', () => {
     expect(client.all('final')).toEqual([]);
   });
 
-  it('beyond its share ends a session when the isolate is full', async () => {
+  /** Audio of another tenant that fills the isolate but for `free` bytes. */
+  const fillIsolate = (free: number) => {
+    const full = { memory: limits.streamIsolateBytes.value - free };
+    onTestFinished(audioBudget.enter('another', full).end);
+    return full;
+  };
+
+  it('ends a session beyond its reserved part when the isolate is full', async () => {
     ring.value = before;
-    const full = { memory: limits.streamIsolateBytes.value };
-    const lease = audioBudget.enter('another', full);
-    onTestFinished(lease.end);
     const { name } = await startListener(unsettled);
     const client = await deepgram(name);
-    const share = limits.streamShareBytes.value / quiet.length - 1;
-    for (let sent = 0; sent < share; sent++) client.say(encoder.encode(quiet));
-    client.say({ type: 'Finalize' });
+    const piece = encoder.encode('_'.repeat(16 * KiB));
+    client.say(piece).say({ type: 'Finalize' });
     await client.heard('Results');
-    client.say(encoder.encode(quiet)).say(encoder.encode(quiet)).say({ type: 'CloseStream' });
-    expect(await client.end()).toMatchObject({ code: 1011 });
+    fillIsolate(limits.streamReservedBytes.value);
+    client.say(piece).say({ type: 'Finalize' });
+    await eventually(() => client.all('Results').length > 1);
+    for (let sent = 0; sent < 4; sent++) client.say(piece);
+    client.say({ type: 'CloseStream' });
+    expect(await client.end()).toMatchObject({ code: 1011, reason: 'NET-0000 backlog_full' });
     expect(client.messages.at(-1)).toMatchObject({ type: 'Error', code: 'backlog_full' });
-    expect(full.memory).toBe(limits.streamIsolateBytes.value);
+  });
+
+  it('ends a session before it reads a message that the isolate has no memory for', async () => {
+    ring.value = before;
+    fillIsolate(limits.streamPacedBytes.value + 1_024 * KiB);
+    const { name } = await startListener();
+    const client = await openai(name);
+    client.say(append('_'.repeat(2_048 * KiB)));
+    expect(await client.end()).toMatchObject({ code: 4429 });
+    expect(client.messages.at(-1)).toMatchObject({ type: 'error', error: { code: 'backlog_full' } });
+  });
+
+  it('lets no new session in when the isolate is full', async () => {
+    fillIsolate(limits.streamPacedBytes.value);
+    const { name } = await startListener();
+    const client = await StreamClient.connect();
+    client.start(name);
+    expect((await client.end()).code).toBe(4503);
+    expect(client.all('refusal')).toMatchObject([{ reason: 'edge_busy' }]);
   });
 
   it('in one message ends no session normally', async () => {

@@ -120,7 +120,7 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
     const times = 4;
     const sound = repeat(liveSound(studio), times);
     const bytes = wide(sound);
-    expect(bytes.length).toBeGreaterThan(limits.streamShareBytes.value);
+    expect(bytes.length).toBeGreaterThan(limits.streamPacedBytes.value);
     const stream = await open({ encoding: 'linear32', channels: 2, sample_rate: sound.rate });
     await stream.socket.waitForOpen();
     for (let at = 0; at < bytes.length; at += 32_000) stream.socket.sendMedia(bytes.slice(at, at + 32_000));

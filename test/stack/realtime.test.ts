@@ -177,7 +177,7 @@ describe('C1 C10 R1 the unmodified openai client in a realtime session', () => {
     const times = 4;
     const sound = repeat(liveSound(studio, 9), times);
     const bytes = new Uint8Array(sound.samples.buffer);
-    expect(bytes.length).toBeGreaterThan(limits.streamShareBytes.value);
+    expect(bytes.length).toBeGreaterThan(limits.streamPacedBytes.value);
     const session = open();
     await session.heard(({ type }) => type === 'session.created');
     session.send(update({ ...pcm(sound), turn_detection: null }));

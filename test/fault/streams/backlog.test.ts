@@ -41,7 +41,7 @@ it('R1 Deepgram: ten minutes at once, and the agent killed', async () => {
 
 it('R1 OpenAI: three minutes at once, and the agent killed', async () => {
   const { times, bytes, texts } = record(180);
-  expect(bytes.length).toBeGreaterThan(limits.streamShareBytes.value);
+  expect(bytes.length).toBeGreaterThan(limits.streamPacedBytes.value);
   const client = await openOpenAi(running);
   client.send(bytes);
   await client.inSecond();

@@ -63,11 +63,11 @@ describe('the states of a session', () => {
     const MiB = 1024 * 1024;
     expect(Object.fromEntries(rows)).toMatchObject({
       'unsettled audio kept': `${limits.streamRingBytes.value / MiB} MiB`,
-      'unsettled audio kept in any case': `${limits.streamShareBytes.value / MiB} MiB`,
-      'unsettled audio of a tenant in an isolate, of all': `${limits.streamTenantBytes.value / MiB} MiB, ${limits.streamIsolateBytes.value / MiB} MiB`,
+      'memory of a session that no other takes': `${limits.streamReservedBytes.value / 1024} KiB`,
+      'memory of audio of a tenant in an isolate, of all': `${limits.streamTenantBytes.value / MiB} MiB, ${limits.streamIsolateBytes.value / MiB} MiB`,
       'unsettled audio sent (windowBytes)': `${limits.streamClientBytes.value / MiB} MiB`,
       'audio beyond heard': `${limits.streamWindowBytes.value / 1024} KiB`,
-      'one message of audio': `${limits.streamMessageBytes.value / MiB} MiB`,
+      'one message of audio': `${limits.streamMessageBytes.value / MiB} MiB, and what the isolate has memory for`,
       'one text message': `${limits.streamControlCharacters.value.toLocaleString('en')} characters`,
       'resume token': `${limits.streamTokenCharacters.value.toLocaleString('en')} characters`,
       'state of a checkpoint': `${limits.checkpointCharacters.value.toLocaleString('en')} characters`,
@@ -78,7 +78,7 @@ describe('the states of a session', () => {
       'the rest after end, without anything being settled': `${limits.streamFinishMs.value / 1_000} s`,
     });
     expect(rows.get('session')).toContain(limits.streamSeconds.value.toLocaleString('en'));
-    expect(limits.streamClientBytes.value).toBeLessThan(limits.streamShareBytes.value);
+    expect(limits.streamClientBytes.value).toBeLessThan(limits.streamPacedBytes.value);
     expect(limits.streamReliefBytes.value).toBeLessThan(limits.streamClientBytes.value);
   });
 });
