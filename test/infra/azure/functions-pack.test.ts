@@ -48,9 +48,11 @@ it('says which extensions its blob and queue triggers are found with', () => {
 it('registers every trigger', () => {
   expect([...host.functions].sort()).toEqual([
     'agent-live',
+    'audit-accept',
     'audit-erase',
     'audit-erasures',
     'audit-events',
+    'audit-gaps',
     'audit-health',
     'audit-hold',
     'audit-holds',
