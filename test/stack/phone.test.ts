@@ -1,18 +1,17 @@
 // A phone: it encodes its microphone as Opus, in packets of 20 ms, and its network is what it is.
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { StreamFormat } from '../../shared/stream/format.ts';
 import { finish, type Line, listen } from '../fault/streams/listener.ts';
-import { kill, patience, poolOfStream } from '../fault/streams/place.ts';
 import { speak } from '../fault/streams/speaker.ts';
 import { oggPackets } from '../ogg-packets.ts';
 import { clipBytes, clipLike } from './clips.ts';
-import { type Running, run } from './running.ts';
+import { join } from './join.ts';
+import type { Shared } from './running.ts';
 
-let running: Running;
+let running: Shared;
 beforeAll(async () => {
-  running = await run();
+  running = await join();
 }, 60_000);
-afterAll(() => running?.end(), 20_000);
 
 const clip = clipLike('.opus');
 const file = clipBytes(clip);
@@ -41,23 +40,6 @@ describe('Opus from a phone: /v1/stream', () => {
     for (let at = 0; at < file.length; at += 777) await speaker.send(file.subarray(at, at + 777));
     expect(textOf(await speaker.finish())).toBe(clip.text);
   });
-
-  it('loses nothing when its connection breaks and then its agent', async () => {
-    const undisturbed = speak(running, format('opus'));
-    for (const packet of packets) await undisturbed.send(packet);
-    const segments = await undisturbed.finish();
-
-    const speaker = speak(running, format('opus'));
-    const [third, half] = [Math.floor(packets.length / 3), Math.floor(packets.length / 2)];
-    for (const packet of packets.slice(0, third)) await speaker.send(packet);
-    await speaker.until(({ type }) => type === 'interim');
-    speaker.cut();
-    for (const packet of packets.slice(third, half)) await speaker.send(packet);
-    await expect.poll(speaker.connections, patience).toBe(2);
-    await kill(running.stack, `agent-${await poolOfStream(running.stack)}`);
-    for (const packet of packets.slice(half)) await speaker.send(packet);
-    expect(await speaker.finish()).toEqual(segments);
-  }, 30_000);
 });
 
 describe('Opus from a phone: /v1/listen', () => {

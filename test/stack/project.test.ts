@@ -5,27 +5,30 @@ import os from 'node:os';
 import path from 'node:path';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { developer } from '../../infra/local/identity/tokens.ts';
 import { storageConnection } from '../../infra/local/plan.ts';
 import { ROOT } from '../../infra/local/root.ts';
 import { manifest } from '../../shared/project/manifest.ts';
 import { readHead } from '../../shared/seal/envelope.ts';
-import { type Running, run } from './running.ts';
+import { join } from './join.ts';
+import type { Shared } from './running.ts';
 
 const PROJECT_MS = 60_000;
 
-let running: Running;
+/** Files of this tenant only: other tests use the same stack. */
+const TENANT = 'publisher';
+let running: Shared;
+let token: string;
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-project-'));
-  running = await run();
+  running = await join();
+  token = await running.mint({ ...developer, tenant: TENANT }, 3_600);
 }, 60_000);
-afterAll(async () => {
-  await running?.end();
-  rmSync(folder, { recursive: true, force: true });
-}, 20_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function auricle(...given: string[]): Promise<{ code: number; out: string; err: string }> {
-  const { url, token } = running.stack;
+  const { url } = running.stack;
   const command = [path.join(ROOT, 'infra/cli/auricle.cjs'), '--edge', url, '--token', token, ...given];
   return new Promise((settle) => {
     execFile('node', command, { env: { ...process.env, XDG_STATE_HOME: folder } }, (error, out, err) => {
@@ -151,7 +154,7 @@ async function stored(): Promise<Map<string, Buffer>> {
   const all = new Map<string, Buffer>();
   for (const container of ['uploads', 'outcomes']) {
     const client = account.getContainerClient(container);
-    for await (const { name } of client.listBlobsFlat())
+    for await (const { name } of client.listBlobsFlat({ prefix: `${TENANT}/` }))
       all.set(name, await client.getBlobClient(name).downloadToBuffer());
   }
   return all;

@@ -9,6 +9,7 @@ import path from 'node:path';
 import { GetQueueUrlCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { BlobServiceClient } from '@azure/storage-blob';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { developer } from '../../infra/local/identity/tokens.ts';
 import { storageConnection } from '../../infra/local/plan.ts';
 import { ROOT } from '../../infra/local/root.ts';
 import { countWordErrors } from '../../shared/model/word-errors.ts';
@@ -18,27 +19,29 @@ import { seeds } from '../seeds.ts';
 import { wav } from '../wav.ts';
 import { readRecord } from './audit-record.ts';
 import { clipBytes, clipLike, clipPath } from './clips.ts';
-import { type Running, run } from './running.ts';
+import { join } from './join.ts';
+import type { Shared } from './running.ts';
 
 const UPLOAD_MS = 60_000;
 /** Of an hour, with the time of each word. */
 const OUTPUT_BYTES = 32 * 1024 * 1024;
 
-let running: Running;
+/** Files of this tenant only: other tests use the same stack. */
+const TENANT = 'uploader';
+let running: Shared;
+let token: string;
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-upload-'));
-  running = await run();
+  running = await join();
+  token = await running.mint({ ...developer, tenant: TENANT }, 3_600);
 }, 60_000);
-afterAll(async () => {
-  await running?.end();
-  rmSync(folder, { recursive: true, force: true });
-}, 20_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const clip = clipLike('.wav');
 
 function auricle(...given: string[]): Promise<{ code: number; out: string; err: string }> {
-  const { url, token } = running.stack;
+  const { url } = running.stack;
   const command = [path.join(ROOT, 'infra/cli/auricle.cjs'), '--edge', url, '--token', token, ...given];
   const env = { ...process.env, XDG_STATE_HOME: folder };
   return new Promise((settle) => {
@@ -48,15 +51,15 @@ function auricle(...given: string[]): Promise<{ code: number; out: string; err: 
   });
 }
 
-const ask = (at: string, init: RequestInit = {}, token = running.stack.token) =>
-  fetch(`${running.stack.url}${at}`, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } });
+const ask = (at: string, init: RequestInit = {}, bearer = token) =>
+  fetch(`${running.stack.url}${at}`, { ...init, headers: { ...init.headers, authorization: `Bearer ${bearer}` } });
 
 /** Everything that lies in a container, with its name. */
 async function stored(container: string): Promise<Map<string, Buffer>> {
   const account = BlobServiceClient.fromConnectionString(storageConnection(running.stack.ports));
   const client = account.getContainerClient(container);
   const all = new Map<string, Buffer>();
-  for await (const { name } of client.listBlobsFlat())
+  for await (const { name } of client.listBlobsFlat({ prefix: `${TENANT}/` }))
     all.set(name, await client.getBlobClient(name).downloadToBuffer());
   return all;
 }
@@ -347,7 +350,7 @@ describe('C2 A21 the address of an upload', () => {
 
   it('C11 is not in the record', async () => {
     const { id } = await grant();
-    const record = await readRecord(running.stack.url, running.stack.token, 'dev', 'eu');
+    const record = await readRecord(running.stack.url, token, TENANT, 'eu');
     expect(record).toContain('"action":"upload"');
     expect(record).not.toContain('sig=');
     expect(readFileSync(path.join(running.state, 'logs', 'edge.log'), 'utf8')).not.toContain(id);

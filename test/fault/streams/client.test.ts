@@ -2,6 +2,8 @@
 // nothing to send again, and begins another session.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { oggPackets } from '../../ogg-packets.ts';
+import { clipBytes, clipLike } from '../../stack/clips.ts';
 import { type Running, run } from '../../stack/running.ts';
 import { finish, type Line, type Listener, listen, saysAfter } from './listener.ts';
 import { type Official, openDeepgram, openOpenAi } from './official.ts';
@@ -121,6 +123,29 @@ describe('a pool that dies under edge/client', () => {
     expect(await speaker.finish()).toEqual(segments);
     expect(speaker.heard.map(({ type }) => type)).toContain('moved');
     expect(speaker.connections()).toBe(1);
+    await whole(running.stack);
+  });
+});
+
+describe('a phone that encodes Opus packets of 20 ms (R1)', () => {
+  it('loses nothing when its connection breaks and then its agent', async () => {
+    // Behind the two headers of the container.
+    const packets = oggPackets(clipBytes(clipLike('.opus'))).slice(2);
+    const phone = () => speak(running, { encoding: 'opus', rate: 48_000, channels: 1 });
+    const undisturbed = phone();
+    for (const packet of packets) await undisturbed.send(packet);
+    const expected = await undisturbed.finish();
+
+    const speaker = phone();
+    const [third, half] = [Math.floor(packets.length / 3), Math.floor(packets.length / 2)];
+    for (const packet of packets.slice(0, third)) await speaker.send(packet);
+    await speaker.until(({ type }) => type === 'interim');
+    speaker.cut();
+    for (const packet of packets.slice(third, half)) await speaker.send(packet);
+    await expect.poll(speaker.connections, patience).toBe(2);
+    await kill(running.stack, `agent-${await poolOfStream(running.stack)}`);
+    for (const packet of packets.slice(half)) await speaker.send(packet);
+    expect(await speaker.finish()).toEqual(expected);
     await whole(running.stack);
   });
 });

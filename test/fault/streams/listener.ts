@@ -1,6 +1,6 @@
 // A client of `/v1/listen`, as unmodified ones behave: it sends, it hears, and what it has sent it does not have any more.
 import { WebSocket } from 'ws';
-import type { Running } from '../../stack/running.ts';
+import type { Shared } from '../../stack/running.ts';
 
 export interface Word {
   readonly word: string;
@@ -67,7 +67,7 @@ export interface Wish {
 const USUAL = { model: 'reference-en', interim_results: 'true' };
 const FORMAT = { encoding: 'linear16', sample_rate: '16000' };
 
-export function listen({ stack }: Pick<Running, 'stack'>, wish: Wish = {}): Promise<Listener> {
+export function listen({ stack }: Pick<Shared, 'stack'>, wish: Wish = {}): Promise<Listener> {
   const url = new URL('/v1/listen', stack.url.replace('http', 'ws'));
   url.search = String(new URLSearchParams({ ...USUAL, ...(!wish.container && FORMAT), ...wish.params }));
   const socket = new WebSocket(url, {

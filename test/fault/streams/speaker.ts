@@ -3,7 +3,7 @@ import { WebSocket } from 'ws';
 import type { StreamEvent } from '../../../edge/client/events.ts';
 import { type LiveStream, openStream } from '../../../edge/client/stream.ts';
 import type { StreamFormat } from '../../../shared/stream/format.ts';
-import type { Running } from '../../stack/running.ts';
+import type { Shared } from '../../stack/running.ts';
 
 type Segment = Extract<StreamEvent, { type: 'segment' }>;
 
@@ -25,7 +25,7 @@ export interface Speaker {
 const FORMAT: StreamFormat = { encoding: 'linear16', rate: 16_000, channels: 1 };
 const FRAME_BYTES = 3_200;
 
-export function speak({ stack }: Pick<Running, 'stack'>, format: StreamFormat = FORMAT, token = stack.token): Speaker {
+export function speak({ stack }: Pick<Shared, 'stack'>, format: StreamFormat = FORMAT, token = stack.token): Speaker {
   const sockets: WebSocket[] = [];
   class Cuttable extends WebSocket {
     constructor(url: string, protocols: string[]) {

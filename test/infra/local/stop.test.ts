@@ -17,7 +17,7 @@ const PATIENCE = { timeout: 60_000, interval: 50 };
 /** Without the launcher of these tests: a stack that is not below it would take it for gone, and leave by itself. */
 const { AURICLE_LAUNCHER: _, ...ownEnvironment } = process.env;
 
-const PARTS = ['blob', 'sqs', 'functions', 'edge'];
+const PARTS = ['sqs', 'edge'];
 
 type Run = { launcher: ChildProcess; supervisor: number; parts: number[]; port: number; state: string };
 
