@@ -2,7 +2,7 @@ import type { CallTask } from '../../shared/kserve/call.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 
-/** What a request below `/v2` asks. */
+/** A request below `/v2`. */
 export type Question =
   | { readonly about: 'server' | 'live' | 'ready' }
   | {
@@ -20,7 +20,7 @@ const servers: Readonly<Record<string, Extract<Question, { about: 'server' | 'li
   '/v2/health/ready': 'ready',
 };
 
-/** What may stand behind a model's address, and how it is asked. */
+/** Last parts of a model's address, each with its method. */
 const models: Readonly<Record<string, readonly [method: 'GET' | 'POST', ask: ModelQuestion]>> = {
   '': ['GET', 'metadata'],
   ready: ['GET', 'ready'],
@@ -43,7 +43,7 @@ export const kserveRoutes: readonly { readonly method: string; readonly path: st
 ];
 
 /**
- * What Triton has besides. Loading takes files and configurations that run as code, shared memory is an address in the
+ * Triton's other routes, which are closed. Loading takes files and configurations that run as code, shared memory is an address in the
  * engine's own machine, and the others change or show an engine that belongs to all tenants.
  */
 const closed: readonly (readonly [RegExp, string])[] = [

@@ -28,7 +28,7 @@ interface Row {
 }
 
 const describing: Row = { scopes: ['infer', 'models'], action: 'describe' };
-/** What an engine counts and how it is set up concerns all tenants. */
+/** Counters and settings of an engine concern all tenants. */
 const operating: Row = { scopes: ['operate'], action: 'describe' };
 const rows: Readonly<Record<CallTask, Row>> = {
   infer: { scopes: ['infer'], action: 'infer' },
@@ -61,7 +61,7 @@ export async function callModel(request: Request, question: ModelCall, context: 
   context.discardBody = () => body.discard();
   const { model } = question;
   const subject = { action, model, language: undefined, class: requestClass };
-  // The place comes before the body: whoever has none has no bytes held here.
+  // The slot comes before the body: without one no byte is buffered.
   const session = await Session.begin(claims.value, subject, context);
   if (!session.ok) return denied(session.refusal);
 
@@ -81,7 +81,7 @@ export async function callModel(request: Request, question: ModelCall, context: 
   return answerCall({ ...ends, request: context.id, next: async () => relay.next() });
 }
 
-/** What can be refused before a byte of the body was read. */
+/** Checks a request before a byte of its body was read. */
 function readFraming({ headers }: Request, claims: Claims): Result<Framing> {
   if (claims.sealing === 'client') return no(refuse('sealing_required'));
   const packed = headers.get('content-encoding')?.trim().toLowerCase() ?? 'identity';

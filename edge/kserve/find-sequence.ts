@@ -13,8 +13,8 @@ export interface Framing {
 }
 
 /**
- * Which sequence a request is part of: all requests of one go to one agent. Looked for in the JSON part of the message
- * as far as it is in the first `limits.heldBodyBytes` of the body; the agent refuses one that is further behind.
+ * Finds the sequence of a request: all requests of one go to one agent. Reads the JSON part of the message as far as it
+ * is in the first `limits.heldBodyBytes` of the body; the agent refuses one that is further behind.
  * Refuses with what went wrong with the body.
  */
 export async function findSequence(body: CallerBody, framing: Framing): Promise<Result<string | undefined>> {
@@ -29,7 +29,7 @@ export async function findSequence(body: CallerBody, framing: Framing): Promise<
     return encoding !== undefined || length < need;
   });
   if (!intact && body.refusal) return no(body.refusal);
-  // What is packed is read from its beginning to its end.
+  // A compressed message is read to its end.
   if (body.endedAt === undefined && (encoding !== undefined || length < need)) return ok(undefined);
   const packed = Buffer.concat(pieces, length);
   const json = encoding ? await unpack(packed, encoding, need) : packed;

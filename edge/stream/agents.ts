@@ -8,7 +8,7 @@ import type { Line } from './line.ts';
 
 export type Start = Extract<LinkControl, { type: 'open' }>;
 
-/** What a session does about its agents. */
+/** Callbacks of a session about its agents. */
 export interface Hearer {
   /** How the stream begins at an agent that begins now. */
   start(): Start;
@@ -19,9 +19,9 @@ export interface Hearer {
   settle(checkpoint: Checkpoint): void;
   /** The agent was lost; another one is being looked for. */
   lost(refusal: Refusal): void;
-  /** Nobody hears the stream any more. */
+  /** The stream has no agent any more. */
   failed(refusal: Refusal): void;
-  /** Where another agent would begin, seconds of the stream's time. */
+  /** Time of the stream at which another agent would begin, seconds. */
   time(): number;
   broke(error: unknown): void;
 }
@@ -34,7 +34,7 @@ export class Agents {
   readonly #context: RequestContext;
   #reached: Reached | undefined;
   #finding: AbortController | undefined;
-  /** Until when is looked for one, ms since 1970. */
+  /** Deadline of the current search, ms since 1970. */
   #until = 0;
   /** An agent that may take over was told to begin at the last checkpoint: until it does, no other one counts. */
   #pinned = false;
@@ -69,7 +69,7 @@ export class Agents {
     return this.#last;
   }
 
-  /** Looks for the first one. With `patient` even a model that nobody knows at the moment is waited for. */
+  /** Searches for the first agent. With `patient` it waits for a model that no roster knows at the moment. */
   begin(patient: boolean): void {
     void this.#find(patient ? limits.streamMoveMs.value : limits.streamFindMs.value, patient, []);
   }
@@ -91,7 +91,7 @@ export class Agents {
     this.#rolls += 1;
     const hopeless = this.#failures > limits.streamMoves.value || this.#rolls > limits.streamRolls.value;
     if (hopeless) this.#fail(refusal);
-    // Who looks already, since this one drained, now looks as long as for one that was lost.
+    // A search that began when the agent drained now lasts as long as one for a lost agent.
     else if (this.#finding) this.#until = this.#context.surroundings.now() + limits.streamMoveMs.value;
     else void this.#find(limits.streamMoveMs.value, true, [reached.line.agent]);
   }
@@ -147,7 +147,7 @@ export class Agents {
       if (this.#over) {
         if (found.ok) found.value.line.close();
       } else if (found.ok) this.#reach(found.value);
-      else this.#findNobody(found.refusal);
+      else this.#findNone(found.refusal);
     } catch (error) {
       this.#hearer.broke(error);
     }
@@ -159,7 +159,7 @@ export class Agents {
     return this.#hearer.start();
   }
 
-  /** What the agent at work has settled counts again. */
+  /** Lets checkpoints count again, beginning with the one that came meanwhile. */
   #release(): void {
     this.#pinned = false;
     const later = this.#later;
@@ -180,10 +180,10 @@ export class Agents {
     this.#hearer.reached(found.ready, moved);
   }
 
-  #findNobody(refusal: Refusal): void {
+  #findNone(refusal: Refusal): void {
     // An agent that drains goes on as long as it can.
     if (this.#reached) this.#release();
-    else this.#fail(this.#last !== undefined && worthMoving(refusal) ? nobody(refusal) : refusal);
+    else this.#fail(this.#last !== undefined && worthMoving(refusal) ? notTakenOver(refusal) : refusal);
   }
 
   #fail(refusal: Refusal): void {
@@ -199,4 +199,4 @@ export class Agents {
   }
 }
 
-const nobody = ({ reason }: Refusal): Refusal => refuse('pool_lost', undefined, `nobody took over: ${reason}`);
+const notTakenOver = ({ reason }: Refusal): Refusal => refuse('pool_lost', undefined, `no agent took over: ${reason}`);

@@ -6,7 +6,7 @@ import type { Handover } from './handover.ts';
 
 export interface Owner {
   step(connection: Connection, step: ClientStep): void;
-  /** The client is away. `deliberate`: it closed the connection as somebody does who will not come back. */
+  /** The client is away. `deliberate`: it closed the connection normally, and does not resume. */
   dropped(connection: Connection, deliberate: boolean): void;
   /** A bug, in the dialect or behind it. */
   broke(connection: Connection, error: unknown): void;
@@ -61,7 +61,7 @@ export class Connection {
     socket.addEventListener('close', ({ code }) => {
       // The runtime does not answer a closing handshake by itself.
       this.#shut(NORMAL, '');
-      // As an answer to our own close: whoever gives it has read what came before.
+      // The client answered the edge's close frame, so it has read the frames before it.
       if (code === NORMAL) this.#heard?.();
       this.#drop(code === NORMAL || (code === NO_STATUS && this.dialect.endsByClosing === true));
       this.#owner.closed(this);
@@ -90,7 +90,7 @@ export class Connection {
     this.#guard(() => this.#tell(this.dialect.say(event, this.#now())));
   }
 
-  /** Of a client that may not read everything but what will be said better is told. */
+  /** Reports whether to send an event. A client that may be too slow gets no interims. */
   #mayTell(event: SessionEvent): boolean {
     const [from, until] = spanOf(event);
     this.#from = Math.min(this.#from, from);
@@ -116,12 +116,12 @@ export class Connection {
     if (!this.#over) this.#guard(() => this.#tell(this.dialect.settle?.(time, this.#now()) ?? []));
   }
 
-  /** What the client wished for somebody serves. */
+  /** Sends the frames of a request that an agent serves. */
   grant(frames: readonly Outgoing[]): void {
     if (!this.#over) this.#guard(() => this.#reply(frames));
   }
 
-  /** Nobody serves what the client wished for; it may still wish for something else. */
+  /** Warns that no agent serves the request; the client may send another one. */
   warn(refusal: Refusal): void {
     if (!this.#over) this.#guard(() => this.#reply(this.dialect.warn?.(refusal, this.#now()) ?? []));
   }
@@ -155,7 +155,7 @@ export class Connection {
         close(refuse('backlog_full'));
       } else this.#hear(message, this.dialect.hear(message, now));
     });
-    // What was of use was copied. Left to a collector this memory would stay until it stops everybody for a full run: the
+    // The dialect has copied what it needs. Left to a collector this memory would stay until a full collection: the
     // runtime holds on to the event it came with.
     if (typeof data !== 'string') data.transfer(0);
   }
@@ -188,8 +188,8 @@ export class Connection {
   }
 
   /**
-   * Whoever only asks, and perhaps reads nothing, could have the runtime keep any amount of answers. What a client says
-   * to have seen is no help here: it can count them without reading.
+   * Bounds the replies that the runtime buffers for a client that only sends requests. The count that a client says to
+   * have seen does not help: it can count without reading.
    */
   #charge(bytes: number): boolean {
     this.#replied += bytes;

@@ -4,7 +4,7 @@ import type { Final } from '../../shared/speech/transcript.ts';
 import type { StreamFormat } from '../../shared/stream/format.ts';
 import type { LinkEvent, StreamOptions } from '../../shared/stream/link.ts';
 
-/** What a client wants heard. */
+/** A client's request for a session. */
 export interface LiveRequest {
   readonly model?: string;
   readonly language?: string;
@@ -16,7 +16,7 @@ export interface LiveRequest {
   readonly next?: number;
 }
 
-/** What decides whether anybody can hear a stream. */
+/** The part of a request that decides whether an agent can serve it. */
 export type LiveWish = Pick<LiveRequest, 'model' | 'language'>;
 
 /** A message to the client. */
@@ -30,13 +30,13 @@ export type ClientStep =
   | { readonly type: 'options'; readonly options: StreamOptions }
   /** Everything said so far is to be transcribed now; `finalized` with the id answers. */
   | { readonly type: 'finalize'; readonly id: number }
-  /** What was said since the last segment is to be forgotten; `cleared` with the id answers. */
+  /** Discards speech since the last segment; `cleared` with the id answers. */
   | { readonly type: 'clear'; readonly id: number }
   /** It is still there: keeps the session from being idle. `seen`: so many messages came to it on this connection. */
   | { readonly type: 'alive'; readonly seen?: number }
   /** Half-close: finish, say everything, then close. */
   | { readonly type: 'end' }
-  /** What will be asked for: answered by `granted`, or, when nobody serves it, by what the dialect says when it is asked to `warn`. */
+  /** Announces a request: answered by `granted`, or by `warn` of the dialect when no agent serves it. */
   | { readonly type: 'wish'; readonly wish: LiveWish; readonly granted: readonly Outgoing[] }
   | { readonly type: 'reply'; readonly frames: readonly Outgoing[] }
   | { readonly type: 'close'; readonly refusal: Refusal };
@@ -44,8 +44,7 @@ export type ClientStep =
 type Said = 'ready' | 'speech_started' | 'speech_ended' | 'interim' | 'segment' | 'utterance_end';
 
 /**
- * What a session tells: events of the agent, each once and in order, whatever happened to the agent meanwhile, and the
- * edge's own. Times are seconds from the first sample.
+ * Events of a session: those of its agents, each once and in order over every move to another agent, and the edge's own. Times are seconds from the first sample.
  */
 export type SessionEvent =
   /** `ready` comes once for each connection; where it resumes, `resumed` comes first, at once. */
@@ -56,7 +55,7 @@ export type SessionEvent =
   | { readonly type: 'moved'; readonly agent: string }
   /** This connection goes on with a session: audio is expected from `position`, which is `time`. */
   | { readonly type: 'resumed'; readonly position: number; readonly time: number }
-  /** Only with `acknowledges`: audio before `position` need not be kept any more by whoever has the token. */
+  /** Only with `acknowledges`: the holder of the token may discard audio before `position`. */
   | { readonly type: 'ack'; readonly position: number; readonly resume: string }
   /** The session will end so many seconds from now, since it is as long as it may be. */
   | { readonly type: 'ending'; readonly seconds: number };
@@ -65,7 +64,7 @@ export type SessionEvent =
  * A pure translator between one connection of a client and its session. No I/O, no timers, no clock of its own. The
  * session makes one for each connection: when a dropped client comes back there is a new one, which hears `resumed`
  * after its `start`, and then the events that happened meanwhile; the old one is forgotten.
- * What it throws is a bug: the client gets `internal` and the session ends.
+ * An error that it throws is a bug: the client gets `internal` and the session ends.
  */
 export interface LiveDialect {
   readonly name: DialectName;
@@ -81,11 +80,11 @@ export interface LiveDialect {
   readonly acknowledges?: boolean;
   /** First frames, before anything is heard. `now`: ms since 1970; `expires`: when the session ends at the latest, as well. */
   open(session: { id: string; request: string; now: number; expires: number }): readonly Outgoing[];
-  /** What the address asks for, before `open`: when nobody serves that there is no session. */
+  /** Returns the request in the address, before `open`. The edge opens no session that no agent can serve. */
   wish?(): LiveWish;
-  /** The session stays open, but nobody serves what the client wished for last: that is as if it had not been said. */
+  /** Frames that tell of a request that no agent serves. The session stays open and ignores the request. */
   warn?(refusal: Refusal, now: number): readonly Outgoing[];
-  /** What follows from the address alone, asked for once, after `open`: `start`, where nothing else is needed. */
+  /** Steps that the address alone leads to, read once after `open`: `start`, where nothing else is needed. */
   begin?(now: number): readonly ClientStep[];
   /**
    * A message of the client. Bad input is a reply in the dialect, and the session stays open, or `close`. Bytes of it

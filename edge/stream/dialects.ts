@@ -7,7 +7,7 @@ import type { DialectFactory, DialectName } from './dialect.ts';
 
 interface Row {
   readonly make: DialectFactory;
-  /** Answers a handshake whose wish nobody can serve; without it that is told on an accepted socket. */
+  /** Refuses the handshake of a request that no agent serves. Without it the refusal comes on an accepted socket. */
   readonly refuse?: (refusal: Refusal, request: string) => Response;
 }
 

@@ -17,7 +17,7 @@ import { Line } from './line.ts';
 /** AES-256-GCM, the suite the edge seals with. */
 const SUITE = 0x0005;
 
-/** What this isolate has seen of agents as hearers of streams. Plain data; only ever a hint. */
+/** Health of agents as this isolate's streams saw it. Plain data, and only a hint. */
 let memory: RouteMemory = new Map();
 
 /** Another agent, or the same one a moment later, may well do what this one did not. */
@@ -38,7 +38,7 @@ const elsewhere: ReadonlySet<Reason> = new Set([
 /** Is it worth trying another agent after this refusal. */
 export const worthMoving = ({ reason }: Refusal): boolean => elsewhere.has(reason);
 
-/** What the client may hear of why no agent could be had. */
+/** Returns the refusal that a client reads when no agent was found. */
 export function toldClient(refusal: Refusal): Refusal {
   const internal = ['ticket_invalid', 'ticket_replayed', 'misdirected', 'seal_broken', 'attestation_invalid'];
   if (!internal.includes(refusal.reason)) return refusal;
@@ -70,7 +70,7 @@ export interface Wanted {
   readonly until: number;
 }
 
-/** What is asked of the roster, for a session or before there is one. */
+/** Returns the query for the roster, of a session or of a connection before it. */
 function routeOf(
   { session, model, language }: Omit<Wanted, 'until'>,
   { tenant, languages: allowed, zones }: Claims,
@@ -103,10 +103,13 @@ export const mayPass = ({ reason }: Refusal): boolean => reason === 'no_pool';
 /** Zones of the edge that a token allows. */
 const servedZones = (zones: readonly string[], claims: Claims) => zones.filter((zone) => claims.zones.includes(zone));
 
-/** Until when to look, ms since 1970, which may change meanwhile; whether to wait for a model that nobody knows; who is not asked in the first round. */
+/** A search for an agent. */
 export interface Search {
+  /** Deadline, ms since 1970; it may change during the search. */
   readonly until: () => number;
+  /** Waits for a model that no roster knows. */
   readonly patient: boolean;
+  /** Agents that the first round leaves out. */
   readonly excluded: readonly string[];
 }
 
@@ -138,7 +141,7 @@ export class Finder {
     const { surroundings } = this.#context;
     let pause: number = limits.streamRedialMs.value;
     let tried = new Set(excluded);
-    let refusal: Refusal = refuse('no_pool', undefined, 'nobody was tried');
+    let refusal: Refusal = refuse('no_pool', undefined, 'no agent was tried');
     for (;;) {
       const round = await this.#round(open, tried, signal);
       if (round.ok) return round;
@@ -228,7 +231,7 @@ export class Finder {
     const { line, ready } = this.#listen(agent, answer.value);
     if (!signal.aborted) line.send({ kind: 'control', control: open() });
     const aborted = new Promise<Result<never>>((resolve) => {
-      const give = () => resolve(no(refuse('pool_lost', undefined, 'nobody waits for it')));
+      const give = () => resolve(no(refuse('pool_lost', undefined, 'the search has ended')));
       if (signal.aborted) give();
       else signal.addEventListener('abort', give, { once: true });
     });
@@ -238,7 +241,7 @@ export class Finder {
     return failed(begun === late ? refuse('pool_lost', undefined, 'not ready in time') : begun.refusal);
   }
 
-  /** A line whose first event is waited for; the others go to whoever listens. */
+  /** A line whose first event the search awaits. Later events go to its listener. */
   #listen(agent: string, answer: ConstructorParameters<typeof Line>[1]) {
     let begin: (result: Result<Ready>) => void = () => {};
     const ready = new Promise<Result<Ready>>((resolve) => {

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { DialectName } from './dialect.ts';
 
-/** What the Worker found out about a connection, for the object that takes it over. Never the token. */
+/** Facts about a connection that the Worker hands to the session's object. The token is never among them. */
 export interface Handover {
-  /** Of the upgrade: in `x-request-id` and in the record. */
+  /** Request id of the upgrade, as in `x-request-id` and in the record. */
   readonly request: string;
   readonly dialect: DialectName;
   readonly claims: Claims;

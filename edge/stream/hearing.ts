@@ -19,9 +19,9 @@ type Heard = Parameters<Hearer['hear']>[0];
 
 const crowded = () => refuse('frame_invalid', { rule: 'more was asked than can be kept while so much waits' });
 
-/** What a session hears of its agents. */
+/** Callbacks of a session about the events of its agents. */
 export interface Listener {
-  /** What the client is to be told, each thing once. */
+  /** Sends an event to the client; each comes once. */
   tell(event: SessionEvent): void;
   /** An agent hears from now on; false when the session may not go on with it, and has ended. */
   reached(ready: Ready): boolean;
@@ -35,7 +35,7 @@ export interface Listener {
 }
 
 /**
- * What the client said on its way to whichever agent hears it, and what the agents make of it on its way back. An agent
+ * Carries the client's audio to the agent at work, and the events of agents to the client. An agent
  * that says what cannot be is lost, and another one hears everything again since the last checkpoint.
  */
 export class Hearing implements Hearer {
@@ -59,7 +59,7 @@ export class Hearing implements Hearer {
     this.#said = new Said(facts.checkpoint?.index ?? 0);
   }
 
-  /** Looks for the first agent; `resumed`: even for one of a model that nobody knows at the moment. */
+  /** Searches for the first agent; `resumed`: it waits for a model that no roster knows at the moment. */
   begin(place: Session, context: RequestContext, resumed: boolean): void {
     const { session, model, language, until } = this.#facts;
     this.#agents = new Agents({ session, model, language, until }, place, context, this);

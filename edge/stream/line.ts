@@ -6,7 +6,7 @@ import { decodeLinkEvent } from '../../shared/stream/link-event.ts';
 import { encodeAudio, encodeControl } from '../../shared/stream/link-record.ts';
 import type { StreamCallAnswer } from '../pool/dial-stream.ts';
 
-/** Where plaintexts lie while they are sealed, one after the other: a sealer has read one when its call returns. */
+/** Memory for one plaintext while it is sealed. A sealer has read it when its call returns. */
 const plain = new Uint8Array(limits.sealSegmentBytes.value);
 const plainRoom = (bytes: number): Uint8Array => plain.subarray(0, bytes);
 
@@ -14,7 +14,7 @@ export interface LineEars {
   hear(event: LinkEvent): void;
   /** The connection is of no use any more; said once, and not after `close`. */
   lost(refusal: Refusal): void;
-  /** A bug of whoever listens; the line is closed. */
+  /** The listener threw; the line is closed. */
   broke(error: unknown): void;
 }
 
@@ -27,7 +27,7 @@ export class Line {
   readonly #out: Portion[] = [];
   readonly #sealed = (record: Uint8Array) => this.#send(record);
   readonly #failed = (error: unknown) => this.#unsent(error);
-  /** Where records lie until they are sent: audio comes ten times a second, and memory has to be cleaned up. */
+  /** Memory for records until they are sent, used again: audio comes ten times a second. */
   #place = new Uint8Array(0);
   readonly #in: Uint8Array[] = [];
   #inBytes = 0;

@@ -78,7 +78,7 @@ export class LiveSession implements Listener {
     return this.#state;
   }
 
-  /** What it leaves to whoever goes on with it from a token; nothing while it lasts. */
+  /** State for a session that resumes from its token; absent while it lasts. */
   get remains(): Remains | undefined {
     return this.#remains;
   }
@@ -256,7 +256,7 @@ export class LiveSession implements Listener {
     this.#tellEnd(ending);
   }
 
-  /** What may be told when it is known whether the end was recorded: a strict tenant's last word leaves after that. */
+  /** Returns the ending to send. A strict tenant's waits for the record of its end. */
   #known(recorded: Promise<boolean> | undefined, ending: Ending): Ending | Promise<Ending> {
     if (!recorded || this.claims.audit === 'buffered') return ending;
     const unrecorded = { refusal: refuse('audit_unavailable', undefined, 'the end could not be recorded') };

@@ -33,7 +33,7 @@ export class Outlet {
     this.#connection = undefined;
   }
 
-  /** Which agent hears, said once on each connection. */
+  /** The agent's `ready`, sent once on each connection. */
   tellReady(ready: Ready): void {
     this.#ready = ready;
     this.#connection?.say(ready);
@@ -51,7 +51,7 @@ export class Outlet {
   }
 
   #hold(event: SessionEvent): boolean {
-    // Of an utterance that goes on only the last look is worth anything.
+    // An interim replaces the one before it.
     const stale = event.type === 'interim' || event.type === 'segment';
     if (stale) this.#held = this.#held.filter(({ type }) => type !== 'interim');
     this.#held.push(event);

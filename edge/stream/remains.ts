@@ -1,9 +1,9 @@
 import { limits } from '../../shared/limits.ts';
 import type { Resumable } from './resume-token.ts';
 
-/** What a session that ended leaves to whoever goes on with it from a token. */
+/** State of an ended session for one that resumes from its token. */
 export interface Remains {
-  /** Where its last token goes on. */
+  /** Position of its last token. */
   readonly position: number;
   /** Seconds after that which are in the record and may be heard again; below 0, what was heard and is not in it. */
   credit: number;
@@ -14,17 +14,17 @@ export interface Remains {
 /** How a session stood at its end; all in seconds since its beginning, but for `position`. */
 export interface Stand {
   readonly position: number;
-  /** Where it began here, and what was in the record already. */
+  /** Time at which it began in this object, and seconds in the record by then. */
   readonly from: number;
   readonly booked: number;
   readonly settled: number;
-  /** What was heard; absent when nobody heard, and nothing was booked. */
+  /** Seconds that agents heard; absent when no agent heard the stream and none were booked. */
   readonly taken: number | undefined;
 }
 
 /**
- * Who goes on from the last token hears what was not settled a second time, and pays for it once: of what is credited
- * only as much is credited again as was paid for here, or was not used.
+ * Decides the credit of a session that resumes from the last token. Its agent hears unsettled audio a second time, which
+ * is booked once: a credit is passed on as far as it was not used here.
  */
 export function remainsOf({ position, from, booked, settled, taken }: Stand): Remains {
   if (taken === undefined) return { position, credit: booked - from, over: false };
@@ -52,9 +52,9 @@ export class Ended {
   }
 
   /**
-   * Seconds of a session that are in the record, for who goes on with it from this token; a credit is given once, and only
-   * to the last token. Of a session that nobody here knows they are not, when its edge was lost under it; a token that is
-   * older than a session waits is of one that ended.
+   * Returns the seconds of a session that are in the record, for one that resumes from this token. A credit is given
+   * once, and only to the last token. A session that this object does not know was lost with its edge, and has none in the
+   * record; with a token older than a session waits it ended, and has all.
    */
   bookedOf({ began, sealed = 0, checkpoint }: Resumable, now: number): number {
     const { time, position } = checkpoint ?? { time: 0, position: 0 };

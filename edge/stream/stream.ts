@@ -29,16 +29,16 @@ import { sockets } from './sockets.ts';
 /**
  * The sessions of one name, nearly always one: their clients' sockets and those to agents, and the audio between them.
  * Nothing is ever stored, and sockets do not hibernate: outgoing ones cannot. When the object is moved or its process
- * ends, all of it is gone: clients with a token go on from their checkpoint, others begin anew.
+ * ends, all of it is gone: clients with a token go on from their checkpoint, others begin another session.
  */
 export class Stream extends DurableObject<Bindings> implements Owner {
   readonly #surroundings: Surroundings = realSurroundings;
   /** Connections whose client has not said what it wants have none. */
   readonly #sessions = new Map<Connection, LiveSession | undefined>();
   readonly #live = new Set<LiveSession>();
-  /** Who serves what, when a client was let in last. */
+  /** Snapshots of the rosters when the last client connected. */
   #listed: { readonly snapshots: readonly Snapshot[]; readonly at: number } = { snapshots: [], at: 0 };
-  /** What sessions that ended here lately left. */
+  /** State of sessions that ended here lately. */
   readonly #ended = new Ended();
   readonly #closing = new Closing({
     surroundings: this.#surroundings,
@@ -254,7 +254,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     for (const [connection, own] of this.#sessions) if (own === session) this.#sessions.delete(connection);
   }
 
-  /** What the session is about, by its token or by what the client says now. */
+  /** Returns the facts of the session, of its resume token or of the client's request. */
   #read({ handover }: Connection, request: LiveRequest): Result<Resumable> {
     const { claims } = handover;
     const now = this.#surroundings.now();

@@ -16,7 +16,7 @@ export class Watch {
     this.#surroundings = surroundings;
   }
 
-  /** Until it is ended: `look` tells where time stands, `meet` is told what is due. Rejects with what they throw. */
+  /** Reads times with `look` and passes deadlines to `meet`, until `end`. Rejects with the error of either. */
   async begin(look: () => Times, meet: (due: Due, times: Times, now: number) => void): Promise<void> {
     while (!this.#over) {
       this.#alarm = this.#surroundings.after(limits.streamTickMs.value);

@@ -5,7 +5,7 @@ import type { RequestContext } from '../context.ts';
 import { authenticate } from './authenticate.ts';
 
 /**
- * Who calls, if they have the scope, or one of those that are named; the first is the least that would do. Refusals are
+ * Authenticates the caller and requires one of the scopes; a refusal names the first, the least privilege. Refusals are
  * recorded, a flood of unknown callers only by number.
  */
 export function admit(

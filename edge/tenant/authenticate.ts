@@ -16,7 +16,7 @@ import { allowsScope, allowsTenant, allowsType } from '../../shared/tenant/issue
 import { GRANTS, type Issuer } from '../settings-schema.ts';
 import { TokenCache } from './token-cache.ts';
 
-/** What lets an agent join the roster of its zone, and nothing else (shared/pool/PROTOCOL.md). */
+/** Claims of a token that lets an agent join the roster of its zone (shared/pool/PROTOCOL.md). */
 export interface PoolClaims {
   readonly pool: string;
   readonly zone: string;
@@ -32,7 +32,7 @@ const tenantTokens = new TokenCache<Claims>();
 const keySets = new WeakMap<Issuer, JWTVerifyGetKey>();
 
 /**
- * Who calls: verifies the bearer token. What it allows is for the caller of this function to check.
+ * Verifies the bearer token and returns its claims. The caller of this function checks what they allow.
  * Refuses with token_missing, token_invalid, token_expired, audience_wrong or identity_unavailable.
  */
 export function authenticate(
@@ -128,7 +128,7 @@ async function verify(token: string, { issuers, now, allows }: Verification): Pr
         issuer: issuer.issuer,
         audience: issuer.audience,
         algorithms: [...issuer.algorithms],
-        // What the edge signed itself needs no forgiveness for clocks, and is often meant for seconds only.
+        // The edge's own tokens need no tolerance for clocks, and often live for seconds only.
         clockTolerance: issuer.issuer === GRANTS.issuer ? 0 : limits.clockSkewSeconds.value,
         currentDate: new Date(now),
         requiredClaims: ['exp'],
@@ -153,11 +153,11 @@ function refusalFor(error: unknown): Refusal {
   if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud') return refuse('audience_wrong');
   const code = error instanceof errors.JOSEError ? error.code : undefined;
   if (code !== undefined && !keyFaults.has(code)) return refuse('token_invalid', undefined, code);
-  // Not the caller's fault, but nobody can vouch for them either.
+  // The key set of the issuer is missing: the token can be neither trusted nor refused.
   return refuse('identity_unavailable', undefined, `keys of the issuer are not available: ${code ?? 'unreachable'}`);
 }
 
-/** What jose says when a key set does not come, or comes as something else. A network that fails is no error of jose. */
+/** Codes of jose for a key set that does not come, or is none. A failed network is no error of jose. */
 const keyFaults: ReadonlySet<string> = new Set([
   errors.JWKSTimeout.code,
   errors.JWKSInvalid.code,

@@ -2,8 +2,8 @@ import { DAY_MS } from '../../shared/day.ts';
 import { limits } from '../../shared/limits.ts';
 
 /**
- * What a gate has booked by its name, so that it is booked once however often it is told. Kept longer than anybody tells
- * of it. Written and read by the owning object only; lost with its storage, and then what is told again is booked again.
+ * Usage reports that a gate has booked, by name, so that a repeated one is booked once. Rows outlive every retry. The
+ * owning object alone reads and writes them; once its storage is lost, a repeated report is booked again.
  */
 export class Booked {
   readonly #sql: SqlStorage;

@@ -1,4 +1,4 @@
-/** Who a client of live streams says it is, wherever it could say it. */
+/** Credentials of a live client, from any place where its protocol allows them. */
 export interface Credentials {
   /** As in the header of that name; absent when nothing was said. */
   readonly authorization: string | undefined;

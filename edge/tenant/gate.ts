@@ -249,7 +249,7 @@ export class Gate extends DurableObject<Bindings> {
     this.#setAlarm();
   }
 
-  /** The state without the places whose holders vanished, and how their attempts ended: nobody knows. */
+  /** Returns the state without expired leases, and an event `inference.unknown` for each of their attempts. */
   #expire(now: number): Decided {
     const { state, lost } = expire(this.#allowance, now);
     const events = lost.map(({ id, tenant, action }) =>

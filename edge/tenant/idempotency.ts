@@ -1,4 +1,4 @@
-// What becomes of a request with an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). A gate stores, for a day,
+// Decides about a request with an Idempotency-Key (draft-ietf-httpapi-idempotency-key-header). A gate stores, for a day,
 // the id and the zone under which the first request with a key is carried out; a repeated one gets the same, so that the
 // functions find what the first has made. Pure.
 import { limits } from '../../shared/limits.ts';

@@ -16,7 +16,7 @@ export interface ReportStep {
   readonly written: readonly Written[];
 }
 
-/** Events as text, with whoever is a subject in them: a quarter of what it costs to hand over objects. */
+/** Events as text, with the subjects in them: a quarter of the cost of objects over the call. */
 export interface Written extends WrittenEvents {
   readonly subjects: readonly string[];
 }
@@ -48,7 +48,7 @@ interface Own {
   news: boolean;
   /** A report that is on its way, and since when. */
   sent: { readonly step: ReportStep; readonly at: number } | undefined;
-  /** Since when somebody has been going to report. */
+  /** When a request promised the next report, ms since 1970. */
   promised: number | undefined;
   /** The quota in the gate's last answer. */
   quota: Quota | undefined;
@@ -123,13 +123,13 @@ export class Reserves {
     own.news = true;
   }
 
-  /** A request that `enter` began has ended. Gives its attempt, if nobody was told of that; now it is the caller's. */
+  /** Ends a request that `enter` began. Returns its attempt if no report has it; the caller then reports it. */
   leave(name: string, id: string, audioSeconds: number): Opening | undefined {
     const own = this.#own.get(name);
     if (!own) return undefined;
     own.active.delete(id);
     const opening = own.began.get(id);
-    // What began and ended between two reports was never a lease of the gate.
+    // The gate never knew a request that began and ended between two reports.
     if (opening) own.began.delete(id);
     else own.ended.push(id);
     own.audioSeconds += audioSeconds;
@@ -215,7 +215,7 @@ export class Reserves {
     if (grant.starts === 0) own.askAgain = now + limits.reserveMs.value;
   }
 
-  /** A report was not answered; it is kept by whoever sent it. What it asked for may have been given: to nobody. */
+  /** Starts over after a report without an answer, which its sender keeps. A reserve that it was given is not used. */
   lost(name: string, { report: { holder, seq } }: ReportStep): void {
     const own = this.#own.get(name);
     if (own?.sent && own.holder === holder && own.seq === seq) this.#startOver(own);

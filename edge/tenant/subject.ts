@@ -7,7 +7,7 @@ const commitTo = (subject: string, salt: Uint8Array): string =>
 
 /**
  * Events with a commitment in place of their subject: the record can tell that two requests were of the same caller,
- * and show a caller's own to whoever knows the name and the salt, but nobody can read a name out of it. Made for many
+ * and identify a caller to a reader that knows the name and the salt; the name cannot be read out of it. Made for many
  * events of few callers; the salt never leaves it.
  */
 export class Commitments {
@@ -36,7 +36,7 @@ export class Commitments {
     return hidden;
   }
 
-  /** What stands for a subject in every event. */
+  /** Returns the commitment to a subject, as every event has it. */
   of(subject: string): string {
     const before = this.#known.get(subject);
     if (before !== undefined) return before;
