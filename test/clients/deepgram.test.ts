@@ -69,6 +69,14 @@ describe('C10 R1 deepgram-sdk for Python, unmodified, listens live', () => {
     expect(heard).toMatchObject({ errors: [], ended: true });
   });
 
+  it('A21 two callers of one client object apart, while one is silent', async () => {
+    const other = clipLike('weather.wav');
+    const callers = await call<Heard[]>('listen_beside', { file, other: clipPath(other) });
+    const [first, ...second] = callers.map(wordsOf);
+    expect([first, ...new Set(second)]).toEqual([spoken.text, other.text]);
+    expect(callers.every(({ errors, ended }) => ended && errors.length === 0)).toBe(true);
+  });
+
   it('with a token of a minute instead of a key', async () => {
     const { access_token: token } = await call<{ access_token: string }>('grant');
     expect(wordsOf(await call<Heard>('listen', { file, token }))).toBe(spoken.text);

@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 
 from deepgram import DeepgramClient
 from deepgram.core.api_error import ApiError
@@ -44,8 +45,8 @@ def refused(what):
     return None
 
 
-def listen(file, token=None, rate=16000, **options):
-    """A recording sent live; every message that came, and how it ended."""
+def listen(file, token=None, rate=16000, between=None, **options):
+    """A recording sent live; every message that came, and how it ended. Calls `between` after half of it."""
     own = DeepgramClient(access_token=token, environment=place) if token else client
     messages, errors = [], []
     options = {"encoding": "linear16", "sample_rate": rate, "interim_results": True, **options}
@@ -54,13 +55,29 @@ def listen(file, token=None, rate=16000, **options):
         connection.on(EventType.ERROR, lambda error: errors.append(str(error)))
         listening = threading.Thread(target=connection.start_listening, daemon=True)
         listening.start()
-        for piece in pieces(file, rate):
+        sound = list(pieces(file, rate))
+        for at, piece in enumerate(sound):
+            if between and at == len(sound) // 2:
+                between()
             connection.send_media(piece)
         connection.send_keep_alive()
         connection.send_finalize()
         connection.send_close_stream()
         listening.join(timeout=20)
     return {"messages": messages, "errors": errors, "ended": not listening.is_alive()}
+
+
+def listen_beside(file, other):
+    """Two callers of one client object: the second connects again and again until the first was silent for a second."""
+    second = []
+
+    def speak():
+        began = silent = time.monotonic()
+        while silent - began < 1:
+            silent = time.monotonic()
+            second.append(listen(other))
+
+    return [listen(file, between=speak), *second]
 
 
 def listen_refused():
