@@ -9,7 +9,7 @@ import { listLogs, readLog } from './audit/read-log.ts';
 import { Recorder } from './audit/record.ts';
 import { rebuildIndex, searchAudit } from './audit/search.ts';
 import { streamLeaves } from './audit/stream-leaves.ts';
-import { logBug } from './bug.ts';
+import { refuseThrown } from './bug.ts';
 import { requestSurroundings } from './clock.ts';
 import type { RequestContext } from './context.ts';
 import { answerPreflight, setCors } from './cors.ts';
@@ -192,8 +192,7 @@ function serve(answer: Answer, fresh = false): Serve {
         if (status >= 400) response = linger(request, response, context);
       }
     } catch (error) {
-      logBug(id, error);
-      response = refuseWith(refuse('internal'));
+      response = refuseWith(refuseThrown(id, error));
       if (context) context.dressed = false;
     }
     if (!context?.dressed) {

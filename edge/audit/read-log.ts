@@ -122,11 +122,8 @@ export async function readLog(request: Request, context: RequestContext, name: s
   const call = { method: 'GET', office, path: file, claims: claimed, ms: limits.auditReadMs.value } as const;
   const answered = await callFunctions(call, (response) => response, context);
   if (answered instanceof CircuitOpen) return refuseWith({ ...refuse('audit_unreachable'), ...answered });
-  if (answered !== late && answered?.status === 429) return refuseWith(await refusalIn(answered));
-  if (answered === late || answered === undefined || (answered.status !== 200 && answered.status !== 404)) {
-    if (answered !== late) await answered?.body?.cancel();
-    return refuseWith(refuse('audit_unreachable'));
-  }
+  if (answered === late || answered === undefined) return refuseWith(refuse('audit_unreachable'));
+  if (answered.status !== 200 && answered.status !== 404) return refuseWith(await refusalIn(answered));
   if (answered.status === 404) {
     await answered.body?.cancel();
     return refuseWith(refuse('route_unknown'));

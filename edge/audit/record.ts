@@ -1,7 +1,10 @@
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { isStorageFull, refuseFull } from '../../shared/storage-full.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { Quota } from '../../shared/tenant/quota.ts';
+import { logFull } from '../bug.ts';
 import { late, type Surroundings, within } from '../clock.ts';
 import type { Bindings } from '../settings.ts';
 import type { GateAnswer, GateStep } from '../tenant/gate.ts';
@@ -45,6 +48,13 @@ const reserves = new Reserves();
 /** Steps whose gate could not be reached, kept by this isolate for the next chance. */
 const backlog = new Backlog();
 
+/**
+ * When a gate last failed with a full disk, ms since 1970. The object may be reset then, and its next errors do not say
+ * why: for `FULL_MS` they count as the same.
+ */
+const disk = { fullAt: Number.NEGATIVE_INFINITY };
+const FULL_MS = 30_000;
+
 /** How many refusals of unknown callers were recorded in the current second, and how many were only counted. */
 const anonymous = { second: 0, recorded: 0, suppressed: 0 };
 
@@ -78,6 +88,12 @@ export class Recorder {
     return this.#spares;
   }
 
+  /** Refusal of what could not be recorded, with the cause where the gate has told it. */
+  refusal(detail: string): Refusal {
+    const full = this.#surroundings.now() - disk.fullAt <= FULL_MS;
+    return full ? refuseFull('edge', detail) : refuse('audit_unavailable', undefined, detail);
+  }
+
   /** A request has one owner, and asks for the name of its gate again and again. */
   #nameOf(owner: Owner): string {
     if (this.#named?.owner !== owner) this.#named = { owner, name: gateName(owner, this.#served) };
@@ -98,7 +114,15 @@ export class Recorder {
     const wish = reserves.report(name, now, step.kind === 'take' && step.mode === 'buffered');
     const after = wish ? [wish] : [];
     const steps = [...before, step, ...after];
-    const answered = Promise.resolve(this.#gates.getByName(name).apply(steps)).then((answers) => {
+    const applied = Promise.resolve(this.#gates.getByName(name).apply(steps)).catch((error: unknown) => {
+      if (isStorageFull(error)) {
+        disk.fullAt = this.#surroundings.now();
+        logFull(name);
+      }
+      throw error;
+    });
+    const answered = applied.then((answers) => {
+      disk.fullAt = Number.NEGATIVE_INFINITY;
       if (before.length > 0) backlog.heard(name);
       this.#hear(name, steps, answers);
       return answers;

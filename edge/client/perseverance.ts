@@ -4,7 +4,7 @@ import type { OpenOptions } from './contract.ts';
 /** Refusals that another connection may well not meet; after any other one the stream has failed. */
 const passing: ReadonlySet<string> = new Set([
   ...['internal', 'pool_lost', 'pool_busy', 'no_pool', 'engine_failed', 'edge_busy', 'deadline_passed'],
-  ...['identity_unavailable', 'audit_unavailable', 'allowance_concurrent'],
+  ...['identity_unavailable', 'audit_unavailable', 'storage_full', 'allowance_concurrent'],
 ]);
 
 /** Whether a client tries again, and when. Times are handed in. */

@@ -1,7 +1,6 @@
 import { healthOf, takesWork } from '../../shared/pool/health.ts';
 import type { Snapshot } from '../../shared/pool/heartbeat.ts';
-import { refuse } from '../../shared/refusal.ts';
-import { logBug } from '../bug.ts';
+import { refuseThrown } from '../bug.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseKserve } from '../dialect/kserve.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
@@ -19,8 +18,7 @@ export async function answerKserve(request: Request, context: RequestContext): P
   try {
     return await answer(request, address.value, context);
   } catch (error) {
-    logBug(context.id, error);
-    return refuseKserve(refuse('internal'));
+    return refuseKserve(refuseThrown(context.id, error));
   }
 }
 

@@ -7,7 +7,7 @@ import { STABLE } from '../../shared/model/registry.ts';
 import { findVersion, type Version, versionsOf } from '../../shared/model/version.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { logBug } from '../bug.ts';
+import { refuseThrown } from '../bug.ts';
 import type { RequestContext } from '../context.ts';
 import { describeVersion, type listedVersions, refuseAsTorchserve, type statusAnswer } from '../dialect/torchserve.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
@@ -128,7 +128,6 @@ async function byOperator(
     if (!found.ok) return refuseAsTorchserve(found.refusal);
     return Response.json(found.value, { headers: { 'cache-control': 'no-store' } });
   } catch (error) {
-    logBug(context.id, error);
-    return refuseAsTorchserve(refuse('internal'));
+    return refuseAsTorchserve(refuseThrown(context.id, error));
   }
 }

@@ -1,7 +1,7 @@
 import { publicText, type Reason, refusals } from '../../shared/refusal.ts';
 import { json, requestId } from './parts.ts';
 
-const everyone: readonly Reason[] = ['method_wrong', 'internal', 'misconfigured'];
+const everyone: readonly Reason[] = ['method_wrong', 'internal', 'misconfigured', 'storage_full'];
 export const identified: readonly Reason[] = [
   'token_missing',
   'token_invalid',

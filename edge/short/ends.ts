@@ -1,6 +1,6 @@
-import { type Refusal, refusals, refuse } from '../../shared/refusal.ts';
+import { type Refusal, refusals } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import { logBug } from '../bug.ts';
+import { refuseThrown } from '../bug.ts';
 import type { RequestContext } from '../context.ts';
 import type { CallerBody } from './body.ts';
 import type { Relay } from './relay.ts';
@@ -52,12 +52,11 @@ export function joinEnds<E extends { readonly type: string }>(
       }
       const settled = session.end({ status: 200, final: outcome.value, ...ending() });
       if (session.claims.audit === 'buffered') return ok(undefined);
-      const unrecorded = refuse('audit_unavailable', undefined, 'the end could not be recorded');
-      return settled.then((recorded) => (recorded ? ok(undefined) : no(unrecorded)));
+      const unrecorded = () => context.recorder.refusal('the end could not be recorded');
+      return settled.then((recorded) => (recorded ? ok(undefined) : no(unrecorded())));
     },
     async broke(error) {
-      logBug(context.id, error);
-      const refusal = refuse('internal');
+      const refusal = refuseThrown(context.id, error);
       try {
         relay.close(refusal.reason);
       } finally {

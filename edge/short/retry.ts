@@ -32,6 +32,8 @@ const elsewhere: ReadonlySet<Reason> = new Set([
   'seal_broken',
   'attestation_invalid',
   'engine_failed',
+  // The disk of one agent is full, not that of the edge, which refuses before there is an agent.
+  'storage_full',
   // Another agent may have it: the one that is preferred now has come later.
   'sequence_unknown',
 ]);

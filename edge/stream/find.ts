@@ -32,6 +32,7 @@ const elsewhere: ReadonlySet<Reason> = new Set([
   'ticket_replayed',
   'engine_failed',
   'deadline_passed',
+  'storage_full',
   'internal',
 ]);
 

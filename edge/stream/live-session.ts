@@ -6,7 +6,7 @@ import { type Due, millisecondsLeft, type Times } from '../../shared/stream/dead
 import type { StreamOptions } from '../../shared/stream/link.ts';
 import { after, type State, type StateEvent } from '../../shared/stream/state.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
-import { logBug } from '../bug.ts';
+import { refuseThrown } from '../bug.ts';
 import type { RequestContext } from '../context.ts';
 import { CLIENT_GONE, refusedWith, Session, type Subject } from '../short/session.ts';
 import { recordDenial } from '../tenant/admit.ts';
@@ -156,8 +156,7 @@ export class LiveSession implements Listener {
   }
 
   broke(error: unknown): void {
-    logBug(this.#context.id, error);
-    this.refuse(refuse('internal'));
+    this.refuse(refuseThrown(this.#context.id, error));
   }
 
   #step(step: ClientStep): void {
@@ -259,8 +258,8 @@ export class LiveSession implements Listener {
   /** Returns the ending to send. A strict tenant's waits for the record of its end. */
   #known(recorded: Promise<boolean> | undefined, ending: Ending): Ending | Promise<Ending> {
     if (!recorded || this.claims.audit === 'buffered') return ending;
-    const unrecorded = { refusal: refuse('audit_unavailable', undefined, 'the end could not be recorded') };
-    return recorded.then((known) => (known || 'refusal' in ending ? ending : unrecorded));
+    const unrecorded = () => ({ refusal: this.#context.recorder.refusal('the end could not be recorded') });
+    return recorded.then((known) => (known || 'refusal' in ending ? ending : unrecorded()));
   }
 
   /** To a connection that goes on with the session: where that stands. */

@@ -1,6 +1,7 @@
 // The one way in for calls that only the edge may make.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import type { Result } from '../../shared/result.ts';
+import { isStorageFull, refuseFull } from '../../shared/storage-full.ts';
 import { DEADLINE_HEADER } from '../../shared/upload/callers.ts';
 import { answerNo } from '../answer.ts';
 import type { Settings } from '../settings.ts';
@@ -27,6 +28,12 @@ export function fromEdge<Desk extends EdgeDesk>(
     if (!caller.ok) return answerNo(caller.refusal);
     const deadline = deadlineIn(request.headers.get(DEADLINE_HEADER));
     const bounds = { deadline, now: () => value.now() };
-    return serveInScope(bounds, () => then(request, caller.value, value));
+    try {
+      return await serveInScope(bounds, () => then(request, caller.value, value));
+    } catch (error) {
+      if (!isStorageFull(error)) throw error;
+      console.error(JSON.stringify({ what: 'storage_full' }));
+      return answerNo(refuseFull('functions'));
+    }
   };
 }

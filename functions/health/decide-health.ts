@@ -1,10 +1,11 @@
 // What the health route answers, decided from what was tried. Pure.
 
-export type Trial = { store: string; reached: boolean; tookMs: number };
+/** `full`: it answers, and takes nothing more. */
+export type Trial = { store: string; reached: boolean; tookMs: number; full?: boolean };
 
 export type Health = {
   status: 200 | 503;
-  body: { status: 'ok' | 'unavailable'; stores: Record<string, { reached: boolean; tookMs: number }> };
+  body: { status: 'ok' | 'unavailable'; stores: Record<string, Omit<Trial, 'store'>> };
 };
 
 /** Healthy only when every store is reached: a host that cannot queue a job must not take uploads. */
@@ -14,7 +15,7 @@ export function decideHealth(trials: Trial[]): Health {
     status: healthy ? 200 : 503,
     body: {
       status: healthy ? 'ok' : 'unavailable',
-      stores: Object.fromEntries(trials.map(({ store, reached, tookMs }) => [store, { reached, tookMs }])),
+      stores: Object.fromEntries(trials.map(({ store, ...trial }) => [store, trial])),
     },
   };
 }

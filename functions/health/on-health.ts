@@ -1,6 +1,7 @@
 import type { HttpResponseInit } from '@azure/functions';
 import type { LogHealth } from '../../shared/audit/health.ts';
 import { limits } from '../../shared/limits.ts';
+import { isStorageFull } from '../../shared/storage-full.ts';
 import type { Stores } from '../stores.ts';
 import { decideHealth, type Trial } from './decide-health.ts';
 
@@ -30,8 +31,10 @@ export async function onHealth(
       await ensure(AbortSignal.timeout(limits.healthAnswerMs.value));
       return { store, reached: true, tookMs: took() };
     } catch (error) {
-      log(`${store} cannot be reached: ${error instanceof Error ? error.message : 'unknown reason'}`);
-      return { store, reached: false, tookMs: took() };
+      const full = isStorageFull(error);
+      const reason = error instanceof Error ? error.message : 'unknown reason';
+      log(full ? `${store}: storage is full` : `${store} cannot be reached: ${reason}`);
+      return { store, reached: false, tookMs: took(), ...(full && { full }) };
     }
   };
   const [trials, audit] = await Promise.all([

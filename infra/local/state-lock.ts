@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
+import { isStorageFull } from '../../shared/storage-full.ts';
 import { StartProblem } from './start-problem.ts';
 
 const holder = z.object({
@@ -41,8 +42,14 @@ export function lockState(state: string, url: string): StateLock | { heldBy: Hol
       return {
         // Replaced as a whole: half a file would look like nobody's.
         note: (groups) => {
-          writeFileSync(`${file}.new`, JSON.stringify({ ...own, groups }), { mode: 0o600 });
-          renameSync(`${file}.new`, file);
+          try {
+            writeFileSync(`${file}.new`, JSON.stringify({ ...own, groups }), { mode: 0o600 });
+            renameSync(`${file}.new`, file);
+          } catch (error) {
+            // A stack that goes on with an old note is better than none: the next start may miss a process.
+            if (!isStorageFull(error)) throw error;
+            console.error(`storage is full: ${state} takes nothing more`);
+          }
         },
         release: () => rmSync(file, { force: true }),
       };

@@ -54,6 +54,14 @@ export const workRefusals = {
     retry: 'later',
     text: 'The service is not configured completely. Its operators find the reason in its log.',
   },
+  storage_full: {
+    status: 503,
+    close: 4503,
+    type: 'server_error',
+    retry: 'later',
+    text: 'Storage is full, so the request was not served.',
+    more: 'Full: the storage of the {component}.',
+  },
   audit_unavailable: {
     status: 503,
     close: 4503,

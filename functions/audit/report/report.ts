@@ -8,6 +8,7 @@ import { commitment } from '../../../shared/audit/privacy.ts';
 import { limits } from '../../../shared/limits.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
+import { isStorageFull, refuseFull } from '../../../shared/storage-full.ts';
 import { type Hide, nameOfReceived, receive } from '../intake/intake.ts';
 import type { LogStore } from '../log/log-store.ts';
 
@@ -78,6 +79,8 @@ class Voice {
   /** Ends when nothing is being written. */
   #busy: Promise<void> | undefined;
   #lastAt = 0;
+  /** Storage was full at the last write. */
+  #full = false;
 
   constructor(parts: ReportParts, zone: string) {
     this.#parts = parts;
@@ -159,7 +162,8 @@ class Voice {
     else if (life.last > 0 || !this.#failed) this.#failed = life;
     const [producer, { epoch }] = [ownProducer(this.#zone), life];
     for (const [at, { event, answer }] of some.entries()) {
-      answer(done ? ok({ id: event.id, producer, epoch, pseq: from + at }) : late());
+      const failed = this.#full ? no(refuseFull('functions')) : late();
+      answer(done ? ok({ id: event.id, producer, epoch, pseq: from + at }) : failed);
     }
   }
 
@@ -182,10 +186,15 @@ class Voice {
       return true;
     };
     const bell = after(limits.auditReportMs.value);
-    const done = await Promise.race([write().catch(() => false), bell.rings.then(() => false)]);
+    const done = await Promise.race([write().catch((error) => this.#failedWith(error)), bell.rings.then(() => false)]);
     bell.cancel();
-    if (done) [life.last, this.#lastAt] = [to, t];
+    if (done) [life.last, this.#lastAt, this.#full] = [to, t, false];
     return done;
+  }
+
+  #failedWith(error: unknown): false {
+    this.#full = isStorageFull(error);
+    return false;
   }
 }
 

@@ -4,6 +4,7 @@ import type { Server as HttpServer } from 'node:http';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import process from 'node:process';
+import { Capacity, refuseWhenFull } from './capacity.ts';
 import { flushFirst } from './flush-first.ts';
 import { type BlobStore, indexBlobs, indexTables, type TableStore } from './indexed-stores.ts';
 import { type Database, Journal } from './journal.ts';
@@ -80,12 +81,14 @@ const servers: Server[] = [
   ),
 ];
 
+const capacity = new Capacity({ folder, now: () => performance.now(), say: (line) => console.error(line) });
 for (const { httpServer, metadataStore, extentMetadataStore } of servers) {
   const stores = [metadataStore, ...(extentMetadataStore ? [extentMetadataStore] : [])];
   flushFirst(
     httpServer,
     stores.map(({ db }) => new Journal(db)),
   );
+  refuseWhenFull(httpServer, capacity);
 }
 const [blobs, , tables] = servers;
 indexBlobs(blobs?.metadataStore as Store & BlobStore);

@@ -4,6 +4,7 @@ import { type Refusal, refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';
 import { createOpener, createSealer } from '../../../shared/seal/records.ts';
 import { openStream } from '../../../shared/seal/streams.ts';
+import { isStorageFull, refuseFull } from '../../../shared/storage-full.ts';
 import { admit, type Doorway, plainRefusal } from './admit.ts';
 import { nodeAead } from './aead.ts';
 import { type Answer, openAnswer } from './answer.ts';
@@ -121,9 +122,10 @@ async function work(
     }
     return outcome;
   } catch (error) {
-    // A bug: the edge learns that it was one, unless not even that can be sent.
-    cancel.abort(refuse('internal'));
-    await answer.refuse(refuse('internal')).catch(() => answer.cut());
+    // A bug, unless the disk is full: the edge learns it, unless not even that can be sent.
+    const refusal = isStorageFull(error) ? refuseFull('agent') : refuse('internal');
+    cancel.abort(refusal);
+    await answer.refuse(refusal).catch(() => answer.cut());
     throw error;
   } finally {
     clearTimeout(late);

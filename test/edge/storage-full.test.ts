@@ -1,0 +1,46 @@
+// A Durable Object whose disk is full: the refusal has the reason.
+import { describe, expect, it } from 'vitest';
+import { Recorder } from '../../edge/audit/record.ts';
+import { refuseThrown } from '../../edge/bug.ts';
+import { realSurroundings } from '../../edge/clock.ts';
+import type { GateAnswer } from '../../edge/tenant/gate.ts';
+import { publicText } from '../../shared/refusal.ts';
+
+/** Message of workerd. */
+const FULL = 'database or disk is full: SQLITE_FULL';
+
+function recorderOf(apply: () => Promise<GateAnswer[]>): Recorder {
+  const gates = { getByName: () => ({ apply }) } as never;
+  const waitUntil = (work: Promise<unknown>) => void work.catch(() => {});
+  return new Recorder({ gates, zones: ['eu'], waitMs: 1_000, surroundings: realSurroundings, waitUntil });
+}
+
+describe('A8 C9: a full disk below a gate', () => {
+  const owner = { tenant: `full-${crypto.randomUUID()}`, zones: ['eu'] };
+  const step = { kind: 'record', events: [] } as const;
+
+  it('refuses with storage_full until a write succeeds', async () => {
+    let answer = (): Promise<GateAnswer[]> => Promise.reject(new Error('unreachable'));
+    const recorder = recorderOf(() => answer());
+    const reason = async () => {
+      await recorder.step(owner, step).catch(() => {});
+      return recorder.refusal('not recorded').reason;
+    };
+    expect(await reason()).toBe('audit_unavailable');
+    answer = () => Promise.reject(new Error(FULL));
+    expect(await reason()).toBe('storage_full');
+    // The object was reset: its next errors do not say why.
+    answer = () => Promise.reject(new Error('internal error; reference = x'));
+    expect(await reason()).toBe('storage_full');
+    answer = async () => [{ ok: true, value: undefined } as unknown as GateAnswer];
+    await recorder.step(owner, step);
+    expect(recorder.refusal('x').reason).toBe('audit_unavailable');
+  });
+
+  it('is no bug where it is thrown', () => {
+    const refusal = refuseThrown('r1', new Error(FULL));
+    expect(refusal.reason).toBe('storage_full');
+    expect(publicText(refusal)).toBe('Storage is full, so the request was not served. Full: the storage of the edge.');
+    expect(refuseThrown('r1', new Error('other')).reason).toBe('internal');
+  });
+});
