@@ -239,7 +239,7 @@ describe('T3 a document is spoken', () => {
     double.blobs.set('1/results/4', second);
     expect(await double.run('merge')).toMatchObject({ type: 'failed' });
     double.blobs.delete('1/results/4');
-    expect(await double.run('merge')).toMatchObject({ type: 'failed' });
+    expect(await double.run('merge')).toMatchObject({ type: 'refused', refusal: { reason: 'upload_parts_lost' } });
     expect(double.blobs.has('1/transcript')).toBe(false);
   });
 

@@ -119,7 +119,8 @@ describe('blobs and queues', () => {
     const before = await read();
     await blobs.getContainerClient('inbox').getBlockBlobClient('acme/b.wav').uploadData(Buffer.from('RIFF'));
     await expect.poll(read, PATIENCE).not.toBe(before);
-    expect(await exists('outbox', JSON.stringify({ tenant: 'acme', name: 'b', bytes: 4 }))).toBe(true);
+    const body = JSON.stringify({ tenant: 'acme', name: 'b', bytes: 4 });
+    await expect.poll(() => exists('outbox', body), PATIENCE).toBe(true);
     const names: string[] = [];
     for await (const item of hosts.listBlobsFlat()) names.push(item.name);
     expect(names.filter((name) => name.endsWith('.wav'))).toEqual([]);
