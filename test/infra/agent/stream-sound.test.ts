@@ -268,6 +268,20 @@ describe('what hears goes on elsewhere as if nothing had happened', () => {
     first.free();
   });
 
+  it('the voice detector starts over on memory that libfvad rejects', async () => {
+    const memory = new Uint8Array(MEMORY_BYTES);
+    // Found by the next test: a noise model whose likelihood leaves its range.
+    const rejected = { 237: 22, 239: 22, 241: 45, 243: 34, 251: 1, 255: 22, 280: 254, 281: 127 };
+    for (const [at, value] of Object.entries(rejected)) memory[Number(at)] = value;
+    const [broken, fresh] = [await createVoiceDetector(memory), await createVoiceDetector()];
+    const units = unitsOf(sound);
+    const first = units.findIndex((unit) => unit.some((sample) => Math.abs(sample) > 0.01));
+    expect(broken.hears(units[first] as Float32Array)).toBe(true);
+    const rest = units.slice(first + 1);
+    expect(rest.map((unit) => broken.hears(unit))).toEqual(rest.map((unit) => fresh.hears(unit)));
+    for (const detector of [broken, fresh]) detector.free();
+  });
+
   it('the voice detector takes any memory', async () => {
     await fc.assert(
       fc.asyncProperty(fc.uint8Array({ minLength: MEMORY_BYTES, maxLength: MEMORY_BYTES }), async (memory) => {

@@ -63,17 +63,20 @@ function writeInts(heap: Int16Array, at: number, unit: Int16Array): void {
 }
 
 /**
- * The WebRTC voice detector (libfvad): one per recording. `memory` is what another one has saved; any bytes of that
- * length are safe, since they are numbers of filters and nothing that addresses memory.
+ * The WebRTC voice detector (libfvad): one per recording. `memory` is what another one has saved. Any bytes of that
+ * length are safe: they address no memory, and a detector that fails on them starts over.
  */
 export async function createVoiceDetector(memory?: Uint8Array): Promise<VoiceDetector> {
   loading ??= fvad();
   const module = await loading;
   const detector = module._fvad_new();
   const room = module._malloc(UNIT_SAMPLES * 2);
-  if (module._fvad_set_mode(detector, MODE) !== 0 || module._fvad_set_sample_rate(detector, 16_000) !== 0) {
-    throw new Error('the voice detector refuses its settings');
-  }
+  const setUp = () => {
+    if (module._fvad_set_mode(detector, MODE) !== 0 || module._fvad_set_sample_rate(detector, 16_000) !== 0) {
+      throw new Error('the voice detector refuses its settings');
+    }
+  };
+  setUp();
   /** Units of digital silence in a row. */
   let silent = 0;
   if (memory?.length === MEMORY_BYTES) {
@@ -90,8 +93,15 @@ export async function createVoiceDetector(memory?: Uint8Array): Promise<VoiceDet
       if (unit instanceof Int16Array) writeInts(heap, room >> 1, unit);
       else writeFloats(heap, room >> 1, unit);
       let voiced = 0;
-      for (let start = 0; start < UNIT_SAMPLES; start += FRAME_SAMPLES) {
-        if (module._fvad_process(detector, room + 2 * start, FRAME_SAMPLES) === 1) voiced++;
+      try {
+        for (let start = 0; start < UNIT_SAMPLES; start += FRAME_SAMPLES) {
+          if (module._fvad_process(detector, room + 2 * start, FRAME_SAMPLES) === 1) voiced++;
+        }
+      } catch {
+        // libfvad asserts that its likelihoods stay in range; numbers that no detector has saved can leave it.
+        module._fvad_reset(detector);
+        setUp();
+        return true;
       }
       return voiced >= FRAMES_NEEDED;
     },

@@ -7,6 +7,7 @@ declare module '@echogarden/fvad-wasm' {
     _free(pointer: number): void;
     _fvad_new(): number;
     _fvad_free(detector: number): void;
+    _fvad_reset(detector: number): void;
     /** Aggressiveness 0 to 3; 0 when accepted. */
     _fvad_set_mode(detector: number, mode: number): number;
     _fvad_set_sample_rate(detector: number, rate: number): number;
