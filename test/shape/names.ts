@@ -38,6 +38,7 @@ const DEFAULT_EXPORTS = new Set([
   'test/triton/vitest.config.ts',
   'test/clients/vitest.config.ts',
   'test/fault/vitest.config.ts',
+  'test/fault/outage/matrix/vitest.config.ts',
   'test/go/vitest.config.ts',
   'test/browser/vitest.config.ts',
 ]);

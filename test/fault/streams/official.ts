@@ -19,8 +19,12 @@ export interface Official {
   finish(utterances?: number): Promise<unknown>;
   /** Its program was told that the connection is gone. */
   broken(): Promise<void>;
-  /** What its program was told of anything that went wrong. */
+  /** Messages of errors, and close codes that are not normal. */
   readonly troubles: readonly string[];
+  /** True after the first words. */
+  heard(): boolean;
+  /** Ends the connection, whatever its state. */
+  close(): void;
 }
 
 type Said = { readonly type: string } & Readonly<Record<string, unknown>>;
@@ -64,7 +68,8 @@ export async function openOpenAi({ stack }: Running): Promise<Official> {
     troubles.push(`closed with ${code}`);
     log.note({ type: 'closed' });
   });
-  await log.until(() => of('session.created').length > 0);
+  await log.until(() => of('session.created').length > 0 || of('closed').length > 0);
+  if (of('closed').length > 0) throw new Error(troubles.join(', '));
   const input = { format: { type: 'audio/pcm', rate: 16_000 }, transcription: { model } };
   socket.send({ type: 'session.update', session: { type: 'transcription', audio: { input } } } as never);
   return {
@@ -76,6 +81,8 @@ export async function openOpenAi({ stack }: Running): Promise<Official> {
     },
     inSecond: () => log.until(() => new Set(of(`${PREFIX}.delta`).map(({ item_id }) => item_id)).size > 1),
     broken: () => log.until(() => of('closed').length > 0),
+    heard: () => of(`${PREFIX}.delta`).length > 0,
+    close: () => socket.close(),
     async finish(utterances = 2) {
       await log.until(() => of(`${PREFIX}.completed`).length >= utterances);
       const told = of(`${PREFIX}.completed`).map(({ item_id, transcript, usage }) => {
@@ -121,7 +128,10 @@ export async function openDeepgram(
     log.note({ type: 'closed' });
   });
   socket.connect();
-  await socket.waitForOpen();
+  await socket.waitForOpen().catch((event: { readonly message?: string }) => {
+    socket.close();
+    throw new Error(event.message);
+  });
   const keepAlive = setInterval(() => {
     if (socket.readyState === WebSocket.OPEN) socket.sendKeepAlive({ type: 'KeepAlive' });
   }, KEEP_ALIVE_MS);
@@ -132,6 +142,11 @@ export async function openDeepgram(
     },
     inSecond: () => log.until(() => results().some(({ start, is_final: final }) => !final && start >= second - 0.5)),
     broken: () => log.until(() => log.said.some(({ type }) => type === 'closed')),
+    heard: () => results().some(({ channel }) => channel.alternatives[0].transcript !== ''),
+    close() {
+      clearInterval(keepAlive);
+      socket.close();
+    },
     back() {
       // It tries once where nobody listens yet, and then leaves it to its program.
       if (troubles.some((trouble) => trouble.includes('ECONNREFUSED'))) socket.socket.reconnect();

@@ -1,0 +1,4 @@
+import { runScenarios } from './matrix.ts';
+import { groups } from './scenarios.ts';
+
+runScenarios(groups.storage);
