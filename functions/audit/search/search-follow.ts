@@ -118,16 +118,20 @@ function isAlive(
   return asked;
 }
 
+/** Puts rows, of a key the last one: a transaction with a key twice is refused, each time it is tried. */
 async function writeRows(rows: Rows, found: readonly IndexRow[]): Promise<void> {
-  const partitions = new Map<string, Change[]>();
-  for (const { partition, key, value = {} } of found)
-    partitions.set(partition, [...(partitions.get(partition) ?? []), { type: 'put', key, value }]);
-  const transactions = [...partitions].flatMap(([partition, changes]) =>
-    Array.from({ length: Math.ceil(changes.length / limits.rowChanges.value) }, (_, at) => ({
+  const partitions = new Map<string, Map<string, Change>>();
+  for (const { partition, key, value = {} } of found) {
+    const changes = partitions.get(partition) ?? new Map<string, Change>();
+    partitions.set(partition, changes.set(key, { type: 'put', key, value }));
+  }
+  const transactions = [...partitions].flatMap(([partition, byKey]) => {
+    const changes = [...byKey.values()];
+    return Array.from({ length: Math.ceil(changes.length / limits.rowChanges.value) }, (_, at) => ({
       partition,
       changes: changes.slice(at * limits.rowChanges.value, (at + 1) * limits.rowChanges.value),
-    })),
-  );
+    }));
+  });
   const next = transactions[Symbol.iterator]();
   const work = async () => {
     for (const { partition, changes } of next) {

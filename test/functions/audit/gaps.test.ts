@@ -76,6 +76,18 @@ describe('C9 gaps of the audit log', () => {
     expect(verified().open).toHaveLength(1);
   });
 
+  it('accepted twice at once leave an index that can be followed and rebuilt', async () => {
+    const { log, rows, desk, health, deliver } = await opened();
+    await deliver(2);
+    await health();
+    const [gap] = await readGaps(rows, ZONE, log.now);
+    const accept = () => acceptGap(desk(), { gap: gap?.gap ?? '', ...operator });
+    expect(await Promise.all([accept(), accept()])).toMatchObject([{ ok: true }, { ok: true }]);
+    await log.commit();
+    expect(await toldOf(log, 'gap.accept')).toHaveLength(2);
+    for (const index of [rows, new MemoryRows()]) expect(await health(index)).toMatchObject({ open: 0, accepted: 1 });
+  });
+
   it('include uploads without an end after two days', async () => {
     const { log, rows, desk, health, verified } = await opened();
     const report = (type: 'inference.attempt' | 'inference.denied', request: string) => {

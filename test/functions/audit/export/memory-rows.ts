@@ -18,6 +18,7 @@ export class MemoryRows implements Rows {
 
   async commit(partition: string, changes: readonly Change[]): Promise<boolean> {
     const rows = this.#partition(partition);
+    if (new Set(changes.map(({ key }) => key)).size < changes.length) throw new Error('InvalidDuplicateRow');
     const fits = changes.every((change) => {
       const there = rows.get(change.key);
       if (change.type === 'insert') return !there;
