@@ -45,12 +45,15 @@ export const retryAfterSeconds = ({ pauseMs }: Circuit): number => Math.max(1, M
 /** An answer of the health route of functions, as far as it was read. */
 export interface ProbeAnswer {
   readonly status: number;
-  /** By store, where the body names them. */
-  readonly reached?: Readonly<Record<string, boolean | undefined>>;
+  /** By store, where the body names them. `full`: the store answers and refuses writes. */
+  readonly stores?: Readonly<Record<string, { readonly reached?: boolean; readonly full?: boolean } | undefined>>;
 }
 
-/** Whether functions can take uploads and projects: they answer, and reach blobs and rows. Queues may wait. */
-export function isHealthy({ status, reached }: ProbeAnswer): boolean {
+/**
+ * Returns whether functions reach blobs and rows. Queues may wait. A full store is reached: functions still delete,
+ * which frees it, and refuse writes with `storage_full`.
+ */
+export function isHealthy({ status, stores }: ProbeAnswer): boolean {
   if (status < 500) return true;
-  return reached?.blobs === true && reached.rows === true;
+  return [stores?.blobs, stores?.rows].every((store) => store?.reached === true || store?.full === true);
 }

@@ -70,6 +70,6 @@ async function readHealth(office: string, signal: AbortSignal): Promise<ProbeAns
     await body?.cancel();
     return { status };
   }
-  const { stores = {} } = (await new Response(body).json()) as { stores?: Record<string, { reached?: boolean }> };
-  return { status, reached: Object.fromEntries(Object.entries(stores).map(([name, one]) => [name, one.reached])) };
+  const { stores } = (await new Response(body).json()) as Pick<ProbeAnswer, 'stores'>;
+  return { status, ...(stores && { stores }) };
 }

@@ -22,6 +22,8 @@ function probe(circuit: Circuit, healthy: boolean, now: number): Circuit {
 }
 
 describe('C9 T4 a circuit breaker', () => {
+  const [there, away, full] = [{ reached: true }, { reached: false }, { reached: false, full: true }];
+
   it('opens on a failed probe only, and closes on an answered one', () => {
     expect(admitCall(closedCircuit, NOW)).toBe('send');
     expect(probe(closedCircuit, true, NOW)).toEqual(closedCircuit);
@@ -53,9 +55,12 @@ describe('C9 T4 a circuit breaker', () => {
   it.each([
     ['a healthy answer', { status: 200 }, true],
     ['a refusal that is no trouble of stores', { status: 404 }, true],
-    ['queues that are away', { status: 503, reached: { blobs: true, rows: true, jobs: false } }, true],
-    ['rows that are away', { status: 503, reached: { blobs: true, rows: false, jobs: true } }, false],
-    ['blobs that are away', { status: 503, reached: { blobs: false, rows: true } }, false],
+    ['queues that are away', { status: 503, stores: { blobs: there, rows: there, jobs: away } }, true],
+    ['rows that are away', { status: 503, stores: { blobs: there, rows: away, jobs: there } }, false],
+    ['blobs that are away', { status: 503, stores: { blobs: away, rows: there } }, false],
+    ['full stores, which still delete', { status: 503, stores: { blobs: full, rows: full } }, true],
+    ['full blobs beside rows that are away', { status: 503, stores: { blobs: full, rows: away } }, false],
+    ['no store', { status: 503, stores: {} }, false],
     ['a gateway that answers for functions', { status: 502 }, false],
   ])('judges %s', (_, answer, healthy) => expect(isHealthy(answer)).toBe(healthy));
 });
