@@ -1,9 +1,9 @@
 // Gaps of the logs of a zone, as rows of the index. The log's own entries are the truth; the rows say where they are.
-import { z } from 'zod';
+import type { z } from 'zod';
 import { acceptanceIn, type Gap, gap, gapIn, isOverdue, isSameGap } from '../../../shared/audit/gaps.ts';
 import type { Leaf } from '../../../shared/audit/leaf.ts';
 import { limits } from '../../../shared/limits.ts';
-import { endOf, type Rows } from '../../store/rows.ts';
+import { endOf, type Row, type Rows } from '../../store/rows.ts';
 import { type IndexRow, keyOf, type Position, readKey } from '../search/search-rows.ts';
 
 const partitionOf = (zone: string): string => `gap!${zone}`;
@@ -54,20 +54,48 @@ export async function noteWork(rows: Rows, zone: string, work: ReadonlyMap<strin
   }
 }
 
-/** Gaps of all years, oldest first. */
+/**
+ * Returns gaps of all years, oldest first: open ones up to `auditGapsListed`, and as many of the accepted ones. The rows
+ * of accepted gaps and of work that is not overdue stay in the index, so a scan of a fixed length would hide later gaps.
+ */
 export async function readGaps(rows: Rows, zone: string, now: number): Promise<Gap[]> {
   const most = limits.auditGapsListed.value;
-  const scan = (kind: string) => rows.scan(partitionOf(zone), kind, endOf(kind), most);
-  const [lost, begun, accepted] = await Promise.all([scan(LOST), scan(BEGUN), scan(ACCEPTED)]);
-  const acceptances = new Map(accepted.map(({ key, value }) => [keyOfRow(key), acceptance.parse(value)]));
-  const gaps = z.array(stored).parse([...lost, ...begun].map(({ value }) => value));
-  return gaps
-    .filter(({ request, at }) => request === undefined || isOverdue(at, now))
-    .map((one): Gap => {
+  const acceptances = new Map<string, z.infer<typeof acceptance>>();
+  for await (const { key, value } of scanAll(rows, zone, ACCEPTED))
+    acceptances.set(keyOfRow(key), acceptance.parse(value));
+  const open: Gap[] = [];
+  const accepted: Gap[] = [];
+  for (const scan of [scanAll(rows, zone, LOST), scanAll(rows, zone, BEGUN, BEGUN + firstIdAfter(now))]) {
+    const until = open.length + most;
+    for await (const { value } of scan) {
+      const one = stored.parse(value);
+      if (one.request !== undefined && !isOverdue(one.at, now)) continue;
       const found = acceptances.get(keyOf(positionOf(one.gap)));
-      return found && isSameGap(found, one) ? { ...one, accepted: { at: found.at } } : one;
-    })
-    .sort((a, b) => a.at - b.at);
+      if (found && isSameGap(found, one)) accepted.push({ ...one, accepted: { at: found.at } });
+      else open.push(one);
+      if (open.length >= until) break;
+    }
+  }
+  const byTime = (a: Gap, b: Gap) => a.at - b.at;
+  return [...open.sort(byTime).slice(0, most), ...accepted.sort(byTime).slice(-most)].sort(byTime);
+}
+
+/** Rows of one kind in the order of their keys. No key of the index is another one with more behind it. */
+async function* scanAll(rows: Rows, zone: string, kind: string, to = endOf(kind)): AsyncGenerator<Row> {
+  const most = limits.auditGapsListed.value;
+  for (let from: string = kind; ; ) {
+    const page = await rows.scan(partitionOf(zone), from, to, most);
+    yield* page;
+    const last = page.at(-1);
+    if (!last || page.length < most) return;
+    from = `${last.key}!`;
+  }
+}
+
+/** The first id of a time at which work is not overdue: an id is made before its work begins. */
+function firstIdAfter(now: number): string {
+  const time = (now - limits.auditUnendedMs.value).toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}`;
 }
 
 function keyOfRow(key: string): string {

@@ -7,6 +7,7 @@ import { openLogKeys } from '../../../functions/audit/log/log-keys.ts';
 import { lookAtLog } from '../../../functions/audit/log/look-at-log.ts';
 import { followLog } from '../../../functions/audit/search/search-follow.ts';
 import { openHide } from '../../../functions/audit/sidecar/hide.ts';
+import type { Value } from '../../../functions/store/rows.ts';
 import { LogHoles } from '../../../infra/cli/audit-holes.ts';
 import { encodeLeaf } from '../../../shared/audit/leaf.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -110,6 +111,24 @@ describe('C9 gaps of the audit log', () => {
     await log.commit();
     expect(await health()).toMatchObject({ open: 0, accepted: 1 });
     expect(verified()).toMatchObject({ open: [], accepted: [expect.stringContaining(UPLOAD)] });
+  });
+
+  it('are found behind a thousand accepted ones and a thousand works under way', async () => {
+    const { log, rows, health, deliver } = await opened();
+    const begun = { outbox: 'functions/a', epoch: EPOCH, from: 1, to: 1 };
+    const put = (key: string, value: Value) => rows.commit(`gap!${ZONE}`, [{ type: 'put', key, value }]);
+    for (let index = 0; index < limits.auditGapsListed.value; index += 1) {
+      const place = `2025-${String(index).padStart(16, '0')}`;
+      await put(`lost-${place}`, { ...begun, gap: `2025-${index}`, at: index });
+      await put(`accepted-${place}`, { ...begun, at: index });
+      const request = UPLOAD.replace(/.{4}$/, index.toString(16).padStart(4, '0'));
+      await put(`begun-${request}`, { ...begun, gap: `2026-${index + 50}`, request, at: log.now });
+    }
+    const unended = UPLOAD.replace('017f', '018f');
+    await put(`begun-${unended}`, { ...begun, gap: '2026-7', request: unended, at: 1 });
+    await deliver(2);
+    expect(await health()).toMatchObject({ open: 2, accepted: limits.auditGapsListed.value });
+    expect(await readGaps(rows, ZONE, log.now)).toContainEqual(expect.objectContaining({ request: unended }));
   });
 
   it('cannot be accepted where there is none, or by an outbox', async () => {
