@@ -16,11 +16,16 @@ while parts are stopped or killed.
 A cell of a caller is *served / refused / lost* and the longest that one call waited; for a stream,
 beyond the duration of its sound. A refusal has a reason and did not happen; a lost call ended with an
 error after it had begun. The codes of both follow. The file of an upload is sent again until storage
-takes it, as clients do, and the wait is that of the whole upload. *Served again* is the time from the
-end of the fault until all five callers were served, *all ended* until all uploads and projects were
-done. *Kept* is no, with the problem, where a transcript differs, a refused request was carried out, work
-is open after 2 minutes, the allowance is not booked once, or \`auricle audit verify\` or \`auricle audit
-doctor\` fails.
+takes it, as clients do, and the wait is that of the whole upload.
+
+*Served again* is the time from the end of the fault until each of the five callers was answered a
+request that it sent afterwards. A caller sends the next one when the last one has ended, so streams that
+were open add up to 11 s of their own sound. *All ended* is the time until all uploads and projects were
+done, with those that were sent until then. *Kept* is no, with the problem, where a transcript differs, a
+refused request was carried out, work is open after 2 minutes, the allowance is not booked once, or
+\`auricle audit verify\` or \`auricle audit doctor\` fails.
+
+A retry of each refused or lost upload and project with its \`Idempotency-Key\` follows, and is served.
 
 `;
 const columns = ['scenario', ...callers, 'served again', 'all ended', 'kept', 'run'];

@@ -41,7 +41,7 @@ export const groups = {
   ],
   together: [
     {
-      name: 'blob, sqs and functions killed within 20 s',
+      name: 'blob, sqs, functions killed within 20 s',
       parts: ['blob', 'sqs', 'functions'],
       fault: { kind: 'killed', pauseSeconds: 8 },
     },
