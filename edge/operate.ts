@@ -137,7 +137,7 @@ async function tellRead(
   });
   const step = { kind: 'record', mode: 'strict', events: [event] } as const;
   const told = await recorder.secure(claims, step, step);
-  return told ? ok(undefined) : no(recorder.refusal('a read of an outbox'));
+  return told ? ok(undefined) : no(recorder.refusal(claims, 'a read of an outbox'));
 }
 
 function readPage(query: URLSearchParams): Result<{ after: number; limit: number }> {

@@ -49,11 +49,12 @@ const reserves = new Reserves();
 const backlog = new Backlog();
 
 /**
- * When a gate last failed with a full disk, ms since 1970. The object may be reset then, and its next errors do not say
- * why: for `FULL_MS` they count as the same.
+ * Time of the last failure with a full disk, by name of the gate, epoch ms. The object may be reset then, and its next
+ * errors do not say why: for `FULL_MS` they count as the same.
  */
-const disk = { fullAt: Number.NEGATIVE_INFINITY };
+const fullGates = new Map<string, number>();
 const FULL_MS = 30_000;
+const isRecent = (fullAt: number | undefined, now: number): boolean => fullAt !== undefined && now - fullAt <= FULL_MS;
 
 /** How many refusals of unknown callers were recorded in the current second, and how many were only counted. */
 const anonymous = { second: 0, recorded: 0, suppressed: 0 };
@@ -88,9 +89,9 @@ export class Recorder {
     return this.#spares;
   }
 
-  /** Refusal of what could not be recorded, with the cause where the gate has told it. */
-  refusal(detail: string): Refusal {
-    const full = this.#surroundings.now() - disk.fullAt <= FULL_MS;
+  /** Refuses what the gate of `owner` did not record, with the cause where that gate named it. */
+  refusal(owner: Owner, detail: string): Refusal {
+    const full = isRecent(fullGates.get(this.#nameOf(owner)), this.#surroundings.now());
     return full ? refuseFull('edge', detail) : refuse('audit_unavailable', undefined, detail);
   }
 
@@ -116,13 +117,13 @@ export class Recorder {
     const steps = [...before, step, ...after];
     const applied = Promise.resolve(this.#gates.getByName(name).apply(steps)).catch((error: unknown) => {
       if (isStorageFull(error)) {
-        disk.fullAt = this.#surroundings.now();
+        noteFull(name, this.#surroundings.now());
         logFull(name);
       }
       throw error;
     });
     const answered = applied.then((answers) => {
-      disk.fullAt = Number.NEGATIVE_INFINITY;
+      fullGates.delete(name);
       if (before.length > 0) backlog.heard(name);
       this.#hear(name, steps, answers);
       return answers;
@@ -322,6 +323,12 @@ export class Recorder {
     });
     this.later(anonymousOwner, [event]);
   }
+}
+
+/** Stores that the disk of a gate is full, and drops entries that no longer count. */
+function noteFull(name: string, now: number): void {
+  for (const [other, fullAt] of fullGates) if (!isRecent(fullAt, now)) fullGates.delete(other);
+  fullGates.set(name, now);
 }
 
 const without = (step: GateStep): GateStep => ({ ...step, events: [] });

@@ -52,7 +52,7 @@ export function joinEnds<E extends { readonly type: string }>(
       }
       const settled = session.end({ status: 200, final: outcome.value, ...ending() });
       if (session.claims.audit === 'buffered') return ok(undefined);
-      const unrecorded = () => context.recorder.refusal('the end could not be recorded');
+      const unrecorded = () => context.recorder.refusal(session.claims, 'the end could not be recorded');
       return settled.then((recorded) => (recorded ? ok(undefined) : no(unrecorded())));
     },
     async broke(error) {

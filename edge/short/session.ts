@@ -117,7 +117,7 @@ export class Session {
       }
       this.#leaveSpared();
     }
-    const refusal = recorder.refusal('neither the gate nor its spare answered');
+    const refusal = recorder.refusal(claims, 'neither the gate nor its spare answered');
     // It may have happened all the same; then the place has to come back, and the record needs an end.
     waitUntil(
       taking.then(

@@ -258,7 +258,9 @@ export class LiveSession implements Listener {
   /** Returns the ending to send. A strict tenant's waits for the record of its end. */
   #known(recorded: Promise<boolean> | undefined, ending: Ending): Ending | Promise<Ending> {
     if (!recorded || this.claims.audit === 'buffered') return ending;
-    const unrecorded = () => ({ refusal: this.#context.recorder.refusal('the end could not be recorded') });
+    const unrecorded = () => ({
+      refusal: this.#context.recorder.refusal(this.claims, 'the end could not be recorded'),
+    });
     return recorded.then((known) => (known || 'refusal' in ending ? ending : unrecorded()));
   }
 

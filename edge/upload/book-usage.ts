@@ -46,7 +46,7 @@ export async function bookUsage(request: Request, context: RequestContext): Prom
   } catch {
     // The cause is the platform's. It is told again, and booked once if it was booked now.
   }
-  return refuseWith(recorder.refusal('the gate did not book'));
+  return refuseWith(recorder.refusal(owner, 'the gate did not book'));
 }
 
 function endOf({ tenant, upload, run, home: _, seconds, ...facts }: UploadUsage) {

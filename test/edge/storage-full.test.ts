@@ -9,8 +9,8 @@ import { publicText } from '../../shared/refusal.ts';
 /** Message of workerd. */
 const FULL = 'database or disk is full: SQLITE_FULL';
 
-function recorderOf(apply: () => Promise<GateAnswer[]>): Recorder {
-  const gates = { getByName: () => ({ apply }) } as never;
+function recorderOf(apply: (gate: string) => Promise<GateAnswer[]>): Recorder {
+  const gates = { getByName: (gate: string) => ({ apply: () => apply(gate) }) } as never;
   const waitUntil = (work: Promise<unknown>) => void work.catch(() => {});
   return new Recorder({ gates, zones: ['eu'], waitMs: 1_000, surroundings: realSurroundings, waitUntil });
 }
@@ -24,7 +24,7 @@ describe('A8 C9: a full disk below a gate', () => {
     const recorder = recorderOf(() => answer());
     const reason = async () => {
       await recorder.step(owner, step).catch(() => {});
-      return recorder.refusal('not recorded').reason;
+      return recorder.refusal(owner, 'not recorded').reason;
     };
     expect(await reason()).toBe('audit_unavailable');
     answer = () => Promise.reject(new Error(FULL));
@@ -34,7 +34,20 @@ describe('A8 C9: a full disk below a gate', () => {
     expect(await reason()).toBe('storage_full');
     answer = async () => [{ ok: true, value: undefined } as unknown as GateAnswer];
     await recorder.step(owner, step);
-    expect(recorder.refusal('x').reason).toBe('audit_unavailable');
+    expect(recorder.refusal(owner, 'x').reason).toBe('audit_unavailable');
+  });
+
+  it('concerns no other gate, and outlasts a write to one', async () => {
+    const other = { tenant: `other-${crypto.randomUUID()}`, zones: ['eu'] };
+    let answer = (): Promise<GateAnswer[]> => Promise.reject(new Error('unreachable'));
+    const recorder = recorderOf((gate) => (gate.startsWith('full-') ? Promise.reject(new Error(FULL)) : answer()));
+    const reasons = async () => {
+      for (const one of [owner, other]) await recorder.step(one, step).catch(() => {});
+      return [owner, other].map((one) => recorder.refusal(one, 'not recorded').reason);
+    };
+    expect(await reasons()).toEqual(['storage_full', 'audit_unavailable']);
+    answer = async () => [{ ok: true, value: undefined } as unknown as GateAnswer];
+    expect(await reasons()).toEqual(['storage_full', 'audit_unavailable']);
   });
 
   it('is no bug where it is thrown', () => {
