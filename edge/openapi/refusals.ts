@@ -52,6 +52,7 @@ export const takingUpload = [
   'storage_unavailable',
   'idempotency_key_running',
   'idempotency_key_reused',
+  'upload_exists',
   'uploads_waiting',
   'uploads_bytes',
   'upload_too_large',

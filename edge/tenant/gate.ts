@@ -301,8 +301,9 @@ export class Gate extends DurableObject<Bindings> {
     this.#keys.renew(key, Date.now());
   }
 
-  endKey(key: string, outcome: KeyOutcome, content?: string): void {
-    this.#keys.end(key, outcome, content);
+  /** Ends a request with a key; returns whether the key is free again. */
+  endKey(key: string, outcome: KeyOutcome, content?: string): boolean {
+    return this.#keys.end(key, outcome, content);
   }
 
   /** The commitment of a subject in the events of this gate, for erasure, holds and exports. */

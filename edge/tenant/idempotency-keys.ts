@@ -29,11 +29,13 @@ export class IdempotencyKeys {
     if (stored) this.#write(key, { ...stored, runsUntil: now + limits.idempotencySendMs.value });
   }
 
-  end(key: string, outcome: KeyOutcome, content?: string): void {
+  /** Ends a request; returns whether its key is free again. */
+  end(key: string, outcome: KeyOutcome, content?: string): boolean {
     const stored = this.#read(key);
     const next = stored && endKey(stored, outcome, content);
     if (next) this.#write(key, next);
     else this.#sql.exec('DELETE FROM idempotency WHERE key = ?', key);
+    return !next;
   }
 
   #read(key: string): StoredKey | undefined {

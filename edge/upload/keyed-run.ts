@@ -24,8 +24,11 @@ export interface Run {
   readonly fingerprint: string | undefined;
   /** Keeps the key while a file passes through. */
   renew(): void;
-  /** Stores how the request ended, so that the next one with the key finds it. `content`: digest of its file. */
-  end(refusal?: Refusal, content?: string): Promise<void>;
+  /**
+   * Stores how the request ended, so that the next one with the key finds it. `content`: digest of its file. Returns
+   * whether no later request can get the id of this run: only then may its upload be deleted.
+   */
+  end(refusal?: Refusal, content?: string): Promise<boolean>;
 }
 
 interface Asked {
@@ -69,7 +72,7 @@ export async function beginRun(
     },
     async end(refusal, digested) {
       // An end that is lost is found by the next request: it asks the functions under the same id.
-      await bounded(gate.endKey(key, outcomeOf(refusal), digested));
+      return (await bounded(gate.endKey(key, outcomeOf(refusal), digested))) === true;
     },
   });
 }
@@ -83,7 +86,7 @@ const REASONS = {
 const unkeyed = (id: string, zone: string): Run => ({
   ...{ id, zone, done: false, content: undefined, fingerprint: undefined },
   renew: () => {},
-  end: async () => {},
+  end: async () => true,
 });
 
 function outcomeOf(refusal: Refusal | undefined): KeyOutcome {

@@ -38,8 +38,8 @@ class Broken extends Error {
 
 /**
  * Sends a file that a caller sends to us on to where its upload expects it, sealed to the key of the zone on the way: it
- * never lies in storage otherwise, and of it one block is held here. Ends the session of the grant; what did not come
- * whole is deleted.
+ * never lies in storage otherwise, and of it one block is held here. Ends the session and the run of the grant. Deletes
+ * the upload of a file that did not come whole, unless a retry with the same key gets that upload.
  */
 export async function passThrough(
   request: Request,
@@ -60,12 +60,16 @@ export async function passThrough(
     ? await compare(piece, () => hash?.digest('base64url') === run.content)
     : await send(request, piece, granted, counted, context);
   const ended = sent.ok ? { status: 200 } : request.signal.aborted ? CLIENT_GONE : refusedWith(sent.refusal);
-  const kept = sent.ok || run.done ? undefined : keep(sent.refusal, granted, context);
-  await Promise.all([
+  // Storage that did not confirm a file may have it all the same.
+  const open = !sent.ok && !run.done && sent.refusal.reason === 'uploads_unavailable';
+  const told = open ? no({ ...sent.refusal, params: openOutcome(granted.asked.id) }) : sent;
+  const [isFree] = await Promise.all([
+    run.end(told.ok ? undefined : told.refusal, sent.ok && !run.done ? hash?.digest('base64url') : undefined),
     session.end({ ...ended, ...counted }),
-    run.end(sent.ok ? undefined : (kept ?? sent.refusal), sent.ok && !run.done ? hash?.digest('base64url') : undefined),
   ]);
-  return kept ? no(kept) : sent;
+  // An earlier request with the key may have stored the file, and a later one goes on with the same upload.
+  if (!sent.ok && !run.done && isFree) context.waitUntil(forget(granted, context));
+  return told;
 }
 
 /** Reads the file of a repeated request, which is sent nowhere. */
@@ -75,16 +79,6 @@ async function compare(read: ReadBytes, isSame: () => boolean): Promise<Result<u
     if (!piece.ok) return piece;
     if (!piece.value) return isSame() ? ok(undefined) : no(refuse('idempotency_key_reused'));
   }
-}
-
-/**
- * Storage that did not confirm a file may have it all the same. Under a key the upload stays for the next request;
- * otherwise, and of any other file that did not come whole, it is deleted.
- */
-function keep(refusal: Refusal, granted: Granted, context: RequestContext): Refusal | undefined {
-  const mayBeThere = refusal.reason === 'uploads_unavailable';
-  if (!mayBeThere || granted.run.fingerprint === undefined) context.waitUntil(forget(granted, context));
-  return mayBeThere ? { ...refusal, params: openOutcome(granted.asked.id) } : undefined;
 }
 
 async function send(

@@ -59,9 +59,12 @@ async function insert(office: Office, asked: NewUpload): Promise<UploadRecord | 
   return (await readUpload(office, asked)) ?? refuse('upload_exists');
 }
 
-/** Whether a row was made by the same call. The edge makes an id once for each Idempotency-Key and request. */
+/**
+ * Whether a row was made by the same call and still waits for its file or has it. The edge makes an id once for each
+ * Idempotency-Key and request. A file that is sent to a cancelled upload would be deleted.
+ */
 function isSame({ asked: before, state }: UploadRecord, { tenant: _, id: __, ...asked }: NewUpload): boolean {
-  if (before.fingerprint !== undefined) return before.fingerprint === asked.fingerprint;
+  if (before.fingerprint !== undefined) return before.fingerprint === asked.fingerprint && state.status !== 'cancelled';
   return state.status === 'granted' && JSON.stringify(before) === JSON.stringify(asked);
 }
 

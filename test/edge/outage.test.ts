@@ -133,6 +133,48 @@ describe('T4 A8 Idempotency-Key on a recording that becomes an upload', () => {
   });
 });
 
+describe('T4 A8 Idempotency-Key on a recording whose retry breaks', () => {
+  const post = async () => {
+    const headers = {
+      authorization: `Bearer ${await makeToken()}`,
+      'idempotency-key': key,
+      'content-type': 'audio/wav',
+    };
+    const callback = encodeURIComponent('https://hook.test/x');
+    return ask(`/v1/listen?model=${model}&callback=${callback}`, { method: 'POST', headers, body: 'sound' });
+  };
+  const deleted = () => eu.asked.filter(({ line }) => line.startsWith('DELETE')).length;
+  const made = () =>
+    eu.asked.filter(({ line }) => line.startsWith('POST')).map(({ body }) => (body as { id: string }).id);
+
+  it('keeps an upload whose first request may have stored the file', async () => {
+    await startPool();
+    eu.key = (await generateZoneKey()).zoneKey;
+    let status = 403;
+    elsewhere.set('storage.test', async () => new Response('', { status }));
+    expect((await post()).status).toBe(503);
+    status = 201;
+    // The file is larger than the grant: the retry breaks after its grant.
+    eu.maxBytes = 1;
+    expect((await post()).status).toBe(413);
+    eu.maxBytes = 1_000;
+    const third = (await (await post()).json()) as { request_id: string };
+    expect(deleted()).toBe(0);
+    expect(new Set(made())).toEqual(new Set([third.request_id]));
+  });
+
+  it('deletes an upload that no retry gets, and makes another', async () => {
+    await startPool();
+    elsewhere.set('storage.test', async () => new Response('', { status: 201 }));
+    eu.maxBytes = 1;
+    expect((await post()).status).toBe(413);
+    await expect.poll(deleted).toBe(1);
+    eu.maxBytes = 1_000;
+    expect((await post()).status).toBe(200);
+    expect(new Set(made()).size).toBe(2);
+  });
+});
+
 describe('C9 T4 the circuit breaker of functions', () => {
   it('refuses without a call after a failed probe, and one probe closes it', async () => {
     await startPool();

@@ -470,12 +470,15 @@ describe('the dead-letter queue', () => {
 });
 
 describe('grants', () => {
-  it('asked twice are one, as long as nothing has happened', async () => {
+  it('T4 A8 asked twice are one until they are cancelled, with a key too', async () => {
     const { upload } = await quiet.granted();
     expect((await grant(office, upload)).ok).toBe(true);
     expect(await grant(office, { ...upload, model: 'other' })).toMatchObject({ refusal: { reason: 'upload_exists' } });
     await cancel(office, upload);
     expect(await grant(office, upload)).toMatchObject({ refusal: { reason: 'upload_exists' } });
+    const { upload: keyed } = await quiet.granted({ fingerprint: 'f' });
+    await cancel(office, keyed);
+    expect(await grant(office, keyed)).toMatchObject({ refusal: { reason: 'upload_exists' } });
   });
 
   it('are of the zones that are served', async () => {
