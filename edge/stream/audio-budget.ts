@@ -12,7 +12,7 @@ export interface AudioBounds {
   readonly reserved: number;
   /** Memory of a session at the pace of speech. New sessions, and sessions beyond it, leave as much free. */
   readonly paced: number;
-  /** Sum over a tenant's sessions that its new sessions, and those beyond `paced`, keep to. */
+  /** Sum over the sessions of one tenant; only reserved parts exceed it. */
   readonly tenant: number;
   /** Sum over all sessions. Nothing exceeds it. */
   readonly isolate: number;
@@ -90,7 +90,7 @@ export class AudioBudget {
     const grown = own + bytes;
     if (grown > reserved) {
       const more = grown - entry.counted;
-      if (!(grown > paced ? this.#fits(more + paced, entry.tenant) : this.#fits(more))) return false;
+      if (!this.#fits(grown > paced ? more + paced : more, entry.tenant)) return false;
     }
     this.#count(entry, grown);
     return true;

@@ -24,7 +24,7 @@ export const streamLimits = {
     value: 48 * MiB,
     unit: 'byte',
     by: 'edge',
-    why: 'Memory of buffered audio of one tenant in one isolate that its new sessions and those beyond streamPacedBytes keep to: one session at streamRingBytes in small messages, or two recordings of ten minutes at 16 kHz. Others find a quarter of the isolate free.',
+    why: 'Memory of buffered audio of one tenant in one isolate: one session at streamRingBytes in small messages, or two recordings of ten minutes at 16 kHz. Others find a quarter of the isolate free.',
   },
   streamIsolateBytes: {
     value: 64 * MiB,

@@ -32,6 +32,17 @@ describe('R1 C10 audio that an isolate buffers', () => {
     expect([budget.bytes('a'), budget.mayEnter('a'), budget.mayEnter('b')]).toEqual([50, false, true]);
   });
 
+  it('is bounded by tenant at the pace of speech, too, and leaves other tenants their room', () => {
+    const { budget, enter } = startBudget();
+    const victim = enter('victim');
+    for (let session = 0; session < 10; session++) {
+      const flood = enter('flood');
+      while (flood.audio.memory < bounds.paced && flood.take(1));
+    }
+    expect(budget.bytes('flood')).toBeLessThanOrEqual(bounds.tenant + 10 * bounds.reserved);
+    expect([victim.take(bounds.paced), budget.mayEnter('other')]).toEqual([true, true]);
+  });
+
   it('is bounded by isolate, over all tenants', () => {
     const { budget, enter } = startBudget();
     const [first, second, third] = [enter('a'), enter('b'), enter('c')];
