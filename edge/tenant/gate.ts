@@ -297,13 +297,13 @@ export class Gate extends DurableObject<Bindings> {
   }
 
   /** Keeps the key of a request whose file still passes through the edge. */
-  renewKey(key: string): void {
-    this.#keys.renew(key, Date.now());
+  renewKey(key: string, run?: string): void {
+    this.#keys.renew(key, Date.now(), run);
   }
 
-  /** Ends a request with a key; returns whether the key is free again. */
-  endKey(key: string, outcome: KeyOutcome, content?: string): boolean {
-    return this.#keys.end(key, outcome, content);
+  /** Ends a run with a key; returns whether that frees the key. */
+  endKey(key: string, outcome: KeyOutcome, content?: string, run?: string): boolean {
+    return this.#keys.end(key, outcome, { content, run });
   }
 
   /** The commitment of a subject in the events of this gate, for erasure, holds and exports. */

@@ -1,5 +1,13 @@
 import { limits } from '../../shared/limits.ts';
-import { claimKey, endKey, type KeyClaim, type KeyDecision, type KeyOutcome, type StoredKey } from './idempotency.ts';
+import {
+  claimKey,
+  endKey,
+  holdsKey,
+  type KeyClaim,
+  type KeyDecision,
+  type KeyOutcome,
+  type StoredKey,
+} from './idempotency.ts';
 
 const SWEEP_MS = 3_600_000;
 
@@ -23,16 +31,17 @@ export class IdempotencyKeys {
     return decision;
   }
 
-  /** Keeps the key of a request that goes on. */
-  renew(key: string, now: number): void {
+  /** Keeps the key of a run that goes on, unless a later run has claimed it. */
+  renew(key: string, now: number, run: string | undefined): void {
     const stored = this.#read(key);
-    if (stored) this.#write(key, { ...stored, runsUntil: now + limits.idempotencySendMs.value });
+    if (holdsKey(stored, run)) this.#write(key, { ...stored, runsUntil: now + limits.idempotencySendMs.value });
   }
 
-  /** Ends a request; returns whether its key is free again. */
-  end(key: string, outcome: KeyOutcome, content?: string): boolean {
+  /** Ends a run; returns whether it frees its key. A run whose key a later one has claimed changes nothing. */
+  end(key: string, outcome: KeyOutcome, { content, run }: Pick<StoredKey, 'content' | 'run'>): boolean {
     const stored = this.#read(key);
-    const next = stored && endKey(stored, outcome, content);
+    if (!holdsKey(stored, run)) return false;
+    const next = endKey(stored, outcome, content);
     if (next) this.#write(key, next);
     else this.#sql.exec('DELETE FROM idempotency WHERE key = ?', key);
     return !next;

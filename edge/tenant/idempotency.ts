@@ -13,6 +13,8 @@ export interface StoredKey {
   readonly at: number;
   /** Epoch ms until which a request with it runs; 0 when none does. */
   readonly runsUntil: number;
+  /** Fencing token of its latest run; absent in a key that an older isolate claimed. */
+  readonly run?: string | undefined;
   /** Whether a request with it may have been carried out: its end is not known. */
   readonly tried: boolean;
   /** Whether one was carried out. */
@@ -25,6 +27,8 @@ export interface KeyClaim {
   /** Digest of the subject and its key. */
   readonly key: string;
   readonly fingerprint: string;
+  /** Unique name of the run that claims. */
+  readonly run?: string | undefined;
   /** For a first request; absent when nowhere can carry it out. */
   readonly proposed: Pick<StoredKey, 'id' | 'zone'> | undefined;
 }
@@ -43,7 +47,7 @@ const DAY_MS = limits.idempotencyKeySeconds.value * 1_000;
 /** Decides a claim, and the key to store where the request is to run. */
 export function claimKey(
   stored: StoredKey | undefined,
-  { fingerprint, proposed }: KeyClaim,
+  { fingerprint, run, proposed }: KeyClaim,
   now: number,
 ): { readonly decision: KeyDecision; readonly store?: StoredKey } {
   const known = stored && now - stored.at < DAY_MS ? stored : undefined;
@@ -64,9 +68,13 @@ export function claimKey(
   const { id, zone, done, content } = next;
   return {
     decision: { kind: 'run', id, zone, done, content },
-    store: { ...next, runsUntil: now + limits.idempotencyRunMs.value },
+    store: { ...next, run, runsUntil: now + limits.idempotencyRunMs.value },
   };
 }
+
+/** Reports whether a run still holds its key: it has not ended, and no later run has claimed the key. */
+export const holdsKey = (stored: StoredKey | undefined, run: string | undefined): stored is StoredKey =>
+  stored !== undefined && stored.run === run && stored.runsUntil > 0;
 
 /** The key after its request has ended; `undefined` when it is free again. */
 export function endKey(stored: StoredKey, outcome: KeyOutcome, content?: string): StoredKey | undefined {

@@ -52,27 +52,29 @@ export async function beginRun(
   const key = digest([claims.subject ?? null, given.value]);
   const fingerprint = digest(request);
   const gate = context.env.GATE.getByName(gateName(claims, context.settings.zones));
+  const name = crypto.randomUUID();
   const proposed = zone.ok ? { id: newId(), zone: zone.value } : undefined;
   const { surroundings, settings, waitUntil } = context;
   const bounded = <T>(work: Promise<T>) =>
     within(work, settings.auditWaitMs, surroundings).catch((): typeof late => late);
-  const decision = await bounded(gate.claimKey({ key, fingerprint, proposed }));
+  const decision = await bounded(gate.claimKey({ key, fingerprint, run: name, proposed }));
   if (decision === late) return no(refuse('uploads_unavailable', undefined, 'the gate does not answer for a key'));
   if (decision.kind !== 'run')
     return decision.kind === 'unplaced' && !zone.ok ? zone : no(refuse(REASONS[decision.kind]));
   const { id, done, content } = decision;
-  let renewed = surroundings.now();
+  // The first renewal takes the longer lease of a request that sends a file.
+  let renewed = Number.NEGATIVE_INFINITY;
   return ok({
     ...{ id, zone: decision.zone, done, content, fingerprint },
     renew() {
       const now = surroundings.now();
       if (now - renewed < limits.idempotencyRunMs.value / 3) return;
       renewed = now;
-      waitUntil(gate.renewKey(key).catch(() => {}));
+      waitUntil(gate.renewKey(key, name).catch(() => {}));
     },
     async end(refusal, digested) {
       // An end that is lost is found by the next request: it asks the functions under the same id.
-      return (await bounded(gate.endKey(key, outcomeOf(refusal), digested))) === true;
+      return (await bounded(gate.endKey(key, outcomeOf(refusal), digested, name))) === true;
     },
   });
 }

@@ -2,6 +2,7 @@ import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import {
+  attemptPrefix,
   blockHeaders,
   blockList,
   blockListQuery,
@@ -26,10 +27,11 @@ export async function sendBlocks(
 ): Promise<Result<undefined>> {
   const reader = stream.getReader();
   const block = new Uint8Array(limits.uploadBlockBytes.value);
+  const prefix = attemptPrefix();
   let filled = 0;
   let count = 0;
   const flush = async () => {
-    const sent = await put(blockQuery(count), block.slice(0, filled), address, surroundings);
+    const sent = await put(blockQuery(count, prefix), block.slice(0, filled), address, surroundings);
     count += 1;
     filled = 0;
     return sent;
@@ -50,7 +52,7 @@ export async function sendBlocks(
     }
     const last = filled > 0 ? await flush() : ok(undefined);
     if (!last.ok) return last;
-    return await put(blockListQuery, new TextEncoder().encode(blockList(count)), address, surroundings);
+    return await put(blockListQuery, new TextEncoder().encode(blockList(count, prefix)), address, surroundings);
   } finally {
     await reader.cancel().catch(() => {});
   }

@@ -63,9 +63,9 @@ export const outageLimits = {
     why: 'A key whose first request was lost with its isolate is free again after this: longer than a call to functions with its probe.',
   },
   idempotencySendMs: {
-    value: 120_000,
+    value: 150_000,
     unit: 'ms',
     by: 'gate',
-    why: 'The same while a file passes through the edge, from its last renewal: three tries of one block fit.',
+    why: 'The same while a file passes through the edge, from its last renewal: a read, a block and the block list fit, the latter two with three tries of 20 s each.',
   },
 } as const satisfies Record<string, Limit>;

@@ -1,14 +1,21 @@
 // How a file goes to storage in blocks (Azure Blob Storage: Put Block, Put Block List), for whoever has the address.
 
-/** Name of a block; all are of one length, as the store demands. */
-const blockId = (block: number): string => btoa(`block-${String(block).padStart(6, '0')}`);
+/** Prefix of block names where all attempts send the same bytes. */
+const PREFIX = 'block-';
 
-export const blockQuery = (block: number): string => `comp=block&blockid=${encodeURIComponent(blockId(block))}`;
+/** Prefix for blocks of one attempt: a late block of another attempt, in another envelope, replaces none of them. */
+export const attemptPrefix = (): string => crypto.randomUUID().replaceAll('-', '').slice(-PREFIX.length);
+
+/** Name of a block; all are of one length, as the store demands. */
+const blockId = (block: number, prefix: string): string => btoa(`${prefix}${String(block).padStart(6, '0')}`);
+
+export const blockQuery = (block: number, prefix = PREFIX): string =>
+  `comp=block&blockid=${encodeURIComponent(blockId(block, prefix))}`;
 export const blockListQuery = 'comp=blocklist';
 
 /** Body of the request that makes one file of the first `count` blocks, in the order of their numbers. */
-export function blockList(count: number): string {
-  const ids = Array.from({ length: count }, (_, block) => `<Latest>${blockId(block)}</Latest>`);
+export function blockList(count: number, prefix = PREFIX): string {
+  const ids = Array.from({ length: count }, (_, block) => `<Latest>${blockId(block, prefix)}</Latest>`);
   return `<?xml version="1.0" encoding="utf-8"?><BlockList>${ids.join('')}</BlockList>`;
 }
 

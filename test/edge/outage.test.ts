@@ -151,7 +151,12 @@ describe('T4 A8 Idempotency-Key on a recording whose retry breaks', () => {
     await startPool();
     eu.key = (await generateZoneKey()).zoneKey;
     let status = 403;
-    elsewhere.set('storage.test', async () => new Response('', { status }));
+    const blocks: string[] = [];
+    elsewhere.set('storage.test', async ({ url }) => {
+      const block = new URL(url).searchParams.get('blockid');
+      if (block) blocks.push(block);
+      return new Response('', { status });
+    });
     expect((await post()).status).toBe(503);
     status = 201;
     // The file is larger than the grant: the retry breaks after its grant.
@@ -161,6 +166,8 @@ describe('T4 A8 Idempotency-Key on a recording whose retry breaks', () => {
     const third = (await (await post()).json()) as { request_id: string };
     expect(deleted()).toBe(0);
     expect(new Set(made())).toEqual(new Set([third.request_id]));
+    // A late block of the first request replaces none of the third.
+    expect([blocks.length, new Set(blocks).size]).toEqual([2, 2]);
   });
 
   it('deletes an upload that no retry gets, and makes another', async () => {

@@ -1,6 +1,13 @@
 // Decisions of the circuit breaker and of Idempotency-Keys, without a clock, a network or storage.
 import { describe, expect, it } from 'vitest';
-import { claimKey, endKey, type KeyClaim, type KeyDecision, type StoredKey } from '../../edge/tenant/idempotency.ts';
+import {
+  claimKey,
+  endKey,
+  holdsKey,
+  type KeyClaim,
+  type KeyDecision,
+  type StoredKey,
+} from '../../edge/tenant/idempotency.ts';
 import {
   admitCall,
   beginProbe,
@@ -94,6 +101,17 @@ describe('T4 A8 an Idempotency-Key', () => {
       const repeated = claimKey(before, again, first.runsUntil).store as StoredKey;
       expect(endKey(repeated, 'refused')).toMatchObject({ id: 'one', runsUntil: 0 });
     }
+  });
+
+  it('belongs to its latest run until that ends', () => {
+    const before = claimKey(undefined, { ...claim, run: 'before' }, NOW).store as StoredKey;
+    const after = claimKey(before, { ...again, run: 'after' }, before.runsUntil).store as StoredKey;
+    expect([holdsKey(before, 'before'), holdsKey(after, 'before'), holdsKey(after, 'after')]).toEqual([
+      true,
+      false,
+      true,
+    ]);
+    expect(holdsKey(endKey(after, 'refused'), 'after')).toBe(false);
   });
 
   it('lasts a day', () => {
