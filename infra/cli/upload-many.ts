@@ -1,6 +1,7 @@
 // auricle upload FOLDER, and several FILEs: the same steps as for one file, a few files at a time.
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { printable } from '../../shared/printable.ts';
 import { type Answer, wrong } from './answer.ts';
 import { createProgress } from './load-progress.ts';
 import type { Arguments } from './options.ts';
@@ -130,10 +131,8 @@ async function atOnce<From, To>(items: readonly From[], map: (item: From) => Pro
   return results;
 }
 
-function lineOf({ file, answer, state }: Sent): string {
-  if (answer.exit !== 0) return `${file}: ${answer.text}`;
-  return `${state?.id}  ${state?.status}  ${file}`;
-}
+const lineOf = ({ file, answer, state }: Sent): string =>
+  printable(answer.exit === 0 ? `${state?.id}  ${state?.status}  ${file}` : `${file}: ${answer.text}`);
 
 function summarise(all: readonly Sent[]): Answer {
   const failed = all.filter(({ answer }) => answer.exit !== 0);

@@ -1,4 +1,6 @@
 // What is said in the end.
+
+import { printable } from '../../printable.ts';
 import { toBase64 } from '../base64.ts';
 import type { Manifest } from '../bundle/manifest.ts';
 import type { Judged } from '../judge.ts';
@@ -61,10 +63,6 @@ function factsOf(manifest: Manifest): Facts {
     purposeShown,
   };
 }
-
-/** Bundles are written by others: what is no letter, sign or space would do something to a terminal, or hide something. */
-const printable = (text: string): string =>
-  text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (one) => `\\u{${one.codePointAt(0)?.toString(16)}}`);
 
 /** Entries of the log itself that concern the tenant have no number of it. */
 function numbersText({ tseq: [first, last] = [0, 0], entries = 0 }: Facts): string {

@@ -91,6 +91,13 @@ describe('C11: auricle upload FOLDER', () => {
     expect(failure[1]).toBe('2 of 3 files succeeded, 1 failed');
   });
 
+  it('C10 prints the control characters of a name as text', async () => {
+    const { text } = await go([write('a\n\u001b[31mred.wav')]);
+    expect(text.split('\n')).toHaveLength(2);
+    expect([text, ...lines].join('')).not.toContain('\u001b');
+    expect(text).toContain('a\\u{a}\\u{1b}[31mred.wav');
+  });
+
   it('tries a file again that the edge refuses for now', async () => {
     refused.set('a.wav', [503, 429]);
     expect(await go([write('a.wav', 'b.wav')])).toMatchObject({ exit: 0 });
