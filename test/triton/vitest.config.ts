@@ -15,8 +15,8 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
-    // Two servers would measure each other.
-    fileParallelism: false,
+    // Each mostly waits for its server.
+    maxWorkers: 2,
     passWithNoTests: false,
   },
 });
