@@ -21,6 +21,8 @@ export interface Agent {
   /** Seconds since 1970 at which the attestation begins and ends. */
   readonly issued: number;
   readonly expires: number;
+  /** Time at which the roster accepted the connection, ms since 1970. */
+  readonly opened: number;
   /** Absent until the first report. */
   readonly load: Load | undefined;
   /** When it was last heard, ms since 1970. */
@@ -45,9 +47,14 @@ export type Attest = (token: string) => Promise<Result<Attested>>;
 export type Heard = Readonly<Pick<Agent, 'boot' | 'seq' | 'issued' | 'earlier'>>;
 
 const invalid = (detail: string): Result<never> => no(refuse('heartbeat_invalid', { rule: detail }, detail));
-/** Refuses an agent whose clock is wrong: it would refuse each ticket of the edge as expired or from the future. */
-const wrongClock = (at: number | undefined, now: number): Result<never> | undefined => {
-  const offset = at === undefined ? undefined : describeOffset("the agent's", at, now);
+/**
+ * Refuses an agent whose clock is wrong: it would refuse each ticket of the edge as expired or from the future. The agent
+ * signs a message after its connection opened and before the message arrives. A message may wait while the edge or the
+ * network stands still, so its age by itself proves nothing.
+ */
+const wrongClock = (at: number | undefined, opened: number, now: number): Result<never> | undefined => {
+  if (at === undefined) return undefined;
+  const offset = describeOffset("the agent's", at, Math.min(now, Math.max(at, opened)));
   return offset === undefined ? undefined : invalid(offset);
 };
 const stale = (detail: string): Result<never> => no(refuse('attestation_stale', { rule: detail }, detail));
@@ -57,6 +64,8 @@ export interface HelloContext {
   readonly attest: Attest;
   /** Returns the last message of the agent of this name. */
   readonly heard: (agent: string) => Heard | undefined;
+  /** Time at which the roster accepted the connection, ms since 1970. */
+  readonly opened: number;
   /** ms since 1970. */
   readonly now: number;
 }
@@ -65,7 +74,8 @@ export interface HelloContext {
  * Verifies a hello. Refuses with `heartbeat_invalid` or `attestation_invalid`; a hello that was sent before is refused
  * on every connection. Refuses with `attestation_stale` when another process of that name has a newer attestation.
  */
-export async function readHello(text: string, { admission, attest, heard, now }: HelloContext): Promise<Result<Agent>> {
+export async function readHello(text: string, context: HelloContext): Promise<Result<Agent>> {
+  const { admission, attest, heard, opened, now } = context;
   if (text.length > limits.heartbeatBytes.value) return invalid('message too large');
   const claimed = peek(text);
   if (claimed?.type !== 'hello') return invalid('the first message is not a hello');
@@ -74,7 +84,7 @@ export async function readHello(text: string, { admission, attest, heard, now }:
     return invalid('pool or zone differ from the token');
   }
   // Not verified yet, but why an attestation is not accepted is often this.
-  const wrong = wrongClock(claimed.at, now);
+  const wrong = wrongClock(claimed.at, opened, now);
   if (wrong) return wrong;
   const attested = await attest(attestation);
   // The detail names a check or claim of the agent's own attestation.
@@ -86,7 +96,7 @@ export async function readHello(text: string, { admission, attest, heard, now }:
   const earlier = readEarlier({ boot, seq, issued }, heard(description.agent));
   if (!earlier.ok) return earlier;
   const { expires } = attested.value;
-  const times = { issued, expires, heard: now };
+  const times = { issued, expires, opened, heard: now };
   return ok({ description, attestation, signKey, boot, seq, earlier: earlier.value, load: undefined, ...times });
 }
 
@@ -122,7 +132,7 @@ export async function readMessage(
     const events = readEvents(message.events, agent.description.agent, now);
     return ok({ agent: { ...agent, seq, heard: now }, events, ack: seq });
   }
-  const wrong = wrongClock(message.at, now);
+  const wrong = wrongClock(message.at, agent.opened, now);
   if (wrong) return wrong;
   const { models = agent.description.models, load, release } = message;
   const description = { ...agent.description, models };

@@ -179,8 +179,9 @@ export class Roster extends DurableObject<Bindings> {
     const { attestation } = readSettings(this.env);
     const now = Date.now();
     const attest = (token: string) => verifyAttestation(token, attestation, now);
-    const { admission } = link;
-    const hello = await readHello(text, { admission, attest, heard: (agent) => this.#heard.get(agent), now });
+    const { admission, opened } = link;
+    const heard = (agent: string) => this.#heard.get(agent);
+    const hello = await readHello(text, { admission, attest, heard, opened, now });
     if (!hello.ok) return this.#refuse(link, hello.refusal);
     const agent = hello.value;
     const { agent: name } = agent.description;

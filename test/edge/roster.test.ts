@@ -211,9 +211,14 @@ describe('C5 A4 an agent with a wrong clock', () => {
     expect(await refusedFor(agent)).toBeUndefined();
   });
 
-  it('leaves the roster with the report that shows it', async () => {
+  it('leaves the roster with the report that shows it, not with one that waited', async () => {
     const agent = await make({ pool: `clock-${crypto.randomUUID()}` });
     await agent.join();
+    const signed = Date.now();
+    passTime(60_000);
+    for (const at of [signed, Date.now()]) await agent.send({ ...agent.report(), at } as AgentMessage);
+    await agent.settled();
+    expect(await listed()).toContain(agent.name);
     await agent.send({ ...agent.report(), at: Date.now() + 600_000 } as AgentMessage);
     expect(await agent.closed).toMatchObject({ code: 4403 });
     expect(await listed()).not.toContain(agent.name);
@@ -461,6 +466,7 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
         admission: agent,
         attest: (token) => verifyAttestation(token, makeSettings({}).attestation, now),
         heard: () => last,
+        opened: now,
         now,
       });
     const last = { boot: 'another', seq: 9, issued, earlier: ['and another'] };
@@ -482,6 +488,7 @@ describe('C5 A4 the roster refuses with close code 4403', () => {
       admission: agent,
       attest: (token) => verifyAttestation(token, attestation, now),
       heard: () => undefined,
+      opened: now,
       now,
     });
     expect(hello).toMatchObject({
