@@ -17,7 +17,7 @@ import { onLog, onYears } from './audit/log/on-log.ts';
 import { openTicking } from './audit/log/on-tick.ts';
 import { openReports } from './audit/report/reports.ts';
 import { onRebuild, onSearch } from './audit/search/on-search.ts';
-import { onHealth } from './health/on-health.ts';
+import { findFullStores, onHealth } from './health/on-health.ts';
 import { judgeLive } from './model/judge-live.ts';
 import { openModelDesk } from './model/model-desk.ts';
 import { onLive } from './model/on-live.ts';
@@ -237,7 +237,7 @@ app.http('audit-health', {
   ...http,
   route: 'audit/{zone}/health',
   methods: ['GET'],
-  handler: audit.onLogHealth(logDesk, privacyTables.rows),
+  handler: audit.onLogHealth(logDesk, privacyTables.rows, () => findFullStores(stores)),
 });
 app.http('audit-logs', {
   ...http,

@@ -14,16 +14,7 @@ export type HealthStores = {
   readonly [Name in keyof Stores as Stores[Name] extends Ensured ? Name : never]: Ensured;
 };
 
-/**
- * HTTP GET /api/health: are the stores there? Making sure of them is the same call, so that the first health check of a
- * fresh account leaves it ready to use. The reason of a failure goes to our log, never to the caller.
- */
-export async function onHealth(
-  stores: HealthStores,
-  log: (line: string) => void,
-  now: () => number = () => performance.now(),
-  logs?: () => Promise<Record<string, LogHealth | null>>,
-): Promise<HttpResponseInit> {
+async function tryStores(stores: HealthStores, log: (line: string) => void, now: () => number): Promise<Trial[]> {
   const trial = async (store: string, ensure: (signal: AbortSignal) => Promise<void>): Promise<Trial> => {
     const startedAt = now();
     const took = () => Math.round(now() - startedAt);
@@ -37,13 +28,32 @@ export async function onHealth(
       return { store, reached: false, tookMs: took(), ...(full && { full }) };
     }
   };
+  return Promise.all([
+    trial('blobs', (signal) => stores.blobs.ensure(signal)),
+    trial('jobs', (signal) => stores.jobs.ensure(signal)),
+    trial('rows', (signal) => stores.rows.ensure(signal)),
+    trial('notices', (signal) => stores.notices.ensure(signal)),
+  ]);
+}
+
+/** Returns the names of the stores that refuse writes because they are full. */
+export async function findFullStores(stores: HealthStores): Promise<string[]> {
+  const trials = await tryStores(stores, () => {}, Date.now);
+  return trials.flatMap(({ store, full }) => (full ? [store] : []));
+}
+
+/**
+ * HTTP GET /api/health: are the stores there? Making sure of them is the same call, so that the first health check of a
+ * fresh account leaves it ready to use. The reason of a failure goes to our log, never to the caller.
+ */
+export async function onHealth(
+  stores: HealthStores,
+  log: (line: string) => void,
+  now: () => number = () => performance.now(),
+  logs?: () => Promise<Record<string, LogHealth | null>>,
+): Promise<HttpResponseInit> {
   const [trials, audit] = await Promise.all([
-    Promise.all([
-      trial('blobs', (signal) => stores.blobs.ensure(signal)),
-      trial('jobs', (signal) => stores.jobs.ensure(signal)),
-      trial('rows', (signal) => stores.rows.ensure(signal)),
-      trial('notices', (signal) => stores.notices.ensure(signal)),
-    ]),
+    tryStores(stores, log, now),
     // How the logs are doing is told and decides nothing: events wait for them where they were made.
     logs?.(),
   ]);

@@ -64,7 +64,7 @@ const isPast = (age: number, most: number): boolean => age <= most && age >= -li
 const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
 
 function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, say: Say): Check[] {
-  const { at, log, intake, outboxes, locked, development } = health;
+  const { at, log, intake, outboxes, locked, development, fullStores = [] } = health;
   const offset = Math.max(0, Math.abs(at - (asked + answered) / 2) - (answered - asked) / 2);
   const age = at - (log?.last ?? 0);
   const behind = (log?.size ?? 0) - (log?.published ?? 0);
@@ -94,6 +94,7 @@ function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, 
     say('nothing missing', ...judgeGaps(health)),
     say('one history', ...judgeHistory(health)),
     say('room', !log?.full, log?.full ? 'none for new outboxes: their events wait' : 'for new outboxes'),
+    ...(fullStores.length > 0 ? [say('storage', false, `full, so writes are refused: ${fullStores.join(', ')}`)] : []),
     say('witnessed', ...judgeWitnessed(health, witnessed, answered)),
     // A policy that is there may be unlocked, or of a day: that it is enough cannot be seen from here.
     say('write once', locked || development ? undefined : false, lockOf(locked, development)),

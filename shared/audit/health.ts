@@ -31,6 +31,8 @@ export const logHealth = z.object({
    * gaps yet.
    */
   gaps: z.object({ open: z.number().int(), accepted: z.number().int(), behind: z.number().int() }).optional(),
+  /** Stores of the functions that refuse writes because they are full, by their name in `/api/health`. */
+  fullStores: z.array(z.string()).optional(),
   /** Deliveries that the log has not taken: how many, at most as many as it looks at, and the age of the oldest. */
   intake: z.object({ waiting: z.number().int(), oldestMs: z.number() }),
   /** Whether the policy names witnesses. */

@@ -4,7 +4,7 @@ import { RestError } from '@azure/storage-blob';
 import { describe, expect, it } from 'vitest';
 import { openReporter } from '../../functions/audit/report/report.ts';
 import { fromEdge } from '../../functions/caller/from-edge.ts';
-import { onHealth } from '../../functions/health/on-health.ts';
+import { findFullStores, onHealth } from '../../functions/health/on-health.ts';
 import { ok } from '../../shared/result.ts';
 import { isStorageFull } from '../../shared/storage-full.ts';
 import { makeCallers } from './callers.ts';
@@ -53,5 +53,6 @@ describe('C11 T4: a full storage account', () => {
     const answer = await onHealth(stores, (line) => lines.push(line));
     expect(answer).toMatchObject({ status: 503, jsonBody: { stores: { blobs: { reached: false, full: true } } } });
     expect(lines).toEqual(['blobs: storage is full']);
+    expect(await findFullStores(stores)).toEqual(['blobs']);
   });
 });

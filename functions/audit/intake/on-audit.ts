@@ -48,12 +48,13 @@ function isOf(producer: string, { tenant, operate }: EdgeCaller): boolean {
   return kind === 'roster' ? operate : owner === tenant;
 }
 
-/** GET /api/audit/{zone}/health: how the log is doing, without a word of what is in it. */
-export const onLogHealth = (desk: LogDesk | undefined, rows: Rows): Question =>
+/** GET /api/audit/{zone}/health: how the log is doing, without a word of what is in it, and which stores are full. */
+export const onLogHealth = (desk: LogDesk | undefined, rows: Rows, findFull: () => Promise<string[]>): Question =>
   verified(desk, async (request, _caller, found) => {
     const { zone = '' } = request.params;
     if (!found.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
-    return answer(200, await lookAtLog({ ...found, rows }, zone));
+    const [health, fullStores] = await Promise.all([lookAtLog({ ...found, rows }, zone), findFull()]);
+    return answer(200, { ...health, ...(fullStores.length > 0 && { fullStores }) });
   });
 
 /** Questions of the edge only. */

@@ -95,6 +95,7 @@ describe('C9 auricle audit doctor', () => {
     ['a gap that no operator accepted', 'nothing missing', {}, { gaps: { open: 1, accepted: 2, behind: 0 } }],
     ['gaps are not searched for', 'nothing missing', {}, { gaps: { open: 0, accepted: 0, behind: 2_049 } }],
     ['its state is full', 'room', {}, { log: { ...log, full: true } }],
+    ['storage of the functions is full', 'storage', {}, { fullStores: ['blobs', 'rows'] }],
     ['its witnesses have not seen it', 'witnessed', { witnessed: undefined }, {}],
     [
       'its witnesses saw it last long ago, however new its newest entry is',
