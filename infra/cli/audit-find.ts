@@ -11,6 +11,8 @@ export interface Found {
   readonly base: string;
   readonly vkey: string;
   readonly reader: LogReader;
+  /** Opens another log of the same edge. */
+  readonly open: (base: string, vkey: string) => Promise<LogReader | undefined>;
   /** The key that the edge names, which need not be the one that is believed. */
   readonly offered?: string;
   /** Zones whose logs were not meant, since none was asked for. */
@@ -75,9 +77,10 @@ export async function findLog(
   if (!log) return wrong(`there is no log of ${year}, but of ${own.map((one) => one.year).join(', ')}`);
   const base = `${edge}${log.prefix}`;
   const vkey = key ?? recall(base)?.vkey ?? log.vkey;
-  const reader = await openReader(base, vkey, headers);
+  const open = (base: string, vkey: string) => openReader(base, vkey, headers);
+  const reader = await open(base, vkey);
   const others = zone === undefined ? zonesBeside(logs, newest.zone) : [];
-  return reader ? { base, vkey, reader, offered: log.vkey, others } : wrong(`"${vkey}" is not the key of a log`);
+  return reader ? { base, vkey, reader, open, offered: log.vkey, others } : wrong(`"${vkey}" is not the key of a log`);
 }
 
 /** `auricle audit logs` */

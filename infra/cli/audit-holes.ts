@@ -1,5 +1,6 @@
 // Holes of a log: numbers of an outbox or a tenant that are missing, and work of the functions that has no end.
 import { acceptanceIn, gapIn, isOverdue, isSameGap, type Missing, workIn } from '../../shared/audit/gaps.ts';
+import type { Leaf } from '../../shared/audit/leaf.ts';
 import { NextNumbers, readLoss } from '../../shared/audit/verify/next-numbers.ts';
 import { leafOf } from './audit-log.ts';
 
@@ -15,7 +16,7 @@ export class LogHoles {
   readonly #holes: Hole[] = [];
   readonly #begun = new Map<string, Hole & { readonly at: number }>();
   /** By index of the entry that they accept. */
-  readonly #accepted = new Map<number, Missing & { readonly by: number }>();
+  readonly #accepted = new Map<number, Missing & { readonly by: string }>();
   readonly #next = new NextNumbers();
   #first: number | undefined;
 
@@ -30,9 +31,7 @@ export class LogHoles {
     if (index === 0 && leaf.type === 'shard.open' && !('previous' in leaf)) this.#first = 1;
     this.#count(`outbox ${leaf.p} ${leaf.ep}`, leaf.pseq, index);
     if (leaf.tn !== undefined && leaf.tseq !== undefined) this.#count(`tenant ${leaf.tn}`, leaf.tseq, index);
-    const accepted = acceptanceIn(leaf);
-    const [year, place] = accepted?.gap.split('-').map(Number) ?? [];
-    if (accepted && place !== undefined && year === this.#year) this.#accepted.set(place, { ...accepted, by: index });
+    this.#acceptance(leaf, String(index))?.();
     const work = workIn(leaf);
     if (work?.ends) this.#begun.delete(work.request);
     else if (work) {
@@ -45,6 +44,24 @@ export class LogHoles {
     this.#holes.push({ index, text: loss.text, ...(gap && { gap }) });
     // Later events of a life that was broken off go on from its last number.
     if (loss.to !== undefined) this.#next.pass(`outbox ${String(loss.outbox)} ${loss.epoch}`, loss.to);
+  }
+
+  /**
+   * Returns how an entry of a later log decides about a hole, to be called once that log is verified. `by` names the
+   * entry.
+   */
+  decisionIn(entry: Uint8Array, by: string): (() => void) | undefined {
+    const leaf = leafOf(entry);
+    const work = leaf && workIn(leaf);
+    if (work?.ends && this.#begun.has(work.request)) return () => void this.#begun.delete(work.request);
+    return leaf && this.#acceptance(leaf, by);
+  }
+
+  #acceptance(leaf: Leaf, by: string): (() => void) | undefined {
+    const accepted = acceptanceIn(leaf);
+    const [year, place] = accepted?.gap.split('-').map(Number) ?? [];
+    if (!accepted || place === undefined || year !== this.#year) return undefined;
+    return () => void this.#accepted.set(place, { ...accepted, by });
   }
 
   /** Returns holes that count, and those that an operator has accepted. */

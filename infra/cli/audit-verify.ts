@@ -9,6 +9,7 @@ import { limits } from '../../shared/limits.ts';
 import type { Answer } from './answer.ts';
 import type { Found } from './audit-find.ts';
 import { LogHoles } from './audit-holes.ts';
+import { readLater } from './audit-later.ts';
 import { fetchCheckpoint, Invalid, walkLog } from './audit-log.ts';
 import { fileOf, recall, remember } from './audit-memory.ts';
 import { findWitnessed, type Witnessed } from './audit-witness.ts';
@@ -53,6 +54,7 @@ export async function verifyLog(found: Found, { policy, now = Date.now(), also }
       holes.see(entry, index);
       also?.see(entry);
     });
+    const undecided = await readLater(found, { ...checkpoint, origin: reader.verifier.name }, holes, now);
     const { open, accepted } = holes.found(now);
     const said = {
       size: checkpoint.size,
@@ -68,7 +70,10 @@ export async function verifyLog(found: Found, { policy, now = Date.now(), also }
     const strayed = (await also?.end()) ?? [];
     if (strayed.length > 0) return tell('diverged', { ...said, detail: strayed.join('; ') });
     remember(base, { vkey, note: new TextDecoder().decode(note) });
-    if (open.length > 0) return tell('incomplete', { ...said, detail: `${said.size} entries with holes`, holes: open });
+    if (open.length > 0) {
+      const detail = [`${said.size} entries with holes`, ...(undecided === undefined ? [] : [undecided])].join('; ');
+      return tell('incomplete', { ...said, detail, holes: open });
+    }
     const since = seen ? `, grown from ${seen.size}` : '';
     const { verdict, text } = judgeWitnessed(witnessed, said.size, now);
     return tell(verdict, { ...said, detail: `${said.size} entries are as they were signed${since}; ${text}` });

@@ -25,10 +25,14 @@ export const leavesOf = (count: number): Leaf[] => [
 ];
 
 /** Its files by their path below the log, with a signed checkpoint. */
-export async function filesOf(leaves: readonly Leaf[], signer = log): Promise<Map<string, Uint8Array>> {
+export async function filesOf(
+  leaves: readonly Leaf[],
+  signer = log,
+  origin = ORIGIN,
+): Promise<Map<string, Uint8Array>> {
   const edge = new RightEdge();
   for (const leaf of leaves) edge.append(encodeLeaf(leaf));
   const files = new Map(edge.files().map(({ path: name, bytes }) => [name, bytes]));
-  const checkpoint = { origin: ORIGIN, size: edge.size, root: edge.root() };
-  return files.set('checkpoint', new TextEncoder().encode(await signCheckpoint(checkpoint, signer.signer(ORIGIN))));
+  const checkpoint = { origin, size: edge.size, root: edge.root() };
+  return files.set('checkpoint', new TextEncoder().encode(await signCheckpoint(checkpoint, signer.signer(origin))));
 }
