@@ -49,7 +49,7 @@ async function redrive(office: Office, tenant: string, read: UploadJob): Promise
     case 'offer':
     case 'resend':
       // For any pool of its zone.
-      return resend(office, tenant, record, job);
+      return resend(office, tenant, row, job);
     case 'suspect':
       return void (await note(office, tenant, record, { suspected: office.now() }));
     case 'give-up':
@@ -67,8 +67,12 @@ async function isWanted(office: Office, tenant: string, row: Row): Promise<boole
   return false;
 }
 
-/** Sends another copy of a job. */
-async function resend(office: Office, tenant: string, record: JobRecord, job: UploadJob): Promise<void> {
+/**
+ * Sends another copy of a job whose row is as it was read. Sweeps overlap: one of them changes the row and sends, so no
+ * two copies have one `attempt`. The next sweep looks at a row that an agent has changed meanwhile.
+ */
+async function resend(office: Office, tenant: string, row: Row, job: UploadJob): Promise<void> {
+  const record = readJobRecord(row);
   const left = record.opened !== undefined;
   const copy: JobRecord = {
     since: record.since,
@@ -82,8 +86,9 @@ async function resend(office: Office, tenant: string, record: JobRecord, job: Up
     copy: undefined,
     suspected: undefined,
   };
+  const { key, version } = row;
+  if (!(await office.rows.commit(tenant, [{ type: 'replace', key, version, value: { ...copy } }]))) return;
   office.log({ what: 'resent', tenant, upload: job.upload, detail: job.kind, count: copy.job.attempt });
-  await note(office, tenant, record, copy);
   await send(office, tenant, [copy]);
 }
 
@@ -109,12 +114,13 @@ export async function resendLost(office: Office, records: readonly JobRecord[], 
   if (!hasLost(messages, due.length, opened)) return;
   await takeOutcomesOf(office, due, attempt);
   // Agents may have taken some since they were read.
-  const left: JobRecord[] = [];
+  const left: { readonly row: Row; readonly record: JobRecord }[] = [];
   for (const { job } of due) {
     const row = await office.rows.read(job.tenant, jobRowKey('q', job));
-    const record = row && readJobRecord(row);
-    if (record && isUnopened(record, office.now())) left.push(record);
+    if (!row) continue;
+    const record = readJobRecord(row);
+    if (isUnopened(record, office.now())) left.push({ row, record });
   }
   if (!hasLost(messages, left.length, opened)) return;
-  for (const record of left) await attempt(resend(office, record.job.tenant, record, record.job));
+  for (const { row, record } of left) await attempt(resend(office, record.job.tenant, row, record.job));
 }

@@ -4,7 +4,7 @@ import { arrive } from '../../../functions/upload/arrive.ts';
 import { show } from '../../../functions/upload/asked.ts';
 import { decideRedrive, hasLost } from '../../../functions/upload/decide-redrive.ts';
 import type { Line, Office } from '../../../functions/upload/office.ts';
-import { onStalled } from '../../../functions/upload/on-timer.ts';
+import { onLost, onStalled } from '../../../functions/upload/on-timer.ts';
 import { openTakenJob } from '../../../functions/upload/open-job.ts';
 import { type JobRecord, MINUTE } from '../../../functions/upload/record.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -124,6 +124,19 @@ describe('T4: work that goes on is not begun twice', () => {
     quiet.wait(limits.jobLeaseMs.value);
     expect((await open(copy, 'c')).ok).toBe(true);
     expect(await open(first, 'b')).toMatchObject({ ok: false });
+  });
+
+  it('overlapping sweeps send one copy of a job that an agent has left', async () => {
+    await quiet.uploaded();
+    expect((await open(newest())).ok).toBe(true);
+    queue.messages.splice(0);
+    for (let swept = 0; swept < 12; swept += 1) {
+      quiet.wait(SWEEP_MS);
+      await Promise.all([onStalled(office), onLost(office)]);
+    }
+    const attempts = quiet.jobs().map(({ attempt }) => attempt);
+    expect(attempts).toContain(2);
+    expect(new Set(attempts).size).toBe(attempts.length);
   });
 
   it('a job that waits its turn in the queue is not sent again', async () => {
