@@ -2,6 +2,7 @@
 // 10,000 files of one tenant are never in front of the one file of another by more than a window, and a model that nobody
 // serves holds up no other.
 import { limits } from '../../shared/limits.ts';
+import { isInScope } from '../caller/request-scope.ts';
 import { endOf, type Row } from '../store/rows.ts';
 import type { Office } from './office.ts';
 import { type JobRecord, jobRowKey, jobsPrefix, type Lane, readJobRecord } from './record.ts';
@@ -15,10 +16,12 @@ interface Runs {
 const lanes = new WeakMap<Office, Map<string, Runs>>();
 
 /**
- * Moves waiting jobs into the queue while there is room. Calls of one process for a lane share runs, in place of
- * racing for the same rows: a call that finds a run under way waits for the next one, which serves all such calls.
+ * Moves waiting jobs into the queue while there is room. Timers and events of one process share runs for a lane, in place
+ * of racing for the same rows: a call that finds a run under way waits for the next one, which serves all such calls.
+ * A request has bounds that a shared run does not have and must not get: it runs its own.
  */
 export function release(office: Office, tenant: string, lane: Lane): Promise<void> {
+  if (isInScope()) return moveWaiting(office, tenant, lane);
   const known = lanes.get(office) ?? new Map<string, Runs>();
   lanes.set(office, known);
   const key = `${tenant} ${jobsPrefix('w', lane)}`;

@@ -1,9 +1,11 @@
 // The storage calls of one file, and the rows and blobs that they return.
 import { expect, it } from 'vitest';
+import { isInScope, StorageSilent, serveInScope } from '../../../functions/caller/request-scope.ts';
 import type { Office } from '../../../functions/upload/office.ts';
 import { onStalled } from '../../../functions/upload/on-timer.ts';
 import { openTakenJob } from '../../../functions/upload/open-job.ts';
 import { recordKey } from '../../../functions/upload/record.ts';
+import { release } from '../../../functions/upload/release.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
 import { Quiet } from './quiet.ts';
 
@@ -87,4 +89,28 @@ it('C11: outcomes that come at once do not race for the waiting jobs', async () 
   await Promise.all(queued.map((upload) => quiet.outcome(upload, 'transcript', { seconds: 3 })));
   expect(quiet.jobs()).toHaveLength(2 * queued.length);
   expect(lost).toBe(0);
+});
+
+it('T4 C9: a request neither waits for runs of events nor fails them', async () => {
+  const quiet = new Quiet();
+  await quiet.uploaded();
+  const [job] = quiet.jobs();
+  if (!job) throw new Error('no job');
+  const { rows, ...stores } = quiet.instant();
+  const stalled = Promise.withResolvers<void>();
+  const scan: Office['rows']['scan'] = async (...given) => {
+    if (isInScope()) throw new StorageSilent('storage does not answer');
+    await stalled.promise;
+    return rows.scan(...given);
+  };
+  const office = { ...stores, rows: { ...rows, scan } };
+  const first = release(office, 'acme', job);
+  const request = serveInScope({ deadline: undefined, now: () => quiet.world.now }, async () => {
+    await release(office, 'acme', job);
+    return { status: 200 };
+  });
+  const second = release(office, 'acme', job);
+  expect(await request).toMatchObject({ status: 503 });
+  stalled.resolve();
+  expect(await Promise.all([first, second])).toEqual([undefined, undefined]);
 });
