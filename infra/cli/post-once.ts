@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import type { UploadWorld } from './upload-world.ts';
 
-/** Posts JSON. Sends it a second time when no answer came, the edge is unavailable, or the first is still running. */
+/** Posts JSON with the key in `headers`, or one of its own. Sends it a second time when no answer came, the edge is unavailable, or the first is still running. */
 export async function postOnce(
   url: string,
   headers: Record<string, string>,
@@ -11,7 +11,7 @@ export async function postOnce(
 ): Promise<Response> {
   const init = {
     method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': randomUUID() },
+    headers: { 'idempotency-key': randomUUID(), ...headers, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   };
   const first = await send(url, init).catch(() => undefined);

@@ -1,4 +1,5 @@
 // auricle upload FOLDER, and several FILEs: the same steps as for one file, a few files at a time.
+import { randomUUID } from 'node:crypto';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { printable } from '../../shared/printable.ts';
@@ -90,10 +91,16 @@ async function sendOne(
   headers: Record<string, string>,
   world: UploadWorld,
 ): Promise<Sent> {
+  // One key over all attempts: an attempt whose outcome is unknown leaves no second upload.
+  const keyed = { ...headers, 'idempotency-key': randomUUID() };
   for (let attempt = 1; ; attempt += 1) {
-    const { note: _, ...answer } = await upload({ ...given, operands: [file] }, headers, world).catch(failureOf(file));
-    const { status } = answer.value as { readonly status?: unknown };
-    const later = answer.exit !== 0 && (status === 429 || status === 503);
+    const { note: _, ...answer } = await upload({ ...given, operands: [file] }, keyed, world).catch(failureOf(file));
+    const { status, error } = answer.value as {
+      readonly status?: unknown;
+      readonly error?: { readonly code?: unknown };
+    };
+    const running = status === 409 && error?.code === 'idempotency_key_running';
+    const later = answer.exit !== 0 && (status === 429 || status === 503 || running);
     if (!later || attempt >= TRIES) return { file, answer, state: stateOf(answer) };
     await world.pause(attempt);
   }

@@ -14,11 +14,13 @@ let refused: Map<string, number[]>;
 let open: number;
 let most: number;
 let grants: string[];
+/** Idempotency-Keys of requests, by file name. */
+let keys: Map<string, Set<string | null>>;
 
 beforeEach(() => {
   folder = mkdtempSync(path.join(os.tmpdir(), 'auricle-cli-many-'));
   mkdirSync(path.join(folder, 'in/deeper'), { recursive: true });
-  [lines, refused, open, most, grants] = [[], new Map(), 0, 0, []];
+  [lines, refused, open, most, grants, keys] = [[], new Map(), 0, 0, [], new Map()];
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
@@ -29,6 +31,8 @@ function answer(url: URL, init: RequestInit): Response {
   if (url.hostname === 'store.test') return new Response('', { status: 201 });
   if (init.method === 'POST') {
     const { filename } = JSON.parse(String(init.body)) as { filename: string };
+    const sent = keys.get(filename) ?? new Set();
+    keys.set(filename, sent.add(new Headers(init.headers).get('idempotency-key')));
     const status = refused.get(filename)?.shift();
     if (status !== undefined) return Response.json({ error: { code: 'no', message: 'Not now.' } }, { status });
     grants.push(filename);
@@ -98,10 +102,12 @@ describe('C11: auricle upload FOLDER', () => {
     expect(text).toContain('a\\u{a}\\u{1b}[31mred.wav');
   });
 
-  it('tries a file again that the edge refuses for now', async () => {
-    refused.set('a.wav', [503, 429]);
+  it('T4 A8 tries a file again that the edge refuses for now, with the same key', async () => {
+    refused.set('a.wav', [503, 503, 503, 429]);
     expect(await go([write('a.wav', 'b.wav')])).toMatchObject({ exit: 0 });
     expect(grants.toSorted()).toEqual(['a.wav', 'b.wav']);
+    const [[a, ...others] = [], [b] = []] = [keys.get('a.wav'), keys.get('b.wav')];
+    expect([others, a === b, typeof a]).toEqual([[], false, 'string']);
   });
 
   it('waits for all transcripts with --wait', async () => {
