@@ -16,14 +16,16 @@ import { sendBlocks } from './send-blocks.ts';
 
 const slow = refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 });
 
-/** Reads the body of a request; one that stands still is refused. */
+/** Reads the body of a request. One that stands still, or whose client leaves before its end, is refused. */
 export function readBody(request: Request, context: RequestContext): ReadBytes {
   const source = request.body ? openSource(request.body) : undefined;
   const { surroundings } = context;
   if (source) context.discardBody = () => discardSource(source, surroundings);
   return async () => {
     if (!source) return ok(undefined);
-    const piece = await within(source.read(), limits.bodyIdleMs.value, surroundings);
+    // A read fails only when the client has left; the request's signal tells so later, if ever.
+    const reading = source.read().catch((): typeof late => late);
+    const piece = await within(reading, limits.bodyIdleMs.value, surroundings);
     return piece === late ? no(slow) : ok(piece);
   };
 }

@@ -1,10 +1,13 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { realSurroundings } from '../../edge/clock.ts';
 import { openFilePart, type ReadBytes } from '../../edge/upload/file-part.ts';
+import { readBody } from '../../edge/upload/pass-through.ts';
 import { ok } from '../../shared/result.ts';
 import { openSmall } from '../../shared/seal/envelope-stream.ts';
 import { generateZoneKey, importZoneKey } from '../../shared/seal/zone-key.ts';
 import { makeToken } from './authority.ts';
 import { BackOffice } from './back-office-double.ts';
+import { makeContext } from './context-double.ts';
 import { ask, elsewhere, startAgent } from './network.ts';
 
 const unique = () => `model-${crypto.randomUUID().slice(0, 8)}`;
@@ -68,6 +71,13 @@ describe('C2 C11 T4 POST /v1/listen?callback=', () => {
     const path = `/v1/listen?model=${model}&callback=${encodeURIComponent('https://hook.test/x')}${query}`;
     return ask(path, { method: 'POST', headers, body });
   }
+
+  it('reads no bug out of a client that leaves before the end of its body', async () => {
+    const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.error(new Error('lost')) });
+    const request = new Request('http://edge.test/', { method: 'POST', body, ...({ duplex: 'half' } as object) });
+    const { context } = makeContext({}, realSurroundings);
+    expect(await readBody(request, context)()).toMatchObject({ ok: false, refusal: { reason: 'client_slow' } });
+  });
 
   it('becomes an upload, sealed to the key of its zone on the way', async () => {
     const { zoneKey: own, privateJwk } = await generateZoneKey();
