@@ -230,9 +230,12 @@ export class Reserves {
     return step;
   }
 
-  /** With another name: the gate takes back what it gave the old one. Requests that go on have leases of their own. */
+  /**
+   * With another name: the gate takes back what it gave the old one. Requests that a report has told go on with leases of
+   * their own. Those that none has told are told under the new name, so they keep counting.
+   */
   #startOver(own: Own): void {
-    own.active.clear();
+    for (const id of own.active.keys()) if (!own.began.has(id)) own.active.delete(id);
     Object.assign(own, { holder: crypto.randomUUID(), seq: 0, places: 0, starts: 0, until: 0, sent: undefined });
   }
 
