@@ -61,11 +61,11 @@ describe('60 s of silence change no time and lose no word (speech.md §3-7, §3-
   });
 });
 
-describe('sound that comes before any pool can hear it', () => {
+describe('sound that comes while no pool can hear it', () => {
   it('is kept until one can (speech.md §3-17)', async () => {
     const { stack } = running;
-    await Promise.all(stack.pools.map(({ name }) => kill(stack, `agent-${name}`)));
     const listener = await listen(running);
+    await Promise.all(stack.pools.map(({ name }) => kill(stack, `agent-${name}`)));
     listener.send(story.bytes);
     const lines = await finish(listener);
     expect(lines.map(([text]) => text)).toEqual(story.texts);
