@@ -63,21 +63,25 @@ describe('T2: Triton on this machine', () => {
     expect(files).toContain(path.join('delay', '1', 'model.py'));
   });
 
-  it.each(['ready', 'loading'])('ends with the process that started it, killed when it was %s', async (when) => {
-    const models = path.join(folder, when);
-    for (const name of ['a', 'b', 'c', 'd'])
-      await writeDelay(models, name, { batchMs: 0, itemMs: 0, maxBatchSize: 1, queueMicros: 0, instances: 1 });
-    const child = fork(path.join(import.meta.dirname, 'hold.ts'), [installation, models, when], { execArgv: [] });
-    const message = await new Promise((resolve, reject) => {
-      child.once('message', resolve);
-      child.once('exit', (code) => reject(new Error(`ended with ${code}`)));
-    });
-    expect(message).toBe(when);
-    expect((await processesOf(models)).length).toBeGreaterThanOrEqual(3);
-    child.kill('SIGKILL');
-    await expect.poll(() => processesOf(models), patience).toEqual([]);
-    expect(await sharedBy(child.pid ?? 0)).toEqual([]);
-  });
+  it.each(['ready', 'loading'])(
+    'ends with the process that started it, killed when it was %s',
+    async (when) => {
+      const models = path.join(folder, when);
+      for (const name of ['a', 'b', 'c', 'd'])
+        await writeDelay(models, name, { batchMs: 0, itemMs: 0, maxBatchSize: 1, queueMicros: 0, instances: 1 });
+      const child = fork(path.join(import.meta.dirname, 'hold.ts'), [installation, models, when], { execArgv: [] });
+      const message = await new Promise((resolve, reject) => {
+        child.once('message', resolve);
+        child.once('exit', (code) => reject(new Error(`ended with ${code}`)));
+      });
+      expect(message).toBe(when);
+      expect((await processesOf(models)).length).toBeGreaterThanOrEqual(3);
+      child.kill('SIGKILL');
+      await expect.poll(() => processesOf(models), patience).toEqual([]);
+      expect(await sharedBy(child.pid ?? 0)).toEqual([]);
+    },
+    60_000,
+  );
 
   it('says what Triton said when a model does not load, and leaves nothing running', async () => {
     const broken = path.join(folder, 'broken');
