@@ -8,7 +8,7 @@ import { endOf, type Row } from '../store/rows.ts';
 import { admit } from './arrive.ts';
 import type { Office } from './office.ts';
 import { dueOf, type JobRecord, jobsPrefix, rankPrefix, readJobRecord, zoneJobsPrefix } from './record.ts';
-import { type Attempt, redriveQueued } from './redrive.ts';
+import { type Attempt, collectIn, redriveQueued } from './redrive.ts';
 import { release } from './release.ts';
 import { settle } from './settle.ts';
 import { amend, readUpload, step } from './step.ts';
@@ -35,7 +35,7 @@ export async function lookAfter(office: Office, tenant: string, { all }: Which =
   const oldest = new Map<string, number>();
   const found: JobRecord[] = [];
   const failures: unknown[] = [];
-  const attempt = (work: Promise<unknown>) => work.catch((error: unknown) => void failures.push(error));
+  const attempt = collectIn(failures);
   // A job goes in the same transaction in which its upload ends: where none is open, there is none to look at.
   const open = (await office.rows.scan(tenant, 'o!', endOf('o!'), 1)).length > 0;
   if (open || all) await lookAtDue(office, tenant, attempt);

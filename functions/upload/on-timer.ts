@@ -5,7 +5,7 @@ import { limits } from '../../shared/limits.ts';
 import { type Found, lookAfter, type Which } from './look-after.ts';
 import type { Office } from './office.ts';
 import type { JobRecord } from './record.ts';
-import { resendLost } from './redrive.ts';
+import { collectIn, resendLost } from './redrive.ts';
 import { forgetTenant, listTenants } from './tenants.ts';
 
 /** Each minute. */
@@ -31,7 +31,7 @@ export async function onLost(office: Office): Promise<void> {
 async function sweep(office: Office, which: Which): Promise<Found> {
   const tenants = await listTenants(office, limits.lookTenants.value);
   const failures: unknown[] = [];
-  const attempt = (work: Promise<unknown>) => work.catch((error: unknown) => void failures.push(error));
+  const attempt = collectIn(failures);
   const oldest = new Map<string, number>();
   const queued: JobRecord[] = [];
   const work = tenants.values();

@@ -6,6 +6,7 @@
 //   q!<zone>!<model>!<rank>.<job>   a job that is in that queue, or on its way to it
 //   n!<id>!<run>.<try>              a delivery of its notice
 //   b!<id>.<run>                    what a run that is over has used, until the edge has booked it
+import { DAY_MS } from '../../shared/day.ts';
 import { limits } from '../../shared/limits.ts';
 import type { NewProject } from '../../shared/project/contract.ts';
 import { isProjectId } from '../../shared/project/id.ts';
@@ -69,7 +70,6 @@ export const largest = ({ most }: Pick<NewUpload, 'most'>): number =>
   Math.min(most?.bytes ?? Number.POSITIVE_INFINITY, limits.uploadBytes.value);
 
 export const MINUTE = 60_000;
-export const DAY = 86_400_000;
 const lookMs = limits.uploadLookSeconds.value * 1_000;
 
 export function newRecord(asked: Asked & UploadPlace, now: number, state: UploadState = newState): UploadRecord {
@@ -122,12 +122,12 @@ export function audioUntil(record: UploadRecord): number | undefined {
   if (state.status === 'cancelled' || !asked.sealed) return ended;
   const ours = state.refusal?.reason === 'upload_abandoned' || state.refusal?.reason === 'upload_parts_lost';
   const days = ours ? limits.uploadRetryDays.value : 0;
-  return ended + Math.max(days, asked.keepDays) * DAY;
+  return ended + Math.max(days, asked.keepDays) * DAY_MS;
 }
 
 /** When nothing of it is left. */
 export const forgetAt = ({ ended = 0, asked }: UploadRecord): number =>
-  ended + Math.max(limits.uploadOutcomeDays.value, asked.keepDays) * DAY;
+  ended + Math.max(limits.uploadOutcomeDays.value, asked.keepDays) * DAY_MS;
 
 const DIGITS = '0123456789abcdef';
 function complement(id: string): string {

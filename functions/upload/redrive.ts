@@ -15,6 +15,12 @@ import { takeOutcomes } from './take-outcome.ts';
 /** Keeps a failure from ending the look at everything else. */
 export type Attempt = (work: Promise<unknown>) => Promise<unknown>;
 
+/** An `Attempt` that adds what failed to `failures`. */
+export const collectIn =
+  (failures: unknown[]): Attempt =>
+  (work) =>
+    work.catch((error: unknown) => void failures.push(error));
+
 /** Looks at the queued jobs of a tenant in a zone. Returns them as they were. */
 export async function redriveQueued(
   office: Office,

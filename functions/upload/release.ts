@@ -25,14 +25,14 @@ export function release(office: Office, tenant: string, lane: Lane): Promise<voi
   const known = lanes.get(office) ?? new Map<string, Runs>();
   lanes.set(office, known);
   const key = `${tenant} ${jobsPrefix('w', lane)}`;
+  const run = () => moveWaiting(office, tenant, lane).finally(() => settleRun(known, key));
   const runs = known.get(key);
   if (!runs) {
-    const current = moveWaiting(office, tenant, lane).finally(() => settleRun(known, key));
+    const current = run();
     known.set(key, { current, next: undefined });
     return current;
   }
-  const again = () => moveWaiting(office, tenant, lane).finally(() => settleRun(known, key));
-  runs.next ??= runs.current.then(again, again);
+  runs.next ??= runs.current.then(run, run);
   return runs.next;
 }
 

@@ -1,13 +1,13 @@
 // Tenants that have uploads: what the timer goes through. Kept so that a tenant is never missing from it while it has a
 // row: it is put there before its first row, and taken away long after its last.
+import { DAY_MS } from '../../shared/day.ts';
 import { endOf } from '../store/rows.ts';
 import type { Office } from './office.ts';
-import { DAY } from './record.ts';
 
 /** A partition no tenant can be named after. */
 const PARTITION = '!tenants';
 /** How long an instance remembers that it has put a tenant there. Far less than a day, see below. */
-const KNOWN_MS = DAY / 24;
+const KNOWN_MS = DAY_MS / 24;
 const touched = new WeakMap<Office, Map<string, number>>();
 
 export async function touchTenant(office: Office, tenant: string): Promise<void> {
@@ -26,7 +26,7 @@ export async function listTenants(office: Office, limit: number): Promise<string
 /** Takes a tenant away that has no row and was not put there for a day: no instance still relies on it. */
 export async function forgetTenant(office: Office, tenant: string): Promise<void> {
   const row = await office.rows.read(PARTITION, tenant);
-  if (!row || Number(row.value.touched) + DAY > office.now()) return;
+  if (!row || Number(row.value.touched) + DAY_MS > office.now()) return;
   // What is to be looked after, and what the edge has not booked yet.
   for (const kind of ['d!', 'b!']) if ((await office.rows.scan(tenant, kind, endOf(kind), 1)).length > 0) return;
   await office.rows.commit(PARTITION, [{ type: 'remove', key: tenant }]);

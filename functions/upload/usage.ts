@@ -1,5 +1,6 @@
 // What an upload has used is told to the edge, which keeps the tenant's allowance and the record of who did what. The row
 // is made in the transaction that ends the run and goes when the edge has answered; the edge books a run once.
+import { DAY_MS } from '../../shared/day.ts';
 import { limits } from '../../shared/limits.ts';
 import { refusals } from '../../shared/refusal.ts';
 import { isUploadId } from '../../shared/upload/paths.ts';
@@ -7,7 +8,7 @@ import type { UploadUsage } from '../../shared/upload/usage.ts';
 import { endOf } from '../store/rows.ts';
 import { UsageRefused } from '../store/usage.ts';
 import type { Office } from './office.ts';
-import { DAY, type UploadRecord, usageRowKey } from './record.ts';
+import { type UploadRecord, usageRowKey } from './record.ts';
 
 /** `undefined` when no file had arrived: then nothing was used. */
 export function usageOf({ tenant, id, asked, state, created, updated }: UploadRecord): UploadUsage | undefined {
@@ -74,7 +75,7 @@ export async function bookAll(office: Office, tenant: string): Promise<void> {
 }
 
 async function keepOrGiveUp(office: Office, usage: UsageRow, { status }: UsageRefused): Promise<void> {
-  const old = usage.since + limits.usageToldDays.value * DAY <= office.now();
+  const old = usage.since + limits.usageToldDays.value * DAY_MS <= office.now();
   if (old) await forgetUsage(office, usage);
   office.log({ ...line(usage), detail: old ? 'given up' : 'refused', count: status });
 }

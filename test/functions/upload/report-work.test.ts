@@ -9,8 +9,8 @@ import { arrive } from '../../../functions/upload/arrive.ts';
 import { cancel, rerun } from '../../../functions/upload/asked.ts';
 import type { Office } from '../../../functions/upload/office.ts';
 import { onStalled } from '../../../functions/upload/on-timer.ts';
-import { DAY } from '../../../functions/upload/record.ts';
 import { settle } from '../../../functions/upload/settle.ts';
+import { DAY_MS } from '../../../shared/day.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { NewUpload } from '../../../shared/upload/contract.ts';
 import { deskOf } from '../audit/erase-world.ts';
@@ -149,7 +149,7 @@ describe('C9 A1 what becomes of a file is on record', () => {
     const kept = await quiet.uploaded({ keepDays: 2 });
     await quiet.outcome(kept, 'transcript', { pieces: 1 });
     expect(types()).toEqual(['inference.attempt', 'inference.complete']);
-    quiet.wait(2 * DAY);
+    quiet.wait(2 * DAY_MS);
     await onStalled(office);
     await settle(office, placeOf(kept));
     await cancel(office, placeOf(kept));

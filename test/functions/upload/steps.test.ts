@@ -1,4 +1,5 @@
 // Steps of the back office on a model of its stores on which nothing fails, with a clock that the test moves.
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { arrive } from '../../../functions/upload/arrive.ts';
 import { cancel, list, openTranscript, rerun, see } from '../../../functions/upload/asked.ts';
@@ -7,11 +8,12 @@ import { lookAfter } from '../../../functions/upload/look-after.ts';
 import type { Office } from '../../../functions/upload/office.ts';
 import { onLost, onStalled } from '../../../functions/upload/on-timer.ts';
 import { openTakenJob } from '../../../functions/upload/open-job.ts';
-import { DAY, deliveryKey, MINUTE } from '../../../functions/upload/record.ts';
+import { deliveryKey, MINUTE } from '../../../functions/upload/record.ts';
 import { replay } from '../../../functions/upload/replay.ts';
 import { settle } from '../../../functions/upload/settle.ts';
 import { takeOutcome } from '../../../functions/upload/take-outcome.ts';
 import { eventId } from '../../../shared/audit/event-id.ts';
+import { DAY_MS } from '../../../shared/day.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { NewUpload } from '../../../shared/upload/contract.ts';
 import { readJob, type UploadJob } from '../../../shared/upload/job.ts';
@@ -299,7 +301,7 @@ describe('T6: hot storage holds what is used, audio and transcripts are deleted 
     const plain = await quiet.uploaded({ keepDays: 2, sealed: false });
     for (const upload of [gone, kept, plain]) await quiet.outcome(upload, 'transcript', { pieces: 1 });
     expect(quiet.blobNames('uploads')).toEqual([`uploads/acme/${kept.id}`]);
-    quiet.wait(2 * DAY + MINUTE);
+    quiet.wait(2 * DAY_MS + MINUTE);
     await onStalled(office);
     expect(quiet.blobNames('uploads')).toEqual([]);
     expect((await quiet.row(kept)).audio).toBe('deleted');
@@ -310,7 +312,7 @@ describe('T6: hot storage holds what is used, audio and transcripts are deleted 
     await quiet.outcome(upload, 'transcript', { pieces: 1 });
     const rows = quiet.table.of('acme');
     for (let run = 1; run <= 250; run += 1) rows.set(deliveryKey(upload.id, run, 1), { value: {}, version: '1' });
-    quiet.wait((limits.uploadOutcomeDays.value + 1) * DAY);
+    quiet.wait((limits.uploadOutcomeDays.value + 1) * DAY_MS);
     await onStalled(office);
     expect([...quiet.table.of('acme').keys()]).toEqual([]);
   });
@@ -340,7 +342,7 @@ describe('T6: hot storage holds what is used, audio and transcripts are deleted 
   it('everything after its time, and the tenant with it', async () => {
     const upload = await quiet.uploaded();
     await quiet.outcome(upload, 'transcript', { pieces: 1 });
-    quiet.wait((limits.uploadOutcomeDays.value + 1) * DAY);
+    quiet.wait((limits.uploadOutcomeDays.value + 1) * DAY_MS);
     await onStalled(office);
     await onStalled(office);
     expect(await see(office, upload)).toMatchObject({ refusal: { reason: 'upload_unknown' } });
@@ -418,7 +420,7 @@ describe('T4: a run again while the end of the one before is being settled', () 
     });
     if (keepDays > 0) {
       await takeOutcome(office, `acme/${upload.id}/1/transcript`);
-      quiet.wait(keepDays * DAY + MINUTE);
+      quiet.wait(keepDays * DAY_MS + MINUTE);
       await settle(racing, upload);
     } else await takeOutcome(racing, `acme/${upload.id}/1/transcript`);
     expect(refused).toMatchObject({ refusal: { reason: 'upload_audio_gone' } });
@@ -429,7 +431,7 @@ describe('T4: a run again while the end of the one before is being settled', () 
   it('a run that began first keeps its audio', async () => {
     const upload = await quiet.uploaded({ keepDays: 1 });
     await quiet.outcome(upload, 'transcript', { pieces: 1 });
-    quiet.wait(DAY + MINUTE);
+    quiet.wait(DAY_MS + MINUTE);
     const racing = atCall('list', () => rerun(office, upload));
     await settle(racing, upload);
     expect(await quiet.row(upload)).toMatchObject({ status: 'admitted', run: 2, audio: 'held' });

@@ -1,9 +1,11 @@
 // Queues that nobody reads: what is said of them, and how uploads end there.
+
 import { beforeEach, describe, expect, it } from 'vitest';
 import { rerun } from '../../../functions/upload/asked.ts';
 import type { Line, Office } from '../../../functions/upload/office.ts';
 import { onStalled } from '../../../functions/upload/on-timer.ts';
-import { DAY, MINUTE } from '../../../functions/upload/record.ts';
+import { MINUTE } from '../../../functions/upload/record.ts';
+import { DAY_MS } from '../../../shared/day.ts';
 import { limits } from '../../../shared/limits.ts';
 import { Quiet } from './quiet.ts';
 
@@ -56,7 +58,7 @@ describe('T4: with no agents at all', () => {
     expect((await rerun(office, upload)).ok).toBe(true);
     await hours(limits.uploadUntakenHours.value);
     expect(await quiet.row(upload)).toMatchObject({ status: 'refused', run: 2, audio: 'held' });
-    quiet.wait(limits.uploadRetryDays.value * DAY + MINUTE);
+    quiet.wait(limits.uploadRetryDays.value * DAY_MS + MINUTE);
     await onStalled(office);
     expect((await quiet.row(upload)).audio).toBe('deleted');
     expect(quiet.blobNames('uploads')).toEqual([]);

@@ -1,4 +1,5 @@
 // What the edge is told of uploads, when it does not want to hear it.
+
 import { generateKeyPairSync } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -6,9 +7,10 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { openUsage, UsageRefused } from '../../../functions/store/usage.ts';
 import type { Office } from '../../../functions/upload/office.ts';
 import { onStalled } from '../../../functions/upload/on-timer.ts';
-import { DAY, MINUTE } from '../../../functions/upload/record.ts';
+import { MINUTE } from '../../../functions/upload/record.ts';
 import { listTenants } from '../../../functions/upload/tenants.ts';
 import { bookAll } from '../../../functions/upload/usage.ts';
+import { DAY_MS } from '../../../shared/day.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { UploadUsage } from '../../../shared/upload/usage.ts';
 import { Quiet } from './quiet.ts';
@@ -70,7 +72,7 @@ describe('C11: use that the edge does not book', () => {
   });
 
   it('a refused row keeps its tenant known, and is given up when it is old', async () => {
-    const life = limits.usageToldDays.value * DAY;
+    const life = limits.usageToldDays.value * DAY_MS;
     answer = () => {
       throw new UsageRefused(422);
     };
