@@ -1,6 +1,5 @@
 import type { JWK } from 'jose';
 import { z } from 'zod';
-import { HEADS } from '../shared/audit/head.ts';
 import { keyYears } from '../shared/audit/key-years.ts';
 import { jsonText } from '../shared/json-text.ts';
 import { limits } from '../shared/limits.ts';
@@ -54,23 +53,14 @@ export const settingsSchema = z.object({
   /** Private ES256 key, JWK with `kid`, that signs what the edge asks of the functions. A secret; BACK_OFFICES need it. */
   EDGE_KEY: jsonText(privateKey).optional(),
   /** Residency zones served here; each has a roster of its own. */
-  ZONES: jsonText(
-    z
-      .array(
-        z
-          .string()
-          .regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/)
-          .refine((zone) => zone !== HEADS, 'is the name of the log of checkpoints'),
-      )
-      .min(1),
-  ),
+  ZONES: jsonText(z.array(z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/)).min(1)),
   /** Zone → base URL of the functions that take its uploads; without it there are none. */
   BACK_OFFICES: jsonText(z.record(z.string(), z.url({ protocol: /^https?$/ }))).optional(),
   /** Public keys of those functions (JWKS): what they tell of uploads is signed. Without them nothing is booked. */
   SERVICE_KEYS: jsonText(jwks).optional(),
   /**
    * Zone → its audit log: what the names of its years begin with, its public Ed25519 key, 32 bytes in base64, and `years`,
-   * AUDIT_KEY_YEARS of the functions, where there was another. Without it events stay in the outboxes. `heads` in the place of a zone is the log of checkpoints.
+   * AUDIT_KEY_YEARS of the functions, where there was another. Without it events stay in the outboxes.
    */
   AUDIT_LOGS: jsonText(z.record(z.string(), auditLog)).optional(),
   /**

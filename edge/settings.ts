@@ -1,5 +1,4 @@
 import type { JSONWebKeySet, JWK } from 'jose';
-import { HEADS } from '../shared/audit/head.ts';
 import type { AttestationPolicy } from '../shared/seal/attestation-policy.ts';
 import { applyRules, describeProblems, type Parsed, type Problem, parseSettings } from '../shared/settings/problem.ts';
 import { grantScopes } from '../shared/tenant/claims.ts';
@@ -45,8 +44,6 @@ export interface Settings {
   readonly serviceKeys: JSONWebKeySet | undefined;
   /** Zone → its audit log. */
   readonly auditLogs: ReadonlyMap<string, AuditLog>;
-  /** The log of checkpoints, which is no zone's. */
-  readonly auditHeads?: AuditLog;
   /** Milliseconds. */
   readonly auditWaitMs: number;
   readonly mode: 'development' | 'production';
@@ -101,7 +98,6 @@ function grantIssuer({ kty, crv, x, y, kid }: JWK): Issuer {
 }
 
 function combine(data: EdgeValues): Settings {
-  const { [HEADS]: auditHeads, ...auditLogs } = data.AUDIT_LOGS ?? {};
   return {
     issuers: [...data.ISSUERS, ...(data.GRANT_KEY ? [grantIssuer(data.GRANT_KEY)] : [])],
     // Both must agree before anything self-issued is believed.
@@ -112,8 +108,7 @@ function combine(data: EdgeValues): Settings {
     zones: data.ZONES,
     backOffices: new Map(Object.entries(data.BACK_OFFICES ?? {}).map(([zone, url]) => [zone, url.replace(/\/$/, '')])),
     serviceKeys: data.SERVICE_KEYS as JSONWebKeySet | undefined,
-    auditLogs: new Map(Object.entries(auditLogs)),
-    ...(auditHeads && { auditHeads }),
+    auditLogs: new Map(Object.entries(data.AUDIT_LOGS ?? {})),
     auditWaitMs: data.AUDIT_WAIT_MS,
     mode: data.MODE,
   };

@@ -1,6 +1,5 @@
 import type { JSONWebKeySet, JWK } from 'jose';
 import { z } from 'zod';
-import { HEADS } from '../shared/audit/head.ts';
 import { keyYears } from '../shared/audit/key-years.ts';
 import { retentionNames } from '../shared/audit/retention.ts';
 import { jsonText } from '../shared/json-text.ts';
@@ -51,9 +50,7 @@ export const settingsSchema = z.object({
   /** What the names of the queues begin with: zone and model follow, and in `jobs-eu-dlq` is what nobody could finish. */
   JOBS_QUEUE: z.string().min(1).default('jobs'),
   /** Residency zones, each with a queue of its own. */
-  ZONES: jsonText(
-    z.array(zoneName.refine((zone) => zone !== HEADS, 'is the name of the log of checkpoints')).min(1),
-  ).default(['eu', 'us']),
+  ZONES: jsonText(z.array(zoneName).min(1)).default(['eu', 'us']),
   /** By zone, the public keys that files are sealed to, the newest first. A zone without one takes no uploads. */
   ZONE_KEYS: jsonText(zoneKeys).default({}),
   /** Public keys of the edge (JWKS): what it asks is signed. Without them nobody may ask. */
@@ -93,8 +90,6 @@ export const settingsSchema = z.object({
   IDENTITY_HEADER: z.string().min(1).optional(),
   /** Who is asked to witness the logs: the `witness`, `group` and `quorum` lines of a C2SP tlog-policy. */
   AUDIT_WITNESSES: z.string().max(limits.auditPolicyBytes.value).optional(),
-  /** Whether the log of checkpoints is kept here: of all that share AUDIT_ORIGIN, in one place only. */
-  AUDIT_HEADS: z.stringbool().optional(),
   /**
    * 32 bytes in base64, encrypts the keys of what leaves hide. Several with commas between them while one takes the place of
    * another: the first encrypts, all decrypt. A secret; without it there are no logs.

@@ -8,7 +8,7 @@ import { advanceExports } from './audit/export/advance-export.ts';
 import * as exports from './audit/export/on-exports.ts';
 import { onStream } from './audit/export/on-stream.ts';
 import { openExports } from './audit/export/open-exports.ts';
-import { openHeads, openIndexing, openWitnessing } from './audit/follow-logs.ts';
+import { openIndexing, openWitnessing } from './audit/follow-logs.ts';
 import { onAcceptGap, onGaps } from './audit/gaps/on-gaps.ts';
 import * as audit from './audit/intake/on-audit.ts';
 import { openLogDesk } from './audit/log/log-desk.ts';
@@ -313,7 +313,6 @@ if (logDesk && ticking && reports) {
     await ticking.release();
   });
   app.timer('on-audit', { schedule: '* * * * * *', handler: () => ticking.tick() });
-  if (logDesk.heads) app.timer('on-heads', { schedule: '*/10 * * * * *', handler: openHeads(logDesk) });
   app.timer('on-witness', { schedule: '*/2 * * * * *', handler: openWitnessing(logDesk) });
 }
 if (logDesk && privacyDesk) {

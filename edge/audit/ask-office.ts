@@ -1,6 +1,5 @@
 // The functions of a zone, asked about its audit log.
 import type { z } from 'zod';
-import { HEADS } from '../../shared/audit/head.ts';
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -29,8 +28,7 @@ export async function askOffice(
 ): Promise<Result<Response>> {
   const { id, settings } = context;
   const office = settings.backOffices.get(zone);
-  const kept = zone === HEADS ? settings.auditHeads !== undefined : settings.auditLogs.has(zone);
-  if (office === undefined || !kept) return no(refuse('audit_closed'));
+  if (office === undefined || !settings.auditLogs.has(zone)) return no(refuse('audit_closed'));
   const address = `${office}/api/audit${path}`;
   // The builder of the path has checked its parts; an address that parsing changes is not called.
   if (new URL(address).href !== address) return no(refuse('route_unknown', undefined, 'a path that leads elsewhere'));

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { fromBase64 } from '../../shared/audit/base64.ts';
 import { originOfLog } from '../../shared/audit/delivery.ts';
-import { HEADS } from '../../shared/audit/head.ts';
 import { isEd25519Text, keysIn } from '../../shared/audit/key-years.ts';
 import { holdsEntries, readLogPath } from '../../shared/audit/log-path.ts';
 import { loggedYear, loggedYears } from '../../shared/audit/logged-years.ts';
@@ -12,7 +11,6 @@ import type { Claims } from '../../shared/tenant/claims.ts';
 import { late } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
-import type { Settings } from '../settings.ts';
 import type { AuditLog } from '../settings-schema.ts';
 import { admit } from '../tenant/admit.ts';
 import { callFunctions } from '../upload/back-office.ts';
@@ -42,10 +40,6 @@ const PATH = /^([a-z0-9][a-z0-9_.-]{0,62})\/(\d{4})\/(.+)$/;
 /** What whoever asks for too much at once is told, and no trouble of ours. */
 const TOO_MUCH = 'allowance_concurrent' satisfies Refusal['reason'];
 
-/** The logs of the zones, and the one of their checkpoints. */
-const logsOf = ({ auditLogs, auditHeads }: Settings) =>
-  auditHeads ? [...auditLogs, [HEADS, auditHeads] as const] : [...auditLogs];
-
 /**
  * `GET /v1/audit/log?zone=…`: the logs that there are, of each zone the newest first: each under what its files are called,
  * the key that signs it, and how long it is. Where whoever keeps them does not answer: this year's, and that.
@@ -54,7 +48,7 @@ export async function listLogs(request: Request, context: RequestContext): Promi
   const claims = await admit(request, ['audit', 'operate'], context);
   if (!claims.ok) return refuseWith(claims.refusal);
   const asked = new URL(request.url).searchParams.get('zone');
-  const mine = logsOf(context.settings).filter(([zone]) => zone === HEADS || isOpenTo(claims.value, zone));
+  const mine = [...context.settings.auditLogs].filter(([zone]) => isOpenTo(claims.value, zone));
   const open = asked === null ? mine : mine.filter(([zone]) => zone === asked);
   if (asked !== null && open.length === 0) return refuseWith(refuse('zone_unserved', { zone: asked }));
   const found = await Promise.all(open.map(([zone, log]) => listZone(zone, log, claims.value, context)));
@@ -72,9 +66,7 @@ async function listZone(
   { tenant, subject }: Claims,
   context: RequestContext,
 ): Promise<z.infer<typeof listedLog>[] | Refusal> {
-  // The log of checkpoints is about nobody, and names none of its readers.
-  const reader = zone === HEADS ? { tenant } : { tenant, subject };
-  const found = await askOfficeFor({ zone, path: `/log/${zone}` }, loggedYears, reader, context);
+  const found = await askOfficeFor({ zone, path: `/log/${zone}` }, loggedYears, { tenant, subject }, context);
   if (!found.ok && found.refusal.reason === TOO_MUCH) return found.refusal;
   const thisYear = new Date(context.surroundings.now()).getUTCFullYear();
   const known = found.ok
@@ -108,13 +100,10 @@ export async function readLog(request: Request, context: RequestContext, name: s
   const { settings } = context;
   const office = settings.backOffices.get(zone);
   if (!asked) return refuseWith(refuse('route_unknown'));
-  // The log of checkpoints is of all regions, and says nothing of what is in theirs.
-  if (zone !== HEADS && !isOpenTo(claims.value, zone)) return refuseWith(refuse('zone_unserved', { zone }));
-  if (office === undefined || !logsOf(settings).some(([one]) => one === zone))
-    return refuseWith(refuse('audit_closed'));
-  // The log of checkpoints is about nobody, and names none of its readers.
+  if (!isOpenTo(claims.value, zone)) return refuseWith(refuse('zone_unserved', { zone }));
+  if (office === undefined || !settings.auditLogs.has(zone)) return refuseWith(refuse('audit_closed'));
   const { tenant, subject: holder } = claims.value;
-  const named = await commitmentOfReader(zone, zone === HEADS ? { tenant } : { tenant, subject: holder }, context);
+  const named = await commitmentOfReader(zone, { tenant, subject: holder }, context);
   if (!named.ok) return refuseWith(named.refusal);
   const operate = holdsEntries(asked) && { operate: true };
   const claimed = { tenant, ...operate, ...(named.value !== undefined && { subject: named.value }) };

@@ -1,7 +1,6 @@
 // auricle audit doctor: is the record being kept, as far as can be seen from here?
 
 import { z } from 'zod';
-import { HEADS } from '../../shared/audit/head.ts';
 import { type AuditHealth, auditHealth } from '../../shared/audit/health.ts';
 import { latestAt, openJudge } from '../../shared/audit/judge.ts';
 import { readPolicy } from '../../shared/audit/policy.ts';
@@ -170,7 +169,7 @@ export async function auditDoctor(
   const response = await fetch(`${given.edge}/v1/audit/log`, { headers });
   if (!response.ok) return refused(response);
   const { data } = listedLogs.parse(await response.json());
-  const logs = newestOf(data).filter(({ zone }) => zone === given.zone || (given.zone === undefined && zone !== HEADS));
+  const logs = newestOf(data).filter(({ zone }) => zone === given.zone || given.zone === undefined);
   const checks = (await Promise.all(logs.map(async (log) => judgeLog(await look(given, log, headers))))).flat();
   if (logs.length === 0)
     checks.push({ zone: given.zone ?? '-', check: 'log reachable', outcome: 'fail', detail: 'there is none' });

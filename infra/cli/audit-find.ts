@@ -1,6 +1,5 @@
 // Which logs there are, and the one that is meant.
 import type { z } from 'zod';
-import { HEADS } from '../../shared/audit/head.ts';
 import { formatVerifierKey, readVerifierKey } from '../../shared/audit/note-key.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import { type LogReader, listedLogs, openReader } from './audit-log.ts';
@@ -36,9 +35,8 @@ async function fetchLogs({ edge, zone }: Pick<Arguments, 'edge' | 'zone'>, heade
 export const newestOf = (logs: readonly Listed[]): Listed[] =>
   logs.filter((one, at) => logs.findIndex(({ zone }) => zone === one.zone) === at);
 
-/** The log of checkpoints holds nothing of a tenant. */
 const zonesBeside = (logs: readonly Listed[], one: string): string[] => [
-  ...new Set(logs.map(({ zone }) => zone).filter((zone) => zone !== one && zone !== HEADS)),
+  ...new Set(logs.map(({ zone }) => zone).filter((zone) => zone !== one)),
 ];
 
 /** The zones that an answer about `one` says nothing of; none where nobody says which there are. */

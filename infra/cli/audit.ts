@@ -1,6 +1,5 @@
 // auricle audit …: dispatches to its commands.
 import { existsSync, readFileSync } from 'node:fs';
-import { HEADS } from '../../shared/audit/head.ts';
 import { readPolicy } from '../../shared/audit/policy.ts';
 import { verdicts } from '../../shared/audit/verify/verdict.ts';
 import { type Answer, refused, wrong } from './answer.ts';
@@ -9,7 +8,6 @@ import { privacyVerbs } from './audit-erase.ts';
 import { exportAudit, verifyFolder } from './audit-export.ts';
 import { type Found, findLog, listLogs, tellOthers } from './audit-find.ts';
 import { acceptGap, listGaps } from './audit-gaps.ts';
-import { RegionHeads } from './audit-heads.ts';
 import { Invalid, Refused } from './audit-log.ts';
 import { verifyReceiptFile } from './audit-receipt.ts';
 import { rebuildIndex, searchAudit } from './audit-search.ts';
@@ -53,12 +51,11 @@ const verbs: ReadonlyMap<string, Run> = new Map<string, Run>([
   ...privacyVerbs,
 ]);
 
-async function verify(found: Found, _: string, given: Arguments, headers: Headers): Promise<Answer> {
+async function verify(found: Found, _: string, given: Arguments): Promise<Answer> {
   if (given.policy !== undefined && !existsSync(given.policy)) return wrong(`there is no ${given.policy}`);
   const own = given.policy === undefined ? undefined : readPolicy(readFileSync(given.policy));
   if (own && !own.ok) return wrong(`the policy ${given.policy} cannot be read: ${own.refusal}`);
-  const also = given.zone === HEADS ? new RegionHeads(given.edge, headers) : undefined;
-  return verifyLog(found, { ...given, ...(also && { also }) });
+  return verifyLog(found, given);
 }
 
 export async function audit(given: Arguments, headers: Headers): Promise<Answer> {

@@ -1,6 +1,5 @@
 // The local stack on one page: its parts, their ports, what each is told. Pure; nothing is started here.
 import path from 'node:path';
-import { HEADS } from '../../shared/audit/head.ts';
 import { scopes } from '../../shared/tenant/claims.ts';
 import type { Installed } from '../pool/triton/install.ts';
 import { AUDIT_ORIGIN, WITNESS_NAME } from './identity/audit-keys.ts';
@@ -116,7 +115,6 @@ export function planParts(
         ATTESTATION: JSON.stringify(attestation(identity)),
         WEBHOOK_KEY_FILE: identity.webhookKeyFile,
         AUDIT_ORIGIN,
-        AUDIT_HEADS: 'true',
         AUDIT_KEY_FILE: identity.audit.keyFile,
         AUDIT_P256_KEY_FILE: identity.audit.p256KeyFile,
         AUDIT_WITNESSES: `witness local ${identity.audit.witnessKey} http://${HOST}:${ports.witness}\nquorum local\n`,
@@ -189,7 +187,7 @@ function planRelease(ports: Ports, identity: Identity): Part {
 
 /** A Worker of its own, as it would be: nobody waits for it. */
 function planWitness(state: string, ports: Ports, { audit }: Identity): Part {
-  const logs = [...zonesOf(), HEADS].map((zone) => {
+  const logs = zonesOf().map((zone) => {
     const origin = `${AUDIT_ORIGIN}/${zone}`;
     return { origin, yearly: true, keys: audit.logKeys(origin) };
   });
@@ -304,16 +302,15 @@ function planAgent(
 
 function planEdge(state: string, port: number, ports: Ports, identity: Identity): Part {
   const zones = zonesOf();
-  const logged = [...zones, HEADS];
   const backOffice = `http://${HOST}:${ports.functions}`;
   const bindings = {
     ISSUERS: JSON.stringify([issuerOf(identity, [...scopes, 'pool'])]),
     ATTESTATION: JSON.stringify(attestation(identity)),
     ZONES: JSON.stringify(zones),
     SERVICE_KEYS: JSON.stringify(identity.service.jwks),
-    BACK_OFFICES: JSON.stringify(Object.fromEntries(logged.map((zone) => [zone, backOffice]))),
+    BACK_OFFICES: JSON.stringify(Object.fromEntries(zones.map((zone) => [zone, backOffice]))),
     AUDIT_LOGS: JSON.stringify(
-      Object.fromEntries(logged.map((zone) => [zone, { origin: AUDIT_ORIGIN, key: identity.audit.publicKey }])),
+      Object.fromEntries(zones.map((zone) => [zone, { origin: AUDIT_ORIGIN, key: identity.audit.publicKey }])),
     ),
     // The gate shares two cores with every other part: it answers late now and then, and is not unavailable.
     AUDIT_WAIT_MS: '5000',

@@ -164,12 +164,6 @@ export const auditLimits = {
     by: 'functions',
     why: 'A log to which nothing happens says so each minute: nothing happened is told from nobody was there.',
   },
-  auditHeadMs: {
-    value: 60_000,
-    unit: 'ms',
-    by: 'functions',
-    why: 'Between two heads of one region in the log of checkpoints: half a million entries a year for each region.',
-  },
   auditRecentIds: {
     value: 4_096,
     unit: 'count',

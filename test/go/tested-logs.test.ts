@@ -1,5 +1,5 @@
 // The logs that other tests make, made again with keys that Go's verifier knows: of the simulation, of chaos on the real
-// emulator, and those that exports, searches and the log of checkpoints are tested on. One process verifies all of them.
+// emulator, and those that exports and searches are tested on. One process verifies all of them.
 import { execFile } from 'node:child_process';
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -8,13 +8,11 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openBlobLogStore } from '../../functions/audit/log/blob-log-store.ts';
-import { HEADS } from '../../shared/audit/head.ts';
 import { openSigningKey, type Signer } from '../../shared/audit/note.ts';
 import { chaos } from '../functions/audit/chaos.ts';
 import { fetchAll } from '../functions/audit/emulated-log.ts';
 import { startEmulator } from '../functions/audit/emulator.ts';
 import { ExportedLog, logKey } from '../functions/audit/export/exported-log.ts';
-import { HeadsWorld } from '../functions/audit/heads-world.ts';
 import { HiddenLog, signingKey } from '../functions/audit/hidden-log.ts';
 import { randomOf } from '../functions/audit/scheduler.ts';
 import { simulate } from '../functions/audit/simulate.ts';
@@ -86,17 +84,6 @@ describe('C9 golang.org/x/mod/sumdb verifies every log that the tests make', () 
     const hidden = new HiddenLog();
     for (let at = 0; at < 3; at += 1) await hidden.write(hidden.event({ subject: 'c1:ann', request: `r${at}` }));
     folders.push(...writeLogs(hidden.store, path.join(scratch, 'hidden'), signingKey.publicKey));
-    const heads = new HeadsWorld(['eu', 'us']);
-    for (let at = 0; at < 5; at += 1) {
-      heads.now += 60_000;
-      for (const zone of ['eu', 'us']) {
-        await heads.grow(zone, 60);
-        await heads.record(zone);
-      }
-    }
-    const recorded = writeLogs(heads.store, path.join(scratch, 'heads'), known.publicKey);
-    expect(recorded.map((folder) => path.basename(path.dirname(folder))).sort()).toEqual(['eu', HEADS, 'us']);
-    folders.push(...recorded);
   });
 
   it('and all of them at once', async () => {

@@ -5,9 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { commandLine } from '../../infra/cli/command-line.ts';
 import { storageConnection } from '../../infra/local/plan.ts';
 import { ROOT } from '../../infra/local/root.ts';
-import { readHead } from '../../shared/audit/head.ts';
 import { openJudge } from '../../shared/audit/judge.ts';
-import { readLeaf } from '../../shared/audit/leaf.ts';
 import { readPolicy } from '../../shared/audit/policy.ts';
 import { readReceipt, verifyReceipt } from '../../shared/audit/receipt.ts';
 import { readEntries } from './audit-record.ts';
@@ -102,23 +100,6 @@ describe('C9 C12 A21 the record of what was done', () => {
     expect(checks.map(({ check }) => check)).toContain('outbox of the roster');
   });
 
-  it('C9: the log of checkpoints has the heads of both regions, is witnessed, and each region goes on from its own', {
-    timeout: 3 * PUBLISHED_MS_MAX,
-  }, async () => {
-    const { url, token } = running.stack;
-    const recorded = async () => {
-      const entries = await readEntries(url, token, 'heads').catch(() => []);
-      const heads = entries
-        .map((entry) => readLeaf(new TextEncoder().encode(entry)))
-        .map((leaf) => leaf && readHead(leaf));
-      return new Set(heads.map((head) => head?.zone));
-    };
-    await expect.poll(recorded, { timeout: PUBLISHED_MS_MAX, interval: 500 }).toEqual(new Set(['eu', 'us', undefined]));
-    await expect
-      .poll(() => auricle('audit', 'verify', '--zone', 'heads'), { timeout: PUBLISHED_MS_MAX })
-      .toMatchObject({ exit: 0, value: { verdict: 'witnessed' } });
-  });
-
   it('entries are for those who run the fleet, hashes for auditors, and nothing for others', async () => {
     const { url } = running.stack;
     const year = new Date().getUTCFullYear();
@@ -134,11 +115,11 @@ describe('C9 C12 A21 the record of what was done', () => {
     }
   });
 
-  it('every log is listed with its size, and that of checkpoints among them', async () => {
+  it('every log is listed with its size', async () => {
     const { data } = (await auricle('audit', 'logs')).value as {
       data: { zone: string; size?: number; state: string }[];
     };
-    expect(data.map(({ zone, state }) => `${zone} ${state}`)).toEqual(['eu open', 'us open', 'heads open']);
+    expect(data.map(({ zone, state }) => `${zone} ${state}`)).toEqual(['eu open', 'us open']);
     for (const { zone, size } of data) expect(size, zone).toBeGreaterThan(0);
   });
 

@@ -1,5 +1,4 @@
 // What everything around the logs needs: storage, keys, a clock, and where to say what happened.
-import { HEADS } from '../../../shared/audit/head.ts';
 import { limits } from '../../../shared/limits.ts';
 import { after } from '../../after.ts';
 import type { Settings } from '../../settings.ts';
@@ -16,8 +15,6 @@ import { type Noticing, noticing } from './noticing-store.ts';
 export interface LogDesk extends LogKeys {
   readonly store: LogStore & Leases;
   readonly zones: readonly string[];
-  /** Whether the log of checkpoints is kept here. */
-  readonly heads?: boolean;
   /** What the names of logs begin with. */
   readonly base: string;
   readonly settings: Pick<Settings, 'EDGE_KEYS'> & Partial<Pick<Settings, 'MODE'>>;
@@ -58,10 +55,6 @@ export interface LogLine {
   readonly detail?: string;
 }
 
-/** Every log that is kept here, by what stands for its zone. */
-export const logsOf = ({ zones, heads = false }: Pick<LogDesk, 'zones' | 'heads'>): readonly string[] =>
-  heads ? [...zones, HEADS] : zones;
-
 /** What is said of an error of whoever else's making, without more of it than a line holds. */
 export const reasonOf = (error: unknown): string =>
   error instanceof Error ? error.message.slice(0, limits.auditReasonCharacters.value) : 'no reason given';
@@ -84,13 +77,7 @@ const retentionOf =
 export async function openLogDesk(
   settings: Settings,
 ): Promise<(LogDesk & { readonly store: BlobLogStore & Noticing }) | undefined> {
-  const {
-    AUDIT_HEADS: heads = false,
-    AUDIT_SIDECAR_KEY,
-    AUDIT_ORIGIN = 'auricle',
-    STORAGE_CONNECTION,
-    ZONES,
-  } = settings;
+  const { AUDIT_SIDECAR_KEY, AUDIT_ORIGIN = 'auricle', STORAGE_CONNECTION, ZONES } = settings;
   const send: VaultParts['send'] = (url, init) => fetch(url, init);
   const vault = await openVaultKey(settings, { send, now: () => Date.now(), after });
   const log: LogDesk['log'] = (line) => console.log(JSON.stringify(line));
@@ -107,7 +94,6 @@ export async function openLogDesk(
     ...logKeys,
     store,
     zones: ZONES,
-    heads,
     base: AUDIT_ORIGIN,
     settings,
     hide: (zone) => openHide(keysOf(zone), retentionOf(settings)),

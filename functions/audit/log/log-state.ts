@@ -2,7 +2,6 @@
 // log: before it they are not, after it they are, whatever else fails.
 import { z } from 'zod';
 import { fromBase64, toBase64 } from '../../../shared/audit/base64.ts';
-import { head as recorded } from '../../../shared/audit/head.ts';
 import { emptyRoot, HASH_BYTES, type Hash } from '../../../shared/audit/tree.ts';
 import { limits } from '../../../shared/limits.ts';
 
@@ -37,8 +36,6 @@ const logState = z.object({
   late: z.record(z.string(), z.number().int()).optional(),
   /** Ids of events that came by a gate's spare, and when: the gate may bring them, too. */
   spared: z.record(z.string(), z.number().int()).optional(),
-  /** In the log of checkpoints, by region: the last head of it, and when it was recorded. */
-  heads: z.record(z.string(), recorded.extend({ at: z.number().int() })).optional(),
   /** The log that this one goes on from. */
   previous: head.extend({ origin: z.string() }).optional(),
   /** Its year is over: nothing is added any more. */
@@ -71,7 +68,6 @@ export function freshState(origin: string, year: number, before: LogState | unde
     ...(before?.lives && { lives: before.lives }),
     ...(before?.late && { late: before.late }),
     ...(before?.spared && { spared: before.spared }),
-    ...(before?.heads && { heads: before.heads }),
     ...(before && { previous: { origin: before.origin, size: before.size, root: before.root } }),
   };
 }

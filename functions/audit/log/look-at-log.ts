@@ -1,6 +1,5 @@
 // How a log is doing, from what lies in storage.
 import type { Gap } from '../../../shared/audit/gaps.ts';
-import { HEADS } from '../../../shared/audit/head.ts';
 import type { LogHealth } from '../../../shared/audit/health.ts';
 import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -13,7 +12,7 @@ import { indexedUpTo } from '../search/search-follow.ts';
 import type { Position } from '../search/search-rows.ts';
 import { readDiverged } from '../witness/diverged.ts';
 import { readDoubts } from '../witness/doubted.ts';
-import { type LogDesk, logsOf } from './log-desk.ts';
+import type { LogDesk } from './log-desk.ts';
 import { checkpointName, refusedName, witnessedName } from './log-names.ts';
 import { isFull, type LogState } from './log-state.ts';
 import type { LogStore } from './log-store.ts';
@@ -27,9 +26,8 @@ type Desk = Pick<LogDesk, 'policy' | 'now'> & {
 };
 
 export async function lookAtLog(desk: Desk, zone: string): Promise<LogHealth> {
-  const { store, now, settings } = desk;
+  const { store, now, settings, rows } = desk;
   const state = await newestState(store, zone);
-  const rows = zone === HEADS ? undefined : desk.rows;
   const [log, intake, locked, mark, refused, doubts, found] = await Promise.all([
     state && state.size > 0 ? lookAtState(desk, zone, state) : undefined,
     lookAtIntake(desk, zone),
@@ -59,9 +57,9 @@ function countGaps({ year, size }: LogState, gaps: readonly Gap[], upTo?: Positi
 
 /** All logs there are; null for one that cannot be read now. */
 export async function lookAtLogs(
-  desk: (Desk & Pick<LogDesk, 'zones' | 'heads'>) | undefined,
+  desk: (Desk & Pick<LogDesk, 'zones'>) | undefined,
 ): Promise<Record<string, LogHealth | null>> {
-  const zones = desk ? logsOf(desk) : [];
+  const zones = desk?.zones ?? [];
   const looked = await Promise.all(zones.map((zone) => (desk ? lookAtLog(desk, zone).catch(() => null) : null)));
   return Object.fromEntries(zones.map((zone, at) => [zone, looked[at] ?? null]));
 }

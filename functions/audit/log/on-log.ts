@@ -2,7 +2,6 @@
 // the edge, which knows who may read what.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { originOfLog } from '../../../shared/audit/delivery.ts';
-import { HEADS } from '../../../shared/audit/head.ts';
 import { holdsEntries, type LogPath, readLogPath } from '../../../shared/audit/log-path.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -13,7 +12,7 @@ import { verified } from '../intake/on-audit.ts';
 import { Places } from '../places.ts';
 import type { Reads } from '../report/report-reads.ts';
 import { listYears } from './list-years.ts';
-import { type LogDesk, logsOf } from './log-desk.ts';
+import type { LogDesk } from './log-desk.ts';
 import { writePolicy } from './log-keys.ts';
 import { checkpointName, fileArea, fileName, witnessedName, yearOf } from './log-names.ts';
 import { makeReceipt } from './make-receipt.ts';
@@ -27,7 +26,7 @@ export const onYears = (
   const places = costly();
   return verified(desk, async (request, caller, found) => {
     const { zone = '' } = request.params;
-    if (!logsOf(found).includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
+    if (!found.zones.includes(zone)) return answerNo(refuse('zone_unserved', { zone }));
     return places.hold(placeOf(zone, caller), async () => {
       const told = await tellRead(reads, zone, caller, 'logs');
       if (told && !told.ok) return answerNo(told.refusal);
@@ -52,7 +51,7 @@ export const onLog = (
   return verified(desk, async (request, caller, found) => {
     const { zone = '', year = '', path = '' } = request.params;
     const asked = readLogPath(path);
-    if (!logsOf(found).includes(zone) || !/^\d{4}$/.test(year) || !asked) return answerNo(refuse('route_unknown'));
+    if (!found.zones.includes(zone) || !/^\d{4}$/.test(year) || !asked) return answerNo(refuse('route_unknown'));
     // Entries are of all tenants. The edge has looked already; this is for the day on which it has not.
     if (holdsEntries(asked) && !caller.operate) return answerNo(refuse('scope_missing', { scope: 'operate' }));
     return (asked.kind === 'receipt' ? receipts : files).hold(placeOf(zone, caller), async () => {
@@ -71,13 +70,12 @@ export const onLog = (
   });
 };
 
-/** The log of checkpoints is about nobody: who reads it is nobody's business, and would be somebody's name in it. */
 const tellRead = async (
   reads: Reads | undefined,
   zone: string,
   { tenant, subject }: Pick<EdgeCaller, 'tenant' | 'subject'>,
   action: string,
-) => (zone === HEADS ? undefined : reads?.note({ zone, tenant, subject, action }));
+) => reads?.note({ zone, tenant, subject, action });
 
 async function read(
   { store, base, policy, now }: LogDesk,

@@ -4,7 +4,7 @@ import { limits } from '../../../shared/limits.ts';
 import { isWithin, openRounds } from '../rounds.ts';
 import { readDiverged } from '../witness/diverged.ts';
 import { LifeWatch } from './lives.ts';
-import { failedIn, type LogDesk, logsOf } from './log-desk.ts';
+import { failedIn, type LogDesk } from './log-desk.ts';
 import { lockName } from './log-names.ts';
 import { isFull, type LogState } from './log-state.ts';
 import type { Noticing } from './noticing-store.ts';
@@ -122,7 +122,7 @@ export interface Ticking {
 }
 
 export function openTicking(desk: LogDesk & { readonly store: Noticing }): Ticking {
-  const writers = new Map(logsOf(desk).map((zone) => [zone, new Writer(desk, zone)]));
+  const writers = new Map(desk.zones.map((zone) => [zone, new Writer(desk, zone)]));
   return {
     tick: openRounds({
       zones: [...writers.keys()],

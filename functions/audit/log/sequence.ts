@@ -1,7 +1,6 @@
 // Which events are next in a log, and in which order: decided from what it has and what is waiting, and nothing else.
 
 import { toBase64 } from '../../../shared/audit/base64.ts';
-import { readHead } from '../../../shared/audit/head.ts';
 import { encodeLeaf, type Leaf, type LeafDraft } from '../../../shared/audit/leaf.ts';
 import { limits } from '../../../shared/limits.ts';
 import type { Received } from '../intake/intake.ts';
@@ -26,7 +25,6 @@ export interface Sequenced {
   readonly lives: NonNullable<LogState['lives']>;
   readonly late: NonNullable<LogState['late']>;
   readonly spared: NonNullable<LogState['spared']>;
-  readonly heads: NonNullable<LogState['heads']>;
   /** Leaves that say that events are missing: some may still come. */
   readonly gaps: number;
   /** Deliveries of which nothing is left once these entries are in the log. */
@@ -56,7 +54,6 @@ class Leaves {
   readonly lives: Record<string, number>;
   readonly late: Record<string, number>;
   readonly spared: Record<string, number>;
-  readonly heads: Record<string, NonNullable<LogState['heads']>[string]>;
   gaps = 0;
   /** Of the events of this commit. */
   readonly #ids = new Set<string>();
@@ -70,7 +67,6 @@ class Leaves {
     this.lives = { ...state.lives };
     this.late = { ...state.late };
     this.spared = { ...state.spared };
-    this.heads = { ...state.heads };
     this.#now = now;
     this.#origin = state.origin;
     this.#newId = newId;
@@ -81,8 +77,6 @@ class Leaves {
     const tseq = tn === undefined ? undefined : (this.tseq[tn] ?? 0) + 1;
     if (tn !== undefined && tseq !== undefined) this.tseq[tn] = tseq;
     this.upTo[counterOf(from.p, from.ep)] = from.pseq;
-    const found = readHead({ ...draft, ...from });
-    if (found) this.heads[from.p] = { ...found.head, at: this.#now };
     const t = { ...draft.t, seq: this.#now };
     this.entries.push(encodeLeaf({ ...draft, ...from, ...(tseq !== undefined && { tseq }), t }));
     this.hidden.push(hidden);
@@ -161,8 +155,8 @@ export function sequence(
       leaves.addOwn({ type: 'producer.silent', ...silent });
     forget(leaves, now);
   }
-  const { entries, hidden, upTo, tseq, lives, late, spared, heads, gaps } = leaves;
-  return { entries, hidden, upTo, tseq, lives, late, spared, heads, gaps, used, held };
+  const { entries, hidden, upTo, tseq, lives, late, spared, gaps } = leaves;
+  return { entries, hidden, upTo, tseq, lives, late, spared, gaps, used, held };
 }
 
 /** The last leaf of a log. */

@@ -13,9 +13,10 @@ import { isWithin } from '../rounds.ts';
 import { type Asked, askWitness, fetchSeen, type Get, type Post, type Signed, type Witness } from './ask-witness.ts';
 import { markDiverged, readDiverged } from './diverged.ts';
 import { dropDoubt, keepDoubt } from './doubted.ts';
-import { yearOfLog } from './head-decide.ts';
 import { judgeDoubt } from './judge-witness.ts';
 import { countedOf, openJudgeNow, worthOf } from './worth-of-note.ts';
+
+const yearOfLog = (origin: string): number => Number(origin.split('/').at(-1));
 
 type Desk = Pick<LogDesk, 'store' | 'policy' | 'now' | 'log'>;
 

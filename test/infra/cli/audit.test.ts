@@ -5,12 +5,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { audit } from '../../../infra/cli/audit.ts';
-import { RegionHeads } from '../../../infra/cli/audit-heads.ts';
 import type { Arguments } from '../../../infra/cli/options.ts';
 import { signCheckpoint } from '../../../shared/audit/checkpoint.ts';
 import { commit } from '../../../shared/audit/commitment.ts';
 import { cosigner } from '../../../shared/audit/cosignature.ts';
-import { HEAD_EPOCH, HEAD_TYPE, headProducer } from '../../../shared/audit/head.ts';
 import { encodeLeaf, type Leaf } from '../../../shared/audit/leaf.ts';
 import { formatNoteKey, formatVerifierKey } from '../../../shared/audit/note-key.ts';
 import { proveInclusion } from '../../../shared/audit/proof.ts';
@@ -20,7 +18,7 @@ import { hashLeaf, rootOf } from '../../../shared/audit/tree.ts';
 import { limits } from '../../../shared/limits.ts';
 import * as made from './published-log.ts';
 
-const { at, event, filesOf, leavesOf, log, opening, ORIGIN, other, PREFIX, seer, time, vkey } = made;
+const { at, event, filesOf, leavesOf, log, opening, ORIGIN, other, PREFIX, seer, vkey } = made;
 
 /** The logs that it lists, and what it has: files of a log by their path. */
 let listed: object[] = [];
@@ -143,7 +141,7 @@ describe('C9 auricle audit verify', () => {
 
   it('of several zones that of the first, and which are not in here; of one that is asked for nothing more', async () => {
     await publish(leavesOf(3));
-    listed = ['eu', 'us', 'heads'].map((zone) => ({ zone, year: 2026, vkey, prefix: PREFIX.replace('eu', zone) }));
+    listed = ['eu', 'us'].map((zone) => ({ zone, year: 2026, vkey, prefix: PREFIX.replace('eu', zone) }));
     for (const operands of [['verify'], ['tail'], ['show', '1']])
       expect((await call(operands)).note).toBe('not in here: the log of us (--zone us)');
     expect((await verify({ zone: 'eu' })).note).toBeUndefined();
@@ -230,25 +228,6 @@ describe('C9 auricle audit verify: what the edge may say of a log', () => {
     writeFileSync(policy, `log ${vkey}\nquorum none\n`);
     expect(await verify({ policy })).toMatchObject({ exit: 40, text: expect.stringContaining('does not name') });
     expect((await verify()).exit).toBe(10);
-  });
-
-  it('not that there is no log of which a head is recorded', async () => {
-    const root = Buffer.from(rootOf([hashLeaf(encodeLeaf(opening))], 0, 1)).toString('base64');
-    const from = { p: headProducer('eu'), ep: HEAD_EPOCH, pseq: 1 };
-    const told = { log: ORIGIN, size: 1, root };
-    const head = encodeLeaf({ v: 1, id: at(1), type: HEAD_TYPE, by: 'functions', ...from, ...told, t: time });
-    await publish([opening]);
-    const seen = async () => {
-      const regions = new RegionHeads(edge, {});
-      regions.see(head);
-      return regions.end();
-    };
-    expect(await seen()).toEqual([]);
-    const elder = formatVerifierKey(ORIGIN.replace('2026', '2025'), log.publicKey);
-    listed = [{ zone: 'eu', year: 2025, vkey: elder, prefix: PREFIX.replace('2026', '2025') }];
-    expect(await seen()).toEqual([expect.stringContaining('not among the logs')]);
-    listed = [{ zone: 'eu', year: 2026, vkey, prefix: '/elsewhere' }];
-    expect(await seen()).toEqual([expect.stringContaining('does not say which logs')]);
   });
 });
 
