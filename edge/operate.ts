@@ -87,8 +87,8 @@ export async function joinRoster(request: Request, context: RequestContext): Pro
 /**
  * `GET /v1/audit/outbox?tenant=…&after=…&limit=…`: events not yet taken over by the log. `zone=…` reads a roster's.
  * The scope `audit` opens the outbox of the token's own tenant; `operate` is of the whole fleet and opens all. Each read is
- * on record before it is answered, at the gate of whoever reads: here, and not where the functions tell of other reads,
- * since outboxes are looked at when the functions are away.
+ * recorded at the reader's gate before the answer. The functions record other reads; outboxes are read when the functions
+ * are down.
  */
 export async function readOutbox(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, ['audit', 'operate'], context);
@@ -123,7 +123,7 @@ export async function readOutbox(request: Request, context: RequestContext): Pro
   return Response.json(await env.ROSTER.getByName(zone).outbox(page.value.after, page.value.limit));
 }
 
-/** Durable when it answers. A refusal: nothing is to be shown. */
+/** Records the read durably, or refuses it. */
 async function tellRead(
   claims: Claims,
   { zone, query }: { readonly zone: string | null; readonly query: string },
@@ -136,7 +136,7 @@ async function tellRead(
     ...(subject !== undefined && { subject }),
   });
   const step = { kind: 'record', mode: 'strict', events: [event] } as const;
-  const told = await recorder.secure(claims, step, step);
+  const told = await recorder.record(claims, step);
   return told ? ok(undefined) : no(recorder.refusal(claims, 'a read of an outbox'));
 }
 

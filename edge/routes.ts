@@ -210,7 +210,7 @@ function makeContext(id: string, env: Bindings, platform: Platform): RequestCont
   const waitUntil = (work: Promise<unknown>) => platform.waitUntil(work);
   const abort = (reason: string) => platform.abort?.(reason);
   const recorder = new Recorder({
-    ...{ gates: env.GATE, spares: env.SPARE, zones: settings.zones, waitMs: settings.auditWaitMs },
+    ...{ gates: env.GATE, zones: settings.zones, waitMs: settings.auditWaitMs },
     ...{ surroundings, waitUntil },
   });
   return { id, env, settings, surroundings, recorder, waitUntil, abort, discardBody: undefined, dressed: false };

@@ -64,8 +64,7 @@ export const settingsSchema = z.object({
    */
   AUDIT_LOGS: jsonText(z.record(z.string(), auditLog)).optional(),
   /**
-   * Longest that a strict tenant's request waits for its gate, and again for the gate's spare, before it is refused with
-   * `audit_unavailable`, in milliseconds.
+   * Longest wait of a strict tenant's request for its gate, in milliseconds; then it is refused with `audit_unavailable`.
    */
   AUDIT_WAIT_MS: z.coerce.number().int().min(50).max(10_000).default(limits.auditWaitMs.value),
   /** `development` also trusts self-issued attestations and plain-HTTP agents. */

@@ -2,7 +2,6 @@ import type { JSONWebKeySet, JWK } from 'jose';
 import type { AttestationPolicy } from '../shared/seal/attestation-policy.ts';
 import { applyRules, describeProblems, type Parsed, type Problem, parseSettings } from '../shared/settings/problem.ts';
 import { grantScopes } from '../shared/tenant/claims.ts';
-import type { Spare } from './audit/spare.ts';
 import { developmentRules, equalKeyProblems, productionRules } from './check-settings.ts';
 import type { Roster } from './pool/roster.ts';
 import { type AuditLog, type EdgeValues, GRANTS, type Issuer, settingsSchema } from './settings-schema.ts';
@@ -13,8 +12,6 @@ type GateMethods = 'apply' | 'outbox' | 'commitmentOf' | 'quota' | 'claimKey' | 
 /** Bindings of the Worker, as the runtime hands them over. This file alone reads the text ones. */
 export interface Bindings {
   readonly GATE: ObjectNamespace<Pick<Gate, GateMethods>>;
-  /** Where a gate's events go when it does not answer; without it a strict tenant is refused at once. */
-  readonly SPARE?: ObjectNamespace<Pick<Spare, 'record' | 'outbox' | 'commitmentOf'>> | undefined;
   readonly ROSTER: ObjectNamespace<Pick<Roster, 'snapshot' | 'outbox' | 'record' | 'release' | 'refused'>>;
   /** Live sessions, spoken to over `fetch` only. */
   readonly STREAM: ObjectNamespace<object>;

@@ -31,14 +31,13 @@ export async function lookAtHealth(request: Request, context: RequestContext): P
   try {
     const name = gateName({ tenant, zones: [zone] }, settings.zones);
     const operates = claims.value.scopes.has('operate');
-    const [gate, spare, roster] = await Promise.all([
+    const [gate, roster] = await Promise.all([
       look(env.GATE.getByName(name).outbox(0, 1)),
-      env.SPARE && look(env.SPARE.getByName(name).outbox(0, 1)),
       operates ? look(env.ROSTER.getByName(zone).outbox(0, 1)) : undefined,
     ]);
     const health: AuditHealth = {
       ...log.value,
-      outboxes: { gate, ...(spare && { spare }), ...(roster && { roster }) },
+      outboxes: { gate, ...(roster && { roster }) },
     };
     return Response.json(health, { headers: { 'cache-control': 'no-store' } });
   } catch {

@@ -1,4 +1,4 @@
-// Who reads the record, as the log will have it: nobody reads it unnamed whose token names somebody.
+// The caller of a read of the audit record, as the log names it: a token with a subject is never read as anonymous.
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
@@ -7,10 +7,10 @@ import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { gateName } from './record.ts';
 
-/** Of a token, as far as it is about who asks. */
+/** The claims that identify a caller. */
 export type Reader = Pick<Claims, 'tenant'> & { readonly subject?: Claims['subject'] };
 
-/** The commitment of the tenant's gate, or of its spare while the gate is away; `undefined` when the token names nobody. */
+/** The commitment of the tenant's gate to the subject; `undefined` when the token has none. */
 export async function commitmentOfReader(
   zone: string,
   { tenant, subject }: Reader,
@@ -18,10 +18,7 @@ export async function commitmentOfReader(
 ): Promise<Result<string | undefined>> {
   if (subject === undefined) return ok(undefined);
   const name = gateName({ tenant, zones: [zone] }, [zone]);
-  for (const those of [env.GATE, env.SPARE]) {
-    const ask = async () => those?.getByName(name).commitmentOf(subject);
-    const found = await within(ask(), limits.auditReadMs.value, surroundings).catch(() => undefined);
-    if (found !== late && found !== undefined) return ok(found);
-  }
-  return no(refuse('audit_unreachable', undefined, 'the gate does not answer'));
+  const query = async () => env.GATE.getByName(name).commitmentOf(subject);
+  const found = await within(query(), limits.auditReadMs.value, surroundings).catch((): typeof late => late);
+  return found === late ? no(refuse('audit_unreachable', undefined, 'the gate does not answer')) : ok(found);
 }

@@ -12,7 +12,6 @@ import { Reserves } from '../tenant/reserves.ts';
 import { Backlog } from './backlog.ts';
 import { type AuditDraft, mint, type Typed } from './mint.ts';
 import { type Opening, packRequest, type Told, unpacked } from './packed.ts';
-import { Spares } from './spares.ts';
 
 /** The owner of a gate: a tenant, and its zones. */
 export interface Owner {
@@ -22,7 +21,6 @@ export interface Owner {
 
 export interface RecorderContext {
   readonly gates: Bindings['GATE'];
-  readonly spares?: Bindings['SPARE'];
   /** Residency zones served here. */
   readonly zones: readonly string[];
   /** AUDIT_WAIT_MS of the settings, in milliseconds. */
@@ -70,23 +68,14 @@ export class Recorder {
   readonly #waitUntil: (work: Promise<unknown>) => void;
   /** How long a step waits for its gate, in milliseconds. */
   readonly waitMs: number;
-  readonly #spare: Bindings['SPARE'];
-  #spares: Spares | undefined;
   #named: { readonly owner: Owner; readonly name: string } | undefined;
 
-  constructor({ gates, spares, zones, waitMs, surroundings, waitUntil }: RecorderContext) {
-    this.#spare = spares;
+  constructor({ gates, zones, waitMs, surroundings, waitUntil }: RecorderContext) {
     this.#gates = gates;
     this.#served = zones;
     this.waitMs = waitMs;
     this.#surroundings = surroundings;
     this.#waitUntil = waitUntil;
-  }
-
-  /** Hardly any request needs it. */
-  get spares(): Spares {
-    this.#spares ??= new Spares(this.#spare, this.waitMs, this.#surroundings);
-    return this.#spares;
   }
 
   /** Refuses what the gate of `owner` did not record, with the cause where that gate named it. */
@@ -250,47 +239,23 @@ export class Recorder {
   }
 
   /**
-   * Delivers a step within `waitMs`, or keeps `otherwise` for later: the same step, unless it has to say
-   * something else when it was not heard in time. True when it was delivered.
+   * Delivers a step within `waitMs`, and returns whether the gate has it. A step without an answer is buffered for a
+   * retry, as `otherwise` where a late record has to say something else.
    */
   async record(owner: Owner, step: GateStep, otherwise: GateStep = step): Promise<boolean> {
-    if (await this.#isHeard(owner, step)) return true;
-    this.keep(owner, otherwise);
-    return false;
-  }
-
-  async #isHeard(owner: Owner, step: GateStep): Promise<boolean> {
     try {
       const sent = this.step(owner, step);
-      return (await within(sent, this.waitMs, this.#surroundings)) !== late;
+      if ((await within(sent, this.waitMs, this.#surroundings)) !== late) return true;
     } catch {
-      // The cause is the platform's; what matters is that nobody is known to have the step.
-      return false;
+      // The platform lost the call: the gate may lack the step.
     }
-  }
-
-  /**
-   * The same for what must be on record before anything else happens: what the gate does not hear in time goes to its spare.
-   * True when the events are durable. `anyhow`: an event that stands for it where neither can be reached, and then that is
-   * as good; it and the step are kept.
-   */
-  async secure(owner: Owner, step: GateStep, otherwise: GateStep, anyhow?: () => AuditEvent): Promise<boolean> {
-    if (await this.#isHeard(owner, step)) return true;
-    const spared = step.events.length > 0 && (await this.spares.record(this.#nameOf(owner), step.events));
-    // The gate still has a place to take back, and seconds to book.
-    this.keep(owner, spared ? without(step) : anyhow ? step : otherwise);
-    if (!spared && anyhow) this.keep(owner, { kind: 'record', events: [anyhow()] });
-    return spared || anyhow !== undefined;
+    this.keep(owner, otherwise);
+    return false;
   }
 
   /** Whether a tenant that is served on trust has to be treated as a strict one: its gate has not been heard of for long. */
   isStrained(owner: Owner): boolean {
     return backlog.size > 0 && backlog.isStrained(this.#nameOf(owner), this.#surroundings.now());
-  }
-
-  /** Puts the attempt of a strict request, whose gate did not answer, into the gate's spare. */
-  spare(owner: Owner, attempt: AuditEvent): Promise<boolean> {
-    return this.spares.record(this.#nameOf(owner), [attempt]);
   }
 
   /** Delivers events that concern no place, without being waited for. */
@@ -330,8 +295,6 @@ function noteFull(name: string, now: number): void {
   for (const [other, fullAt] of fullGates) if (!isRecent(fullAt, now)) fullGates.delete(other);
   fullGates.set(name, now);
 }
-
-const without = (step: GateStep): GateStep => ({ ...step, events: [] });
 
 /** The backlog as steps that come first; none when there is nothing to write. */
 function takeBacklog(name: string, anonymous: boolean, now: number): GateStep[] {

@@ -1,19 +1,16 @@
-// Whom erasing, holding and searching are about. A caller names a subject as its tokens do; from here on there are only the
-// commitments that stand for it in the log of a zone: one of the tenant's gate there, and one of the gate's spare.
+// The subjects of erasures, holds and searches. A caller names a subject as its tokens do; the log of a zone has the
+// commitment of the tenant's gate in that zone.
 import { z } from 'zod';
 import { commitment } from '../../shared/audit/privacy.ts';
-import { limits } from '../../shared/limits.ts';
-import { refuse } from '../../shared/refusal.ts';
-import { no, ok, type Result } from '../../shared/result.ts';
+import { ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
-import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import { zoneOf } from './exports.ts';
-import { gateName } from './record.ts';
+import { commitmentOfReader } from './reader.ts';
 
 export const who = {
-  subject: z.string().min(1).max(256).optional().describe('Whom it is about, as `sub` of its tokens says it'),
-  commitment: commitment.optional().describe('The same as the log has it, as a disclosure shows it'),
+  subject: z.string().min(1).max(256).optional().describe('The subject, as `sub` of its tokens'),
+  commitment: commitment.optional().describe('The commitment of the subject in the log, as a disclosure shows it'),
 };
 
 export interface Who {
@@ -21,7 +18,7 @@ export interface Who {
   readonly commitment?: string | undefined;
 }
 
-/** All zones that may hold something of the tenant, or the one that is asked for. */
+/** The requested zone, or all zones that may hold events of the tenant. */
 export function zonesOf(claims: Claims, asked: string | undefined, context: RequestContext): Result<string[]> {
   const one = zoneOf(claims, asked, context);
   if (!one.ok) return one;
@@ -29,31 +26,23 @@ export function zonesOf(claims: Claims, asked: string | undefined, context: Requ
   return ok([...context.settings.auditLogs.keys()].filter((zone) => zoneOf(claims, zone, context).ok));
 }
 
-/** `undefined` when nobody is named. */
+/** The commitments of a named subject; `undefined` when the query names none. */
 export async function commitmentsIn(
   zone: string,
   { subject, commitment: known }: Who,
   { tenant }: Pick<Claims, 'tenant'>,
-  { env, surroundings }: RequestContext,
+  context: RequestContext,
 ): Promise<Result<string[] | undefined>> {
   if (subject === undefined) return ok(known === undefined ? undefined : [known]);
-  const name = gateName({ tenant, zones: [zone] }, [zone]);
-  const ask = async () =>
-    Promise.all([
-      env.GATE.getByName(name).commitmentOf(subject),
-      ...(env.SPARE ? [env.SPARE.getByName(name).commitmentOf(subject)] : []),
-    ]);
-  const answered = await within(ask(), limits.auditReadMs.value, surroundings).catch(() => undefined);
-  if (answered === late || answered === undefined)
-    return no(refuse('audit_unreachable', undefined, 'the gate does not answer'));
-  return ok([...new Set([...answered, ...(known === undefined ? [] : [known])])]);
+  const found = await commitmentOfReader(zone, { tenant, subject }, context);
+  if (!found.ok) return found;
+  return ok([...new Set([found.value, known])].filter((one) => one !== undefined));
 }
 
-/** Who asks, as the log will have it. */
+/** The caller as the log records it: the request and the commitment of its subject. */
 export async function askerIn(zone: string, claims: Claims, context: RequestContext): Promise<Result<object>> {
-  const { subject } = claims;
-  const found = await commitmentsIn(zone, { subject }, claims, context);
+  const found = await commitmentOfReader(zone, claims, context);
   if (!found.ok) return found;
-  const [by] = found.value ?? [];
+  const by = found.value;
   return ok({ request: context.id, ...(by !== undefined && { by }) });
 }

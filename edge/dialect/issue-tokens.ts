@@ -74,7 +74,7 @@ async function grant<T>(
   });
   const issuing = { kind: 'record', mode: 'strict', events: [event] } as const;
   if (audit === 'buffered') recorder.later(claims.value, [event]);
-  else if (!(await recorder.secure(claims.value, issuing, issuing))) {
+  else if (!(await recorder.record(claims.value, issuing))) {
     return no(recorder.refusal(claims.value, 'a token could not be recorded'));
   }
   return ok({ grant: issued.value, wish, now });

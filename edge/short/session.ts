@@ -38,8 +38,6 @@ export class Session {
   readonly #notes: Noted[] = [];
   /** The place is one that this isolate held in advance. */
   #held = false;
-  /** It goes on although its gate did not answer. */
-  #spared = false;
   #renewed: number;
   #ended: Promise<boolean> | undefined;
 
@@ -96,42 +94,23 @@ export class Session {
       recorder.keep(claims, { kind: 'record', events: [attempt] });
       return ok(this);
     }
-    return this.#takeWithoutGate(taking, attempt);
+    return no(this.#refuseUnrecorded(taking));
   }
 
-  /** The gate of a strict tenant did not answer in time: its spare takes the record, or nothing is done. */
-  async #takeWithoutGate(taking: Promise<Result<unknown>>, attempt: AuditEvent): Promise<Result<Session>> {
+  /** Refuses a strict tenant whose gate did not answer in time. */
+  #refuseUnrecorded(taking: Promise<Result<unknown>>): Refusal {
     const { recorder, waitUntil, id } = this.#context;
     const { claims } = this;
-    this.#spared = recorder.spares.enter();
-    if (this.#spared) {
-      const recorded = await recorder.spare(claims, attempt);
-      if (!recorded && claims.breakglass) {
-        const glass = recorder.spares.breakGlass(this.#who(), 'attempt');
-        recorder.keep(claims, { kind: 'record', events: [attempt, glass] });
-      }
-      // Should the gate have given a place all the same, the end gives it back.
-      if (recorded || claims.breakglass) {
-        waitUntil(taking.catch(() => {}));
-        return ok(this);
-      }
-      this.#leaveSpared();
-    }
-    const refusal = recorder.refusal(claims, 'neither the gate nor its spare answered');
-    // It may have happened all the same; then the place has to come back, and the record needs an end.
+    const refusal = recorder.refusal(claims, 'the gate does not answer');
+    // The gate may still have taken the step: then the attempt ends, and its lease is returned.
     waitUntil(
       taking.then(
         (result) => result.ok && this.end({ ...refusedWith(refusal), bytes: 0 }),
-        // Not known: the place comes back if it was taken, and the denial that is recorded is the end.
+        // Unknown: the settle returns a lease that was taken; the recorded denial is the end of the attempt.
         () => recorder.keep(claims, { kind: 'settle', id, mode: 'strict', audioSeconds: 0, events: [] }),
       ),
     );
-    return no(refusal);
-  }
-
-  #leaveSpared(): void {
-    if (this.#spared) this.#context.recorder.spares.leave();
-    this.#spared = false;
+    return refusal;
   }
 
   /** What the body told; the attempt was recorded before. */
@@ -191,9 +170,7 @@ export class Session {
     // A result that nobody recorded in time is withheld, and what is kept for later says so. Should the gate have
     // written the first end all the same, the later one tells what the caller got.
     const withheld = ending.reason === undefined ? settle({ ...ending, ...unrecorded }) : step;
-    this.#leaveSpared();
-    const anyhow = this.claims.breakglass ? () => recorder.spares.breakGlass(this.#who(), 'complete') : undefined;
-    return recorder.secure(this.claims, step, withheld, anyhow);
+    return recorder.record(this.claims, step, withheld);
   }
 
   #told({ status, reason, final, agent, bytes }: Ending): Told {

@@ -318,7 +318,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     const surroundings = this.#surroundings;
     const waitUntil = (work: Promise<unknown>) => this.ctx.waitUntil(work);
     const recorder = new Recorder({
-      ...{ gates: this.env.GATE, spares: this.env.SPARE, zones: settings.zones, waitMs: settings.auditWaitMs },
+      ...{ gates: this.env.GATE, zones: settings.zones, waitMs: settings.auditWaitMs },
       ...{ surroundings, waitUntil },
     });
     return { id, env: this.env, settings, surroundings, recorder, waitUntil, discardBody: undefined };

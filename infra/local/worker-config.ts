@@ -19,7 +19,6 @@ const INITIAL: WorkerConfig = {
   durable_objects: {
     bindings: [
       { name: 'GATE', class_name: 'Gate' },
-      { name: 'SPARE', class_name: 'Spare' },
       { name: 'ROSTER', class_name: 'Roster' },
       { name: 'STREAM', class_name: 'Stream' },
     ],

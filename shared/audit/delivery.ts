@@ -9,7 +9,7 @@ import { limits } from '../limits.ts';
 import { zoneName } from '../upload/job.ts';
 import { openNote, type Signer, signNote, type Verifier } from './note.ts';
 
-/** Which outbox: `gate/<tenant>/<zone>`, or where the gate could not be reached `spare/<tenant>/<zone>`; `roster/<zone>`. */
+/** Name of an outbox: `gate/<tenant>/<zone>` or `roster/<zone>`; earlier edges also have `spare/<tenant>/<zone>`. */
 const producerName = z
   .string()
   .regex(/^((gate|spare)\/(@anonymous|[^\s/+]{1,128})|roster)\/[a-z0-9][a-z0-9_.-]{0,62}$/u);

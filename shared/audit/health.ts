@@ -58,6 +58,6 @@ export type OutboxHealth = z.infer<typeof outboxHealth>;
 
 /** `GET /v1/audit/health?zone=`: the same with what waits at the edge, for the token's own tenant or, with `operate`, the zone. */
 export const auditHealth = logHealth.extend({
-  outboxes: z.object({ gate: outboxHealth, spare: outboxHealth.optional(), roster: outboxHealth.optional() }),
+  outboxes: z.object({ gate: outboxHealth, roster: outboxHealth.optional() }),
 });
 export type AuditHealth = z.infer<typeof auditHealth>;

@@ -29,17 +29,17 @@ export const producerEvents = [
     /** When whoever works on it was last heard of, ms since 1970. */
     heard: z.number().int().optional(),
   }),
-  /** Served although it could not be recorded as its tenant demands, because the tenant wants it so in an emergency. */
+  /** A request of an earlier edge, served without its record because the token allowed that in an emergency. */
   z.object({
     ...origin,
     ...request,
     ...caller,
     type: z.literal('breakglass'),
-    /** Which rule was not kept: that of the attempt, or that of the end. */
+    /** The record that was missing. */
     stage: z.enum(['attempt', 'complete']),
-    /** Why it could not be. */
+    /** Reason of the failed record. */
     reason: z.string(),
-    /** When it happened, ms since 1970. */
+    /** Epoch ms. */
     since: z.number().int(),
   }),
 ] as const;

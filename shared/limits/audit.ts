@@ -170,12 +170,6 @@ export const auditLimits = {
     by: 'functions',
     why: 'Entries among which the log looks for an event that came by two ways: one commit of the largest size. Beyond it both are there, with one id.',
   },
-  auditSparedMs: {
-    value: 86_400_000,
-    unit: 'ms',
-    by: 'functions',
-    why: 'How long the log remembers what came by a spare: a gate that was unreachable for a day is not expected back.',
-  },
   doctorClockMs: {
     value: 500,
     unit: 'ms',

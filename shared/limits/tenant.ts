@@ -39,7 +39,7 @@ export const tenantLimits = {
     value: 250,
     unit: 'ms',
     by: 'edge',
-    why: 'Default of AUDIT_WAIT_MS: a gate answers in under 10 ms, so one that takes 250 is down, and the spare is next.',
+    why: 'Default of AUDIT_WAIT_MS: a gate answers in under 10 ms, so one that takes 250 is down.',
   },
   gateSteps: {
     value: 64,
@@ -76,12 +76,6 @@ export const tenantLimits = {
     unit: 'ms',
     by: 'edge',
     why: 'How long events may wait in an isolate for an unreachable gate; then a buffered tenant is held to what a strict one is.',
-  },
-  sparedAtOnce: {
-    value: 64,
-    unit: 'count',
-    by: 'edge',
-    why: 'Requests that an isolate serves at a time while their gates count nothing: their allowances are not kept meanwhile.',
   },
   auditBacklogEvents: {
     value: 1_000,

@@ -56,7 +56,6 @@ const payload = z.object({
   audit: z.enum(['strict', 'buffered']).default('buffered'),
   mirror: z.enum(['allowed', 'forbidden']).optional(),
   visibility: z.enum(['tenant', 'subject']).optional(),
-  breakglass: z.boolean().optional(),
   sessionSeconds: z.number().int().positive().max(86_400).default(3_600),
   idleSeconds: z.number().int().positive().max(86_400).optional(),
   uploads: z.enum(['sealed', 'plain']).default('sealed'),
@@ -101,8 +100,6 @@ export interface Claims {
   readonly mirror?: 'forbidden';
   /** Uploads and projects of other subjects are unknown to this one. Absent: those of the tenant are visible. */
   readonly visibility?: 'subject';
-  /** Served although it cannot be recorded as `strict` demands, with an alarm: where waiting does more harm. */
-  readonly breakglass?: boolean;
   readonly sessionSeconds: number;
   /** How long a client of a live stream may say nothing; longer than its dialect allows it never is. */
   readonly idleSeconds?: number;
@@ -134,7 +131,7 @@ export function readClaims(raw: unknown): Result<Claims> {
     const paths = parsed.error.issues.map((issue) => issue.path.join('.')).join(', ');
     return no(refuse('token_invalid', undefined, `claims: ${paths}`));
   }
-  const { sub, scope, allowance, realtime, idleSeconds, breakglass, mirror, exp, ...others } = parsed.data;
+  const { sub, scope, allowance, realtime, idleSeconds, mirror, exp, ...others } = parsed.data;
   const { visibility, jti, share, ...rest } = others;
   if (share && !jti) return no(refuse('token_invalid', undefined, 'claims: jti'));
   if (visibility === 'subject' && !sub) return no(refuse('token_invalid', undefined, 'claims: sub'));
@@ -142,7 +139,6 @@ export function readClaims(raw: unknown): Result<Claims> {
     ...rest,
     ...(realtime && { realtime }),
     ...(share && jti && { share: { id: jti, allowance: share as ShareAllowance, until: exp * 1_000 } }),
-    ...(breakglass === true && { breakglass }),
     ...(mirror === 'forbidden' && { mirror }),
     ...(visibility === 'subject' && { visibility }),
     ...(idleSeconds !== undefined && { idleSeconds }),

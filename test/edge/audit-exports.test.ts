@@ -142,7 +142,7 @@ describe('A21 exports at the edge', () => {
     expect(subjects[3]).not.toBe(subjects[0]);
     const away = { getByName: () => ({ commitmentOf: () => Promise.reject(new Error('away')) }) };
     const { context } = makeContext({} as never, realSurroundings, settings());
-    const own = { ...context, env: { ...context.env, GATE: away, SPARE: undefined } as never };
+    const own = { ...context, env: { ...context.env, GATE: away } as never };
     const question = { zone: 'eu', path: '/exports/eu/acme' };
     expect(await askOffice(question, { tenant: 'acme', subject: 'officer' }, own)).toMatchObject({ ok: false });
     expect(asked).toHaveLength(4);

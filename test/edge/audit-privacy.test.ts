@@ -47,7 +47,7 @@ const asked = () => offices.flatMap((office) => office.asked);
 const done = { outcome: 'done', basis: 'gdpr-17', erased: ['x'], count: 2 };
 
 describe('C12 erasing and holding at the edge', () => {
-  it('asks each zone of the token about the commitments of its own gate and spare, and says who asks', async () => {
+  it('names subject and caller in each zone by the commitments of that gate', async () => {
     for (const office of offices) office.plain = () => Response.json(done);
     const body = { subject: 'ann', basis: 'gdpr-17' };
     const answer = await call(eraseSubject, { body }, { sub: 'officer' });

@@ -4,24 +4,12 @@ import { Recorder } from '../../edge/audit/record.ts';
 import type { Surroundings } from '../../edge/clock.ts';
 import type { RequestContext } from '../../edge/context.ts';
 import type { Bindings } from '../../edge/settings.ts';
-import type { AuditEvent } from '../../shared/audit/event.ts';
 import { makeToken } from './authority.ts';
 import { asGate, type GateDouble } from './gate-steps.ts';
 import { makeSettings } from './settings-double.ts';
 
-export interface SpareDouble {
-  record(events: readonly AuditEvent[]): Promise<boolean>;
-}
-
-const asSpares = (spare: SpareDouble) => ({ getByName: () => spare }) as unknown as NonNullable<Bindings['SPARE']>;
-
 /** Calls the Worker's own function with a gate of the test's making. */
-export function makeContext(
-  gate: GateDouble,
-  surroundings: Surroundings,
-  settings = makeSettings({}),
-  spare?: SpareDouble,
-) {
+export function makeContext(gate: GateDouble, surroundings: Surroundings, settings = makeSettings({})) {
   const work: Promise<unknown>[] = [];
   const own = { ...env, GATE: { getByName: () => asGate(gate) } } as unknown as Bindings;
   const waitUntil = (one: Promise<unknown>) => void work.push(one);
@@ -31,8 +19,8 @@ export function makeContext(
     settings,
     surroundings,
     recorder: new Recorder({
-      ...{ gates: own.GATE, spares: spare && asSpares(spare), zones: settings.zones },
-      ...{ waitMs: settings.auditWaitMs, surroundings, waitUntil },
+      ...{ gates: own.GATE, zones: settings.zones, waitMs: settings.auditWaitMs },
+      ...{ surroundings, waitUntil },
     }),
     waitUntil,
     discardBody: undefined,

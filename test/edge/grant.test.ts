@@ -176,12 +176,12 @@ describe('C4 C10 a grant within the token it was made of', () => {
   it('carries all else as it is, and nothing that a device has no use for', async () => {
     const claims = {
       ...{ priority: 'interactive', sealing: 'client', audit: 'strict', mirror: 'forbidden', visibility: 'subject' },
-      ...{ languages: ['en'], zones: ['us'], sessionSeconds: 60, breakglass: true, uploads: 'plain', keepDays: 7 },
+      ...{ languages: ['en'], zones: ['us'], sessionSeconds: 60, uploads: 'plain', keepDays: 7 },
     };
-    const { breakglass: _, uploads: __, keepDays: ___, ...kept } = claims;
+    const { uploads: _, keepDays: __, ...kept } = claims;
     const made = decodeJwt(await grantOf({ scope: 'transcribe' }, claims));
     expect(made).toMatchObject({ ...kept, sub: 'alice', iss: 'urn:auricle:grant' });
-    for (const name of ['breakglass', 'uploads', 'keepDays', 'share']) expect(made).not.toHaveProperty(name);
+    for (const name of ['uploads', 'keepDays', 'share']) expect(made).not.toHaveProperty(name);
   });
 
   it('acts for a subject of its own, and the record knows both as commitments', async () => {

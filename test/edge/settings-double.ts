@@ -1,7 +1,7 @@
 import { env } from 'cloudflare:workers';
 import { type Bindings, readSettings, type Settings, settingProblems } from '../../edge/settings.ts';
 
-type TextName = Exclude<keyof Bindings, 'GATE' | 'SPARE' | 'ROSTER' | 'STREAM'>;
+type TextName = Exclude<keyof Bindings, 'GATE' | 'ROSTER' | 'STREAM'>;
 type Texts = Partial<Record<TextName, string | undefined>>;
 
 /** Text bindings that a production Worker of the zones eu and us starts with. */

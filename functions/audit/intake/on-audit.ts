@@ -42,7 +42,7 @@ export const onEvents = (desk: LogDesk | undefined): Question =>
     return answer(200, { note: await signAck(ack, key) });
   });
 
-/** Gates and their spares are their tenants', rosters are those of the fleet. */
+/** Reports whether the outbox is the caller's: gates belong to their tenants, rosters to the fleet. */
 function isOf(producer: string, { tenant, operate }: EdgeCaller): boolean {
   const [kind, owner] = producer.split('/');
   return kind === 'roster' ? operate : owner === tenant;

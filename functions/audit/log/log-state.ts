@@ -34,8 +34,6 @@ const logState = z.object({
   lives: z.record(z.string(), z.number().int()).optional(),
   /** By outbox and its life: after which number a hole was found, while it still may be filled. */
   late: z.record(z.string(), z.number().int()).optional(),
-  /** Ids of events that came by a gate's spare, and when: the gate may bring them, too. */
-  spared: z.record(z.string(), z.number().int()).optional(),
   /** The log that this one goes on from. */
   previous: head.extend({ origin: z.string() }).optional(),
   /** Its year is over: nothing is added any more. */
@@ -67,7 +65,6 @@ export function freshState(origin: string, year: number, before: LogState | unde
     tseq: before?.tseq ?? {},
     ...(before?.lives && { lives: before.lives }),
     ...(before?.late && { late: before.late }),
-    ...(before?.spared && { spared: before.spared }),
     ...(before && { previous: { origin: before.origin, size: before.size, root: before.root } }),
   };
 }

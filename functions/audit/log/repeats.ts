@@ -1,6 +1,5 @@
-// Events that two ways have brought into the log. An event whose gate did not answer in time went to the gate's spare, and
-// the gate may have had it all the same; a report of the functions may have been made twice. The second one leaves a leaf
-// that names the first, so that no number of its producer is missing, and is not counted for its tenant again.
+// Events that reached the log twice: the functions may report one again. The second leaves a leaf that names the first, so
+// that no number of its producer is missing, and does not count for its tenant again.
 import { readLeaf } from '../../../shared/audit/leaf.ts';
 import { TILE_WIDTH, tilePath, tileWith, unpackEntries } from '../../../shared/audit/tile.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -8,9 +7,8 @@ import { fileArea, fileName } from './log-names.ts';
 import type { LogState } from './log-state.ts';
 import type { LogStore } from './log-store.ts';
 
-/** Whose events may be another's, too. */
-export const mayRepeat = (producer: string): boolean =>
-  producer.startsWith('spare/') || producer.startsWith('functions/');
+/** Reports whether a producer may send an event that the log has. */
+export const mayRepeat = (producer: string): boolean => producer.startsWith('functions/');
 
 /** Ids of the last entries of a log. Read from it when first asked, kept up afterwards. */
 export class RecentIds {

@@ -24,7 +24,6 @@ export interface Sequenced {
   readonly tseq: LogState['tseq'];
   readonly lives: NonNullable<LogState['lives']>;
   readonly late: NonNullable<LogState['late']>;
-  readonly spared: NonNullable<LogState['spared']>;
   /** Leaves that say that events are missing: some may still come. */
   readonly gaps: number;
   /** Deliveries of which nothing is left once these entries are in the log. */
@@ -53,7 +52,6 @@ class Leaves {
   readonly tseq: Record<string, number>;
   readonly lives: Record<string, number>;
   readonly late: Record<string, number>;
-  readonly spared: Record<string, number>;
   gaps = 0;
   /** Of the events of this commit. */
   readonly #ids = new Set<string>();
@@ -66,7 +64,6 @@ class Leaves {
     this.tseq = { ...state.tseq };
     this.lives = { ...state.lives };
     this.late = { ...state.late };
-    this.spared = { ...state.spared };
     this.#now = now;
     this.#origin = state.origin;
     this.#newId = newId;
@@ -84,7 +81,7 @@ class Leaves {
 
   /** The next event of an outbox, or that it is here already. */
   take(draft: LeafDraft, from: Pick<Leaf, 'p' | 'ep' | 'pseq'>, hidden: string | null, isKnown: IsKnown): void {
-    if (Object.hasOwn(this.spared, draft.id) || (mayRepeat(from.p) && (this.#ids.has(draft.id) || isKnown(draft.id)))) {
+    if (mayRepeat(from.p) && (this.#ids.has(draft.id) || isKnown(draft.id))) {
       const t = { origin: this.#now, edge: this.#now };
       this.add({ v: 1, id: this.#newId(), type: 'event.repeated', by: 'log', t, of: draft.id }, from, null);
       return;
@@ -92,7 +89,6 @@ class Leaves {
     const broken = noteLife(this.lives, this.upTo, from, draft, this.#now);
     if (broken) this.addGap({ type: 'producer.gap', outbox: from.p, ...broken });
     this.#ids.add(draft.id);
-    if (from.p.startsWith('spare/')) this.spared[draft.id] = this.#now;
     this.add(draft, from, hidden);
   }
 
@@ -153,10 +149,10 @@ export function sequence(
   if (leaves.entries.length > 0) {
     for (const silent of endSilent(leaves.lives, leaves.upTo, now))
       leaves.addOwn({ type: 'producer.silent', ...silent });
-    forget(leaves, now);
+    forgetLives(leaves.lives, leaves.upTo, now);
   }
-  const { entries, hidden, upTo, tseq, lives, late, spared, gaps } = leaves;
-  return { entries, hidden, upTo, tseq, lives, late, spared, gaps, used, held };
+  const { entries, hidden, upTo, tseq, lives, late, gaps } = leaves;
+  return { entries, hidden, upTo, tseq, lives, late, gaps, used, held };
 }
 
 /** The last leaf of a log. */
@@ -173,15 +169,6 @@ function noteLate(leaves: Leaves, { producer, epoch, from, at }: Received, known
   if (now - at < limits.auditLateMs.value || leaves.late[counter] === known) return;
   leaves.late[counter] = known;
   leaves.addGap({ type: 'producer.late', outbox: producer, epoch, from: known + 1, to: from - 1 });
-}
-
-function forget({ lives, upTo, spared }: Leaves, now: number): void {
-  forgetLives(lives, upTo, now);
-  const ids = Object.keys(spared);
-  for (const [at, id] of ids.entries()) {
-    const old = now - (spared[id] ?? 0) >= limits.auditSparedMs.value;
-    if (old || ids.length - at > limits.auditRecentIds.value) delete spared[id];
-  }
 }
 
 function opening({ previous }: LogState): LogsOwn {

@@ -191,7 +191,7 @@ export class Sequencer {
     if (!edge) return false;
     for (const entry of next.entries) edge.append(entry);
     const [size, root] = [edge.size, edge.root()];
-    const { upTo, tseq, lives, late, spared } = next;
+    const { upTo, tseq, lives, late } = next;
     const before = { size: state.size, root: state.root };
     const changed: LogState = {
       ...state,
@@ -203,7 +203,6 @@ export class Sequencer {
       tseq,
       lives,
       late,
-      spared,
       ...(closed && { closed }),
     };
     // A record of that name leads to that root, whoever wrote it.

@@ -8,7 +8,7 @@ export interface Belonging {
   readonly outbox?: unknown;
 }
 
-/** The outbox of its gate, and the spare one for when that cannot be reached. */
+/** Outboxes of a tenant: its gates, and the `spare/…` outboxes of earlier edges, whose entries logs still hold. */
 export const isOwnOutbox = (producer: string, tenant: string): boolean =>
   producer.startsWith(`gate/${tenant}/`) || producer.startsWith(`spare/${tenant}/`);
 

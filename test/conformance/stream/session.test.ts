@@ -75,10 +75,10 @@ describe('A1 A2 R14 the record of a stream', () => {
     client.drop();
     await eventually(() => client.ended);
     const asked = Promise.withResolvers<boolean>();
-    const record = vi.spyOn(Recorder.prototype, 'secure').mockImplementation(() => asked.promise);
+    const record = vi.spyOn(Recorder.prototype, 'record').mockImplementation(() => asked.promise);
     onTestFinished(() => record.mockRestore());
     talks[0]?.final();
-    await eventually(() => record.mock.calls.length > 0);
+    await eventually(() => record.mock.calls.some(([, step]) => step.kind === 'settle'));
     const again = await StreamClient.connect(`?session=${session}`, { tenant, audit: 'strict' });
     again.start(name, { resume: client.resume, next: 1 });
     await again.heard('started');

@@ -75,11 +75,11 @@ describe('C12 holds', () => {
   });
 
   it.each(faults)('%s, at each call: who is known by two commitments is held under both, by one act', async (fate) => {
-    const both = hold({ also: ['c1:ann-at-the-spare'] });
+    const both = hold({ also: ['c1:ann-elsewhere'] });
     const leaves = (log: HiddenLog, type: string) => toldOf(log, type).then((told) => told.length);
     for (let broken = -1, calls = 1; broken < calls; broken += 1) {
       const log = new HiddenLog();
-      await log.write(log.event(ann), log.event({ ...ann, subject: 'c1:ann-at-the-spare' }));
+      await log.write(log.event(ann), log.event({ ...ann, subject: 'c1:ann-elsewhere' }));
       const store = faultyStore(log.store, broken, fate);
       const set = await setHold(deskOf(log, store), both).catch(() => undefined);
       calls = Math.max(calls, store.calls.length);
@@ -109,7 +109,7 @@ describe('C12 holds', () => {
 
   it('a part whose act is over is no hold', async () => {
     const log = new HiddenLog();
-    await setHold(deskOf(log), hold({ also: ['c1:ann-at-the-spare'] }));
+    await setHold(deskOf(log), hold({ also: ['c1:ann-elsewhere'] }));
     const [main] = await namesOfAct(log);
     await log.store.remove('sidecar', main ?? '');
     expect(await listHolds(deskOf(log), 'dev')).toEqual([]);

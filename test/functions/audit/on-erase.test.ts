@@ -90,10 +90,10 @@ describe('C12 what the edge asks', () => {
   });
 
   it('a caller with two commitments is held, found and erased under both', async () => {
-    const spare = `c1:${'b'.repeat(64)}`;
-    await log.write(log.event({ subject: spare, request: 'r2' }));
+    const other = `c1:${'b'.repeat(64)}`;
+    await log.write(log.event({ subject: other, request: 'r2' }));
     for (const zone of desk.zones) await followLog(zone);
-    const subjects = [ann, spare];
+    const subjects = [ann, other];
     await ask(erasing.onHold, { id, subjects, reason: 'case 7' });
     expect((await ask(erasing.onHolds)).body.data).toHaveLength(1);
     expect(await toldOf(log, 'hold.set')).toHaveLength(1);

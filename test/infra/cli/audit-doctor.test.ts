@@ -25,7 +25,6 @@ const health: AuditHealth = {
   },
   outboxes: {
     gate: { waiting: 4, oldestMs: 800 },
-    spare: { waiting: 0, oldestMs: 0 },
     roster: { waiting: 0, oldestMs: 0 },
   },
 };
@@ -85,12 +84,6 @@ describe('C9 auricle audit doctor', () => {
     ['deliveries pile up', 'intake', {}, { intake: { waiting: limits.auditIntakeList.value, oldestMs: 10 } }],
     ['a delivery is stuck', 'intake', {}, { intake: { waiting: 1, oldestMs: limits.doctorWaitMs.value + 1 } }],
     ['an outbox is stuck', 'outbox of the gate', {}, { outboxes: { gate: { waiting: 9, oldestMs: 120_000 } } }],
-    [
-      'a spare is stuck',
-      'outbox of the spare',
-      {},
-      { outboxes: { ...health.outboxes, spare: { waiting: 1, oldestMs: 120_000 } } },
-    ],
     ['numbers of an outbox have holes', 'nothing missing', {}, { log: { ...log, late: 1 } }],
     ['a gap that no operator accepted', 'nothing missing', {}, { gaps: { open: 1, accepted: 2, behind: 0 } }],
     ['gaps are not searched for', 'nothing missing', {}, { gaps: { open: 0, accepted: 0, behind: 2_049 } }],
