@@ -4,6 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { writeReport } from './report.ts';
 
 export interface Bench {
   /** Rows to print, peers beside ours. */
@@ -39,5 +40,6 @@ if (saved) {
     file,
     `${JSON.stringify({ date: new Date().toISOString(), commit, machine, figures, how, table }, undefined, 2)}\n`,
   );
-  console.log(`written: test/bench/results/${name}.json`);
+  writeReport();
+  console.log(`written: test/bench/results/${name}.json, test/bench/RESULTS.md`);
 } else console.log('not written: options were given without --save');

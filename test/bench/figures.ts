@@ -1,0 +1,165 @@
+/** A measured figure worth showing: a name in `results/FILE.json`, what it measures, and how it is printed. */
+export interface Figure {
+  readonly name: string;
+  readonly what: string;
+  readonly decimals: number;
+  /** The stored number is a ratio; it is printed times 100. */
+  readonly percent?: true;
+}
+
+/** Figures of each result file, in the order in which `RESULTS.md` shows them. */
+export const figures: Readonly<Record<string, readonly Figure[]>> = {
+  wer: [
+    {
+      name: 'wer_espeak',
+      what: 'word error rate, INT8, espeak-ng voices and sentences unseen in training (100 settings × 20)',
+      decimals: 1,
+      percent: true,
+    },
+    {
+      name: 'wer_espeak_int8_stream_lm',
+      what: 'the same as a live stream, in windows of 335 ms',
+      decimals: 1,
+      percent: true,
+    },
+    {
+      name: 'wer_espeak_int8_greedy',
+      what: 'the whole recordings without lexicon and language model',
+      decimals: 1,
+      percent: true,
+    },
+    {
+      name: 'wer_flite',
+      what: 'word error rate, flite voices known from training, unseen sentences',
+      decimals: 1,
+      percent: true,
+    },
+    {
+      name: 'wer_flite_heldout',
+      what: 'word error rate, a flite voice kept out of training',
+      decimals: 1,
+      percent: true,
+    },
+    { name: 'rtf_int8', what: 'seconds of computing per second of speech, network, one thread', decimals: 4 },
+    { name: 'rtf_stream', what: 'the same as a live stream', decimals: 4 },
+    {
+      name: 'lag_shown_p90_ms',
+      what: 'from the last letter of a word to its final spelling in an interim result, computing not counted, p90 in ms',
+      decimals: 0,
+    },
+  ],
+  voice: [
+    {
+      name: 'voice_wer',
+      what: 'word errors that the recogniser hears of `voice-en`, three kinds of text it was not taught with',
+      decimals: 1,
+      percent: true,
+    },
+    { name: 'teacher_wer', what: 'the same of its teacher, flite', decimals: 1, percent: true },
+    { name: 'voice_rtf', what: 'seconds of computing per second of its speech, one core', decimals: 3 },
+  ],
+  precision: [
+    {
+      name: 'time_vs_fp32_int8_static',
+      what: 'the reference network with 8 bits by our quantiser, static: time, over 32 bits',
+      decimals: 3,
+    },
+    { name: 'time_vs_fp32_int8_dynamic', what: 'the same, dynamic', decimals: 3 },
+    { name: 'wer_int8_static', what: 'its word errors, static (32 bits: 5.6 %)', decimals: 1, percent: true },
+    {
+      name: 'memory_vs_fp32_int8_static',
+      what: 'memory of a process that holds it, static, over 32 bits',
+      decimals: 2,
+    },
+  ],
+  start: [
+    {
+      name: 'start_to_transcript_s',
+      what: 'from `npm start` on an empty state folder to the first transcript, seconds',
+      decimals: 2,
+    },
+    {
+      name: 'ratio_vs_wrangler_dev',
+      what: 'the same, compared with `wrangler dev` starting an empty Worker',
+      decimals: 2,
+    },
+  ],
+  front: [
+    { name: 'cpu_us_10m', what: 'CPU of the edge per request of 10 MB, microseconds', decimals: 0 },
+    {
+      name: 'stream_ratio_vs_pump',
+      what: 'streaming 10 MB: CPU of the same pump without encryption, over ours (0.85 to 1.25 in four runs)',
+      decimals: 2,
+    },
+    { name: 'ratio_vs_hono_320k', what: '320 kB: CPU of a bare hono proxy, over ours', decimals: 2 },
+    {
+      name: 'ratio_vs_hono',
+      what: '1 kB: CPU of a bare hono proxy, over ours (the target is 0.45; 0.33 to 0.51 on this machine in four runs)',
+      decimals: 3,
+    },
+    {
+      name: 'ratio_vs_portkey_node',
+      what: '1 kB: CPU of Portkey on Node, over ours (the target is 3; 2.3 to 3.4)',
+      decimals: 2,
+    },
+    { name: 'strict_cost', what: "1 kB: CPU of a strict tenant's request, over a buffered one's", decimals: 2 },
+  ],
+  streams: [
+    {
+      name: 'agent_streams_held',
+      what: 'live streams that one agent on one core held for a minute without a lost frame, engine double (the target is 500)',
+      decimals: 0,
+    },
+    { name: 'agent_added_p50_ms', what: 'time added to their interims at the median, ms', decimals: 1 },
+    { name: 'agent_added_p99_ms', what: 'the same, p99', decimals: 0 },
+  ],
+  batch: [
+    {
+      name: 'files_per_s',
+      what: 'uploads: recordings of 2.7 s through the whole local stack, engine double, files a second',
+      decimals: 1,
+    },
+    { name: 'audio_hours_per_hour', what: 'the same for recordings of an hour: hours of sound an hour', decimals: 0 },
+    { name: 'agent_mb_for_an_hour', what: "memory of the agent for an hour's recording, MB above idle", decimals: 1 },
+    { name: 'functions_mb_for_an_hour', what: 'memory of the functions for it', decimals: 1 },
+    { name: 'dollars_per_1000', what: 'dollars for 1,000 uploads by public prices, without the pool', decimals: 2 },
+  ],
+  audit: [
+    {
+      name: 'events_per_s',
+      what: 'events a second into one log, storage emulator in memory (the target is 3000)',
+      decimals: 0,
+    },
+    { name: 'ratio_vs_append', what: 'the same, over plain appends to the same emulator', decimals: 2 },
+    {
+      name: 'publish_ms_p99',
+      what: 'from an event to its published checkpoint at 200 events a second, p99 in ms (the target is 3000)',
+      decimals: 0,
+    },
+    {
+      name: 'ack_added_ms_p50',
+      what: 'what a record on disk adds to an answer, median in ms (the target is 5)',
+      decimals: 1,
+    },
+    {
+      name: 'verify_cpu_s',
+      what: 'verifying a log of a million entries, seconds of CPU (the target is 15)',
+      decimals: 1,
+    },
+    { name: 'verify_mb', what: 'memory for it, MB (the target is 200)', decimals: 0 },
+    {
+      name: 'export_verify_cpu_s_per_million',
+      what: '`node verify.mjs` on an export, everything disclosed: seconds of CPU for a million entries',
+      decimals: 0,
+    },
+    { name: 'export_formats_verify_cpu_s_per_million', what: 'the same with all five derived formats', decimals: 0 },
+    { name: 'export_formats_verify_mb', what: 'memory for that, MB', decimals: 0 },
+  ],
+  engine: [
+    {
+      name: 'ratio_vs_triton',
+      what: "requests/s of the embedded engine over Triton's Python backend, same network and delay",
+      decimals: 2,
+    },
+  ],
+};
