@@ -8,11 +8,12 @@ import { clips } from './clips.ts';
 import { join } from './join.ts';
 import type { Shared } from './running.ts';
 
-// Every example of the README that talks to a running stack is run here, and what it prints is compared with what the
-// README says it prints. `…` in the README stands for anything.
+// Runs every example of README and guide that talks to a running stack, and compares its output with the block that
+// follows it. `…` in an expected output matches anything.
 
 const root = path.join(import.meta.dirname, '..', '..');
 const readme = readFileSync(path.join(root, 'README.md'), 'utf8');
+const guide = readFileSync(path.join(root, '.github/GUIDE.md'), 'utf8');
 
 interface Example {
   readonly command: string;
@@ -65,24 +66,6 @@ function matcher(expected: string): RegExp {
   return new RegExp(`^${escaped.replaceAll('…', '[\\s\\S]*?')}$`);
 }
 
-/** Rows of the table of figures: `| what | 2.7 % | file: name |`. */
-function figures(text: string): { what: string; printed: string; file: string; name: string }[] {
-  const rows = text.matchAll(/^\| (.+?) \| ([\d.,]+(?: %)?) \| (\w+): (\w+) \|$/gm);
-  return [...rows].map(([, what = '', printed = '', file = '', name = '']) => ({ what, printed, file, name }));
-}
-
-describe('the README says what was measured', () => {
-  it('has figures', () => expect(figures(readme).length).toBeGreaterThan(4));
-
-  it.each(figures(readme))('$what', ({ printed, file, name }) => {
-    const result = JSON.parse(readFileSync(path.join(root, 'test/bench/results', `${file}.json`), 'utf8'));
-    const value = result.figures[name] as number;
-    const [number = '', percent] = printed.split(' ');
-    const decimals = number.split('.')[1]?.length ?? 0;
-    expect(number).toBe((percent ? value * 100 : value).toFixed(decimals));
-  });
-});
-
 describe('C10 npm start prints a command', () => {
   it('that works when it is pasted', () => {
     const printed = announce(running.stack);
@@ -99,14 +82,15 @@ describe('C10 npm start prints a command', () => {
   });
 });
 
-describe('the README says what happens', () => {
-  it('has the two commands', () => {
+describe('examples of README and guide', () => {
+  it('include the two commands', () => {
     expect(readme).toContain('npm ci && npm start');
     expect(readme).toContain('npm ci && npm test');
   });
 
-  const runnable = examples(readme).filter((example) => !isElsewhere(example.command));
-  it('has examples to run', () => expect(runnable.length).toBeGreaterThan(2));
+  const all = new Map([...examples(guide), ...examples(readme)].map((example) => [example.command, example]));
+  const runnable = [...all.values()].filter((example) => !isElsewhere(example.command));
+  it('include some that run', () => expect(runnable.length).toBeGreaterThan(2));
 
   it.each(runnable.map((example) => [example.command, example] as const))(
     '%s',
