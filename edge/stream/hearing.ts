@@ -174,7 +174,7 @@ export class Hearing implements Hearer {
         this.distrust('ready twice');
         return;
       case 'heard':
-        if (!this.feed.heard(event.position, event.time)) {
+        if (!this.feed.heard(event.position, event.time, event.cut)) {
           this.distrust('heard what was not sent');
           return;
         }
@@ -213,7 +213,7 @@ export class Hearing implements Hearer {
     this.pump();
   }
 
-  /** Ends an utterance that would fill the ring, with a wide format or small messages: the agent settles it then. */
+  /** Ends the open utterance, which fills the buffer with a wide format or small messages: the agent settles it. */
   #relieve(): void {
     if (!this.#relieving) this.#relieving = this.feed.ask('finalize', OWN + this.#reliefs++) === 'asked';
   }

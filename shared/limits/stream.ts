@@ -48,7 +48,7 @@ export const streamLimits = {
     value: 2.5 * MiB,
     unit: 'byte',
     by: 'edge',
-    why: 'Unsettled audio, all of it sent, at which the edge ends an utterance: the longest one of a wider format would fill the window of a client that counts positions.',
+    why: 'Unsettled audio of one open utterance at which the edge ends it: the longest one of a wider format would fill the window of a client that counts positions.',
   },
   streamRingItems: {
     value: 65_536,
@@ -66,7 +66,7 @@ export const streamLimits = {
     value: 49_152,
     unit: 'count',
     by: 'edge',
-    why: 'Messages of unsettled audio, all of them sent, at which the edge ends an utterance: three quarters of streamRingItems.',
+    why: 'Unsettled messages of one open utterance at which the edge ends it: three quarters of streamRingItems.',
   },
   streamMessageBytes: {
     value: 20 * MiB,

@@ -27,6 +27,8 @@ export class Feed {
   #base: StreamOptions;
   #checkpoint: Checkpoint | undefined;
   #window: Window;
+  /** Position of the newest checkpoint that the agent has announced; 0 before it announces one. */
+  #cut = 0;
   /** Number of the next item to send. */
   #cursor: number;
   /** Time of the ring's end, and seconds of audio that were taken in all. */
@@ -93,12 +95,13 @@ export class Feed {
   }
 
   /**
-   * So much is unsettled that there may soon be no room for more, and all of it was sent: one utterance takes it. A
-   * backlog that waits to be sent needs no relief, and a `finalize` behind it would cut the word that arrives now.
+   * Whether one open utterance takes the buffer, so that only its end makes room. The agent has heard everything and
+   * has announced no checkpoint: where sound waits to be sent, heard or recognised, room comes without a `finalize`,
+   * which would cut a word.
    */
   get crowded(): boolean {
-    const { bytes, first, next } = this.#ring;
-    if (this.#cursor < next) return false;
+    const { bytes, first, next, start, end } = this.#ring;
+    if (this.#cursor < next || this.#window.heard < end || this.#cut > start) return false;
     return bytes > limits.streamReliefBytes.value || next - first >= limits.streamReliefItems.value;
   }
 
@@ -225,11 +228,15 @@ export class Feed {
     return pieces.length === 1 ? first : joined(pieces);
   }
 
-  /** The agent took audio in up to there. False when it was not sent: the agent cannot be trusted with the rest. */
-  heard(position: number, time: number): boolean {
+  /**
+   * Notes that the agent has taken audio up to `position`, and sends a checkpoint up to `cut` without more audio.
+   * Returns false when one of them was not sent: the agent cannot be trusted with the rest.
+   */
+  heard(position: number, time: number, cut = 0): boolean {
     const window = afterHeard(this.#window, position);
-    if (!window) return false;
+    if (!window || cut > position) return false;
     this.#window = window;
+    this.#cut = cut;
     this.#reach(position, time);
     if (position > 0) this.#pace = time / position;
     if (this.format.encoding === 'ogg-opus') this.#time = Math.max(this.#time, time);

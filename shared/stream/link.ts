@@ -68,8 +68,14 @@ export const linkEvent = z.discriminatedUnion('type', [
     language: z.string(),
   }),
   z.object({ type: z.literal('keepalive') }),
-  /** Audio before `position` was taken out of the socket: the edge may send `limits.streamWindowBytes` beyond it. */
-  z.object({ type: z.literal('heard'), position, time: seconds }),
+  z.object({
+    type: z.literal('heard'),
+    /** Audio before it was taken out of the socket: the edge may send `limits.streamWindowBytes` beyond it. */
+    position,
+    time: seconds,
+    /** Position of the newest checkpoint that the agent sends without more audio; earlier versions send none. */
+    cut: position.optional(),
+  }),
   checkpoint.extend({ type: z.literal('checkpoint') }),
   z.object({ type: z.literal('speech_started'), at: seconds }),
   z.object({ type: z.literal('speech_ended'), at: seconds }),

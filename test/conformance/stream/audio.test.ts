@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
 import { StreamClient } from '../../edge/stream-client.ts';
-import { eventually } from '../../edge/stream-double.ts';
+import { eventually, type Talk } from '../../edge/stream-double.ts';
 import { startListener } from '../../edge/stream-listener.ts';
 
 async function startClient(habits = {}) {
@@ -99,5 +99,27 @@ describe('formats wider than the window of a client', () => {
     expect(segments.length).toBeGreaterThan(2);
     expect(segments.reduce((sum, { text }) => sum + text.length, 0)).toBe(sent / letters.length);
     expect(new Set(segments.slice(0, -1).map(({ ending }) => ending))).toEqual(new Set(['finalize']));
+  });
+
+  it('MUST 53: a finalize of the edge waits while a checkpoint is announced', async () => {
+    const announces = (talk: Talk, said: Talk['said'][number]) => {
+      if (!('kind' in said)) return false;
+      talk.say({ type: 'heard', position: said.position + said.text.length, time: 1, cut: 100 });
+      return true;
+    };
+    const { client, talks } = await startClient({ before: announces });
+    for (let sent = 0; sent <= limits.streamReliefBytes.value; sent += quiet.length) client.speak(quiet);
+    const [talk] = talks;
+    if (!talk) throw new Error('no agent hears');
+    const said = () => talk.said.map((one) => ('kind' in one ? one.position + one.text.length : one.type));
+    await eventually(() => said().includes(client.position));
+    // The edge has the answer to all audio when an event behind it comes; more audio comes behind a finalize.
+    talk.say({ type: 'speech_started', at: 1 });
+    await client.heard('speech_started');
+    client.speak('x');
+    await eventually(() => said().includes(client.position));
+    expect(said()).not.toContain('finalize');
+    talk.say({ type: 'checkpoint', position: 100, time: 1, index: 0, state: '' });
+    await eventually(() => said().includes('finalize'));
   });
 });

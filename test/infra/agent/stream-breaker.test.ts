@@ -284,6 +284,25 @@ describe('bounds of a stream', () => {
   });
 });
 
+describe('the position up to which checkpoints come without more audio (R1)', () => {
+  it('is announced behind each utterance, while the engine has not answered', async () => {
+    const { engine, time, live } = scene();
+    engine.hold = () => never;
+    const session = await startSession({ live });
+    const cutAfter = async (samples: Float32Array) => {
+      await session.play({ audio: linear16(samples) });
+      await time.advance(limits.streamHeardMs.value);
+      return session.events.findLast((event) => event.type === 'heard')?.cut;
+    };
+    expect(await cutAfter(voice(1))).toBe(0);
+    const second = linear16(voice(1)).length;
+    const cut = await cutAfter(silence(0.9));
+    expect(cut).toBeGreaterThan(second);
+    expect(await cutAfter(voice(1))).toBe(cut);
+    expect(session.events.filter(({ type }) => type === 'checkpoint')).toEqual([]);
+  });
+});
+
 describe('an edge that does not read', () => {
   it('gets no interims meanwhile, and every segment', async () => {
     const { live } = scene();

@@ -223,6 +223,25 @@ describe('R1 what a client said, on its way to whichever agent', () => {
     expect(feed.crowded).toBe(true);
   });
 
+  it('C10 R1 asks for no relief while utterances wait to be heard or recognised', () => {
+    const feed = new Feed(format, options);
+    const end = limits.streamReliefBytes.value + 64;
+    feed.take(new Uint8Array(end));
+    for (let sent = 0; sent < end; feed.heard(sent - 1, 0, 0)) {
+      for (let portion = feed.next(); portion; portion = feed.next()) {
+        if (portion.kind === 'audio') sent = portion.position + portion.audio.length;
+      }
+    }
+    expect(feed.crowded).toBe(false);
+    const settle = (position: number) => feed.settle({ position, time: 0, index: 0, state: '' });
+    // The checkpoints up to 32 come without more audio, one after the other.
+    expect(feed.heard(end, 0, 32)).toBe(true);
+    for (const position of [0, 16, 31]) expect([settle(position), feed.crowded]).toEqual([true, false]);
+    // What is left is one open utterance.
+    expect([settle(32), feed.crowded]).toEqual([true, true]);
+    expect(feed.heard(end, 0, end + 1)).toBe(false);
+  });
+
   it('remembers answers, and a bounded number of them', () => {
     const feed = new Feed(format, options);
     expect(feed.ask('finalize', 1)).toBe('asked');

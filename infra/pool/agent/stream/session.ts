@@ -86,6 +86,8 @@ export async function openSession(parts: SessionParts, open: Open): Promise<Resu
     onRebuild: live.metrics.rebuild,
     onUtterance: parts.onUtterance,
   });
+  /** Position of the newest checkpoint: it waits for recognition only, and needs no more audio. */
+  let cut = from?.position ?? 0;
   const hearing: Hearing = createHearing({
     source: source.value,
     detector,
@@ -95,7 +97,10 @@ export async function openSession(parts: SessionParts, open: Open): Promise<Resu
       started: (at) => link.send({ type: 'speech_started', at: at / MODEL_RATE }),
       ended: (at) => link.send({ type: 'speech_ended', at: at / MODEL_RATE }),
       utterance: scribe.utterance,
-      checkpoint: scribe.capture,
+      checkpoint: (capture) => {
+        cut = capture.position;
+        scribe.capture(capture);
+      },
     },
   });
   const { name, revision } = model.description;
@@ -111,7 +116,7 @@ export async function openSession(parts: SessionParts, open: Open): Promise<Resu
     scribe,
     clock: live.clock,
     position: from?.position ?? 0,
-    heard: (position) => link.send({ type: 'heard', position, time: hearing.time() / MODEL_RATE }),
+    heard: (position) => link.send({ type: 'heard', position, time: hearing.time() / MODEL_RATE, cut }),
   });
   return ok({
     take(message) {
