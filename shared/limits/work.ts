@@ -104,13 +104,7 @@ export const workLimits = {
     value: 16_384,
     unit: 'byte',
     by: 'agent',
-    why: 'All headers of an answer of the engine together, and what stands behind its last chunk.',
-  },
-  engineLineBytes: {
-    value: 256,
-    unit: 'byte',
-    by: 'agent',
-    why: 'The line before a chunk of an answer of the engine: a length, and what some say beside it.',
+    why: 'All headers of an answer of the engine together.',
   },
   engineRestMs: {
     value: 5_000,

@@ -6,8 +6,7 @@ import { statisticsMessage } from '../../../shared/kserve/statistics.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok } from '../../../shared/result.ts';
 import type { Engine, InferOutcome } from './engine.ts';
-import type { Answer } from './engine-answer.ts';
-import { openConnections } from './engine-connections.ts';
+import { createEngineClient, type EngineResponse } from './engine-http.ts';
 import { readQueues } from './engine-queues.ts';
 
 /** Requests that failed without having been understood: the engine is restarting, full or gone. */
@@ -22,12 +21,12 @@ const failed = (detail: string) => no(refuse('engine_failed', undefined, detail)
  * does not see it over HTTP and finishes both; what waits there ends by the timeout it was sent with, if its model has one.
  */
 export function createKserveEngine(url: string, connections: number): Engine {
-  const { call, close } = openConnections(url, connections);
+  const { request, close } = createEngineClient(url, connections);
   const readResponse = createInferResponseReader();
 
   async function isOk(path: string, signal: AbortSignal, onFailure?: (reason: string) => void): Promise<boolean> {
     try {
-      const { status } = await call({ method: 'GET', path, signal });
+      const { status } = await request({ method: 'GET', path, signal });
       if (status !== 200) onFailure?.(`http_${status}`);
       return status === 200;
     } catch (error) {
@@ -38,16 +37,16 @@ export function createKserveEngine(url: string, connections: number): Engine {
   }
 
   async function getJson(path: string, signal: AbortSignal): Promise<unknown> {
-    const { status, body } = await call({ method: 'GET', path, signal });
+    const { status, body } = await request({ method: 'GET', path, signal });
     if (status !== 200) throw new Error(`status ${status}`);
     return JSON.parse(new TextDecoder().decode(body));
   }
 
-  function readOutcome({ status, headers, body }: Answer): InferOutcome {
+  function readOutcome({ status, headers, body }: EngineResponse): InferOutcome {
     // The engine's own sentence may quote what it was sent, so only the status goes on.
     if (status !== 200)
       return { ok: false, retryable: RETRYABLE.has(status), detail: `engine status ${status}`, status };
-    const read = readResponse(body, headers[headerLengthField]);
+    const read = readResponse(body, headers[headerLengthField]?.toString());
     if (!read.ok) return { ok: false, retryable: false, detail: `engine answer: ${read.refusal.reason}` };
     return { ok: true, value: new Map(read.value.outputs.map((tensor) => [tensor.name, tensor])) };
   }
@@ -81,7 +80,9 @@ export function createKserveEngine(url: string, connections: number): Engine {
       });
       if (!body.ok) return { ok: false, retryable: false, detail: `engine request: ${body.refusal.reason}` };
       try {
-        return readOutcome(await call({ method: 'POST', path: `${modelPath(model)}/infer`, body: body.value, signal }));
+        return readOutcome(
+          await request({ method: 'POST', path: `${modelPath(model)}/infer`, body: body.value, signal }),
+        );
       } catch (error) {
         const code = (error as NodeJS.ErrnoException).code ?? 'no answer';
         return { ok: false, retryable: !signal.aborted, detail: `engine ${code}` };

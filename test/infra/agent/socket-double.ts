@@ -1,7 +1,7 @@
-import type { SocketEars, WebSocket } from '../../../infra/pool/agent/stream/web-socket.ts';
+import type { SocketListener, StreamSocket } from '../../../infra/pool/agent/stream/web-socket.ts';
 
 /** A socket whose other side is the test. */
-export class SocketDouble implements WebSocket {
+export class SocketDouble implements StreamSocket {
   readyState = 1;
   paused = false;
   pings = 0;
@@ -9,19 +9,19 @@ export class SocketDouble implements WebSocket {
   readonly sent: Uint8Array[] = [];
   /** While set, what is sent stays in the buffer. */
   clogged = false;
-  #ears: SocketEars | undefined;
+  #listener: SocketListener | undefined;
   #waiting = 0;
   #unsent: (() => void)[] = [];
 
-  listen(ears: SocketEars) {
-    this.#ears = ears;
+  listen(listener: SocketListener) {
+    this.#listener = listener;
   }
   /** The other side sends this. */
   hear(data: Buffer, isBinary = true) {
-    this.#ears?.message(data, isBinary);
+    this.#listener?.message(data, isBinary);
   }
   pong() {
-    this.#ears?.pong();
+    this.#listener?.pong();
   }
   isOpen() {
     return this.readyState === 1;
@@ -61,6 +61,6 @@ export class SocketDouble implements WebSocket {
   gone() {
     if (this.readyState !== 1) return;
     this.readyState = 3;
-    this.#ears?.closed();
+    this.#listener?.closed();
   }
 }

@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { limits } from '../../../../shared/limits.ts';
 import { type Refusal, refuse } from '../../../../shared/refusal.ts';
@@ -10,50 +9,33 @@ import { nodeAead } from '../aead.ts';
 import type { Desk } from '../desk.ts';
 import { bugFields } from '../log.ts';
 import { serveStream } from './stream.ts';
-import { upgradeAnswer } from './upgrade.ts';
-import { openWebSocket, type WebSocket } from './web-socket.ts';
+import { createSocketServer } from './web-socket.ts';
 
 const PATH = '/v1/stream';
 
-/** Answers an upgrade that is not to be: plain HTTP, then the connection ends. */
-function answerPlainly(socket: Duplex, status: number, body: string) {
+/** Refuses an upgrade: plain HTTP, then the connection ends. */
+function answerPlainly(connection: Duplex, status: number, body: string) {
   const head = [`HTTP/1.1 ${status} Refused`, 'content-type: application/json', `content-length: ${body.length}`];
-  socket.end(`${head.join('\r\n')}\r\nconnection: close\r\n\r\n${body}`);
-  // Who does not hang up is hung up on.
-  setTimeout(() => socket.destroy(), limits.agentGoodbyeMs.value).unref();
+  connection.end(`${head.join('\r\n')}\r\nconnection: close\r\n\r\n${body}`);
+  setTimeout(() => connection.destroy(), limits.agentGoodbyeMs.value).unref();
 }
 
-/** The door for live streams of an agent: takes the upgrades of its HTTP server. */
+/** Serves the live streams of an agent on the upgrades of its HTTP server. */
 export function createStreamDoor(desk: Desk) {
-  /** Connections that are WebSockets. */
-  const open = new Set<Socket>();
+  const sockets = createSocketServer((connection) => answerPlainly(connection, 400, '{"reason":"upgrade_missing"}'));
 
   function report({ reason, detail }: Refusal) {
     desk.live.metrics.ended(reason);
     desk.log('stream-refused', { reason, ...(detail !== undefined && { detail }) });
   }
 
-  /** Whoever gets the socket listens to it in the same turn, before its first message can be lost. */
-  function upgrade(incoming: IncomingMessage, socket: Socket, head: Buffer): WebSocket | undefined {
-    if (!socket.readable || !socket.writable) {
-      socket.destroy();
-      return undefined;
+  /** Serves one stream from its first header to its last record. Never rejects. */
+  async function serve(incoming: IncomingMessage, connection: Duplex, head: Buffer): Promise<void> {
+    // A connection without a listener for errors ends the process.
+    connection.on('error', () => connection.destroy());
+    if ((incoming.url ?? '').split('?')[0] !== PATH) {
+      return answerPlainly(connection, 404, '{"reason":"route_unknown"}');
     }
-    const answer = upgradeAnswer(incoming);
-    if (answer === undefined) {
-      answerPlainly(socket, 400, '{"reason":"upgrade_missing"}');
-      return undefined;
-    }
-    open.add(socket);
-    socket.once('close', () => open.delete(socket));
-    return openWebSocket({ connection: socket, answer, head, most: limits.streamLinkBytes.value });
-  }
-
-  /** One stream from its first header to its last record. Never rejects. */
-  async function serve(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    // Until there is a WebSocket, nobody else listens to what happens to the connection.
-    socket.on('error', () => socket.destroy());
-    if ((incoming.url ?? '').split('?')[0] !== PATH) return answerPlainly(socket, 404, '{"reason":"route_unknown"}');
     let onDrain = () => {};
     const entry = desk.streams.enter(() => onDrain());
     try {
@@ -64,21 +46,20 @@ export function createStreamDoor(desk: Desk) {
       if (!admitted.ok) {
         report(admitted.refusal);
         const { status, body } = plainRefusal(admitted.refusal);
-        return answerPlainly(socket, status, body);
+        return answerPlainly(connection, status, body);
       }
       const { ticket, model, answerKey, requestKey } = admitted.value;
       const sealer = await createSealer(answerKey, ticket.suite, nodeAead);
       const opener = await createOpener(requestKey, ticket.suite, nodeAead);
-      // The platform upgrades what came in over TCP only.
-      const opened = upgrade(incoming, socket as Socket, head);
-      if (!opened) return;
+      const socket = sockets.accept(incoming, connection, head);
+      if (!socket) return;
       const outcome = await serveStream({
         desk,
         ticket,
         model,
         sealer,
         opener,
-        socket: opened,
+        socket,
         stopped: entry.signal,
         onDrain(tell) {
           onDrain = tell;
@@ -89,7 +70,7 @@ export function createStreamDoor(desk: Desk) {
     } catch (error) {
       desk.live.metrics.ended('internal');
       desk.log('bug', bugFields(error));
-      socket.destroy();
+      connection.destroy();
     } finally {
       entry.leave();
     }
@@ -97,15 +78,7 @@ export function createStreamDoor(desk: Desk) {
 
   return {
     serve,
-    /** Every socket ends, at the latest after so many milliseconds: last events and farewells get out in them. */
-    async close(milliseconds: number): Promise<void> {
-      const left = [...open];
-      const gone = left.map((socket) => new Promise<void>((resolve) => socket.once('close', () => resolve())));
-      const late = setTimeout(() => {
-        for (const socket of left) socket.destroy();
-      }, milliseconds);
-      await Promise.all(gone);
-      clearTimeout(late);
-    },
+    /** Resolves when every socket has closed; destroys those that are open after so many milliseconds. */
+    close: sockets.close,
   };
 }

@@ -4,7 +4,7 @@ import type { Result } from '../../../../shared/result.ts';
 import type { Opened, Opener, Sealer } from '../../../../shared/seal/records.ts';
 import type { LinkEvent } from '../../../../shared/stream/link.ts';
 import type { Clock } from './clock.ts';
-import type { WebSocket } from './web-socket.ts';
+import type { StreamSocket } from './web-socket.ts';
 
 /** The agent's side of the socket of one stream: sealed records in order, both ways. */
 export interface Link {
@@ -17,7 +17,7 @@ export interface Link {
 }
 
 export interface LinkParts {
-  readonly socket: WebSocket;
+  readonly socket: StreamSocket;
   readonly opener: Opener;
   readonly sealer: Sealer;
   readonly clock: Clock;

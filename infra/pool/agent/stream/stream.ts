@@ -9,7 +9,7 @@ import { bugFields } from '../log.ts';
 import type { Ticket } from '../ticket.ts';
 import { openLink } from './link.ts';
 import { openSession, type Session } from './session.ts';
-import type { WebSocket } from './web-socket.ts';
+import type { StreamSocket } from './web-socket.ts';
 
 export interface StreamParts {
   readonly desk: Pick<Desk, 'agent' | 'draining' | 'keepaliveMs' | 'live' | 'log' | 'metrics'>;
@@ -17,7 +17,7 @@ export interface StreamParts {
   readonly model: ServedModel;
   readonly sealer: Sealer;
   readonly opener: Opener;
-  readonly socket: WebSocket;
+  readonly socket: StreamSocket;
   /** Aborts when the agent cannot wait any longer. */
   readonly stopped: AbortSignal;
   /** Hands over what is to be called when the agent begins to stop. */
