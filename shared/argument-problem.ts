@@ -1,4 +1,6 @@
-/** What Node's `parseArgs` says of a command line, in a sentence without an end: the rest of it is for programmers. */
+/**
+ * Returns the first sentence of a `parseArgs` error, without its full stop; the rest addresses programmers.
+ */
 export function argumentProblem(error: unknown): string {
   const [said = ''] = (error as Error).message.split(/\.\s/);
   const [, name] = /^Option '(?:-\w, )?(--[\w-]+)\b.*' argument is ambiguous$/.exec(said) ?? [];

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What a text says as JSON; `undefined` when it is none, which no schema takes. */
+/** Parses JSON; returns `undefined` for invalid text, which no schema accepts. */
 export function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

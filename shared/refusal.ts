@@ -47,7 +47,7 @@ export function refuse(reason: Reason, params?: Refusal['params'], detail?: stri
   return { reason, ...(params && { params }), ...(detail !== undefined && { detail }) };
 }
 
-/** As it may travel: whatever a value quotes, a refusal is short. */
+/** Bounds the length of quoted values, so that a refusal fits any transport. */
 export function shortened(refusal: Refusal): Refusal {
   const { params } = refusal;
   if (!params || Object.values(params).every((value) => String(value).length <= limits.refusalCharacters.value))
@@ -81,7 +81,7 @@ export function clampRetry(ms: number): number {
 export interface RetryAdvice {
   /** Whole seconds for `retry-after`; `undefined` when a retry never succeeds. */
   readonly seconds: number | undefined;
-  /** Whether a client's automatic retry makes sense: official clients wait at most 60 s. */
+  /** An automatic retry makes sense: official clients wait at most 60 s. */
   readonly automatic: boolean;
 }
 

@@ -16,7 +16,10 @@ export function encodeBytesElements(elements: readonly Uint8Array[]): Uint8Array
   return out;
 }
 
-/** Where the element that begins at `at` ends. Not a Result: it is asked once for each of millions. */
+/**
+ * Returns the end offset of the element that begins at `at`. No Result: the call runs once for each of
+ * millions.
+ */
 function elementEnd(view: DataView, at: number, index: number): number | ReturnType<typeof fault> {
   const left = view.byteLength - at - 4;
   if (left < 0) return fault(`element ${index} ends inside its length`);
@@ -49,7 +52,7 @@ export function countBytesElements(bytes: Uint8Array): Read<number> {
   return ok(count);
 }
 
-/** Whether a tensor may have so many. */
+/** Refuses more elements than a tensor may have. */
 export function boundElements(count: number): Read<number> {
   const most = limits.callBytesElements.value;
   return count > most ? fault(`over ${most} elements`) : ok(count);

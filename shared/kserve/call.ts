@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isReason, type Reason } from '../refusal.ts';
 import { concat } from '../seal/bytes.ts';
 
-/** What the edge asks of an agent for a client of KServe v2; `shared/pool/PROTOCOL.md` says what each means. */
+/** Tasks that the edge requests of an agent for KServe v2 clients; `shared/pool/PROTOCOL.md` defines each. */
 export const callTasks = ['infer', 'generate', 'generate_stream', 'metadata', 'config', 'stats'] as const;
 export type CallTask = (typeof callTasks)[number];
 
@@ -22,9 +22,8 @@ export const callHead = z.object({
     .optional(),
   /** The header `inference-header-content-length` as it was sent. */
   headerLength: z.string().max(20).optional(),
-  /** How the body is packed. */
   encoding: z.enum(encodings).optional(),
-  /** How the answer may be packed. */
+  /** Content codings that the client accepts. */
   accept: z.enum(encodings).optional(),
   /** The sequence that the agent was chosen by. */
   sequence: z.string().optional(),
@@ -39,8 +38,8 @@ export type CallHead = z.infer<typeof callHead>;
 export const sequenceName = (id: string | number): string => String(id);
 
 /**
- * What the agent answers. `ready` first; then, any number of `keepalive` between them, `answer`, the body and `final`. A
- * `refusal` may come in the place of any of them and is the last.
+ * Events of an agent's answer: `ready` first, then `answer`, the body and `final`, with any number of
+ * `keepalive` between them. A `refusal` may replace any of them and is the last.
  */
 export const callEvent = z.discriminatedUnion('type', [
   z.object({ type: z.literal('ready'), agent: z.string(), model: z.string(), revision: z.string() }),
@@ -79,7 +78,7 @@ const BODY = 0;
 
 export const encodeBody = (bytes: Uint8Array): Uint8Array => concat(Uint8Array.of(BODY), bytes);
 
-/** What a record of the answer says; `undefined` when it is nothing that an agent of this version says. */
+/** Reads a record of the answer; `undefined` when this version does not know it. */
 export function readCallRecord(record: Uint8Array): CallEvent | BodyPiece | undefined {
   if (record[0] === BODY) return { type: 'body', bytes: record.subarray(1) };
   try {

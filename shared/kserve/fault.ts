@@ -1,8 +1,8 @@
 import { no, type Result } from '../result.ts';
 
 /**
- * Why a KServe message cannot be read or written. The text names fields, shapes and sizes, never tensor contents, so it
- * may be shown to whoever sent the message.
+ * Reason why a KServe message cannot be read or written. The text names fields, shapes and sizes, never
+ * tensor contents, so it may be shown to the sender.
  */
 export interface Fault {
   readonly reason: string;

@@ -18,8 +18,8 @@ const within =
     Number.isSafeInteger(value) && (value as number) >= low && (value as number) <= high;
 
 /**
- * How elements travel as JSON. FP16 and BF16 are absent on purpose: the protocol carries them as binary only. 64-bit
- * integers beyond 2^53 would be rounded by every JSON parser on the way, so they are refused instead.
+ * JSON forms of elements. FP16 and BF16 are absent: the protocol carries them as binary only. 64-bit integers
+ * beyond 2^53 are refused, because JSON parsers on the way would round them.
  */
 const scalars: Partial<Record<Datatype, Scalar>> = {
   BOOL: { put: (v, at, x) => v.setUint8(at, x ? 1 : 0), get: (v, at) => v.getUint8(at) !== 0, accepts: isBoolean },

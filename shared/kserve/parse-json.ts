@@ -9,7 +9,9 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
 
 const { callJsonLevels: levels, callJsonMembers: members, callJsonArrays: arrays } = limits;
 
-/** What there is too much of, if anything. Says nothing of what is no JSON. */
+/**
+ * Names the first bound that the JSON exceeds; `undefined` when it exceeds none. Does not validate syntax.
+ */
 function findExcess(json: Uint8Array): string | undefined {
   let [depth, open, named] = [0, 0, 0];
   let quoted = false;
@@ -33,7 +35,7 @@ function findExcess(json: Uint8Array): string | undefined {
 }
 
 /**
- * What the JSON of a message says. Before it is parsed, levels, arrays, objects and members are bounded: each costs a parser
+ * Parses the JSON of a message. Levels, arrays, objects and members are bounded first: each costs a parser
  * far more than its bytes.
  */
 export function parseJson(json: Uint8Array): Read<unknown> {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** How often and for how long altogether. Counters only grow: compare two samples. */
+/** Count and total time. Counters only grow: compare two samples. */
 const duration = z.object({ count: z.number(), ns: z.number() });
 export type Duration = z.infer<typeof duration>;
 

@@ -41,7 +41,7 @@ export function readTensor(message: z.infer<typeof tensorMessage>, tail: Tail): 
 
 /** The JSON of one tensor; in binary form it only announces its size. */
 export function tensorJson(tensor: Tensor, binary: boolean): Read<string> {
-  // What is inside was looked at when it was read.
+  // The elements were checked when they were read.
   const checked = checkSize(tensor);
   if (!checked.ok) return checked;
   const { name, datatype, shape, bytes } = tensor;

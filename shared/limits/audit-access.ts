@@ -1,6 +1,6 @@
 import { type Limit, MiB } from './limit.ts';
 
-/** What one tenant may read and take away of the record, so that others can, too. */
+/** Limits on reads and exports of the audit record, per tenant. */
 export const auditAccessLimits = {
   auditUnendedMs: {
     value: 172_800_000,

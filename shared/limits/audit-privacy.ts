@@ -1,6 +1,6 @@
 import type { Limit } from './limit.ts';
 
-/** What leaves hide: its keys, its erasing, and the index that finds it. */
+/** Limits on private fields of leaves: keys, erasure, index. */
 export const auditPrivacyLimits = {
   auditKeysHeld: {
     value: 4_096,

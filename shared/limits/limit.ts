@@ -1,11 +1,11 @@
-/** Who stops what goes over a bound. */
+/** Component that enforces a limit. */
 type Enforcer = 'edge' | 'gate' | 'roster' | 'agent' | 'engine' | 'functions' | 'local' | 'client' | 'builder';
 
 export interface Limit {
   readonly value: number;
   readonly unit: 'byte' | 'ms' | 's' | 'count' | 'Hz' | 'character' | 'ratio';
   readonly by: Enforcer;
-  /** What the bound protects, and why it has this size. */
+  /** Reason for the limit and for its size. */
   readonly why: string;
 }
 

@@ -1,6 +1,6 @@
 import { KiB, type Limit } from './limit.ts';
 
-/** What live traffic says of revisions: copies of it for those that answer nobody yet, and counts of all. */
+/** Limits on mirrored traffic and on live counts of revisions. */
 export const modelLiveLimits = {
   greyDisagreement: {
     value: 0.1,

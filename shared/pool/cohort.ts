@@ -1,7 +1,7 @@
 /**
- * Which cohort a session belongs to while a revision is tried on a share of the traffic: the same answer for the same
- * tenant and session, and a session that is in stays in while the share grows. Load plays no part, so that the two
- * cohorts can be compared. `share` is from 0 (nobody) to 1.
+ * Returns the cohort of a session while a revision is on trial: stable for a tenant and session, and a
+ * session stays in while the share grows. Load plays no part, so that the cohorts can be compared. `share` is
+ * 0 (no session) to 1.
  */
 export function cohortOf(tenant: string, session: string, share: number): 'stable' | 'canary' {
   return hash(`${tenant}\n${session}`) / 2 ** 32 < share ? 'canary' : 'stable';

@@ -30,7 +30,7 @@ export function streamCost({ description, load }: Loaded, memory: RouteMemory): 
   return (Math.max(load.streams ?? 0, memory.get(agent)?.outstanding ?? 0) + 1) / slots;
 }
 
-/** All slots taken, and somebody of this class or above waits. */
+/** Reports whether all slots are taken and work of this class or above waits. */
 export function isSaturated(entry: Loaded, ours: RequestClass, memory: RouteMemory, now: number): boolean {
   return busyAt(entry, memory, now) >= entry.description.slots && queuedAhead(entry, ours, now) >= 1;
 }
@@ -51,8 +51,8 @@ export function costOf(entry: Loaded, ours: RequestClass, memory: RouteMemory, n
 }
 
 /**
- * What a request takes in this fleet as far as anybody knows: the observed latencies, recent ones before old ones, else
- * what the agents report. An agent that was slow long ago must not make itself typical.
+ * Returns the typical time of a request in this fleet, ms: from observed latencies, recent ones first, else
+ * from the agents' reports. An agent that was slow long ago does not define what is typical.
  */
 export function typicalMs(entries: readonly Loaded[], memory: RouteMemory, now: number): number {
   const observed = entries.flatMap(({ description }) => {

@@ -7,7 +7,7 @@ export const modelDescription = z.object({
   name,
   /** `infer`: nothing but tensors. A model of another task can be asked for tensors, too. */
   task: z.enum(['transcribe', 'synthesize', 'infer']),
-  /** BCP 47 tags, primary subtag first: `en` also serves `en-GB`. `zxx`: no language; `und`: nobody said which. */
+  /** BCP 47 tags, primary subtag first: `en` also serves `en-GB`. `zxx`: no language; `und`: undetermined. */
   languages: z.array(z.string().min(2).max(35)).min(1),
   /** Digest of the files that make up the revision: `sha256:<64 hex>`. */
   revision: z.string().regex(/^sha256:[0-9a-f]{64}$/),
@@ -15,11 +15,11 @@ export const modelDescription = z.object({
   stage: z.enum(['develop-verify', 'grey', 'canary', 'full', 'retired']),
   /** Seconds since 1970 at which the revision was loaded here; OpenAI's `created`. */
   loaded: z.number().int().nonnegative(),
-  /** Whether live streams are served, too. Agents that know of none do not say. */
+  /** The model serves live streams, too. Older agents omit it. */
   live: z.boolean().optional(),
 });
 
-/** What an agent is: fixed from its boot until it goes. */
+/** Description of an agent, fixed from its boot to its end. */
 export const poolDescription = z.object({
   /** This agent instance, unique in the fleet. */
   agent: name,
@@ -29,7 +29,7 @@ export const poolDescription = z.object({
   zone: name,
   region: name,
   platform: z.enum(['AKS', 'EKS', 'other']),
-  /** Where the edge reaches the agent. TLS outside development. */
+  /** Address of the agent for the edge. TLS outside development. */
   endpoint: z.url({ protocol: /^https?$/ }),
   accelerator: z.enum(['gpu', 'cpu']),
   /** Requests the engine works on at once. */
@@ -38,7 +38,7 @@ export const poolDescription = z.object({
   streams: z.number().int().positive().optional(),
   /** SFrame cipher suites the agent opens (RFC 9605 registry). */
   suites: z.array(z.number().int()).min(1),
-  /** Whether requests may come on lanes (PROTOCOL.md). Agents that know of none do not say. */
+  /** The agent accepts sealed sessions (PROTOCOL.md). Older agents omit it. */
   lanes: z.boolean().optional(),
   models: z.array(modelDescription),
 });

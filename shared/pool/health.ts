@@ -8,7 +8,9 @@ import type { RosterEntry } from './heartbeat.ts';
 export const healths = ['joining', 'ready', 'unknown', 'draining', 'gone'] as const;
 export type Health = (typeof healths)[number];
 
-/** How an agent is at `at`, ms since 1970 on the roster's clock, the one that stamped `heard`. */
+/**
+ * Returns the health of an agent at `at`, ms since 1970 on the roster's clock, which also stamped `heard`.
+ */
 export function healthOf(entry: Pick<RosterEntry, 'load' | 'heard'>, at: number): Health {
   const silent = at - entry.heard;
   if (silent > limits.heartbeatGoneMs.value) return 'gone';

@@ -10,7 +10,7 @@ const loadFailure = z.object({
   reason: z.string().max(limits.loadReasonCharacters.value),
 });
 
-/** How an agent is now. */
+/** Current load of an agent. */
 export const load = z.object({
   /** Requests being worked on. */
   busy: z.number().int().nonnegative(),
@@ -107,11 +107,11 @@ export interface RosterEntry {
 
 export interface Snapshot {
   readonly zone: string;
-  /** When the roster made it, ms since 1970. */
+  /** Time of the snapshot, ms since 1970 on the roster's clock. */
   readonly at: number;
-  /** When the roster started, by the same clock. Rosters of an older version do not say. */
+  /** Start of the roster, by the same clock. Older rosters omit it. */
   readonly began?: number;
   readonly entries: readonly RosterEntry[];
-  /** Which revisions answer, as far as the roster was told. */
+  /** Release map that the roster knows. */
   readonly release?: ReleaseMap;
 }

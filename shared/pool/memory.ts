@@ -1,13 +1,13 @@
 import { limits } from '../limits.ts';
 import { type Reason, refusals } from '../refusal.ts';
 
-/** What an isolate has seen of one agent. */
+/** Observations of one agent in this isolate. */
 export interface AgentMemory {
   /** Requests sent and not finished. */
   readonly outstanding: number;
   /** Smoothed milliseconds a request took; failures count as lost for `limits.answerStartMs`. */
   readonly ewmaMs: number | undefined;
-  /** When `ewmaMs` changed, ms since 1970. */
+  /** Time of the last change of `ewmaMs`, ms since 1970. */
   readonly seen: number;
   /** Failures in a row. */
   readonly row: number;
@@ -33,7 +33,7 @@ const fresh: AgentMemory = {
   ejected: { until: 0, times: 0 },
 };
 
-/** What an HTTP status says about the agent; `undefined` is a connection that failed or a deadline that passed. */
+/** Classifies an HTTP status of an agent; `undefined` is a failed connection or a passed deadline. */
 export function outcomeOf(status: number | undefined): Outcome {
   if (status === undefined) return 'failure';
   if (status === 429 || status === 503) return 'neutral';
@@ -48,7 +48,7 @@ const atFault: ReadonlySet<Reason> = new Set([
   'ticket_replayed',
 ]);
 
-/** What a refusal says about the agent it came from. A wrong one that answers at once must not look healthy and fast. */
+/** Classifies a refusal of an agent. A wrong one that comes at once must not look healthy and fast. */
 export function outcomeOfRefusal(reason: Reason): Outcome {
   if (reason === 'misdirected') return 'neutral';
   return atFault.has(reason) ? 'failure' : outcomeOf(refusals[reason].status);
@@ -113,8 +113,9 @@ export function forgetIdle(memory: Map<string, AgentMemory>, now: number): void 
 }
 
 /**
- * The candidates without the ejected ones, but at least half of every zone stays: when most of a zone fails, the fault
- * is more likely ours, and an emptied zone serves nobody. Those whose time ends first come back first.
+ * Returns the candidates without the ejected ones, but at least half of every zone: when most of a zone
+ * fails, the fault is more likely ours, and an empty zone serves no request. The ejections that end first are
+ * lifted first.
  */
 export function withoutEjected<T extends { readonly agent: string; readonly zone: string }>(
   candidates: readonly T[],

@@ -3,8 +3,8 @@ import type { Snapshot } from './heartbeat.ts';
 import { type Attempt, candidatesFor, type RouteRequest } from './pick.ts';
 
 /**
- * Who gets a copy of the request, if anybody: one of the agents with a revision on trial, by the same constraints as who
- * serves it, for the share of the requests that the release map says. `undefined`, nearly always: nobody.
+ * Picks an agent for a copy of the request: one with a revision on trial, under the same constraints as the
+ * serving agent, for the share of requests in the release map. Returns `undefined` for all other requests.
  */
 export function pickMirror(
   request: RouteRequest,

@@ -14,7 +14,7 @@ import { inOrderOf } from './sticky.ts';
 
 export interface RouteRequest {
   readonly tenant: string;
-  /** What stays together: requests of one session see one revision. */
+  /** Affinity key: requests of one session see one revision. */
   readonly session: string;
   /**
    * Requests of one tenant and model with the same key go to the same agent while it is there, whatever its load: the
@@ -34,7 +34,7 @@ export interface RouteRequest {
   /** SFrame cipher suite the request is sealed with. */
   readonly suite: number;
   readonly class: RequestClass;
-  /** Somebody waits for each word: fastest accelerators first (A9). Class `realtime` implies it. */
+  /** A person waits for each word: fastest accelerators first (A9). Class `realtime` implies it. */
   readonly realtime?: boolean | undefined;
   /** Agents that were tried. */
   readonly exclude?: ReadonlySet<string> | undefined;
@@ -53,18 +53,18 @@ export interface Attempt {
 interface Candidate extends Omit<Attempt, 'why'> {
   readonly agent: string;
   readonly zone: string;
-  /** Whether the roster thought it could take work when it made the snapshot. */
+  /** The roster considered it able to take work when it made the snapshot. */
   readonly able: boolean;
-  /** How its revision counts, and the share of the sessions that a canary gets. */
+  /** Part of its revision in the release, and the share of sessions that a canary gets. */
   readonly part: Part;
   readonly share: number;
 }
 
 /**
- * The routing decision: whom to ask, and whom to ask next, or why nobody. Hard constraints come first and hold for
- * every attempt; then the cohort, then load. `now` is ms since 1970; `random` gives numbers from 0 up to 1, and the
- * same numbers give the same choice. Refusals: `model_unknown`, `model_unfit`, `model_not_live`, `residency_mismatch`,
- * `language_unknown`, `language_forbidden`, `no_pool`.
+ * Decides the route of a request: attempts in order with their reasons, or a refusal. Hard constraints come
+ * first and hold for every attempt; then the cohort, then load. `now` is ms since 1970; `random` gives
+ * numbers from 0 up to 1, and the same numbers give the same choice. Refusals: `model_unknown`,
+ * `model_unfit`, `model_not_live`, `residency_mismatch`, `language_unknown`, `language_forbidden`, `no_pool`.
  */
 export function pick(
   request: RouteRequest,
@@ -95,7 +95,7 @@ export function pick(
   return ok(attempts);
 }
 
-/** Why nobody will ever serve the request, as things stand; `undefined` when somebody does, or may in a moment. */
+/** Returns the refusal of a request that no agent can serve; `undefined` when one can, or may in a moment. */
 export function foresee(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Refusal | undefined {
   const able = constrainKnown(request, snapshots, now);
   return able.ok || able.refusal.reason === 'no_pool' ? undefined : able.refusal;
@@ -110,7 +110,7 @@ interface Known {
 /** By the words of the request; of other snapshots than the last ones nothing is kept. */
 const known = new Map<string, Known>();
 
-/** What candidates depend on, in words. A busy caller asks for the same again and again. */
+/** Cache key of the candidates of a request. A busy caller repeats the same request. */
 function nameOf(request: RouteRequest): string {
   const { task, model, language, live, allowed, zones, suite } = request;
   const { of } = last;
@@ -123,7 +123,7 @@ function nameOf(request: RouteRequest): string {
 
 let last: { readonly of: RouteRequest | undefined; readonly name: string } = { of: undefined, name: '' };
 
-/** Who may be asked at all, whatever their revisions are for. */
+/** Returns all agents that satisfy the hard constraints, whatever the part of their revisions. */
 export const candidatesFor = (
   request: RouteRequest,
   snapshots: readonly Snapshot[],
@@ -134,7 +134,7 @@ export const candidatesFor = (
 function constrainKnown(request: RouteRequest, snapshots: readonly Snapshot[], now: number): Result<Candidate[]> {
   if (request.exclude) return constrain(request, snapshots, now);
   const name = nameOf(request);
-  // Which of them are too old to be believed.
+  // Number of entries that are too old to be believed.
   let stale = 0;
   for (const { at } of snapshots) stale = 2 * stale + (now - at <= limits.snapshotStaleMs.value ? 0 : 1);
   const before = known.get(name);
@@ -152,7 +152,7 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
   const release = newestRelease(snapshots.map((snapshot) => snapshot.release))?.models[model];
   const known = snapshots.flatMap((snapshot) => candidatesOf(request, snapshot, release, now));
   if (known.length === 0) {
-    // An agent that is silent is still listed for a while. With nobody listed, nothing can be said about models.
+    // A silent agent is still listed for a while. An empty list says nothing about models.
     const anybody = snapshots.some((snapshot) => snapshot.entries.length > 0);
     if (!anybody) return no(refuse('no_pool', undefined, 'no agent is listed'));
     const named = release && snapshots.some(({ entries }) => entries.some((entry) => serves(entry, request.model)));
@@ -165,7 +165,7 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
   if (hearing.length === 0) return no(refuse('model_not_live', { model, ...others(request, snapshots) }));
   const resident = hearing.filter(({ zone }) => request.zones.includes(zone));
   if (resident.length === 0) {
-    // A zone that lists nobody is down: whether it serves the model is not known, and "never" would be a lie.
+    // A zone with an empty list is down: it may serve the model, so "never" would be wrong.
     const down = snapshots.some(({ zone, entries }) => request.zones.includes(zone) && entries.length === 0);
     if (down) return no(refuse('no_pool', undefined, 'a zone of the tenant lists nobody'));
     return no(refuse('residency_mismatch', undefined, 'served in other zones only'));
@@ -189,7 +189,10 @@ function constrain(request: RouteRequest, snapshots: readonly Snapshot[], now: n
 const serves = ({ description }: RosterEntry, name: string): boolean =>
   description.models.some((model) => model.name === name);
 
-/** What the model is for, when it is for something else: a voice does not transcribe. Only in the caller's own zones. */
+/**
+ * Returns the task of a model that has another one: a voice does not transcribe. Only in the caller's own
+ * zones.
+ */
 function otherTask({ task, model: name, zones }: RouteRequest, snapshots: readonly Snapshot[]): string | undefined {
   return snapshots
     .filter(({ zone }) => zones.includes(zone))
@@ -240,7 +243,7 @@ function inCohort(
   const share = canaryShare ?? canary[0]?.share ?? 0;
   if (canary.length > 0 && cohortOf(tenant, sticky, share) === 'canary') return canary;
   const stable = able.filter(({ part }) => part === 'full');
-  // Until somebody has what is stable now, what was stable before goes on.
+  // The former stable revision serves until an agent has the new one.
   return stable.length > 0 ? stable : able.filter(({ part }) => part === 'older');
 }
 
@@ -261,7 +264,7 @@ function chooseSticky({ tenant, model, ...request }: RouteRequest, key: string, 
     }));
 }
 
-/** A9: with somebody waiting, accelerators come first, until all of them are saturated. */
+/** A9: for realtime speech accelerators come first, until all of them are saturated. */
 function fastestFirst(
   request: RouteRequest,
   candidates: readonly Candidate[],
@@ -276,8 +279,8 @@ function fastestFirst(
 }
 
 /**
- * Step 3: two different candidates by their share of slots, then the cheaper one. Never the cheapest of all: signals
- * are old by a second, and everybody would run to the same agent.
+ * Step 3: draws two candidates by their share of slots and takes the cheaper one. Taking the cheapest of all
+ * would send every isolate to the same agent, since signals are a second old.
  */
 function choose(
   request: RouteRequest,

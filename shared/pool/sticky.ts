@@ -1,6 +1,6 @@
 import { hash } from './cohort.ts';
 
-/** What a place may be given to. */
+/** Member of a rendezvous hash. */
 interface Member {
   readonly agent: string;
   /** Agents with twice the slots get twice the keys. */
@@ -8,9 +8,9 @@ interface Member {
 }
 
 /**
- * The members in the order in which a key prefers them (weighted rendezvous hashing): the same for everybody who knows
- * the same members. When one comes or goes, only the keys it gains or held change their first, and of those that a
- * newcomer takes over, the one before is now the second.
+ * Returns the members in the order in which a key prefers them (weighted rendezvous hashing): the same in
+ * every isolate that knows the same members. When a member comes or goes, only the keys it gains or held
+ * change their first choice; the former first choice of a gained key becomes its second.
  */
 export function inOrderOf<T extends Member>(key: string, members: readonly T[]): T[] {
   const scores = new Map(members.map((member) => [member, score(key, member)]));

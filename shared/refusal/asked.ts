@@ -1,6 +1,6 @@
 import type { Row } from './row.ts';
 
-/** What was asked for. */
+/** Refusals of what the request names. */
 export const askedRefusals = {
   route_unknown: {
     status: 404,

@@ -1,6 +1,6 @@
 import type { Row } from './row.ts';
 
-/** Who calls, and what they may do. */
+/** Refusals of the caller: identity, scopes, allowance. */
 export const callerRefusals = {
   token_missing: {
     status: 401,
@@ -51,7 +51,7 @@ export const callerRefusals = {
     retry: 'never',
     text: 'A short-lived token makes no further ones.',
   },
-  // What may you do
+  // Authorization
   scope_missing: {
     status: 403,
     close: 4403,

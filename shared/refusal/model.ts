@@ -1,6 +1,6 @@
 import type { Row } from './row.ts';
 
-/** What happens to revisions of models. */
+/** Refusals of operations on revisions of models. */
 export const modelRefusals = {
   revision_unknown: {
     status: 404,

@@ -1,4 +1,4 @@
-/** What a caller should do after a "no". */
+/** Advice to the caller of a refused request. */
 export type Retry = 'never' | 'soon' | 'later';
 
 export interface Row {

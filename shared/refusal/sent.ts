@@ -1,6 +1,6 @@
 import type { Row } from './row.ts';
 
-/** What was sent. */
+/** Refusals of the content of a request. */
 export const sentRefusals = {
   tensors_invalid: { status: 400, close: 4400, type: 'invalid_request_error', retry: 'never', text: '{rule}' },
   tensors_unsupported: { status: 501, close: 4400, type: 'invalid_request_error', retry: 'never', text: '{rule}' },

@@ -1,6 +1,6 @@
 import type { Row } from './row.ts';
 
-/** Whether it can be done now, and what only edge and agent say to each other. */
+/** Refusals for lack of capacity, and those that only edge and agent exchange. */
 export const workRefusals = {
   no_pool: {
     status: 503,

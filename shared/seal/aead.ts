@@ -1,9 +1,9 @@
 import type { Suite } from './suites.ts';
 
 /**
- * Authenticated encryption under one key. Two methods, so that whoever has a faster implementation than WebCrypto can
- * hand it in: WebCrypto costs 20 to 40 µs a call in Node, the synchronous `node:crypto` about two.
- * Inputs are not changed, and not read again once the call has returned.
+ * Authenticated encryption under one key. An interface, so that a runtime can pass a faster implementation
+ * than WebCrypto, which costs 20 to 40 µs a call in Node; synchronous `node:crypto` costs about two. Inputs
+ * are not changed, and not read again once the call has returned.
  */
 export interface Aead {
   /** Ciphertext followed by the full tag. */

@@ -6,7 +6,7 @@ const keySet = z.custom<JSONWebKeySet>(
   'must be a JSON Web Key Set',
 );
 
-/** Asymmetric ones only: with a shared secret, whoever verifies could also issue. */
+/** Asymmetric algorithms only: with a shared secret every verifier could also issue. */
 const algorithm = z.enum(['RS256', 'RS384', 'PS256', 'PS384', 'ES256', 'ES384', 'EdDSA']);
 
 const shared = {
@@ -27,9 +27,9 @@ const azure = z.object({
     .min(1)
     .optional(),
   /**
-   * For virtual machines, whose containers the processor does not measure: `x-ms-policy-hash` of every attestation
-   * policy of ours that checks their boot measurements. The hash of a provider's default policy must not be here: it
-   * is satisfied by anybody's machine.
+   * For virtual machines, whose containers the processor does not measure: `x-ms-policy-hash` of each
+   * attestation policy of ours that checks their boot measurements. The hash of a provider's default policy
+   * must not be here: any machine satisfies it.
    */
   policies: z
     .array(z.string().regex(/^[A-Za-z0-9_-]{43}$/))
@@ -43,7 +43,7 @@ const development = z.object({
   hostdata: z.array(z.string()).optional(),
 });
 
-/** Which attestations are believed. Without a row for an issuer, nothing it says counts. */
+/** Policy of accepted attestations. An issuer without a row is not accepted. */
 export const attestationPolicy = z.object({
   issuers: z.array(z.discriminatedUnion('profile', [azure, development])).min(1),
   /** Only with this are self-issued attestations of the local stack accepted. Production settings must not set it. */

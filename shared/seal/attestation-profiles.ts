@@ -1,7 +1,7 @@
 import type { JWTPayload } from 'jose';
 import type { TrustedIssuer } from './attestation-policy.ts';
 
-/** What an issuer's tokens look like and what they must say. Tokens are accepted by profile, never by guessing. */
+/** Shape and required claims of one issuer's tokens. Tokens are accepted by profile, never by guessing. */
 interface Profile {
   readonly algorithms: readonly string[];
   readonly development: boolean;

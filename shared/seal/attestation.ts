@@ -8,7 +8,7 @@ import { type AttestedKeys, readRuntime } from './attestation-runtime.ts';
 
 export type { AttestationPolicy } from './attestation-policy.ts';
 
-/** What a verified attestation says. Whoever holds it may seal to `sealKey`. */
+/** A verified attestation. Its holder may seal to `sealKey`. */
 export interface Attested extends AttestedKeys {
   readonly issuer: string;
   /** Seconds since 1970 (RFC 7519 NumericDate), as in `Claims`. */

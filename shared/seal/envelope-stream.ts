@@ -19,8 +19,8 @@ import { suites } from './suites.ts';
 import type { ZoneKey } from './zone-key.ts';
 
 /**
- * Seals a body into a file. Nothing is read before somebody reads, and at most one segment is held; a body that breaks
- * breaks this stream before its final record.
+ * Seals a body into a file. Reads on demand and holds at most one segment; an error of the body errors this
+ * stream before its final record.
  */
 export async function sealFile(
   facts: FileFacts,
@@ -59,8 +59,9 @@ export async function sealInto(
 }
 
 /**
- * The sealer of a file's records from number `first` on: whoever was interrupted goes on there. Sealing a record again
- * is safe with the same plaintext only, which gives the same bytes; another one under the same number breaks both.
+ * Seals the records of a file from number `first` on, to resume an interrupted upload. Sealing a record again
+ * is safe with the same plaintext only, which gives the same bytes; another plaintext under the same number
+ * breaks both.
  */
 export async function sealRecords(
   { baseKey, suite }: Pick<Envelope, 'baseKey' | 'suite'>,

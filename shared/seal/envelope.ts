@@ -17,12 +17,14 @@ const magic = ascii('AURICLE1');
 /** Before the JSON: the magic and its length. */
 const START = magic.length + 2;
 
-/** What a file is. All three are bound into the wrapping of its key, so that no file passes for another one. */
+/**
+ * Identity of a file. All three are bound into the wrapping of its key, so that no file passes for another.
+ */
 export interface FileFacts {
   readonly tenant: string;
   /** Id of the upload, or of the text project, that the file belongs to. */
   readonly upload: string;
-  /** Which of its files: `upload`, or an outcome with the run before it, `1/pieces/3`, `1/transcript`. */
+  /** Name within the upload: `upload`, or an outcome with its run, `1/pieces/3`, `1/transcript`. */
   readonly name: string;
 }
 
@@ -50,7 +52,7 @@ const head = z.strictObject({
 
 export type EnvelopeHead = z.infer<typeof head> & { readonly suite: SuiteId };
 
-/** A file to be written: its head, and the base key of its records, for whoever seals (`createSealer`). */
+/** A file to be written: its head, and the base key of its records for `createSealer`. */
 export interface Envelope {
   readonly head: Uint8Array<ArrayBuffer>;
   readonly suite: SuiteId;
@@ -77,8 +79,9 @@ export async function createEnvelope(facts: FileFacts, zone: ZoneKey, suite: Sui
 }
 
 /**
- * What the first bytes of a file say, for which no key is needed, and where its records begin. Nothing of it is proven
- * before the file is opened. Give it `limits.uploadHeadBytes` bytes, or all there are; refuses with `seal_broken`.
+ * Reads the head from the first bytes of a file, without a key, and the offset of its records.
+ * Unauthenticated until the file is opened. Needs `limits.uploadHeadBytes` bytes, or the whole file; refuses
+ * with `seal_broken`.
  */
 export function readHead(start: Uint8Array): Result<{ readonly head: EnvelopeHead; readonly length: number }> {
   const length = headLength(start);

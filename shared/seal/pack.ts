@@ -9,10 +9,7 @@ const encoder = new TextEncoder();
 /** Several messages as one plaintext: each has its length before it, as records have (`framing.ts`). */
 export const packMessages = (messages: readonly Message[]): Uint8Array<ArrayBuffer> => pack(messages, undefined);
 
-/**
- * The same in memory that the next call uses again, for whoever has read it before: short requests need no other place
- * for what is copied once more when it is sealed.
- */
+/** Packs into memory that the next call reuses; the caller copies the result before that. */
 export const packForNow = (messages: readonly Message[]): Uint8Array<ArrayBuffer> => pack(messages, room);
 
 const room = new Uint8Array(limits.packRoomBytes.value);

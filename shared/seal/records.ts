@@ -32,10 +32,10 @@ const newRoom: Room = (bytes) => new Uint8Array(bytes);
 /** One direction of one request. Not for use by two senders: the counter is inside. */
 export interface Sealer {
   /**
-   * One framed record of at most `limits.sealSegmentBytes` of plaintext. Records must be sent in the order of the
-   * calls. Throws after the final record and past `limits.sealFrames`: both are bugs of the caller. `plaintext` is not
-   * read again once the call has returned. `room`, if given, makes the place for so many bytes of record: whoever sends
-   * one record after the other can use the same place again. At once when the cipher is.
+   * Seals one framed record of at most `limits.sealSegmentBytes` of plaintext. Records must be sent in the
+   * order of the calls. Throws after the final record and past `limits.sealFrames`: both are bugs of the
+   * caller. `plaintext` is not read again once the call has returned. `room`, if given, returns the buffer
+   * for a record of so many bytes, so that a sender can reuse one. Synchronous when the cipher is.
    */
   seal(plaintext: Uint8Array, final: boolean, room?: Room): Now<Uint8Array>;
 }
@@ -80,8 +80,8 @@ export async function createOpener(
 }
 
 /**
- * Nonces and additional data of calls, by their length. Nobody reads them once a call has returned (`Aead`), and to hand
- * new ones to the runtime each time costs as much as encrypting a kilobyte.
+ * Scratch nonces and additional data, by length. Not read once a call has returned (`Aead`); allocating new
+ * ones for each call costs as much as encrypting a kilobyte.
  */
 const rooms = Array.from({ length: 16 }, (_, length) => [new Uint8Array(length), new Uint8Array(length)] as const);
 const roomFor = (length: number, which: 0 | 1): Uint8Array => rooms[length]?.[which] ?? new Uint8Array(length);
@@ -111,7 +111,7 @@ function sealRecord(
     : frameRecord(counter, flag, made, room);
 }
 
-/** What was sealed, with all that stands before it. */
+/** Returns the framed record of a ciphertext. */
 function frameRecord(counter: number, flag: number, made: Uint8Array | ArrayBuffer, room: Room): Uint8Array {
   const sealed = made instanceof Uint8Array ? made : new Uint8Array(made);
   const length = 1 + headerLength(counter) + sealed.length;
@@ -119,8 +119,8 @@ function frameRecord(counter: number, flag: number, made: Uint8Array | ArrayBuff
   const at = writeLength(record, 0, length);
   record[at] = flag;
   record.set(sealed, writeHeader(record, at + 1, counter));
-  // Memory of WebCrypto's own lies outside the heap. Left to a collector it would be most of what brings on a full run,
-  // for which everybody stops.
+  // Buffers of WebCrypto lie outside the heap. Left to the collector they cause most of its full runs, which
+  // stop all work.
   if (made instanceof ArrayBuffer) made.transfer?.(0);
   return record;
 }
@@ -143,7 +143,7 @@ function openRecord(
   return aead.open(nonceOf(salt, counter), aad, record.subarray(1 + header));
 }
 
-/** What is wrong with a header that is not the one expected. */
+/** Says how a header differs from the expected one. */
 function whyNot(frame: Uint8Array): string {
   const header = decodeHeader(frame);
   if (!header) return 'malformed header';
@@ -257,7 +257,7 @@ class RecordOpener implements Opener {
     return no(this.#broken);
   }
 
-  /** What the next record says; `undefined` when it is not there yet. */
+  /** Opens the next record; `undefined` when it is incomplete. */
   #next(): Now<Result<readonly Opened[]> | undefined> {
     if (this.#broken) return no(this.#broken);
     const record = this.#ended && !this.#isEmpty() ? 'after' : this.#reader().next();

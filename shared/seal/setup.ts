@@ -24,7 +24,7 @@ export interface RequestKeys {
 
 /** One HPKE set-up between a sealer and an agent; good for many requests, each with keys of its own. */
 export interface SealSetup {
-  /** What the agent needs to find the same secret; sent once per request, not secret. */
+  /** HPKE encapsulated key; sent once per request, not secret. */
   readonly enc: Uint8Array;
   readonly suite: SuiteId;
   /** Keys bound to this set-up and to every byte of the ticket (a compact JWS). Equal tickets give equal keys. */

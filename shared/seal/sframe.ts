@@ -37,7 +37,7 @@ export function writeHeader(into: Uint8Array, at: number, counter: number): numb
   return end;
 }
 
-/** Whether a frame, which is what stands from `from` on, begins with the first `length` of these bytes. */
+/** Reports whether the frame at `from` begins with the first `length` bytes of `header`. */
 export function startsWith(bytes: Uint8Array, from: number, header: Uint8Array, length: number): boolean {
   if (bytes.length - from < length) return false;
   for (let at = 0; at < length; at += 1) if (bytes[from + at] !== header[at]) return false;

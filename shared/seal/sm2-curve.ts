@@ -1,5 +1,5 @@
-// The curve of SM2 (GB/T 32918.5-2017). Its time depends on the numbers: right for what is public, as every verification is;
-// a key signs with it on the machine of whoever holds it, where nobody else measures.
+// The curve of SM2 (GB/T 32918.5-2017). Not constant time: fit for verification, and for signing on a machine
+// where no other party can measure.
 
 const P = 0xfffffffeffffffffffffffffffffffffffffffff00000000ffffffffffffffffn;
 const A = P - 3n;

@@ -41,7 +41,10 @@ export function sm2PublicKey(privateKey: Uint8Array): Point {
   return combine({ times, point: G }) as Point;
 }
 
-/** `random` fills 32 bytes that nobody can guess, new ones each time: two signatures with the same reveal the key. */
+/**
+ * Signs. `random` fills 32 unpredictable bytes, new ones for each call: two signatures with the same bytes
+ * reveal the key.
+ */
 export function signSm2(
   message: Uint8Array,
   privateKey: Uint8Array,

@@ -4,9 +4,9 @@ import { no, type Result } from '../result.ts';
 import type { Opened, Opener, Sealer } from './records.ts';
 
 /**
- * Seals a body: `head` at once as record 0, then segments of `limits.sealSegmentBytes`, then a final record with what
- * is left, possibly nothing. Nothing is read before somebody reads, and at most one segment is held. An error of the
- * body errors this stream before a final record, so that the other side knows it was cut; cancelling cancels the body.
+ * Seals a body: `head` at once as record 0, then segments of `limits.sealSegmentBytes`, then a final record
+ * with the rest, possibly empty. Reads on demand and holds at most one segment. An error of the body errors
+ * this stream before a final record, so that the peer knows it was cut; cancelling cancels the body.
  */
 export function sealStream(
   head: Uint8Array | undefined,
@@ -62,7 +62,10 @@ export function openStream(body: ReadableStream<Uint8Array>, opener: Opener): As
   return openRead(body.getReader(), opener);
 }
 
-/** The same for whoever keeps the reader, to cancel it while a record is waited for, or has read the `start` already. */
+/**
+ * Opens records from a reader that the caller keeps, to cancel it while a record is awaited, or after it has
+ * read `start`.
+ */
 export async function* openRead(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   opener: Opener,

@@ -1,4 +1,4 @@
-/** What RFC 9605 §4.5 calls a cipher suite. Lengths are in bytes. */
+/** A cipher suite of RFC 9605 §4.5. Lengths are in bytes. */
 export interface Suite {
   /** Code point of the SFrame registry, or of its private-use range from 0xF000. */
   readonly id: number;

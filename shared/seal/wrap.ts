@@ -1,8 +1,7 @@
 import { AEAD_AES_256_GCM, CipherSuite, KDF_HKDF_SHA256, KEM_DHKEM_P256_HKDF_SHA256 } from 'hpke';
 import type { SealPrivateKey } from './setup.ts';
 
-// HPKE (RFC 9180 §6.1), mode Base, one message: for what is as short as a key and waits in a store, where a set-up
-// between two who talk (setup.ts) has nobody to talk to.
+// HPKE (RFC 9180 §6.1), mode Base, one message: wraps a short secret that is stored.
 
 const hpke = new CipherSuite(KEM_DHKEM_P256_HKDF_SHA256, KDF_HKDF_SHA256, AEAD_AES_256_GCM);
 
@@ -11,13 +10,13 @@ export interface Wrapped {
   readonly wrapped: Uint8Array;
 }
 
-/** What the wrapping is bound to; whoever unwraps must say the same. */
+/** Context that a wrapped key is bound to; unwrapping needs the same. */
 export interface Binding {
   readonly info: Uint8Array;
   readonly aad: Uint8Array;
 }
 
-/** Throws when the key is no point of the curve: it comes from whoever we believe. */
+/** Wraps a secret. Throws when the key is not a point of the curve: keys come from trusted settings. */
 export async function wrap(publicJwk: JsonWebKey, secret: Uint8Array, binding: Binding): Promise<Wrapped> {
   const { kty, crv, x, y } = publicJwk;
   const bare = { kty, crv, x, y } as JsonWebKey;

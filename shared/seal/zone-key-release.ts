@@ -10,7 +10,8 @@ import type { SealPrivateKey } from './setup.ts';
 import { type unwrap, type Wrapped, wrap } from './wrap.ts';
 import { importZoneKey, type ZoneKey, zoneKeyId } from './zone-key.ts';
 
-// How an agent gets the private keys of its zone (PROTOCOL.md §11). Pure: what is sent, what is believed, what is given.
+// Release of a zone's private keys to an agent (PROTOCOL.md §11): the request, its verification, the answer.
+// Pure.
 
 /** `typ` of the signed request. */
 export const RELEASE_TYPE = 'auricle-zone-key+jws';
@@ -21,7 +22,7 @@ const token = z.string().max(limits.attestationCharacters.value);
 export const releaseRequest = z.strictObject({ attestation: token, proof: z.string().max(2_048) });
 export type ReleaseRequest = z.infer<typeof releaseRequest>;
 
-/** What an agent signs with the key in its attestation: who gets an answer can show that it asked, and for what. */
+/** Payload that an agent signs with its attested key: the receiver can show what the agent asked for. */
 const proofPayload = z.strictObject({
   v: z.literal(1),
   zone: z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/),
@@ -34,7 +35,7 @@ const proofPayload = z.strictObject({
 });
 export type ReleaseProof = z.infer<typeof proofPayload>;
 
-/** What an agent signs. `now` in ms since 1970. */
+/** Builds that payload. `now` in ms since 1970. */
 export async function describeRelease(zone: string, attestation: string, now: number): Promise<ReleaseProof> {
   const nonce = base64url.encode(crypto.getRandomValues(new Uint8Array(16)));
   const digest = base64url.encode(await sha256(ascii(attestation)));
@@ -49,7 +50,7 @@ export const releaseAnswer = z.strictObject({
 });
 export type ReleaseAnswer = z.infer<typeof releaseAnswer>;
 
-/** To whom the keys of a zone may be given. */
+/** A verified agent that may receive the keys of a zone. */
 export interface Release {
   readonly zone: string;
   readonly agent: string;
@@ -57,8 +58,8 @@ export interface Release {
 }
 
 /**
- * Who asks, and whether they may have what they ask for: an agent whose attestation meets the policy, that signs with
- * the key in it, now, for the zone of its pool token (`poolZone`, verified by the caller). Refuses with
+ * Verifies a request for zone keys: an agent whose attestation meets the policy, that signs with the key in
+ * it, now, for the zone of its pool token (`poolZone`, verified by the caller). Refuses with
  * `attestation_invalid` or `zone_unserved`.
  */
 export async function decideRelease(
@@ -124,9 +125,9 @@ const released = z.object({
 });
 
 /**
- * The keys in an answer. HPKE does not say who sealed, and whoever could give an agent a key of their own could read
- * what it seals; so only keys that `expected` names are taken, from settings that are measured or signed elsewhere.
- * Refuses with `seal_broken`.
+ * Opens the keys of an answer. HPKE does not authenticate the sender, and a party that could substitute a key
+ * could read what the agent seals to it; so only keys that `expected` names are accepted, from settings that
+ * are measured or signed elsewhere. Refuses with `seal_broken`.
  */
 export async function openRelease(
   answer: ReleaseAnswer,

@@ -14,7 +14,7 @@ export interface AllowanceState {
   readonly seconds: number;
   /** By request id. */
   readonly leases: Readonly<Record<string, Lease>>;
-  /** What isolates hold in advance, by holder. */
+  /** Quota that isolates have leased in advance, by holder. */
   readonly reserves?: Readonly<Record<string, Reserve>>;
   /** Mean time a request keeps its lease, ms; absent until one has ended. */
   readonly leaseMs?: number;
@@ -30,9 +30,9 @@ export interface Work {
 }
 
 export interface Lease extends Work {
-  /** When the place comes back by itself, ms since 1970, should its holder vanish. */
+  /** Expiry of the lease, ms since 1970, should its holder vanish. */
   readonly until: number;
-  /** When it was taken, ms since 1970. Leases written by earlier versions do not say. */
+  /** Start of the lease, ms since 1970. Earlier versions omit it. */
   readonly since?: number;
   /** Holder of the reserve that the place belongs to, while there is that reserve. */
   readonly holder?: string;
@@ -128,7 +128,7 @@ export function addStarts(state: AllowanceState, count: number, now: number): Al
   return { ...state, recent: [...recent.slice(0, -1), [now, last[1] + count]] };
 }
 
-/** When the next place comes back by itself, ms since 1970. */
+/** Returns the earliest expiry of a lease, ms since 1970. */
 export function nextExpiry({ leases }: AllowanceState): number | undefined {
   const times = Object.values(leases).map(({ until }) => until);
   return times.length === 0 ? undefined : times.reduce((one, other) => Math.min(one, other));

@@ -3,7 +3,7 @@ import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 
-/** What a token may allow; one per family of routes. */
+/** Scopes of a token, one per family of routes. */
 export const scopes = [
   'transcribe',
   // Live sound only: what short-lived tokens carry. `transcribe` includes it.
@@ -71,7 +71,7 @@ const payload = z.object({
     .partial()
     .default({}),
   share: shareAllowance.optional(),
-  /** Of a client secret: the realtime session it was made for, as the client configured it. */
+  /** Realtime session of a client secret, as its client configured it. */
   realtime: z.record(z.string(), z.unknown()).optional(),
 });
 
@@ -85,7 +85,7 @@ export interface TokenShare {
 
 export interface Claims {
   readonly tenant: string;
-  /** Who holds the token, inside the tenant; goes to the audit log as a commitment only. */
+  /** Holder of the token within the tenant; the audit log gets a commitment only. */
   readonly subject: string | undefined;
   readonly scopes: ReadonlySet<string>;
   /** BCP 47 tags the tenant may use; `*` means any. */
@@ -101,7 +101,7 @@ export interface Claims {
   /** Uploads and projects of other subjects are unknown to this one. Absent: those of the tenant are visible. */
   readonly visibility?: 'subject';
   readonly sessionSeconds: number;
-  /** How long a client of a live stream may say nothing; longer than its dialect allows it never is. */
+  /** Longest silence of a live client, seconds; the limit of its protocol applies as well. */
   readonly idleSeconds?: number;
   /** `plain`: files may also lie in storage as they are, encrypted by the store alone. */
   readonly uploads: 'sealed' | 'plain';

@@ -25,7 +25,7 @@ export interface Amount {
  */
 export interface Reserve extends Amount {
   readonly seq: number;
-  /** When it comes back by itself, ms since 1970. Its starts then count as spent. */
+  /** Expiry, ms since 1970. Its starts then count as spent. */
   readonly until: number;
   /** It has come back: what is left is the number, so that a report that was heard is not heard again. */
   readonly gone?: true;
@@ -122,7 +122,7 @@ function decide(
   return { places: places + morePlaces, starts: starts + moreStarts };
 }
 
-/** Part of an allowance that may be held besides what is: `free` is nobody's, `spare` somebody's and not used. */
+/** Returns the quota that may still be leased in advance: `free` is unleased, `spare` is leased but idle. */
 function share(want: number, allowance: number, free: number, spare: number): number {
   const most = Math.floor(allowance * limits.reserveShare.value);
   return Math.max(0, Math.min(want, Math.floor(most / 2), Math.floor(free / 2), most - spare));
