@@ -3,6 +3,12 @@ import type { Recorder } from './audit/record.ts';
 import type { Surroundings } from './clock.ts';
 import type { Bindings, Settings } from './settings.ts';
 
+/** Decoded parameters of a route's path. `name` is empty where the path has no parameters. */
+export interface PathParams {
+  readonly name: string;
+  readonly [param: string]: string | undefined;
+}
+
 /** Context of a route, passed with the request. */
 export interface RequestContext {
   /** Also in the header `x-request-id` and in every audit event of the request. */
@@ -13,11 +19,9 @@ export interface RequestContext {
   readonly recorder: Recorder;
   /** Reads and discards the rest of the body; the reader of the body sets it. */
   discardBody: (() => Promise<void>) | undefined;
-  /** Rest of the caller's allowance after this request; response headers carry it. */
+  /** The caller's remaining allowance after this request, for the rate-limit headers. */
   quota?: Quota | undefined;
-  /** The answer was made with the headers that all answers have, since to ask the runtime for them costs. */
-  dressed?: boolean;
-  /** Keeps the isolate at work after the answer has left. */
+  /** Keeps the isolate alive after the response was sent. */
   readonly waitUntil: (work: Promise<unknown>) => void;
   /** Ends the request and its sockets without a close frame; absent in a Durable Object. */
   readonly abort?: (reason: string) => void;

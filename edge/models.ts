@@ -3,7 +3,7 @@ import { type ModelDescription, modelDescription } from '../shared/pool/descript
 import { healthOf, takesWork } from '../shared/pool/health.ts';
 import type { Snapshot } from '../shared/pool/heartbeat.ts';
 import { refuse } from '../shared/refusal.ts';
-import type { RequestContext } from './context.ts';
+import type { PathParams, RequestContext } from './context.ts';
 import { readSnapshots } from './pool/snapshot.ts';
 import { refuseWith } from './refuse.ts';
 import { admit } from './tenant/admit.ts';
@@ -29,7 +29,11 @@ export async function listModels(request: Request, context: RequestContext): Pro
 }
 
 /** `GET /v1/models/{model}` */
-export async function showModel(request: Request, context: RequestContext, id: string): Promise<Response> {
+export async function showModel(
+  request: Request,
+  context: RequestContext,
+  { name: id }: PathParams,
+): Promise<Response> {
   const models = await readModels(request, context);
   if (models instanceof Response) return models;
   const model = models.find((one) => one.id === id);

@@ -1,24 +1,19 @@
-import { type Context, type ExecutionContext, Hono } from 'hono';
+import { Hono, type Handler as HonoHandler } from 'hono';
 import { refuse } from '../shared/refusal.ts';
 import * as erasing from './audit/erase.ts';
 import { createExport, listExports, readExport } from './audit/exports.ts';
 import { acceptGap, listGaps } from './audit/gaps.ts';
 import { lookAtHealth } from './audit/look-at-health.ts';
-import { newId } from './audit/mint.ts';
 import { listLogs, readLog } from './audit/read-log.ts';
-import { Recorder } from './audit/record.ts';
 import { rebuildIndex, searchAudit } from './audit/search.ts';
 import { streamLeaves } from './audit/stream-leaves.ts';
-import { refuseThrown } from './bug.ts';
-import { requestSurroundings } from './clock.ts';
-import type { RequestContext } from './context.ts';
-import { answerPreflight, setCors } from './cors.ts';
+import type { PathParams, RequestContext } from './context.ts';
+import { answerPreflight } from './cors.ts';
 import { answerClientSecret, answerGrant, answerTranscriptionSession } from './dialect/issue-tokens.ts';
 import { openListen, openRealtime } from './dialect/open-live.ts';
 import { refuseAsTorchserve, TORCHSERVE } from './dialect/torchserve.ts';
 import { answerKserve } from './kserve/answer-kserve.ts';
-import { linger } from './linger.ts';
-import { answerMisconfigured } from './misconfigured.ts';
+import { answerThrown, drainRefused, type EdgeEnv, provideContext, requireSettings, setHeaders } from './middleware.ts';
 import {
   createRevision,
   createTransition,
@@ -40,11 +35,9 @@ import { editSegment } from './project/edit-segment.ts';
 import { deleteProject, followProject, listProjects, rerunProject, showProject } from './project/look-at-projects.ts';
 import { readAudio, readManifest } from './project/read-document.ts';
 import { refuseWith } from './refuse.ts';
-import { type Bindings, readSettings, settingProblems } from './settings.ts';
 import { transcribe } from './short/transcribe.ts';
 import { transcribeRecording } from './short/transcribe-recording.ts';
 import { serveStream } from './stream/serve.ts';
-import { rateLimitHeaders } from './tenant/rate-limit.ts';
 import { bookUsage } from './upload/book-usage.ts';
 import { createUpload } from './upload/create-upload.ts';
 import { followUpload } from './upload/follow-upload.ts';
@@ -52,10 +45,10 @@ import { deleteUpload, listUploads, rerunUpload, showUpload } from './upload/loo
 import { readTranscript } from './upload/read-transcript.ts';
 import { replayJobs } from './upload/replay-jobs.ts';
 
-type Answer = (request: Request, context: RequestContext, name: string) => Response | Promise<Response>;
+type Handler = (request: Request, context: RequestContext, params: PathParams) => Response | Promise<Response>;
 
-/** Every address the edge answers, and with what. */
-export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> = {
+/** Handlers by path and method. Any other method of a path is refused with 405. */
+const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/healthz': { GET: () => Response.json({ status: 'ok' }) },
   '/v1/audio/transcriptions': { POST: transcribe },
   '/v1/auth/grant': { POST: answerGrant },
@@ -111,107 +104,29 @@ export const routes: Readonly<Record<string, Readonly<Record<string, Answer>>>> 
   '/v1/audit/log/:name{.+}': { GET: readLog },
 };
 
-interface Env {
-  Bindings: Bindings;
+export const app = new Hono<EdgeEnv>();
+
+app.use(requireSettings, provideContext, setHeaders, drainRefused);
+app.onError(answerThrown);
+
+for (const [path, handlers] of Object.entries(routes)) {
+  const allow = [...Object.keys(handlers), 'OPTIONS'];
+  for (const [method, handler] of Object.entries(handlers)) app.on(method, path, handle(handler));
+  app.options(path, (c) => answerPreflight(c.req.raw, allow));
+  const answerRefusal = path.startsWith(TORCHSERVE) ? refuseAsTorchserve : refuseWith;
+  app.all(path, () => answerRefusal(refuse('method_wrong', { allow: allow.join(', ') })));
 }
+app.all(`${TORCHSERVE}/*`, () => refuseAsTorchserve(refuse('route_unknown')));
 
-const app = new Hono<Env>();
-
-type Serve = (request: Request, env: Bindings, platform: Platform, name?: string) => Promise<Response>;
-type Platform = Pick<ExecutionContext, 'waitUntil'> & { abort?(reason: string): void };
-
-/** Addresses without a name in them, by method: what they say is found at a glance. */
-const fixed = new Map<string, Map<string, Serve>>();
-
-for (const [path, answers] of Object.entries(routes)) {
-  const allow = [...Object.keys(answers), 'OPTIONS'];
-  const own = new Map<string, Serve>();
-  if (!path.includes(':')) fixed.set(path, own);
-  for (const [method, answer] of Object.entries(answers)) {
-    const served = serve(answer, method === 'POST');
-    own.set(method, served);
-    app.on(method, path, route(served, path.includes(':name')));
-  }
-  app.options(path, route(serve((request) => answerPreflight(request, allow))));
-  const tell = path.startsWith(TORCHSERVE) ? refuseAsTorchserve : refuseWith;
-  app.all(path, route(serve(() => tell(refuse('method_wrong', { allow: allow.join(', ') })))));
-}
-app.all(`${TORCHSERVE}/*`, route(serve(() => refuseAsTorchserve(refuse('route_unknown')))));
-
-// A protocol of its own, which says of itself what it has.
+// KServe has paths, methods and errors of its own.
 for (const path of ['/v2', '/v2/*']) {
-  app.options(path, route(serve((request) => answerPreflight(request, ['GET', 'POST', 'OPTIONS']))));
-  app.all(path, route(serve(answerKserve)));
+  app.options(path, (c) => answerPreflight(c.req.raw, ['GET', 'POST', 'OPTIONS']));
+  app.all(path, handle(answerKserve));
 }
 
-/** Methods and paths that hono dispatches on. */
-export const registered: readonly { readonly method: string; readonly path: string }[] = app.routes;
+app.notFound(() => refuseWith(refuse('route_unknown')));
 
-app.notFound(route(serve(() => refuseWith(refuse('route_unknown')))));
-
-function route(served: Serve, named = false): (c: Context<Env>) => Promise<Response> {
-  const platform = (c: Context<Env>): Platform => ({ waitUntil: (work) => c.executionCtx.waitUntil(work) });
-  return (c) => served(c.req.raw, c.env, platform(c), named ? (c.req.param('name') ?? '') : '');
-}
-
-/** The answer to a request, whatever its address: the same as `app.fetch`, which only has to look at names. */
-export function answerRequest(
-  request: Request,
-  env: Bindings,
-  context: ExecutionContext,
-): Response | Promise<Response> {
-  const path = pathOf(request.url);
-  const problems = settingProblems(env);
-  if (problems.length > 0) return answerMisconfigured(path, problems);
-  const served = fixed.get(path)?.get(request.method);
-  return served ? served(request, env, context) : app.fetch(request, env, context);
-}
-
-function pathOf(url: string): string {
-  const from = url.indexOf('/', url.indexOf('//') + 2);
-  const query = url.indexOf('?', from);
-  return query < 0 ? url.slice(from) : url.slice(from, query);
-}
-
-/**
- * What all answers have in common. One function and no middleware: hono then calls it without a chain of promises.
- * `fresh`: no cache keeps an answer, so it can do without what only browsers of other sites read, where none asks.
- */
-function serve(answer: Answer, fresh = false): Serve {
-  return async (request, env, platform, name = '') => {
-    const id = newId(Date.now());
-    let response: Response;
-    let context: RequestContext | undefined;
-    try {
-      context = makeContext(id, env, platform);
-      response = await answer(request, context, name);
-      if (!context.dressed) {
-        const { status } = response;
-        // The answer to an upgrade belongs to the runtime.
-        if (status === 101) return response;
-        if (status >= 400) response = linger(request, response, context);
-      }
-    } catch (error) {
-      response = refuseWith(refuseThrown(id, error));
-      if (context) context.dressed = false;
-    }
-    if (!context?.dressed) {
-      response.headers.set('x-request-id', id);
-      for (const [name, value] of Object.entries(rateLimitHeaders(context?.quota))) response.headers.set(name, value);
-    }
-    if (!fresh || request.headers.has('origin')) setCors(response.headers);
-    return response;
-  };
-}
-
-function makeContext(id: string, env: Bindings, platform: Platform): RequestContext {
-  const settings = readSettings(env);
-  const surroundings = requestSurroundings();
-  const waitUntil = (work: Promise<unknown>) => platform.waitUntil(work);
-  const abort = (reason: string) => platform.abort?.(reason);
-  const recorder = new Recorder({
-    ...{ gates: env.GATE, zones: settings.zones, waitMs: settings.auditWaitMs },
-    ...{ surroundings, waitUntil },
-  });
-  return { id, env, settings, surroundings, recorder, waitUntil, abort, discardBody: undefined, dressed: false };
+/** Adapts a handler of the edge to hono. */
+function handle(handler: Handler): HonoHandler<EdgeEnv> {
+  return (c) => handler(c.req.raw, c.get('context'), { name: '', ...c.req.param() });
 }

@@ -15,7 +15,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims, Scope } from '../../shared/tenant/claims.ts';
 import { zoneName } from '../../shared/upload/job.ts';
-import type { RequestContext } from '../context.ts';
+import type { PathParams, RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';
@@ -80,7 +80,7 @@ export const setHold = (request: Request, context: RequestContext): Promise<Resp
 };
 
 /** `POST /v1/audit/holds/{id}/release` */
-export const releaseHold = (request: Request, context: RequestContext, id: string): Promise<Response> => {
+export const releaseHold = (request: Request, context: RequestContext, { name: id }: PathParams): Promise<Response> => {
   if (!newHold.shape.id.safeParse(id).success) return Promise.resolve(refuseWith(refuse('hold_unknown')));
   return inZones(
     request,

@@ -15,7 +15,7 @@ import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { zoneName } from '../../shared/upload/job.ts';
-import type { RequestContext } from '../context.ts';
+import type { PathParams, RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';
@@ -125,7 +125,7 @@ const zoneIn = (id: string): string => id.slice(0, -UUID_CHARACTERS - 1);
 const NAME = /^([a-z0-9][a-z0-9_.-]*-[0-9a-f-]{36})(?:\/files\/(.+))?$/;
 
 /** `GET /v1/audit/exports/{id}`, and `…/files/{path}` */
-export async function readExport(request: Request, context: RequestContext, name: string): Promise<Response> {
+export async function readExport(request: Request, context: RequestContext, { name }: PathParams): Promise<Response> {
   const claims = await admit(request, 'audit', context);
   if (!claims.ok) return refuseWith(claims.refusal);
   const [, id, path] = NAME.exec(name) ?? [];

@@ -9,7 +9,7 @@ import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { late } from '../clock.ts';
-import type { RequestContext } from '../context.ts';
+import type { PathParams, RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import type { AuditLog } from '../settings-schema.ts';
 import { admit } from '../tenant/admit.ts';
@@ -91,7 +91,7 @@ async function listZone(
  * read and never written. Checkpoint and hashes are for everybody with the scope `audit`: they tell nothing but that
  * nothing was changed. Entries are of all tenants and for those who run the fleet.
  */
-export async function readLog(request: Request, context: RequestContext, name: string): Promise<Response> {
+export async function readLog(request: Request, context: RequestContext, { name }: PathParams): Promise<Response> {
   const [, zone = '', year = '', path = ''] = PATH.exec(name) ?? [];
   const asked = readLogPath(path);
   const scopes = holdsEntries(asked) ? ('operate' as const) : (['audit', 'operate'] as const);

@@ -31,8 +31,6 @@ export interface Source {
   abandon(): void;
   /** Id of the request, for an error within an answer that has begun. */
   readonly request?: string;
-  /** Headers that every answer has, for one that is made with them. */
-  said?(): Readonly<Record<string, string>>;
 }
 
 /** What was heard of one agent so far. */
@@ -104,9 +102,7 @@ function answerWhole(source: Source, { form, segments }: Heard, final: Final): R
   const ending = source.end(ok(final));
   const tell = (ended: Result<undefined>) =>
     ended.ok
-      ? new Response(body, {
-          headers: { 'content-type': contentType, 'cache-control': 'no-store', ...source.said?.() },
-        })
+      ? new Response(body, { headers: { 'content-type': contentType, 'cache-control': 'no-store' } })
       : refuseWith(ended.refusal);
   return ending instanceof Promise ? ending.then(tell) : tell(ending);
 }

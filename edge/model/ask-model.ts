@@ -1,4 +1,5 @@
-// Revisions of models, as operators ask for them: the functions keep them (shared/model/contract.ts), the edge says who asks.
+// Routes for operators to the revisions of models. The functions store them (shared/model/contract.ts); the edge
+// authenticates.
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import {
@@ -16,91 +17,97 @@ import {
 } from '../../shared/model/contract.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
-import type { RequestContext } from '../context.ts';
+import type { PathParams, RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';
 import { admit } from '../tenant/admit.ts';
 import { askBackOffice, type Question } from '../upload/back-office.ts';
 
-/** `GET /v1/models/{model}/revisions?at=`: where each stands, and what the aliases name; now, or as it was. */
-export const showRevisions = (request: Request, context: RequestContext, model: string): Promise<Response> =>
-  ask(request, context, modelState, { method: 'GET', path: `/${encodeURIComponent(model)}`, passes: at });
+/** `GET /v1/models/{model}/revisions?at=`: stages and aliases, now or at a time. */
+export const showRevisions = (request: Request, context: RequestContext, { name }: PathParams): Promise<Response> =>
+  ask(request, context, modelState, { method: 'GET', path: `/${encode(name)}`, passes: at });
 
 /** `GET /v1/models/{model}/aliases?at=` */
-export const showAliases = (request: Request, context: RequestContext, model: string): Promise<Response> =>
-  ask(
-    request,
-    context,
-    modelState,
-    { method: 'GET', path: `/${encodeURIComponent(model)}`, passes: at },
-    ({ aliases }) => Response.json({ object: 'list', data: aliases }),
+export const showAliases = (request: Request, context: RequestContext, { name }: PathParams): Promise<Response> =>
+  ask(request, context, modelState, { method: 'GET', path: `/${encode(name)}`, passes: at }, ({ aliases }) =>
+    Response.json({ object: 'list', data: aliases }),
   );
 
-/** `POST /v1/models/{model}/revisions`: a signature of files makes a revision known. */
-export const createRevision = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+/** `POST /v1/models/{model}/revisions`: registers a revision by the signature of its files. */
+export const createRevision = (request: Request, context: RequestContext, { name }: PathParams): Promise<Response> =>
   ask(
     request,
     context,
     revisionRow,
-    { method: 'POST', path: `/${encodeURIComponent(model)}/revisions`, takes: newRevision },
+    { method: 'POST', path: `/${encode(name)}/revisions`, takes: newRevision },
     (row) => Response.json(row, { status: 201 }),
   );
 
 /** `GET /v1/models/{model}/revisions/{revision}`: one of them, with its signature. */
-export const showRevision = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+export const showRevision = (
+  request: Request,
+  context: RequestContext,
+  { name, revision }: PathParams,
+): Promise<Response> =>
   ask(request, context, keptRevision, {
     method: 'GET',
-    path: `/${encodeURIComponent(model)}/revisions/${lastPart(request)}`,
+    path: `/${encode(name)}/revisions/${encode(revision)}`,
   });
 
-/** `GET /v1/models/{model}/revisions/{revision}/evidence`: what live traffic says of it. */
-export const showEvidence = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+/** `GET /v1/models/{model}/revisions/{revision}/evidence`: the evidence from live traffic. */
+export const showEvidence = (
+  request: Request,
+  context: RequestContext,
+  { name, revision }: PathParams,
+): Promise<Response> =>
   ask(request, context, liveEvidence, {
     method: 'GET',
-    path: `/${encodeURIComponent(model)}/revisions/${partBefore(request)}/evidence`,
+    path: `/${encode(name)}/revisions/${encode(revision)}/evidence`,
   });
 
-/** `POST /v1/models/{model}/transitions`: 202 while somebody else must sign the same. */
-export const createTransition = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+/** `POST /v1/models/{model}/transitions`: 202 while it lacks signatures. */
+export const createTransition = (request: Request, context: RequestContext, { name }: PathParams): Promise<Response> =>
   ask(
     request,
     context,
     transitionRow,
-    { method: 'POST', path: `/${encodeURIComponent(model)}/transitions`, takes: newTransition },
+    { method: 'POST', path: `/${encode(name)}/transitions`, takes: newTransition },
     (row) => Response.json(row, { status: row.missing > 0 ? 202 : 200 }),
   );
 
 /** `GET /v1/models/{model}/transitions?after=`: the log of the model, entry by entry. */
-export const listTransitions = (request: Request, context: RequestContext, model: string): Promise<Response> =>
-  ask(request, context, logPage, { method: 'GET', path: `/${encodeURIComponent(model)}/transitions`, passes: after });
+export const listTransitions = (request: Request, context: RequestContext, { name }: PathParams): Promise<Response> =>
+  ask(request, context, logPage, { method: 'GET', path: `/${encode(name)}/transitions`, passes: after });
 
 /** `GET /v1/models/{model}/transitions/{id}` */
-export const showTransition = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+export const showTransition = (
+  request: Request,
+  context: RequestContext,
+  { name, id }: PathParams,
+): Promise<Response> =>
   ask(request, context, keptTransition, {
     method: 'GET',
-    path: `/${encodeURIComponent(model)}/transitions/${lastPart(request)}`,
+    path: `/${encode(name)}/transitions/${encode(id)}`,
   });
 
-/** Body of a move. An empty one is no request to take an alias away. */
+/** Body of a move. It cannot be empty: no request removes an alias. */
 export const aliasBody = aliasMove
   .refine(({ revision, from }) => revision !== undefined || from !== undefined, 'needs revision or from')
   .meta({ anyOf: [{ required: ['revision'] }, { required: ['from'] }] });
 
 /** `PUT /v1/models/{model}/aliases/{alias}`, from what it names now. */
-export const moveAlias = (request: Request, context: RequestContext, model: string): Promise<Response> =>
+export const moveAlias = (request: Request, context: RequestContext, { name, alias }: PathParams): Promise<Response> =>
   ask(request, context, aliasRow, {
     method: 'PUT',
-    path: `/${encodeURIComponent(model)}/aliases/${lastPart(request)}`,
+    path: `/${encode(name)}/aliases/${encode(alias)}`,
     takes: aliasBody,
   });
 
-/** As it stands in the address, encoded. */
-const lastPart = (request: Request): string => new URL(request.url).pathname.split('/').at(-1) ?? '';
+/** Encodes a segment of a path; the colon of a digest stays (RFC 3986 §3.3). */
+const encode = (part = ''): string => encodeURIComponent(part).replaceAll('%3A', ':');
 
-const partBefore = (request: Request): string => new URL(request.url).pathname.split('/').at(-2) ?? '';
-
-/** Reports whether percent signs in an address encode UTF-8. The functions have no route for any other. */
+/** Reports whether percent signs in a path encode UTF-8. The functions have no route for any other. */
 function isDecodable(path: string): boolean {
   try {
     decodeURIComponent(path);
@@ -110,7 +117,7 @@ function isDecodable(path: string): boolean {
   }
 }
 
-/** A parameter of the query, and what its value must be like. */
+/** A query parameter and its schema. */
 type Parameter = readonly [name: string, value: z.ZodType];
 
 export const moment = z.union(
@@ -129,9 +136,9 @@ function readQuery(request: Request, [field, value]: Parameter): Result<string> 
 }
 
 interface Asked extends Pick<Question, 'method' | 'path'> {
-  /** What of the query is asked with. */
+  /** Query parameter to pass on. */
   readonly passes?: Parameter;
-  /** What the body must be like; it is asked with. */
+  /** Schema of the body to pass on. */
   readonly takes?: z.ZodType;
 }
 
@@ -144,7 +151,7 @@ async function ask<Row extends z.ZodType>(
 ): Promise<Response> {
   const claims = await admit(request, 'operate', context);
   if (!claims.ok) return refuseWith(claims.refusal);
-  if (!isDecodable(path)) return refuseWith(refuse('route_unknown'));
+  if (!isDecodable(new URL(request.url).pathname)) return refuseWith(refuse('route_unknown'));
   const query = passes ? readQuery(request, passes) : ok('');
   if (!query.ok) return refuseWith(query.refusal);
   const body = takes ? await readBody(request, context, takes) : ok(undefined);
@@ -167,7 +174,7 @@ function answer<T>(found: Result<T>, show: (value: T) => Response = (value) => R
   return response;
 }
 
-/** Models are of the whole fleet: the functions of the first zone that has any keep them for all. */
+/** Calls the functions that store models: those of the first zone with functions, for the whole fleet. */
 export async function askModels<Row extends z.ZodType>(
   { path, ...asked }: Pick<Question, 'method' | 'path' | 'body'>,
   row: Row,
@@ -180,7 +187,7 @@ export async function askModels<Row extends z.ZodType>(
   const found = await askBackOffice({ ...asked, zone, path: `/models${path}`, operate: true }, row, tenant, context);
   if (found.ok) {
     const { value } = found;
-    return value === undefined ? no(refuse('models_unavailable', undefined, 'they answered nothing')) : ok(value);
+    return value === undefined ? no(refuse('models_unavailable', undefined, 'an empty answer')) : ok(value);
   }
   const { reason, detail, retryAfter } = found.refusal;
   if (reason !== 'uploads_unavailable') return found;

@@ -1,5 +1,5 @@
-// The part of TorchServe's management API that is about versions, for scripts and tools that know it: revisions are versions,
-// numbered as they were registered, and the default one is what `stable` names. By operators.
+// The versions of TorchServe's management API, for operators' scripts and tools. A revision is a version, numbered in the
+// order of registration; the default version is the one that `stable` names.
 import type { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { aliasRow, type ModelState, modelNames, modelState, transitionRow } from '../../shared/model/contract.ts';
@@ -8,7 +8,7 @@ import { findVersion, type Version, versionsOf } from '../../shared/model/versio
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { refuseThrown } from '../bug.ts';
-import type { RequestContext } from '../context.ts';
+import type { PathParams, RequestContext } from '../context.ts';
 import { describeVersion, type listedVersions, refuseAsTorchserve, type statusAnswer } from '../dialect/torchserve.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { admit } from '../tenant/admit.ts';
@@ -31,47 +31,47 @@ export const listVersions = (request: Request, context: RequestContext): Promise
     return ok(page);
   });
 
-/** What is no number is taken for the default, as TorchServe does. */
+/** Reads a number; any other text counts as absent, as in TorchServe. */
 const readNumber = (text: string | null): number | undefined =>
   text !== null && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
 
 /** `GET …/models/{model}`: the default version. */
-export const describeDefault = (request: Request, context: RequestContext, model: string): Promise<Response> =>
-  ofModel(request, context, model, async (state) => {
+export const describeDefault = (request: Request, context: RequestContext, params: PathParams): Promise<Response> =>
+  ofModel(request, context, params, async (state) => {
     const stable = state.aliases.find(({ alias }) => alias === STABLE)?.revision;
     const found = stable === undefined ? undefined : findVersion(state, stable);
     return found ? ok(await describe(state, [found], context)) : unknownVersion(state);
   });
 
 /** `GET …/models/{model}/{version}`, or `all` of them. */
-export const describeVersions = (request: Request, context: RequestContext, model: string): Promise<Response> =>
-  ofModel(request, context, model, async (state) => {
-    const version = partOf(request, VERSION);
+export const describeVersions = (request: Request, context: RequestContext, params: PathParams): Promise<Response> =>
+  ofModel(request, context, params, async (state) => {
+    const { version = '' } = params;
     const found =
       version === 'all' ? versionsOf(state) : [findVersion(state, version)].filter((one) => one !== undefined);
     return found.length > 0 ? ok(await describe(state, found, context)) : unknownVersion(state);
   });
 
-/** `PUT …/models/{model}/{version}/set-default`: "stable" is moved, from what it names now. */
-export const setDefaultVersion = (request: Request, context: RequestContext, model: string): Promise<Response> =>
-  ofModel(request, context, model, async (state, tenant) => {
-    const found = findVersion(state, partOf(request, VERSION));
+/** `PUT …/models/{model}/{version}/set-default`: moves `stable`. */
+export const setDefaultVersion = (request: Request, context: RequestContext, params: PathParams): Promise<Response> =>
+  ofModel(request, context, params, async (state, tenant) => {
+    const found = findVersion(state, params.version ?? '');
     if (!found) return unknownVersion(state);
     const from = state.aliases.find(({ alias }) => alias === STABLE)?.revision;
     const body = { revision: found.row.revision, ...(from !== undefined && { from }) };
-    const path = `/${encodeURIComponent(model)}/aliases/${STABLE}`;
+    const path = `/${encodeURIComponent(params.name)}/aliases/${STABLE}`;
     const moved = await askModels({ method: 'PUT', path, body }, aliasRow, tenant, context);
-    return moved.ok ? ok(said(`Default version of model "${model}" is now "${found.version}"`)) : moved;
+    return moved.ok ? ok(said(`Default version of model "${params.name}" is now "${found.version}"`)) : moved;
   });
 
-/** `DELETE …/models/{model}/{version}`: the revision is retired. */
-export const retireVersion = (request: Request, context: RequestContext, model: string): Promise<Response> =>
-  ofModel(request, context, model, async (state, tenant) => {
-    const found = findVersion(state, partOf(request, VERSION));
+/** `DELETE …/models/{model}/{version}`: retires the revision. */
+export const retireVersion = (request: Request, context: RequestContext, params: PathParams): Promise<Response> =>
+  ofModel(request, context, params, async (state, tenant) => {
+    const found = findVersion(state, params.version ?? '');
     if (!found) return unknownVersion(state);
-    const path = `/${encodeURIComponent(model)}/revisions/${encodeURIComponent(found.row.revision)}`;
+    const path = `/${encodeURIComponent(params.name)}/revisions/${encodeURIComponent(found.row.revision)}`;
     const retired = await askModels({ method: 'DELETE', path }, transitionRow, tenant, context);
-    return retired.ok ? ok(said(`Model "${model}" version "${found.version}" unregistered`)) : retired;
+    return retired.ok ? ok(said(`Model "${params.name}" version "${found.version}" unregistered`)) : retired;
   });
 
 const said = (status: string): z.infer<typeof statusAnswer> => ({ status });
@@ -87,22 +87,10 @@ async function describe(
   return versions.map((one) => describeVersion(state, one, snapshots));
 }
 
-/** Places in `/v1/torchserve/models/{model}/{version}`. */
-const VERSION = 5;
-
-function partOf(request: Request, place: number): string {
-  const written = new URL(request.url).pathname.split('/')[place] ?? '';
-  try {
-    return decodeURIComponent(written);
-  } catch {
-    return written;
-  }
-}
-
 const ofModel = (
   request: Request,
   context: RequestContext,
-  model: string,
+  { name: model }: PathParams,
   then: (state: ModelState, tenant: string) => Promise<Result<object>>,
 ): Promise<Response> =>
   byOperator(request, context, async (tenant) => {
@@ -115,7 +103,7 @@ const ofModel = (
       : no(refuse('model_unknown', { model: model.slice(0, 63) }));
   });
 
-/** Whatever goes wrong is said in TorchServe's shape. */
+/** Authenticates an operator, and answers refusals in TorchServe's shape. */
 async function byOperator(
   request: Request,
   context: RequestContext,

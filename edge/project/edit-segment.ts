@@ -6,7 +6,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { sealSmall } from '../../shared/seal/envelope-stream.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { inEdition } from '../../shared/upload/paths.ts';
-import type { RequestContext } from '../context.ts';
+import type { PathParams, RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
 import { refuseField } from '../refuse-field.ts';
 import { askAboutProject, type Found } from '../upload/find-upload.ts';
@@ -16,16 +16,17 @@ import { SCOPE } from './create-project.ts';
 import { answerProject } from './look-at-projects.ts';
 import { readPlace, type SegmentPlace } from './read-place.ts';
 
-/** Agents make a document in one run, however often it is changed. */
+/** Number of the run that makes a document; edits stay in it. */
 const RUN = 1;
 
 /**
- * `PUT /v1/projects/{id}/documents/{d}/segments/{s}`: another text for one segment. Only that one is spoken anew, and its
- * document is put together again.
+ * `PUT /v1/projects/{id}/documents/{d}/segments/{s}`: another text for one segment. Agents speak that segment again and
+ * join its document again.
  */
-export async function editSegment(request: Request, context: RequestContext, id: string): Promise<Response> {
+export async function editSegment(request: Request, context: RequestContext, params: PathParams): Promise<Response> {
+  const { name: id } = params;
   const work = async (claims: Claims) => {
-    const place = readPlace(request.url);
+    const place = readPlace(params);
     const json = await readJson(request, context);
     if (!json.ok) return json;
     const body = segmentBody.safeParse(json.value);
@@ -44,7 +45,7 @@ export async function editSegment(request: Request, context: RequestContext, id:
 
 type Answered = Promise<Result<Found<ProjectRow>>>;
 
-/** Seals for the next edition; whoever was faster has taken it, and the one after it is tried. */
+/** Seals for the next edition, and retries with the one after it when a concurrent edit took that. */
 async function sealAndPut(
   id: string,
   place: SegmentPlace,

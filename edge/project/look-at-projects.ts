@@ -4,7 +4,7 @@ import { isProjectId } from '../../shared/project/id.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
-import type { RequestContext } from '../context.ts';
+import type { PathParams, RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit } from '../tenant/admit.ts';
 import { askAboutProject } from '../upload/find-upload.ts';
@@ -16,7 +16,11 @@ import { tellProject } from './tell-project.ts';
 const fresh = { 'cache-control': 'no-store' };
 
 /** `GET /v1/projects/{id}` */
-export async function showProject(request: Request, context: RequestContext, id: string): Promise<Response> {
+export async function showProject(
+  request: Request,
+  context: RequestContext,
+  { name: id }: PathParams,
+): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseWith(claims.refusal);
   return answerProject(await askAboutProject(id, { method: 'GET' }, projectRow, claims.value, context));
@@ -42,7 +46,11 @@ const readAll = (page: Parameters<typeof readLists>[0], claims: Claims, context:
   });
 
 /** `GET /v1/projects/{id}/events`: server-sent events, one for each change; it ends when the project is over. */
-export async function followProject(request: Request, context: RequestContext, id: string): Promise<Response> {
+export async function followProject(
+  request: Request,
+  context: RequestContext,
+  { name: id }: PathParams,
+): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseWith(claims.refusal);
   return follow<ProjectRow>(request, {
@@ -58,13 +66,21 @@ export async function followProject(request: Request, context: RequestContext, i
 }
 
 /** `DELETE /v1/projects/{id}`: stops it and deletes what there is of it. */
-export async function deleteProject(request: Request, context: RequestContext, id: string): Promise<Response> {
+export async function deleteProject(
+  request: Request,
+  context: RequestContext,
+  { name: id }: PathParams,
+): Promise<Response> {
   const ask = (claims: Claims) => askAboutProject(id, { method: 'DELETE' }, projectRow, claims, context);
   return answerProject(await inSession(request, context, { scope: SCOPE, action: 'project.delete' }, ask));
 }
 
 /** `POST /v1/projects/{id}/rerun`: does again what failed; what is spoken stays. */
-export async function rerunProject(request: Request, context: RequestContext, id: string): Promise<Response> {
+export async function rerunProject(
+  request: Request,
+  context: RequestContext,
+  { name: id }: PathParams,
+): Promise<Response> {
   const ask = (claims: Claims) => askAboutProject(id, { method: 'POST', below: '/rerun' }, projectRow, claims, context);
   return answerProject(await inSession(request, context, { scope: SCOPE, action: 'project.rerun' }, ask));
 }

@@ -4,7 +4,7 @@ import type { DocumentHead } from '../../shared/project/document-head.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
-import type { RequestContext } from '../context.ts';
+import type { PathParams, RequestContext } from '../context.ts';
 import { answerCall } from '../dialect/kserve.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { refuseWith } from '../refuse.ts';
@@ -18,12 +18,12 @@ import { SCOPE } from './create-project.ts';
 import { readPlace } from './read-place.ts';
 
 /** `GET …/documents/{d}/audio` */
-export const readAudio = (request: Request, context: RequestContext, id: string) =>
-  readPart(request, context, id, 'audio');
+export const readAudio = (request: Request, context: RequestContext, params: PathParams) =>
+  readPart(request, context, params, 'audio');
 
 /** `GET …/documents/{d}/manifest` */
-export const readManifest = (request: Request, context: RequestContext, id: string) =>
-  readPart(request, context, id, 'manifest');
+export const readManifest = (request: Request, context: RequestContext, params: PathParams) =>
+  readPart(request, context, params, 'manifest');
 
 /**
  * Answers with one part of a document. The document lies sealed in storage; an agent of its zone opens it, and its
@@ -32,7 +32,7 @@ export const readManifest = (request: Request, context: RequestContext, id: stri
 async function readPart(
   request: Request,
   context: RequestContext,
-  id: string,
+  params: PathParams,
   part: DocumentHead['part'],
 ): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
@@ -52,7 +52,7 @@ async function readPart(
   }
   let opened: Result<OpenedDocument>;
   try {
-    opened = await open(request, id, claims.value, context);
+    opened = await open(params, claims.value, context);
   } catch (error) {
     await session.value.end({ ...refusedWith(refuse('internal')), bytes: 0 });
     throw error;
@@ -67,24 +67,19 @@ async function readPart(
   return answerCall({ ...ends, next: async () => relay.next() }, refuseWith);
 }
 
-async function open(
-  request: Request,
-  id: string,
-  claims: Claims,
-  context: RequestContext,
-): Promise<Result<OpenedDocument>> {
-  const place = readPlace(request.url);
+async function open(params: PathParams, claims: Claims, context: RequestContext): Promise<Result<OpenedDocument>> {
+  const place = readPlace(params);
   if (!place.ok) return place;
   const below = `/documents/${place.value.document}/open`;
-  const found = await askAboutProject(id, { method: 'POST', below }, openedDocument, claims, context);
+  const found = await askAboutProject(params.name, { method: 'POST', below }, openedDocument, claims, context);
   if (!found.ok) return found;
   const { value } = found.value;
-  if (!value) return no(refuse('uploads_unavailable', undefined, 'nothing was said'));
-  // What lies in one zone is opened there and nowhere else.
+  if (!value) return no(refuse('uploads_unavailable', undefined, 'an empty answer'));
+  // A document is opened in its own zone only.
   return claims.zones.includes(value.zone) ? ok(value) : no(refuse('residency_mismatch'));
 }
 
-/** An agent of the document's zone, whatever it serves: all of them have the key. */
+/** Calls an agent of the document's zone. Every agent of the zone holds the key, whatever models it serves. */
 async function ask(opened: OpenedDocument, part: DocumentHead['part'], session: Session, context: RequestContext) {
   const { document, run, name, read, zone, model, language } = opened;
   const { settings, env, surroundings } = context;
@@ -92,7 +87,7 @@ async function ask(opened: OpenedDocument, part: DocumentHead['part'], session: 
   const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
   const served = snapshots.filter((one) => one.zone === zone).flatMap((one) => one.entries);
   const names = served.flatMap(({ description }) => description.models.map((one) => one.name));
-  // The voice may have gone since; then any other model leads to an agent of the zone.
+  // When no agent serves the voice any more, any other model selects an agent of the zone.
   const door = names.includes(model) ? model : (names[0] ?? model);
   const head: DocumentHead = { v: 1, task: 'document', document: document.id, run, name, part, read };
   const body = new CallerBody(null, surroundings);

@@ -10,7 +10,6 @@ import type { RequestContext } from '../context.ts';
 import { answerTranscription, type Source } from '../dialect/openai-audio.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
-import { rateLimitHeaders } from '../tenant/rate-limit.ts';
 import { takeForm, wantsUpload } from '../upload/take-form.ts';
 import { CallerBody } from './body.ts';
 import { joinEnds } from './ends.ts';
@@ -182,16 +181,9 @@ export function join(
   return {
     request: context.id,
     deliver: ends.deliver,
-    broke(error) {
-      context.dressed = false;
-      return ends.broke(error);
-    },
+    broke: ends.broke,
     abandon: ends.abandon,
     next: () => relay.next(),
-    said() {
-      context.dressed = true;
-      return { 'x-request-id': context.id, ...rateLimitHeaders(context.quota) };
-    },
     check(fields) {
       const kept = checkPromise(fields, hints);
       if (!kept.ok) return kept;

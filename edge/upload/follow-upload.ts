@@ -1,6 +1,6 @@
 import { type UploadRow, uploadRow } from '../../shared/upload/contract.ts';
 import { isOver } from '../../shared/upload/state.ts';
-import type { RequestContext } from '../context.ts';
+import type { PathParams, RequestContext } from '../context.ts';
 import { refuseWith } from '../refuse.ts';
 import { admit } from '../tenant/admit.ts';
 import { SCOPE } from './create-upload.ts';
@@ -9,7 +9,11 @@ import { follow } from './follow.ts';
 import { tellUpload } from './tell.ts';
 
 /** `GET /v1/uploads/{id}/events`: server-sent events, one for each change of the upload; it ends when that is over. */
-export async function followUpload(request: Request, context: RequestContext, id: string): Promise<Response> {
+export async function followUpload(
+  request: Request,
+  context: RequestContext,
+  { name: id }: PathParams,
+): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseWith(claims.refusal);
   return follow<UploadRow>(request, {

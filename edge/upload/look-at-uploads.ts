@@ -5,7 +5,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import { type Claims, ownerOf, type Scope } from '../../shared/tenant/claims.ts';
 import { type UploadRow, uploadList, uploadRow } from '../../shared/upload/contract.ts';
 import { isUploadId } from '../../shared/upload/paths.ts';
-import type { RequestContext } from '../context.ts';
+import type { PathParams, RequestContext } from '../context.ts';
 import { readWhole } from '../read-whole.ts';
 import { refuseWith } from '../refuse.ts';
 import { refusedWith, Session } from '../short/session.ts';
@@ -19,7 +19,11 @@ import { tellUpload } from './tell.ts';
 const fresh = { 'cache-control': 'no-store' };
 
 /** `GET /v1/uploads/{id}` */
-export async function showUpload(request: Request, context: RequestContext, id: string): Promise<Response> {
+export async function showUpload(
+  request: Request,
+  context: RequestContext,
+  { name: id }: PathParams,
+): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseWith(claims.refusal);
   const found = await askAboutUpload(id, { method: 'GET' }, uploadRow, claims.value, context);
@@ -105,11 +109,11 @@ export async function readLists<
 }
 
 /** `DELETE /v1/uploads/{id}`: cancels it; one that is over is deleted with all that is left of it. */
-export const deleteUpload = (request: Request, context: RequestContext, id: string): Promise<Response> =>
+export const deleteUpload = (request: Request, context: RequestContext, { name: id }: PathParams): Promise<Response> =>
   change(request, context, id, { action: 'upload.delete', method: 'DELETE' });
 
 /** `POST /v1/uploads/{id}/rerun`: does the work once more, while the audio is there. */
-export const rerunUpload = (request: Request, context: RequestContext, id: string): Promise<Response> =>
+export const rerunUpload = (request: Request, context: RequestContext, { name: id }: PathParams): Promise<Response> =>
   change(request, context, id, { action: 'upload.rerun', method: 'POST', below: '/rerun' });
 
 /** What changes an upload takes a place and is recorded, as new work is. */

@@ -9,7 +9,7 @@ import type { AnswerEvent, Segment, Transcript } from '../../shared/speech/trans
 import { type Claims, clampClass } from '../../shared/tenant/claims.ts';
 import { type OpenedTranscript, openedTranscript } from '../../shared/upload/contract.ts';
 import type { OutcomeHead } from '../../shared/upload/outcome-head.ts';
-import type { RequestContext } from '../context.ts';
+import type { PathParams, RequestContext } from '../context.ts';
 import { readSnapshots } from '../pool/snapshot.ts';
 import { refuseWith } from '../refuse.ts';
 import { CallerBody } from '../short/body.ts';
@@ -35,7 +35,11 @@ const formats: Readonly<Record<string, ResponseFormat>> = {
  * and its plaintext passes that agent and the edge only. A token that demands client sealing is refused: no route hands
  * over what a client could open by itself.
  */
-export async function readTranscript(request: Request, context: RequestContext, id: string): Promise<Response> {
+export async function readTranscript(
+  request: Request,
+  context: RequestContext,
+  { name: id }: PathParams,
+): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseWith(claims.refusal);
   if (claims.value.sealing === 'client') {

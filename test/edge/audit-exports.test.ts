@@ -7,7 +7,7 @@ import { createExport, listExports, readExport } from '../../edge/audit/exports.
 import { readLog } from '../../edge/audit/read-log.ts';
 import { streamLeaves } from '../../edge/audit/stream-leaves.ts';
 import { realSurroundings } from '../../edge/clock.ts';
-import type { RequestContext } from '../../edge/context.ts';
+import type { PathParams, RequestContext } from '../../edge/context.ts';
 import type { Bindings } from '../../edge/settings.ts';
 import { makeToken } from './authority.ts';
 import { makeContext } from './context-double.ts';
@@ -26,7 +26,7 @@ const settings = () =>
     BACK_OFFICES: JSON.stringify({ eu: 'http://functions-eu.test' }),
   });
 
-type Answer = (request: Request, context: RequestContext, name: string) => Response | Promise<Response>;
+type Answer = (request: Request, context: RequestContext, params: PathParams) => Response | Promise<Response>;
 
 async function call(
   answer: Answer,
@@ -42,7 +42,7 @@ async function call(
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-  return answer(request, context, name);
+  return answer(request, context, { name });
 }
 
 interface Asked {

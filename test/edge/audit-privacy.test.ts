@@ -5,7 +5,7 @@ import { eraseSubject, listHolds, releaseHold, setHold } from '../../edge/audit/
 import { acceptGap, listGaps } from '../../edge/audit/gaps.ts';
 import { rebuildIndex, searchAudit } from '../../edge/audit/search.ts';
 import { realSurroundings } from '../../edge/clock.ts';
-import type { RequestContext } from '../../edge/context.ts';
+import type { PathParams, RequestContext } from '../../edge/context.ts';
 import { type Bindings, readSettings } from '../../edge/settings.ts';
 import { makeToken } from './authority.ts';
 import { BackOffice } from './back-office-double.ts';
@@ -21,7 +21,7 @@ beforeEach(() => {
   offices = [new BackOffice('eu'), new BackOffice('us')];
 });
 
-type Answer = (request: Request, context: RequestContext, name: string) => Response | Promise<Response>;
+type Answer = (request: Request, context: RequestContext, params: PathParams) => Response | Promise<Response>;
 
 async function call(
   answer: Answer,
@@ -40,7 +40,7 @@ async function call(
     headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-  return answer(request, own, name);
+  return answer(request, own, { name });
 }
 
 const asked = () => offices.flatMap((office) => office.asked);

@@ -6,7 +6,7 @@ import { listLogs, readLog } from '../../edge/audit/read-log.ts';
 import { rebuildIndex } from '../../edge/audit/search.ts';
 
 import { realSurroundings } from '../../edge/clock.ts';
-import type { RequestContext } from '../../edge/context.ts';
+import type { PathParams, RequestContext } from '../../edge/context.ts';
 import { readOutbox } from '../../edge/operate.ts';
 import type { Bindings } from '../../edge/settings.ts';
 import type { Scope } from '../../shared/tenant/claims.ts';
@@ -24,13 +24,13 @@ const settings = () =>
     BACK_OFFICES: JSON.stringify({ eu: office, us: office }),
   });
 
-type Answer = (request: Request, context: RequestContext, name: string) => Response | Promise<Response>;
+type Answer = (request: Request, context: RequestContext, params: PathParams) => Response | Promise<Response>;
 
 async function call(answer: Answer, query: string, name = '', scope: Scope = 'operate', zones = ['us']) {
   const { context: bare } = makeContext({} as never, realSurroundings, settings());
   const context = { ...bare, env: env as unknown as Bindings };
   const headers = { authorization: `Bearer ${await makeToken({ scope, tenant: 'acme', zones })}` };
-  return answer(new Request(`http://edge.test/${query}`, { headers }), context, name);
+  return answer(new Request(`http://edge.test/${query}`, { headers }), context, { name });
 }
 
 describe('C9 the record of a region is for tokens of that region', () => {

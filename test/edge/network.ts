@@ -1,7 +1,7 @@
 // The outside world of the Worker under test: agents by host name, and the way in.
 import { createExecutionContext, waitOnExecutionContext } from 'cloudflare:test';
 import { env, exports } from 'cloudflare:workers';
-import { answerRequest } from '../../edge/routes.ts';
+import { app } from '../../edge/routes.ts';
 import { limits } from '../../shared/limits.ts';
 import { AgentDouble, type Options } from './agent-double.ts';
 import { makeToken } from './authority.ts';
@@ -103,6 +103,6 @@ export async function readRefusal(answer: Response) {
 /** The Worker called as a function, so that nothing between test and Worker can buffer a stream. */
 export async function askDirectly(request: Request): Promise<{ answer: Response; settled: () => Promise<void> }> {
   const context = createExecutionContext();
-  const answer = await answerRequest(request, env, context as unknown as Parameters<typeof answerRequest>[2]);
+  const answer = await app.fetch(request, env, context as unknown as Parameters<typeof app.fetch>[2]);
   return { answer, settled: () => waitOnExecutionContext(context) };
 }

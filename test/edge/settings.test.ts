@@ -1,7 +1,7 @@
 import { createExecutionContext } from 'cloudflare:test';
 import { env } from 'cloudflare:workers';
 import { describe, expect, it, vi } from 'vitest';
-import { answerRequest } from '../../edge/routes.ts';
+import { app } from '../../edge/routes.ts';
 import type { Bindings } from '../../edge/settings.ts';
 import { keys } from './authority.ts';
 import { publicHalf } from './bindings.ts';
@@ -71,8 +71,8 @@ describe('C4 A21 settings of a production edge', () => {
     const log = vi.spyOn(console, 'error').mockImplementation(() => {});
     const broken = { ...env, ...productionTexts(), SERVICE_KEYS: undefined } as unknown as Bindings;
     const ask = (path: string) => {
-      const context = createExecutionContext() as unknown as Parameters<typeof answerRequest>[2];
-      return answerRequest(new Request(`http://edge.test${path}`), broken, context);
+      const context = createExecutionContext() as unknown as Parameters<typeof app.fetch>[2];
+      return app.fetch(new Request(`http://edge.test${path}`), broken, context);
     };
     for (const path of ['/v1/models', '/v2/health/ready', '/nowhere']) {
       const answer = await ask(path);

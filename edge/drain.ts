@@ -2,11 +2,11 @@ import { discardSource, openSource } from './body-source.ts';
 import type { RequestContext } from './context.ts';
 
 /**
- * A refusal while the caller is still sending. Most clients read an answer only after they have sent everything, and
- * a connection that is closed under them takes the answer along. So the answer leaves at once and whole, and the
- * connection stays open, its input thrown away, until the caller has finished or the bound is reached.
+ * Returns a refusal that keeps the connection open until the caller has sent its body or the bound is reached. Most
+ * clients read the response only after the request, and a connection that closes earlier takes the response along. The
+ * refusal itself leaves at once; the edge discards the rest of the body.
  */
-export function linger(request: Request, response: Response, context: RequestContext): Response {
+export function drainBody(request: Request, response: Response, context: RequestContext): Response {
   const { body } = request;
   if (!body || !response.body) return response;
   const discard = context.discardBody ?? (() => discardSource(openSource(body), context.surroundings));
@@ -25,6 +25,6 @@ async function send(
     await discard();
     await to.close();
   } catch {
-    // The caller did not wait for the answer.
+    // The caller disconnected.
   }
 }
