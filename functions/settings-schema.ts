@@ -85,9 +85,6 @@ export const settingsSchema = z.object({
   AUDIT_VAULT_KEY: jsonText(
     z.strictObject({ id: vaultKeyId, publicKey: z.base64().length(124), identity: z.uuid().optional() }),
   ).optional(),
-  /** Where the app's identity gets its tokens, and what it says there. Both are set by the platform. */
-  IDENTITY_ENDPOINT: z.url({ protocol: /^https?$/ }).optional(),
-  IDENTITY_HEADER: z.string().min(1).optional(),
   /** Who is asked to witness the logs: the `witness`, `group` and `quorum` lines of a C2SP tlog-policy. */
   AUDIT_WITNESSES: z.string().max(limits.auditPolicyBytes.value).optional(),
   /**

@@ -1,4 +1,4 @@
-import { KiB, type Limit } from './limit.ts';
+import type { Limit } from './limit.ts';
 
 /** Keys of the audit log: how many there are of what name, and one that a vault keeps. */
 export const auditKeysLimits = {
@@ -18,31 +18,13 @@ export const auditKeysLimits = {
     value: 100,
     unit: 'ms',
     by: 'functions',
-    why: 'Pause before the second question, twice as long before the third; a vault that says how long is obeyed.',
+    why: 'Pause before the second question, twice as long before the third; a `Retry-After` of the vault counts instead.',
   },
   auditVaultRestMs: {
     value: 10_000,
     unit: 'ms',
     by: 'functions',
     why: 'How long a vault that failed is not asked: a log that commits once a second must not wait for it each time.',
-  },
-  auditVaultRestMostMs: {
-    value: 300_000,
-    unit: 'ms',
-    by: 'functions',
-    why: 'How long it is not asked at most, whatever it says: a wrong number must not silence it for a year.',
-  },
-  auditVaultBytes: {
-    value: 16 * KiB,
-    unit: 'byte',
-    by: 'functions',
-    why: 'Answer of a vault or of the place where tokens are given: a signature has 100 bytes, a token a few thousand.',
-  },
-  auditTokenEarlyMs: {
-    value: 300_000,
-    unit: 'ms',
-    by: 'functions',
-    why: 'How long before its end a token is used no more: clocks differ, and a question takes time.',
   },
   auditKeyYears: {
     value: 50,

@@ -6,7 +6,6 @@ import type { Hide, RetentionOf } from '../intake/intake.ts';
 import { openHide } from '../sidecar/hide.ts';
 import { wrapWith } from '../sidecar/sidecar-box.ts';
 import { SidecarKeys } from '../sidecar/sidecar-keys.ts';
-import type { VaultParts } from './ask-vault.ts';
 import { type BlobLogStore, openBlobLogStore } from './blob-log-store.ts';
 import { type LogKeys, openLogKeys, openVaultKey } from './log-keys.ts';
 import type { Leases, LogStore } from './log-store.ts';
@@ -78,8 +77,7 @@ export async function openLogDesk(
   settings: Settings,
 ): Promise<(LogDesk & { readonly store: BlobLogStore & Noticing }) | undefined> {
   const { AUDIT_SIDECAR_KEY, AUDIT_ORIGIN = 'auricle', STORAGE_CONNECTION, ZONES } = settings;
-  const send: VaultParts['send'] = (url, init) => fetch(url, init);
-  const vault = await openVaultKey(settings, { send, now: () => Date.now(), after });
+  const vault = await openVaultKey(settings, { now: () => Date.now(), after });
   const log: LogDesk['log'] = (line) => console.log(JSON.stringify(line));
   const logKeys = await openLogKeys(settings, vault, (origin, error) =>
     log({ what: 'unsigned', zone: origin.split('/').at(-2) ?? '', detail: `p256: ${reasonOf(error)}` }),

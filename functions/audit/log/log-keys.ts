@@ -6,8 +6,7 @@ import { openSigningKey, type Signer } from '../../../shared/audit/note.ts';
 import { formatNoteKey, type NoteKey } from '../../../shared/audit/note-key.ts';
 import { formatPolicy, type Policy, readPolicy } from '../../../shared/audit/policy.ts';
 import type { Settings } from '../../settings.ts';
-import type { VaultParts } from './ask-vault.ts';
-import { VaultKey } from './vault-key.ts';
+import type { VaultParts } from './vault-key.ts';
 
 export interface LogKeys {
   /** The Ed25519 key of that year under that name; `undefined` where it is here no more, or not yet. */
@@ -83,24 +82,25 @@ function noteKeyOf(name: string, text: string): NoteKey {
   return { type: 'p256', name, publicKey };
 }
 
-/** The key that a vault keeps, if settings name one. Throws when it is not the one that they name. */
+/** Opens the key in a vault that the settings name. Throws when the vault has another key. */
 export async function openVaultKey(
-  { AUDIT_VAULT_KEY, AUDIT_P256_KEY, IDENTITY_ENDPOINT, IDENTITY_HEADER }: GivenVault,
-  parts: VaultParts,
+  { AUDIT_VAULT_KEY, AUDIT_P256_KEY }: Pick<Settings, 'AUDIT_VAULT_KEY' | 'AUDIT_P256_KEY'>,
+  parts: Omit<VaultParts, 'credential'> & Partial<VaultParts>,
 ): Promise<P256Key | undefined> {
   if (!AUDIT_VAULT_KEY) return undefined;
   if (AUDIT_P256_KEY !== undefined) throw new Error('AUDIT_P256_KEY and AUDIT_VAULT_KEY are the same key twice');
-  if (IDENTITY_ENDPOINT === undefined || IDENTITY_HEADER === undefined)
-    throw new Error('AUDIT_VAULT_KEY needs an identity of the app: IDENTITY_ENDPOINT and IDENTITY_HEADER are missing');
-  const { id, publicKey: written, identity: client } = AUDIT_VAULT_KEY;
+  const { id, publicKey: written, identity: clientId } = AUDIT_VAULT_KEY;
   const publicKey = fromBase64(written);
   if (!publicKey || !isP256(publicKey)) throw new Error('AUDIT_VAULT_KEY: publicKey is no public key of P-256');
-  const key = new VaultKey({ id, publicKey }, { endpoint: IDENTITY_ENDPOINT, header: IDENTITY_HEADER, client }, parts);
+  // Loaded on demand: apps without a vault start without the two libraries.
+  const { ManagedIdentityCredential } = await import('@azure/identity');
+  const { VaultKey } = await import('./vault-key.ts');
+  const credential =
+    clientId === undefined ? new ManagedIdentityCredential() : new ManagedIdentityCredential({ clientId });
+  const key = new VaultKey({ id, publicKey }, { credential, ...parts });
   await key.begin();
   return key;
 }
-
-type GivenVault = Pick<Settings, 'AUDIT_VAULT_KEY' | 'AUDIT_P256_KEY' | 'IDENTITY_ENDPOINT' | 'IDENTITY_HEADER'>;
 
 const telling = (signer: Signer, unsigned: (origin: string, error: unknown) => void): Signer => ({
   ...signer,

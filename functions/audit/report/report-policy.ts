@@ -12,7 +12,7 @@ import type { Reporter } from './report.ts';
 /** Secrets, and what the platform sets anew at each start. Not even a digest of these is told. */
 export const UNTOLD = [
   ...(['STORAGE_CONNECTION', 'SERVICE_KEY', 'WEBHOOK_KEY', 'AUDIT_KEY', 'AUDIT_NEXT_KEY', 'AUDIT_P256_KEY'] as const),
-  ...(['AUDIT_SIDECAR_KEY', 'IDENTITY_ENDPOINT', 'IDENTITY_HEADER'] as const),
+  'AUDIT_SIDECAR_KEY',
 ] as const;
 type Setting = Exclude<keyof Settings, (typeof UNTOLD)[number]>;
 const isTold = (name: keyof Settings): name is Setting => !(UNTOLD as readonly string[]).includes(name);
