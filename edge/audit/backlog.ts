@@ -31,7 +31,7 @@ export class Backlog {
 
   keep(name: string, steps: readonly GateStep[], now = 0): void {
     // A place that was not kept in time has gone to somebody else.
-    const worth = steps.filter((step) => step.kind === 'settle' || eventsIn(step) > 0 || tells(step));
+    const worth = steps.filter((step) => step.kind === 'settle' || step.events.length > 0 || tells(step));
     if (worth.length === 0) return;
     if (!this.#since.has(name)) this.#since.set(name, now);
     const kept = this.#kept.get(name) ?? { steps: [], lost: 0 };
@@ -64,7 +64,7 @@ export class Backlog {
     if (since === undefined) return false;
     const { auditStrainedEvents, auditStrainedMs } = limits;
     const kept = this.#kept.get(name);
-    const events = kept?.steps.reduce((sum, step) => sum + eventsIn(step), kept.lost) ?? 0;
+    const events = kept?.steps.reduce((sum, step) => sum + step.events.length, kept.lost) ?? 0;
     return events > auditStrainedEvents.value || now - since > auditStrainedMs.value;
   }
 
@@ -81,7 +81,7 @@ export class Backlog {
     const [name, kept] = oldest;
     const step = kept.steps.shift();
     if (step) {
-      kept.lost += eventsIn(step);
+      kept.lost += step.events.length;
       this.#size -= weight(step);
     } else {
       this.#kept.delete(name);
@@ -97,9 +97,5 @@ export class Backlog {
 const tells = (step: GateStep): boolean =>
   step.kind === 'report' && step.report.spent + step.report.ended.length + step.report.audioSeconds > 0;
 
-/** Events that are lost with a step. */
-const eventsIn = (step: GateStep): number =>
-  step.events.length + (step.kind === 'report' ? step.written.reduce((sum, { count }) => sum + count, 0) : 0);
-
 /** A step costs what its events cost, and something without any. */
-const weight = (step: GateStep): number => Math.max(1, eventsIn(step));
+const weight = (step: GateStep): number => Math.max(1, step.events.length);

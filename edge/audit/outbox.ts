@@ -4,7 +4,7 @@ import type { AuditEvent } from '../../shared/audit/event.ts';
 import { eventId } from '../../shared/audit/event-id.ts';
 import { limits } from '../../shared/limits.ts';
 import { type DraftOf, mintDraft } from './mint.ts';
-import { readPacked } from './packed.ts';
+import { readPacked } from './packed-rows.ts';
 
 const outboxRow = z.object({
   /** Position in this outbox: grows by one, is never reused, so a missing number is a missing event. */
@@ -24,17 +24,6 @@ export const outboxPage = z.object({
   next: z.number().int().optional(),
 });
 export type OutboxPage = z.infer<typeof outboxPage>;
-
-/** Events that come as text: JSON with commas between, nothing around. Some are packed (`packed.ts`). */
-export interface WrittenEvents {
-  readonly count: number;
-  readonly json: string;
-}
-
-/** One event, or several as text. */
-export type Entry = AuditEvent | WrittenEvents;
-
-export const countOf = (entry: Entry): number => ('json' in entry ? entry.count : 1);
 
 /**
  * Audit events that a Durable Object holds until the log has taken them over. A row that was inserted is durable
@@ -74,21 +63,14 @@ export class Outbox {
   }
 
   /** Adds events, inside the caller's transaction. At the bound the oldest go, and a gap event says so. */
-  add(entries: readonly Entry[], now: number): void {
-    if (entries.length === 0) return;
+  add(events: readonly AuditEvent[], now: number): void {
+    if (events.length === 0) return;
     if (this.#open === false) this.#say({ type: 'producer.open' }, now);
-    let row: string[] = [];
-    const flush = () => {
-      if (row.length > 0) this.#insert(row.length, row.join(','), now);
-      row = [];
-    };
-    for (const entry of entries) {
-      if ('json' in entry) {
-        flush();
-        this.#insert(entry.count, entry.json, now);
-      } else if (row.push(bounded(entry)) >= Math.min(limits.auditRowEvents.value, this.#bound)) flush();
+    const rowEvents = Math.min(limits.auditRowEvents.value, this.#bound);
+    for (let at = 0; at < events.length; at += rowEvents) {
+      const row = events.slice(at, at + rowEvents).map(bounded);
+      this.#insert(row.length, row.join(','), now);
     }
-    flush();
     this.#sql.exec('UPDATE meta SET next = ?', this.#next);
   }
 
@@ -228,7 +210,7 @@ function eventsOf(body: string): unknown[] {
   return Array.isArray(value) ? value.flatMap(readPacked) : [value];
 }
 
-/** The same as text. Most rows are it already: what is packed is for nobody but the outbox. */
+/** Returns the events of a row as the text of a JSON array. */
 function eventsText(body: string): string {
   if (body.includes('"packed":[')) return JSON.stringify(eventsOf(body));
   return body.startsWith('[') ? body : `[${body}]`;

@@ -11,7 +11,7 @@ import type { GateAnswer, GateStep } from '../tenant/gate.ts';
 import { Reserves } from '../tenant/reserves.ts';
 import { Backlog } from './backlog.ts';
 import { type AuditDraft, mint, type Typed } from './mint.ts';
-import { type Opening, packRequest, type Told, unpacked } from './packed.ts';
+import { type Attempt, mintRecord, type RequestRecord } from './request-events.ts';
 
 /** The owner of a gate: a tenant, and its zones. */
 export interface Owner {
@@ -132,14 +132,11 @@ export class Recorder {
     }
   }
 
-  /**
-   * Begins a request with a place that is held already, and tells of its attempt soon. False when there is none: then a
-   * `take` has to ask for one.
-   */
-  enter(owner: Owner, id: string, opening: Opening, allowance: Claims['allowance']): boolean {
+  /** Begins a request with a slot of the reserve and reports its attempt soon. Returns false without a free slot. */
+  enter(owner: Owner, id: string, attempt: Attempt, allowance: Claims['allowance']): boolean {
     const name = this.#nameOf(owner);
-    if (!reserves.enter(name, id, opening, allowance, opening.at)) return false;
-    this.#reportSoon(owner, name, opening.at);
+    if (!reserves.enter(name, id, attempt, allowance, attempt.at)) return false;
+    this.#reportSoon(owner, name, attempt.at);
     return true;
   }
 
@@ -160,14 +157,12 @@ export class Recorder {
     }
   }
 
-  /** Gives such a place back and writes how the request went. */
-  leave(owner: Owner, id: string, audioSeconds: number, told: Told): void {
+  /** Ends a request that `enter` began, and records its events. */
+  leave(owner: Owner, id: string, audioSeconds: number, record: RequestRecord): void {
     const name = this.#nameOf(owner);
-    const opening = reserves.leave(name, id, audioSeconds);
-    const packed = packRequest(opening, told);
-    if (packed) reserves.noteWritten(name, packed, told.end.draft.subject);
-    else reserves.note(name, unpacked(opening, told));
-    this.#reportSoon(owner, name, told.end.at);
+    const attempt = reserves.leave(name, id, audioSeconds);
+    reserves.note(name, mintRecord(attempt, record));
+    this.#reportSoon(owner, name, record.end.at);
   }
 
   /** Work with such a place goes on. */

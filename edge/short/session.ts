@@ -6,7 +6,14 @@ import type { Final } from '../../shared/speech/transcript.ts';
 import type { Work } from '../../shared/tenant/allowance.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
 import type { AuditDraft, DraftOf, Typed } from '../audit/mint.ts';
-import { attemptOf, type Noted, type Opening, type Told, unpacked, type Who } from '../audit/packed.ts';
+import {
+  type Attempt,
+  type AttemptFields,
+  mintAttempt,
+  mintRecord,
+  type RequestRecord,
+  type TimedDraft,
+} from '../audit/request-events.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
 import type { GateAnswer } from '../tenant/gate.ts';
@@ -35,7 +42,7 @@ export class Session {
   subject: Subject;
   readonly #context: RequestContext;
   readonly #started: number;
-  readonly #notes: Noted[] = [];
+  readonly #notes: TimedDraft[] = [];
   /** The place is one that this isolate held in advance. */
   #held = false;
   #renewed: number;
@@ -59,17 +66,17 @@ export class Session {
     const strained = given.audit === 'buffered' && recorder.isStrained(given);
     const claims: Claims = strained ? { ...given, audit: 'strict' } : given;
     const session = new Session(claims, subject, context);
-    const opening: Opening = { who: session.#who(), at: session.#started };
+    const attempt: Attempt = { fields: session.#attemptFields(), at: session.#started };
     if (claims.audit === 'buffered') {
       // Places held in advance are not counted by token.
-      session.#held = !claims.share && recorder.enter(claims, id, opening, claims.allowance);
+      session.#held = !claims.share && recorder.enter(claims, id, attempt, claims.allowance);
       if (session.#held) {
         context.quota = recorder.quota(claims);
         return ok(session);
       }
       recorder.enterSingle(claims, claims.allowance);
     }
-    return session.#take({ tenant: claims.tenant, action: subject.action }, attemptOf(opening));
+    return session.#take({ tenant: claims.tenant, action: subject.action }, mintAttempt(attempt));
   }
 
   async #take(work: Work, attempt: AuditEvent): Promise<Result<Session>> {
@@ -156,11 +163,11 @@ export class Session {
     const { audit: mode } = this.claims;
     const audioSeconds = ending.final?.durationSeconds ?? 0;
     if (this.#held) {
-      recorder.leave(this.claims, id, audioSeconds, this.#told(ending));
+      recorder.leave(this.claims, id, audioSeconds, this.#record(ending));
       return Promise.resolve(false);
     }
     const settle = (end: Ending) =>
-      ({ kind: 'settle', id, mode, audioSeconds, events: unpacked(undefined, this.#told(end)) }) as const;
+      ({ kind: 'settle', id, mode, audioSeconds, events: mintRecord(undefined, this.#record(end)) }) as const;
     const step = settle(ending);
     if (mode !== 'strict') {
       recorder.leaveSingle(this.claims, audioSeconds);
@@ -173,7 +180,7 @@ export class Session {
     return recorder.record(this.claims, step, withheld);
   }
 
-  #told({ status, reason, final, agent, bytes }: Ending): Told {
+  #record({ status, reason, final, agent, bytes }: Ending): RequestRecord {
     const at = this.#context.surroundings.now();
     const { tenant, subject } = this.claims;
     const { action, model, class: requestClass, language } = this.subject;
@@ -198,7 +205,7 @@ export class Session {
     return { notes: this.#notes, end: { at, draft } };
   }
 
-  #who(): Who {
+  #attemptFields(): AttemptFields {
     const { tenant, subject } = this.claims;
     const { action, model, class: requestClass, language } = this.subject;
     return { tenant, request: this.#context.id, action, class: requestClass, model, subject, language };

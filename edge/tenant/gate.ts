@@ -19,7 +19,8 @@ import { type Quota, quotaOf, refusalWithRetry } from '../../shared/tenant/quota
 import { type ReserveLease, report } from '../../shared/tenant/reserve.ts';
 import { quotaOfShare, takeShare } from '../../shared/tenant/share.ts';
 import { mint } from '../audit/mint.ts';
-import { countOf, type Entry, Outbox, type OutboxPage } from '../audit/outbox.ts';
+import { Outbox, type OutboxPage } from '../audit/outbox.ts';
+import { readPacked } from '../audit/packed-rows.ts';
 import { Shipper } from '../audit/ship.ts';
 import type { Bindings } from '../settings.ts';
 import { Booked } from './booked.ts';
@@ -49,7 +50,7 @@ export type GateStep =
 
 interface Decided {
   readonly state: AllowanceState;
-  readonly events: readonly Entry[];
+  readonly events: readonly AuditEvent[];
   readonly grant?: ReserveLease;
 }
 
@@ -78,7 +79,7 @@ export class Gate extends DurableObject<Bindings> {
   /** The allowance on disk. */
   #written: AllowanceState;
   /** Events that are not on disk yet. */
-  #unwritten: Entry[] = [];
+  #unwritten: AuditEvent[] = [];
   #writing: ReturnType<typeof setTimeout> | undefined;
   /** When the alarm rings that looks for lost places, as far as this life of the object knows. */
   #alarm: number | undefined;
@@ -149,14 +150,14 @@ export class Gate extends DurableObject<Bindings> {
     this.#booked.forget();
     const shares = this.#shares.mark();
     const current = this.#expire(now);
-    const events: Entry[] = [...current.events];
+    const events: AuditEvent[] = [...current.events];
     let { state } = current;
     const answers = steps.map((step): GateAnswer => {
       const decided = this.#decide(state, step, events, now);
       if (decided.ok) state = decided.value.state;
       const quota = this.#quotaAfter(state, step, now);
       if (!decided.ok) return { ...decided, ...quota };
-      for (const entry of decided.value.events) events.push('json' in entry ? entry : this.#commitments.hide(entry));
+      for (const event of decided.value.events) events.push(this.#commitments.hide(event));
       return { ...ok(decided.value.grant), ...quota };
     });
     if (steps.some((step) => 'mode' in step && step.mode === 'strict')) {
@@ -175,7 +176,7 @@ export class Gate extends DurableObject<Bindings> {
   }
 
   /** Decides a step: the new state and its events, or a refusal. `pending` events of earlier steps will be written before its own. */
-  #decide(state: AllowanceState, step: GateStep, pending: readonly Entry[], now: number): Result<Decided> {
+  #decide(state: AllowanceState, step: GateStep, pending: readonly AuditEvent[], now: number): Result<Decided> {
     const { events } = step;
     switch (step.kind) {
       case 'take': {
@@ -183,7 +184,7 @@ export class Gate extends DurableObject<Bindings> {
         const taken = take(state, step.ask, now);
         if (!taken.ok) return no(this.#refusalOf(taken.refusal, state, step.ask, now));
         if (held) return ok({ state: taken.value, events: [] });
-        if (step.mode === 'strict' && !this.#outbox.hasRoom(count(this.#unwritten) + count(pending) + events.length)) {
+        if (step.mode === 'strict' && !this.#outbox.hasRoom(this.#unwritten.length + pending.length + events.length)) {
           return no(refuse('audit_unavailable', undefined, 'the outbox is full'));
         }
         const { share } = step.ask;
@@ -205,11 +206,8 @@ export class Gate extends DurableObject<Bindings> {
       case 'report': {
         const reported = report(state, step.report, step.allowance, now);
         if (!reported.grant) return ok({ ...reported, events: [] });
-        const written = step.written.map(({ count: one, json, subjects }) => ({
-          count: one,
-          json: this.#commitments.hideIn(json, subjects),
-        }));
-        return ok({ ...reported, events: [...events, ...written] });
+        const written = step.written.flatMap(({ json }) => (JSON.parse(`[${json}]`) as unknown[]).flatMap(readPacked));
+        return ok({ ...reported, events: [...events, ...(written as AuditEvent[])] });
       }
     }
   }
@@ -324,7 +322,7 @@ export class Gate extends DurableObject<Bindings> {
   }
 
   /** On failure everything is as before, in memory, too. */
-  #write(next: AllowanceState, events: readonly Entry[], now: number): void {
+  #write(next: AllowanceState, events: readonly AuditEvent[], now: number): void {
     const { storage } = this.ctx;
     try {
       storage.transactionSync(() => {
@@ -349,5 +347,3 @@ export class Gate extends DurableObject<Bindings> {
     this.#setAlarm();
   }
 }
-
-const count = (entries: readonly Entry[]): number => entries.reduce((sum, entry) => sum + countOf(entry), 0);

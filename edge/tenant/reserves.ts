@@ -3,22 +3,19 @@ import { limits } from '../../shared/limits.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import { type Quota, quotaHeld } from '../../shared/tenant/quota.ts';
 import type { Amount, Report, ReserveLease } from '../../shared/tenant/reserve.ts';
-import type { WrittenEvents } from '../audit/outbox.ts';
-import { attemptOf, type Opening } from '../audit/packed.ts';
+import { type Attempt, mintAttempt } from '../audit/request-events.ts';
 
 /** A report of requests that began from a reserve, without a call to the gate. */
 export interface ReportStep {
   readonly kind: 'report';
   readonly report: Report;
   readonly allowance: Claims['allowance'];
-  /** Those that are too long to be written as text without a look. */
   readonly events: readonly AuditEvent[];
-  readonly written: readonly Written[];
-}
-
-/** Events as text, with the subjects in them: a quarter of the cost of objects over the call. */
-export interface Written extends WrittenEvents {
-  readonly subjects: readonly string[];
+  /**
+   * Events as JSON text, comma-separated: isolates of earlier versions send them, gates of earlier versions require the
+   * member. New reports leave it empty.
+   */
+  readonly written: readonly { readonly json: string }[];
 }
 
 /** The reserve of this isolate at one gate, and the events that are not reported yet. */
@@ -38,12 +35,11 @@ interface Own {
   single: number;
   allowance: Claims['allowance'];
   /** Requests whose attempt is in no report yet. */
-  began: Map<string, Opening>;
+  began: Map<string, Attempt>;
   ended: string[];
   spent: number;
   audioSeconds: number;
   events: AuditEvent[];
-  written: { count: number; json: string; readonly subjects: string[] }[];
   /** Something waits to be told. */
   news: boolean;
   /** A report that is on its way, and since when. */
@@ -64,14 +60,14 @@ export class Reserves {
   readonly #own = new Map<string, Own>();
 
   /** Begins a request with a place that is held already. False: the gate has to be asked for one. */
-  enter(name: string, id: string, opening: Opening, allowance: Claims['allowance'], now: number): boolean {
+  enter(name: string, id: string, attempt: Attempt, allowance: Claims['allowance'], now: number): boolean {
     const own = this.#get(name, allowance);
     if (own.starts < 1 || own.active.size >= own.places || own.seconds <= 0 || now >= own.until) return false;
     own.starts -= 1;
     own.spent += 1;
     own.active.set(id, now + limits.leaseMs.value);
     own.peak = Math.max(own.peak, own.active.size + own.single);
-    own.began.set(id, opening);
+    own.began.set(id, attempt);
     own.news = true;
     return true;
   }
@@ -111,31 +107,23 @@ export class Reserves {
   note(name: string, events: readonly AuditEvent[]): void {
     const own = this.#own.get(name);
     if (!own) return;
-    for (const event of events) write(own, event);
-    own.news = true;
-  }
-
-  /** The same for what is text already, `count` events of one subject; it is much shorter than a row. */
-  noteWritten(name: string, { count, json }: WrittenEvents, subject: string | undefined): void {
-    const own = this.#own.get(name);
-    if (!own) return;
-    append(own, count, json, subject);
+    own.events.push(...events);
     own.news = true;
   }
 
   /** Ends a request that `enter` began. Returns its attempt if no report has it; the caller then reports it. */
-  leave(name: string, id: string, audioSeconds: number): Opening | undefined {
+  leave(name: string, id: string, audioSeconds: number): Attempt | undefined {
     const own = this.#own.get(name);
     if (!own) return undefined;
     own.active.delete(id);
-    const opening = own.began.get(id);
+    const attempt = own.began.get(id);
     // The gate never knew a request that began and ended between two reports.
-    if (opening) own.began.delete(id);
+    if (attempt) own.began.delete(id);
     else own.ended.push(id);
     own.audioSeconds += audioSeconds;
     own.seconds -= audioSeconds;
     own.news = true;
-    return opening;
+    return attempt;
   }
 
   /** Whether the caller has to report, after a while. No other request does within twice `waitMs` (AUDIT_WAIT_MS). */
@@ -169,9 +157,9 @@ export class Reserves {
       starts: usable ? own.starts : 0,
     };
     own.seq += 1;
-    const began = [...own.began].map(([id, opening]) => {
-      write(own, attemptOf(opening));
-      const { tenant, action } = opening.who;
+    const began = [...own.began].map(([id, attempt]) => {
+      own.events.push(mintAttempt(attempt));
+      const { tenant, action } = attempt.fields;
       return { id, tenant, action };
     });
     const report: Report = {
@@ -187,10 +175,10 @@ export class Reserves {
       ended: own.ended,
       audioSeconds: own.audioSeconds,
     };
-    const { allowance, events, written } = own;
-    const step: ReportStep = { kind: 'report', report, allowance, events, written };
-    const told = { began: new Map(), ended: [], spent: 0, audioSeconds: 0, events: [], written: [], news: false };
-    Object.assign(own, keep, told);
+    const { allowance, events } = own;
+    const step: ReportStep = { kind: 'report', report, allowance, events, written: [] };
+    const reported = { began: new Map(), ended: [], spent: 0, audioSeconds: 0, events: [], news: false };
+    Object.assign(own, keep, reported);
     own.peak = own.active.size + own.single;
     own.promised = undefined;
     own.sent = { step, at: now };
@@ -262,7 +250,6 @@ export class Reserves {
       spent: 0,
       audioSeconds: 0,
       events: [],
-      written: [],
       news: false,
       sent: undefined,
       promised: undefined,
@@ -281,26 +268,4 @@ export class Reserves {
       return;
     }
   }
-}
-
-function write(own: Own, event: AuditEvent): void {
-  const json = JSON.stringify(event);
-  // A character is at most three bytes.
-  if (json.length * 3 > limits.auditEventBytes.value) {
-    own.events.push(event);
-    return;
-  }
-  const { subject } = 'subject' in event ? event : {};
-  append(own, 1, json, subject);
-}
-
-function append(own: Own, count: number, json: string, subject: string | undefined): void {
-  let last = own.written.at(-1);
-  if (!last || last.json.length > limits.auditRowCharacters.value) {
-    last = { count: 0, json: '', subjects: [] };
-    own.written.push(last);
-  }
-  last.json += last.count === 0 ? json : `,${json}`;
-  last.count += count;
-  if (subject !== undefined && !last.subjects.includes(subject)) last.subjects.push(subject);
 }

@@ -24,18 +24,6 @@ export class Commitments {
     return subject || grantee ? ({ ...event, ...subject, ...grantee } as AuditEvent) : event;
   }
 
-  /**
-   * The same for events as text, whose subjects are told. What stands for one in JSON cannot stand there by chance: in
-   * any other text its quotes would be escaped.
-   */
-  hideIn(json: string, subjects: readonly string[]): string {
-    let hidden = json;
-    for (const subject of subjects) {
-      hidden = hidden.replaceAll(subjectIn(subject), () => subjectIn(this.of(subject)));
-    }
-    return hidden;
-  }
-
   /** Returns the commitment to a subject, as every event has it. */
   of(subject: string): string {
     const before = this.#known.get(subject);
@@ -54,5 +42,3 @@ export function openCommitments(sql: SqlStorage): Commitments {
   const { bytes } = sql.exec<{ bytes: ArrayBuffer }>('SELECT bytes FROM salt').one();
   return new Commitments(new Uint8Array(bytes));
 }
-
-const subjectIn = (subject: string): string => `"subject":${JSON.stringify(subject)}`;

@@ -95,12 +95,6 @@ export const tenantLimits = {
     by: 'gate',
     why: 'Events that come together are one row of an outbox; with 16 KiB each it is inside what SQLite takes.',
   },
-  auditRowCharacters: {
-    value: 64 * KiB,
-    unit: 'character',
-    by: 'edge',
-    why: 'Of events that an isolate hands over as one row; far under what SQLite takes.',
-  },
   auditOutboxEvents: {
     value: 200_000,
     unit: 'count',

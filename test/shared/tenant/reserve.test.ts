@@ -173,7 +173,9 @@ class World {
   begin(at: number): void {
     const isolate = this.isolates[at] as Isolate;
     const id = `r${this.#ids++}`;
-    if (isolate.reserves.enter('g', id, { who: { ...work, request: id }, at: this.now }, this.#allowance, this.now)) {
+    if (
+      isolate.reserves.enter('g', id, { fields: { ...work, request: id }, at: this.now }, this.#allowance, this.now)
+    ) {
       isolate.open.set(id, { how: 'held', since: this.now });
       this.admitted.push(this.now);
       this.#reportSoon(isolate);
