@@ -1,16 +1,16 @@
-// What follows an entry in the log of a model: the edge hears of it at once, then the audit log, and then whoever asked.
+// Consequences of an entry in a model's log: the edge learns of it, then the audit log, then the caller.
 import type { Result } from '../../shared/result.ts';
 import type { ModelDesk } from './model-desk.ts';
 import { publishRelease } from './publish-release.ts';
 import { tellLog } from './tell-log.ts';
 
-/** Refuses with `audit_unavailable`: what was written stays written, and is told with the next question. */
+/** Refuses with `audit_unavailable`: the entry stays written, and the next request reports it again. */
 export async function afterEntry(desk: ModelDesk, model: string): Promise<Result<undefined>> {
   try {
-    // A roll back must not wait for anything else.
+    // A rollback must not wait for anything else.
     await publishRelease(desk, model);
   } catch (error) {
-    // The timer tells it again, each minute.
+    // The timer publishes again each minute.
     desk.log({ what: 'release untold', detail: error instanceof Error ? error.name : 'unknown' });
   }
   return tellLog(desk, model);

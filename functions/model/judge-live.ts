@@ -1,5 +1,5 @@
-// By the clock: what agents told is counted, each number once, and revisions under way are judged by it. One that fails is
-// moved back at once; nothing is ever moved forward here, that takes people.
+// Timer that counts the agents' reports, each number once, and judges the revisions on trial by them. A
+// failing one is withdrawn at once; none is ever promoted here, which takes people.
 import { limits } from '../../shared/limits.ts';
 import { addCounts, type LiveCounts, noCounts, p95Of } from '../../shared/model/live-counts.ts';
 import { type Registry, STABLE } from '../../shared/model/registry.ts';
@@ -31,7 +31,7 @@ import type { ModelDesk } from './model-desk.ts';
 import { listModels } from './publish-release.ts';
 import { withdraw } from './withdraw.ts';
 
-/** Of all models. What cannot be done now is done the next time. */
+/** Judges all models. A model that fails is tried again at the next run. */
 export async function judgeLive(desk: ModelDesk): Promise<void> {
   for (const { model } of await listModels(desk)) {
     try {
@@ -59,7 +59,7 @@ async function judgeModel(desk: ModelDesk, model: string): Promise<void> {
     version === undefined ? { type: 'insert', key: LIVE, value } : { type: 'replace', key: LIVE, value, version },
     ...rowsAfter(agents, now),
   ]);
-  // Somebody else judges at the same time, and counts the same.
+  // A concurrent judge has counted the same reports.
   if (!done) return;
   for (const [revision, one] of Object.entries(next.trials)) {
     const windows = one.stage === 'canary' ? (next.traffic[revision]?.windows ?? []) : [];
@@ -68,7 +68,7 @@ async function judgeModel(desk: ModelDesk, model: string): Promise<void> {
   }
 }
 
-/** Everybody's news are counted now; whoever has long been silent is forgotten. */
+/** Marks all reports as counted, and removes agents that are long silent. */
 function rowsAfter(agents: readonly Heards[], now: number): Change[] {
   const gone = agents
     .filter(({ row, taken }) => now - row.at > limits.liveGoneSeconds.value * 1_000 && !isNews(newsOf(row, taken)))
@@ -87,15 +87,15 @@ const takenChange = ({ agent, row, taken }: Heards): Change[] =>
     ? []
     : [{ type: 'put', key: takenKey(agent), value: { boot: row.boot, now: row.now } }];
 
-/** What one agent has to say since the last time. */
+/** Uncounted reports of one agent. */
 export interface AgentNews {
   readonly zone: string;
-  /** Revisions it has, for all that is known. */
+  /** Revisions that the agent reported last; empty when it has been silent. */
   readonly has: readonly string[];
   readonly news: Told;
 }
 
-/** All of it counted. Pure. */
+/** Adds all uncounted reports. Pure. */
 function takeAll(live: Live, registry: Registry, agents: readonly AgentNews[], now: number): Live {
   const traffic = trafficAfter(live.traffic, agents, now);
   const stable = registry.aliases[STABLE]?.revision;
@@ -112,7 +112,10 @@ function takeAll(live: Live, registry: Registry, agents: readonly AgentNews[], n
 const sumOf = (agents: readonly AgentNews[], revision: string, what: 'served' | 'mirrored'): LiveCounts =>
   agents.reduce((sum, { news }) => addCounts(sum, news[revision]?.[what] ?? noCounts), noCounts);
 
-/** Only where it could have been chosen says the one that answers anything about it. */
+/**
+ * Sums the trial's news, and that of the serving revision in zones where the trial could have been chosen:
+ * other zones are no comparison.
+ */
 function newsBeside(
   revision: string,
   stable: string | undefined,

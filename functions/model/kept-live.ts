@@ -1,5 +1,5 @@
-// What agents told of live traffic, as it lies in the table: a row for each agent and model, which only that agent's reports
-// change, and beside it what of it has been counted, which only the judge changes. Neither waits for the other.
+// Stored reports of live traffic. Each agent and model has one row, which only that agent's reports change,
+// and one row with the counted part, which only the judge changes. Neither waits for the other.
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
 import { addCounts, countsSince, type LiveCounts, liveCounts, noCounts } from '../../shared/model/live-counts.ts';
@@ -9,7 +9,7 @@ import { endOf, type Row, type Rows, type Value } from '../store/rows.ts';
 import type { ModelDesk } from './model-desk.ts';
 import { listModels } from './publish-release.ts';
 
-/** By revision. */
+/** Counts by revision. */
 const told = z.record(z.string(), z.object({ served: liveCounts, mirrored: liveCounts }));
 export type Told = z.infer<typeof told>;
 
@@ -18,10 +18,10 @@ const agentRow = z.object({
   boot: z.string(),
   began: z.number().int(),
   seq: z.number().int(),
-  /** When it was heard, ms since 1970. */
+  /** Arrival of the last report, ms since 1970. */
   at: z.number().int(),
   now: told,
-  /** The last that was heard of the life before. */
+  /** Last report of the previous boot. */
   last: z.object({ boot: z.string(), now: told }).optional(),
 });
 export type AgentRow = z.infer<typeof agentRow>;
@@ -38,17 +38,17 @@ const window = z.object({
 });
 
 const traffic = z.object({
-  /** When anything was heard of it last. */
+  /** Time of the last counted traffic, ms since 1970. */
   at: z.number().int(),
-  /** Since it was first heard of. */
+  /** Totals since the first report. */
   served: liveCounts,
-  /** The window that is being filled, and those before. */
+  /** The open window, and the closed ones. */
   open: z.object({ from: z.number().int(), counts: liveCounts }),
   windows: z.array(window),
 });
 export type Traffic = z.infer<typeof traffic>;
 
-/** What the counts come to, of one model. */
+/** Traffic and trials of one model. */
 export const live = z.object({ traffic: z.record(z.string(), traffic), trials: z.record(z.string(), trial) });
 export type Live = z.infer<typeof live>;
 
@@ -63,7 +63,7 @@ interface Desk extends Pick<ModelDesk, 'log'> {
   now(): number;
 }
 
-/** Takes note of a report: of models that are known, each once whatever is told how often. */
+/** Stores a report for each known model in it. Repeats have no effect. */
 export async function keepReport(desk: Desk, agent: string, zone: string, report: LiveReport): Promise<void> {
   const known = new Set((await listModels(desk)).map(({ model }) => model));
   const models = new Set(report.models.map(({ model }) => model).filter((model) => known.has(model)));
@@ -85,8 +85,8 @@ async function keepOf({ rows, now, log }: Desk, agent: string, zone: string, mod
 }
 
 /**
- * A row as it is kept. One that is not as it was written is told and counts as nothing seen: what people do, and what is
- * judged of others, does not wait for it.
+ * Parses a stored row. Logs an invalid one and treats it as absent, so that it blocks neither operators nor
+ * the judging of other rows.
  */
 function readable<T extends z.ZodType>(
   log: Desk['log'],
@@ -106,11 +106,11 @@ interface Heard {
   readonly now: number;
 }
 
-/** `undefined` when it was heard before. */
+/** Returns the row after a report; `undefined` when the report is a repeat or out of date. */
 export function afterReport(known: AgentRow | undefined, { zone, model, report, now }: Heard): AgentRow | undefined {
   const { boot, began, seq } = report;
   if (known?.boot === boot && seq <= known.seq) return undefined;
-  // A life that is over has nothing new to say.
+  // A report of an earlier boot is obsolete.
   if (known && known.boot !== boot && began <= known.began) return undefined;
   const counted = Object.fromEntries(
     report.models
@@ -121,10 +121,10 @@ export function afterReport(known: AgentRow | undefined, { zone, model, report, 
   return { zone, boot, began, seq, at: now, now: counted, ...(last && { last }) };
 }
 
-/** What of an agent has not been counted yet, by revision. */
+/** Returns the uncounted part of an agent's reports, by revision. */
 export function newsOf(row: AgentRow, taken: TakenRow | undefined): Told {
   if (taken?.boot === row.boot) return combine(row.now, taken.now, countsSince);
-  // It was forgotten meanwhile, or was there before anybody counted: what it tells may have been counted.
+  // The judge has forgotten the agent, or never counted it: its totals may be counted already.
   if (!taken && row.at - row.began > limits.liveGoneSeconds.value * 1_000) return {};
   if (!row.last) return row.now;
   const { boot, now } = row.last;
@@ -133,7 +133,7 @@ export function newsOf(row: AgentRow, taken: TakenRow | undefined): Told {
 
 const none = { served: noCounts, mirrored: noCounts };
 
-/** By the revisions of either. */
+/** Combines the counts of all revisions of either. */
 function combine(one: Told, other: Told, of: (a: LiveCounts, b: LiveCounts) => LiveCounts): Told {
   const revisions = new Set([...Object.keys(one), ...Object.keys(other)]);
   return Object.fromEntries(
@@ -153,7 +153,7 @@ export interface Heards {
   readonly taken: TakenRow | undefined;
 }
 
-/** All agents of a model, as they were heard last. */
+/** Returns the last report of every agent of a model. */
 export async function readAgents({ rows, log }: Pick<Desk, 'rows' | 'log'>, model: string): Promise<Heards[]> {
   const most = limits.liveAgents.value;
   const [agents, takens] = await Promise.all([
@@ -166,12 +166,12 @@ export async function readAgents({ rows, log }: Pick<Desk, 'rows' | 'log'>, mode
     const row = readable(log, model, one, agentRow);
     const before = counted.get(agent);
     const taken = before && readable(log, model, before, takenRow);
-    // Of whom it is not known what was counted, nothing is counted again.
+    // An unreadable counted row excludes its agent: its reports could be counted twice.
     return row && (taken || !before) ? [{ agent, row, taken }] : [];
   });
 }
 
-/** What the counts came to, and the version to write on. */
+/** Returns the totals, and the version for the next write. */
 export async function readLive(
   { rows, log }: Pick<Desk, 'rows' | 'log'>,
   model: string,

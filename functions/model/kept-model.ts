@@ -1,5 +1,6 @@
-// The log of a model in the table: a partition for each model, a row for each entry, and one row with what they come to.
-// An entry and what follows from it are written in one transaction, on what was read or not at all.
+// Log of a model in the table: one partition per model, one row per entry, and one row with the state that
+// they add up to. An entry and its consequences are written in one transaction, conditional on the state
+// read.
 import { limits } from '../../shared/limits.ts';
 import {
   applyEntry,
@@ -22,7 +23,7 @@ const entryKey = (seq: number): string => `e!${String(seq).padStart(SEQ_DIGITS, 
 
 export interface KeptModel {
   readonly registry: Registry;
-  /** The audit log has the entries up to this one. */
+  /** Number of the last entry that the audit log has. */
   readonly told: number;
   readonly version: string | undefined;
 }
@@ -33,7 +34,7 @@ export async function readModel({ rows }: Pick<ModelDesk, 'rows'>, model: string
   return { registry: registry.parse(row.value.registry), told: Number(row.value.told), version: row.version };
 }
 
-/** Entries behind `after`, the oldest first. */
+/** Returns entries after `after`, oldest first. */
 export async function readEntries(
   { rows }: Pick<ModelDesk, 'rows'>,
   model: string,
@@ -44,7 +45,7 @@ export async function readEntries(
   return found.map(({ value }) => entry.parse(value));
 }
 
-/** What to write: an entry, or nothing since it is there, or what else there is to say; and rows that go with it. */
+/** Decision of a request: the entry to write, if any, the answer, and further row changes. */
 export interface Decided<Said> {
   readonly draft: EntryDraft | undefined;
   readonly said: Said;
@@ -53,12 +54,15 @@ export interface Decided<Said> {
 
 export interface Appended<Said> {
   readonly registry: Registry;
-  /** The one that was written. */
+  /** The new entry, if one was written. */
   readonly entry: Entry | undefined;
   readonly said: Said;
 }
 
-/** Decides on what is known, and writes if that is still what is known; else once more. */
+/**
+ * Decides on the current state and commits if it is unchanged; retries on a conflict. Refuses
+ * `models_unavailable` after `modelTries`.
+ */
 export async function append<Said>(
   desk: ModelDesk,
   model: string,
@@ -91,6 +95,6 @@ function headChange({ registry: known, told, version }: KeptModel): Change {
   return version === undefined ? { type: 'insert', key: HEAD, value } : { type: 'replace', key: HEAD, value, version };
 }
 
-/** `false` when somebody wrote meanwhile. */
+/** Records the progress of the audit log; `false` on a conflict. */
 export const keepTold = ({ rows }: ModelDesk, kept: KeptModel, told: number): Promise<boolean> =>
   rows.commit(kept.registry.model, [headChange({ ...kept, told })]);

@@ -1,4 +1,4 @@
-// What everything about models needs: rows, whose signatures count, a clock, and where to say what happened.
+// Dependencies of the model endpoints.
 
 import type { SignerKey, SigningKey } from '../../shared/model/signature/key.ts';
 import { refuse } from '../../shared/refusal.ts';
@@ -13,22 +13,22 @@ import { openOwnKey, ownSigner } from './sign-as-functions.ts';
 export interface ModelDesk {
   readonly rows: Rows;
   readonly signers: readonly SignerKey[];
-  /** What the functions sign with; absent where they have no key. Their own name is among the signers then. */
+  /** Signing key of the functions, whose name is then among `signers`; absent where they have none. */
   readonly ownKey?: SigningKey | undefined;
-  /** The log of which zone is told. */
+  /** Zone whose audit log receives the entries. */
   readonly zone: string;
   readonly audit: Pick<Reporter, 'report'> | undefined;
-  /** Who is told which revisions answer; absent where nobody is. */
+  /** Receiver of release maps; absent where none is configured. */
   readonly edge: ReleaseEdge | undefined;
   readonly settings: Pick<Settings, 'EDGE_KEYS' | 'ISSUERS' | 'ATTESTATION'>;
-  /** Share of the requests of which revisions in the stage grey get a copy. */
+  /** Share of requests that grey revisions get a copy of. */
   readonly mirrorShare?: number | undefined;
   log(line: ModelLine): void;
   /** Milliseconds since 1970. */
   now(): number;
 }
 
-/** Names and numbers only. */
+/** A log line: names and numbers only. */
 export interface ModelLine {
   readonly what: 'release untold' | 'live unjudged' | 'live unreadable' | 'not withdrawn';
   readonly detail: string;
@@ -36,7 +36,7 @@ export interface ModelLine {
 
 const MODEL_TABLE = 'models';
 
-/** `undefined` where nobody may sign: then no revision could ever be known. */
+/** Opens the context; `undefined` without MODEL_SIGNERS, since no revision could be registered then. */
 export function openModelDesk(settings: Settings, audit: ModelDesk['audit']): ModelDesk | undefined {
   const { MODEL_SIGNERS, STORAGE_CONNECTION, ZONES } = settings;
   if (!MODEL_SIGNERS) return undefined;

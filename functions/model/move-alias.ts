@@ -1,4 +1,4 @@
-// An alias is moved by whoever knows what it names. Rolling back is the same move, to what it named before.
+// Alias moves. A rollback is a move to the former revision.
 import type { AliasRow } from '../../shared/model/contract.ts';
 import { type AliasMove, decideAlias } from '../../shared/model/decide.ts';
 import { ok, type Result } from '../../shared/result.ts';

@@ -1,4 +1,4 @@
-// A move that the functions sign themselves, for whoever asked or for a verdict: back and out, the ways that have no gate.
+// Moves that the functions sign, for a caller or a verdict: withdrawal and retirement, which have no gate.
 import type { TransitionRow } from '../../shared/model/contract.ts';
 import type { Registry } from '../../shared/model/registry.ts';
 import { signPayload } from '../../shared/model/signature/envelope.ts';
@@ -10,14 +10,14 @@ import { moveRevision } from './move-revision.ts';
 
 type Move = Pick<GateStatement, 'model' | 'revision' | 'to' | 'reason' | 'evidence'>;
 
-/** `found`: the revision as it stands. */
+/** Signs and applies a move. `found`: the revision's current state. */
 export async function moveAsFunctions(
   desk: ModelDesk,
   key: SigningKey,
   found: Pick<Registry['revisions'][string], 'standing' | 'since'>,
   move: Move,
 ): Promise<Result<TransitionRow>> {
-  // Clocks differ, and nothing is written before what it is about.
+  // Clocks differ: a statement must not predate the stage it is about.
   const payload = writeStatement({ ...move, from: found.standing, at: Math.max(desk.now(), found.since) });
   return moveRevision(desk, move.model, await signPayload(payload, key));
 }

@@ -1,5 +1,5 @@
-// A revision goes from one stage to another: by a statement that enough people have signed. Until then the statement waits
-// here for the others.
+// Stage moves of a revision, by a statement with enough signatures. Until then the statement waits here for
+// further signers.
 import { fromBase64 } from '../../shared/audit/base64.ts';
 import { limits } from '../../shared/limits.ts';
 import { type KeptTransition, keptTransition, type TransitionRow } from '../../shared/model/contract.ts';
@@ -19,7 +19,7 @@ import { readLiveEvidence } from './see-live.ts';
 const statementKey = (id: string): string => `s!${id}`;
 const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
 
-/** Sent again, or with another signature, it is the same transition. */
+/** Applies a signed statement. A repeat, also with another signature, is the same transition. */
 export async function moveRevision(desk: ModelDesk, model: string, sent: Envelope): Promise<Result<TransitionRow>> {
   if (JSON.stringify(sent).length > limits.modelStatementBytes.value) return invalid('it is too long');
   const payload = fromBase64(sent.payload);
@@ -44,7 +44,7 @@ async function decide(
   row: Row | undefined,
 ): Promise<Result<Decided<TransitionRow>>> {
   const kept = row && keptTransition.parse(row.value);
-  // It has moved the revision already: whoever asks again did not hear the answer.
+  // The statement has moved the revision already: the client repeats after a lost answer.
   if (kept?.seq !== undefined) return ok({ draft: undefined, said: rowOf(kept) });
   const opened = await openEnvelope(kept ? join(kept.envelope, sent) : sent, desk.signers);
   if (!opened) return invalid('one of its signatures is not good, or of nobody who is known here');
@@ -55,7 +55,7 @@ async function decide(
   const decided = decideTransition(known, statement, people, desk.now(), live, workers);
   if (!decided.ok) return decided;
   const draft = typeof decided.value === 'number' ? undefined : decided.value;
-  // A machine opens nothing and promotes nothing: there would be a statement that nobody has made.
+  // A machine's signature alone opens no transition.
   if (!draft && people.length === 0 && !isSame(statement.from, statement.to))
     return invalid('nobody has signed it who has a say here');
   const { id, revision, from, to } = statement;
@@ -64,7 +64,7 @@ async function decide(
     signers: draft?.type === 'rollout' ? draft.signers : people,
     missing: typeof decided.value === 'number' ? decided.value : 0,
     ...(draft && { seq: known.seq + 1 }),
-    // Whoever took it back has what was asked for.
+    // A withdrawal succeeds even when it records a miss; only an advance reports it.
     ...(draft?.type === 'rollout' && to.stage !== 'develop-verify' && { missed: draft.reason }),
   };
   const signatures = opened.envelope.signatures.slice(0, limits.modelSignatures.value);
@@ -76,7 +76,7 @@ async function decide(
 const putOn = (row: Row | undefined, key: string, value: KeptTransition): Change =>
   row ? { type: 'replace', key, value, version: row.version } : { type: 'insert', key, value };
 
-/** All signatures of both. They are of the same bytes: their id is the same. */
+/** Joins the signatures. Both sign the same bytes, since their ids are equal. */
 function join(kept: Envelope, sent: Envelope): Envelope {
   const known = new Set(kept.signatures.map(({ sig }) => sig));
   const more = sent.signatures.filter(({ sig }) => !known.has(sig));
@@ -85,7 +85,7 @@ function join(kept: Envelope, sent: Envelope): Envelope {
 
 const rowOf = ({ envelope: _, ...row }: KeptTransition): TransitionRow => row;
 
-/** With what was signed: for whoever is to sign it, too. */
+/** Returns a transition with its envelope, for further signers. */
 export async function seeTransition(desk: ModelDesk, model: string, id: string): Promise<Result<KeptTransition>> {
   const row = await desk.rows.read(model, statementKey(id));
   return row ? ok(keptTransition.parse(row.value)) : no(refuse('transition_unknown'));

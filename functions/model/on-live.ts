@@ -1,4 +1,4 @@
-// What agents tell of live traffic (shared/model/live-report.ts).
+// Endpoint for agents' reports of live traffic (shared/model/live-report.ts).
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { jsonOf } from '../../shared/json-text.ts';
 import { liveProofOf, liveReport, sentLiveReport } from '../../shared/model/live-report.ts';

@@ -1,4 +1,4 @@
-// What operators ask about models, through the edge (shared/model/contract.ts).
+// Endpoints of the edge for operators' model requests (shared/model/contract.ts).
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import { limits } from '../../shared/limits.ts';
 import { aliasMove, newRevision, newTransition } from '../../shared/model/contract.ts';
@@ -57,7 +57,7 @@ export const onModel = (desk: ModelDesk | undefined): Question =>
     return answer(200, await seeModel(known, model, at));
   });
 
-/** Milliseconds since 1970, or ISO 8601. */
+/** Parses milliseconds since 1970 or ISO 8601. */
 const readTime = (text: string): number | undefined => {
   const at = /^\d{1,15}$/.test(text) ? Number(text) : Date.parse(text);
   return Number.isNaN(at) ? undefined : at;
@@ -109,7 +109,7 @@ function ofModel(
   });
 }
 
-/** What is no digest names no revision, whatever else it names. */
+/** Answers `revision_unknown` for anything that is not a digest. */
 const ofRevision = (
   desk: ModelDesk | undefined,
   then: (desk: ModelDesk, model: string, revision: string, caller: EdgeCaller) => Promise<HttpResponseInit>,

@@ -1,5 +1,5 @@
-// The release map, made of what the logs of the models say, and told to the edge. It is one row with a generation; whatever
-// breaks off between a log and the map, or the map and the edge, is caught up with by the timer, which does all of it again.
+// Release map, derived from the logs of the models and sent to the edge. It is one row with a generation. The
+// timer repeats the whole derivation, which recovers from a failure between log, map and edge.
 import { CompactSign, importJWK } from 'jose';
 import { z } from 'zod';
 import { canonicalJson } from '../../shared/audit/canonical-json.ts';
@@ -12,14 +12,14 @@ import type { Settings } from '../settings.ts';
 import { readModel } from './kept-model.ts';
 import type { ModelDesk } from './model-desk.ts';
 
-/** A partition that no model can have. */
+/** Partition name that no model can have. */
 const PARTITION = '@release';
 const KEY = 'map';
 const EMPTY: ReleaseMap = { v: 1, generation: 0, models: {} };
 
 type Desk = Pick<ModelDesk, 'rows' | 'edge' | 'mirrorShare'>;
 
-/** A model is on the list before its log begins: whatever is written there is found. Refuses when the list is full. */
+/** Lists a model before its log begins, so that every log is found. Refuses when the list is full. */
 export async function enrolModel({ rows }: Desk, model: string): Promise<Result<undefined>> {
   for (let attempt = 0; attempt < limits.modelTries.value; attempt += 1) {
     const { map, version } = await readMap(rows);
@@ -32,7 +32,7 @@ export async function enrolModel({ rows }: Desk, model: string): Promise<Result<
   return no(refuse('models_unavailable', undefined, 'the release map changes all the time'));
 }
 
-/** All that anything was registered of, by name, and what "stable" names. */
+/** Returns the listed models and the revision of their `stable` alias. */
 export async function listModels({ rows }: Pick<Desk, 'rows'>): Promise<z.infer<typeof modelNames>['models']> {
   const { map } = await readMap(rows);
   return Object.keys(map.models)
@@ -40,7 +40,10 @@ export async function listModels({ rows }: Pick<Desk, 'rows'>): Promise<z.infer<
     .map((model) => ({ model, ...(map.models[model]?.stable && { stable: map.models[model].stable }) }));
 }
 
-/** Brings the map to what the logs say, of one model or of all, and tells the edge. Throws when the edge cannot be told. */
+/**
+ * Updates the map from the logs of one model or all, and sends it to the edge. Throws when the edge is
+ * unreachable.
+ */
 export async function publishRelease(desk: Desk, only?: string): Promise<ReleaseMap> {
   const map = await updateMap(desk, only);
   if (map.generation > 0) await desk.edge?.tell(map);
@@ -72,7 +75,7 @@ const writeMap = (rows: Desk['rows'], value: ReleaseMap, version: string | undef
     version === undefined ? { type: 'insert', key: KEY, value } : { type: 'replace', key: KEY, value, version },
   ]);
 
-/** The edge, as far as it is told of releases. */
+/** Client of the edge for release maps. */
 export interface ReleaseEdge {
   tell(map: ReleaseMap): Promise<void>;
 }

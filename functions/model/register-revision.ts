@@ -1,5 +1,5 @@
-// A revision becomes known by the signature of its files. The files themselves are elsewhere; that they are these is checked
-// where they enter a tier.
+// Registration of a revision by the signature of its files. The files are elsewhere; agents verify them where
+// they enter a tier.
 
 import type { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
@@ -42,7 +42,8 @@ export async function registerRevision(
     const decided = decideRevision(known, { revision, author: signer, worker, sla, made });
     if (!decided.ok) return decided;
     const kept = { type: 'put', key: bundleKey(revision), value: { bundle, description } } as const;
-    // Where another one has signed the same, what shows that its files make the revision is worth more than what says so.
+    // Among several signatures, one with digests of whole files proves the revision and is kept over one that
+    // only names it.
     const first = !Object.hasOwn(known.revisions, revision);
     const keeps = decided.value && (first || makesRevision(manifest));
     return ok({ draft: decided.value, said: undefined, changes: keeps ? [kept] : [] });
@@ -52,7 +53,7 @@ export async function registerRevision(
   return told.ok ? ok(revisionRowOf(done.value.registry, revision)) : told;
 }
 
-/** With its signature: for whoever takes it elsewhere. */
+/** Returns a revision with its bundle, for export. */
 export async function seeRevision(desk: ModelDesk, model: string, revision: string): Promise<Result<KeptRevision>> {
   const { registry } = await readModel(desk, model);
   const row = registry.revisions[revision] && (await desk.rows.read(model, bundleKey(revision)));
@@ -62,7 +63,10 @@ export async function seeRevision(desk: ModelDesk, model: string, revision: stri
 
 const makesRevision = ({ hash, method }: Manifest): boolean => hash === 'sha256' && method === 'files';
 
-/** Of SHA-256 of whole files it follows; other signatures have to say it, which is checked with the files. */
+/**
+ * Derives the revision from digests of whole files; other manifests have to name it, and the check follows
+ * with the files.
+ */
 function revisionOf(manifest: Manifest): string | undefined {
   if (!makesRevision(manifest)) return manifest.revision;
   return digestOfFiles(manifest.pieces.map(({ file: name, digest }) => ({ name, digest })));

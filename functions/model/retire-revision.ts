@@ -1,5 +1,5 @@
-// An operator takes a revision out without a statement of their own: the functions sign one. Out is the way that has no gate,
-// and whoever may operate may do more: move an alias.
+// Retirement by an operator without a statement: the functions sign one. Retirement has no gate, and an
+// operator may do more: move an alias.
 import type { TransitionRow } from '../../shared/model/contract.ts';
 import { refuse } from '../../shared/refusal.ts';
 import { no, type Result } from '../../shared/result.ts';

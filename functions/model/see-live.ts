@@ -1,4 +1,4 @@
-// What live traffic says of a revision, for gates and for people.
+// Live evidence of a revision, for gates and people.
 import type { LiveEvidence } from '../../shared/model/contract.ts';
 import { type Evidence, judgeEvidence } from '../../shared/model/evidence.ts';
 import { noCounts } from '../../shared/model/live-counts.ts';

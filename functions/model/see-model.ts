@@ -30,7 +30,7 @@ export function stateOf(known: Registry): ModelState {
   };
 }
 
-/** As it is, or as it was at `at`, of which only the log can tell. */
+/** Returns the current state, or the state at `at`, replayed from the log. */
 export async function seeModel(desk: ModelDesk, model: string, at: number | undefined): Promise<ModelState> {
   const { registry } = await readModel(desk, model);
   if (at === undefined || at >= registry.at) return stateOf(registry);

@@ -1,12 +1,12 @@
-// What the functions sign themselves, with the key that they tell the edge of releases with: moves back and out, for whoever
-// asked or for a verdict. Where people must sign, their signature is nobody's.
+// Statements signed by the functions with the key of their release maps: withdrawal and retirement, for a
+// caller or a verdict. Where people must sign, this signature does not count.
 import { createPrivateKey, createPublicKey, type JsonWebKey, sign } from 'node:crypto';
 import { toBase64 } from '../../shared/audit/base64.ts';
 import { FUNCTIONS } from '../../shared/model/gate.ts';
 import type { SignerKey, SigningKey } from '../../shared/model/signature/key.ts';
 import type { Settings } from '../settings.ts';
 
-/** `undefined` where they have no key. */
+/** Opens the key of the functions; `undefined` where none is configured. */
 export function openOwnKey({ SERVICE_KEY }: Pick<Settings, 'SERVICE_KEY'>): SigningKey | undefined {
   if (!SERVICE_KEY) return undefined;
   const key = createPrivateKey({ key: SERVICE_KEY as JsonWebKey, format: 'jwk' });

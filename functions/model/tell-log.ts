@@ -1,5 +1,5 @@
-// Entries of the logs of models, told to the audit log. An entry is written before it is told, and whoever comes next tells
-// what was not: each has an id that is made of what it is, so that telling it twice says it once.
+// Reports entries of the model logs to the audit log. An entry is written before it is reported, and the next
+// request reports what is missing. Event ids derive from the entries, so that repeats are dropped.
 import { createHash } from 'node:crypto';
 import type { EventDraft } from '../../shared/audit/event.ts';
 import { eventId } from '../../shared/audit/event-id.ts';
@@ -10,7 +10,7 @@ import { ok, type Result } from '../../shared/result.ts';
 import { keepTold, readEntries, readModel } from './kept-model.ts';
 import type { ModelDesk } from './model-desk.ts';
 
-/** Refuses with `audit_unavailable`: what was written stays written, and is told with the next question. */
+/** Refuses with `audit_unavailable`: the entries stay written, and the next request reports them again. */
 export async function tellLog(desk: ModelDesk, model: string): Promise<Result<undefined>> {
   const { audit } = desk;
   if (!audit) return ok(undefined);
@@ -22,7 +22,7 @@ export async function tellLog(desk: ModelDesk, model: string): Promise<Result<un
       const told = await audit.report(desk.zone, draftOf(one), idOf(one));
       if (!told.ok) return told;
     }
-    // Somebody else who told the same is ahead: what is left is read again.
+    // On a conflict with a concurrent reporter, the next attempt reads the rest.
     await keepTold(desk, kept, entries.at(-1)?.seq ?? kept.told);
   }
   return ok(undefined);
@@ -64,7 +64,7 @@ function draftOf(one: Entry): EventDraft {
     from: showStanding(from),
     to: showStanding(to),
     gate: to.stage,
-    // Nothing but a PASS goes to another stage; a share may grow without one.
+    // An advance requires a PASS; a higher share does not.
     ...(moveOf(from, to) === 'advance' && { verdict: 'PASS' as const }),
     evidence: statement,
     reason: `signed by ${signers.join(', ')}`,

@@ -1,5 +1,5 @@
-// A revision that live traffic speaks against goes back to the beginning: by a statement that the functions sign, with what
-// was counted in it. Back is the way that has no gate.
+// Withdrawal of a revision that fails on live traffic, by a statement that the functions sign, with the
+// counts. Withdrawal has no gate.
 
 import type { Evidence } from '../../shared/model/evidence.ts';
 import { showStanding } from '../../shared/model/stage.ts';
@@ -11,7 +11,10 @@ import { moveAsFunctions } from './move-as-functions.ts';
 
 const REASON = 'live traffic: FAIL';
 
-/** `late`: a promise that it missed. Nothing where somebody has moved it meanwhile. Tried again with the next verdict, which is the same. */
+/**
+ * Moves aliases and revision back. `late`: evidence of a missed promise. Does nothing when the revision has
+ * moved meanwhile; a failure is retried with the next, equal verdict.
+ */
 export async function withdraw(
   desk: ModelDesk,
   model: string,

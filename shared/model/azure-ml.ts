@@ -1,6 +1,7 @@
-// Revisions as Azure Machine Learning's registries list model versions (Microsoft.MachineLearningServices/registries/models/
-// versions), so that its tools and others that read that shape can show them, and back. What makes a revision one is in
-// `properties`: the digest and the signature. A stage is told and never taken over: no gate was passed here.
+// Converts revisions to and from model versions of Azure Machine Learning registries
+// (Microsoft.MachineLearningServices/registries/models/versions), so that tools that read that shape can show
+// them. `properties` carries the digest and the signature. A stage is exported and never imported: no gate
+// was passed here.
 import { z } from 'zod';
 import type { KeptRevision } from './contract.ts';
 import { bundle } from './signature/bundle.ts';
@@ -23,7 +24,9 @@ const modelVersion = z.looseObject({
 
 export const modelVersions = z.looseObject({ value: z.array(modelVersion) });
 
-/** One version as `az ml model show` prints it, and as `az ml model create --file` takes it: JSON is YAML, too. */
+/**
+ * One version as `az ml model show` prints it and `az ml model create --file` reads it: JSON is valid YAML.
+ */
 const modelEntity = z.looseObject({
   name: z.string(),
   version: z.union([z.string(), z.number()]),
@@ -43,13 +46,13 @@ const asVersion = ({ version, tags, properties }: z.infer<typeof modelEntity>) =
   properties: { tags, properties },
 });
 
-/** What that registry calls it: its own three words where they say the same. */
+/** Maps a stage to the registry's stage names. */
 const stageOf = ({ stage }: Standing): string =>
   ({ 'develop-verify': 'Development', grey: 'Staging', canary: 'Staging', full: 'Production', retired: 'Archived' })[
     stage
   ];
 
-/** `version` is from 1, in the order of registration. */
+/** Builds a registry version. `version` counts from 1, in the order of registration. */
 export function toModelVersion(registry: string, model: string, version: number, kept: KeptRevision) {
   const { revision, author, registered, stage, share, description, aliases } = kept;
   const standing: Standing = { stage, ...(share !== undefined && { share }) };
@@ -72,7 +75,10 @@ export function toModelVersion(registry: string, model: string, version: number,
   };
 }
 
-/** `path` is relative to the file that this is written to: it belongs beside the files that were signed. */
+/**
+ * Builds an entity for `az ml model create`. `path` is relative to the file that holds the entity; that file
+ * belongs beside the signed files.
+ */
 export function toModelEntity(model: string, version: number, kept: KeptRevision) {
   const { name, properties: own } = toModelVersion('auricle', model, version, kept);
   const { description, tags, properties, stage, modelType } = own;
@@ -95,7 +101,7 @@ export interface ReadVersion {
   readonly description: Record<string, string>;
 }
 
-/** `undefined` for a version that carries no signature of ours: it is somebody's files, and nobody has signed them. */
+/** Reads a version; `undefined` when it carries no signature of ours. */
 export function readModelVersion(one: z.infer<typeof modelVersion>): ReadVersion | undefined {
   const { tags, properties } = one.properties;
   let signed: unknown;

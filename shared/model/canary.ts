@@ -1,5 +1,5 @@
-// The run of a canary through its shares: what has been seen of it, and what to do next. Plain data, so that it can be put
-// away, signed as evidence and judged again by whoever reads it.
+// State of a canary across its shares, and the decision on the next move. Plain data, so that it can be
+// stored, signed as evidence and evaluated again by any reader.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { countBad, judgeRates, logHarm, shareCounts } from './rates.ts';
@@ -8,15 +8,15 @@ import { type Verdict, verdict } from './verdict.ts';
 
 export const canaryRun = z.object({
   share: canaryShare,
-  /** When this share began, ms since 1970. */
+  /** Start of this share, ms since 1970. */
   since: z.number().int().nonnegative(),
   /** Streams that the canary has served at this share. */
   streams: z.number().int().nonnegative(),
   /** Streams slower than the 95th percentile of the revision before, or failed, or empty. */
   bad: z.array(shareCounts).max(canaryShares.length),
-  /** Those of them that failed: too few to show among the slow ones, and worse. */
+  /** Failed streams among `bad`: too few to show among the slow ones, and worse. */
   failed: z.array(shareCounts).max(canaryShares.length),
-  /** The worst that was found at any time. It failed once, it has failed. */
+  /** Worst verdict so far: a FAIL is final. */
   worst: verdict,
 });
 export type CanaryRun = z.infer<typeof canaryRun>;
@@ -27,7 +27,7 @@ export interface HeardStream {
   readonly failed: boolean;
 }
 
-/** The metrics share what false alarms there may be. */
+/** Share of the false-alarm budget that each of the two metrics gets. */
 const ALPHA = limits.canaryAlpha.value / 2;
 
 export const beginCanary = (now: number): CanaryRun => ({
@@ -39,7 +39,7 @@ export const beginCanary = (now: number): CanaryRun => ({
   worst: 'INCONCLUSIVE',
 });
 
-/** After a stream of either cohort has ended. Each stream once. */
+/** Counts an ended stream of either cohort. Call it once for each stream. */
 export function hearStream(run: CanaryRun, { cohort, bad, failed }: HeardStream): CanaryRun {
   const streams = run.streams + (cohort === 'canary' ? 1 : 0);
   if (!bad && !failed) return { ...run, streams };
@@ -55,7 +55,7 @@ export function hearStream(run: CanaryRun, { cohort, bad, failed }: HeardStream)
 const isHarmful = ({ bad, failed }: CanaryRun): boolean =>
   logHarm(bad) >= -Math.log(ALPHA) || logHarm(failed) >= -Math.log(ALPHA);
 
-/** Of what has been seen at all shares. */
+/** Evaluates the run over all shares. */
 export function judgeCanary(run: CanaryRun): Verdict {
   if (run.worst === 'FAIL' || isHarmful(run)) return 'FAIL';
   return judgeRates(run.bad, ALPHA, limits.canaryBeta.value);
@@ -64,8 +64,9 @@ export function judgeCanary(run: CanaryRun): Verdict {
 export type CanaryMove = 'roll-back' | 'step-up' | 'promote' | 'hold' | 'ask';
 
 /**
- * What to do now. A higher share is no promotion: it needs enough streams and no harm. Everybody's traffic needs a PASS;
- * without one the last share goes on, and after a day a person is asked.
+ * Decides the next move. A higher share is no promotion: it needs enough streams and no harm. Promotion to
+ * all traffic needs a PASS; without one the last share continues, and after `canaryStepSeconds` a person is
+ * asked.
  */
 export function decideCanary(run: CanaryRun, now: number): { readonly move: CanaryMove; readonly verdict: Verdict } {
   const found = judgeCanary(run);
@@ -78,7 +79,7 @@ export function decideCanary(run: CanaryRun, now: number): { readonly move: Cana
   return { move: late ? 'ask' : 'hold', verdict: found };
 }
 
-/** At the next share, with all that was seen before. */
+/** Starts the next share and keeps all counts of bad streams. */
 export function stepUp(run: CanaryRun, now: number): CanaryRun {
   const next = canaryShares[canaryShares.indexOf(run.share) + 1];
   return next === undefined ? run : { ...run, share: next, since: now, streams: 0 };

@@ -1,5 +1,5 @@
-// How far two transcripts of the same sound are apart, in words: letters and digits only, in small letters, since how a
-// revision writes is not what it heard. Scripts that do not part words are compared by character.
+// Compares two transcripts of the same audio by words: letters and digits only, in lower case, since spelling
+// is not recognition. Scripts without spaces between words are compared by character.
 import { limits } from '../limits.ts';
 import { countWordErrors } from './word-errors.ts';
 
@@ -9,13 +9,13 @@ const WORD = new RegExp(`[${UNPARTED}]|[[\\p{L}\\p{N}\\p{M}']--[${UNPARTED}]]+`,
 export const wordsOf = (text: string): string[] => text.normalize('NFKC').toLowerCase().match(WORD) ?? [];
 
 export interface Compared {
-  /** Words of the one that was served. */
+  /** Words of the served transcript. */
   readonly words: number;
-  /** Least number of words to insert, delete or replace to make the other of it. */
+  /** Edit distance between the two, in words. */
   readonly errors: number;
 }
 
-/** Of the first `limits.mirrorWords` of each. */
+/** Compares the first `limits.mirrorWords` words of each. */
 export function compareAnswers(served: string, other: string): Compared {
   const [said, heard] = [served, other].map((text) => wordsOf(text).slice(0, limits.mirrorWords.value)) as [
     string[],

@@ -22,7 +22,7 @@ import { sla } from './sla.ts';
 import { canaryShare, stage, standing } from './stage.ts';
 import { verdict } from './verdict.ts';
 
-/** What people want to know of a revision and nothing depends on. */
+/** Properties of a revision for people; no decision depends on them. */
 export const description = z
   .record(z.string().min(1).max(64), z.string().max(512))
   .refine((all) => Object.keys(all).length <= limits.modelProperties.value, 'has too many members');
@@ -64,12 +64,15 @@ export const modelState = z.object({
 });
 export type ModelState = z.infer<typeof modelState>;
 
-/** All that anything was registered of, by name. */
+/** Names of all registered models. */
 export const modelNames = z.object({
   models: z.array(z.object({ model: z.string(), stable: revisionDigest.optional() })),
 });
 
-/** What live traffic says of a revision: of one that is under way as a gate would take it, and of any how fast it is. */
+/**
+ * Live evidence of a revision: what a gate would weigh while it is on trial, and latency windows in any
+ * stage.
+ */
 export const liveEvidence = z.object({
   revision: revisionDigest,
   stage,

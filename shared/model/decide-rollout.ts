@@ -1,5 +1,5 @@
-// What follows when a revision, or what was made of it, fails at a gate. Pure: the log is told, and whoever makes smaller
-// revisions reads there what is wanted.
+// Decides what follows when a revision, or one derived from it, fails at a gate. Pure: the log records it,
+// and the worker that makes smaller revisions reads its orders there.
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
 import { type Evidence, findMisses, judgeEvidence } from './evidence.ts';
@@ -13,7 +13,7 @@ type Draft = Extract<EntryDraft, { type: 'rollout' }>;
 
 const closed = (rule: string) => no(refuse('gate_closed', { rule }));
 
-/** What to write when the evidence says that a promise is not kept; `undefined`: it does not. */
+/** Returns the entry to write when the evidence shows a missed promise; `undefined` when it shows none. */
 export function decideMiss(
   known: Registry,
   statement: GateStatement,
@@ -27,7 +27,7 @@ export function decideMiss(
   const source = sourceOf(known.revisions, revision);
   const promised = known.revisions[revision]?.sla;
   const misses = promised ? findMisses(promised, evidence, now) : [];
-  // Of what was made to be tried, any FAIL is the end: another one can be made. Of others a person thinks.
+  // A FAIL ends a derived revision: another can be made. For any other revision a person decides.
   const failed = source === revision ? undefined : evidence.find((one) => judgeEvidence(one, now) === 'FAIL');
   if (misses.length === 0 && !failed) return undefined;
   const reason = misses.length > 0 ? showMisses(misses) : `"${failed?.kind}" is FAIL`;
@@ -63,8 +63,8 @@ function draftOf({ revisions }: Registry, failure: Failure): Draft {
 }
 
 /**
- * A statement that moves nothing: whoever was to make a smaller revision says that there can be none, or a person takes a
- * rollout over, which then is as if it had never been, but for what was tried.
+ * Decides a statement that moves nothing: a worker reports that no smaller revision can be made, or a person
+ * takes a rollout over, which resets it except for the methods that were tried.
  */
 export function decideTakeover(
   known: Registry,
@@ -81,7 +81,7 @@ export function decideTakeover(
     if (report.verdict !== 'FAIL' || rollout?.state !== 'making' || rollout.method !== report.method) {
       return closed('nobody waits for it');
     }
-    // What was sent is kept in a row that has room for so much, and what is no character takes six.
+    // The row bounds the stored text, and JSON escapes a control character with six characters.
     const problem = String(report.facts.problem ?? 'no reason given')
       .slice(0, 100)
       .replace(/\p{C}/gu, ' ');

@@ -1,5 +1,5 @@
-// What may be written into the log of a model next. Each answers with an entry, or with why not; the writer makes sure that
-// nothing else was written in between.
+// Decides the next entry of a model's log. Each function returns an entry or a refusal; the writer ensures
+// that no other entry is written in between.
 import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
@@ -12,7 +12,7 @@ import { type Sla, strictest } from './sla.ts';
 import { FIRST, isSame, moveOf, showStanding } from './stage.ts';
 import type { GateStatement } from './statement.ts';
 
-/** What the signature of its files says of a revision. */
+/** Facts about a revision from the signature of its files. */
 export interface SignedRevision {
   readonly revision: string;
   readonly author: string;
@@ -22,7 +22,7 @@ export interface SignedRevision {
   readonly made?: Made | undefined;
 }
 
-/** `undefined`: it is there already, by the same author. */
+/** Decides a registration. `undefined`: the same author has registered the revision before. */
 export function decideRevision(known: Registry, signed: SignedRevision): Result<EntryDraft | undefined> {
   const { revision, author, made } = signed;
   const there = known.revisions[revision];
@@ -33,14 +33,14 @@ export function decideRevision(known: Registry, signed: SignedRevision): Result<
   }
   const problem = lineageProblem(known, signed);
   if (problem !== undefined) return no(closed(problem));
-  // What is made of something owes what that owes.
+  // A derived revision inherits the promise of its source.
   const sla = made ? known.revisions[made.from]?.sla : signed.sla;
   return draftWithin(known, { type: 'revision', revision, author, ...(sla && { sla }), ...(made && { made }) });
 }
 
 /**
- * Whoever was first has nothing of it but the first word: a digest can be told by somebody who never had the files. What is
- * promised is the more that any of them promises.
+ * Decides a registration by a further author. The first author has no privilege: a digest can be registered
+ * without the files. The strictest promise of all authors holds.
  */
 function decideAuthor(
   known: Registry,
@@ -58,7 +58,9 @@ function decideAuthor(
   return draftWithin(known, { type: 'revision', revision, author, ...(promised && { sla: promised }) });
 }
 
-/** Refuses what would leave no room in the one row in which all is kept: moves and roll backs always find theirs. */
+/**
+ * Refuses a revision that would leave no capacity in the model's single row for later moves and rollbacks.
+ */
 function draftWithin(known: Registry, draft: EntryDraft): Result<EntryDraft> {
   const { revisions } = applyEntry(known, placeEntry(known, draft, known.at));
   const mayMiss = Object.values(revisions).filter(({ sla, made }) => sla || made).length;
@@ -84,8 +86,9 @@ const MAKES_OF_SOMETHING = 'its author makes nothing but what is made of somethi
 const closed = (rule: string) => refuse('gate_closed', { rule });
 
 /**
- * A number: so many more people must sign. `live`: what live traffic says of the revision. `workers`: machines that signed as
- * well as `signers`. What is written may be that a promise was missed (`rollout`).
+ * Decides a stage transition. A number is the count of people who must still sign. `live`: live evidence of
+ * the revision. `workers`: machines that signed beside `signers`. The entry may be a missed promise
+ * (`rollout`).
  */
 export function decideTransition(
   known: Registry,
@@ -100,7 +103,7 @@ export function decideTransition(
   if (!found || sent.model !== known.model) return no(refuse('revision_unknown', { model: known.model }));
   const stands = showStanding(found.standing);
   if (stands !== showStanding(from)) return no(refuse('stage_passed', { standing: stands }));
-  // What was signed for an earlier visit to this stage is no evidence for this one.
+  // Evidence that was signed for an earlier visit to this stage does not count.
   if (sent.at < found.since) return no(closed('it was written before the revision came to where it stands'));
   if (isSame(from, to)) return decideTakeover(known, sent, { people: signers, workers }, now);
   const statement = { ...sent, evidence: sent.evidence.map((one) => underPromise(one, found.sla)) };
@@ -113,7 +116,7 @@ export function decideTransition(
   const forward = move === 'advance' || move === 'step-up';
   const held = heldBack(known.revisions, revision);
   if (forward && held !== undefined) return no(refuse('rollout_held', { rule: held }));
-  // Whoever takes it back to the beginning may have found the same.
+  // A withdrawal to the first stage may carry the same findings.
   const judged = forward || (move === 'withdraw' && isSame(to, FIRST));
   const missed = judged && held === undefined ? decideMiss(known, statement, live, signers, now) : undefined;
   if (missed) return ok(missed);
@@ -129,7 +132,9 @@ export function decideTransition(
   return ok(open.value > 0 ? open.value : { type: 'stage', revision, from, to, statement: id, signers: [...signers] });
 }
 
-/** The alias that would roll back to it: what came to where it stands later was rolled back from. */
+/**
+ * Returns the alias that would roll back to the revision: one whose current revision came to its stage later.
+ */
 const targetOf = ({ aliases, revisions }: Registry, revision: string): string | undefined =>
   Object.entries(aliases).find(
     ([, named]) =>
@@ -141,14 +146,14 @@ const isMemory = ({ kind }: Evidence): boolean => kind === 'memory';
 
 export interface AliasMove {
   readonly alias: string;
-  /** What whoever moves it believes that it names now. */
+  /** Revision that the caller believes the alias names now. */
   readonly from?: string | undefined;
-  /** Absent: it is taken away. */
+  /** Absent: the alias is removed. */
   readonly revision?: string | undefined;
   readonly reason?: string | undefined;
 }
 
-/** `undefined`: it names that already. */
+/** Decides an alias move. `undefined`: the alias names that revision already. */
 export function decideAlias(
   known: Registry,
   { alias, from, revision, reason }: AliasMove,

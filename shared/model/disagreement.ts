@@ -1,6 +1,6 @@
-// Does a revision say something else than the one that is served? Of live traffic nobody knows what was really said, so this
-// is no word error rate: it is how far two answers are apart. Judged by bets on its mean, which stay valid however often
-// one looks; of each stream only the bucket is known, and each bet takes the end of it that speaks against the bet.
+// Judges how far a revision disagrees with the serving one. Live traffic has no reference text, so this is no
+// word error rate but the distance of two answers. Bets on its mean stay valid under any number of looks; a
+// stream is known by its bucket only, and each bet uses the end of the bucket that speaks against the bet.
 import { limits } from '../limits.ts';
 import { DISAGREEMENT_ENDS } from './live-counts.ts';
 import type { Verdict } from './verdict.ts';
@@ -10,7 +10,7 @@ const MOST = limits.greyDisagreement.value;
 /** Parts of the largest stake with which no stream can ruin a bet. */
 const STAKES = [0.05, 0.1, 0.25, 0.5, 0.75, 0.95];
 
-/** The logarithm of the mean of all bets. */
+/** Logarithm of the mean of all bets. */
 function logMean(logs: readonly number[]): number {
   const top = Math.max(...logs);
   return top + Math.log(logs.reduce((sum, one) => sum + Math.exp(one - top), 0) / logs.length);
@@ -25,7 +25,7 @@ const logApart = (differing: readonly number[]): number =>
     }),
   );
 
-/** Bets that it is below: a stream counts as the most. */
+/** Bets that the mean is below `MOST`: a stream counts as the most that its bucket can be. */
 const logNear = (differing: readonly number[]): number =>
   logMean(
     STAKES.map((part) => {
@@ -37,7 +37,7 @@ const logNear = (differing: readonly number[]): number =>
 const sumOf = (differing: readonly number[], log: (at: number) => number): number =>
   differing.reduce((sum, many, at) => sum + (many === 0 ? 0 : many * log(at)), 0);
 
-/** Streams by buckets of `DISAGREEMENT_ENDS`. */
+/** Judges counts of streams by bucket of `DISAGREEMENT_ENDS`. */
 export function judgeDisagreement(differing: readonly number[]): Verdict {
   if (logApart(differing) >= -Math.log(limits.canaryAlpha.value)) return 'FAIL';
   const streams = differing.reduce((sum, many) => sum + many, 0);

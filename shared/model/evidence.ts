@@ -1,5 +1,5 @@
-// What speaks for a revision at a gate. Measurements are sent as they were counted and judged again by whoever reads them:
-// a signature says who measured, not that the verdict is right.
+// Evidence for a revision at a gate. Measurements are sent as counts and evaluated again by every reader: a
+// signature says who measured, not that the verdict is right.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { canaryRun, decideCanary } from './canary.ts';
@@ -15,7 +15,10 @@ const named = { tool: z.string().max(128).describe('What measured it, with its v
 const milliseconds = z.number().nonnegative();
 
 export const evidence = z.discriminatedUnion('kind', [
-  /** What only looking at it can tell, and whoever looked says: security, loading, differences of mirrored answers. */
+  /**
+   * Findings that only an inspection can give, on the word of the inspector: security, loading, differences
+   * of mirrored answers.
+   */
   z.object({ kind: z.literal('scan'), ...named, verdict, facts }),
   z.object({ kind: z.literal('load'), ...named, verdict, facts }),
   z.object({
@@ -24,10 +27,10 @@ export const evidence = z.discriminatedUnion('kind', [
     verdict,
     streams: z.number().int().nonnegative(),
     facts,
-    /** Streams by how far they differ (`live-counts.ts`): where they are given, they decide and nobody's word. */
+    /** Streams by disagreement bucket (`live-counts.ts`). When present, they decide instead of `verdict`. */
     differing: z.array(z.number().int().nonnegative()).max(DISAGREEMENT_ENDS.length).optional(),
   }),
-  /** Streams that were mirrored, and how many of them broke it. */
+  /** Mirrored streams, and how many of them crashed. */
   z.object({
     kind: z.literal('stability'),
     ...named,
@@ -51,9 +54,12 @@ export const evidence = z.discriminatedUnion('kind', [
     speakers: z.array(speakerErrors).max(limits.modelSpeakers.value),
   }),
   z.object({ kind: z.literal('rates'), ...named, run: canaryRun }),
-  /** What the engine needs more since the revision was loaded; judged by what was promised, if anything was. */
+  /**
+   * Additional memory of the engine since it loaded the revision; judged against the promise, if there is
+   * one.
+   */
   z.object({ kind: z.literal('memory'), ...named, bytes: z.number().int().nonnegative() }),
-  /** Whether a smaller revision could be made: a FAIL by whoever was to make it says that it could not. */
+  /** Result of a quantisation: a worker's FAIL says that it could not be made. */
   z.object({ kind: z.literal('quantise'), ...named, method, verdict, facts }),
 ]);
 export type Evidence = z.infer<typeof evidence>;
@@ -82,13 +88,13 @@ const judges: Judges = {
 export const judgeEvidence = (one: Evidence, now: number): Verdict =>
   (judges[one.kind] as (one: Evidence, now: number) => Verdict)(one, now);
 
-/** Windows at the end that must agree before they say anything, and within what. */
+/** Number of last windows that must agree, and the ratio within which they must. */
 const STEADY = 3;
 const WITHIN = 1.1;
 
 const lastOf = (windows: readonly number[]): readonly number[] => windows.slice(-STEADY);
 
-/** Whether they say anything: whoever measures goes on until they do. */
+/** Reports whether the last windows agree; a measurement continues until they do. */
 export function isSteady(windows: readonly number[]): boolean {
   const last = lastOf(windows);
   return last.length === STEADY && Math.max(...last) <= WITHIN * Math.min(...last);
@@ -98,20 +104,20 @@ export function isSteady(windows: readonly number[]): boolean {
 export const slowestOf = (windows: readonly number[]): number => Math.max(...lastOf(windows));
 
 function judgeLatency(sla: number, windows: readonly number[]): Verdict {
-  // However they differ: none of them is what was promised.
+  // Windows that differ still fail when none of them keeps the promise.
   const last = lastOf(windows);
   if (last.length === STEADY && last.every((window) => window > sla)) return 'FAIL';
   if (!isSteady(windows)) return 'INCONCLUSIVE';
   return slowestOf(windows) <= sla ? 'PASS' : 'FAIL';
 }
 
-/** As it is to be judged where that was promised: whoever measured may have asked for less. */
+/** Applies the promised latency when the measurement was judged against a laxer one. */
 export const underPromise = (one: Evidence, promised: Sla | undefined): Evidence =>
   one.kind === 'latency' && promised?.latencyMs !== undefined
     ? { ...one, sla: Math.min(one.sla, promised.latencyMs) }
     : one;
 
-/** What of a promise was measured and not kept; what was measured too little to say so is no miss. */
+/** Returns the promises that the evidence shows as missed; an inconclusive measurement is no miss. */
 export function findMisses(promised: Sla, all: readonly Evidence[], now: number): Miss[] {
   return all.flatMap((sent): Miss[] => {
     const one = underPromise(sent, promised);

@@ -1,4 +1,4 @@
-// Which evidence and whose signatures open which gate.
+// Evidence and signatures that each gate requires.
 import { limits } from '../limits.ts';
 import { refuse } from '../refusal.ts';
 import { no, ok, type Result } from '../result.ts';
@@ -7,26 +7,26 @@ import { type Evidence, type EvidenceKind, judgeEvidence } from './evidence.ts';
 import { type Move, moveOf, type Standing, showStanding } from './stage.ts';
 import type { GateStatement } from './statement.ts';
 
-/** Who signs what nobody signed: the functions themselves. No person, so a gate that asks for people does not count them. */
+/** Signer name of the functions themselves. Not a person, so gates that require people do not count it. */
 export const FUNCTIONS = 'functions';
 
 interface Gate {
-  /** Each kind at least once, and all that is sent must be a PASS. */
+  /** Kinds of evidence required at least once; everything sent must be a PASS. */
   readonly needs: readonly EvidenceKind[];
-  /** People who must sign. */
+  /** Number of people who must sign. */
   readonly signers: number;
-  /** Whether whoever made the revision counts among them. */
+  /** The author of the revision counts as a signer. */
   readonly author: boolean;
 }
 
-/** By the stage behind the gate. */
+/** Gates by the stage that they open. */
 const gates: Readonly<Record<'grey' | 'canary' | 'full', Gate>> = {
   grey: { needs: ['scan', 'load', 'latency', 'quality'], signers: 1, author: true },
   canary: { needs: ['stability', 'disagreement'], signers: 1, author: false },
   full: { needs: ['rates'], signers: 2, author: false },
 };
 
-/** Back and out needs no evidence, only somebody who answers for it: the way out of trouble has no gate. */
+/** Withdrawal and retirement need one signer and no evidence: the way out of trouble has no gate. */
 const free: Gate = { needs: [], signers: 1, author: true };
 
 /** A higher share is no promotion: it asks for enough streams and no harm, not for a PASS. */
@@ -92,7 +92,10 @@ function gateOf(move: Move, to: Standing, ratesReported: boolean): Gate {
   return move === 'advance' ? gates[to.stage as keyof typeof gates] : free;
 }
 
-/** What is found of evidence that must be a PASS. INCONCLUSIVE asks for more of it, and opens nothing. */
+/**
+ * Returns the problem of the evidence of an `advance`, which must all be PASS. INCONCLUSIVE asks for more
+ * evidence and opens nothing.
+ */
 function problemOf(move: Move, { evidence, from }: GateStatement, now: number): string | undefined {
   if (move !== 'advance') return undefined;
   const runs = runsOf(evidence);

@@ -1,5 +1,5 @@
-// What live traffic came to with one revision: numbers that grow, so that they can be told again and again and be added up
-// in any order. No text and no sound is among them.
+// Counts of live traffic on one revision. They only grow, so reports can repeat and sum in any order. They
+// hold no text and no audio.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 
@@ -12,32 +12,32 @@ export const LATENCY_BUCKETS = 69;
 /** Ends of the buckets of disagreement, as a share of the words; the first is for streams in which none differs. */
 export const DISAGREEMENT_ENDS = [0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1] as const;
 
-/** Histograms are counts of buckets, the lowest first; what is missing at the end is 0. */
+/** Histograms list bucket counts from the lowest; missing ones at the end are 0. */
 const countsOf = (count: typeof safe, words: typeof safe) =>
   z.object({
-    /** Streams that ended, for whatever reason is the revision's own. */
+    /** Ended streams, except those that ended for a reason outside the revision. */
     streams: count,
-    /** Those of them that the engine or the agent broke. */
+    /** Streams that the engine or the agent broke. */
     failed: count,
-    /** Those in which somebody spoke, and no word came of it. */
+    /** Streams with speech that gave no word. */
     empty: count,
     /**
-     * How long a second of sound took in each of the others, ms, without the time in which they waited for the caller's
-     * bytes: long recordings and short ones can be compared.
+     * Processing time per second of audio of the remaining streams, ms, without waits for the caller's bytes,
+     * so that long and short recordings compare.
      */
     latency: z.array(count).max(LATENCY_BUCKETS),
-    /** Of mirrored ones: streams by the share of words in which they differ from what was served. */
+    /** Mirrored streams by the share of words that differ from the served answer. */
     differing: z.array(count).max(DISAGREEMENT_ENDS.length).optional(),
-    /** Of mirrored ones: words that were served, and words in which the two differ. */
+    /** Words served on mirrored streams, and words that differ. */
     words: words.optional(),
     errors: words.optional(),
   });
 
-/** Sums, which never get too large to be read again (`addUp`). */
+/** Sums, which stay within safe integers (`addUp`). */
 export const liveCounts = countsOf(safe, safe);
 export type LiveCounts = z.infer<typeof liveCounts>;
 
-/** What one agent can have counted. */
+/** Counts of one agent, bounded. */
 export const toldCounts = countsOf(
   safe.max(limits.liveReportStreams.value),
   safe.max(limits.liveReportStreams.value * limits.mirrorWords.value),
@@ -50,24 +50,24 @@ export function bucketOfLatency(milliseconds: number): number {
   return Math.min(at, LATENCY_BUCKETS - 1);
 }
 
-/** Where a bucket ends, ms. */
+/** Upper end of a bucket, ms. */
 export const endOfBucket = (bucket: number): number => 2 ** (bucket / PER_DOUBLING);
 
-/** Where the bucket begins that ends there, ms. */
+/** Lower end of the bucket that ends at `end`, ms. */
 export const leastInBucketTo = (end: number): number => end / 2 ** (1 / PER_DOUBLING);
 
-/** `share`: words that differ, of those that were served. */
+/** Returns the bucket of `share`, the differing words over the served words. */
 export function bucketOfDisagreement(share: number): number {
   const at = DISAGREEMENT_ENDS.findIndex((end) => share <= end);
   return at < 0 ? DISAGREEMENT_ENDS.length - 1 : at;
 }
 
-/** One stream that ended. */
+/** One ended stream. */
 export interface LiveStream {
   readonly outcome: 'served' | 'failed' | 'empty';
-  /** For a second of sound. */
+  /** Processing time per second of audio. */
   readonly milliseconds: number;
-  /** Of a mirrored one that did not fail. */
+  /** Present on a mirrored stream that did not fail. */
   readonly compared?: { readonly words: number; readonly errors: number };
 }
 
@@ -88,12 +88,15 @@ export function countStream(counts: LiveCounts, { outcome, milliseconds, compare
 
 const single = (at: number): number[] => [...Array<number>(at).fill(0), 1];
 
-/** A sum stops where numbers are no longer exact: nobody's counts make one that cannot be kept. */
+/** Adds, and saturates at the largest safe integer, so that no agent's counts make an unreadable sum. */
 export const addUp = (a: number, b: number): number => Math.min(Number.MAX_SAFE_INTEGER, a + b);
 
 export const addCounts = (one: LiveCounts, other: LiveCounts): LiveCounts => combine(one, other, addUp);
 
-/** What came after `before`. Never less than nothing: who counts again from nothing has lost what was before. */
+/**
+ * Returns the counts after `before`, never negative: an agent that restarts from 0 has lost its earlier
+ * counts.
+ */
 export const countsSince = (now: LiveCounts, before: LiveCounts): LiveCounts =>
   combine(now, before, (a, b) => Math.max(0, a - b));
 
@@ -116,7 +119,7 @@ function combine(one: LiveCounts, other: LiveCounts, of: (a: number, b: number) 
 
 const sum = (list: readonly number[]): number => list.reduce(addUp, 0);
 
-/** The bucket in which that quantile lies, 0 to 1; `undefined` of nothing. */
+/** Returns the bucket of the quantile `share` (0 to 1); `undefined` for an empty histogram. */
 export function quantileBucket(latency: readonly number[], share: number): number | undefined {
   let left = share * sum(latency);
   if (left === 0) return undefined;
@@ -133,6 +136,6 @@ export function p95Of({ latency }: LiveCounts): number | undefined {
   return bucket === undefined ? undefined : endOfBucket(bucket);
 }
 
-/** Streams slower than that bucket, failed, or empty. */
+/** Counts streams that are slower than `bucket`, failed or empty. */
 export const badIn = ({ latency, failed, empty }: LiveCounts, bucket: number): number =>
   sum([failed, empty, ...latency.slice(bucket + 1)]);

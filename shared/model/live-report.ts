@@ -1,6 +1,6 @@
-// What agents tell the functions of live traffic: `POST /api/agents/live`, each with its pool token and with a proof that is
-// signed by the attested key, as for a job (shared/upload/callers.ts). Counts are those since the process started, so that a
-// report that is told twice counts once, and one that got lost is in the next.
+// Reports of live traffic from agents to the functions: `POST /api/agents/live`, each with a pool token and a
+// proof signed by the attested key, as for a job (shared/upload/callers.ts). Counts run from the start of the
+// process, so that a repeated report counts once and a lost one is contained in the next.
 import { z } from 'zod';
 import { sha256 } from '../audit/sha256.ts';
 import { toHex } from '../hex.ts';
@@ -12,7 +12,7 @@ export const liveReport = z.object({
   v: z.literal(1),
   /** Random per process start, as in the heartbeat. */
   boot: z.string().min(16).max(64),
-  /** When that was, ms since 1970: a life that began earlier is over. */
+  /** Start of the process, ms since 1970; it orders boots. */
   began: z.number().int().nonnegative(),
   /** Strictly growing within a boot. */
   seq: z.number().int().positive(),
@@ -21,9 +21,9 @@ export const liveReport = z.object({
       z.object({
         model: modelName,
         revision: revisionDigest,
-        /** Callers had these answers. */
+        /** Counts of answers that callers received. */
         served: toldCounts.optional(),
-        /** Nobody had these: copies of what another revision served. */
+        /** Counts of discarded answers: copies of requests that another revision served. */
         mirrored: toldCounts.optional(),
       }),
     )
@@ -31,11 +31,11 @@ export const liveReport = z.object({
 });
 export type LiveReport = z.infer<typeof liveReport>;
 
-/** `report` is the JSON of a report as text: what is proved are these very characters. */
+/** `report` is the JSON text of a report: the proof covers these exact characters. */
 export const sentLiveReport = z.object({
   report: z.string().max(limits.liveReportBytes.value),
   proof: z.string().max(limits.heartbeatBytes.value),
 });
 
-/** What the proof of a report says in the place of a job. */
+/** Returns the `job` claim of a report's proof. */
 export const liveProofOf = (report: string): string => `live ${toHex(sha256(new TextEncoder().encode(report)))}`;

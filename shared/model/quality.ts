@@ -1,12 +1,12 @@
-// Does a revision make more word errors than the one before? Both hear the same recordings, and what is resampled are
-// speakers: utterances of one speaker are good or bad together, and a bound that takes them for independent is far too
-// narrow.
+// Compares the word errors of a revision with those of its predecessor on the same recordings. Resampling
+// draws speakers, because utterances of one speaker are correlated: a bound that takes them for independent
+// is far too narrow.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { seeded } from './seeded.ts';
 import type { Verdict } from './verdict.ts';
 
-/** What one speaker's recordings came to, in words of the reference and in errors of the two revisions. */
+/** Totals of one speaker's recordings: words of the reference, and errors of the two revisions. */
 export const speakerErrors = z.object({
   utterances: z.number().int().positive(),
   words: z.number().int().positive(),
@@ -45,7 +45,7 @@ interface Sums {
   readonly after: number;
 }
 
-/** How far over the margin, as a rate of words. */
+/** Returns the excess over the margin, as a rate of words. */
 const excess = ({ words, before, after }: Sums, margin: number): number =>
   (after - before - Math.max(margin * before, limits.qualityMarginFloor.value * words)) / words;
 
@@ -72,11 +72,11 @@ export function judgeQuality(
   return { verdict: low > 0 ? 'FAIL' : 'INCONCLUSIVE', ...rates };
 }
 
-/** Too few speakers say little of those who are not among them, however sure the numbers look. */
+/** Few speakers say little about others, however narrow the bounds look. */
 export const isEnough = (speakers: readonly SpeakerErrors[], rule: QualityRule = qualityRule): boolean =>
   speakers.length >= rule.speakers && speakers.every(({ utterances }) => utterances >= rule.utterances);
 
-/** Excesses of as many draws of speakers, by size. */
+/** Returns the sorted excesses of resampled sets of speakers. */
 function resample(speakers: readonly SpeakerErrors[], seed: number, margin: number): Float64Array {
   const random = seeded(seed);
   const words = Float64Array.from(speakers, (one) => one.words);

@@ -1,10 +1,11 @@
-// Do streams go bad more often with the canary than without? Judged by an e-process, which stays valid however often one
-// looks and whenever one stops.
+// Compares the rate of bad streams with and without the canary, by an e-process, which stays valid under any
+// number of looks and any stopping rule.
 //
-// Each bad stream is a coin that falls on the canary's side with probability theta = w·r / (w·r + 1 − w), where w is the
-// canary's share and r the ratio of the two rates of bad streams. Nothing else is assumed: no shape of latencies, no rate,
-// and w may change from step to step. What has been seen at one share is a pair of counts, in whatever order it came.
-// One stream is one event, since shares are drawn by session and what happens within a session is not independent.
+// Each bad stream is a coin that falls on the canary's side with probability theta = w·r / (w·r + 1 − w),
+// where w is the canary's share and r the ratio of the two rates of bad streams. Nothing else is assumed: no
+// shape of latencies, no rate, and w may change from step to step. Observations at one share reduce to a pair
+// of counts, in any order. One stream is one event: shares are drawn by session, and events within a session
+// are not independent.
 import { z } from 'zod';
 import { canaryShare, canaryShares } from './stage.ts';
 import type { Verdict } from './verdict.ts';
@@ -17,9 +18,9 @@ export const shareCounts = z.object({
 });
 export type ShareCounts = z.infer<typeof shareCounts>;
 
-/** Against "r is at most 1" bet those who think that it is one of these. */
+/** Alternatives to the null "r is at most 1". */
 const HARM = [1.25, 1.5, 2, 3, 5];
-/** The ratio that must not pass, and against "r is at least that" bet those who think that it is one of these parts of it. */
+/** Ratio that must not pass, and the alternatives (parts of it) to the null "r is at least UNSAFE". */
 const UNSAFE = 1.5;
 const SAFE = [0.3, 0.5, 0.65, 0.8].map((part) => UNSAFE * part);
 
@@ -27,7 +28,7 @@ type Bet = { readonly canary: number; readonly stable: number };
 
 const theta = (share: number, ratio: number): number => (share * ratio) / (share * ratio + 1 - share);
 
-/** What one bad stream of either side does to the logarithm of a bet on `ratio` against `other`. */
+/** Change of the logarithm of a bet on `ratio` against `other`, by one bad stream of either side. */
 function betOn(share: number, ratio: number, other: number): Bet {
   const [one, none] = [theta(share, ratio), theta(share, other)];
   return { canary: Math.log(one / none), stable: Math.log((1 - one) / (1 - none)) };
@@ -39,7 +40,7 @@ const betsOn = (ratios: readonly number[], other: number): ReadonlyMap<number, r
 const harmBets = betsOn(HARM, 1);
 const safeBets = betsOn(SAFE, UNSAFE);
 
-/** The logarithm of the mean of all bets: whoever stakes 1 on a true null has more than 1/a with probability a at most. */
+/** Logarithm of the mean of all bets. Under a true null it exceeds log(1/a) with probability a at most. */
 function logEvidence(bets: ReadonlyMap<number, readonly Bet[]>, counts: readonly ShareCounts[]): number {
   const players = bets.get(canaryShares[0])?.length ?? 0;
   const seen = counts.map(({ share, canary, stable }) => ({ bets: bets.get(share) ?? [], canary, stable }));
@@ -59,13 +60,16 @@ function logEvidence(bets: ReadonlyMap<number, readonly Bet[]>, counts: readonly
 export const logHarm = (counts: readonly ShareCounts[]): number => logEvidence(harmBets, counts);
 export const logSafe = (counts: readonly ShareCounts[]): number => logEvidence(safeBets, counts);
 
-/** `alpha`: how often what is no worse may fail. `beta`: how often what is 1.5 times worse may pass. */
+/**
+ * Judges the counts. `alpha`: rate at which a canary that is no worse may fail. `beta`: rate at which one
+ * that is 1.5 times worse may pass.
+ */
 export function judgeRates(counts: readonly ShareCounts[], alpha: number, beta: number): Verdict {
   if (logHarm(counts) >= -Math.log(alpha)) return 'FAIL';
   return logSafe(counts) >= -Math.log(beta) ? 'PASS' : 'INCONCLUSIVE';
 }
 
-/** With one more bad stream. */
+/** Adds one bad stream. */
 export function countBad(counts: readonly ShareCounts[], share: ShareCounts['share'], side: 'canary' | 'stable') {
   const known = counts.some((one) => one.share === share);
   const all: readonly ShareCounts[] = known ? counts : [...counts, { share, canary: 0, stable: 0 }];

@@ -1,5 +1,5 @@
-// What is known of one model: its revisions, where each stands, and what its aliases name. Nothing but what its log says,
-// entry by entry; as it was at any time is what the entries until then say.
+// State of one model: its revisions, their stages and its aliases. It derives from the log alone, entry by
+// entry; the state at any time is the fold of the entries until then.
 import { z } from 'zod';
 import { canonicalJson } from '../audit/canonical-json.ts';
 import { sha256 } from '../audit/sha256.ts';
@@ -10,15 +10,15 @@ import { isAwaited, made, type Rollout, rollout, rolloutEntry, sourceOf } from '
 import { sla } from './sla.ts';
 import { FIRST, isSame, standing } from './stage.ts';
 
-/** The alias that answers whoever names the model and nothing else. */
+/** Alias of requests that name only the model. */
 export const STABLE = 'stable';
 
 export const aliasName = z.string().regex(/^[a-z][a-z0-9-]{0,31}$/);
 
 const place = {
-  /** From 1, without a gap. */
+  /** Counts from 1 without a gap. */
   seq: z.number().int().positive(),
-  /** Milliseconds since 1970; never before the entry before. */
+  /** Milliseconds since 1970; never before the preceding entry. */
   at: z.number().int().nonnegative(),
   model: modelName,
   /** SHA-256 of the entry before (RFC 8785), in hex; absent in the first. */
@@ -40,7 +40,7 @@ export const entry = z.discriminatedUnion('type', [
     revision: revisionDigest,
     from: standing,
     to: standing,
-    /** Id of the signed statement, and whose signatures it has. */
+    /** Id of the signed statement, and its signers. */
     statement: z.string(),
     signers: z.array(z.string()),
   }),
@@ -48,7 +48,7 @@ export const entry = z.discriminatedUnion('type', [
     ...place,
     type: z.literal('alias'),
     alias: aliasName,
-    /** Absent: it named nothing, it names nothing. */
+    /** Absent: the alias named no revision before, or names none now. */
     from: revisionDigest.optional(),
     revision: revisionDigest.optional(),
     reason: z.string().optional(),
@@ -56,7 +56,7 @@ export const entry = z.discriminatedUnion('type', [
   z.object({ ...place, ...rolloutEntry }),
 ]);
 export type Entry = z.infer<typeof entry>;
-/** What an entry says, before it has its place. */
+/** An entry without its position in the log. */
 export type EntryDraft = Entry extends infer One
   ? One extends Entry
     ? Omit<One, 'seq' | 'at' | 'model' | 'before'>
@@ -73,7 +73,7 @@ export const registry = z.object({
     z.string(),
     z.object({
       author: z.string(),
-      /** Others who signed the same files. */
+      /** Further authors who signed the same files. */
       authors: z.array(z.string()).optional(),
       registered: z.number().int(),
       standing,
@@ -88,7 +88,7 @@ export const registry = z.object({
     z.object({
       revision: revisionDigest,
       since: z.number().int(),
-      /** What it named before: what a roll back goes to. */
+      /** Former revision: the target of a rollback. */
       before: revisionDigest.optional(),
     }),
   ),
@@ -99,7 +99,7 @@ export const newRegistry = (model: string): Registry => ({ model, seq: 0, at: 0,
 
 const digestOfEntry = (one: Entry): string => toHex(sha256(ascii(canonicalJson(one))));
 
-/** The entry with its place behind what is known. */
+/** Appends the draft: gives it number, time and the digest of the last entry. */
 export const placeEntry = (known: Registry, draft: EntryDraft, now: number): Entry =>
   ({
     ...draft,
@@ -109,7 +109,7 @@ export const placeEntry = (known: Registry, draft: EntryDraft, now: number): Ent
     ...(known.last !== undefined && { before: known.last }),
   }) as Entry;
 
-/** Throws for an entry that is not the next one: a log with a hole is no log. */
+/** Applies the next entry. Throws for any other one: a log has no gap. */
 export function applyEntry(known: Registry, one: Entry): Registry {
   if (one.seq !== known.seq + 1 || one.before !== known.last) {
     throw new Error(`the entry ${one.seq} of ${known.model} does not follow ${known.seq}`);
@@ -132,7 +132,7 @@ const change = (revisions: Revisions, revision: string, to: Partial<Revisions[st
   [revision]: { ...(revisions[revision] as Revisions[string]), ...to },
 });
 
-/** Everybody who made it, or what it was made of: two people are two eyes only where neither is one of them. */
+/** Returns all authors of a revision and of its sources; none of them counts as an independent reviewer. */
 export function authorsOf(revisions: Revisions, revision: string): string[] {
   const found = revisions[revision];
   if (!found) return [];
@@ -159,7 +159,7 @@ function withNew(revisions: Revisions, { revision, author, at, sla: promised, ma
   return change(all, from.from, { rollout: { ...source, state: 'trying', since: at, tried } });
 }
 
-/** From a stage to the same one: a person has taken over a rollout. */
+/** Applies a stage move. A move to the same stage means that a person has taken over a rollout. */
 function withMoved(revisions: Revisions, { revision, from, to, at }: EntryOf<'stage'>): Revisions {
   const moved = change(revisions, revision, { standing: to, since: at });
   const source = sourceOf(revisions, revision);
@@ -168,7 +168,9 @@ function withMoved(revisions: Revisions, { revision, from, to, at }: EntryOf<'st
   return known && state ? change(moved, source, { rollout: { ...known, state, since: at } }) : moved;
 }
 
-/** Whoever failed is where all begin: what was signed for it until now is no evidence any more. */
+/**
+ * Applies a rollout entry. The failed revision returns to the first stage, which voids its signed evidence.
+ */
 function withRollout(revisions: Revisions, one: EntryOf<'rollout'>): Revisions {
   const { revision, failed, state, method, reason, at } = one;
   const before = revisions[revision]?.rollout;
@@ -182,6 +184,6 @@ function withRollout(revisions: Revisions, one: EntryOf<'rollout'>): Revisions {
   return failed === undefined ? moved : change(moved, failed, { standing: FIRST, since: at });
 }
 
-/** As it was at `asOf`. `entries` from the first. */
+/** Returns the state at `asOf`, ms since 1970. `entries` must begin with the first. */
 export const registryAt = (model: string, entries: readonly Entry[], asOf: number): Registry =>
   entries.filter(({ at }) => at <= asOf).reduce(applyEntry, newRegistry(model));

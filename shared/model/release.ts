@@ -1,23 +1,24 @@
-// The release map: which revision answers whoever names a model, and which one is tried on a share of the sessions. The
-// functions make it of the logs of the models, sign it and tell the edge, whose rosters put it into every snapshot.
+// The release map: the serving revision of each model, and the one on trial for a share of the sessions. The
+// functions derive it from the logs of the models, sign it and send it to the edge, whose rosters put it into
+// every snapshot.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { type Registry, STABLE } from './registry.ts';
 import { modelName, revisionDigest } from './revision.ts';
 import { canaryShare } from './stage.ts';
 
-/** `typ` of the compact JWS, ES256, by the functions' key. */
+/** `typ` of the compact JWS (ES256, key of the functions). */
 export const RELEASE_TYPE = 'auricle-release+jws';
 
 export const modelRelease = z.object({
   /**
-   * What `stable` names, and what it named before: that goes on where nobody has the new one yet. `before` is `stable` itself
-   * when what it named has left the stage `full` since, and may answer nobody.
+   * Revision of the alias `stable`, and its former one, which continues where no agent has the new one yet.
+   * `before` equals `stable` when the former revision has left the stage `full` since and must not serve.
    */
   stable: revisionDigest.optional(),
   before: revisionDigest.optional(),
   canary: z.object({ revision: revisionDigest, share: canaryShare }).optional(),
-  /** Those that get a copy of a share of the requests, and whose answers nobody sees. */
+  /** Revisions that get a copy of a share of the requests; their answers are discarded. */
   grey: z
     .object({ revisions: z.array(revisionDigest).max(limits.greyRevisions.value), share: z.number().min(0).max(1) })
     .optional(),
@@ -34,12 +35,13 @@ export const releaseMap = z.object({
 });
 export type ReleaseMap = z.infer<typeof releaseMap>;
 
-/** What is signed and sent: `PUT /v1/release`. */
+/** Signed map as sent: `PUT /v1/release`. */
 export const sentRelease = z.object({ release: z.string().max(limits.releaseBytes.value) });
 
 /**
- * `mirror`: share of the requests of which grey revisions get a copy. Nothing is said while nothing is `stable`: what is
- * served without a log goes on then, also while it is itself on its way through the gates for the first time.
+ * Builds a model's entry. `mirror`: share of the requests that grey revisions get a copy of. The entry is
+ * empty while `stable` names nothing: revisions that agents serve without a log then go on, even while they
+ * pass the gates for the first time.
  */
 export function releaseOf({ revisions, aliases }: Registry, mirror: number = limits.mirrorShare.value): ModelRelease {
   const [stable, trial] = [
@@ -62,16 +64,19 @@ export function releaseOf({ revisions, aliases }: Registry, mirror: number = lim
   };
 }
 
-/** The newest of those that several rosters know. */
+/** Returns the newest of the maps that several rosters hold. */
 export const newestRelease = (maps: readonly (ReleaseMap | undefined)[]): ReleaseMap | undefined =>
   maps.reduce((newest, one) => ((one?.generation ?? -1) > (newest?.generation ?? -1) ? one : newest), undefined);
 
-/** How a revision that an agent serves counts: `older` answers where no `full` one does, `grey` answers nobody. */
+/**
+ * Part of a revision that an agent serves: `older` serves where no `full` one does, `grey` serves no caller.
+ */
 export type Part = 'full' | 'canary' | 'older' | 'grey';
 
 /**
- * By what the map says, or by what the agent says where the map says nothing. `undefined`: it answers nobody. A first
- * `stable` that no agent has yet leaves the word to the agents: naming it must not take away what is there.
+ * Returns the part of a revision, from the map or, where it has no entry, from the agent's own stage.
+ * `undefined`: it serves no caller. While no agent has a first `stable`, the agents' own stages decide:
+ * naming an alias must not take away a serving revision.
  */
 export function partOf(
   release: ModelRelease | undefined,

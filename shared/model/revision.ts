@@ -1,4 +1,4 @@
-// What a revision is: the files it is made of, and nothing else. Whoever has the files knows its name.
+// Identity of a revision: the digest of its files and nothing else.
 import { z } from 'zod';
 import { sha256 } from '../audit/sha256.ts';
 import { toHex } from '../hex.ts';
@@ -6,12 +6,12 @@ import { ascii } from '../seal/bytes.ts';
 
 export const revisionDigest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
 
-/** As callers name it. */
+/** Name of a model in requests. */
 export const modelName = z.string().regex(/^[a-z0-9][a-z0-9_.-]{0,62}$/);
 
 /**
- * SHA-256 over the lines `<sha256 of file> <path>`, sorted by path: what an agent computes of the files it serves. `files`
- * are paths and SHA-256 in hex.
+ * Returns the SHA-256 over the lines `<sha256 of file> <path>`, sorted by path, as agents compute it of the
+ * files they serve. `files` holds paths and SHA-256 in hex.
  */
 export function digestOfFiles(files: readonly { readonly name: string; readonly digest: string }[]): string {
   const lines = [...files]

@@ -1,21 +1,23 @@
-// What becomes of a revision that misses what was promised of it: smaller ones are made of it and go through the same gates,
-// one for each method at most, and when none is left everything stands still until a person acts.
+// States of a revision that misses its promise: a worker derives smaller revisions, one for each method at
+// most, which pass the same gates. When no method is left the rollout stops until a person acts.
 //
 //   (none) ──miss──▶ making ──registered──▶ trying ──full──▶ met
 //                      │  ▲                    │
 //          cannot be made  └──another method───┘ fails at a gate
-//                      └──────none is left─────┴──────▶ stopped        any of them ──a person──▶ resumed ──miss──▶ stopped
+//                      └──────none is left─────┴──────▶ stopped
+//
+//   any of them ──a person──▶ resumed ──miss──▶ stopped
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { revisionDigest } from './revision.ts';
 import { miss } from './sla.ts';
 
-/** In the order in which they are tried: what needs no samples first. */
+/** Methods in the order of trial: the one that needs no samples first. */
 export const methods = ['dynamic', 'static'] as const;
 export const method = z.enum(methods);
 export type Method = z.infer<typeof method>;
 
-/** Of what a revision was made, and how. It is in what is signed, like the promise. */
+/** Source and method of a derived revision. Part of the signed manifest, like the promise. */
 export const made = z.object({
   from: revisionDigest,
   method,
@@ -30,16 +32,19 @@ const rolloutStates = ['making', 'trying', 'met', 'stopped', 'resumed'] as const
 export const rollout = z.object({
   state: z.enum(rolloutStates),
   since: z.number().int(),
-  /** What led to it, for people. */
+  /** Cause, for people. */
   reason: z.string(),
-  /** What is being made or tried, or was last. */
+  /** Method of the current or last attempt. */
   method: method.optional(),
-  /** What was made, by method; `null` where nothing could be. Whatever stands here is not tried again. */
+  /** Derived revisions by method; `null` where none could be made. A listed method is not tried again. */
   tried: z.partialRecord(method, revisionDigest.nullable()),
 });
 export type Rollout = z.infer<typeof rollout>;
 
-/** What the log says of it (registry.ts). `failed` is who missed: the revision itself, or what was made of it last. */
+/**
+ * Log entry of a rollout (registry.ts). `failed`: the revision that missed, the source or its last
+ * derivative.
+ */
 export const rolloutEntry = {
   type: z.literal('rollout'),
   revision: revisionDigest,
@@ -56,19 +61,19 @@ type Known = Readonly<
   Record<string, { readonly made?: Pick<Made, 'from' | 'method'> | undefined; readonly rollout?: Rollout | undefined }>
 >;
 
-/** Whose rollout a revision is part of: that of the one it was made for, or its own. */
+/** Returns the source of the rollout that a revision belongs to: the one it was made for, or itself. */
 export function sourceOf(revisions: Known, revision: string): string {
   const from = revisions[revision]?.made;
   return from && revisions[from.from]?.rollout?.tried[from.method] === revision ? from.from : revision;
 }
 
-/** Who is waited for. */
+/** Reports whether a rollout waits for this derivative. */
 export const isAwaited = (revisions: Known, { from, method: how }: Pick<Made, 'from' | 'method'>): boolean => {
   const known = revisions[from]?.rollout;
   return known?.state === 'making' && known.method === how;
 };
 
-/** What to try next; `undefined`: nothing is left. What was made of something is not made smaller again. */
+/** Returns the next method; `undefined` when none is left. Derived revisions are not derived from again. */
 export function nextMethod(revisions: Known, source: string): Method | undefined {
   const one = revisions[source];
   if (!one || one.made || one.rollout?.state === 'resumed' || one.rollout?.state === 'stopped') return undefined;
@@ -76,7 +81,7 @@ export function nextMethod(revisions: Known, source: string): Method | undefined
   return methods[before + 1];
 }
 
-/** Why a revision does not go forward; `undefined` when it may. */
+/** Returns the reason that bars a revision from moving forward; `undefined` when it may move. */
 export function heldBack(revisions: Known, revision: string): string | undefined {
   const source = sourceOf(revisions, revision);
   const known = revisions[source]?.rollout;

@@ -1,6 +1,6 @@
 /**
- * Numbers from 0 to 1 that anybody with the seed can draw again: whoever doubts a verdict computes it once more. Chris
- * Doty-Humphrey's sfc32; not for secrets.
+ * Returns a generator of numbers from 0 to 1, reproducible from the seed, so that any reader can recompute a
+ * verdict. Chris Doty-Humphrey's sfc32; not for secrets.
  */
 export function seeded(seed: number): () => number {
   let a = 0;

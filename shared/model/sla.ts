@@ -1,4 +1,4 @@
-// What is promised of a revision. It stands in what its author signs, so that nobody lowers it on the way.
+// Promise of a revision. Its author signs it, so that it cannot be lowered on the way.
 import { z } from 'zod';
 
 export const sla = z
@@ -12,7 +12,7 @@ export const sla = z
   .refine((value) => Object.values(value).some((bound) => bound !== undefined), 'promises nothing');
 export type Sla = z.infer<typeof sla>;
 
-/** The more of both. */
+/** Returns the stricter of each member. */
 export function strictest(one: Sla | undefined, other: Sla | undefined): Sla | undefined {
   if (!one || !other) return one ?? other;
   const all = new Set([...Object.keys(one), ...Object.keys(other)] as (keyof Sla)[]);
@@ -20,7 +20,7 @@ export function strictest(one: Sla | undefined, other: Sla | undefined): Sla | u
   return Object.fromEntries([...all].map((of) => [of, least(of)]));
 }
 
-/** A promise that was not kept. */
+/** A missed promise. */
 export const miss = z.object({
   of: z.enum(['latencyMs', 'memoryBytes', 'wordErrors']),
   promised: z.number(),

@@ -1,15 +1,16 @@
-// Where a revision stands between being made and being gone, and which moves there are.
+// Stages of a revision's life, and the moves between them.
 import { z } from 'zod';
 
 /**
- * `develop-verify`: known, and judged on recordings only. `grey`: gets a copy of traffic, its answers are thrown away.
- * `canary`: answers a share of the sessions. `full`: may be what an alias names. `retired`: answers nobody any more.
+ * `develop-verify`: registered, judged on recordings only. `grey`: gets a copy of traffic, its answers are
+ * discarded. `canary`: serves a share of the sessions. `full`: an alias may name it. `retired`: serves
+ * nothing.
  */
 export const stages = ['develop-verify', 'grey', 'canary', 'full', 'retired'] as const;
 export const stage = z.enum(stages);
 export type Stage = z.infer<typeof stage>;
 
-/** Shares of the sessions that a canary answers, one after the other. */
+/** Shares of the sessions that a canary serves, in order. */
 export const canaryShares = [0.01, 0.05, 0.1, 0.25, 0.5] as const;
 export type CanaryShare = (typeof canaryShares)[number];
 export const canaryShare = z.literal([...canaryShares]);
@@ -23,12 +24,12 @@ export type Standing = z.infer<typeof standing>;
 export const FIRST: Standing = { stage: 'develop-verify' };
 
 /**
- * `advance`: to the next stage, through its gate. `step-up`: to the next share. `withdraw`: back, which needs no evidence.
- * `retire`: out. `restore`: from the archive to the beginning.
+ * `advance`: to the next stage, through its gate. `step-up`: to the next share. `withdraw`: back, without
+ * evidence. `retire`: out. `restore`: from `retired` to the first stage.
  */
 export type Move = 'advance' | 'step-up' | 'withdraw' | 'retire' | 'restore';
 
-/** What kind of move that is; `undefined` when there is no such move. */
+/** Classifies a move; `undefined` when it is not allowed. */
 export function moveOf(from: Standing, to: Standing): Move | undefined {
   if (to.stage === 'retired') return from.stage === 'retired' ? undefined : 'retire';
   if (from.stage === 'retired') return to.stage === 'develop-verify' ? 'restore' : undefined;
@@ -43,7 +44,7 @@ export function moveOf(from: Standing, to: Standing): Move | undefined {
     return shareAt(from) === canaryShares.length - 1 ? 'advance' : undefined;
   }
   const back = stages.indexOf(to.stage) < stages.indexOf(from.stage);
-  // What was everybody's goes back to the beginning or not at all: its evidence was for another fleet.
+  // A revision in `full` goes back to the first stage or not at all: its evidence was for another fleet.
   return back && (from.stage === 'grey' || from.stage === 'canary' || to.stage === 'develop-verify')
     ? 'withdraw'
     : undefined;
@@ -54,6 +55,6 @@ const shareAt = ({ share }: Standing): number => canaryShares.indexOf(share as C
 export const isSame = (one: Standing, other: Standing): boolean =>
   one.stage === other.stage && one.share === other.share;
 
-/** As people read it: `canary 5 %`. */
+/** Formats a standing for people: `canary 5 %`. */
 export const showStanding = ({ stage: name, share }: Standing): string =>
   share === undefined ? name : `${name} ${share * 100} %`;

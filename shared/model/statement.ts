@@ -1,5 +1,5 @@
-// The statement that moves a revision: in-toto, about the digest, with the evidence. It is signed as an envelope
-// (signature/envelope), and whoever signs says all of it.
+// Statement that moves a revision: in-toto, about the digest, with the evidence. It is signed as an envelope
+// (signature/envelope); each signer vouches for all of it.
 import { z } from 'zod';
 import { sha256 } from '../audit/sha256.ts';
 import { toHex } from '../hex.ts';
@@ -16,7 +16,7 @@ const move = z.object({
   model: modelName,
   from: standing,
   to: standing,
-  /** When it was written, ms since 1970: evidence gets old. */
+  /** Time of writing, ms since 1970: evidence expires. */
   at: z.number().int().nonnegative(),
   reason: z.string().max(limits.modelReasonCharacters.value).optional(),
   evidence: z.array(evidence).max(limits.modelEvidence.value),
@@ -33,7 +33,7 @@ const gateStatement = z.object({
 
 export interface GateStatement extends z.infer<typeof move> {
   readonly revision: string;
-  /** SHA-256 of the bytes that are signed, in hex: the same statement, the same id. */
+  /** SHA-256 of the signed bytes, in hex: equal statements have equal ids. */
   readonly id: string;
 }
 
@@ -46,7 +46,7 @@ export function writeStatement({
   return ascii(JSON.stringify({ _type: STATEMENT_TYPE, subject, predicateType: GATE_TYPE, predicate }));
 }
 
-/** `undefined` when it is none, or its subject is of another model than it speaks of. */
+/** Reads a statement; `undefined` when it is invalid or its subject names another model. */
 export function readStatement(payload: Uint8Array): GateStatement | undefined {
   const parsed = gateStatement.safeParse(readPayload(payload));
   if (!parsed.success) return undefined;

@@ -1,5 +1,5 @@
-// A revision under way, on live traffic: what has been seen of it since it came to where it stands, and what that says at
-// its gate. Plain data; whoever has the counts comes to the same.
+// Trial of a revision on live traffic: observations since it came to its stage, and their verdict at its
+// gate. Plain data: every holder of the counts reaches the same result.
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { beginCanary, type CanaryRun, canaryRun, judgeCanary, stepUp } from './canary.ts';
@@ -23,21 +23,21 @@ export type Trial = z.infer<typeof trial>;
 
 export const isUnderWay = ({ stage }: Standing): boolean => stage === 'grey' || stage === 'canary';
 
-/** `usual`: what is known of the revision that answers, from before. `undefined` where nothing is tried. */
+/** Begins a trial. `usual`: earlier counts of the serving revision. `undefined` in stages without a trial. */
 export function beginTrial({ stage, share }: Standing, since: number, usual: LiveCounts = noCounts): Trial | undefined {
   if (stage === 'grey') return { stage, since, mirrored: noCounts };
   if (stage !== 'canary' || share === undefined) return undefined;
   return { stage, since, run: { ...beginCanary(since), share }, ...slowAfter(usual) };
 }
 
-/** Nothing while too little is known. */
+/** Returns no bound while the baseline is too small. */
 function slowAfter({ latency }: LiveCounts): { readonly slow?: number } {
   const timed = latency.reduce((sum, many) => sum + many, 0);
   const slow = timed < limits.liveBaseline.value ? undefined : quantileBucket(latency, limits.liveQuantile.value);
   return slow === undefined ? {} : { slow };
 }
 
-/** As it stands now: a higher share goes on with what was seen, everything else begins anew. */
+/** Follows a change of stage: a higher share keeps the observations; every other change starts over. */
 export function followStanding(known: Trial | undefined, now: Standing, since: number, usual: LiveCounts) {
   if (known?.since === since) return known;
   const more = known?.stage === 'canary' && now.stage === 'canary' && (now.share ?? 0) > known.run.share;
@@ -46,24 +46,27 @@ export function followStanding(known: Trial | undefined, now: Standing, since: n
 }
 
 /**
- * Since a revision came to where it stands, so long nothing is counted: edges are told within seconds, and what agents tell
- * is as old as their last report.
+ * Reports whether the revision came to its stage too recently to count: edges learn of it within seconds, and
+ * agents' counts are as old as their last report.
  */
 export const isSettling = ({ since }: Trial, now: number): boolean =>
   now - since < limits.liveSettleSeconds.value * 1_000;
 
-/** What is new of both: of the one on trial, and of the one that answers in the zones where it could have been. */
+/**
+ * New counts of both sides: of the trial, and of the serving revision in zones where the trial could be
+ * chosen.
+ */
 export interface LiveNews {
   readonly trial: { readonly served: LiveCounts; readonly mirrored: LiveCounts };
   readonly stable: LiveCounts;
-  /** All that is known of that one. */
+  /** All known counts of the serving revision. */
   readonly usual: LiveCounts;
 }
 
 export function takeNews(known: Trial, { trial: own, stable, usual }: LiveNews): Trial {
   if (known.stage === 'grey') return { ...known, mirrored: addCounts(known.mirrored, own.mirrored) };
   const { run, slow } = known;
-  // What says what is slow is not judged by it.
+  // Streams that define the bound are not judged by it.
   if (slow === undefined) return { ...known, ...slowAfter(usual) };
   const both = { canary: own.served, stable };
   const next: CanaryRun = {
@@ -85,7 +88,7 @@ function countMore(run: CanaryRun, what: 'bad' | 'failed', more: Omit<ShareCount
 
 const TOOL = 'live traffic';
 
-/** As a statement would carry it. */
+/** Returns the evidence in the form of a statement. */
 export function evidenceOf(known: Trial): Evidence[] {
   if (known.stage === 'canary') return [{ kind: 'rates', tool: TOOL, run: known.run }];
   const { streams, failed, empty, differing = [], words = 0, errors = 0 } = known.mirrored;
@@ -95,7 +98,7 @@ export function evidenceOf(known: Trial): Evidence[] {
     {
       kind: 'disagreement',
       tool: TOOL,
-      // What counts are the buckets.
+      // The buckets decide, not this field.
       verdict: 'INCONCLUSIVE',
       streams: compared,
       facts: { words, errors, empty },

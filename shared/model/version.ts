@@ -1,5 +1,5 @@
-// Revisions as other registries number them: versions from 1, in the order in which they were registered. Nothing is ever
-// taken out of the log, so no number becomes another revision's.
+// Version numbers of revisions, as other registries use them: from 1, in the order of registration. The log
+// never loses an entry, so no number is reused.
 import type { ModelState, RevisionRow } from './contract.ts';
 
 export interface Version {
@@ -10,6 +10,6 @@ export interface Version {
 export const versionsOf = ({ revisions }: Pick<ModelState, 'revisions'>): Version[] =>
   revisions.map((row, at) => ({ version: String(at + 1), row }));
 
-/** By its number, or by its digest. */
+/** Finds a version by number or digest. */
 export const findVersion = (state: Pick<ModelState, 'revisions'>, text: string): Version | undefined =>
   versionsOf(state).find(({ version, row }) => version === text || row.revision === text);

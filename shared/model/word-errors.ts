@@ -1,6 +1,6 @@
 /**
- * Least number of words to insert, delete or replace to make `heard` of `said`. Which texts are compared, and what counts as
- * a word, is the caller's: characters where words are not written apart.
+ * Returns the least number of words to insert, delete or replace to turn `said` into `heard`. The caller
+ * decides what counts as a word: characters where a script has no spaces.
  */
 export function countWordErrors(said: readonly string[], heard: readonly string[]): number {
   let row = Uint32Array.from({ length: heard.length + 1 }, (_, at) => at);

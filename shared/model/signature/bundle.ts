@@ -1,4 +1,5 @@
-// Signatures of models as they are kept and sent: a sigstore bundle 0.3 in JSON, with a key and not a certificate.
+// Stored and sent form of a model signature: a sigstore bundle 0.3 in JSON, with a key instead of a
+// certificate.
 import { z } from 'zod';
 import { fromBase64 } from '../../audit/base64.ts';
 import { refuse } from '../../refusal.ts';
@@ -30,13 +31,13 @@ export function makeBundle(signed: Envelope): Bundle {
 
 export interface SignedManifest {
   readonly manifest: Manifest;
-  /** Who signed: the author of the revision. */
+  /** Author of the revision. */
   readonly signer: string;
 }
 
 const invalid = (rule: string) => no(refuse('signature_invalid', { rule }));
 
-/** What a bundle says, if one of `keys` signed it. Whether the files are as it says is another question (`verify-files`). */
+/** Verifies a bundle against `keys` and returns its manifest. Does not check the files (`verify-files`). */
 export async function openBundle(sent: unknown, keys: readonly SignerKey[]): Promise<Result<SignedManifest>> {
   const parsed = bundle.safeParse(sent);
   if (!parsed.success) return invalid('it is no sigstore bundle 0.3 with one signature by a key');

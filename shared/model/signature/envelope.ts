@@ -1,5 +1,5 @@
-// DSSE envelopes (secure-systems-lab/dsse 1.0) around in-toto statements: what is signed are the bytes that are sent, and
-// what they are said to be.
+// DSSE envelopes (secure-systems-lab/dsse 1.0) around in-toto statements: the signature covers the sent bytes
+// and their declared type.
 import { z } from 'zod';
 import { fromBase64, toBase64 } from '../../audit/base64.ts';
 import { limits } from '../../limits.ts';
@@ -30,15 +30,15 @@ export async function signPayload(payload: Uint8Array, key: SigningKey): Promise
 
 export interface OpenedEnvelope {
   readonly payload: Uint8Array;
-  /** Who of the known signed it, each once. */
+  /** Distinct known signers. */
   readonly signers: readonly string[];
-  /** With one signature of each: whoever signs again takes nobody's place. */
+  /** Envelope with one signature of each signer: a repeated signature displaces no other. */
   readonly envelope: Envelope;
 }
 
 /**
- * `undefined` when a signature is by a key that is not known, or is wrong: an envelope says nothing then, whatever else is
- * good about it.
+ * Verifies an envelope. `undefined` when any signature is wrong or by an unknown key, even if others are
+ * good.
  */
 export async function openEnvelope(
   envelope: Envelope,
@@ -63,14 +63,14 @@ async function signerOf(
   if (!bytes) return undefined;
   for (const { name, key } of keys) {
     const spki = fromBase64(key);
-    // An id is a hint: without one every key is tried.
+    // A key id is a hint: without one every key is tried.
     if (!spki || (keyid !== '' && keyid !== hintOf(spki))) continue;
     if (await verifyBy(spki, signed, bytes)) return name;
   }
   return undefined;
 }
 
-/** The payload as JSON; `undefined` when it is none. */
+/** Parses the payload as JSON; `undefined` when it is invalid. */
 export function readPayload(payload: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));

@@ -1,4 +1,4 @@
-// Whose signatures on models are believed, and the two algorithms they are made with.
+// Trusted signers of models, and the two signature algorithms.
 import { z } from 'zod';
 import { fromBase64, toBase64 } from '../../audit/base64.ts';
 import { fromDer, isP256, openP256Verifier, toDer } from '../../audit/ecdsa.ts';
@@ -8,7 +8,7 @@ import { ascii, concat } from '../../seal/bytes.ts';
 import type { Point } from '../../seal/sm2-curve.ts';
 import { readSm2Point, signSm2, sm2PublicKey, verifySm2, writeSm2Point } from '../../seal/sm2-signature.ts';
 
-/** The digest that goes with the algorithm: both are of one family, so that whoever needs the one can check all of it. */
+/** Digest that pairs with the algorithm, of the same family, so that a verifier needs one family only. */
 export const digestOf = { 'ecdsa-p256': 'sha256', sm2: 'sm3' } as const;
 export type Algorithm = keyof typeof digestOf;
 export type HashName = (typeof digestOf)[Algorithm];
@@ -19,20 +19,20 @@ const SM2_SPKI = Uint8Array.of(
   ...[6, 8, 0x2a, 0x81, 0x1c, 0xcf, 0x55, 1, 0x82, 0x2d, 3, 0x42, 0],
 );
 
-/** Somebody who may sign, as settings name them. Two keys of one name are one person. */
+/** A trusted signer in the settings. Two keys with one name are one person. */
 export const signerKey = z.object({
   name: z.string().regex(/^[a-z0-9][a-z0-9@._-]{0,62}$/),
-  /** SPKI in base64: what stands in a PEM file between the lines. */
+  /** SPKI in base64: the body of a PEM file. */
   key: z
     .base64()
     .max(256)
     .refine((text) => algorithmOf(fromBase64(text)) !== undefined, 'is no key of P-256 or SM2'),
-  /** A machine that makes revisions which are waited for. Its signature opens no gate. */
+  /** A machine that makes the revisions of rollouts. Its signature opens no gate. */
   worker: z.literal(true).optional(),
 });
 export type SignerKey = z.infer<typeof signerKey>;
 
-/** `undefined` when it is of neither kind. */
+/** Returns the algorithm of a public key; `undefined` when it is neither. */
 export function algorithmOf(spki: Uint8Array | undefined): Algorithm | undefined {
   if (!spki) return undefined;
   if (isP256(spki)) return 'ecdsa-p256';
@@ -42,14 +42,14 @@ export function algorithmOf(spki: Uint8Array | undefined): Algorithm | undefined
 const sm2PointOf = (spki: Uint8Array): Point | undefined =>
   SM2_SPKI.every((byte, at) => spki[at] === byte) ? readSm2Point(spki.subarray(SM2_SPKI.length)) : undefined;
 
-/** How bundles say which key: the SHA-256 of its PEM file, in hex. */
+/** Key hint of bundles: SHA-256 of the PEM file, in hex. */
 export function hintOf(spki: Uint8Array): string {
   const lines = toBase64(spki).match(/.{1,64}/g) ?? [];
   const pem = `-----BEGIN PUBLIC KEY-----\n${lines.join('\n')}\n-----END PUBLIC KEY-----\n`;
   return toHex(sha256(ascii(pem)));
 }
 
-/** `signature` is in DER. */
+/** Verifies `signature`, in DER. */
 export async function verifyBy(spki: Uint8Array, message: Uint8Array, signature: Uint8Array): Promise<boolean> {
   if (algorithmOf(spki) === 'ecdsa-p256') {
     try {
@@ -63,11 +63,11 @@ export async function verifyBy(spki: Uint8Array, message: Uint8Array, signature:
   return point !== undefined && numbers !== undefined && verifySm2(message, numbers, point);
 }
 
-/** A private key, wherever it is. */
+/** A private key, local or remote. */
 export interface SigningKey {
   /** SPKI of its public half. */
   readonly publicKey: Uint8Array;
-  /** In DER. */
+  /** Returns the signature in DER. */
   sign(message: Uint8Array): Promise<Uint8Array>;
 }
 

@@ -1,5 +1,5 @@
-// What the signature of a model says: which files it is made of, as OpenSSF model signing 1.0 writes it, so that its own
-// tools verify what is signed with P-256. The variant with SM3 differs in nothing but the algorithm's name.
+// Signed manifest of a model: its files, as OpenSSF model signing 1.0 writes them, so that its own tools
+// verify P-256 signatures. The SM3 variant differs in the algorithm's name only.
 import { z } from 'zod';
 import { sha256 } from '../../audit/sha256.ts';
 import { toHex } from '../../hex.ts';
@@ -14,7 +14,7 @@ import type { HashName } from './key.ts';
 
 const SIGNATURE_TYPE = 'https://model_signing/signature/v1.0';
 
-/** Below the folder of the model, with slashes; never out of it. */
+/** Path below the folder of the model, with slashes; never outside it. */
 const filePath = z
   .string()
   .min(1)
@@ -49,9 +49,9 @@ const signatureStatement = z.looseObject({
   predicate: z.looseObject({
     serialization,
     resources: z.array(resource).min(1).max(limits.modelFiles.value),
-    /** Ours: the revision that these files make. Verifiers of the format leave out what they do not know. */
+    /** Extension: the revision that these files make. Verifiers of the format ignore unknown members. */
     revision: revisionDigest.optional(),
-    /** Ours as well: what is promised of it, and of what it was made. */
+    /** Extension: the promise, and the source of a derived revision. */
     sla: sla.optional(),
     made: made.optional(),
   }),
@@ -60,7 +60,7 @@ const signatureStatement = z.looseObject({
 /** A piece of a file, or all of it. */
 export interface Piece {
   readonly file: string;
-  /** Bytes from and to which; all of the file when it is signed whole. */
+  /** Byte range; the whole file when it is signed whole. */
   readonly from: number;
   readonly to: number | undefined;
   readonly digest: string;
@@ -71,7 +71,7 @@ export interface Manifest {
   readonly hash: HashName;
   readonly method: 'files' | 'shards';
   readonly ignored: readonly string[];
-  /** By file, and within it by place. */
+  /** Ordered by file and, within a file, by offset. */
   readonly pieces: readonly Piece[];
   readonly revision: string | undefined;
   readonly sla?: Sla | undefined;
@@ -85,7 +85,7 @@ const hashes = { sha256, sm3 } as const;
 
 const rootOf = (hash: HashName, digests: readonly string[]): string => toHex(hashes[hash](...digests.map(fromHex)));
 
-/** `undefined` when it is no such statement, or does not agree with itself. */
+/** Reads a statement; `undefined` when it is no manifest or is inconsistent. */
 export function readManifest(statement: unknown): Manifest | undefined {
   const parsed = signatureStatement.safeParse(statement);
   if (!parsed.success) return undefined;
@@ -111,7 +111,7 @@ function readPiece(name: string, digest: string, method: Manifest['method']): Pi
   return { file, from: Number(from), to: Number(to), digest };
 }
 
-/** No file twice, and shards one behind the other from the first byte: a hole would be signed by nobody. */
+/** Checks that no file occurs twice and that shards are contiguous from byte 0: a gap would be unsigned. */
 function areWhole(pieces: readonly Piece[]): boolean {
   const ends = new Map<string, number | undefined>();
   return pieces.every(({ file, from, to }) => {
@@ -160,5 +160,5 @@ export function writeManifest(
   return ascii(JSON.stringify(statement));
 }
 
-/** Where signatures lie in the folder of a model: they cannot sign themselves. */
+/** Signature files in the folder of a model, which the signature cannot cover. */
 export const SIGNATURE_FILES = ['model.sig', 'model.sm2.sig'];

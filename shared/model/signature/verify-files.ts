@@ -1,20 +1,20 @@
-// Are these the files that were signed? Asked once, when a revision enters memory or a disk, and never when it is switched
-// to. A file passes through piece by piece, so that a network of any size takes the memory of one piece.
+// Verifies that files match their signature, once, when a revision enters memory or a disk, never at a
+// switch. Files are read piecewise, so that a network of any size takes the memory of one piece.
 import { refuse } from '../../refusal.ts';
 import { no, ok, type Result } from '../../result.ts';
 import { digestOfFiles } from '../revision.ts';
 import type { HashName } from './key.ts';
 import type { Manifest, Piece } from './manifest.ts';
 
-/** A digest in the making. Node has both algorithms in its own library, ten times as fast as ours. */
+/** An incremental digest. Node's library has both algorithms, ten times as fast as ours. */
 export interface Hash {
   update(bytes: Uint8Array): unknown;
-  /** In hex. */
+  /** Returns the digest in hex. */
   finish(): string;
 }
 
 export interface Files {
-  /** Paths of all that is there, below the folder of the model. */
+  /** Lists the paths of all files below the folder of the model. */
   list(): Promise<readonly string[]>;
   open(file: string): AsyncIterable<Uint8Array>;
   hash(name: HashName): Hash;
@@ -50,7 +50,7 @@ export async function verifyFiles(manifest: Manifest, files: Files): Promise<Res
   return ok({ revision, bytes });
 }
 
-/** The SHA-256 of the whole file, if each of its pieces is as signed; `undefined` otherwise. */
+/** Returns the SHA-256 of the whole file when every piece matches its signature; `undefined` otherwise. */
 async function readFile(files: Files, file: string, pieces: readonly Piece[], hash: HashName) {
   const whole = files.hash('sha256');
   const rest = [...pieces];
@@ -71,7 +71,7 @@ async function readFile(files: Files, file: string, pieces: readonly Piece[], ha
       [piece, digest] = [rest.shift(), files.hash(hash)];
     }
   }
-  // What is left is a whole file, an empty one, or one that ended too early.
+  // The rest is a whole file, an empty one, or a truncated one.
   if (
     piece &&
     (rest.length > 0 || (piece.to !== undefined && piece.to !== bytes) || digest.finish() !== piece.digest)
