@@ -33,7 +33,7 @@ import { exportBody, listedExports } from './audit/exports.ts';
 import { acceptBody, acceptedGap, listedGaps } from './audit/gaps.ts';
 import { outboxPage } from './audit/outbox.ts';
 import { listedLog } from './audit/read-log.ts';
-import { begunIndex, listedHits } from './audit/search.ts';
+import { listedHits } from './audit/search.ts';
 import { deepgramError } from './dialect/deepgram-refuse.ts';
 import { clientSecretBody, grantBody } from './dialect/grant-request.ts';
 import { clientSecretAnswer, grantAnswer } from './dialect/issue-tokens.ts';
@@ -129,7 +129,6 @@ function describe() {
         AuditGapAcceptance: input(acceptBody),
         AuditGap: output(acceptedGap),
         AuditHits: output(listedHits),
-        AuditIndexBegun: output(begunIndex),
         AuditExportRequest: input(exportBody),
         AuditExport: output(exportStatus),
         AuditExportList: output(listedExports),

@@ -5,7 +5,7 @@ import { createExport, listExports, readExport } from './audit/exports.ts';
 import { acceptGap, listGaps } from './audit/gaps.ts';
 import { lookAtHealth } from './audit/look-at-health.ts';
 import { listLogs, readLog } from './audit/read-log.ts';
-import { rebuildIndex, searchAudit } from './audit/search.ts';
+import { searchAudit } from './audit/search.ts';
 import { streamLeaves } from './audit/stream-leaves.ts';
 import type { PathParams, RequestContext } from './context.ts';
 import { answerPreflight } from './cors.ts';
@@ -97,7 +97,6 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   '/v1/audit/holds/:name/release': { POST: erasing.releaseHold },
   '/v1/audit/gaps': { GET: listGaps },
   '/v1/audit/gaps/accept': { POST: acceptGap },
-  '/v1/audit/index': { POST: rebuildIndex },
   '/v1/audit/search': { GET: searchAudit },
   '/v1/audit/health': { GET: lookAtHealth },
   '/v1/audit/log': { GET: listLogs },

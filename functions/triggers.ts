@@ -16,7 +16,7 @@ import { lookAtLogs } from './audit/log/look-at-log.ts';
 import { onLog, onYears } from './audit/log/on-log.ts';
 import { openTicking } from './audit/log/on-tick.ts';
 import { openReports } from './audit/report/reports.ts';
-import { onRebuild, onSearch } from './audit/search/on-search.ts';
+import { onSearch } from './audit/search/on-search.ts';
 import { findFullStores, onHealth } from './health/on-health.ts';
 import { judgeLive } from './model/judge-live.ts';
 import { openModelDesk } from './model/model-desk.ts';
@@ -261,7 +261,6 @@ for (const [name, methods, route, handler] of [
   ['audit-gaps', 'GET', 'gaps', onGaps(privacyDesk)],
   ['audit-accept', 'POST', 'gaps/accept', onAcceptGap(privacyDesk)],
   ['audit-search', 'POST', 'search', onSearch(privacyDesk)],
-  ['audit-index', 'POST', 'index', onRebuild(privacyDesk)],
 ] as const) {
   app.http(name, { ...http, route: `audit/{zone}/${route}`, methods: [methods], handler });
 }

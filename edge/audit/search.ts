@@ -1,7 +1,6 @@
-// Finding entries of the tenant. Each hit shows by itself that it is in the log.
+// Searches the audit entries of the tenant.
 import { z } from 'zod';
 import { logYear } from '../../shared/audit/logged-years.ts';
-import { begun } from '../../shared/audit/privacy.ts';
 import { foundEntries } from '../../shared/audit/search.ts';
 import { limits } from '../../shared/limits.ts';
 import { refuse } from '../../shared/refusal.ts';
@@ -11,7 +10,6 @@ import { refuseWith } from '../refuse.ts';
 import { refuseField } from '../refuse-field.ts';
 import { admit } from '../tenant/admit.ts';
 import { askOfficeFor } from './ask-office.ts';
-import { isOpenTo } from './exports.ts';
 import { commitmentsIn, who, zonesOf } from './who.ts';
 
 /** Whom a search is about: a header, since addresses are kept in places that no one thinks of. */
@@ -44,7 +42,6 @@ export const searchQuery = z.strictObject({
 });
 
 export const listedHits = z.object({ object: z.literal('list'), data: z.array(foundEntries) });
-export const begunIndex = z.object({ object: z.literal('list'), data: z.array(begun.extend({ zone: z.string() })) });
 
 const fresh = { 'cache-control': 'no-store' };
 
@@ -73,25 +70,6 @@ export async function searchAudit(request: Request, context: RequestContext): Pr
     const found = await askOfficeFor({ zone, path: `/${zone}/search`, body }, foundEntries, claims.value, context);
     if (!found.ok) return refuseWith(found.refusal);
     data.push(found.value);
-  }
-  return Response.json({ object: 'list', data }, { headers: fresh });
-}
-
-/** `POST /v1/audit/index?zone=`: builds the index again from the first entry. For operators, whose fleet it is. */
-export async function rebuildIndex(request: Request, context: RequestContext): Promise<Response> {
-  const claims = await admit(request, 'operate', context);
-  if (!claims.ok) return refuseWith(claims.refusal);
-  const asked = new URL(request.url).searchParams.get('zone');
-  const { auditLogs } = context.settings;
-  if (asked !== null && !(auditLogs.has(asked) && isOpenTo(claims.value, asked)))
-    return refuseWith(refuse('zone_unserved', { zone: asked }));
-  const data: z.infer<typeof begunIndex>['data'] = [];
-  for (const zone of asked === null ? auditLogs.keys() : [asked]) {
-    if (!isOpenTo(claims.value, zone)) continue;
-    const question = { zone, path: `/${zone}/index`, body: {}, operate: true };
-    const done = await askOfficeFor(question, begun, claims.value, context);
-    if (!done.ok) return refuseWith(done.refusal);
-    data.push({ zone, ...done.value });
   }
   return Response.json({ object: 'list', data }, { headers: fresh });
 }

@@ -192,12 +192,11 @@ function privacyPaths() {
     '/v1/audit/search': {
       get: {
         operationId: 'searchAuditLog',
-        summary:
-          'Entries of the tenant by request, subject, model, day and type, each with the proof that it is in the log',
+        summary: 'Searches entries of the tenant by request, subject, model, day and type',
         description:
-          'The index says where to look, and the log what is there: a hit is an entry with its receipt (C2SP tlog-proof). ' +
-          'Entries from `indexed` on are not in the index yet. `after` goes on in one `zone`; an answer with `next` may have ' +
-          'fewer hits than asked for, or none.',
+          '`GET /v1/audit/log/{zone}/{year}/receipt/{index}` proves that a hit is in the log. Entries from ' +
+          '`indexed` on are not in the index yet. `after` goes on in one `zone`; an answer with `next` may have fewer hits ' +
+          'than asked for, or none.',
         parameters: [
           everyZone,
           query('request', 'Id of the request.', input(asked.request)),
@@ -220,14 +219,6 @@ function privacyPaths() {
           ...success('Hits, by zone', json('AuditHits')),
           ...errors([...always, 'field_invalid', 'audit_unavailable', 'allowance_concurrent']),
         },
-      },
-    },
-    '/v1/audit/index': {
-      post: {
-        operationId: 'rebuildAuditIndex',
-        summary: 'Builds the index of the search again, from the first entry; for operators',
-        parameters: [query('zone', 'Whose; by default those of all zones.')],
-        responses: { ...success('From where', json('AuditIndexBegun')), ...errors(always) },
       },
     },
   };

@@ -13,6 +13,7 @@ export interface Entry {
 
 export interface HashedEntry extends Entry {
   readonly hash: Hash;
+  readonly bytes: Uint8Array;
 }
 
 /** Levels of the tree between two levels of tiles: 2^8 is the width of a tile. */
@@ -50,7 +51,7 @@ export class ProvenEntries {
     const entries = read.map((bytes, at) => {
       const [index, hash] = [bundle * TILE_WIDTH + at, hashLeaf(bytes)];
       if (!equalBytes(hash, hashes[at] as Hash)) throw new Invalid(`entry ${index} and its hash do not agree`);
-      return { index, hash, leaf: leafOf(bytes) };
+      return { index, hash, bytes, leaf: leafOf(bytes) };
     });
     // The way of one entry to the root goes by all others of its tile: either all of them are in the log, or none is shown to be.
     const last = entries.at(-1) as HashedEntry;

@@ -1,5 +1,6 @@
-// auricle audit tail|show|receipt: entries of a log as they stand there, each shown to be in it.
-import { z } from 'zod';
+// auricle audit tail|show|receipt: entries of a log, each proven to be in it.
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { yearIn } from '../../shared/audit/bundle/previous.ts';
 import { openCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { checkDisclosure } from '../../shared/audit/commitment.ts';
@@ -8,11 +9,11 @@ import { verifyInclusion } from '../../shared/audit/proof.ts';
 import { readReceipt } from '../../shared/audit/receipt.ts';
 import { TILE_WIDTH } from '../../shared/audit/tile.ts';
 import { limits } from '../../shared/limits.ts';
-import { type Answer, refused, wrong } from './answer.ts';
+import { type Answer, wrong } from './answer.ts';
 import { type Entry, type HashedEntry, ProvenEntries } from './audit-entries.ts';
 import type { Found } from './audit-find.ts';
 import { fetchCheckpoint, Invalid } from './audit-log.ts';
-import { searchAudit } from './audit-search.ts';
+import { fetchFound } from './audit-search.ts';
 import type { Arguments } from './options.ts';
 
 const openEntries = async ({ reader }: Found): Promise<ProvenEntries> =>
@@ -46,31 +47,29 @@ function lineOf({ index, leaf }: Entry): string {
     .trimEnd();
 }
 
-/** What a search says: where the request's entries are, and from where on the index does not know yet. */
-const searched = z.object({
-  hits: z.array(z.object({ year: z.number(), index: z.number() })),
-  indexed: z.record(z.string(), z.object({ year: z.number(), index: z.number() }).optional()),
-  next: z.record(z.string(), z.string().optional()),
-});
+/** Returns the zone and the year of the log that `found` reads. */
+function zoneAndYear({ reader }: Found): { readonly zone: string; readonly year: number | undefined } {
+  const { name } = reader.verifier;
+  return { zone: name.split('/').at(-2) ?? '', year: yearIn(name) };
+}
 
-/** Places of a request's entries in this log by the index; `undefined` where nobody looks for us, or nothing is found. */
-async function indexedPlaces(found: Found, request: string, given: Arguments, headers: Record<string, string>) {
-  const { name } = found.reader.verifier;
-  const [zone, year] = [name.split('/').at(-2) ?? '', yearIn(name)];
+/**
+ * Returns the positions of a request's entries in this log, and the first position that the index does not know. Returns
+ * `undefined` where the caller may not search, or the index has none.
+ */
+async function indexedPlaces(found: Found, request: string, { edge }: Arguments, headers: Record<string, string>) {
+  const { zone, year } = zoneAndYear(found);
   const places: number[] = [];
   for (let after: string | undefined; ; ) {
-    const query = { edge: given.edge, operands: given.operands, request, zone, ...(after !== undefined && { after }) };
-    const { exit, text, value } = await searchAudit(query as Arguments, headers, async () => found);
-    if (exit === 40) throw new Invalid(text);
-    const parsed = searched.safeParse(value);
-    if (!parsed.success) return undefined;
-    const { hits, indexed, next } = parsed.data;
-    places.push(...hits.filter((hit) => hit.year === year).map(({ index }) => index));
-    after = next[zone];
+    const answers = await fetchFound(edge, { request, zone, after }, headers);
+    const answer = Array.isArray(answers) ? answers.find((one) => one.zone === zone) : undefined;
+    if (!answer) return undefined;
+    places.push(...answer.hits.filter((hit) => hit.year === year).map(({ index }) => index));
+    after = answer.next;
     if (after !== undefined) continue;
-    const upTo = indexed[zone];
-    if (places.length === 0 || upTo === undefined || year === undefined || upTo.year < year) return undefined;
-    return { places, from: upTo.year > year ? Number.POSITIVE_INFINITY : upTo.index };
+    const { indexed } = answer;
+    if (places.length === 0 || indexed === undefined || year === undefined || indexed.year < year) return undefined;
+    return { places, from: indexed.year > year ? Number.POSITIVE_INFINITY : indexed.index };
   }
 }
 
@@ -85,7 +84,9 @@ async function ofRequest(
   const known = await indexedPlaces(found, request, given, headers);
   const entries: HashedEntry[] = [];
   const { size } = log.checkpoint;
-  for (const index of known?.places ?? []) if (index < size) entries.push(await log.at(index));
+  const indexed = [];
+  for (const index of known?.places ?? []) if (index < size) indexed.push(await log.at(index));
+  entries.push(...indexed.filter(({ leaf }) => leaf?.req === request));
   for (let bundle = Math.floor((known?.from ?? 0) / TILE_WIDTH); bundle < log.bundles; bundle += 1)
     entries.push(...(await log.bundle(bundle)).filter(({ leaf }) => leaf?.req === request));
   const unique = new Map(entries.map((entry) => [entry.index, entry]));
@@ -105,44 +106,32 @@ async function entriesOf(
   return Number(what) < size ? [await log.at(Number(what))] : wrong(`the log has ${size} entries`);
 }
 
-const opened = z.object({
-  data: z.array(
-    z.object({
-      hits: z.array(
-        z.object({ index: z.number(), disclosed: z.array(z.string()).optional(), erased: z.literal(true).optional() }),
-      ),
-    }),
-  ),
-});
-
 /** Hidden values of an entry by name, or the reason why the caller may not see them. */
 type Opened = { readonly shown: Readonly<Record<string, unknown>> } | { readonly hidden: string };
 
-/** Values that entries hide, each checked against the commitment in its proven leaf. */
+/** Returns hidden values, each checked against the commitment in its proven leaf. */
 async function openHidden(
-  { reader }: Found,
+  found: Found,
   entries: readonly HashedEntry[],
   { edge }: Pick<Arguments, 'edge'>,
   headers: Record<string, string>,
 ): Promise<Map<number, Opened>> {
-  const { name } = reader.verifier;
-  const [zone = '', year = ''] = [name.split('/').at(-2), String(yearIn(name) ?? '')];
+  const { zone, year } = zoneAndYear(found);
   const hiding = new Map(entries.flatMap(({ index, leaf }) => (leaf?.sd ? [[index, leaf.sd] as const] : [])));
-  const found = new Map<number, Opened>();
+  const opened = new Map<number, Opened>();
   for (const some of chunksOf([...hiding.keys()], limits.auditSearchHits.value)) {
-    const query = new URLSearchParams({ zone, year, index: some.join(','), disclose: 'true' });
-    const response = await fetch(`${edge}/v1/audit/search?${query}`, { headers });
-    const why = response.ok ? 'not for this caller' : (await refused(response)).text;
-    for (const index of some) found.set(index, { hidden: why });
-    const { data } = opened.safeParse(response.ok ? await response.json() : undefined);
-    for (const { index, disclosed = [], erased } of data?.data.flatMap(({ hits }) => hits) ?? []) {
+    const query = { zone, year: String(year ?? ''), index: some.join(','), disclose: 'true' };
+    const answers = await fetchFound(edge, query, headers);
+    const why = Array.isArray(answers) ? 'not for this caller' : answers.text;
+    for (const index of some) opened.set(index, { hidden: why });
+    for (const { index, disclosed = [], erased } of Array.isArray(answers) ? answers.flatMap(({ hits }) => hits) : []) {
       const read = disclosed.flatMap((one) => checkDisclosure(one, hiding.get(index) ?? {}) ?? []);
-      if (erased) found.set(index, { hidden: 'erased' });
+      if (erased) opened.set(index, { hidden: 'erased' });
       else if (read.length > 0)
-        found.set(index, { shown: Object.fromEntries(read.map((one) => [one.name, one.value])) });
+        opened.set(index, { shown: Object.fromEntries(read.map((one) => [one.name, one.value])) });
     }
   }
-  return found;
+  return opened;
 }
 
 const chunksOf = (all: readonly number[], size: number): number[][] =>
@@ -165,6 +154,7 @@ export async function show(
   return { exit: 1, text: `nothing of the request ${what} is in the log`, value: { size, entries } };
 }
 
+/** Fetches and verifies the receipts of entries; with `--out` writes each with its entry, for audit verify --receipt. */
 export async function receipts(
   found: Found,
   what: string,
@@ -175,14 +165,20 @@ export async function receipts(
   if (!Array.isArray(entries)) return entries;
   if (entries.length === 0) return { exit: 1, text: `nothing of the request ${what} is in the log`, value: [] };
   const made: { index: number; receipt: string }[] = [];
-  for (const { index, hash } of entries) {
-    const bytes = await found.reader.fetch(`receipt/${index}`);
-    const receipt = readReceipt(bytes);
+  for (const { index, hash, bytes } of entries) {
+    const fetched = await found.reader.fetch(`receipt/${index}`);
+    const receipt = readReceipt(fetched);
     const note = receipt?.index === index ? new TextEncoder().encode(receipt.checkpoint) : new Uint8Array();
     const signed = await openCheckpoint(note, found.reader.verifier);
     if (!receipt || !signed || !verifyInclusion(index, signed.size, hash, receipt.proof, signed.root))
       throw new Invalid(`the receipt of ${index} is none`);
-    made.push({ index, receipt: new TextDecoder().decode(bytes) });
+    made.push({ index, receipt: new TextDecoder().decode(fetched) });
+    if (given.out === undefined) continue;
+    const { zone, year } = zoneAndYear(found);
+    const name = path.join(given.out, `${zone}-${year}-${index}`);
+    mkdirSync(given.out, { recursive: true });
+    writeFileSync(`${name}.json`, bytes);
+    writeFileSync(`${name}.tlog-proof`, fetched);
   }
   return { exit: 0, text: made.map(({ receipt }) => receipt.trimEnd()).join('\n\n'), value: made };
 }

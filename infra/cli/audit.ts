@@ -10,7 +10,7 @@ import { type Found, findLog, listLogs, tellOthers } from './audit-find.ts';
 import { acceptGap, listGaps } from './audit-gaps.ts';
 import { Invalid, Refused } from './audit-log.ts';
 import { verifyReceiptFile } from './audit-receipt.ts';
-import { rebuildIndex, searchAudit } from './audit-search.ts';
+import { searchAudit } from './audit-search.ts';
 import { receipts, show, tail } from './audit-show.ts';
 import { signedAnew, verifyLog } from './audit-verify.ts';
 import type { Arguments } from './options.ts';
@@ -44,10 +44,9 @@ const verbs: ReadonlyMap<string, Run> = new Map<string, Run>([
   ['verify', ofLog(verify)],
   ['export', (given, headers) => exportAudit(given, headers)],
   ['doctor', (given, headers) => auditDoctor(given, headers)],
-  ['search', (given, headers) => searchAudit(given, headers, findLog)],
+  ['search', (given, headers) => searchAudit(given, headers)],
   ['gaps', listGaps],
   ['accept-gap', acceptGap],
-  ['index', rebuildIndex],
   ...privacyVerbs,
 ]);
 

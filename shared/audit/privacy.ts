@@ -6,7 +6,6 @@
 //   GET  /api/audit/{zone}/holds                             → 200 holds
 //   POST /api/audit/{zone}/holds/{id}/release   newRelease   → 200 released, 404 hold_unknown
 //   POST /api/audit/{zone}/search               newSearch    → 200 foundEntries (search.ts)
-//   POST /api/audit/{zone}/index                             → 200 begun again; for operators
 //
 // All of it is about the tenant of the token. Subjects come as commitments: who they are only the edge is told.
 import { z } from 'zod';
@@ -85,4 +84,3 @@ export const hold = z.object({
 });
 export const holds = z.object({ data: z.array(hold) });
 export const released = z.object({ id: z.string() });
-export const begun = z.object({ from: z.object({ year: z.number().int(), index: z.number().int() }).optional() });

@@ -3,7 +3,7 @@ import { env } from 'cloudflare:workers';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { eraseSubject, listHolds, releaseHold, setHold } from '../../edge/audit/erase.ts';
 import { acceptGap, listGaps } from '../../edge/audit/gaps.ts';
-import { rebuildIndex, searchAudit } from '../../edge/audit/search.ts';
+import { searchAudit } from '../../edge/audit/search.ts';
 import { realSurroundings } from '../../edge/clock.ts';
 import type { PathParams, RequestContext } from '../../edge/context.ts';
 import { type Bindings, readSettings } from '../../edge/settings.ts';
@@ -155,14 +155,6 @@ describe('C12 search at the edge', () => {
     expect(asked()[0]?.body).toEqual({ year: 2026, indexes: [3, 14], disclose: true });
     for (const wrong of ['?index=3', '?year=2026', '?year=2026&index=3-5', '?disclose=yes'])
       expect((await call(searchAudit, { query: wrong }, { scope: 'audit' })).status, wrong).toBe(400);
-  });
-
-  it('only operators have the index built again', async () => {
-    for (const office of offices) office.plain = () => Response.json({ from: { year: 2026, index: 0 } });
-    expect((await call(rebuildIndex, { body: {} }, { scope: 'audit compliance' })).status).toBe(403);
-    const answer = await call(rebuildIndex, { body: {} }, { scope: 'operate' });
-    expect(await answer.json()).toMatchObject({ data: [{ zone: 'eu' }, { zone: 'us' }] });
-    expect(asked().every(({ claims }) => claims.operate === true)).toBe(true);
   });
 });
 

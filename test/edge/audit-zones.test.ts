@@ -3,7 +3,6 @@ import { decodeJwt } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { lookAtHealth } from '../../edge/audit/look-at-health.ts';
 import { listLogs, readLog } from '../../edge/audit/read-log.ts';
-import { rebuildIndex } from '../../edge/audit/search.ts';
 
 import { realSurroundings } from '../../edge/clock.ts';
 import type { PathParams, RequestContext } from '../../edge/context.ts';
@@ -41,7 +40,6 @@ describe('C9 the record of a region is for tokens of that region', () => {
     ['its health', lookAtHealth, '?zone=eu', ''],
     ['the outbox of its roster', readOutbox, '?zone=eu', ''],
     ['the outbox of a gate there', readOutbox, '?zone=eu&tenant=acme', ''],
-    ['its index', rebuildIndex, '?zone=eu', ''],
   ])('and no other is told %s', async (_what, answer, query, name) => {
     let asked = 0;
     elsewhere.set('functions.test', async () => {

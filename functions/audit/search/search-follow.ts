@@ -26,21 +26,14 @@ export interface IndexDesk {
 }
 
 const cursorRow = z.object({ year: z.number().int(), index: z.number().int() });
-const cursorPartition = (zone: string): string => `cursor!${zone}`;
-/** Another name when the index has rows of a new kind: it is built once more, while it answers from what it has. */
-const CURSOR = 'cursor-2';
+export const cursorPartition = (zone: string): string => `cursor!${zone}`;
+/** The name changes when the index gets rows of a new kind: the index is then built again while it answers. */
+export const CURSOR = 'cursor-2';
 
 /** Up to where the index knows the logs; `undefined` where none has begun. */
 export async function indexedUpTo({ rows, zone }: Pick<IndexDesk, 'rows' | 'zone'>): Promise<Position | undefined> {
   const kept = await rows.read(cursorPartition(zone), CURSOR);
   return kept && cursorRow.parse(kept.value);
-}
-
-/** Begins again from the first entry of all. Rows that are right are written once more, what was missing comes back. */
-export async function rebuildIndex({ rows, store, zone }: IndexDesk): Promise<Position | undefined> {
-  const start = await firstLog(store, zone);
-  if (start) await rows.commit(cursorPartition(zone), [{ type: 'put', key: CURSOR, value: { ...start } }]);
-  return start;
 }
 
 /** One round: up to `most` bundles. Returns how many entries it looked at. */

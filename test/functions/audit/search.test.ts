@@ -1,21 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { eraseSubject } from '../../../functions/audit/erase/erase.ts';
 import { setHold } from '../../../functions/audit/erase/hold.ts';
-import { type SearchAsked, searchLog } from '../../../functions/audit/search/search.ts';
-import { followLog, indexedUpTo, rebuildIndex } from '../../../functions/audit/search/search-follow.ts';
+import { type SearchQuery, searchLog } from '../../../functions/audit/search/search.ts';
+import { CURSOR, cursorPartition, followLog, indexedUpTo } from '../../../functions/audit/search/search-follow.ts';
 import { dayOf, keyOf, partitionOf, readKey } from '../../../functions/audit/search/search-rows.ts';
 import { subjectIndex } from '../../../functions/audit/search/search-subject.ts';
 import type { Change } from '../../../functions/store/rows.ts';
 import { checkDisclosure } from '../../../shared/audit/commitment.ts';
-import { openJudge } from '../../../shared/audit/judge.ts';
 import { readLeaf } from '../../../shared/audit/leaf.ts';
-import { formatVerifierKey } from '../../../shared/audit/note-key.ts';
-import { readPolicy } from '../../../shared/audit/policy.ts';
-import { readReceipt, verifyReceipt } from '../../../shared/audit/receipt.ts';
 import { limits } from '../../../shared/limits.ts';
 import { deskOf } from './erase-world.ts';
 import { MemoryRows } from './export/memory-rows.ts';
-import { BASE, HiddenLog, SUMMER, signingKey, ZONE } from './hidden-log.ts';
+import { HiddenLog, SUMMER, ZONE } from './hidden-log.ts';
 import { Failed } from './scheduler.ts';
 
 const DAY = 86_400_000;
@@ -41,12 +37,15 @@ class SeenRows extends MemoryRows {
   }
 }
 
+/** Removes the cursor, as an operator does to have the index built again. */
+const rebuild = (rows: SeenRows) => rows.commit(cursorPartition(ZONE), [{ type: 'remove', key: CURSOR }]);
+
 async function searched() {
   const log = new HiddenLog();
   const rows = new SeenRows();
   const desk = () => ({ zone: ZONE, store: log.store, rows, keys: log.newKeys() });
-  const find = async (asked: Partial<SearchAsked>) => searchLog(desk(), { tenant: 'dev', ...asked });
-  const requests = async (asked: Partial<SearchAsked>) =>
+  const find = async (asked: Partial<SearchQuery>) => searchLog(desk(), { tenant: 'dev', ...asked });
+  const requests = async (asked: Partial<SearchQuery>) =>
     (await find(asked)).hits.map(({ entry }) => readLeaf(new TextEncoder().encode(entry))?.req);
   await log.write(
     log.event({ ...ann, request: 'r1' }),
@@ -98,27 +97,6 @@ describe('C12 search', () => {
     expect(await requests({ model: 'reference-de' })).toHaveLength(3);
   });
 
-  it('each hit shows that it is in the log, and one of a subject that it is of that subject', async () => {
-    const { desk, find } = await searched();
-    await followLog(desk());
-    const origin = `${BASE}/${ZONE}/2026`;
-    const text = `log ${formatVerifierKey(origin, signingKey.publicKey)}\nquorum none\n`;
-    const policy = readPolicy(new TextEncoder().encode(text));
-    if (!policy.ok) throw new Error(policy.refusal);
-    const judge = await openJudge(policy.value);
-    const { hits } = await find({ subjects: ['c1:ann'] });
-    expect(hits).toHaveLength(2);
-    for (const { entry, receipt, index, disclosure } of hits) {
-      const bytes = new TextEncoder().encode(entry);
-      const read = readReceipt(new TextEncoder().encode(receipt));
-      expect(read?.index).toBe(index);
-      expect(read && (await verifyReceipt(read, bytes, judge))).toBeDefined();
-      const sd = readLeaf(bytes)?.sd ?? {};
-      expect(checkDisclosure(disclosure ?? '', sd)).toEqual({ name: 'subject', value: 'c1:ann' });
-    }
-    expect((await find({ request: 'r1' })).hits.every(({ disclosure }) => disclosure === undefined)).toBe(true);
-  });
-
   it('finds those of a type among others, in as many answers as it takes', async () => {
     const { log, desk, find } = await searched();
     const many = limits.auditSearchLooked.value + 20;
@@ -135,29 +113,6 @@ describe('C12 search', () => {
     expect(await types(first.next)).toMatchObject({ found: ['last'] });
     expect((await find({ type: 'inference.denied', request: 'last' })).hits).toHaveLength(1);
     expect((await find({ type: 'inference.denied', request: 'm1' })).hits).toEqual([]);
-  });
-
-  it('reads what proves its hits once, however many they are', async () => {
-    const { log, desk } = await searched();
-    for (let at = 0; at < 4; at += 1)
-      await log.write(...Array.from({ length: 150 }, (_, one) => log.event({ ...ann, request: `m${at}-${one}` })));
-    while ((await followLog(desk())) > 0);
-    const readsOf = async (limit: number) => {
-      const names: string[] = [];
-      const found = desk();
-      const read: typeof log.store.read = async (area, name) => {
-        names.push(name);
-        return log.store.read(area, name);
-      };
-      const store = Object.assign(Object.create(log.store) as typeof log.store, { read });
-      const { hits } = await searchLog({ ...found, store }, { tenant: 'dev', limit });
-      expect(hits).toHaveLength(limit);
-      return names.filter((name) => /checkpoint|witnessed|tile\/\d/.test(name)).sort();
-    };
-    const few = await readsOf(2);
-    expect(await readsOf(40)).toEqual(few);
-    // Of a tile that has become full a partial one is asked for before: no more than two of each.
-    expect(few.length).toBeLessThanOrEqual(9);
   });
 
   it('goes on page by page, over as many years as there are, and says up to where it knows', async () => {
@@ -198,7 +153,7 @@ describe('C12 search', () => {
       const [partition = '', key = ''] = row.split(' ');
       if (!partition.startsWith('cursor')) await rows.commit(partition, [{ type: 'remove', key }]);
     }
-    expect(await rebuildIndex(desk())).toEqual({ year: 2026, index: 0 });
+    await rebuild(rows);
     while ((await followLog(desk())) > 0);
     expect([...rows.written].sort()).toEqual(before);
   });
@@ -230,7 +185,7 @@ describe('C12 search', () => {
 });
 
 describe('C12 an index that is wrong', () => {
-  it('makes no wrong claim: a row that lies is answered to nobody, and goes', async () => {
+  it('yields no hit for a row that names another entry', async () => {
     const { rows, desk, requests } = await searched();
     await followLog(desk());
     const lies: [string, string][] = [
@@ -247,8 +202,7 @@ describe('C12 an index that is wrong', () => {
     expect(await requests({ request: 'r3' })).toEqual([]);
     expect(await requests({ model: 'reference-fr' })).toEqual([]);
     expect(await requests({ day: '20250101' })).toEqual([]);
-    for (const [partition, key] of lies) expect(rows.written).not.toContain(`${partition} ${key}`);
-    expect(await requests({})).toHaveLength(4);
+    expect(new Set(await requests({}))).toEqual(new Set(['r1', 'r2', 'r4']));
   });
 
   it('of whom an entry is, only what it hides says', async () => {
@@ -269,7 +223,7 @@ describe('C12 an index that is wrong', () => {
       { type: 'remove', key: keyOf({ year: 2026, index: 2 }) },
     ]);
     expect(await requests({ request: 'r2' })).toEqual([]);
-    await rebuildIndex(desk());
+    await rebuild(rows);
     await followLog(desk());
     expect(await requests({ request: 'r2' })).toEqual(['r2']);
   });
@@ -286,7 +240,7 @@ describe('C12 C9 erasing and finding', () => {
     expect(done).toMatchObject({ value: { outcome: 'done', count: 2 } });
     expect(of('subject')).toBe(2);
     expect(await requests({ subjects: ['c1:ann'] })).toEqual([]);
-    await rebuildIndex(desk());
+    await rebuild(rows);
     while ((await followLog(desk())) > 0);
     expect(of('subject')).toBe(2);
     // That there was a request is no secret of the subject.
