@@ -1,16 +1,16 @@
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
-import { Feed } from '../../shared/stream/feed.ts';
 import type { Checkpoint, StreamOptions } from '../../shared/stream/link.ts';
-import { Said } from '../../shared/stream/said.ts';
 import type { RequestContext } from '../context.ts';
 import type { Session } from '../short/session.ts';
 import { Agents, type Hearer, type Start } from './agents.ts';
 import type { SessionEvent } from './dialect.ts';
+import { EventFilter } from './event-filter.ts';
 import { type Ready, toldClient, worthMoving } from './find.ts';
 import type { Line } from './line.ts';
+import type { ReplayBuffer } from './replay-buffer.ts';
 import type { Resumable } from './resume-token.ts';
-import { Unsaid } from './unsaid.ts';
+import { SpeechTracker } from './speech-tracker.ts';
 
 /** Questions of the session itself have numbers above those of any client. */
 const OWN = 2 ** 32;
@@ -39,24 +39,24 @@ export interface Listener {
  * that says what cannot be is lost, and another one hears everything again since the last checkpoint.
  */
 export class Hearing implements Hearer {
-  readonly feed: Feed;
+  readonly feed: ReplayBuffer;
   readonly #facts: Resumable;
   readonly #listener: Listener;
   readonly #now: () => number;
-  readonly #said: Said;
-  readonly #unsaid = new Unsaid();
+  readonly #said: EventFilter;
+  readonly #unsaid = new SpeechTracker();
   #agents: Agents | undefined;
   #relieving = false;
   #reliefs = 0;
   /** When the input ended, or something was settled after that, ms since 1970. */
   #finishing: number | undefined;
 
-  constructor(facts: Resumable, options: StreamOptions, now: () => number, listener: Listener) {
+  constructor(facts: Resumable, feed: ReplayBuffer, now: () => number, listener: Listener) {
     this.#facts = facts;
     this.#now = now;
     this.#listener = listener;
-    this.feed = new Feed(facts.format, options, facts.checkpoint);
-    this.#said = new Said(facts.checkpoint?.index ?? 0);
+    this.feed = feed;
+    this.#said = new EventFilter(facts.checkpoint?.index ?? 0);
   }
 
   /** Searches for the first agent; `resumed`: it waits for a model that no roster knows at the moment. */
@@ -83,7 +83,7 @@ export class Hearing implements Hearer {
 
   /** Everything that the client sent was transcribed, and everything that it asked for answered. */
   get isComplete(): boolean {
-    return this.feed.waiting === 0 && this.#unsaid.isOver(this.feed.taken);
+    return this.feed.pendingRequests === 0 && this.#unsaid.isComplete(this.feed.clock.received);
   }
 
   get finishing(): number | undefined {
@@ -92,14 +92,14 @@ export class Hearing implements Hearer {
 
   /** A question that was answered before, on a connection that broke, is answered again. */
   ask(type: 'finalize' | 'clear', id: number): void {
-    const asked = this.feed.ask(type, id);
+    const asked = this.feed.request(type, id);
     if (asked === 'answered') this.#listener.tell({ type: type === 'finalize' ? 'finalized' : 'cleared', id });
     else if (asked === 'full') this.#listener.refuse(crowded());
     else this.pump();
   }
 
   change(options: StreamOptions): void {
-    if (this.feed.change(options)) this.pump();
+    if (this.feed.setOptions(options)) this.pump();
     else this.#listener.refuse(crowded());
   }
 
@@ -115,7 +115,7 @@ export class Hearing implements Hearer {
     const line = this.#agents?.line;
     if (!line) return;
     this.#sendAll(line);
-    if (!this.feed.crowded) return;
+    if (!this.feed.needsFinalize) return;
     this.#relieve();
     this.#sendAll(line);
   }
@@ -174,7 +174,7 @@ export class Hearing implements Hearer {
         this.distrust('ready twice');
         return;
       case 'heard':
-        if (!this.feed.heard(event.position, event.time, event.cut)) {
+        if (!this.feed.acknowledge(event.position, event.time, event.cut)) {
           this.distrust('heard what was not sent');
           return;
         }
@@ -190,10 +190,10 @@ export class Hearing implements Hearer {
         return;
       }
       case 'finalized':
-        if (this.feed.answered('finalize', event.id) && event.id < OWN) this.#judge(event);
+        if (this.feed.answer('finalize', event.id) && event.id < OWN) this.#judge(event);
         return;
       case 'cleared':
-        if (this.feed.answered('clear', event.id)) this.#judge(event);
+        if (this.feed.answer('clear', event.id)) this.#judge(event);
         return;
       default:
         this.#judge(event);
@@ -202,27 +202,27 @@ export class Hearing implements Hearer {
 
   settle(checkpoint: Checkpoint): void {
     const before = this.feed.start;
-    if (checkpoint.index > this.#said.next || !this.feed.settle(checkpoint)) {
+    if (checkpoint.index > this.#said.next || !this.feed.commit(checkpoint)) {
       this.distrust('a checkpoint of something else');
       return;
     }
     this.#relieving = false;
     if (this.#finishing !== undefined && checkpoint.position > before) this.#finishing = this.#now();
-    this.#unsaid.settle(checkpoint.time);
+    this.#unsaid.commit(checkpoint.time);
     this.#listener.settled(checkpoint.time);
     this.pump();
   }
 
   /** Ends the open utterance, which fills the buffer with a wide format or small messages: the agent settles it. */
   #relieve(): void {
-    if (!this.#relieving) this.#relieving = this.feed.ask('finalize', OWN + this.#reliefs++) === 'asked';
+    if (!this.#relieving) this.#relieving = this.feed.request('finalize', OWN + this.#reliefs++) === 'pending';
   }
 
-  #judge(event: Parameters<Said['judge']>[0]): void {
-    const judged = this.#said.judge(event);
-    if (judged === 'skipped') this.distrust('a segment is missing');
+  #judge(event: Parameters<EventFilter['check']>[0]): void {
+    const judged = this.#said.check(event);
+    if (judged === 'gap') this.distrust('a segment is missing');
     else if (judged === 'new') {
-      this.#unsaid.note(event);
+      this.#unsaid.track(event);
       this.#listener.tell(event);
     }
   }
@@ -231,7 +231,7 @@ export class Hearing implements Hearer {
     if (!this.feed.endSent) this.distrust('final before the end');
     else if (final.segments > this.#said.next) this.distrust('a segment is missing');
     else {
-      this.feed.lasted(final.durationSeconds);
+      this.feed.clock.finish(final.durationSeconds);
       this.#listener.complete(final);
     }
   }

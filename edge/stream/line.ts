@@ -1,10 +1,10 @@
 import { limits } from '../../shared/limits.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
-import type { Portion } from '../../shared/stream/feed.ts';
 import type { LinkEvent } from '../../shared/stream/link.ts';
 import { decodeLinkEvent } from '../../shared/stream/link-event.ts';
 import { encodeAudio, encodeControl } from '../../shared/stream/link-record.ts';
 import type { StreamCallAnswer } from '../pool/dial-stream.ts';
+import type { Frame } from './replay-buffer.ts';
 
 /** Memory for one plaintext while it is sealed. A sealer has read it when its call returns. */
 const plain = new Uint8Array(limits.sealSegmentBytes.value);
@@ -24,7 +24,7 @@ export class Line {
   readonly #answer: StreamCallAnswer;
   readonly #ears: LineEars;
   readonly #now: () => number;
-  readonly #out: Portion[] = [];
+  readonly #out: Frame[] = [];
   readonly #sealed = (record: Uint8Array) => this.#send(record);
   readonly #failed = (error: unknown) => this.#unsent(error);
   /** Memory for records until they are sent, used again: audio comes ten times a second. */
@@ -55,7 +55,7 @@ export class Line {
   }
 
   /** One record, after those before it; `end` is the last one. */
-  send(portion: Portion): void {
+  send(portion: Frame): void {
     if (this.#over) return;
     this.#out.push(portion);
     if (!this.#sending) this.#flush();
@@ -101,7 +101,7 @@ export class Line {
     this.#lose(`sending: ${error instanceof Error ? error.name : 'unknown'}`);
   }
 
-  #seal(portion: Portion): Uint8Array | Promise<Uint8Array> {
+  #seal(portion: Frame): Uint8Array | Promise<Uint8Array> {
     const { sealer } = this.#answer;
     const room = (bytes: number) => this.#roomFor(bytes);
     if (portion.kind === 'audio')

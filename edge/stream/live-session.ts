@@ -2,9 +2,7 @@ import { limits } from '../../shared/limits.ts';
 import { isOpen, mayHear } from '../../shared/pool/language.ts';
 import { type Refusal, refuse } from '../../shared/refusal.ts';
 import type { Final } from '../../shared/speech/transcript.ts';
-import { type Due, millisecondsLeft, type Times } from '../../shared/stream/deadlines.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
-import { after, type State, type StateEvent } from '../../shared/stream/state.ts';
 import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
 import { refuseThrown } from '../bug.ts';
 import type { RequestContext } from '../context.ts';
@@ -12,14 +10,15 @@ import { CLIENT_GONE, refusedWith, Session, type Subject } from '../short/sessio
 import { recordDenial } from '../tenant/admit.ts';
 import { type AudioLease, audioBudget } from './audio-budget.ts';
 import type { Connection } from './connection.ts';
+import { DeadlineTimer, type Due, millisecondsLeft, type Times } from './deadlines.ts';
 import type { ClientStep, Ending, SessionEvent } from './dialect.ts';
 import type { Ready } from './find.ts';
 import { Hearing, type Listener } from './hearing.ts';
-import { Intake } from './intake.ts';
 import { Outlet } from './outlet.ts';
 import { type Remains, remainsOf } from './remains.ts';
+import { ReplayBuffer } from './replay-buffer.ts';
 import { type Resumable, sealResume } from './resume-token.ts';
-import { Watch } from './watch.ts';
+import { after, type State, type StateEvent } from './session-state.ts';
 
 const ACTION = 'stream';
 const SERVED = { status: 200 } as const;
@@ -38,9 +37,9 @@ export class LiveSession implements Listener {
   readonly #closed: () => void;
   readonly #hearing: Hearing;
   readonly #audio: AudioLease;
-  readonly #intake: Intake;
+  readonly #buffer: ReplayBuffer;
   readonly #outlet = new Outlet();
-  readonly #watch: Watch;
+  readonly #watch: DeadlineTimer;
   #place: Session | undefined;
   #state: State = 'waiting';
   #toldEnding = false;
@@ -68,10 +67,12 @@ export class LiveSession implements Listener {
     this.#subject = { action: ACTION, model, language: isOpen(language) ? undefined : language, class: caller.class };
     this.#context = context;
     this.#closed = closed;
-    this.#watch = new Watch(context.surroundings);
-    this.#hearing = new Hearing(facts, options, context.surroundings.now, this);
-    this.#audio = audioBudget.enter(caller.claims.tenant, this.#hearing.feed);
-    this.#intake = new Intake(this.#hearing.feed, this.#audio, (event) => this.tell(event));
+    this.#watch = new DeadlineTimer(context.surroundings);
+    const { format, checkpoint: from } = facts;
+    const mayGrow = (bytes: number) => this.#audio.mayGrow(bytes);
+    this.#buffer = new ReplayBuffer({ format, options, from, mayGrow });
+    this.#audio = audioBudget.enter(caller.claims.tenant, this.#buffer);
+    this.#hearing = new Hearing(facts, this.#buffer, context.surroundings.now, this);
   }
 
   get state(): State {
@@ -91,8 +92,8 @@ export class LiveSession implements Listener {
     this.#booked = booked;
     this.#outlet.attach(connection);
     this.#enter('start');
-    const meet: Parameters<Watch['begin']>[1] = (due, times, now) => this.#meet(due, times, now);
-    this.#watch.begin(() => this.#look(), meet).catch((error: unknown) => this.broke(error));
+    const meet: Parameters<DeadlineTimer['start']>[1] = (due, times, now) => this.#meet(due, times, now);
+    this.#watch.start(() => this.#look(), meet).catch((error: unknown) => this.broke(error));
     this.#context.waitUntil(this.#admit(resumed).catch((error: unknown) => this.broke(error)));
   }
 
@@ -162,9 +163,10 @@ export class LiveSession implements Listener {
   #step(step: ClientStep): void {
     switch (step.type) {
       case 'audio': {
-        const taken = this.#intake.take(step.audio, step.position);
-        if (taken.ok) this.#hearing.pump();
-        else this.refuse(taken.refusal);
+        const appended = this.#buffer.append(step.audio, step.position);
+        if (!appended.ok) this.refuse(appended.refusal);
+        else if (appended.value === 'overflow') this.#tellOverflow();
+        else this.#hearing.pump();
         return;
       }
       case 'options':
@@ -175,9 +177,8 @@ export class LiveSession implements Listener {
         this.#hearing.ask(step.type, step.id);
         return;
       case 'end': {
-        const whole = this.#intake.end();
-        if (whole.ok) this.#finish();
-        else this.refuse(whole.refusal);
+        if (this.#buffer.isWhole) this.#finish();
+        else this.refuse(refuse('backlog_full'));
         return;
       }
       case 'close':
@@ -268,8 +269,8 @@ export class LiveSession implements Listener {
   #greet(): void {
     this.#outlet.connection?.say({
       type: 'resumed',
-      position: this.#hearing.feed.position,
-      time: this.#hearing.feed.time,
+      position: this.#buffer.position,
+      time: this.#buffer.clock.end,
     });
     this.#acknowledge();
   }
@@ -277,12 +278,12 @@ export class LiveSession implements Listener {
   #acknowledge(): void {
     const { connection } = this.#outlet;
     if (!connection?.dialect.acknowledges) return;
-    const { checkpoint } = this.#hearing.feed;
+    const { checkpoint } = this.#buffer;
     const resume = sealResume(
       { ...this.facts, sealed: this.#now(), ...(checkpoint && { checkpoint }) },
       this.#context.settings,
     );
-    connection.say({ type: 'ack', position: this.#hearing.feed.start, resume });
+    connection.say({ type: 'ack', position: this.#buffer.start, resume });
   }
 
   #leave(): void {
@@ -293,7 +294,7 @@ export class LiveSession implements Listener {
   #end(event: 'done' | 'refuse' | 'gone', told: Told, ending: Ending | undefined): void {
     if (this.#state === 'closed') return;
     this.#enter(event);
-    this.#watch.end();
+    this.#watch.stop();
     const recorded = this.#release(this.#served ? SERVED : told);
     const known = ending && this.#known(recorded, ending);
     if (known instanceof Promise) this.#context.waitUntil(known.then((last) => this.#tellEnd(last)));
@@ -305,7 +306,7 @@ export class LiveSession implements Listener {
     const { agent, feed } = this.#hearing;
     const revision = this.#outlet.ready?.revision;
     this.#hearing.end(told.reason ?? 'served');
-    const heard = feed.heardSeconds;
+    const heard = feed.clock.processed;
     this.#remains ??= remainsOf({
       position: feed.start,
       from: this.facts.checkpoint?.time ?? 0,
@@ -317,13 +318,13 @@ export class LiveSession implements Listener {
       ...told,
       ...(revision !== undefined && { final: { durationSeconds: Math.max(0, heard - this.#booked), revision } }),
       ...(agent !== undefined && { agent }),
-      bytes: this.#intake.bytes,
+      bytes: this.#buffer.appendedBytes,
     });
   }
 
   #tellEnd(ending: Ending | undefined): void {
     this.#state = 'closed';
-    this.#watch.end();
+    this.#watch.stop();
     this.#audio.end();
     const { remains } = this;
     const heard = () => {
@@ -337,19 +338,24 @@ export class LiveSession implements Listener {
     this.#state = after(this.#state, event) ?? this.#state;
   }
 
+  #tellOverflow(): void {
+    const overflow = this.#buffer.takeOverflow();
+    if (overflow) this.tell({ type: 'overflow', ...overflow });
+  }
+
   #now(): number {
     return this.#context.surroundings.now();
   }
 
   #look(): Times {
     if (!this.#done) this.#place?.stillAtWork();
-    this.#intake.tellOverflow();
+    this.#tellOverflow();
     return {
       ...this.facts,
-      taken: this.#hearing.feed.taken,
+      received: this.#buffer.clock.received,
       client: this.#outlet.connection?.heardAt,
       idleMs: this.#outlet.connection?.idleMs,
-      dropped: this.#outlet.droppedAt,
+      disconnected: this.#outlet.droppedAt,
       agent: this.#hearing.line?.heardAt,
       finishing: this.#hearing.finishing,
       done: this.#done,
@@ -364,7 +370,7 @@ export class LiveSession implements Listener {
       case 'gone':
         this.#leave();
         return;
-      case 'late':
+      case 'overdue':
         this.refuse(refuse('deadline_passed'));
         return;
       case 'too_long':

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { AudioBudget } from '../../edge/stream/audio-budget.ts';
-import { limits } from '../../shared/limits.ts';
-import { Ring } from '../../shared/stream/ring.ts';
+import { AudioBudget } from '../../../edge/stream/audio-budget.ts';
+import { AudioRing } from '../../../edge/stream/audio-ring.ts';
+import { limits } from '../../../shared/limits.ts';
 
 const bounds = { reserved: 2, paced: 10, tenant: 60, isolate: 100 };
 
@@ -103,7 +103,7 @@ describe('R1 C10 audio that an isolate buffers', () => {
     expect(3 * streamMessageBytes.value).toBeLessThan(streamIsolateBytes.value);
     const tenMinutes = 600 * 24_000 * 2;
     for (const length of [960, 3_200, 4_800, 5_500, 8_192, 9_600, 65_472]) {
-      const ring = new Ring(0);
+      const ring = new AudioRing(0);
       for (let at = 0; at < tenMinutes; at += length) expect(ring.push(new Uint8Array(length), 0.1)).toBe(true);
       expect(ring.memory).toBeLessThan(streamTenantBytes.value - streamPacedBytes.value);
     }

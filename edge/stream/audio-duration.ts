@@ -1,8 +1,8 @@
-import { bytesPerSecond, type StreamFormat } from './format.ts';
+import { bytesPerSecond, type StreamFormat } from '../../shared/stream/format.ts';
 
 /**
- * Seconds of one message of audio, as far as the format tells without decoding: bytes, or the first byte of an Opus
- * packet (RFC 6716 §3.1). `undefined` for Ogg, whose pages say when they end and not how long they are.
+ * Returns the seconds of one message, as far as the format tells without decoding: by its bytes, or by the first byte of
+ * an Opus packet (RFC 6716 §3.1). Returns undefined for Ogg, whose pages carry their end and not their length.
  */
 export function secondsOf(audio: Uint8Array, format: StreamFormat): number | undefined {
   const rate = bytesPerSecond(format);
@@ -10,7 +10,7 @@ export function secondsOf(audio: Uint8Array, format: StreamFormat): number | und
   return format.encoding === 'opus' ? opusSeconds(audio) : undefined;
 }
 
-/** Milliseconds of a frame by the number of its configuration: SILK, hybrid, CELT. */
+/** Milliseconds of a frame by configuration number (RFC 6716, table 2). */
 const silk = [10, 20, 40, 60];
 const hybrid = [10, 20];
 const celt = [2.5, 5, 10, 20];
@@ -22,6 +22,6 @@ function opusSeconds(packet: Uint8Array): number {
   const frame = (config < 12 ? silk[config % 4] : config < 16 ? hybrid[config % 2] : celt[config % 4]) ?? 0;
   const code = first & 3;
   const frames = code === 0 ? 1 : code < 3 ? 2 : second & 0x3f;
-  // A packet holds 120 ms at most (§3.2.5); one that says more is not one.
+  // A valid packet holds 120 ms at most (§3.2.5).
   return Math.min(frame * frames, 120) / 1_000;
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { Ended, type Remains, remainsOf } from '../../edge/stream/remains.ts';
-import type { Resumable } from '../../edge/stream/resume-token.ts';
-import { limits } from '../../shared/limits.ts';
+import { Ended, type Remains, remainsOf } from '../../../edge/stream/remains.ts';
+import type { Resumable } from '../../../edge/stream/resume-token.ts';
+import { limits } from '../../../shared/limits.ts';
 
 const NOW = 1_760_000_000_000;
 /** A token whose checkpoint is so many seconds, at 1,000 bytes each, from the beginning. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { SessionEvent } from '../../edge/stream/dialect.ts';
-import { Unsaid } from '../../edge/stream/unsaid.ts';
-import { limits } from '../../shared/limits.ts';
+import type { SessionEvent } from '../../../edge/stream/dialect.ts';
+import { SpeechTracker } from '../../../edge/stream/speech-tracker.ts';
+import { limits } from '../../../shared/limits.ts';
 
 const segment = (start: number, end: number, ending: 'endpoint' | 'length' = 'endpoint') =>
   ({ type: 'segment', start, end, ending }) as SessionEvent;
@@ -23,11 +23,11 @@ describe('R14 all words of a session were said', () => {
     ['not in an utterance that was cut at its greatest length', [segment(1, 21, 'length')], 21.1, false],
     ['not of sound that no agent has settled', [], 0.5, false],
   ])('%s', (_, happened, taken, over) => {
-    const unsaid = new Unsaid();
+    const tracker = new SpeechTracker();
     for (const one of happened) {
-      if (typeof one === 'number') unsaid.settle(one);
-      else unsaid.note(one);
+      if (typeof one === 'number') tracker.commit(one);
+      else tracker.track(one);
     }
-    expect(unsaid.isOver(taken)).toBe(over);
+    expect(tracker.isComplete(taken)).toBe(over);
   });
 });

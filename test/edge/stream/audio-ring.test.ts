@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { AudioRing, type Mark } from '../../../edge/stream/audio-ring.ts';
 import { limits } from '../../../shared/limits.ts';
-import { type Mark, Ring } from '../../../shared/stream/ring.ts';
 
 type Step = { readonly push: number } | { readonly mark: true } | { readonly settle: number };
 const steps = fc.array(
@@ -14,7 +14,7 @@ const steps = fc.array(
 );
 
 /** Everything the ring has, as it would be sent again. */
-function read(ring: Ring): { audio: number[]; positions: number[]; marks: [number, number][] } {
+function read(ring: AudioRing): { audio: number[]; positions: number[]; marks: [number, number][] } {
   const [audio, positions, marks]: [number[], number[], [number, number][]] = [[], [], []];
   for (let number = ring.first; number < ring.next; number++) {
     const item = ring.at(number);
@@ -32,7 +32,7 @@ describe('the ring of unsettled audio', () => {
   it('gives back every byte from the settled position on, in order and at its place', () => {
     fc.assert(
       fc.property(steps, fc.integer({ min: 0, max: 1_000 }), (all: Step[], from) => {
-        const ring = new Ring(from, 60, 40, 0);
+        const ring = new AudioRing(from, { bytes: 60, items: 40, marks: 0 });
         const sent: number[] = [];
         const open = new Map<number, number>();
         let [settled, ids] = [from, 0];
@@ -49,7 +49,7 @@ describe('the ring of unsettled audio', () => {
           } else {
             settled += Math.round((ring.end - settled) * step.settle);
             // Even ones were answered.
-            ring.settle(settled, (mark) => 'id' in mark && mark.id % 2 === 0);
+            ring.trim(settled, (mark) => 'id' in mark && mark.id % 2 === 0);
             for (const [id, at] of open) if (at <= settled && id % 2 === 0) open.delete(id);
           }
           const { audio, positions, marks } = read(ring);
@@ -73,14 +73,14 @@ describe('the ring of unsettled audio', () => {
     const step = fc.record({ size, percent: fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 60 })) });
     fc.assert(
       fc.property(fc.array(step, { minLength: 20, maxLength: 60 }), (all) => {
-        const ring = new Ring(0);
+        const ring = new AudioRing(0);
         // Whoever brings a message uses its memory again, too.
         const message = new Uint8Array(40_000);
         const sent: { position: number; size: number; fill: number }[] = [];
         for (const [fill, { size, percent }] of all.entries()) {
           sent.push({ position: ring.end, size, fill });
           ring.push(message.fill(fill).subarray(0, size), 1);
-          ring.settle(ring.start + Math.round((ring.bytes * percent) / 100), () => true);
+          ring.trim(ring.start + Math.round((ring.bytes * percent) / 100), () => true);
           const kept = sent.filter((one) => one.position + one.size > ring.start);
           expect(ring.next - ring.first).toBe(kept.length);
           for (const [index, one] of kept.entries()) {
@@ -92,7 +92,7 @@ describe('the ring of unsettled audio', () => {
           }
         }
         expect(ring.memory).toBeGreaterThanOrEqual(ring.bytes);
-        ring.settle(ring.end, () => true);
+        ring.trim(ring.end, () => true);
         const { streamSlabBytes, streamSpareSlabs } = limits;
         expect(ring.memory).toBeLessThanOrEqual((streamSpareSlabs.value + 1) * streamSlabBytes.value);
       }),
@@ -100,10 +100,10 @@ describe('the ring of unsettled audio', () => {
   });
 
   it('keeps the numbers of what stays, so that a reader goes on where it was', () => {
-    const ring = new Ring(0);
+    const ring = new AudioRing(0);
     for (let at = 0; at < 300; at++) ring.push(Uint8Array.of(at % 251), 0.1);
     for (let settled = 0; settled < 300; settled += 7) {
-      ring.settle(settled, () => true);
+      ring.trim(settled, () => true);
       expect(ring.at(299)).toMatchObject({ position: 299 });
       expect(ring.at(settled - 1)).toBeUndefined();
       expect(ring.at(settled)).toMatchObject({ position: settled });
@@ -111,16 +111,16 @@ describe('the ring of unsettled audio', () => {
   });
 
   it('keeps where messages began, and cuts the first one where the settled part ends', () => {
-    const ring = new Ring(100);
+    const ring = new AudioRing(100);
     ring.push(new Uint8Array(10).fill(1), 1);
     ring.push(new Uint8Array(10).fill(2), 1);
-    ring.settle(104, () => true);
+    ring.trim(104, () => true);
     expect(ring.at(0)).toMatchObject({ position: 104, audio: new Uint8Array(6).fill(1), seconds: 0.6 });
     expect(ring.at(1)).toMatchObject({ position: 110, seconds: 1 });
   });
 
   it('§3-18 notes what is asked when it is full of messages, and no more than so many', () => {
-    const ring = new Ring(0, 60, 4, 2);
+    const ring = new AudioRing(0, { bytes: 60, items: 4, marks: 2 });
     for (let at = 0; at < 4; at++) expect(ring.push(Uint8Array.of(at), 0.1)).toBe(true);
     expect(ring.push(Uint8Array.of(4), 0.1)).toBe(false);
     const marked = [7, 8, 9].map((id) => ring.mark({ type: 'finalize', id, position: ring.end }));
@@ -132,8 +132,8 @@ describe('the ring of unsettled audio', () => {
   });
 
   it('throws when what was never there is settled: that is a bug', () => {
-    const ring = new Ring(10);
-    expect(() => ring.settle(11, () => true)).toThrow(RangeError);
-    expect(() => ring.settle(9, () => true)).toThrow(RangeError);
+    const ring = new AudioRing(10);
+    expect(() => ring.trim(11, () => true)).toThrow(RangeError);
+    expect(() => ring.trim(9, () => true)).toThrow(RangeError);
   });
 });

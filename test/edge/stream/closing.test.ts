@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { Surroundings } from '../../edge/clock.ts';
-import { Closing } from '../../edge/stream/closing.ts';
-import { sockets as ofIsolate, Sockets } from '../../edge/stream/sockets.ts';
-import { limits } from '../../shared/limits.ts';
-import type { Claims } from '../../shared/tenant/claims.ts';
+import type { Surroundings } from '../../../edge/clock.ts';
+import { Closing } from '../../../edge/stream/closing.ts';
+import { sockets as ofIsolate, Sockets } from '../../../edge/stream/sockets.ts';
+import { limits } from '../../../shared/limits.ts';
+import type { Claims } from '../../../shared/tenant/claims.ts';
 
 const requestsAtOnce = 2;
 const claims = { tenant: 'acme', allowance: { requestsAtOnce } } as unknown as Claims;

@@ -1,14 +1,14 @@
 import { describe, expect, it } from 'vitest';
+import { dueAt, millisecondsLeft, type Times } from '../../../edge/stream/deadlines.ts';
 import { limits } from '../../../shared/limits.ts';
-import { dueAt, millisecondsLeft, type Times } from '../../../shared/stream/deadlines.ts';
 
 const HOUR = 3_600_000;
 const calm: Times = {
   began: 0,
   until: HOUR,
-  taken: 0,
+  received: 0,
   client: 1_000_000,
-  dropped: 0,
+  disconnected: 0,
   agent: 1_000_000,
   finishing: undefined,
   done: false,
@@ -23,16 +23,16 @@ describe('what is due in a session', () => {
     ['an agent that is silent', { agent: NOW - limits.streamSilenceMs.value - 1 }, NOW, ['agent_silent']],
     ['none yet', { agent: undefined }, NOW, []],
     ['a client that says nothing', { client: NOW - limits.streamIdleMs.value - 1 }, NOW, ['idle']],
-    ['a client that is away', { client: undefined, dropped: NOW - limits.streamResumeMs.value }, NOW, []],
-    ['one that stays away', { client: undefined, dropped: NOW - limits.streamResumeMs.value - 1 }, NOW, ['gone']],
-    ['a rest that takes long', { finishing: NOW - limits.streamFinishMs.value - 1, client: NOW }, NOW, ['late']],
+    ['a client that is away', { client: undefined, disconnected: NOW - limits.streamResumeMs.value }, NOW, []],
+    ['one that stays away', { client: undefined, disconnected: NOW - limits.streamResumeMs.value - 1 }, NOW, ['gone']],
+    ['a rest that takes long', { finishing: NOW - limits.streamFinishMs.value - 1, client: NOW }, NOW, ['overdue']],
     ['the end in sight', { client: HOUR, agent: HOUR }, HOUR - limits.streamEndingMs.value, ['ending']],
     ['the end', { client: HOUR, agent: HOUR }, HOUR, ['too_long']],
-    ['the end by audio', { taken: 3_600 }, NOW, ['too_long']],
+    ['the end by audio', { received: 3_600 }, NOW, ['too_long']],
     ['no idleness while the rest is awaited', { finishing: NOW, client: 0 }, NOW, []],
     [
       'nothing but coming back once all is said',
-      { done: true, client: undefined, dropped: NOW, finishing: 0 },
+      { done: true, client: undefined, disconnected: NOW, finishing: 0 },
       NOW,
       [],
     ],
@@ -41,7 +41,7 @@ describe('what is due in a session', () => {
   });
 
   it('counts the longer of clock and audio', () => {
-    expect(millisecondsLeft({ ...calm, taken: 1_800 }, 600_000)).toBe(1_800_000);
-    expect(millisecondsLeft({ ...calm, taken: 60 }, 600_000)).toBe(3_000_000);
+    expect(millisecondsLeft({ ...calm, received: 1_800 }, 600_000)).toBe(1_800_000);
+    expect(millisecondsLeft({ ...calm, received: 60 }, 600_000)).toBe(3_000_000);
   });
 });

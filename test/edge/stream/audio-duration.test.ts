@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { secondsOf } from '../../../shared/stream/duration.ts';
+import { secondsOf } from '../../../edge/stream/audio-duration.ts';
 import type { Encoding } from '../../../shared/stream/format.ts';
 
 const format = (encoding: Encoding, channels: 1 | 2 = 1) => ({ encoding, rate: 8_000, channels });

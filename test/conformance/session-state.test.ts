@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { limits } from '../../../shared/limits.ts';
-import { type Reason, refusals } from '../../../shared/refusal.ts';
-import { after, events, states, transitions } from '../../../shared/stream/state.ts';
+import { after, events, states, transitions } from '../../edge/stream/session-state.ts';
+import { limits } from '../../shared/limits.ts';
+import { type Reason, refusals } from '../../shared/refusal.ts';
 
-const protocol = readFileSync(new URL('../../../shared/stream/PROTOCOL.md', import.meta.url), 'utf8');
+const protocol = readFileSync(new URL('../../shared/stream/PROTOCOL.md', import.meta.url), 'utf8');
 
 /** Rows of the first table whose header begins with `head`. */
 function readTable(head: string): string[][] {

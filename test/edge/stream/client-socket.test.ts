@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { Connection } from '../../edge/stream/connection.ts';
-import type { ClientStep, LiveDialect, SessionEvent } from '../../edge/stream/dialect.ts';
-import type { Handover } from '../../edge/stream/handover.ts';
-import { Outlet } from '../../edge/stream/outlet.ts';
-import { limits } from '../../shared/limits.ts';
+import { Connection } from '../../../edge/stream/connection.ts';
+import type { ClientStep, LiveDialect, SessionEvent } from '../../../edge/stream/dialect.ts';
+import type { Handover } from '../../../edge/stream/handover.ts';
+import { Outlet } from '../../../edge/stream/outlet.ts';
+import { limits } from '../../../shared/limits.ts';
 
 /** A client that never reads, with a dialect that says so many bytes of each event. */
 function connect(bytes: number, acknowledges = false, hear: LiveDialect['hear'] = () => []) {

@@ -1,8 +1,9 @@
 // An agent as the protocol has it, without a recogniser: letters are words, a full stop ends an utterance. Everything
 // it says follows from the audio and from where it began.
-import type { Portion } from '../../../shared/stream/feed.ts';
+
+import type { ClientEvent } from '../../../edge/stream/event-filter.ts';
+import type { Frame } from '../../../edge/stream/replay-buffer.ts';
 import type { Checkpoint } from '../../../shared/stream/link.ts';
-import type { Telling } from '../../../shared/stream/said.ts';
 
 const RATE = 8_000;
 
@@ -19,7 +20,7 @@ export type Report =
   | { readonly type: 'finalized' | 'cleared'; readonly id: number }
   | { readonly type: 'final'; readonly segments: number; readonly time: number };
 
-export class HearingModel {
+export class AgentModel {
   #position: number;
   #zero: { position: number; time: number };
   #index: number;
@@ -36,9 +37,9 @@ export class HearingModel {
     return Math.round(this.#zero.time * RATE + this.#position - this.#zero.position) / RATE;
   }
 
-  hear(portion: Portion): Report[] {
-    if (portion.kind === 'audio') return this.#listen(portion.position, portion.audio);
-    const { control } = portion;
+  receive(frame: Frame): Report[] {
+    if (frame.kind === 'audio') return this.#listen(frame.position, frame.audio);
+    const { control } = frame;
     switch (control.type) {
       case 'finalize':
         if (control.position !== this.#position) throw new Error('a question at another place');
@@ -82,7 +83,7 @@ export class HearingModel {
   }
 }
 
-export const segmentOf = (report: Extract<Report, { type: 'segment' }>): Extract<Telling, { type: 'segment' }> => ({
+export const segmentOf = (report: Extract<Report, { type: 'segment' }>): Extract<ClientEvent, { type: 'segment' }> => ({
   ...report,
   confidence: 1,
   logProbability: 0,

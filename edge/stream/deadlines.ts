@@ -1,0 +1,85 @@
+import { limits } from '../../shared/limits.ts';
+import type { Alarm, Surroundings } from '../clock.ts';
+
+/** Times of a session, epoch ms where nothing else is said. */
+export interface Times {
+  readonly began: number;
+  /** Latest end. */
+  readonly until: number;
+  /** Seconds of audio received. */
+  readonly received: number;
+  /** Last message of the client; undefined while it is disconnected. */
+  readonly client: number | undefined;
+  /** Longest silence of the client, ms; `limits.streamIdleMs` unless its protocol has another one. */
+  readonly idleMs?: number | undefined;
+  readonly disconnected: number;
+  /** Last message of the agent; undefined without one. */
+  readonly agent: number | undefined;
+  /** End of the input, or the last checkpoint after it. */
+  readonly finishing: number | undefined;
+  /** Whether the session waits only for the client to come back. */
+  readonly done: boolean;
+}
+
+/**
+ * `agent_silent`: the agent is lost. `gone`: the client does not come back. `overdue`: the rest takes too long. `too_long`
+ * and `idle` end the input. `ending`: less than `limits.streamEndingMs` is left.
+ */
+export type Due = 'agent_silent' | 'gone' | 'overdue' | 'too_long' | 'idle' | 'ending';
+
+/** Returns the deadlines that have passed, in order of precedence. */
+export function dueAt(times: Times, now: number): Due[] {
+  const { client, agent, disconnected, finishing, done } = times;
+  const due: Due[] = [];
+  if (agent !== undefined && now - agent > limits.streamSilenceMs.value) due.push('agent_silent');
+  if (client === undefined && now - disconnected > limits.streamResumeMs.value) due.push('gone');
+  if (done) return due;
+  if (finishing !== undefined) {
+    if (now - finishing > limits.streamFinishMs.value) due.push('overdue');
+    return due;
+  }
+  const left = millisecondsLeft(times, now);
+  if (left <= 0) due.push('too_long');
+  else if (left <= limits.streamEndingMs.value) due.push('ending');
+  if (client !== undefined && now - client > (times.idleMs ?? limits.streamIdleMs.value)) due.push('idle');
+  return due;
+}
+
+/** Returns the rest of a session: the lesser of what the clock and the received audio leave. */
+export const millisecondsLeft = ({ began, until, received }: Times, now: number): number =>
+  Math.min(until - now, until - began - received * 1_000);
+
+/** Deadlines that must pass twice: a busy thread reads messages late, after it reads the clock. */
+const needsConfirmation: ReadonlySet<Due> = new Set(['agent_silent', 'gone', 'idle']);
+
+/** Calls back with the passed deadlines of a session, every `limits.streamTickMs`. */
+export class DeadlineTimer {
+  readonly #surroundings: Surroundings;
+  #alarm: Alarm | undefined;
+  #stopped = false;
+
+  constructor(surroundings: Surroundings) {
+    this.#surroundings = surroundings;
+  }
+
+  /** Reads times with `read` and passes deadlines to `onDue`, until `stop`. Rejects with the error of either. */
+  async start(read: () => Times, onDue: (due: Due, times: Times, now: number) => void): Promise<void> {
+    let before: readonly Due[] = [];
+    while (!this.#stopped) {
+      this.#alarm = this.#surroundings.after(limits.streamTickMs.value);
+      await this.#alarm.rings;
+      const now = this.#surroundings.now();
+      const times = read();
+      const due = dueAt(times, now);
+      for (const one of due) {
+        if (!this.#stopped && (!needsConfirmation.has(one) || before.includes(one))) onDue(one, times, now);
+      }
+      before = due;
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#alarm?.cancel();
+  }
+}

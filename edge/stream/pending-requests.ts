@@ -1,0 +1,36 @@
+import { limits } from '../../shared/limits.ts';
+
+export type RequestType = 'finalize' | 'clear';
+
+/** Deduplicates a client's `finalize` and `clear` requests, which it repeats when it lost the answer. */
+export class PendingRequests {
+  readonly #pending = new Set<string>();
+  /** The last requests that were answered, oldest first. */
+  readonly #answered = new Set<string>();
+
+  get size(): number {
+    return this.#pending.size;
+  }
+
+  add(type: RequestType, id: number): void {
+    this.#pending.add(`${type} ${id}`);
+  }
+
+  isPending(type: RequestType, id: number): boolean {
+    return this.#pending.has(`${type} ${id}`);
+  }
+
+  wasAnswered(type: RequestType, id: number): boolean {
+    return this.#answered.has(`${type} ${id}`);
+  }
+
+  /** Moves a request to the answered ones. Returns false when it is not pending. */
+  answer(type: RequestType, id: number): boolean {
+    const key = `${type} ${id}`;
+    if (!this.#pending.delete(key)) return false;
+    this.#answered.add(key);
+    const [oldest] = this.#answered;
+    if (oldest !== undefined && this.#answered.size > limits.streamAnswers.value) this.#answered.delete(oldest);
+    return true;
+  }
+}
