@@ -1,4 +1,4 @@
-/** A bell that rings after so many milliseconds, unless it is cancelled. */
+/** A cancellable delay of `ms` milliseconds. */
 export function after(ms: number): { readonly rings: Promise<void>; cancel(): void } {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const rings = new Promise<void>((settle) => {

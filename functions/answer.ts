@@ -1,4 +1,4 @@
-// Answers over HTTP, and the one path on which a "no" leaves.
+// HTTP answers, and the one path of refusals.
 import type { HttpResponseInit } from '@azure/functions';
 import type { z } from 'zod';
 import { type Refusal, refusals, refuse } from '../shared/refusal.ts';
@@ -8,11 +8,11 @@ const headers = { 'cache-control': 'no-store' };
 
 export const answer = (status: number, jsonBody: unknown): HttpResponseInit => ({ status, jsonBody, headers });
 
-/** Reason and parameters; the detail is for our log. */
+/** Sends reason and parameters; the detail is for our log. */
 export const answerNo = ({ reason, params }: Refusal): HttpResponseInit =>
   answer(refusals[reason].status, { error: { reason, ...(params && { params }) } });
 
-/** A body that is not as both sides have agreed: another version's, or somebody else's. */
+/** Refuses a body that does not match the contract with the edge. */
 export const answerUnlike = ({ issues: [issue] }: z.ZodError): HttpResponseInit =>
   answerNo(refuse('field_invalid', { field: issue?.path.join('.') || 'body', rule: 'it is not as agreed' }));
 

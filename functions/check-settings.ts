@@ -22,7 +22,7 @@ export const HOST_STORAGE = 'AzureWebJobsStorage';
 type Values = Partial<Settings> & { readonly [HOST_STORAGE]?: string | undefined };
 type FunctionsRule = Rule<Values>;
 
-/** Without these the functions keep no record, believe no caller, or tell the edge nothing. */
+/** Settings without which the functions keep no record, trust no caller, or send the edge nothing. */
 const needed = [
   ...['EDGE_KEYS', 'ISSUERS', 'ATTESTATION', 'EDGE_URL', 'SERVICE_KEY'],
   ...['AUDIT_ORIGIN', 'AUDIT_KEY', 'AUDIT_SIDECAR_KEY'],
@@ -71,7 +71,10 @@ export function equalKeyProblems(values: Values): readonly Problem[] {
   ]);
 }
 
-/** The key as PKCS #8 or JWK; one that cannot be read is reported where the log opens it. */
+/**
+ * Returns the identity of the key, PKCS #8 or JWK; none for an unreadable one, which the log reports on
+ * opening.
+ */
 function p256Identities({ AUDIT_P256_KEY }: Values): readonly string[] {
   if (AUDIT_P256_KEY === undefined) return [];
   try {

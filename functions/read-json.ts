@@ -1,7 +1,7 @@
-// The body of a request as JSON.
+// Parser of JSON request bodies.
 import type { HttpRequest } from '@azure/functions';
 
-/** `undefined` when it is none, which no schema takes. */
+/** Returns the parsed body; `undefined` for invalid JSON, which no schema accepts. */
 export async function readJson(request: Pick<HttpRequest, 'json'>): Promise<unknown> {
   try {
     return await request.json();

@@ -1,4 +1,4 @@
-// The body of a request or an answer as text, as far as it is not longer than it may be: a longer one is not read to its end.
+// Bounded reader of bodies as text; a body over the bound is not read to its end.
 import { readBounded } from '../shared/read-bounded.ts';
 
 /** A request, or an answer. */
@@ -7,7 +7,7 @@ interface Message {
   readonly body: AsyncIterable<Uint8Array> | null;
 }
 
-/** `undefined` when it is longer than `most` bytes. */
+/** Returns the text; `undefined` when it is longer than `most` bytes. */
 export async function readText({ headers, body }: Message, most: number): Promise<string | undefined> {
   if (Number(headers.get('content-length') ?? 0) > most) return undefined;
   const bytes = await readBounded(body, most);

@@ -32,81 +32,93 @@ const issuer = z.object({
   ...issuerBounds,
 });
 
-/** Tokens of the app go to that host: no others than those of vaults, and one version that never becomes another key. */
+/** Id of a vault key. Tokens of the app go to its host: vault hosts only, and a fixed key version. */
 const vaultKeyId = z
   .string()
   .regex(
     /^https:\/\/[a-z0-9-]{3,24}\.(vault|managedhsm)\.(azure\.net|azure\.cn|usgovcloudapi\.net)\/keys\/[A-Za-z0-9-]{1,127}\/[0-9a-f]{32}$/,
   );
 
-/** Everything the functions are told from outside. The only reader of the environment. */
+/** Settings of the functions. The schema is the only reader of the environment. */
 export const settingsSchema = z.object({
   /** Connection string of the storage account that holds uploads, outcomes, their rows and their notices. */
   STORAGE_CONNECTION: z.string().min(1),
-  /** Where SQS answers. Left out in the cloud, where the region alone says it. */
+  /** Endpoint of SQS; absent in the cloud, where the region determines it. */
   SQS_ENDPOINT: z.url().optional(),
   /** Region of the job queues. */
   SQS_REGION: z.string().min(1),
-  /** What the names of the queues begin with: zone and model follow, and in `jobs-eu-dlq` is what nobody could finish. */
+  /**
+   * Prefix of the queue names: zone and model follow, and `jobs-eu-dlq` is the dead-letter queue of zone eu.
+   */
   JOBS_QUEUE: z.string().min(1).default('jobs'),
   /** Residency zones, each with a queue of its own. */
   ZONES: jsonText(z.array(zoneName).min(1)).default(['eu', 'us']),
-  /** By zone, the public keys that files are sealed to, the newest first. A zone without one takes no uploads. */
+  /** Public keys that files are sealed to, by zone, newest first. A zone without one takes no uploads. */
   ZONE_KEYS: jsonText(zoneKeys).default({}),
-  /** Public keys of the edge (JWKS): what it asks is signed. Without them nobody may ask. */
+  /** Public keys of the edge (JWKS), which signs its calls. Without them all of its calls are refused. */
   EDGE_KEYS: jsonText(keySet).optional(),
-  /** Who issues pool tokens. */
+  /** Issuers of pool tokens. */
   ISSUERS: jsonText(z.array(issuer).min(1)).optional(),
-  /** Who attests agents, and what must be attested. */
+  /** Attesters of agents, and required measurements. */
   ATTESTATION: jsonText(attestationPolicy).optional(),
-  /** Base URL of the edge, which books what uploads have used. Without it or the key nobody does. */
+  /**
+   * Base URL of the edge, which books the usage of uploads. Without it or SERVICE_KEY usage is not booked.
+   */
   EDGE_URL: z.url({ protocol: /^https?$/ }).optional(),
-  /** Private ES256 key, JWK with `kid`, that what the edge is told is signed with. A secret. */
+  /** Private ES256 key, JWK with `kid`, that signs messages to the edge. A secret. */
   SERVICE_KEY: jsonText(privateKey).optional(),
-  /** 32 bytes in base64, from which each tenant's secret for notices is made. A secret; without it none are sent. */
+  /**
+   * 32 bytes in base64, from which each tenant's webhook secret is derived. A secret; without it no notices
+   * are sent.
+   */
   WEBHOOK_KEY: z.base64().min(40).optional(),
-  /** What the names of the audit logs begin with: an address that belongs to whoever runs this, without a scheme. */
+  /** Prefix of the names of the audit logs: an address that the operator owns, without a scheme. */
   AUDIT_ORIGIN: z
     .string()
     .regex(/^[a-z0-9.-]+(\/[a-z0-9.-]+)*$/)
     .optional(),
-  /** 32 bytes in base64, the private Ed25519 key of the audit logs. A secret; without it there are none. */
+  /** Private Ed25519 key of the audit logs, 32 bytes in base64. A secret; without it there are no logs. */
   AUDIT_KEY: z.base64().length(44).optional(),
-  /** The same of the key that signs from a year to come on, so that the new year finds it here. A secret. */
+  /** Private Ed25519 key that signs from a coming year on, deployed before that year begins. A secret. */
   AUDIT_NEXT_KEY: z.base64().length(44).optional(),
-  /** Public halves of the keys of the logs, and the years that each signs; one that is not named signs all. */
+  /**
+   * Public halves of the log keys, and the years that each signs; a key that is not listed signs all years.
+   */
   AUDIT_KEY_YEARS: jsonText(keyYears).optional(),
   /** A second key that signs checkpoints: private P-256 key, PKCS #8 in base64 or JWK. A secret. */
   AUDIT_P256_KEY: z.string().min(1).optional(),
   /**
-   * The same key where hardware keeps it: which version of which key of Azure Key Vault or a Managed HSM, its public half as
-   * SPKI in base64, and the client id of the identity that may use it, if that is not the app's own.
+   * The same key in hardware: its version in Azure Key Vault or a Managed HSM, its public half as SPKI in
+   * base64, and the client id of the identity that may use it, if that is not the app's own.
    */
   AUDIT_VAULT_KEY: jsonText(
     z.strictObject({ id: vaultKeyId, publicKey: z.base64().length(124), identity: z.uuid().optional() }),
   ).optional(),
-  /** Who is asked to witness the logs: the `witness`, `group` and `quorum` lines of a C2SP tlog-policy. */
+  /** Witnesses of the logs: the `witness`, `group` and `quorum` lines of a C2SP tlog-policy. */
   AUDIT_WITNESSES: z.string().max(limits.auditPolicyBytes.value).optional(),
   /**
-   * 32 bytes in base64, encrypts the keys of what leaves hide. Several with commas between them while one takes the place of
-   * another: the first encrypts, all decrypt. A secret; without it there are no logs.
+   * Key that encrypts the keys of hidden values, 32 bytes in base64. During a rotation several, separated by
+   * commas: the first encrypts, all decrypt. A secret; without it there are no logs.
    */
   AUDIT_SIDECAR_KEY: z
     .string()
     .regex(/^[A-Za-z0-9+/]{43}=(,[A-Za-z0-9+/]{43}=)*$/)
     .optional(),
-  /** Class of retention (`shared/audit/retention.ts`) of what the leaves of a tenant hide. */
+  /** Retention class (`shared/audit/retention.ts`) of each tenant's hidden values. */
   AUDIT_RETENTION: jsonText(
     z.strictObject({
       default: z.enum(retentionNames).default('standard'),
       tenants: z.record(z.string(), z.enum(retentionNames)).default({}),
     }),
   ).optional(),
-  /** JSON, who may sign revisions of models and their transitions; without it no revisions are kept. */
+  /** JSON, trusted signers of revisions and transitions; without it no revisions are registered. */
   MODEL_SIGNERS: jsonText(z.array(signerKey).min(1).max(100)).optional(),
-  /** Share of the requests of which revisions in the stage grey get a copy, 0 to 1; `limits.mirrorShare` where it is not said. */
+  /** Share of the requests that grey revisions get a copy of, 0 to 1; `limits.mirrorShare` by default. */
   MIRROR_SHARE: z.coerce.number().min(0).max(1).optional(),
-  /** Folder with `VERIFY.md`, `verify.mjs` and `verify.html`, which go into every export; without it there are none. */
+  /**
+   * Folder with `VERIFY.md`, `verify.mjs` and `verify.html`, which every export includes; without it exports
+   * are off.
+   */
   AUDIT_VERIFIER: z.string().min(1).optional(),
   /** `development` also trusts self-issued attestations, and sends notices to this machine and over plain HTTP. */
   MODE: z.enum(['development', 'production']).default('production'),

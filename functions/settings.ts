@@ -20,7 +20,7 @@ export function readSettings(environment: Readonly<Record<string, string | undef
     : [...applyRules(productionRules, values), ...equalKeyProblems(parsed.data)];
   if (problems.length > 0) throw new Error(`missing or unusable settings: ${describeProblems(problems)}`);
   const data = parsed.data as Settings;
-  // Both must agree before anything self-issued is believed.
+  // Self-issued attestations are trusted only when both settings agree.
   const attestation = data.ATTESTATION;
   const selfIssued = development && attestation?.development === true;
   return { ...data, ...(attestation && { ATTESTATION: { ...attestation, development: selfIssued } }) };

@@ -1,4 +1,4 @@
-// The real clients behind the narrow interfaces the functions need. What lies where, and for how long: STORAGE.md.
+// Storage clients of the functions. STORAGE.md lists contents and lifetimes.
 
 import type { Settings } from './settings.ts';
 import type { Blobs } from './store/blobs.ts';

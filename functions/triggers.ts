@@ -1,4 +1,4 @@
-// Every trigger of the back office, on one page. The only file that knows the functions library's `app`.
+// All triggers of the back office. The only file that uses the functions library's `app`.
 
 import { app, type InvocationContext } from '@azure/functions';
 import { limits } from '../shared/limits.ts';
@@ -51,7 +51,7 @@ const desk: uploads.Desk = {
 };
 const privacyTables = {
   rows: openTable(settings.STORAGE_CONNECTION, 'auditindex'),
-  // Also where no exports are made now: those of an earlier deployment may lie there.
+  // Opened even when exports are off: an earlier deployment may have left some.
   exports: openTable(settings.STORAGE_CONNECTION, 'exports'),
 };
 const exportDesk = logDesk && reports && openExports(logDesk, settings, privacyTables.exports, reports);
@@ -60,18 +60,21 @@ const ticking = logDesk && openTicking(logDesk);
 const modelDesk = openModelDesk(settings, reports?.reporter);
 const post = createPost(settings.MODE === 'development');
 registerReferences();
-// A fresh account is ready before its first question. If it cannot be reached now, the health check says so.
+// Prepares a fresh account before its first request. If storage is unreachable, the health check reports it.
 app.hook.appStart(async () => void (await onHealth(stores, (line) => console.error(line))));
 
 const http = { authLevel: 'anonymous' } as const;
-/** Names of blobs, never their bytes; events, never a scan: the plan that scales to zero has no other source. */
+/**
+ * Triggers get names of blobs, never bytes, by events, never by a scan: the plan that scales to zero has no
+ * other source.
+ */
 const blob = { connection: 'STORAGE_CONNECTION', source: 'EventGrid', sdkBinding: true } as const;
 
 app.http('health', {
   ...http,
   route: 'health',
   methods: ['GET'],
-  // With `?stores`, as the circuit breaker of the edge probes, nothing is read of the logs.
+  // With `?stores`, the probe of the edge's circuit breaker, no log is read.
   handler: (request, context) =>
     onHealth(
       stores,
@@ -81,7 +84,7 @@ app.http('health', {
     ),
 });
 
-// By the edge.
+// Calls of the edge.
 app.http('upload-grant', { ...http, route: 'uploads', methods: ['POST'], handler: uploads.onGrant(desk) });
 app.http('upload-list', { ...http, route: 'uploads/{tenant}', methods: ['GET'], handler: uploads.onList(desk) });
 app.http('upload-see', { ...http, route: 'uploads/{tenant}/{id}', methods: ['GET'], handler: uploads.onSee(desk) });
@@ -140,7 +143,7 @@ app.http('segment-edit', {
   handler: projects.onEdit(desk),
 });
 
-// By operators through the edge.
+// Calls of operators, through the edge.
 const ofModel = 'models/{model}';
 app.http('model-list', { ...http, route: 'models', methods: ['GET'], handler: models.onModels(modelDesk) });
 app.http('model-see', { ...http, route: ofModel, methods: ['GET'], handler: models.onModel(modelDesk) });
@@ -193,7 +196,7 @@ app.http('model-alias', {
   handler: models.onAlias(modelDesk),
 });
 
-// By agents, and by operators through the edge.
+// Calls of agents, and of operators through the edge.
 app.http('job-open', {
   ...http,
   route: 'jobs/open',
@@ -208,7 +211,7 @@ app.http('job-replay', {
   handler: (request) => onReplay(desk, request),
 });
 
-// By storage.
+// Events of blob storage.
 app.storageBlob('on-upload', {
   ...blob,
   path: 'uploads/{name}',
@@ -220,7 +223,7 @@ app.storageBlob('on-outcome', {
   handler: (reference: unknown) => takeOutcome(desk, (reference as BlobReference).name),
 });
 
-// By our own queue.
+// Messages of our own queue.
 app.storageQueue('on-notice', {
   connection: 'STORAGE_CONNECTION',
   queueName: NOTICES,
@@ -294,7 +297,7 @@ app.http('audit-stream', {
   ),
 });
 
-// By the clock.
+// Timers.
 app.timer('on-stalled', { schedule: '0 * * * * *', handler: () => onStalled(desk) });
 app.timer('on-lost', { schedule: '20,40 * * * * *', handler: () => onLost(desk) });
 if (modelDesk) {

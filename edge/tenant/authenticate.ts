@@ -66,12 +66,12 @@ async function authenticateNew(
 function boundClaims(claims: Claims, issuer: Issuer): Claims {
   const scopes = new Set([...claims.scopes].filter((scope) => allowsScope(issuer, scope)));
   if (issuer.issuer === GRANTS.issuer) return { ...claims, scopes, granted: true };
-  // Only the edge bounds single tokens: it knows that their identifiers are unique.
+  // Only the edge may bound single tokens: its token identifiers are unique.
   const { share: _, ...others } = claims;
   return { ...others, scopes };
 }
 
-/** The same for an agent's token: scope `pool`. Asked once per connection, so nothing is cached. */
+/** Authenticates an agent by scope `pool`. Called once per connection, so nothing is cached. */
 export async function authenticatePool(
   authorization: string | null | undefined,
   issuers: readonly Issuer[],
@@ -101,14 +101,14 @@ function readBearer(authorization: string | null | undefined): Result<string> {
 
 interface Verified {
   readonly payload: JWTPayload;
-  /** The entry that the token satisfies. */
+  /** Issuer entry that the token satisfies. */
   readonly issuer: Issuer;
 }
 
 interface Verification {
   readonly issuers: readonly Issuer[];
   readonly now: number;
-  /** Whether the entry may issue such a token. */
+  /** Reports whether the entry may issue such a token. */
   readonly allows: (issuer: Issuer, payload: JWTPayload) => boolean;
 }
 
@@ -119,7 +119,7 @@ async function verify(token: string, { issuers, now, allows }: Verification): Pr
   } catch {
     return no(refuse('token_invalid', undefined, 'cannot be decoded'));
   }
-  // One issuer may serve several audiences, so all its entries are tried and the nearest miss is told.
+  // One issuer may serve several audiences: all its entries are tried, and the nearest miss is returned.
   let nearest = refuse('token_invalid', undefined, 'unknown issuer');
   for (const issuer of issuers) {
     if (issuer.issuer !== claimed) continue;
@@ -143,7 +143,10 @@ async function verify(token: string, { issuers, now, allows }: Verification): Pr
   return no(nearest);
 }
 
-/** An expired token was right in all else; one that could not be checked may be right; the others are wrong. */
+/**
+ * Misses from far to near: an expired token was right in all else; an unchecked one may be right; the others
+ * are wrong.
+ */
 const misses: readonly Reason[] = ['token_invalid', 'audience_wrong', 'identity_unavailable', 'token_expired'];
 const nearness = ({ reason }: Refusal): number => misses.indexOf(reason);
 const nearer = (one: Refusal, other: Refusal): Refusal => (nearness(other) >= nearness(one) ? other : one);
@@ -153,11 +156,11 @@ function refusalFor(error: unknown): Refusal {
   if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud') return refuse('audience_wrong');
   const code = error instanceof errors.JOSEError ? error.code : undefined;
   if (code !== undefined && !keyFaults.has(code)) return refuse('token_invalid', undefined, code);
-  // The key set of the issuer is missing: the token can be neither trusted nor refused.
+  // Without the issuer's key set the token can be neither trusted nor refused.
   return refuse('identity_unavailable', undefined, `keys of the issuer are not available: ${code ?? 'unreachable'}`);
 }
 
-/** Codes of jose for a key set that does not come, or is none. A failed network is no error of jose. */
+/** Codes of jose for a missing or invalid key set. A failed network is no error of jose. */
 const keyFaults: ReadonlySet<string> = new Set([
   errors.JWKSTimeout.code,
   errors.JWKSInvalid.code,

@@ -7,7 +7,7 @@ import { limits } from '../../shared/limits.ts';
  */
 export class Booked {
   readonly #sql: SqlStorage;
-  /** Named in the steps that are being decided, and not written yet. */
+  /** Names in steps that are decided and not yet written. */
   readonly #fresh = new Set<string>();
   #swept = 0;
 
@@ -16,7 +16,7 @@ export class Booked {
     sql.exec('CREATE TABLE IF NOT EXISTS booked (id TEXT PRIMARY KEY, t INTEGER NOT NULL) WITHOUT ROWID');
   }
 
-  /** False when it is booked already. */
+  /** Adds a name; false when it is booked already. */
   add(id: string): boolean {
     if (this.#fresh.has(id)) return false;
     if (this.#sql.exec('SELECT 1 FROM booked WHERE id = ?', id).toArray().length > 0) return false;
@@ -24,7 +24,7 @@ export class Booked {
     return true;
   }
 
-  /** Inside the transaction that books. */
+  /** Writes the names, inside the transaction that books. */
   write(now: number): void {
     for (const id of this.#fresh) this.#sql.exec('INSERT INTO booked VALUES (?, ?)', id, now);
     if (this.#fresh.size > 0 && this.#swept + DAY_MS <= now) {
@@ -34,7 +34,7 @@ export class Booked {
     this.#fresh.clear();
   }
 
-  /** The transaction did not happen. */
+  /** Discards the names after a failed transaction. */
   forget(): void {
     this.#fresh.clear();
   }

@@ -1,21 +1,24 @@
 /** Credentials of a live client, from any place where its protocol allows them. */
 export interface Credentials {
-  /** As in the header of that name; absent when nothing was said. */
+  /** Value in the form of the `authorization` header; absent without credentials. */
   readonly authorization: string | undefined;
-  /** Sub-protocol to answer with (browsers hang up without one): one that was offered, and never a credential. */
+  /**
+   * Sub-protocol of the answer (browsers hang up without one): one that the client offered, never a
+   * credential.
+   */
   readonly protocol: string | undefined;
-  /** A browser asks for the retired shape of OpenAI's interface. */
+  /** The client is a browser that uses the retired shape of OpenAI's interface. */
   readonly beta: boolean;
 }
 
-/** OpenAI's, and that of NVIDIA's client of the retired shape. */
+/** Prefixes of key sub-protocols: OpenAI's, and that of NVIDIA's client of the retired shape. */
 const KEYS = ['openai-insecure-api-key.', 'realtime-token.'] as const;
 const OPENAI_BETA = 'openai-beta.realtime-v1';
 
 /**
- * Headers first; browsers cannot set any and put the token into a sub-protocol: OpenAI's `realtime,
- * openai-insecure-api-key.<token>`, Deepgram's `token,<token>` or `bearer,<token>`. Never the address: addresses are
- * logged by everyone they pass.
+ * Reads credentials: headers first; browsers cannot set any and put the token into a sub-protocol: OpenAI's
+ * `realtime, openai-insecure-api-key.<token>`, Deepgram's `token,<token>` or `bearer,<token>`. The address is
+ * never read: every hop logs it.
  */
 export function readCredentials(headers: Headers): Credentials {
   const offered = readOffered(headers);

@@ -33,19 +33,19 @@ import { type Commitments, openCommitments } from './subject.ts';
 /** A request to a gate. */
 export type GateStep =
   /**
-   * Takes a place and writes the attempt. Repeating it with the same `ask.id` changes nothing. A refusal takes and
-   * writes nothing; the caller records it.
+   * Leases a slot and writes the attempt. Repeating it with the same `ask.id` changes nothing. A refusal
+   * leases and writes nothing; the caller records it.
    */
   | { kind: 'take'; ask: Ask; mode: Claims['audit']; events: readonly AuditEvent[] }
-  /** Keeps the place of work that is still going on. */
+  /** Renews the lease of running work. */
   | { kind: 'renew'; id: string; events: readonly [] }
-  /** Gives the place back, books the audio and writes how it ended. */
+  /** Releases the lease, books the audio and writes the outcome. */
   | { kind: 'settle'; id: string; mode: Claims['audit']; audioSeconds: number; events: readonly AuditEvent[] }
-  /** Books what work has used that held no place, once for each `id`. Written when the answer leaves. */
+  /** Books usage of work without a lease, once for each `id`. Durable when the answer leaves. */
   | { kind: 'book'; id: string; mode: 'strict'; audioSeconds: number; events: readonly AuditEvent[] }
-  /** Writes events that concern no place; those of a strict one are on disk when the answer leaves. */
+  /** Writes events without a lease; those of a strict step are durable when the answer leaves. */
   | { kind: 'record'; mode?: 'strict'; events: readonly AuditEvent[] }
-  /** Usage of the reserve of an isolate; the answer is its new reserve. */
+  /** Reports usage of an isolate's reserve; the answer is its new reserve. */
   | ReportStep;
 
 interface Decided {
@@ -63,29 +63,29 @@ interface Opened {
   readonly commitments: Commitments;
 }
 
-/** A refusal can only come from a `take`, a grant from a `report`; both say what is left of the allowance. */
+/** Only a `take` is refused and only a `report` gets a reserve; both carry the remaining quota. */
 export type GateAnswer = Result<ReserveLease> & { readonly quota?: Quota };
 
 /**
- * One tenant in one zone: its allowance and the record of what it did, changed together or not at all.
- * Callers are edge isolates only. If this object is lost, so are its counters (they start at zero) and the events
- * not yet taken over by the log. A crash loses what a buffered tenant did in the last `limits.gateWriteMs`.
+ * Allowance and audit record of one tenant in one zone, changed in one transaction. Its callers are edge
+ * isolates only. Loss of this object loses its counters (they restart at zero) and the events that the log
+ * has not taken over. A crash loses the events of a buffered tenant in the last `limits.gateWriteMs`.
  *
- * An attempt has an end: when its lease runs out, since the isolate that held it died, the gate says that it is unknown, in
- * the same write that gives the place back. Should the isolate turn up later, what it tells is written, too.
+ * Every attempt ends: when its lease expires because its isolate died, the gate writes `inference.unknown` in
+ * the transaction that frees the slot. A late report of that isolate is written, too.
  */
 export class Gate extends DurableObject<Bindings> {
   #allowance: AllowanceState;
   /** The allowance on disk. */
   #written: AllowanceState;
-  /** Events that are not on disk yet. */
+  /** Events not yet on disk. */
   #unwritten: AuditEvent[] = [];
   #writing: ReturnType<typeof setTimeout> | undefined;
-  /** When the alarm rings that looks for lost places, as far as this life of the object knows. */
+  /** Time of the next alarm, ms since 1970, as far as this instance knows; the alarm expires leases. */
   #alarm: number | undefined;
-  /** It rings only to let the outbox rest. */
+  /** The alarm only lets the outbox rest. */
   #resting = false;
-  /** When events were last written in this life of the object, ms since 1970. */
+  /** Last write of events by this instance, ms since 1970. */
   #eventsAt = 0;
   #opened: Opened | undefined;
 
@@ -140,10 +140,10 @@ export class Gate extends DurableObject<Bindings> {
   }
 
   /**
-   * Several callers' steps in their order, as one: they are written together or not at all, and answered in the same
-   * order. With a strict step among them they are on disk when the answer leaves. Others are decided in memory and
-   * written within `limits.gateWriteMs`: writing costs several times what deciding does, and a buffered tenant is served
-   * even where nothing can be written at all.
+   * Applies the steps of several callers in order, in one transaction, and answers in the same order. With a
+   * strict step among them the transaction is durable when the answer leaves. Otherwise the gate decides in
+   * memory and writes within `limits.gateWriteMs`: a write costs several times a decision, and a buffered
+   * tenant is served even when storage is unavailable.
    */
   apply(steps: readonly GateStep[]): GateAnswer[] {
     const now = Date.now();
@@ -175,7 +175,10 @@ export class Gate extends DurableObject<Bindings> {
     return answers;
   }
 
-  /** Decides a step: the new state and its events, or a refusal. `pending` events of earlier steps will be written before its own. */
+  /**
+   * Decides a step: the new state and its events, or a refusal. `pending`: events of earlier steps, written
+   * first.
+   */
   #decide(state: AllowanceState, step: GateStep, pending: readonly AuditEvent[], now: number): Result<Decided> {
     const { events } = step;
     switch (step.kind) {
@@ -212,7 +215,7 @@ export class Gate extends DurableObject<Bindings> {
     }
   }
 
-  /** The refusal with the longer wait, of the tenant or of the token's own allowance. */
+  /** Returns the refusal with the longer wait: the tenant's, or that of the token's own allowance. */
   #refusalOf(refusal: Refusal, state: AllowanceState, ask: Ask, now: number): Refusal {
     const timed = refusalWithRetry(refusal, state, ask.allowance, now);
     const { share } = ask;
@@ -224,7 +227,7 @@ export class Gate extends DurableObject<Bindings> {
   quota(allowance: Claims['allowance'], share?: TokenShare): Quota {
     const now = Date.now();
     const quota = quotaOf(this.#allowance, allowance, now);
-    // A gate without storage has counted nothing yet, and looking at it must leave nothing there.
+    // A gate without storage has counted nothing; a read must not create any.
     return share ? quotaOfShare(quota, this.#opened?.shares.of(share.id), share, now) : quota;
   }
 
@@ -236,7 +239,7 @@ export class Gate extends DurableObject<Bindings> {
     return { quota: share ? quotaOfShare(quota, this.#shares.of(share.id), share, now) : quota };
   }
 
-  /** Looks for lost places where no call does. */
+  /** Expires leases when no call does. */
   alarm(): void {
     this.#alarm = undefined;
     this.#resting = false;
@@ -267,10 +270,10 @@ export class Gate extends DurableObject<Bindings> {
     this.#shipper.nudge();
   }
 
-  /** Places expire in the order of their last renewal, so one alarm at a time is enough. */
+  /** Sets one alarm: leases expire in the order of their last renewal. */
   #setAlarm(): void {
     if (this.#alarm !== undefined && !this.#resting) return;
-    // An object that was put away with something to deliver is called for it, too.
+    // The alarm also wakes an evicted object that has events to deliver.
     const retry = this.#shipper.hasWork ? Date.now() + limits.auditRetryMs.value : undefined;
     const next = nextExpiry(this.#allowance) ?? retry;
     if (next === undefined && (this.#resting || !this.#outbox.isOpen)) return;
@@ -282,19 +285,22 @@ export class Gate extends DurableObject<Bindings> {
     });
   }
 
-  /** Events after position `after`, oldest first; none, of no life, where nothing ever happened. For operators and tests. */
+  /**
+   * Returns events after position `after`, oldest first; an empty page from an unused gate. For operators and
+   * tests.
+   */
   outbox(after: number, limit: number): OutboxPage {
     if (!this.#opened) return { epoch: '', rows: [], waiting: 0 };
     if (this.#unwritten.length > 0) this.#write(this.#allowance, this.#unwritten, Date.now());
     return this.#outbox.page(after, limit);
   }
 
-  /** Claims an Idempotency-Key for a request; on disk when the answer leaves. */
+  /** Claims an Idempotency-Key for a request; durable when the answer leaves. */
   claimKey(claim: KeyClaim): KeyDecision {
     return this.#keys.claim(claim, Date.now());
   }
 
-  /** Keeps the key of a request whose file still passes through the edge. */
+  /** Renews the key of a request whose file still passes through the edge. */
   renewKey(key: string, run?: string): void {
     this.#keys.renew(key, Date.now(), run);
   }
@@ -315,13 +321,13 @@ export class Gate extends DurableObject<Bindings> {
       try {
         this.#write(this.#allowance, this.#unwritten, Date.now());
       } catch (error) {
-        // Kept in memory; the next step tries again.
+        // The events stay in memory; the next step tries again.
         console.error('gate', error instanceof Error ? error.name : 'unknown error');
       }
     }, limits.gateWriteMs.value);
   }
 
-  /** On failure everything is as before, in memory, too. */
+  /** Writes state and events in one transaction; a failure leaves memory unchanged, too. */
   #write(next: AllowanceState, events: readonly AuditEvent[], now: number): void {
     const { storage } = this.ctx;
     try {

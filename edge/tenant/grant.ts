@@ -11,7 +11,7 @@ export interface Grant {
   /** Seconds since 1970. */
   readonly expires: number;
   readonly scope: string;
-  /** Subject of the grant, where it is not that of the caller. */
+  /** Subject of the grant, where it differs from the caller's. */
   readonly grantee: string | undefined;
 }
 
@@ -20,9 +20,9 @@ export interface GrantRequest {
   readonly seconds: number;
   readonly scopes: readonly GrantScope[];
   readonly subject?: string | undefined;
-  /** Bounds of the grant alone. */
+  /** Bounds of this grant. */
   readonly allowance?: ShareAllowance | undefined;
-  /** Configuration of the realtime session that it is for. */
+  /** Configuration of its realtime session. */
   readonly realtime?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -33,9 +33,9 @@ interface Decided {
 }
 
 /**
- * Decides what a grant of these claims holds. It exceeds them in nothing: tenant, languages, zones, class, sealing, audit and
- * allowance are the same, its scopes are fewer, and it ends with them or within `limits.grantSeconds`. Refuses with
- * `grant_repeated` or `field_invalid`.
+ * Decides the claims of a grant. It exceeds the caller's claims in nothing: tenant, languages, zones, class,
+ * sealing, audit and allowance are equal, its scopes are fewer, and it expires with them or within
+ * `limits.grantSeconds`. Refuses with `grant_repeated` or `field_invalid`.
  */
 export function decideGrant(claims: Claims, request: GrantRequest, now: number): Result<Decided> {
   if (claims.granted) return no(refuse('grant_repeated'));
@@ -75,7 +75,7 @@ const bounds = {
   audioSecondsPerDay: ['audio_seconds_per_day', limits.audioSecondsPerDay],
 } as const;
 
-/** The bounds of the grant: those that were asked for, which may not exceed the caller's, and the caller's otherwise. */
+/** Returns the bounds of the grant: the requested ones, at most the caller's, which are also the default. */
 function decideShare(allowance: Claims['allowance'], asked: ShareAllowance): Result<ShareAllowance> {
   const share: Record<string, number> = {};
   for (const name of Object.keys(bounds) as (keyof typeof bounds)[]) {
@@ -120,7 +120,7 @@ export async function issueGrant(
     .setIssuedAt(Math.floor(now / 1_000))
     .setExpirationTime(expires);
   const token = await (subject === undefined ? draft : draft.setSubject(subject)).sign(key);
-  // A configuration that makes a token beyond what clients can send is the caller's to shorten.
+  // The caller must shorten a configuration whose token would exceed what clients can send.
   if (token.length > limits.grantCharacters.value) {
     return no(refuse('field_invalid', { field: 'session', rule: 'is too long to be remembered in a token' }));
   }

@@ -31,13 +31,13 @@ export class IdempotencyKeys {
     return decision;
   }
 
-  /** Keeps the key of a run that goes on, unless a later run has claimed it. */
+  /** Renews the key of a running request, unless a later run has claimed it. */
   renew(key: string, now: number, run: string | undefined): void {
     const stored = this.#read(key);
     if (holdsKey(stored, run)) this.#write(key, { ...stored, runsUntil: now + limits.idempotencySendMs.value });
   }
 
-  /** Ends a run; returns whether it frees its key. A run whose key a later one has claimed changes nothing. */
+  /** Ends a run; returns whether it frees its key. Does nothing when a later run has claimed the key. */
   end(key: string, outcome: KeyOutcome, { content, run }: Pick<StoredKey, 'content' | 'run'>): boolean {
     const stored = this.#read(key);
     if (!holdsKey(stored, run)) return false;
@@ -56,7 +56,7 @@ export class IdempotencyKeys {
     this.#sql.exec('INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?)', key, stored.at, JSON.stringify(stored));
   }
 
-  /** Removes keys past their day, and the oldest beyond the bound. */
+  /** Removes keys older than a day, and the oldest beyond the bound. */
   #sweep(now: number): void {
     if (now - this.#swept < SWEEP_MS) return;
     this.#swept = now;

@@ -11,13 +11,13 @@ export interface StoredKey {
   readonly zone: string;
   /** Epoch ms of the first request. */
   readonly at: number;
-  /** Epoch ms until which a request with it runs; 0 when none does. */
+  /** Epoch ms until which a request with the key runs; 0 when none does. */
   readonly runsUntil: number;
   /** Fencing token of its latest run; absent in a key that an older isolate claimed. */
   readonly run?: string | undefined;
-  /** Whether a request with it may have been carried out: its end is not known. */
+  /** A request with the key may have been carried out: its outcome is unknown. */
   readonly tried: boolean;
-  /** Whether one was carried out. */
+  /** A request with the key was carried out. */
   readonly done: boolean;
   /** Digest of the file that passed through the edge. */
   readonly content?: string | undefined;
@@ -27,19 +27,19 @@ export interface KeyClaim {
   /** Digest of the subject and its key. */
   readonly key: string;
   readonly fingerprint: string;
-  /** Unique name of the run that claims. */
+  /** Unique name of the claiming run. */
   readonly run?: string | undefined;
-  /** For a first request; absent when nowhere can carry it out. */
+  /** Placement of a first request; absent when no zone can carry it out. */
   readonly proposed: Pick<StoredKey, 'id' | 'zone'> | undefined;
 }
 
 export type KeyDecision =
-  /** Carry it out under this id; again, if `done`. `content` is that of the first request. */
+  /** Run the request under this id; a repeat if `done`. `content` is that of the first request. */
   | { readonly kind: 'run'; id: string; zone: string; done: boolean; content: string | undefined }
-  /** `unplaced`: a first request that nowhere can carry out. */
+  /** `unplaced`: a first request that no zone can carry out. */
   | { readonly kind: 'running' | 'reused' | 'unplaced' };
 
-/** How a request with a key ended. Nothing of a request that was refused is left, so its key is free again. */
+/** Outcome of a request with a key. A refused request leaves nothing, so its key is free again. */
 export type KeyOutcome = 'done' | 'refused' | 'unknown';
 
 const DAY_MS = limits.idempotencyKeySeconds.value * 1_000;
@@ -62,7 +62,7 @@ export function claimKey(
     done: false,
     content: undefined,
   };
-  // A request that never ended was lost with its isolate.
+  // A request without an outcome was lost with its isolate.
   const next = known ? { ...known, tried: known.tried || known.runsUntil > 0 } : first;
   if (!next) return { decision: { kind: 'unplaced' } };
   const { id, zone, done, content } = next;
@@ -76,11 +76,11 @@ export function claimKey(
 export const holdsKey = (stored: StoredKey | undefined, run: string | undefined): stored is StoredKey =>
   stored !== undefined && stored.run === run && stored.runsUntil > 0;
 
-/** The key after its request has ended; `undefined` when it is free again. */
+/** Returns the key after its request has ended; `undefined` when it is free. */
 export function endKey(stored: StoredKey, outcome: KeyOutcome, content?: string): StoredKey | undefined {
   const ended = { ...stored, runsUntil: 0 };
   if (outcome === 'done') return { ...ended, done: true, content: content ?? stored.content };
   if (outcome === 'unknown') return { ...ended, tried: true };
-  // A refusal of a repeated request says nothing of the first.
+  // A refusal of a repeat says nothing of the first request.
   return stored.done || stored.tried ? ended : undefined;
 }

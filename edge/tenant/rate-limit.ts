@@ -1,14 +1,14 @@
 import type { Figure, Quota } from '../../shared/tenant/quota.ts';
 
-/** Kinds of bounds, as the headers name them. */
+/** Kinds of bounds in header names. */
 const kinds = ['requests', 'audio-seconds'] as const;
 
-/** Names of all headers that tell what is left of an allowance. */
+/** Names of all rate-limit headers. */
 export const rateLimitNames: readonly string[] = ['limit', 'remaining', 'reset'].flatMap((what) =>
   kinds.map((kind) => `x-ratelimit-${what}-${kind}`),
 );
 
-/** The headers of a quota, named and written as OpenAI's: counts, and a duration in whole seconds (`12s`). */
+/** Headers of a quota in OpenAI's form: counts, and a duration in whole seconds (`12s`). */
 export function rateLimitHeaders(quota: Quota | undefined): Record<string, string> {
   if (!quota) return {};
   const { requests, audioSeconds } = quota;

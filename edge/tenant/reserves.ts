@@ -24,42 +24,42 @@ interface Own {
   seq: number;
   places: number;
   starts: number;
-  /** Seconds of audio left today. */
+  /** Audio seconds left today. */
   seconds: number;
-  /** End of the reserve, ms since 1970 by this isolate's clock: counted from the report that asked for it. */
+  /** End of the reserve, ms since 1970 by this isolate's clock, counted from the report that requested it. */
   until: number;
-  /** Requests that have a place of it, and when that place is lost unless it is renewed; oldest first. */
+  /** Requests with a slot of the reserve, and the expiry of each slot unless renewed; oldest first. */
   readonly active: Map<string, number>;
-  /** Most that there were at once since the last report, those with single places included. */
+  /** Peak of concurrent requests since the last report, including those with single leases. */
   peak: number;
   single: number;
   allowance: Claims['allowance'];
-  /** Requests whose attempt is in no report yet. */
+  /** Requests whose attempt no report contains yet. */
   began: Map<string, Attempt>;
   ended: string[];
   spent: number;
   audioSeconds: number;
   events: AuditEvent[];
-  /** Something waits to be told. */
+  /** A report is due. */
   news: boolean;
-  /** A report that is on its way, and since when. */
+  /** Report in flight, and its start. */
   sent: { readonly step: ReportStep; readonly at: number } | undefined;
-  /** When a request promised the next report, ms since 1970. */
+  /** Time of the promise of the next report, ms since 1970. */
   promised: number | undefined;
   /** The quota in the gate's last answer. */
   quota: Quota | undefined;
-  /** No use asking before: the tenant is too small, or too busy. */
+  /** Earliest time of the next request for a reserve: the tenant is too small, or too busy. */
   askAgain: number;
 }
 
 /**
- * Places of this isolate, by gate. Plain data, so that any request can go on where another stopped; what a request that
- * was dropped in the middle held comes back as a lease does. Nothing here waits for anything.
+ * Reserves of this isolate, by gate. Plain data, so that any request can continue the work of another; slots
+ * of a dropped request expire like leases. No method waits.
  */
 export class Reserves {
   readonly #own = new Map<string, Own>();
 
-  /** Begins a request with a place that is held already. False: the gate has to be asked for one. */
+  /** Begins a request within the reserve. False: the request needs a lease of the gate. */
   enter(name: string, id: string, attempt: Attempt, allowance: Claims['allowance'], now: number): boolean {
     const own = this.#get(name, allowance);
     if (own.starts < 1 || own.active.size >= own.places || own.seconds <= 0 || now >= own.until) return false;
@@ -78,13 +78,13 @@ export class Reserves {
     return own?.quota && quotaHeld(own.quota, own, now);
   }
 
-  /** The gate has said what is left. */
+  /** Stores the quota that the gate reported. */
   noteQuota(name: string, quota: Quota): void {
     const own = this.#own.get(name);
     if (own) own.quota = quota;
   }
 
-  /** A request that took a single place: it tells how many would be used. */
+  /** Counts a request with a single lease, which shows the demand for a reserve. */
   enterSingle(name: string, allowance: Claims['allowance']): void {
     const own = this.#get(name, allowance);
     own.single += 1;
@@ -98,7 +98,7 @@ export class Reserves {
     own.seconds -= audioSeconds;
   }
 
-  /** The work goes on. */
+  /** Renews the slot of a running request. */
   renew(name: string, id: string, now: number): void {
     const { active } = this.#own.get(name) ?? {};
     if (active?.delete(id)) active.set(id, now + limits.leaseMs.value);
@@ -117,7 +117,7 @@ export class Reserves {
     if (!own) return undefined;
     own.active.delete(id);
     const attempt = own.began.get(id);
-    // The gate never knew a request that began and ended between two reports.
+    // The gate never learns of a request that begins and ends between two reports.
     if (attempt) own.began.delete(id);
     else own.ended.push(id);
     own.audioSeconds += audioSeconds;
@@ -126,28 +126,31 @@ export class Reserves {
     return attempt;
   }
 
-  /** Whether the caller has to report, after a while. No other request does within twice `waitMs` (AUDIT_WAIT_MS). */
+  /**
+   * Makes the caller responsible for the next report; false when there is no need. No other request becomes
+   * responsible within twice `waitMs` (AUDIT_WAIT_MS).
+   */
   promise(name: string, now: number, waitMs: number): boolean {
     const own = this.#own.get(name);
     if (!own?.news) return false;
-    // A promise of a request that was dropped is not kept.
+    // The promise of a dropped request expires.
     if (own.promised !== undefined && now - own.promised < 2 * waitMs) return false;
     own.promised = now;
     return true;
   }
 
-  /** Whether there is something to tell that is not on its way. */
+  /** Reports whether there is usage that no report in flight contains. */
   hasNews(name: string): boolean {
     return this.#own.get(name)?.news ?? false;
   }
 
-  /** Returns the next report, one at a time. `eager`: also when it does nothing but ask for a reserve. */
+  /** Returns the next report, one at a time. `eager`: also when it only requests a reserve. */
   report(name: string, now: number, eager: boolean): ReportStep | undefined {
     const own = this.#own.get(name);
     if (!own || own.sent || !(own.news || (eager && now >= own.askAgain))) return undefined;
     for (const [id, until] of own.active) {
       if (until > now) break;
-      // Its request was dropped, and the gate has its place back.
+      // The request was dropped, and the gate has its slot back.
       own.active.delete(id);
     }
     const usable = now < own.until;
@@ -185,7 +188,7 @@ export class Reserves {
     return step;
   }
 
-  /** Takes in the gate's answer to a report. */
+  /** Applies the gate's answer to a report. */
   heard(name: string, { report: { holder, seq } }: ReportStep, grant: ReserveLease, now: number): void {
     const own = this.#own.get(name);
     if (!own?.sent || own.holder !== holder || own.seq !== seq) return;
@@ -196,20 +199,26 @@ export class Reserves {
       return;
     }
     own.places = grant.places;
-    // Those that were used since the report was made are not told yet.
+    // Starts since the report was made are not in it.
     own.starts = Math.max(0, grant.starts - own.spent);
     own.seconds = grant.seconds - own.audioSeconds;
     own.until = at + limits.reserveMs.value;
     if (grant.starts === 0) own.askAgain = now + limits.reserveMs.value;
   }
 
-  /** Starts over after a report without an answer, which its sender keeps. A reserve that it was given is not used. */
+  /**
+   * Starts over after a report without an answer, which its sender keeps. A reserve in the lost answer is not
+   * used.
+   */
   lost(name: string, { report: { holder, seq } }: ReportStep): void {
     const own = this.#own.get(name);
     if (own?.sent && own.holder === holder && own.seq === seq) this.#startOver(own);
   }
 
-  /** Returns, for the backlog, a report without an answer after twice `waitMs`: the runtime dropped its request. */
+  /**
+   * Returns, for the backlog, a report without an answer after twice `waitMs`: the runtime dropped its
+   * request.
+   */
   takeStray(name: string, now: number, waitMs: number): ReportStep | undefined {
     const own = this.#own.get(name);
     if (!own?.sent || now - own.sent.at < 2 * waitMs) return undefined;
@@ -219,8 +228,8 @@ export class Reserves {
   }
 
   /**
-   * With another name: the gate takes back what it gave the old one. Requests that a report has told go on with leases of
-   * their own. Those that none has told are told under the new name, so they keep counting.
+   * Takes a new holder name; the gate reclaims the reserve of the old one. Reported requests continue with
+   * leases of their own. Unreported ones are reported under the new name, so they stay counted.
    */
   #startOver(own: Own): void {
     for (const id of own.active.keys()) if (!own.began.has(id)) own.active.delete(id);
@@ -260,7 +269,7 @@ export class Reserves {
     return own;
   }
 
-  /** The oldest of which nothing is under way; the gate takes its places back by itself. */
+  /** Removes the oldest gate without a running request; the gate reclaims its reserve by expiry. */
   #forgetOne(): void {
     for (const [name, { active, news, sent }] of this.#own) {
       if (active.size > 0 || news || sent) continue;

@@ -6,15 +6,15 @@ import { bookShare, type ShareState, takeShare } from '../../shared/tenant/share
 
 interface Row {
   readonly state: ShareState;
-  /** Ms since 1970; the row is of no use after it. */
+  /** Expiry, ms since 1970. */
   readonly until: number;
 }
 
 const SWEEP_MS = 60_000;
 
 /**
- * Usage of tokens with an allowance of their own, a row for each until the token expires. Decided in memory, written
- * in the transactions of the gate. Lost with its storage, and then the counters start at zero.
+ * Usage of tokens with their own allowance, one row each until the token expires. Decided in memory, written
+ * in the transactions of the gate. Loss of its storage resets the counters to zero.
  */
 export class Shares {
   readonly #sql: SqlStorage;
@@ -41,7 +41,7 @@ export class Shares {
     return row && { until: row.until, state: JSON.parse(row.state) as ShareState };
   }
 
-  /** Takes a place for a request whose tenant has one for it; `tenant` is its state before. */
+  /** Leases a slot of the token, once its tenant has one; `tenant` is the tenant's state before. */
   take(tenant: AllowanceState, ask: Ask & { readonly share: TokenShare }, now: number): Result<undefined, Refusal> {
     const { id, until } = ask.share;
     const taken = takeShare(this.of(id), tenant, ask, now);
@@ -50,7 +50,7 @@ export class Shares {
     return ok(undefined);
   }
 
-  /** Books the seconds of a request that ended. */
+  /** Books the seconds of an ended request. */
   book(id: string, audioSeconds: number, now: number): void {
     const row = this.#row(id);
     if (row) this.#set(id, { ...row, state: bookShare(row.state, audioSeconds, now) });
@@ -60,7 +60,7 @@ export class Shares {
     this.#unwritten = new Map(this.#unwritten).set(id, row);
   }
 
-  /** Everything that is not written; what was decided since is undone by `restore`. */
+  /** Returns all unwritten rows; `restore` undoes later decisions. */
   mark(): ReadonlyMap<string, Row> {
     return this.#unwritten;
   }
@@ -69,7 +69,7 @@ export class Shares {
     this.#unwritten = mark;
   }
 
-  /** Inside the transaction of the gate. */
+  /** Writes the rows, inside the transaction of the gate. */
   write(now: number): void {
     for (const [id, { until, state }] of this.#unwritten) {
       this.#sql.exec('INSERT OR REPLACE INTO share VALUES (?, ?, ?)', id, until, JSON.stringify(state));
@@ -80,7 +80,7 @@ export class Shares {
     }
   }
 
-  /** The transaction has happened. */
+  /** Confirms the rows after the transaction. */
   written(): void {
     this.#unwritten = new Map();
   }

@@ -6,9 +6,9 @@ const commitTo = (subject: string, salt: Uint8Array): string =>
   `c1:${createHmac('sha256', salt).update(subject).digest('hex')}`;
 
 /**
- * Events with a commitment in place of their subject: the record can tell that two requests were of the same caller,
- * and identify a caller to a reader that knows the name and the salt; the name cannot be read out of it. Made for many
- * events of few callers; the salt never leaves it.
+ * Replaces the subject of events by a commitment: the record can tell that two requests have the same caller,
+ * and identify a caller to a reader who knows name and salt; it does not reveal the name. The salt never
+ * leaves this object.
  */
 export class Commitments {
   readonly #salt: Uint8Array;
@@ -24,7 +24,7 @@ export class Commitments {
     return subject || grantee ? ({ ...event, ...subject, ...grantee } as AuditEvent) : event;
   }
 
-  /** Returns the commitment to a subject, as every event has it. */
+  /** Returns the commitment to a subject. */
   of(subject: string): string {
     const before = this.#known.get(subject);
     if (before !== undefined) return before;
@@ -35,7 +35,7 @@ export class Commitments {
   }
 }
 
-/** With the salt of that object alone, drawn when it first wakes. */
+/** Opens the commitments with this object's own salt, drawn at its first start. */
 export function openCommitments(sql: SqlStorage): Commitments {
   sql.exec('CREATE TABLE IF NOT EXISTS salt (id INTEGER PRIMARY KEY CHECK (id = 0), bytes BLOB NOT NULL)');
   sql.exec('INSERT OR IGNORE INTO salt VALUES (0, ?)', crypto.getRandomValues(new Uint8Array(32)).buffer);

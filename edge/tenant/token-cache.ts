@@ -7,10 +7,10 @@ interface Entry<T> {
 }
 
 /**
- * Claims of tokens verified a moment ago, so that a busy caller costs one signature check a minute. The key is the
- * header with the token itself: a digest of it costs more than all else that is left to do for a token that is known, and the memory of
- * an isolate holds the tokens of its requests anyway. Only plain data is kept, because one request must never wait for a
- * promise of another.
+ * Claims of recently verified tokens, so that a busy caller costs one signature check a minute. The key is
+ * the header with the token itself: a digest costs more than all other work on a known token, and an
+ * isolate's memory holds the tokens of its requests anyway. Entries are plain data, because a request must
+ * never wait for a promise of another.
  */
 export class TokenCache<T> {
   readonly #entries = new Map<string, Entry<T>>();
@@ -28,7 +28,7 @@ export class TokenCache<T> {
     return undefined;
   }
 
-  /** Keeps the claims until the token expires, and never longer than `limits.tokenCacheMs`. */
+  /** Stores the claims until the token expires, at most for `limits.tokenCacheMs`. */
   put(key: string, claims: T, expiresSeconds: number, now: number): void {
     const until = Math.min(expiresSeconds * 1_000, now + limits.tokenCacheMs.value);
     if (until <= now) return;

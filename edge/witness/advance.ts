@@ -1,4 +1,4 @@
-// May a witness go on from what it has seen of a log to this checkpoint? C2SP tlog-witness, add-checkpoint.
+// Decides whether a witness may advance to a checkpoint (C2SP tlog-witness, add-checkpoint).
 import { verifyConsistency } from '../../shared/audit/proof.ts';
 import { emptyRoot, equalBytes, type Hash } from '../../shared/audit/tree.ts';
 
@@ -9,14 +9,14 @@ export interface Head {
 
 export type Advance =
   | { readonly status: 200 }
-  /** More was said to be there before than there is now. */
+  /** The declared old size exceeds the checkpoint's. */
   | { readonly status: 400 }
-  /** Not from where the witness stands, which is at `size`. */
+  /** The declared old size is not the witness's, which is `size`. */
   | { readonly status: 409; readonly size: number }
-  /** The log has not only grown. */
+  /** The consistency proof fails: the log has not only grown. */
   | { readonly status: 422 };
 
-/** `seen`: what was cosigned last. The signature of the log is checked before. */
+/** `seen`: the last cosigned head. The caller has verified the signature of the log. */
 export function advance(seen: Head | undefined, old: number, proof: readonly Hash[], next: Head): Advance {
   const { size, root } = seen ?? { size: 0, root: emptyRoot };
   if (old > next.size) return { status: 400 };

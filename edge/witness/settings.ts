@@ -1,4 +1,4 @@
-// What a witness is told when it is deployed: who it is, and which logs it looks at.
+// Settings of a witness: its identity, and the logs that it watches.
 import { z } from 'zod';
 import { fromBase64 } from '../../shared/audit/base64.ts';
 import { cosigner } from '../../shared/audit/cosignature.ts';
@@ -20,9 +20,9 @@ export interface WitnessBindings {
 
 const watchedLogs = z.array(
   z.object({
-    /** Name of the log, also that of its keys. */
+    /** Name of the log and of its keys. */
     origin: z.string().min(1).max(limits.auditNameCharacters.value),
-    /** There is one for each year, named after this with `/` and the year; the keys are the same. */
+    /** The log has one instance a year, named with `/` and the year; the keys are the same. */
     yearly: z.boolean().default(false),
     keys: z.array(z.string()).min(1).max(limits.auditWitnessKeys.value),
   }),
@@ -30,9 +30,9 @@ const watchedLogs = z.array(
 export type WatchedLog = z.input<typeof watchedLogs>[number];
 
 export interface WitnessSettings {
-  /** Who cosigns. */
+  /** Cosigner. */
   signer(seconds: () => number): Signer;
-  /** The keys of a log of that name; `undefined` for one that nobody told us to look at. */
+  /** Returns the keys of a log; `undefined` for an unconfigured one. */
   verifiersOf(origin: string): Promise<readonly Verifier[]> | undefined;
 }
 
@@ -42,7 +42,7 @@ const settings = z.object({
   LOGS: jsonText(watchedLogs),
 });
 
-/** Throws when a setting is not what it should be, with its name and never its value. */
+/** Throws for an invalid setting, with its name and never its value. */
 export async function readWitnessSettings(given: WitnessBindings): Promise<WitnessSettings> {
   const parsed = settings.safeParse(given);
   const seed = parsed.success ? fromBase64(parsed.data.WITNESS_KEY) : undefined;

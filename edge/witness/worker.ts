@@ -1,6 +1,6 @@
-// A witness of logs (C2SP tlog-witness): signs that a checkpoint has grown out of all that it has seen of its log before.
-// Whoever believes the witness knows that everybody is shown the same log. It is worth as much as it is independent: run it
-// in another account, and better in other hands, than the log.
+// Witness of logs (C2SP tlog-witness): signs that a checkpoint extends all earlier ones it has seen of its
+// log. Its cosignature shows that every client sees the same log. It is worth as much as it is independent:
+// run it in another account than the log, better with another operator.
 import { readCheckpoint } from '../../shared/audit/checkpoint.ts';
 import { formatSignature, openNote, splitNote } from '../../shared/audit/note.ts';
 import { readWitnessRequest, SIZE_TYPE } from '../../shared/audit/witness-request.ts';
@@ -15,7 +15,7 @@ export { Seen } from './seen.ts';
 const say = (status: number, text = '', type = 'text/plain; charset=utf-8'): Response =>
   new Response(text, { status, headers: { 'content-type': type, 'cache-control': 'no-store' } });
 
-/** The address of what was seen of a log. */
+/** Name of the object that holds the state of a log. */
 const nameOf = async (origin: string): Promise<string> => toHex(await sha256(ascii(origin)));
 
 async function addCheckpoint(request: Request, env: WitnessBindings, settings: WitnessSettings): Promise<Response> {
@@ -34,7 +34,7 @@ async function addCheckpoint(request: Request, env: WitnessBindings, settings: W
   if (answer.status === 409) return say(409, `${answer.size}\n`, SIZE_TYPE);
   if (answer.status !== 200) return say(answer.status, 'not what the log was, grown\n');
   const line = await cosign(settings, opened.text);
-  // Only signatures that were checked go out again.
+  // Only verified signatures are published.
   await seen.publish(size, `${opened.text}\n${opened.good.map(formatSignature).join('')}${line}`);
   return say(200, line);
 }

@@ -1,4 +1,4 @@
-// Is it an attested agent of the zone that asks, and for which job?
+// Authentication of attested agents of a zone, for one job.
 import { compactVerify, createLocalJWKSet, decodeJwt, errors, importJWK, jwtVerify } from 'jose';
 import { z } from 'zod';
 import { describeOffset } from '../../shared/clock-offset.ts';
@@ -22,7 +22,10 @@ type AgentSettings = Pick<Settings, 'ISSUERS' | 'ATTESTATION'>;
 const poolClaims = z.object({ pool: z.string(), zone: z.string(), scope: z.string() });
 const malformed = (detail: string) => no(refuse('token_invalid', undefined, detail));
 
-/** `job` is the key of the job that is asked for: a proof for another one counts for nothing. */
+/**
+ * Verifies token and proof of an agent. `job` is the key of the requested job; a proof for another job is
+ * refused.
+ */
 export async function verifyAgent(
   authorization: string | null,
   proof: string,
@@ -34,7 +37,7 @@ export async function verifyAgent(
   if (!pool.ok) return pool;
   if (!settings.ATTESTATION) return no(refuse('uploads_closed', undefined, 'no ATTESTATION'));
   try {
-    // Read before it is verified, to find the key; nothing of it counts before the signature does.
+    // The proof is decoded before it is verified, to find its key; it counts only once its signature is good.
     const claimed = agentProof.safeParse(decodeJwt(proof));
     if (!claimed.success) return malformed('proof');
     const attested = await verifyAttestation(claimed.data.attestation, settings.ATTESTATION, now);

@@ -1,4 +1,4 @@
-// Is it the edge that asks, and for whom?
+// Authentication of calls of the edge, and their scope.
 import { createLocalJWKSet, decodeJwt, errors, jwtVerify } from 'jose';
 import { z } from 'zod';
 import { commitment } from '../../shared/audit/privacy.ts';
@@ -10,19 +10,19 @@ import { EDGE_ISSUER, FUNCTIONS_AUDIENCE, OWNER_HEADER, SERVICE_TYPE } from '../
 import type { Settings } from '../settings.ts';
 
 export interface EdgeCaller {
-  /** The only tenant whose uploads this question may be about. */
+  /** Only tenant whose uploads the call may access. */
   readonly tenant: string;
-  /** The only subject whose uploads and projects this question may be about. */
+  /** Only subject whose uploads and projects the call may access. */
   readonly owner?: string;
-  /** The only zones whose uploads and projects this question may be about. */
+  /** Only zones whose uploads and projects the call may access. */
   readonly zones?: readonly string[];
-  /** Whether an operator asks: what concerns a zone and not a tenant. */
+  /** The call is an operator's: it concerns a zone and no tenant. */
   readonly operate: boolean;
-  /** Who asks, as its gate commits to it. */
+  /** Caller, as committed to by its gate. */
   readonly subject?: string;
 }
 
-/** The token after `Bearer `; `undefined` when there is none. */
+/** Returns the token after `Bearer `; `undefined` without one. */
 export const bearerOf = (header: string | null): string | undefined => /^Bearer +(\S+)$/i.exec(header ?? '')?.[1];
 
 export async function verifyEdge(
@@ -65,7 +65,7 @@ export async function verifyEdge(
   }
 }
 
-/** The edge signs each call when it makes it: a token of another time shows that one of the two clocks is wrong. */
+/** Describes the clock offset of a token: the edge signs each call when it makes it. */
 function clockOf(token: string, now: number): string | undefined {
   const { iat } = decodeJwt(token);
   return iat === undefined ? undefined : describeOffset("the functions'", now, iat * 1_000);

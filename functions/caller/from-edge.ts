@@ -1,4 +1,4 @@
-// The one way in for calls that only the edge may make.
+// The one entry for calls that only the edge may make.
 import type { HttpRequest, HttpResponseInit } from '@azure/functions';
 import type { Result } from '../../shared/result.ts';
 import { isStorageFull, refuseFull } from '../../shared/storage-full.ts';

@@ -11,7 +11,7 @@ interface RequestScope {
   readonly deadline: number | undefined;
   /** Milliseconds since 1970. */
   now(): number;
-  /** Whether a durable write has begun: from then on the request is carried out. */
+  /** A durable write has begun: the request is carried out from then on. */
   written: boolean;
 }
 
@@ -23,7 +23,7 @@ export function refuseOverdue(deadline: number | undefined, now: number): Refusa
   return refuse('deadline_passed', { ago: Math.round((now - deadline) / 100) / 10 });
 }
 
-/** The deadline that a call of the edge bears. */
+/** Reads the deadline of a call of the edge. */
 export function deadlineIn(header: string | null): number | undefined {
   return header !== null && /^\d{1,15}$/.test(header) ? Number(header) : undefined;
 }
@@ -54,13 +54,13 @@ export function serveInScope(
     } catch (error) {
       if (error instanceof Overdue) return answerNo(error.refusal);
       if (!(error instanceof StorageSilent)) throw error;
-      // After the first write the caller has to look: what was sent to storage may still be carried out.
+      // After the first write the caller must check the state: storage may still carry out the write.
       return answerNo(refuse(scope.written ? 'uploads_unavailable' : 'storage_unavailable'));
     }
   });
 }
 
-/** Whether the current code serves a request of the edge. */
+/** Reports whether the current code serves a request of the edge. */
 export const isInScope = (): boolean => scopes.getStore() !== undefined;
 
 /** Called right before a durable write: drops the request if this is its first one and its deadline has passed. */

@@ -1,6 +1,6 @@
-// What the health route answers, decided from what was tried. Pure.
+// Decides the answer of the health route from probes of the stores. Pure.
 
-/** `full`: it answers, and takes nothing more. */
+/** Result of a probe. `full`: the store answers but refuses writes. */
 export type Trial = { store: string; reached: boolean; tookMs: number; full?: boolean };
 
 export type Health = {

@@ -9,7 +9,7 @@ interface Ensured {
   ensure(signal: AbortSignal): Promise<void>;
 }
 
-/** Of every store, the one call that says whether it is there. */
+/** The probe of every store: its `ensure` call. */
 export type HealthStores = {
   readonly [Name in keyof Stores as Stores[Name] extends Ensured ? Name : never]: Ensured;
 };
@@ -43,8 +43,8 @@ export async function findFullStores(stores: HealthStores): Promise<string[]> {
 }
 
 /**
- * HTTP GET /api/health: are the stores there? Making sure of them is the same call, so that the first health check of a
- * fresh account leaves it ready to use. The reason of a failure goes to our log, never to the caller.
+ * HTTP GET /api/health: probes the stores with `ensure`, so that the first health check of a fresh account
+ * creates what is missing. The reason of a failure goes to our log, never to the caller.
  */
 export async function onHealth(
   stores: HealthStores,
@@ -54,7 +54,7 @@ export async function onHealth(
 ): Promise<HttpResponseInit> {
   const [trials, audit] = await Promise.all([
     tryStores(stores, log, now),
-    // How the logs are doing is told and decides nothing: events wait for them where they were made.
+    // The state of the logs is reported and decides nothing: events wait in the outboxes of their producers.
     logs?.(),
   ]);
   const { status, body } = decideHealth(trials);

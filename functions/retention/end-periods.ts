@@ -1,6 +1,7 @@
-// What has been kept long enough: the secret of its class, month and tenant is destroyed, and nothing opens any more that was
-// hidden then. Leaves stay. One round does a bounded part; the log is told before anything is destroyed, so what breaks off is
-// told twice and never not at all.
+// Crypto-shredding of expired retention periods: destroys the secret of a class, month and tenant, after
+// which no reader can open the values hidden in that month. Leaves stay. One round does a bounded part. The
+// log records a period before its secret is destroyed, so an interrupted round repeats the record and never
+// omits it.
 import { isMonth, keptUntil, type Month, type RetentionName, retentionNames } from '../../shared/audit/retention.ts';
 import { limits } from '../../shared/limits.ts';
 import type { EraseDesk } from '../audit/erase/erase-desk.ts';
@@ -16,14 +17,14 @@ interface Period {
 
 export interface Ended {
   readonly destroyed: number;
-  /** Over, but held by somebody. */
+  /** Expired periods under a legal hold. */
   readonly held: number;
 }
 
-/** One round. Rounds do not overlap: the timer rings in one process. */
+/** Runs one round. Rounds do not overlap: one process owns the timer. */
 export async function endPeriods(desk: EraseDesk): Promise<Ended> {
   const { store, zone, keys, now } = desk;
-  // Of rounds that broke off.
+  // Marks of interrupted rounds.
   const marks = await store.list('sidecar', endingPrefix(zone), limits.auditPeriodsPerRound.value);
   for (const mark of marks) await store.remove('sidecar', mark);
   const held = new Set<string>();
@@ -48,7 +49,7 @@ async function end(desk: EraseDesk, period: Period): Promise<'destroyed' | 'held
   try {
     if (await hasHolds(store, zone, tenant)) return 'held';
     await store.create('sidecar', mark, new Uint8Array());
-    // A hold that this does not see finds the mark: it is told of only when this is over.
+    // A hold placed after this check finds the mark, and is confirmed only once this period has ended.
     if (await hasHolds(store, zone, tenant)) return 'held';
     const told = await report({ type: 'erasure.exec', tenant, outcome: 'done', basis: `${ret} ${month}` });
     if (!told.ok) return 'untold';
@@ -58,12 +59,12 @@ async function end(desk: EraseDesk, period: Period): Promise<'destroyed' | 'held
     desk.failed(error);
     return 'failed';
   } finally {
-    // Where this fails the next round does it.
+    // The next round removes the mark if this fails.
     await store.remove('sidecar', mark).catch(desk.failed);
   }
 }
 
-/** By rising month of each class: those that are held are not in the way of later ones. */
+/** Finds expired periods by rising month of each class; held ones do not block later ones. */
 async function* findEnded({ store, zone }: EraseDesk, now: number): AsyncGenerator<Period> {
   for (const ret of retentionNames) {
     const prefix = periodsPrefix(zone, ret);

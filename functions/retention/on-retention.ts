@@ -1,5 +1,5 @@
-// Every few minutes: holds and erasures that broke off go on, what waited for its time is erased, and what has been kept long
-// enough is destroyed.
+// Retention timer: continues interrupted holds and erasures, carries out due erasures, and destroys expired
+// periods.
 
 import { settleErasures } from '../audit/erase/erase.ts';
 import type { PrivacyDesk, ZoneDesk } from '../audit/erase/erase-desks.ts';
@@ -8,7 +8,7 @@ import { endPeriods } from './end-periods.ts';
 
 export const onRetention = (desk: PrivacyDesk): Promise<void> =>
   inEach(desk, async (zone) => {
-    // One step's trouble must not keep the others waiting.
+    // A failing step does not delay the others.
     await settleHolds(zone).catch(zone.failed);
     const done = await settleErasures(zone).catch(zone.failed);
     const ended = await endPeriods(zone).catch(zone.failed);
@@ -16,7 +16,7 @@ export const onRetention = (desk: PrivacyDesk): Promise<void> =>
     if (entries > 0) desk.log.log({ what: 'erased', zone: zone.zone, entries });
   });
 
-/** One region's trouble must not keep the others waiting. */
+/** Runs `work` in every zone; a failing zone does not delay the others. */
 async function inEach({ zones }: PrivacyDesk, work: (zone: ZoneDesk) => Promise<void>): Promise<void> {
   await Promise.all(zones.map((zone) => work(zone).catch(zone.failed)));
 }

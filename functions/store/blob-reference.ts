@@ -1,7 +1,8 @@
-// What a blob trigger gives its function here: the name of the blob and nothing of its content. Without this the host
-// would hand over all bytes of it, and a function would hold hours of somebody's sound in memory.
+// Blob trigger inputs: the name of the blob and none of its content. By default the host would hand over all
+// bytes, and a function would hold hours of audio in memory.
 //
-// The library turns a deferred binding (`sdkBinding: true`) into a client by a factory for its source. Ours makes a name.
+// The library turns a deferred binding (`sdkBinding: true`) into a client by a factory for its source. This
+// factory returns a name.
 import { createRequire } from 'node:module';
 import type { ModelBindingData, ResourceFactoryResolver } from '@azure/functions-extensions-base';
 import { z } from 'zod';
@@ -11,7 +12,7 @@ export interface BlobReference {
   readonly name: string;
 }
 
-/** Content of the binding data, as the host sends it. */
+/** Content of the binding data, as sent by the host. */
 const content = z.object({ ContainerName: z.string(), BlobName: z.string() });
 
 const SOURCE = 'AzureStorageBlobs';
@@ -22,7 +23,7 @@ function readReference(data: ModelBindingData | ModelBindingData[]): BlobReferen
   return { container: parsed.ContainerName, name: parsed.BlobName };
 }
 
-/** Once, before the first trigger is registered. */
+/** Registers the factory. Call it once, before the first trigger is registered. */
 export function registerReferences(): void {
   // The library is CommonJS and keeps its factories in the CommonJS copy of this package.
   const load = createRequire(import.meta.url);

@@ -1,5 +1,5 @@
-// Blobs, as the functions may use them: names, sizes and versions, the first bytes of an envelope, and addresses that
-// others read and write with. No function reads what is sealed, and none could open it.
+// Blob operations of the functions: names, sizes and versions, the first bytes of an envelope, and addresses
+// for other readers and writers. No function reads sealed content, and none could open it.
 
 import { BlobSASPermissions, BlobServiceClient, RestError } from '@azure/storage-blob';
 import { limits } from '../../shared/limits.ts';
@@ -18,21 +18,24 @@ export interface BlobFacts {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** `create` fails when the blob is there; `write` is create or replace, and by blocks. Nobody gets two of them. */
+/**
+ * Right of an address: `create` fails when the blob exists; `write` creates or replaces, also by blocks. An
+ * address carries one right.
+ */
 export type Right = 'read' | 'create' | 'write';
 
 export interface Blobs {
-  /** Makes the containers that are not there; does nothing to those that are. */
+  /** Creates missing containers; leaves existing ones alone. */
   ensure(signal: AbortSignal): Promise<void>;
   find(container: ContainerName, name: string): Promise<BlobFacts | undefined>;
-  /** The first bytes of that version, at most `length`. `undefined` when it is not there any more. */
+  /** Returns the first bytes of that version, at most `length`; `undefined` when it is gone. */
   start(container: ContainerName, found: BlobFacts, length: number): Promise<Uint8Array | undefined>;
   list(container: ContainerName, prefix: string): Promise<BlobFacts[]>;
-  /** Writes what is small, if nothing is there. Only ever what is sealed. */
+  /** Writes a small sealed blob unless the name exists. */
   create(container: ContainerName, name: string, bytes: Uint8Array): Promise<'created' | 'exists'>;
-  /** Does nothing when it is not there. */
+  /** Removes the blob, if it exists. */
   remove(container: ContainerName, name: string): Promise<void>;
-  /** An address with one right on one blob, until `expires` (ms since 1970). */
+  /** Returns an address with one right on one blob, until `expires` (ms since 1970). */
   address(container: ContainerName, name: string, right: Right, expires: number): Promise<string>;
 }
 
@@ -106,7 +109,7 @@ export function openBlobs(connection: string): Blobs {
   };
 }
 
-/** Lists say versions without quotes, headers with them. */
+/** Adds quotes: lists give versions without them, headers with them. */
 const quoted = (etag: string): string => (etag.startsWith('"') || etag === '' ? etag : `"${etag}"`);
 
 const isStatus = (error: unknown, status: number): boolean => error instanceof RestError && error.statusCode === status;

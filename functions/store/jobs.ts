@@ -1,4 +1,4 @@
-// The job queues: one for each model in each zone, and for each zone one for jobs that nobody could finish.
+// Job queues: one for each model in each zone, and a dead-letter queue for each zone.
 import {
   CreateQueueCommand,
   DeleteMessageCommand,
@@ -16,7 +16,7 @@ import { deadQueue, jobQueue, lightQueue, type UploadJob, zoneQueues } from '../
 
 export interface DeadJob {
   readonly body: string;
-  /** To delete it with. */
+  /** SQS receipt handle, for deletion. */
   readonly receipt: string;
 }
 
@@ -35,14 +35,16 @@ export interface Depth extends Messages {
 export type QueueOf = Pick<UploadJob, 'zone' | 'model' | 'light'>;
 
 export interface Jobs {
-  /** Makes the queues that are not there; does nothing to those that are. */
+  /** Creates missing queues; leaves existing ones alone. */
   ensure(signal: AbortSignal): Promise<void>;
-  /** Sends them to the queues of their zones. Returns those that were taken; throws when it is not known. */
+  /**
+   * Sends jobs to the queues of their zones. Returns the accepted ones; throws when the result is unknown.
+   */
   send(jobs: readonly UploadJob[]): Promise<UploadJob[]>;
   depth(zone: string): Promise<Depth>;
-  /** Counts the messages of the queue of a job; none when there is no such queue. */
+  /** Counts the messages of the queue of a job; 0 when the queue does not exist. */
   messages(job: QueueOf): Promise<Messages>;
-  /** Some of what nobody could finish; others do not see it for a minute. */
+  /** Receives some dead jobs, hidden from other receivers for a minute. */
   takeDead(zone: string): Promise<DeadJob[]>;
   deleteDead(zone: string, job: DeadJob): Promise<void>;
 }
@@ -88,7 +90,7 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
     const name = deadQueue(prefix, zone);
     return addresses.get(name) ?? (await find(name, signal)) ?? (await create(name, {}, signal));
   };
-  /** The queue of a model is made with its first job. */
+  /** Returns the queue's address; creates the queue of a model with its first job. */
   const addressOf = async (name: string, zone: string): Promise<string> => {
     const known = addresses.get(name) ?? (await find(name));
     if (known !== undefined) return known;
@@ -100,13 +102,16 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
   };
   const readFacts = async (QueueUrl: string, AttributeNames: QueueAttributeName[]) =>
     (await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames }))).Attributes ?? {};
-  /** Waiting and taken. */
+  /** Counts visible and received messages. */
   const count = async (QueueUrl: string): Promise<[number, number]> => {
     const names = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'] as const;
     const facts = await readFacts(QueueUrl, [...names]);
     return [Number(facts[names[0]] ?? 0), Number(facts[names[1]] ?? 0)];
   };
-  /** Addresses of the queues of a zone's models. A zone whose name begins with that of another has queues of its own. */
+  /**
+   * Returns the addresses of a zone's model queues, without those of zones whose name has this one as a
+   * prefix.
+   */
   const queuesOf = async (zone: string): Promise<string[]> => {
     const begin = zoneQueues(prefix, zone);
     const others = zones.map((other) => zoneQueues(prefix, other)).filter((other) => other.length > begin.length);
@@ -132,7 +137,7 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
           const some = ours.slice(from, from + limits.queueBatch.value);
           const Entries = some.map((job, index) => ({ Id: String(index), MessageBody: JSON.stringify(job) }));
           const sent = client.send(new SendMessageBatchCommand({ QueueUrl, Entries }));
-          // Deleted by somebody: made anew at the next try.
+          // The queue was deleted: the next try creates it.
           sent.catch((error) => error instanceof QueueDoesNotExist && addresses.delete(queue));
           const { Successful = [] } = await sent;
           for (const { Id } of Successful) {
@@ -178,7 +183,7 @@ export function openJobs({ prefix, region, endpoint, zones }: JobsPlace): Jobs {
   };
 }
 
-/** An address that is remembered says nothing of whether somebody is there. */
+/** Probes the queue; a cached address proves nothing. */
 async function seen(client: SQSClient, QueueUrl: string, abortSignal: AbortSignal): Promise<void> {
   await client.send(new GetQueueAttributesCommand({ QueueUrl, AttributeNames: ['QueueArn'] }), { abortSignal });
 }

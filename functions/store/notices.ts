@@ -1,5 +1,5 @@
-// The queue of notices that are to be sent. A notice names its upload; what it says is read from the row when it is sent, and
-// `tries` says which delivery it is, so that a message that comes twice sends it once.
+// Queue of webhook notices. A notice names its upload; the sender reads its content from the row. `tries`
+// numbers the delivery, so that a duplicated message sends once.
 import { QueueServiceClient } from '@azure/storage-queue';
 import { z } from 'zod';
 import { recordId, tenantName } from '../../shared/upload/job.ts';
@@ -11,7 +11,7 @@ export type Notice = z.infer<typeof notice>;
 
 export interface Notices {
   ensure(signal: AbortSignal): Promise<void>;
-  /** It comes out again at once, or after `delaySeconds`. */
+  /** Enqueues a notice, visible at once or after `delaySeconds`. */
   send(notice: Notice, delaySeconds?: number): Promise<void>;
 }
 

@@ -1,4 +1,4 @@
-// Calls of storage within a request of the edge: each has a bound, and the first that writes keeps the deadline.
+// Storage calls within a request of the edge: each is bounded, and the first write checks the deadline.
 import type { RestError } from '@azure/storage-blob';
 import { limits } from '../../shared/limits.ts';
 import { beginWrite, isInScope, StorageSilent } from '../caller/request-scope.ts';
@@ -19,6 +19,6 @@ export async function callStorage<T>(
   }
 }
 
-/** An error without a status: no answer came. */
+/** Recognises an error without a status: no answer came. */
 const isSilent = (error: unknown): boolean =>
   error instanceof Error && error.name === 'RestError' && (error as RestError).statusCode === undefined;

@@ -1,4 +1,4 @@
-// The edge, as far as it is told what uploads have used.
+// Client of the edge for the usage of uploads.
 import { importJWK, SignJWT } from 'jose';
 import { limits } from '../../shared/limits.ts';
 import { SERVICE_TYPE } from '../../shared/upload/callers.ts';
@@ -7,13 +7,13 @@ import type { Settings } from '../settings.ts';
 
 export interface Usage {
   /**
-   * Resolves once it is booked, by this call or one before, or when there is nobody who books. Throws `UsageRefused` when
-   * this row will not be booked, anything else when no row would be now.
+   * Books usage. Resolves once it is booked, by this call or an earlier one, or when no edge is configured.
+   * Throws `UsageRefused` when this row will never be booked, and another error when booking is unavailable.
    */
   tell(usage: UploadUsage): Promise<void>;
 }
 
-/** The edge has looked at it and does not want it. */
+/** The edge refused the row. */
 export class UsageRefused extends Error {
   readonly status: number;
   constructor(status: number) {
@@ -22,7 +22,7 @@ export class UsageRefused extends Error {
   }
 }
 
-/** What says nothing of the row: who asks, and how often. */
+/** Statuses that concern the caller or its rate, not the row. */
 const OF_THE_CALLER = [401, 403, 408, 429];
 const isOfRow = (status: number) => status >= 400 && status < 500 && !OF_THE_CALLER.includes(status);
 
