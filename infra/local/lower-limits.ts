@@ -1,5 +1,5 @@
-// Lowers limits of one part of the local stack (`AURICLE_LIMITS`, JSON by name), so that a test of hours takes seconds. A
-// preloaded module: it runs before the part reads a limit. No setting of a deployable does this.
+// Loaded before a part whose stack was asked for it (`--import`), and before the part reads any bound: what takes a fleet a
+// day takes a demonstration minutes. Only the local stack has this; no setting of a deployable lowers what a gate asks for.
 import process from 'node:process';
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';

@@ -26,7 +26,7 @@ export type StackOptions = {
   models?: string;
   /** What the pools infer with; default the embedded engine. */
   engine?: EngineName;
-  /** Limits by name, in place of those of shared/limits: for tests. */
+  /** Bounds by name, in place of those of shared/limits: for demonstrations, which must not take days. */
   limits?: Readonly<Partial<Record<keyof typeof limits, number>>>;
   /** Only these parts; default all. With the edge left out there is no URL to wait for. */
   parts?: PartName[];

@@ -15,11 +15,11 @@ import { makeIdentity } from '../../infra/local/identity/make.ts';
 import { pools } from '../../infra/local/plan.ts';
 import { ROOT } from '../../infra/local/root.ts';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
+import { planNode, readBehind, readStable } from '../demo/fleet.ts';
 import { forCanary, forGrey, quality, rates, runAt } from '../shared/model/people.ts';
 import { readEntries } from './audit-record.ts';
 import type { Clip } from './clips.ts';
 import { liveSound, pieces } from './live-sound.ts';
-import { planNode, readBehind, readStable } from './node.ts';
 import { shared } from './running.ts';
 
 let state: string;
@@ -157,8 +157,8 @@ async function serveAnother(): Promise<string> {
   const signed = await auricle('sign', repository, ...PARTS, ...keyOf('author'));
   const { revision, signature } = signed.value as { revision: string; signature: string };
   expect(await auricle('register', 'reference-en', signature)).toMatchObject({ exit: 0 });
-  const identity = await makeIdentity(state, [...pools]);
-  node = await planNode({ stack, identity, state, name: 'another', repository });
+  const place = { stack, identity: await makeIdentity(state, [...pools]), state };
+  node = await planNode(place, 'another', repository);
   const [waits] = await Promise.all([promoteToLast(revision), node.join()]);
   await auricle('approve', 'reference-en', (waits.value as { id: string }).id, ...keyOf('approver'));
   return revision;
