@@ -160,7 +160,7 @@ function describe() {
   };
 }
 
-/** Made once per isolate, when somebody asks. */
+/** Document of this isolate, built at the first request. */
 let document: string | undefined;
 
 /** `GET /v1/openapi.json`: generated from the schemas that requests are read with and answers are typed by. */

@@ -1,5 +1,5 @@
-// The part of the Workers runtime that this code uses, and no more: the published types redefine half of the DOM
-// library, which the rest of the repository is compiled with.
+// The used part of the Workers runtime: the published types redefine half of the DOM library, which the rest
+// of the repository is compiled with.
 declare module 'cloudflare:workers' {
   export abstract class DurableObject<Env = unknown> {
     protected readonly ctx: DurableObjectState;
@@ -13,15 +13,18 @@ interface DurableObjectState {
   readonly storage: DurableObjectStorage;
   blockConcurrencyWhile<T>(work: () => Promise<T>): Promise<T>;
   waitUntil(work: Promise<unknown>): void;
-  /** Ends the object and breaks its sockets. Requests that come later begin another one. */
+  /** Ends the object and breaks its sockets. Later requests start another instance. */
   abort(reason: string): void;
 }
 
 interface DurableObjectStorage {
   readonly sql: SqlStorage;
-  /** All statements of `work` or none of them. `work` must not be async. */
+  /** Commits all statements of `work` or none. `work` must not be async. */
   transactionSync<T>(work: () => T): T;
-  /** Calls the object's `alarm` at that time, ms since 1970, and again until it does not throw; the last one counts. */
+  /**
+   * Calls the object's `alarm` at that time, ms since 1970, until it does not throw; the last call of
+   * `setAlarm` counts.
+   */
   setAlarm(at: number): Promise<void>;
 }
 
@@ -42,7 +45,7 @@ interface ObjectNamespace<Methods> {
   getByName(name: string): ObjectStub<Methods>;
 }
 
-/** Over RPC every method is asynchronous. */
+/** RPC makes every method asynchronous. */
 type ObjectStub<Methods> = {
   [Name in keyof Methods]: Methods[Name] extends (...given: infer Given) => infer Answer
     ? (...given: Given) => Promise<Awaited<Answer>>
@@ -75,11 +78,11 @@ interface ResponseInit {
 }
 
 interface Response {
-  /** Of an answer to an upgrade. */
+  /** Socket of an accepted upgrade. */
   readonly webSocket?: RuntimeSocket | null;
 }
 
-/** A transform whose output has a known length, so that the answer carries `content-length`. */
+/** A transform with an output of known length, so that the answer carries `content-length`. */
 declare var FixedLengthStream: new (
   length: number,
 ) => {
@@ -88,7 +91,7 @@ declare var FixedLengthStream: new (
 };
 
 interface Request {
-  /** What Cloudflare knows of the caller; absent where it is not in front. */
+  /** Cloudflare's facts about the caller; absent without Cloudflare in front. */
   readonly cf?: {
     /** `accept-encoding` as the caller sent it. */
     readonly clientAcceptEncoding?: string;

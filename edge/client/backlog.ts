@@ -1,4 +1,4 @@
-/** A message that has its place between two samples. */
+/** A message with a position between two samples. */
 export interface Mark {
   readonly type: 'finalize' | 'clear' | 'options' | 'end';
   readonly id?: number;
@@ -10,19 +10,19 @@ type Item =
   | { readonly position: number; readonly mark: Mark; readonly audio?: undefined };
 
 /**
- * What the edge may have to hear again: audio that it has not settled, and marks that it has not answered. The client's
- * own ring, so that neither a broken connection nor an edge that starts again loses a sample.
+ * Replay buffer of the client: audio that the edge has not settled, and marks that it has not answered, so
+ * that neither a broken connection nor a restarted edge loses a sample.
  */
 export class Backlog {
   #items: Item[] = [];
   #cursor = 0;
   #start = 0;
   #end = 0;
-  /** Where the edge goes on. */
+  /** Position from which the edge continues. */
   #from = 0;
   #options: unknown;
 
-  /** Options where the settled part ends; `undefined`: those of the beginning. */
+  /** Options at the end of the settled part; `undefined`: the initial ones. */
   get options(): unknown {
     return this.#options;
   }
@@ -48,7 +48,7 @@ export class Backlog {
     this.#items.push({ position: this.#end, mark });
   }
 
-  /** Audio before `position` needs no keeping; marks before it neither, but for those that wait for an answer. */
+  /** Drops audio before `position`, and marks before it that wait for no answer. */
   settle(position: number): void {
     if (position <= this.#start) return;
     this.#start = Math.min(position, this.#end);
@@ -63,7 +63,7 @@ export class Backlog {
     this.#cursor = sent.length;
   }
 
-  /** The edge answered a mark: it need not be sent again. False when it was answered before. */
+  /** Drops an answered mark. False when it was answered before. */
   answered(type: Mark['type'], id: number): boolean {
     const at = this.#items.findIndex(({ mark }) => mark?.type === type && mark.id === id);
     if (at < 0) return false;
@@ -73,15 +73,15 @@ export class Backlog {
   }
 
   /**
-   * The edge goes on at `position`: audio from there on is sent again, and so are all marks that are kept, since saying
-   * them twice changes nothing. The edge knows questions that it has heard by their ids.
+   * Rewinds to `position`: audio from there on and all retained marks are sent again. Marks are idempotent:
+   * the edge knows their ids.
    */
   goTo(position: number): void {
     this.#cursor = 0;
     this.#from = position;
   }
 
-  /** The next thing to send, without what the edge has. A packet is never cut. */
+  /** Returns the next item to send, without the part that the edge has. A packet is never cut. */
   next(packets: boolean): Item | undefined {
     for (;;) {
       const item = this.#items[this.#cursor];

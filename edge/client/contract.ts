@@ -1,4 +1,4 @@
-// What an app gives to `openStream`, and what it gets.
+// Parameters and results of `openStream`.
 import type { StreamFormat } from '../../shared/stream/format.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
 import type { FinalEvent, StreamEvent } from './events.ts';
@@ -6,18 +6,18 @@ import type { FinalEvent, StreamEvent } from './events.ts';
 export interface OpenOptions {
   /** `wss://edge.example/v1/stream`; `https` and `http` are taken for `wss` and `ws`. */
   readonly url: string | URL;
-  /** An access token, or what gives a fresh one: it is asked for each connection. */
+  /** An access token, or a function that returns a fresh one for each connection. */
   readonly token: string | (() => string | Promise<string>);
   readonly model: string;
   /** BCP 47. */
   readonly language?: string;
   readonly format: StreamFormat;
   readonly options?: Partial<StreamOptions>;
-  /** Class of urgency to ask for; the token's ceiling holds. */
+  /** Requested priority class, bounded by the token's. */
   readonly class?: string;
-  /** Milliseconds without a session after which it gives up; 60,000 unless told. */
+  /** Milliseconds without a session before it gives up; 60,000 by default. */
   readonly patienceMs?: number;
-  /** Stands in for the platform's WebSocket, clock and chance. */
+  /** Replacements of the platform's WebSocket, and of clock and randomness. */
   readonly WebSocket?: SocketClass;
   readonly surroundings?: ClientSurroundings;
 }
@@ -25,11 +25,11 @@ export interface OpenOptions {
 export interface ClientSurroundings {
   readonly now: () => number;
   readonly random: () => number;
-  /** Calls back after `ms`; gives what takes the call back. */
+  /** Calls back after `ms`; returns a function that cancels the call. */
   readonly after: (ms: number, call: () => void) => () => void;
 }
 
-/** What is used of a WebSocket, a browser's or another's. */
+/** The used part of the WebSocket interface. */
 export interface ClientSocket {
   binaryType: string;
   readonly readyState: number;
@@ -44,21 +44,21 @@ export type SocketClass = new (url: string, protocols: string[]) => ClientSocket
 
 export interface LiveStream {
   /**
-   * Takes audio: samples of the format, or one Opus packet. Resolves when there is room for more, so a source that
-   * awaits it is never faster than the recogniser for long. Throws `StreamError` once the stream has failed.
+   * Sends audio: samples of the format, or one Opus packet. Resolves when there is capacity for more, which
+   * slows a source that awaits it to the recogniser's pace. Throws `StreamError` once the stream has failed.
    */
   send(bytes: Uint8Array): Promise<void>;
   /** Sends everything a source yields. */
   sendAll(source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<void>;
-  /** What was said so far is transcribed now; resolves after its segments. */
+  /** Transcribes the audio so far at once; resolves after its segments. */
   finalize(): Promise<void>;
-  /** What was said since the last segment is forgotten. */
+  /** Discards the speech since the last segment. */
   clear(): Promise<void>;
   setOptions(options: Partial<StreamOptions>): void;
-  /** No more audio: resolves when everything was said. */
+  /** Ends the audio; resolves with the final event. */
   end(): Promise<FinalEvent>;
-  /** Everything that is told, for one reader. Ends after `final`; throws `StreamError` when the stream failed. */
+  /** All events, for one reader. Ends after `final`; throws `StreamError` when the stream failed. */
   readonly events: AsyncIterable<StreamEvent>;
-  /** Hangs up without waiting for anything. */
+  /** Closes the connection at once. */
   close(): void;
 }

@@ -1,6 +1,6 @@
 import type { StreamEvent } from './events.ts';
 
-/** Events that nobody has read. Of interims only the newest of each utterance is worth keeping. */
+/** Unread events. A newer interim of an utterance replaces the older one. */
 export class EventQueue implements AsyncIterable<StreamEvent> {
   #events: StreamEvent[] = [];
   #wake: (() => void) | undefined;
@@ -13,7 +13,7 @@ export class EventQueue implements AsyncIterable<StreamEvent> {
     this.#wake?.();
   }
 
-  /** After what is queued, the iteration ends, with the error if there is one. */
+  /** Ends the iteration after the queued events, with the error if there is one. */
   close(error?: Error): void {
     this.#over ??= { error };
     this.#wake?.();

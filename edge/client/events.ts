@@ -1,4 +1,4 @@
-/** What `/v1/stream` tells its client. Times are seconds from the first sample. */
+/** A word of an event of `/v1/stream`. Times are seconds from the first sample. */
 export interface Word {
   readonly word: string;
   readonly start: number;
@@ -7,7 +7,7 @@ export interface Word {
   readonly confidence: number;
 }
 
-/** A finished utterance. Each index comes once, in order, whatever happened to connections meanwhile. */
+/** A finished utterance. Each index comes once, in order, across all connections. */
 export interface SegmentEvent {
   readonly type: 'segment';
   readonly index: number;
@@ -20,7 +20,10 @@ export interface SegmentEvent {
   readonly ending: 'endpoint' | 'finalize' | 'length' | 'end';
 }
 
-/** The utterance that will become segment `index`; later sound may change all but the first `stable` words. */
+/**
+ * Interim of the utterance that will become segment `index`; later audio may change all but the first
+ * `stable` words.
+ */
 export interface InterimEvent {
   readonly type: 'interim';
   readonly index: number;
@@ -29,7 +32,7 @@ export interface InterimEvent {
   readonly text: string;
   readonly words: readonly Word[];
   readonly stable: number;
-  /** Words, counted from the first, that were spoken to their end: behind them may be half a word. */
+  /** Words, counted from the first, that were spoken to their end; a later one may be partial. */
   readonly whole?: number;
   readonly confidence: number;
 }
@@ -48,24 +51,24 @@ export type StreamEvent =
   | SegmentEvent
   | InterimEvent
   | FinalEvent
-  /** Once for each connection: which model hears. */
+  /** Names agent and model, once for each connection. */
   | { readonly type: 'ready'; readonly agent: string; readonly model: string; readonly revision: string }
   | { readonly type: 'speech_started'; readonly at: number }
   | { readonly type: 'speech_ended'; readonly at: number }
   | { readonly type: 'utterance_end'; readonly lastWordEnd: number }
-  /** Another agent goes on; nothing is missing. */
+  /** The session has moved to another agent without loss. */
   | { readonly type: 'moved'; readonly agent: string }
-  /** The session will end in so many seconds, since it is as long as it may be. */
+  /** The session will end in `seconds`, at its maximum length. */
   | { readonly type: 'ending'; readonly seconds: number }
-  /** This client: the connection broke, and is being made again. */
+  /** From this client: the connection broke, and a new attempt begins. */
   | { readonly type: 'reconnecting'; readonly attempt: number }
-  /** This client: it goes on; audio before `position` had arrived. */
+  /** From this client: the session continues; audio before `position` had arrived. */
   | { readonly type: 'resumed'; readonly position: number };
 
-/** Why a stream ended that was not ended by its client. `reason` is a refusal of the edge, `connection_lost` or `address_invalid`. */
+/** Failure of a stream. `reason` is a refusal of the edge, `connection_lost` or `address_invalid`. */
 export class StreamError extends Error {
   readonly reason: string;
-  /** Names the connection in the edge's records; absent when the edge said nothing. */
+  /** Id of the connection in the edge's records; absent when the edge sent none. */
   readonly request: string | undefined;
 
   constructor(reason: string, message: string, request?: string) {

@@ -1,23 +1,23 @@
 import { streamClientLimits as limits } from '../../shared/limits/stream-client.ts';
 import type { OpenOptions } from './contract.ts';
 
-/** Refusals that another connection may well not meet; after any other one the stream has failed. */
+/** Refusals that a new connection may avoid; any other one fails the stream. */
 const passing: ReadonlySet<string> = new Set([
   ...['internal', 'pool_lost', 'pool_busy', 'no_pool', 'engine_failed', 'edge_busy', 'deadline_passed'],
   ...['identity_unavailable', 'audit_unavailable', 'storage_full', 'allowance_concurrent'],
 ]);
 
-/** Whether a client tries again, and when. Times are handed in. */
+/** Decides retries of a client and their pauses. Times are handed in. */
 export class Perseverance {
   readonly #patienceMs: number;
-  /** Each connection gets a token of its own. */
+  /** Each connection gets a fresh token. */
   readonly #freshTokens: boolean;
   #attempt = 0;
-  /** Sessions that were refused under way since anything was settled. */
+  /** Running sessions that were refused since the last settled audio. */
   #fruitless = 0;
-  /** Tokens in a row that had expired when they came. */
+  /** Consecutive fresh tokens that had expired. */
   #expired = 0;
-  /** Since when there is no session, ms. */
+  /** Start of the time without a session, ms. */
   #since: number;
 
   constructor({ patienceMs, token }: Pick<OpenOptions, 'patienceMs' | 'token'>, now: number) {
@@ -26,7 +26,7 @@ export class Perseverance {
     this.#since = now;
   }
 
-  /** There is a session; true when one was broken before. */
+  /** Notes a session; returns true when an earlier one was lost. */
   greeted(): boolean {
     const again = this.#attempt > 0;
     this.#attempt = 0;
@@ -38,16 +38,16 @@ export class Perseverance {
     this.#fruitless = 0;
   }
 
-  /** A session broke. */
+  /** Notes the loss of a session. */
   lost(now: number): void {
     this.#since = now;
   }
 
-  /** Whether a refusal is the end. `started`: the session was under way. */
+  /** Reports whether a refusal is final. `started`: the session was running. */
   isOver(reason: string, started: boolean): boolean {
-    // A session that was under way and is refused again and again would be refused for ever.
+    // A running session that is refused repeatedly would be refused forever.
     if (started) this.#fruitless += 1;
-    // Whoever gives tokens may have had an old one; one that is new and has expired, too, is of a clock that is wrong.
+    // A token source may return a stale token once; repeated expiry of fresh tokens means a wrong clock.
     const expired = reason === 'token_expired' && this.#freshTokens;
     if (expired) this.#expired += 1;
     const most = limits.clientTries.value;
@@ -55,7 +55,7 @@ export class Perseverance {
     return !again || this.#fruitless >= most;
   }
 
-  /** The next attempt, and after which pause; none when that took long enough. `random`: 0 to 1. */
+  /** Returns the next attempt and its pause; none when patience is exhausted. `random`: 0 to 1. */
   next(now: number, random: number): { readonly attempt: number; readonly pauseMs: number } | undefined {
     if (now - this.#since > this.#patienceMs) return undefined;
     this.#attempt += 1;

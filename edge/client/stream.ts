@@ -1,6 +1,6 @@
-// Live streams for apps: in browsers and in Node, without dependencies. Nothing that was handed to `send` is lost while
-// the process lives: it is kept until the edge has settled it, and sent again after a broken connection, to an edge that
-// may have forgotten everything. What goes over the wire is in shared/stream/PROTOCOL.md.
+// Client for live streams, in browsers and in Node, without dependencies. Audio handed to `send` is buffered
+// until the edge has settled it and sent again after a broken connection, also to an edge that has lost all
+// state; it is lost only with this process. shared/stream/PROTOCOL.md defines the messages.
 import { streamClientLimits as limits } from '../../shared/limits/stream-client.ts';
 import type { StreamOptions } from '../../shared/stream/link.ts';
 import { POSITION_BYTES, writePosition } from '../../shared/stream/position.ts';
@@ -35,7 +35,7 @@ interface Waiter<T> {
 
 function waiter<T>(): Waiter<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
-  // Whoever does not wait does not have to hear of it.
+  // An unobserved rejection must not become an unhandled one.
   promise.catch(() => {});
   return { promise, resolve, reject };
 }
@@ -51,7 +51,7 @@ class Client implements LiveStream {
   readonly #final = waiter<FinalEvent>();
   #room: Waiter<void> | undefined;
   #socket: ClientSocket | undefined;
-  /** The edge has said where it goes on. */
+  /** The edge has sent its position. */
   #started = false;
   #session: string | undefined;
   #resume: string | undefined;
@@ -82,7 +82,7 @@ class Client implements LiveStream {
   async send(bytes: Uint8Array): Promise<void> {
     if (this.#failure) throw this.#failure;
     if (this.#ended || this.#over) throw new StreamError('ended', 'The stream has ended.');
-    // A copy: the caller's buffer may be filled again as soon as this returns.
+    // A copy: the caller may reuse its buffer after this call.
     const own = new Uint8Array(bytes);
     const step = this.#packets ? Math.max(1, own.length) : limits.clientMessageBytes.value;
     for (let at = 0; at < own.length; at += step) this.#backlog.push(own.subarray(at, at + step));
@@ -140,7 +140,7 @@ class Client implements LiveStream {
     try {
       token = typeof this.#open.token === 'string' ? this.#open.token : await this.#open.token();
     } catch {
-      // Whoever gives tokens may be out of reach for the same reason as the edge.
+      // A token source may be unreachable for the same reason as the edge.
       this.#retry();
       return;
     }
@@ -149,7 +149,7 @@ class Client implements LiveStream {
     try {
       socket = new this.#Socket(this.#address(), [PROTOCOL, TOKEN + token]);
     } catch {
-      // An address that is none, or a token that cannot stand in a header: it will be the same next time.
+      // An invalid address or token stays invalid on retry.
       this.#fail(new StreamError('address_invalid', 'No connection can be made with this address and token.'));
       return;
     }
@@ -167,7 +167,7 @@ class Client implements LiveStream {
     this.#watch(socket);
   }
 
-  /** Throws when it is none. */
+  /** Returns the address. Throws when it is invalid. */
   #address(): string {
     const url = new URL(this.#open.url);
     url.protocol = url.protocol.replace('http', 'ws');
@@ -209,7 +209,7 @@ class Client implements LiveStream {
         this.#answer(message.type === 'finalized' ? 'finalize' : 'clear', Number(message.id));
         return;
       case 'back':
-        // The edge has not taken what came after: it is sent again when there is room.
+        // The edge dropped later audio; it is sent again when there is capacity.
         this.#backlog.goTo(Number(message.position));
         return;
       case 'end':
@@ -325,7 +325,7 @@ class Client implements LiveStream {
   }
 }
 
-/** Messages that are the client's own business. */
+/** Messages that the client handles itself. */
 const acts = {
   started: 'greet',
   ack: 'settle',

@@ -9,7 +9,7 @@ const always = [...identified, 'audit_closed', 'audit_unreachable', 'zone_unserv
 const sent = ['field_invalid', 'field_missing', 'json_invalid', 'body_too_large', 'client_slow'] as const;
 const zone = query('zone', 'Whose log; by default the home of the token.');
 
-/** What a tenant can take out of the audit log. */
+/** Exports, holds and erasures of a tenant's audit log. */
 export function auditPaths() {
   return {
     ...privacyPaths(),

@@ -140,7 +140,10 @@ export function modelPaths() {
 
 const version = inPath('version', 'Its number, from 1 in the order of registration, or its digest');
 
-/** The same in the words and with the errors of TorchServe's management API: the base URL of its clients is the prefix. */
+/**
+ * The same routes in the words and with the errors of TorchServe's management API, whose clients take the
+ * prefix as base URL.
+ */
 function versionPaths() {
   const refused = (...more: Reason[]) => errors([...always, 'model_unknown', ...more], 'TorchserveError');
   return {

@@ -1,4 +1,4 @@
-// Pieces that several addresses are described with.
+// Shared parts of the descriptions of addresses.
 import { modelName } from '../../shared/model/revision.ts';
 import { classes } from '../../shared/tenant/claims.ts';
 import { input } from './values.ts';
@@ -34,12 +34,12 @@ export const hint = (name: string, description: string, value: object = string) 
 const KEY = 'Idempotency-Key';
 const keyed =
   'stored for a day, for the subject of the token. The same request with the same key gets the id of the first, also where a refusal leaves the outcome open.';
-/** Of requests that make an upload or a project. */
+/** Header of requests that make an upload or a project. */
 export const idempotencyKey = hint(KEY, `Of the request, ${keyed}`, {
   type: 'string',
   pattern: '^([!#-\\[\\]-~]{1,255}|"[!#-\\[\\]-~]{1,255}")$',
 });
-/** Of recordings that may become an upload; others ignore it. */
+/** Header of recordings that may become an upload; other requests ignore it. */
 export const uploadKey = hint(KEY, `Of a request that becomes an upload, ${keyed}`);
 
 export const needed = <T extends object>(parameter: T) => ({ ...parameter, required: true });

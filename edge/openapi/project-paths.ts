@@ -6,7 +6,7 @@ import { like, whole } from './values.ts';
 
 const always = [...identified, 'uploads_closed', 'uploads_unavailable', 'storage_unavailable'] as const;
 const allowance = ['allowance_requests', 'allowance_concurrent', 'allowance_seconds', 'audit_unavailable'] as const;
-/** Of calls that make something. */
+/** Refusals of calls that make something. */
 const making = ['deadline_passed', 'idempotency_key_running', 'idempotency_key_reused'] as const;
 const about = [...always, 'project_unknown'] as const;
 const text = ['text_empty', 'text_invalid', 'text_too_long', 'sealing_required'] as const;

@@ -61,7 +61,7 @@ export const takingUpload = [
 
 const retryHeaders = { 'retry-after': { $ref: '#/components/headers/RetryAfter' } };
 
-/** One entry for each status, with the codes that have it and what they tell. */
+/** Returns one response for each status, with its codes and their texts. */
 export function errors(
   reasons: readonly Reason[],
   shape: 'Error' | 'DeepgramError' | 'KserveError' | 'TorchserveError' = 'Error',

@@ -1,7 +1,7 @@
-// JSON Schemas of what stands in addresses, headers and bodies.
+// JSON Schemas of values in addresses, headers and bodies.
 import { z } from 'zod';
 
-/** JSON Schema of what a caller may send: 2020-12, which OpenAPI 3.1 uses as it is. */
+/** Returns the JSON Schema of a request value: 2020-12, which OpenAPI 3.1 uses unchanged. */
 export const input = (schema: z.ZodType) => strip(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
 export const output = (schema: z.ZodType) => strip(z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any' }));
 

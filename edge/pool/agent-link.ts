@@ -9,14 +9,14 @@ import { no, ok, type Result } from '../../shared/result.ts';
 import type { Attested } from '../../shared/seal/attestation.ts';
 import { mint } from '../audit/mint.ts';
 
-/** An agent after its hello was believed. */
+/** An agent whose hello was verified. */
 export interface Agent {
   readonly description: PoolDescription;
   readonly attestation: string;
   readonly signKey: Awaited<ReturnType<typeof importJWK>>;
   readonly boot: string;
   readonly seq: number;
-  /** Boots before this one whose attestations were issued in the same second; see `Heard`. */
+  /** Earlier boots whose attestations were issued in the same second; see `Heard`. */
   readonly earlier: readonly string[];
   /** Seconds since 1970 at which the attestation begins and ends. */
   readonly issued: number;
@@ -25,13 +25,13 @@ export interface Agent {
   readonly opened: number;
   /** Absent until the first report. */
   readonly load: Load | undefined;
-  /** When it was last heard, ms since 1970. */
+  /** Time of the last message, ms since 1970. */
   readonly heard: number;
-  /** Generation of the release map that it goes by; absent where it takes none, and until the first report. */
+  /** Generation of the agent's release map; absent when it takes none, and until the first report. */
   readonly release?: number | undefined;
 }
 
-/** What the agent's access token says it may call itself. */
+/** Pool and zone that the agent's access token allows. */
 export interface Admission {
   readonly pool: string;
   readonly zone: string;
@@ -40,9 +40,8 @@ export interface Admission {
 export type Attest = (token: string) => Promise<Result<Attested>>;
 
 /**
- * Last boot and sequence number heard of an agent, over all its connections, and what tells the boots before from those
- * that come: a boot has an attestation of its own, so an older one is of the past. `earlier` are the boots of the same
- * second, at most `limits.rosterBoots`.
+ * Last boot and sequence number of an agent, over all its connections. Each boot has an attestation of its
+ * own, whose issue time orders boots. `earlier`: boots of the same second, at most `limits.rosterBoots`.
  */
 export type Heard = Readonly<Pick<Agent, 'boot' | 'seq' | 'issued' | 'earlier'>>;
 
@@ -66,7 +65,7 @@ export interface HelloContext {
   readonly heard: (agent: string) => Heard | undefined;
   /** Time at which the roster accepted the connection, ms since 1970. */
   readonly opened: number;
-  /** ms since 1970. */
+  /** Milliseconds since 1970. */
   readonly now: number;
 }
 
@@ -83,7 +82,7 @@ export async function readHello(text: string, context: HelloContext): Promise<Re
   if (description.pool !== admission.pool || description.zone !== admission.zone) {
     return invalid('pool or zone differ from the token');
   }
-  // Not verified yet, but why an attestation is not accepted is often this.
+  // The clock is checked before the signature: a wrong one is a frequent cause of a refused attestation.
   const wrong = wrongClock(claimed.at, opened, now);
   if (wrong) return wrong;
   const attested = await attest(attestation);
@@ -114,7 +113,7 @@ function readEarlier(hello: Omit<Heard, 'earlier'>, last: Heard | undefined): Re
   return length < limits.rosterBoots.value ? ok([...last.earlier, last.boot]) : stale('too many boots in a second');
 }
 
-/** Believes a later message and tells the agent's new state and, of an audit message, its events. */
+/** Verifies a later message and returns the agent's new state and, for an audit message, its events. */
 export async function readMessage(
   text: string,
   agent: Agent,
@@ -140,8 +139,8 @@ export async function readMessage(
 }
 
 /**
- * Events in the shape the record has, unknown members dropped, under the name of who really sent them. A malformed one
- * would be malformed again, and repeating it for ever helps nobody: it is acknowledged, and a gap stands for it.
+ * Returns the events in the recorded shape, without unknown members, under the name of the verified sender. A
+ * malformed event would be malformed on every retry: it is acknowledged, and a gap replaces it.
  */
 function readEvents(raw: readonly unknown[], producer: string, now: number): AuditEvent[] {
   const events = raw.flatMap((one) => auditEvent.safeParse(one).data ?? []);
@@ -150,7 +149,7 @@ function readEvents(raw: readonly unknown[], producer: string, now: number): Aud
   return [...events, ...gap].map((event) => ({ ...event, producer }));
 }
 
-/** What the message says, before anybody vouches for it. */
+/** Decodes the message before it is verified. */
 function peek(jws: string): AgentMessage | undefined {
   try {
     const payload: unknown = JSON.parse(Buffer.from(jws.split('.')[1] ?? '', 'base64url').toString('utf8'));

@@ -7,7 +7,7 @@ import { no, ok, type Result } from '../../shared/result.ts';
 export interface NameUse {
   /** The pool that the name belongs to. */
   readonly owner: string | undefined;
-  /** Whether an agent of this name is connected. */
+  /** An agent of this name is connected. */
   readonly connected: boolean;
 }
 

@@ -7,9 +7,9 @@ import type { Settings } from '../settings.ts';
 import { forgetSeal, sealFor } from './setups.ts';
 import { signTicket, type TicketFacts } from './ticket.ts';
 
-/** What a call to an agent needs, whatever is said in it. */
+/** Address, headers and keys of a call to an agent. */
 export interface Preparation {
-  /** Where the agent is, without a slash at the end. */
+  /** Address of the agent, without a slash at the end. */
   readonly endpoint: string;
   readonly headers: Readonly<Record<'auricle-ticket' | 'auricle-enc', string>>;
   readonly sealer: Sealer;
@@ -22,7 +22,7 @@ export interface Preparation {
 /** Content type of both directions between edge and agent. */
 export const SEALED = 'application/auricle-sealed';
 
-/** What an agent may say in plain HTTP; anything else it says means it is not our agent. */
+/** Refusals that an agent sends over plain HTTP; any other answer is not an agent's. */
 const plainRefusals: ReadonlySet<string> = new Set([
   'ticket_invalid',
   'ticket_replayed',
@@ -31,7 +31,10 @@ const plainRefusals: ReadonlySet<string> = new Set([
   'pool_busy',
 ]);
 
-/** A ticket, and keys for both directions. Refuses with `attestation_invalid`, or with `pool_lost` over plain HTTP. */
+/**
+ * Makes a ticket, and keys for both directions. Refuses with `attestation_invalid`, or with `pool_lost` over
+ * plain HTTP.
+ */
 export async function prepareCall(
   entry: RosterEntry,
   facts: TicketFacts,
@@ -71,13 +74,13 @@ export async function awaitAnswer(
   return response === late ? no(refuse('pool_lost', undefined, 'no answer in time')) : ok(response);
 }
 
-/** Why the agent does not want the call. A seal it does not know is made anew for the next one. */
+/** Reads the agent's refusal. After a refusal of the seal the next call sets up a new one. */
 export async function readPlainRefusal(response: Response, agent: string): Promise<Refusal> {
   let said: unknown;
   try {
     said = await response.json();
   } catch {
-    // Not JSON: some proxy answered in the agent's place.
+    // A proxy answered instead of the agent.
   }
   const reason = typeof said === 'object' && said !== null && 'reason' in said ? said.reason : undefined;
   if (reason === 'seal_broken' || reason === 'misdirected') forgetSeal(agent);
@@ -87,7 +90,7 @@ export async function readPlainRefusal(response: Response, agent: string): Promi
   return refuse('pool_lost', undefined, `agent answered ${response.status}`);
 }
 
-/** The agent's estimate of when it has a free slot. Agents of before do not say. */
+/** Reads the agent's estimate of when it has a free slot; older agents send none. */
 function readRetry(said: unknown): Pick<Refusal, 'retryAfter'> {
   const seconds = typeof said === 'object' && said !== null && 'retryAfter' in said ? said.retryAfter : undefined;
   return typeof seconds === 'number' && seconds > 0 ? { retryAfter: clampRetry(seconds * 1_000) } : {};

@@ -1,6 +1,9 @@
 import { type ReleaseMap, releaseMap } from '../../shared/model/release.ts';
 
-/** The release map of a roster, on its disk: it outlives the object, so that nobody falls back to what agents say. */
+/**
+ * Release map of a roster, on disk: without it, routing would fall back to the agents' own stages after a
+ * restart.
+ */
 export class KeptRelease {
   readonly #sql: SqlStorage;
   #map: ReleaseMap | undefined;
@@ -23,12 +26,14 @@ export class KeptRelease {
     return this.#map;
   }
 
-  /** What agents are told that go by an older one; `undefined` when this one goes by the newest. */
+  /** Returns the signed map for agents with an older generation; `undefined` for the others. */
   newerThan(generation: number): string | undefined {
     return this.#signed && this.#signed.generation > generation ? this.#signed.release : undefined;
   }
 
-  /** The generation that is kept afterwards: never a lower one than before. `release` is the map as it was signed. */
+  /**
+   * Stores a newer map and returns the stored generation, which never falls. `release`: the map as signed.
+   */
   keep(map: ReleaseMap, release: string): number {
     const known = this.#map?.generation ?? -1;
     if (map.generation > (this.#signed?.generation ?? -1) && map.generation >= known) {

@@ -3,11 +3,13 @@ import type { RosterEntry } from '../../shared/pool/heartbeat.ts';
 import type { Heard } from './agent-link.ts';
 
 interface Remembered extends Heard {
-  /** When its attestation ends, ms since 1970: a hello of before is refused after that by its age alone. */
+  /** End of its attestation, ms since 1970: after it, an earlier hello is refused by age alone. */
   readonly until: number;
 }
 
-/** Last boot and number of every agent; outlives sockets, so that nothing can be replayed on a new one. Bounded. */
+/**
+ * Last boot and number of every agent; it outlives sockets, so that a new socket accepts no replay. Bounded.
+ */
 export class HeardAgents {
   readonly #heard = new Map<string, Remembered>();
   readonly #bound: number;
@@ -24,7 +26,7 @@ export class HeardAgents {
     return this.#heard.size;
   }
 
-  /** At the bound those whose attestation has ended go, and then the one that was first heard first. */
+  /** Stores an agent. At the bound, agents with an ended attestation are evicted, then the oldest entry. */
   set(agent: string, heard: Remembered, now: number): void {
     if (!this.#heard.has(agent) && this.#heard.size >= this.#bound) {
       for (const [name, { until }] of this.#heard) if (until <= now) this.#heard.delete(name);
@@ -36,13 +38,16 @@ export class HeardAgents {
 }
 
 /**
- * Agents that went a while ago. They stay listed, as gone: a model whose last agent just died is not served at the
- * moment, which is something else than a model that does not exist.
+ * Agents that left lately. They stay listed, as gone: a model whose last agent just died is unavailable, not
+ * unknown.
  */
 export class GoneAgents {
   readonly #gone = new Map<string, { readonly entry: RosterEntry; readonly until: number }>();
 
-  /** `entry` as it was last heard. It is listed without its attestation, as silent since before it was a candidate. */
+  /**
+   * Adds a departed agent with its last report: without its attestation, and silent for too long to be a
+   * candidate.
+   */
   add(entry: RosterEntry, now: number): void {
     const { agent } = entry.description;
     const heard = Math.min(entry.heard, now - limits.heartbeatGoneMs.value - 1);
@@ -56,7 +61,7 @@ export class GoneAgents {
     this.#gone.delete(agent);
   }
 
-  /** The newest `most` of those that went in the last `limits.rosterGoneMs`. */
+  /** Returns the newest `most` that left in the last `limits.rosterGoneMs`. */
   list(now: number, most: number): RosterEntry[] {
     for (const [agent, { until }] of this.#gone) if (until <= now) this.#gone.delete(agent);
     return most > 0 ? [...this.#gone.values()].slice(-most).map(({ entry }) => entry) : [];

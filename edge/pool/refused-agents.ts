@@ -1,4 +1,4 @@
-// Agents that the roster has refused lately, by pool, for operators: an agent that is refused is in no other list.
+// Agents refused lately, by pool, for operators: a refused agent is in no other list.
 import { limits } from '../../shared/limits.ts';
 
 export interface RefusedAgent {
@@ -10,7 +10,7 @@ export interface RefusedAgent {
   readonly refusedMs: number;
 }
 
-/** An agent that is refused comes back within `reconnectMaxMs`: after three of them it has given up, in ms. */
+/** A refused agent reconnects within `reconnectMaxMs`; after three such pauses it has given up. In ms. */
 const LISTED_MS = 3 * limits.reconnectMaxMs.value;
 
 export class RefusedAgents {

@@ -15,8 +15,8 @@ import { readSnapshots } from './snapshot.ts';
 export const toldRelease = z.object({ generation: z.number().int().describe('The newest that every roster has') });
 
 /**
- * `PUT /v1/release`, by the functions: which revisions answer. The signature says who tells, whoever brings it; a roster
- * keeps the newest generation that it was told, so that an old one that is told again changes nothing.
+ * `PUT /v1/release`, by the functions: the release map. Its signature authenticates it, whoever delivers it;
+ * a roster stores the newest generation, so that an older map changes nothing.
  */
 export async function takeRelease(request: Request, context: RequestContext): Promise<Response> {
   const { settings, env, surroundings, recorder, id } = context;
@@ -38,7 +38,7 @@ export async function takeRelease(request: Request, context: RequestContext): Pr
   } catch {
     kept = late;
   }
-  // Told again, it changes nothing where it is known.
+  // A retry changes nothing in rosters that have the map.
   if (kept === late) return refuseWith(refuse('models_unavailable', undefined, 'a roster does not answer'));
   return Response.json({ generation: Math.min(...kept) } satisfies z.infer<typeof toldRelease>);
 }
@@ -47,7 +47,7 @@ export const knownReleases = z.object({
   zones: z.array(releaseMap.omit({ v: true }).extend({ zone: z.string() })),
 });
 
-/** `GET /v1/release`, by operators: which revisions answer, as each roster knows it. */
+/** `GET /v1/release`, by operators: the release map of each roster. */
 export async function showRelease(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, 'operate', context);
   if (!claims.ok) return refuseWith(claims.refusal);

@@ -25,22 +25,22 @@ interface Link {
   /** ms since 1970. */
   readonly opened: number;
   agent: Agent | undefined;
-  /** The message being read and those behind it: signatures take time, order matters. */
+  /** The message being read and those behind it: verification takes time, and order matters. */
   tail: Promise<void>;
   waiting: number;
 }
 
 /**
- * The agents of one zone that are alive, as they say themselves in signed reports.
+ * Registry of the live agents of one zone, from their signed reports.
  *
- * Sockets are accepted without hibernation: every agent speaks each second, so the object would never sleep, and
- * state in memory is rebuilt by the agents themselves, who come back with a hello within a second of a restart.
- * Meanwhile isolates go on with their last snapshot. The outbox of audit events is on disk.
+ * Sockets are accepted without hibernation: every agent reports each second, so the object would never sleep,
+ * and agents rebuild state in memory by a hello within a second of a restart. Meanwhile isolates use their
+ * last snapshot. The outbox of audit events is on disk.
  */
 export class Roster extends DurableObject<Bindings> {
   readonly #began = Date.now();
   readonly #links = new Map<string, Link>();
-  /** Sockets that have not said hello. */
+  /** Sockets before their hello. */
   readonly #strangers = new Set<Link>();
   readonly #heard = new HeardAgents();
   readonly #gone = new GoneAgents();
@@ -61,7 +61,10 @@ export class Roster extends DurableObject<Bindings> {
     this.#rest = new Rest(ctx.storage, this.#outbox, this.#shipper);
   }
 
-  /** A WebSocket of an agent; the Worker has verified its token and says in headers whose it is. */
+  /**
+   * Accepts a WebSocket of an agent. The Worker has verified its token and names its pool and zone in
+   * headers.
+   */
   async fetch(request: Request): Promise<Response> {
     const admission = {
       pool: request.headers.get('auricle-pool') ?? '',
@@ -93,7 +96,7 @@ export class Roster extends DurableObject<Bindings> {
     return new Response(null, { status: 101, webSocket: pair[0] });
   }
 
-  /** The agents that are here, with what they last reported, and those that went lately. */
+  /** Returns the connected agents with their last reports, and those that left lately. */
   snapshot(): Snapshot {
     const now = Date.now();
     const entries: RosterEntry[] = [];
@@ -108,19 +111,19 @@ export class Roster extends DurableObject<Bindings> {
     return { zone: this.ctx.id.name ?? '', at: now, began: this.#began, entries, ...(release && { release }) };
   }
 
-  /** Agents that were refused lately and are not here, with the reason. */
+  /** Returns agents refused lately and not connected, with the reason. */
   refused(): RefusedAgent[] {
     return this.#refused.list(Date.now());
   }
 
-  /** Which revisions answer from now on, as it was signed; the generation that is the newest then. Agents hear it at once. */
+  /** Stores a signed release map, sends it to the agents and returns the newest generation. */
   release(map: ReleaseMap, signed: string): number {
     const generation = this.#release.keep(map, signed);
     for (const link of this.#links.values()) this.#tellRelease(link);
     return generation;
   }
 
-  /** To an agent that takes it and has an older one; what is lost on the way is said again after its next report. */
+  /** Sends the map to an agent with an older one; a lost message is repeated after its next report. */
   #tellRelease(link: Link): void {
     const known = link.agent?.release;
     const release = known === undefined ? undefined : this.#release.newerThan(known);
@@ -147,7 +150,10 @@ export class Roster extends DurableObject<Bindings> {
     this.#rest.ring(Date.now());
   }
 
-  /** Looked for when somebody comes or asks: nobody minds the others meanwhile. */
+  /**
+   * Drops sockets without a hello in time. It runs on arrivals and requests; between them such a socket harms
+   * nothing.
+   */
   #dropSilentStrangers(now: number): void {
     for (const link of this.#strangers) {
       if (now - link.opened <= limits.rosterHelloMs.value) continue;
@@ -190,7 +196,7 @@ export class Roster extends DurableObject<Bindings> {
     }
     const claim = this.#names.claim(agent.description, agent.boot, { now, connected: this.#links.has(name) });
     if (!claim.ok) return this.#refuse(link, claim.refusal);
-    // It may have been dropped while its hello was being checked.
+    // The socket may have been dropped during verification.
     if (!this.#strangers.delete(link)) return;
     const before = this.#links.get(name);
     if (before) before.socket.close(1000, 'replaced by a newer connection');
@@ -210,7 +216,7 @@ export class Roster extends DurableObject<Bindings> {
   }
 
   async #readNext(link: Link, agent: Agent, text: string): Promise<void> {
-    // A socket that was replaced may have messages under way; they are older than what is known.
+    // A replaced socket may still deliver older messages.
     if (this.#links.get(agent.description.agent) !== link) return;
     const read = await readMessage(text, agent, Date.now());
     if (!read.ok) return this.#refuse(link, read.refusal);
@@ -241,7 +247,7 @@ export class Roster extends DurableObject<Bindings> {
   #drop(link: Link, detail: string): void {
     this.#strangers.delete(link);
     const name = link.agent?.description.agent;
-    // A newer connection of the same agent may have taken the place already.
+    // A newer connection of the same agent may have replaced this one.
     if (name === undefined || this.#links.get(name) !== link) return;
     this.#links.delete(name);
     if (link.agent?.load) this.#gone.add(entryOf(link.agent, link.agent.load), Date.now());
@@ -252,7 +258,7 @@ export class Roster extends DurableObject<Bindings> {
     try {
       link.socket.send(JSON.stringify(message));
     } catch {
-      // It was closed from the other side meanwhile, which its own event tells.
+      // The agent has closed the socket; its close event handles that.
     }
   }
 }

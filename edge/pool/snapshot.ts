@@ -5,17 +5,17 @@ import type { Bindings } from '../settings.ts';
 
 interface CachedSnapshot {
   readonly snapshot: Snapshot;
-  /** When it came here, ms since 1970 by this isolate's clock; ages are never taken across clocks. */
+  /** Arrival, ms since 1970 by this isolate's clock; ages are never computed across clocks. */
   readonly got: number;
 }
 
-/** What this isolate last heard of each zone, and since when a request has been asking for news. Plain data only. */
+/** Last snapshot of each zone, and the start of the request that fetches a newer one. Plain data only. */
 const held = new Map<string, CachedSnapshot>();
 const asking = new Map<string, number>();
 
 /**
- * The rosters of the zones, at most `limits.snapshotAgeMs` old while their objects answer and at most
- * `limits.snapshotStaleMs` while they do not. A zone nobody knows anything about is left out.
+ * Returns the snapshots of the zones, at most `limits.snapshotAgeMs` old while their rosters answer and at
+ * most `limits.snapshotStaleMs` while they do not. A zone without one is left out.
  */
 export function readSnapshots(
   zones: readonly string[],
@@ -37,8 +37,8 @@ const heldOf = (zones: readonly string[], now: number): Snapshot[] =>
   });
 
 /**
- * Old, and no other request of this isolate asked within the time an answer may take. What is too old to be used waits
- * for nobody else: after a pause, the first requests come together.
+ * Reports whether a snapshot is old and no other request of this isolate fetches it. A snapshot too old for
+ * use is fetched regardless: after a pause, the first requests come together.
  */
 function isDue(zone: string, now: number): boolean {
   const known = held.get(zone);
@@ -56,7 +56,7 @@ async function refresh(zone: string, roster: Bindings['ROSTER'], surroundings: S
     const snapshot = await within(answer, limits.snapshotWaitMs.value, surroundings);
     if (snapshot !== late) held.set(zone, { snapshot, got: surroundings.now() });
   } catch {
-    // The roster is not reachable; what is held goes on counting until it is too old.
+    // The roster is unreachable; the cached snapshot counts until it is too old.
   } finally {
     asking.delete(zone);
   }

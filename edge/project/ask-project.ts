@@ -69,14 +69,14 @@ export type ProjectBody = z.infer<typeof projectBody>;
 
 export interface AskedProject {
   readonly body: ProjectBody;
-  /** The texts, in order; `undefined` when they come sealed, and elsewhere. */
+  /** Texts, in order; `undefined` when they are sealed and uploaded separately. */
   readonly texts: readonly DocumentText[] | undefined;
 }
 
-/** Whether text may be sent to the edge as it is: where plain files may. */
+/** Reports whether text may reach the edge unsealed: under the rule of plain files. */
 export const mayBePlain = ({ uploads, sealing }: Claims): boolean => uploads !== 'sealed' && sealing !== 'client';
 
-/** The body of a request, if the token allows what it asks for. Whether the voice exists is asked elsewhere. */
+/** Parses the body and checks it against the token. Another step checks that the voice exists. */
 export function readProjectBody(json: unknown, claims: Claims): Result<AskedProject> {
   const parsed = projectBody.safeParse(json);
   if (!parsed.success) return no(refuseField(parsed.error, json));
@@ -101,7 +101,7 @@ export function readProjectBody(json: unknown, claims: Claims): Result<AskedProj
   return ok({ body, texts });
 }
 
-/** What the back office is asked to make. */
+/** Builds the request to the back office. */
 export function newProjectOf(
   { body, texts }: AskedProject,
   claims: Claims,
@@ -128,7 +128,7 @@ export function newProjectOf(
       light,
       documents: documents.map((one) => ({
         ...(one.title !== undefined && { title: one.title }),
-        // What was read here goes on as it was understood here.
+        // Text parsed here continues as JSON.
         contentType: texts ? 'application/json' : one.content_type,
       })),
     },

@@ -25,8 +25,8 @@ export const SCOPE = 'projects';
 const ACTION = 'project';
 
 /**
- * `POST /v1/projects`: text that is to be spoken. Text that comes with it is sealed here, document by document, before it
- * is stored; sealed documents are put by their owner where the answer says.
+ * `POST /v1/projects`: text to be spoken. Text in the body is sealed here, document by document, before it is
+ * stored; sealed documents are uploaded by their owner to the addresses in the answer.
  */
 export async function createProject(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
@@ -60,7 +60,7 @@ interface Site {
   readonly light: boolean;
 }
 
-/** A place at the gate, the record of the attempt, and the project. A refusal is recorded already. */
+/** Leases a slot, records the attempt and makes the project. Refusals are recorded. */
 async function makeRun(
   asked: AskedProject,
   claims: Claims,
@@ -112,7 +112,7 @@ async function make(
   return no({ ...sent.refusal, params: openOutcome(id) });
 }
 
-/** Sends each text in a sealed file of its own; one is held at a time. */
+/** Sends each text in a sealed file of its own; one is buffered at a time. */
 async function sendTexts(
   { texts = [] }: AskedProject,
   { documents, zoneKey }: ProjectGrant,

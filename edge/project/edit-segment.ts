@@ -20,8 +20,8 @@ import { readPlace, type SegmentPlace } from './read-place.ts';
 const RUN = 1;
 
 /**
- * `PUT /v1/projects/{id}/documents/{d}/segments/{s}`: another text for one segment. Agents speak that segment again and
- * join its document again.
+ * `PUT /v1/projects/{id}/documents/{d}/segments/{s}`: another text for one segment. Agents synthesise that
+ * segment again and assemble its document again.
  */
 export async function editSegment(request: Request, context: RequestContext, params: PathParams): Promise<Response> {
   const { name: id } = params;

@@ -45,7 +45,7 @@ const readAll = (page: Parameters<typeof readLists>[0], claims: Claims, context:
     rowsOf: ({ projects }) => projects,
   });
 
-/** `GET /v1/projects/{id}/events`: server-sent events, one for each change; it ends when the project is over. */
+/** `GET /v1/projects/{id}/events`: server-sent events, one for each change, until the project has ended. */
 export async function followProject(
   request: Request,
   context: RequestContext,
@@ -65,7 +65,7 @@ export async function followProject(
   });
 }
 
-/** `DELETE /v1/projects/{id}`: stops it and deletes what there is of it. */
+/** `DELETE /v1/projects/{id}`: cancels the project and deletes its data. */
 export async function deleteProject(
   request: Request,
   context: RequestContext,
@@ -75,7 +75,7 @@ export async function deleteProject(
   return answerProject(await inSession(request, context, { scope: SCOPE, action: 'project.delete' }, ask));
 }
 
-/** `POST /v1/projects/{id}/rerun`: does again what failed; what is spoken stays. */
+/** `POST /v1/projects/{id}/rerun`: repeats failed work; synthesised audio stays. */
 export async function rerunProject(
   request: Request,
   context: RequestContext,

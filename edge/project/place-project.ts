@@ -13,13 +13,13 @@ const SUITE = 0x0005;
 
 export interface ProjectSite {
   readonly zone: string;
-  /** A pool without accelerators speaks with this voice there: its jobs are offered to such pools first (T5). */
+  /** A pool without accelerators serves this voice there: such pools get the jobs first (T5). */
   readonly light: boolean;
 }
 
 /**
- * In which zone a project is worked on: the one that was asked for, or the first where an agent has the voice now. Work
- * waits for agents, so none at the moment is no reason to refuse; a voice that nobody has is.
+ * Chooses the zone of a project: the requested one, or the first where an agent has the voice now. Work waits
+ * for agents, so a momentary lack of them is no reason to refuse; an unknown voice is.
  */
 export async function placeProject(
   { zone, model, language }: ProjectBody,

@@ -29,7 +29,7 @@ const documentStatus = z.object({
 
 const zoneKeyShown = z.object({ kid: z.string(), jwk: z.record(z.string(), z.string()) });
 
-/** A project as its owner sees it: what was asked for and how far it is, never what it says. */
+/** Status of a project for its owner: parameters and progress, never its text. */
 export const projectStatus = z.object({
   object: z.literal('project'),
   id: z.string(),

@@ -49,7 +49,7 @@ export const uploadBody = z
   });
 export type UploadBody = z.infer<typeof uploadBody>;
 
-/** The body of a request, if the token allows what it asks for. Whether the model exists is asked elsewhere. */
+/** Parses the body and checks it against the token. Another step checks that the model exists. */
 export function readUploadBody(json: unknown, claims: Claims): Result<UploadBody> {
   const parsed = uploadBody.safeParse(json);
   if (!parsed.success) return no(refuseField(parsed.error, json));
@@ -67,7 +67,7 @@ export function readUploadBody(json: unknown, claims: Claims): Result<UploadBody
   return ok(parsed.data);
 }
 
-/** What the back office is asked to make. */
+/** Builds the request to the back office. */
 export function newUploadOf(
   body: UploadBody,
   claims: Claims,
@@ -98,7 +98,7 @@ export function newUploadOf(
       most: {
         ...(open !== undefined && { open }),
         ...(most !== undefined && { bytes: most }),
-        // Booked when it is over: until then nothing else says how much a small file may unpack to.
+        // The seconds are booked at the end: until then nothing else bounds how far a small file unpacks.
         ...(seconds !== undefined && { seconds }),
       },
     }),

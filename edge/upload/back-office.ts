@@ -16,37 +16,37 @@ import type { RequestContext } from '../context.ts';
 import type { Settings } from '../settings.ts';
 import { CircuitOpen, openCircuit, passCircuit, probe } from './circuits.ts';
 
-// The functions of a zone, which hold the storage keys, as the edge asks them (shared/upload/contract.ts). The edge
-// itself holds no key of any store: what it can do there is what an answer of this file lets it do.
+// Calls of the edge to the functions of a zone, which hold the storage keys (shared/upload/contract.ts). The
+// edge holds no key of any store: it can do there only what an answer of the functions permits.
 
 export interface Question {
-  /** Whose functions. */
+  /** Zone of the functions. */
   readonly zone: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   /** Below `/api`, with the slash. */
   readonly path: string;
   readonly body?: unknown;
-  /** Seconds the answer may take longer than usual, since news are waited for. */
+  /** Seconds of long polling that the answer may take beyond the usual bound. */
   readonly waitSeconds?: number;
-  /** Whoever asks is gone. */
+  /** Aborts when the client has left. */
   readonly signal?: AbortSignal;
-  /** An operator asks, about a zone and not about a tenant. */
+  /** The call is an operator's, about a zone and not a tenant. */
   readonly operate?: boolean;
-  /** The only subject whose uploads and projects the answer may be about. */
+  /** Only subject whose uploads and projects the answer may contain. */
   readonly owner?: string | undefined;
-  /** The only zones whose uploads and projects the answer may be about. */
+  /** Only zones whose uploads and projects the answer may contain. */
   readonly zones?: readonly string[];
-  /** Id of what the call makes. A refusal names it where the call may have been carried out. */
+  /** Id of the object that the call makes. A refusal names it where the call may have been carried out. */
   readonly makes?: string;
 }
 
-/** Whether a refused call may have been carried out all the same. */
+/** Reports whether a refused call may have been carried out. */
 export const mayBeDone = ({ reason, params }: Refusal): boolean =>
   reason === 'uploads_unavailable' && params?.id !== undefined;
 
 /**
- * Asks for a tenant. `undefined` when there is nothing to say (204). Refuses with what the functions refuse with, or with
- * `uploads_unavailable`, or `uploads_closed` where the zone has none.
+ * Calls the functions for a tenant. `undefined` for an empty answer (204). Refuses as the functions do, or
+ * with `uploads_unavailable`, or with `uploads_closed` where the zone has no functions.
  */
 export async function askBackOffice<T extends z.ZodType>(
   question: Question,
@@ -63,7 +63,7 @@ export async function askBackOffice<T extends z.ZodType>(
     path: `/api${path}`,
     claims: { tenant, ...(operate && { operate }), ...(zones && { zones }) },
     ms: limits.uploadAskMs.value + waitSeconds * 1_000,
-    // A follower waits for news, and may as well wait for functions that restart.
+    // A follower waits for changes, and can wait for functions that restart.
     patient: waitSeconds > 0,
   };
   const answer = await callFunctions(call, readStatus, context);
@@ -87,19 +87,19 @@ export interface Call extends Pick<Question, 'method' | 'body' | 'signal' | 'own
   /** Address of the functions, and the path below it. */
   readonly office: string;
   readonly path: string;
-  /** Sent while the circuit is open, too. */
+  /** The call is sent while the circuit is open, too. */
   readonly patient?: boolean;
-  /** Of the token: who asks. */
+  /** Claims of the call's token. */
   readonly claims: JWTPayload;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The answer may take so long, as far as `read` reads it. */
+  /** Bound of the whole answer, as far as `read` reads it, ms. */
   readonly ms: number;
 }
 
 /**
- * Calls functions with a token of its own. `undefined` when they cannot be reached or read, `late` when they do not answer;
- * both begin a probe, whose result is there when this returns. A call that may change state bears a deadline: functions
- * drop it afterwards, `functionsMarginMs` before this gives up.
+ * Calls functions with a token of its own. `undefined` when they are unreachable or unreadable, `late` on a
+ * time-out; both begin a probe, whose result is known when this returns. A call that may change state bears a
+ * deadline `functionsMarginMs` before this time-out, after which functions drop it.
  */
 export async function callFunctions<T>(
   { patient = false, ...call }: Call,
@@ -147,11 +147,11 @@ async function send(
 const unavailable = (detail: string, params?: Refusal['params']): Refusal =>
   refuse('uploads_unavailable', params, `the functions ${detail}`);
 
-/** A call that may have been carried out. `id`: of what it makes. */
+/** Refusal of a call that may have been carried out. `id`: of the object that it makes. */
 const unsettled = (detail: string, id: string | undefined): Refusal =>
   unavailable(detail, id === undefined ? undefined : openOutcome(id));
 
-/** Parameters of a refusal that leaves open whether something was made: they name it. */
+/** Parameters of a refusal with an open outcome: they name the object. */
 export const openOutcome = (id: string): NonNullable<Refusal['params']> => ({
   id,
   rule: `whether ${id} was made is not known; get it by its id, or repeat the request with the same Idempotency-Key`,
@@ -176,13 +176,13 @@ function readAnswer<T extends z.ZodType>(
   const { reason, params } = said.data.error;
   if (reason === 'uploads_unavailable') return no({ ...unsettled('', makes), detail: STORAGE_SILENT });
   if (reason === 'storage_unavailable') return no(refuse(reason, params, STORAGE_SILENT));
-  // That they do not believe this edge is not the caller's fault, and not theirs to know.
+  // A rejected edge token is an operator's fault and no business of the caller.
   return reason.startsWith('token_') || reason === 'scope_missing'
     ? no(unavailable(`refused with ${reason}`, ruleOf(params)))
     : no(refuse(reason, params, 'from the functions'));
 }
 
-/** A rule beside a refused token of the edge names a clock: operators have to know. */
+/** Returns the rule of a refused edge token, which names a wrong clock, for operators. */
 export const ruleOf = (params: Refusal['params']): { readonly rule: string } | undefined =>
   params?.rule === undefined ? undefined : { rule: String(params.rule) };
 
@@ -190,8 +190,7 @@ type SigningKey = Awaited<ReturnType<typeof importJWK>>;
 const keys = new WeakMap<Settings, SigningKey>();
 
 /**
- * Signs a token that says for whom the edge calls the functions, for one minute. Where there are functions there is an
- * EDGE_KEY.
+ * Signs a token for a call to the functions, valid for one minute. Settings with functions have an EDGE_KEY.
  */
 export async function signService(
   settings: Settings,

@@ -9,12 +9,12 @@ import type { RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
 
-/** What the record calls the end of an upload's work; the request is the upload. */
+/** Audit action of the end of an upload's work; its request id is the upload. */
 const ACTION = 'upload.end';
 
 /**
- * `POST /v1/usage`, by the functions: what a run of an upload has used. Its seconds are booked to the tenant's allowance
- * and its end is recorded, in one write and once for each run, however often it is told.
+ * `POST /v1/usage`, by the functions: usage of a run of an upload. One write books its seconds and records
+ * its end, once for each run under any number of retries.
  */
 export async function bookUsage(request: Request, context: RequestContext): Promise<Response> {
   const { recorder, surroundings, id } = context;
@@ -44,7 +44,7 @@ export async function bookUsage(request: Request, context: RequestContext): Prom
     const booked = await within(recorder.step(owner, step), limits.usageTellMs.value, surroundings);
     if (booked !== late && booked.ok) return Response.json({ booked: true });
   } catch {
-    // The cause is the platform's. It is told again, and booked once if it was booked now.
+    // The platform failed. The functions report again, and the gate drops a repeat.
   }
   return refuseWith(recorder.refusal(owner, 'the gate did not book'));
 }
@@ -67,7 +67,7 @@ function endOf({ tenant, upload, run, home: _, seconds, ...facts }: UploadUsage)
   };
 }
 
-/** Is it the functions that tell, and of which tenant? */
+/** Verifies the functions' token and returns its tenant. */
 async function verifyFunctions(
   authorization: string | null,
   { settings, surroundings }: RequestContext,

@@ -19,7 +19,7 @@ export const closedCircuit: Circuit = { failures: 0, probeAt: 0, pauseMs: 0 };
 
 const BACK_OFF = { firstMs: limits.circuitFirstMs.value, maxMs: limits.circuitMaxMs.value };
 
-/** What becomes of a call: it is sent, refused, or refused unless the probe that it begins is answered at once. */
+/** Decides a call: send it, refuse it, or refuse it unless the probe that it begins is answered at once. */
 export function admitCall({ failures, probeAt }: Circuit, now: number): 'send' | 'refuse' | 'probe' {
   if (failures === 0) return 'send';
   return now < probeAt ? 'refuse' : 'probe';
@@ -45,7 +45,7 @@ export const retryAfterSeconds = ({ pauseMs }: Circuit): number => Math.max(1, M
 /** An answer of the health route of functions, as far as it was read. */
 export interface ProbeAnswer {
   readonly status: number;
-  /** By store, where the body names them. `full`: the store answers and refuses writes. */
+  /** States by store, where the body names them. `full`: the store answers and refuses writes. */
   readonly stores?: Readonly<Record<string, { readonly reached?: boolean; readonly full?: boolean } | undefined>>;
 }
 

@@ -12,7 +12,7 @@ import {
   retryAfterSeconds,
 } from './circuit-breaker.ts';
 
-/** One for each address of the settings. */
+/** Circuits by configured address. */
 const circuits = new Map<string, Circuit>();
 const circuitOf = (office: string): Circuit => circuits.get(office) ?? closedCircuit;
 
@@ -29,7 +29,9 @@ export class CircuitOpen {
   }
 }
 
-/** Refuses a call while the circuit is open. The call that is due for a probe waits for it, but not for long. */
+/**
+ * Refuses a call while the circuit is open. The call that begins a probe waits for it, within a short bound.
+ */
 export async function passCircuit(
   office: string,
   { surroundings, waitUntil }: Caller,
@@ -50,7 +52,10 @@ export function openCircuit(office: string): CircuitOpen | undefined {
   return circuit.failures > 0 ? new CircuitOpen(retryAfterSeconds(circuit)) : undefined;
 }
 
-/** Probes functions of which a call got no answer, unless a probe runs already, and opens or closes their circuit. */
+/**
+ * Probes functions after a call without an answer, unless a probe is running, and opens or closes their
+ * circuit.
+ */
 export async function probe(office: string, surroundings: Surroundings): Promise<void> {
   const begun = beginProbe(circuitOf(office), surroundings.now());
   if (!begun) return;

@@ -19,7 +19,7 @@ import { tellGrant } from './tell.ts';
 export const ACTION = 'upload';
 export const SCOPE = 'uploads';
 
-/** `POST /v1/uploads`: an address that one file can be sent to, and the key to seal it to. */
+/** `POST /v1/uploads`: returns an address for one file, and the key to seal it to. */
 export async function createUpload(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, SCOPE, context);
   if (!claims.ok) return refuseWith(claims.refusal);
@@ -47,7 +47,7 @@ export async function createUpload(request: Request, context: RequestContext): P
 export interface Granted {
   readonly grant: UploadGrant;
   readonly asked: NewUpload;
-  /** Both are open; the caller ends them. */
+  /** Session and run are open; the caller ends both. */
   readonly session: Session;
   readonly run: Run;
 }
@@ -55,11 +55,11 @@ export interface Granted {
 interface Asking {
   readonly body: UploadBody;
   readonly headers: Headers;
-  /** What the file comes as; part of what an Idempotency-Key stands for. */
+  /** Form of the file; part of the fingerprint of an Idempotency-Key. */
   readonly kind: 'upload' | 'form' | 'recording';
 }
 
-/** A place at the gate, the record of the attempt, and the grant. A refusal is recorded already. */
+/** Leases a slot, records the attempt and gets the grant. Refusals are recorded. */
 export async function grantUpload(
   { body, headers, kind }: Asking,
   claims: Claims,
@@ -90,7 +90,7 @@ async function grantRun(body: UploadBody, run: Run, claims: Claims, context: Req
   if (!uploadZones(claims, context).includes(zone)) return denied(refuse('residency_mismatch'));
   const named = await commitmentOfReader(zone, claims, context);
   if (!named.ok) return denied(named.refusal);
-  // The gate that this request asks is the one that is told what the upload has used.
+  // Usage is reported later to the gate that admits this request.
   const home = gateName(claims, context.settings.zones).slice(claims.tenant.length + 1);
   const commitment = named.value !== undefined && { commitment: named.value };
   const keyed = fingerprint !== undefined && { fingerprint };
@@ -114,7 +114,7 @@ async function grantRun(body: UploadBody, run: Run, claims: Claims, context: Req
 function judge(grant: Result<UploadGrant | undefined>, { sealed }: NewUpload): Result<UploadGrant> {
   if (!grant.ok) return grant;
   if (grant.value === undefined) return no(refuse('uploads_unavailable', undefined, 'no grant'));
-  // Without a key a caller would have to send the file as it is, which was not what it asked for.
+  // Without a zone key the caller would have to send the file unsealed, against its request.
   if (sealed && !grant.value.zoneKey) return no(refuse('uploads_closed', undefined, 'the zone has no key'));
   return ok(grant.value);
 }

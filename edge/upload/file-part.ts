@@ -24,7 +24,7 @@ export type ReadBytes = () => Promise<Result<Uint8Array | undefined>>;
 export async function openFilePart(read: ReadBytes, boundary: string): Promise<Result<FilePart>> {
   const form = new Form(read, boundary);
   const fields = new Map<string, string>();
-  // What stands before the first boundary is nobody's.
+  // Bytes before the first boundary belong to no part.
   const start = await form.skip();
   if (!start.ok) return start;
   for (let parts = 0; parts < limits.formFields.value; parts += 1) {
@@ -46,9 +46,9 @@ const broken = refuse('form_invalid');
 class Form {
   readonly #read: ReadBytes;
   readonly #delimiter: Buffer;
-  /** The first boundary may be the first thing of all: the line end before it is thought. */
+  /** The first boundary may start the body: its line end is supplied. */
   #rest: Buffer = LINE_END;
-  /** Of the part that is being read, whether its end was seen. */
+  /** The end of the current part was seen. */
   #ended = false;
 
   constructor(read: ReadBytes, boundary: string) {
@@ -56,7 +56,7 @@ class Form {
     this.#delimiter = Buffer.from(`\r\n--${boundary}`);
   }
 
-  /** Adds what comes next. A form that ends here is cut off. */
+  /** Appends the next bytes. A form that ends here is truncated. */
   async #more(): Promise<Refusal | undefined> {
     const piece = await this.#read();
     if (!piece.ok) return piece.refusal;
@@ -72,7 +72,7 @@ class Form {
     if (this.#ended) return ok(undefined);
     for (;;) {
       const at = this.#rest.indexOf(this.#delimiter);
-      // The end of what is there may be the start of a boundary.
+      // The end of the buffer may be the start of a boundary.
       const sure = at >= 0 ? at : this.#rest.length - this.#delimiter.length + 1;
       if (sure > 0) {
         const bytes = this.#rest.subarray(0, sure);
@@ -123,7 +123,7 @@ class Form {
       if (end >= 0) {
         const text = this.#rest.subarray(0, end).toString('utf8');
         this.#rest = this.#rest.subarray(end + HEADERS_END.length);
-        // A part without bytes ends at once: its boundary may use the line end that ended its headers.
+        // An empty part ends at once: its boundary may use the line end of its headers.
         this.#ended = false;
         return ok(text);
       }

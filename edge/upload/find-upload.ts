@@ -10,13 +10,13 @@ import { uploadZones } from './place.ts';
 
 export interface Found<T> {
   readonly value: T | undefined;
-  /** Whose functions know it. */
+  /** Zone whose functions know it. */
   readonly zone: string;
 }
 
 type About = Omit<Question, 'zone' | 'path' | 'owner' | 'zones'> & { readonly below?: string };
 
-/** What is asked about: where it is found, whether an id can be one, and what is said of one that nobody knows. */
+/** Kind of a lookup: path, id format, and the refusal of an unknown id. */
 interface Kind {
   readonly root: string;
   readonly isId: (id: string) => boolean;
@@ -26,7 +26,7 @@ interface Kind {
 const UPLOAD: Kind = { root: '/uploads', isId: isUploadId, unknown: 'upload_unknown' };
 const PROJECT: Kind = { root: '/projects', isId: isProjectId, unknown: 'project_unknown' };
 
-/** Asks about one upload of a tenant. */
+/** Looks up one upload of a tenant. */
 export const askAboutUpload = <T extends z.ZodType>(
   id: string,
   question: About,
@@ -35,7 +35,7 @@ export const askAboutUpload = <T extends z.ZodType>(
   context: RequestContext,
 ): Promise<Result<Found<z.infer<T>>>> => askAbout(UPLOAD, id, question, schema, claims, context);
 
-/** The same for a text project. */
+/** Looks up one text project of a tenant. */
 export const askAboutProject = <T extends z.ZodType>(
   id: string,
   question: About,
@@ -45,8 +45,8 @@ export const askAboutProject = <T extends z.ZodType>(
 ): Promise<Result<Found<z.infer<T>>>> => askAbout(PROJECT, id, question, schema, claims, context);
 
 /**
- * An id does not say where something lies, so the functions of each of the tenant's zones are asked, those with one
- * address once, until one knows it.
+ * An id does not name its zone: the functions of each of the tenant's zones are called in turn, each address
+ * once, until one knows it.
  */
 async function askAbout<T extends z.ZodType>(
   { root, isId, unknown }: Kind,
@@ -66,13 +66,13 @@ async function askAbout<T extends z.ZodType>(
     const asked = { ...rest, zone, path, zones, owner: ownerOf(claims) };
     const answer = await askBackOffice(asked, schema, claims.tenant, context);
     if (answer.ok) return ok({ value: answer.value, zone });
-    // A zone that does not answer may be the one that knows it: "unknown" would be a lie.
+    // A zone that does not answer may know it, so "unknown" would be wrong.
     if (answer.refusal.reason !== unknown) refusal = answer.refusal;
   }
   return no(refusal);
 }
 
-/** One zone for each address. */
+/** Returns one zone for each address. */
 export function distinct(zones: readonly string[], { settings }: RequestContext): string[] {
   const seen = new Set<string>();
   return zones.filter((zone) => {

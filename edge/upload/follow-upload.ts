@@ -8,7 +8,7 @@ import { askAboutUpload } from './find-upload.ts';
 import { follow } from './follow.ts';
 import { tellUpload } from './tell.ts';
 
-/** `GET /v1/uploads/{id}/events`: server-sent events, one for each change of the upload; it ends when that is over. */
+/** `GET /v1/uploads/{id}/events`: server-sent events, one for each change, until the upload has ended. */
 export async function followUpload(
   request: Request,
   context: RequestContext,

@@ -5,21 +5,24 @@ import { EVENT_STREAM } from '../../shared/speech/openai-stream.ts';
 import { refuseWith } from '../refuse.ts';
 import { followAs } from './followers.ts';
 
-/** Something that changes, with a number that rises each time. */
+/** A resource with a sequence number that rises with each change. */
 interface Following<T extends { readonly seq: number }> {
-  /** Whose it is. */
+  /** Owner of the resource. */
   readonly tenant: string;
   /** Milliseconds since 1970. */
   now(): number;
-  /** The newest state later than `after`, within so many seconds; nothing when there is none, or nobody asks any more. */
+  /**
+   * Returns the newest state after `after`, within `waitSeconds`; nothing when there is none or `signal`
+   * aborts.
+   */
   look(after: number, waitSeconds: number, signal: AbortSignal): Promise<Result<{ readonly value: T | undefined }>>;
   isOver(row: T): boolean;
   tell(row: T): unknown;
 }
 
 /**
- * Server-sent events, one for each change, the current state first. It ends when that is over. A client that comes back
- * says where it was (`last-event-id`), and misses states in between, never the newest.
+ * Streams server-sent events, one for each change, the current state first, until the resource has ended. A
+ * client that reconnects sends its position (`last-event-id`); it misses states in between, never the newest.
  */
 export async function follow<T extends { readonly seq: number }>(
   request: Request,
@@ -28,7 +31,8 @@ export async function follow<T extends { readonly seq: number }>(
   const known = readSeq(request.headers.get('last-event-id'));
   const frame = (row: T): string =>
     `id: ${row.seq}\nevent: ${isOver(row) ? 'end' : 'change'}\ndata: ${JSON.stringify(tell(row))}\n\n`;
-  // The first look is at once, so that a "no" is an ordinary one, and what is over already says so.
+  // The first lookup precedes the answer, so that a refusal is an ordinary one and an ended resource is
+  // visible.
   const gone = new AbortController();
   const first = await look(0, 0, gone.signal);
   if (!first.ok) return refuseWith(first.refusal);
@@ -43,7 +47,7 @@ export async function follow<T extends { readonly seq: number }>(
     if (!pending) {
       place.touch();
       const news = await look(seq, limits.uploadWaitSeconds.value, gone.signal);
-      // The functions may be starting anew; a client that hears nothing but this comes back by itself.
+      // The functions may be restarting; after several failures the stream ends, and the client reconnects.
       if (!news.ok) return { text: ': unavailable\n\n', over: ++failures >= limits.followFailures.value };
       failures = 0;
       pending = news.value.value;
@@ -66,7 +70,7 @@ function readSeq(text: string | null): number {
   return Number.isSafeInteger(seq) && seq > 0 ? seq : 0;
 }
 
-/** Each piece is made when the client has room for it. */
+/** A stream that makes each event when the client has capacity for it. */
 function stream(next: () => Promise<{ text: string; over: boolean }>, end: () => void): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let over = false;

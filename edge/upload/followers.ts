@@ -1,18 +1,20 @@
 import { limits } from '../../shared/limits.ts';
 
-/** One that is followed holds a question at the functions open; how many of a tenant this isolate has, and until when. */
+/**
+ * Followers of each tenant in this isolate, with their expiry: each holds a request to the functions open.
+ */
 const followers = new Map<string, Map<object, number>>();
 
-/** A place that nobody touched for so long is of a client that does not read: it asks for nothing. */
+/** Age after which a follower's slot is free, ms: its client does not read, and it makes no request. */
 const QUIET_MS = 3 * limits.uploadWaitSeconds.value * 1_000;
 
 export interface FollowerPlace {
-  /** It is still read. */
+  /** Notes that the client still reads. */
   touch(): void;
   leave(): void;
 }
 
-/** `undefined`: the tenant has as many as it may. */
+/** Adds a follower; `undefined` when the tenant has its maximum. */
 export function followAs(tenant: string, now: () => number): FollowerPlace | undefined {
   const own = followers.get(tenant) ?? new Map<object, number>();
   for (const [one, until] of own) if (until <= now()) own.delete(one);

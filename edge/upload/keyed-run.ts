@@ -16,7 +16,7 @@ export const IDEMPOTENCY_KEY = 'Idempotency-Key';
 export interface Run {
   readonly id: string;
   readonly zone: string;
-  /** Whether a request with this key was carried out before. */
+  /** A request with this key was carried out before. */
   readonly done: boolean;
   /** Digest of the file of the request that was carried out. */
   readonly content: string | undefined;
@@ -25,22 +25,22 @@ export interface Run {
   /** Keeps the key while a file passes through. */
   renew(): void;
   /**
-   * Stores how the request ended, so that the next one with the key finds it. `content`: digest of its file. Returns
-   * whether no later request can get the id of this run: only then may its upload be deleted.
+   * Stores the outcome for the next request with the key. `content`: digest of the file. Returns whether no
+   * later request can get the id of this run: only then may its upload be deleted.
    */
   end(refusal?: Refusal, content?: string): Promise<boolean>;
 }
 
 interface Asked {
   readonly headers: Headers;
-  /** The request as it was understood: digested, so that a key stands for one request. */
+  /** Parsed request, whose digest binds the key to it. */
   readonly request: readonly unknown[];
   readonly newId: () => string;
-  /** Where it would run now. */
+  /** Zone of a new run. */
   readonly zone: Result<string>;
 }
 
-/** Begins a run. Refuses with `zone` where there is none, or for its key. */
+/** Begins a run. Refuses as `zone` does, or for its key. */
 export async function beginRun(
   { headers, request, newId, zone }: Asked,
   claims: Claims,
@@ -73,7 +73,7 @@ export async function beginRun(
       waitUntil(gate.renewKey(key, name).catch(() => {}));
     },
     async end(refusal, digested) {
-      // An end that is lost is found by the next request: it asks the functions under the same id.
+      // A lost outcome is recovered by the next request, which calls the functions under the same id.
       return (await bounded(gate.endKey(key, outcomeOf(refusal), digested, name))) === true;
     },
   });

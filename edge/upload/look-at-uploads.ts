@@ -46,7 +46,7 @@ interface Page {
   readonly limit: number;
 }
 
-/** `after` and `limit`; of the latter at most `most`. */
+/** Reads `after` and `limit`, which is at most `most`. */
 export function readPage(query: URLSearchParams, isId: (id: string) => boolean, most: number): Result<Page> {
   const after = query.get('after') ?? undefined;
   if (after !== undefined && !isId(after)) {
@@ -108,15 +108,15 @@ export async function readLists<
   return ok({ rows: shown, next });
 }
 
-/** `DELETE /v1/uploads/{id}`: cancels it; one that is over is deleted with all that is left of it. */
+/** `DELETE /v1/uploads/{id}`: cancels a running upload; deletes the remains of an ended one. */
 export const deleteUpload = (request: Request, context: RequestContext, { name: id }: PathParams): Promise<Response> =>
   change(request, context, id, { action: 'upload.delete', method: 'DELETE' });
 
-/** `POST /v1/uploads/{id}/rerun`: does the work once more, while the audio is there. */
+/** `POST /v1/uploads/{id}/rerun`: starts a new run on the stored audio. */
 export const rerunUpload = (request: Request, context: RequestContext, { name: id }: PathParams): Promise<Response> =>
   change(request, context, id, { action: 'upload.rerun', method: 'POST', below: '/rerun' });
 
-/** What changes an upload takes a place and is recorded, as new work is. */
+/** Changes an upload within a lease and with a record, like new work. */
 async function change(
   request: Request,
   context: RequestContext,
@@ -127,7 +127,7 @@ async function change(
   return answerRow(await inSession(request, context, { scope: SCOPE, action }, ask));
 }
 
-/** Work that takes a place and is recorded, for whoever may do it. */
+/** Runs work within a lease and with a record, for callers with the scope. */
 export async function inSession<T>(
   request: Request,
   context: RequestContext,

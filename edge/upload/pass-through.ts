@@ -16,14 +16,14 @@ import { sendBlocks } from './send-blocks.ts';
 
 const slow = refuse('client_slow', { limit: limits.bodyIdleMs.value / 1_000 });
 
-/** Reads the body of a request. One that stands still, or whose client leaves before its end, is refused. */
+/** Reads the body of a request. Refuses a stalled one, and one whose client leaves before its end. */
 export function readBody(request: Request, context: RequestContext): ReadBytes {
   const source = request.body ? openSource(request.body) : undefined;
   const { surroundings } = context;
   if (source) context.discardBody = () => discardSource(source, surroundings);
   return async () => {
     if (!source) return ok(undefined);
-    // A read fails only when the client has left; the request's signal tells so later, if ever.
+    // A read fails only when the client has left; the request's signal may come later or never.
     const reading = source.read().catch((): typeof late => late);
     const piece = await within(reading, limits.bodyIdleMs.value, surroundings);
     return piece === late ? no(slow) : ok(piece);
@@ -39,9 +39,9 @@ class Broken extends Error {
 }
 
 /**
- * Sends a file that a caller sends to us on to where its upload expects it, sealed to the key of the zone on the way: it
- * never lies in storage otherwise, and of it one block is held here. Ends the session and the run of the grant. Deletes
- * the upload of a file that did not come whole, unless a retry with the same key gets that upload.
+ * Relays a file from a caller to the address of its upload, sealed to the key of the zone on the way: storage
+ * never holds it unsealed, and the edge buffers one block. Ends the session and the run of the grant. Deletes
+ * the upload of an incomplete file, unless a retry with the same key gets that upload.
  */
 export async function passThrough(
   request: Request,
@@ -62,19 +62,19 @@ export async function passThrough(
     ? await compare(piece, () => hash?.digest('base64url') === run.content)
     : await send(request, piece, granted, counted, context);
   const ended = sent.ok ? { status: 200 } : request.signal.aborted ? CLIENT_GONE : refusedWith(sent.refusal);
-  // Storage that did not confirm a file may have it all the same.
+  // Storage may have the file although it did not confirm it.
   const open = !sent.ok && !run.done && sent.refusal.reason === 'uploads_unavailable';
   const told = open ? no({ ...sent.refusal, params: openOutcome(granted.asked.id) }) : sent;
   const [isFree] = await Promise.all([
     run.end(told.ok ? undefined : told.refusal, sent.ok && !run.done ? hash?.digest('base64url') : undefined),
     session.end({ ...ended, ...counted }),
   ]);
-  // An earlier request with the key may have stored the file, and a later one goes on with the same upload.
+  // An earlier request with the key may have stored the file, and a later one continues with the same upload.
   if (!sent.ok && !run.done && isFree) context.waitUntil(forget(granted, context));
   return told;
 }
 
-/** Reads the file of a repeated request, which is sent nowhere. */
+/** Reads and compares the file of a repeated request, which is not stored again. */
 async function compare(read: ReadBytes, isSame: () => boolean): Promise<Result<undefined>> {
   for (;;) {
     const piece = await read();
@@ -117,7 +117,7 @@ async function send(
   }
 }
 
-/** Deletes an upload whose file did not come whole. */
+/** Deletes an upload whose file is incomplete. */
 async function forget({ asked }: Granted, context: RequestContext): Promise<void> {
   const path = `/uploads/${asked.tenant}/${asked.id}`;
   await askBackOffice({ zone: asked.zone, method: 'DELETE', path }, uploadRow, asked.tenant, context);

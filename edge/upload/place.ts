@@ -9,14 +9,14 @@ import type { UploadBody } from './ask.ts';
 /** AES-256-GCM. */
 const SUITE = 0x0005;
 
-/** The zones where this tenant's uploads may lie, in the order of its token. */
+/** Returns the zones that may hold this tenant's uploads, in the order of its token. */
 export function uploadZones(claims: Claims, { settings }: Pick<RequestContext, 'settings'>): string[] {
   return claims.zones.filter((zone) => settings.zones.includes(zone) && settings.backOffices.has(zone));
 }
 
 /**
- * In which zone an upload is worked on: the one that was asked for, or the first where an agent serves the model now.
- * Work waits for agents, so none at the moment is no reason to refuse; a model that nobody has is.
+ * Chooses the zone of an upload: the requested one, or the first where an agent serves the model now. Work
+ * waits for agents, so a momentary lack of them is no reason to refuse; an unknown model is.
  */
 export async function placeUpload(body: UploadBody, claims: Claims, context: RequestContext): Promise<Result<string>> {
   const allowed = uploadZones(claims, context);
@@ -43,5 +43,5 @@ export async function placeUpload(body: UploadBody, claims: Claims, context: Req
   return mayPass(picked.refusal) ? ok(zones[0] ?? first) : picked;
 }
 
-/** Who could do it is busy, or not there just now. */
+/** Recognises a lack of agents that may pass. */
 const mayPass = ({ reason }: Refusal): boolean => reason === 'no_pool';

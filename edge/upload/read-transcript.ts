@@ -22,7 +22,10 @@ import { askAboutUpload } from './find-upload.ts';
 
 const ACTION = 'upload.transcript';
 
-/** `json` has words and segments with their times; the others are what the same names mean elsewhere here. */
+/**
+ * Formats of the query. `json` has words and segments with their times; the others are those of
+ * transcriptions.
+ */
 const formats: Readonly<Record<string, ResponseFormat>> = {
   json: 'verbose_json',
   text: 'text',
@@ -79,11 +82,13 @@ async function open(id: string, claims: Claims, context: RequestContext): Promis
   if (!found.ok) return found;
   const { value } = found.value;
   if (!value) return no(refuse('uploads_unavailable', undefined, 'nothing was said'));
-  // What was recorded in one zone is opened there and nowhere else.
+  // A transcript is opened in its own zone only.
   return claims.zones.includes(value.zone) ? ok(value) : no(refuse('residency_mismatch'));
 }
 
-/** An agent of the transcript's zone, whatever it serves: all of them have the key. */
+/**
+ * Calls an agent of the transcript's zone. Every agent of the zone holds the key, whatever models it serves.
+ */
 async function ask({ upload, read, zone }: OpenedTranscript, session: Session, context: RequestContext) {
   const { settings, env, surroundings } = context;
   const { model, language } = upload;
@@ -91,7 +96,7 @@ async function ask({ upload, read, zone }: OpenedTranscript, session: Session, c
   const snapshots = await readSnapshots(settings.zones, env.ROSTER, surroundings);
   const served = snapshots.filter((one) => one.zone === zone).flatMap((one) => one.entries);
   const names = served.flatMap(({ description }) => description.models.map(({ name }) => name));
-  // The model may have gone since; then any other leads to an agent of the zone.
+  // When no agent serves the model any more, any other model selects an agent of the zone.
   const door = names.includes(model) ? model : (names[0] ?? model);
   const head: OutcomeHead = { v: 1, task: 'outcome', upload: upload.id, run: upload.run, read };
   const body = new CallerBody(null, surroundings);
@@ -101,7 +106,7 @@ async function ask({ upload, read, zone }: OpenedTranscript, session: Session, c
   return { relay, ends: joinEnds(relay, session, body, context) };
 }
 
-/** As if everything had been asked for that can be had. */
+/** Form that requests every available detail. */
 const form: Omit<TranscriptionForm, 'responseFormat'> = {
   model: '',
   language: undefined,
@@ -124,7 +129,7 @@ async function answer(
       return refuseWith(transcript.refusal);
     }
     const { contentType, body } = renderTranscript(transcript.value, { ...form, responseFormat: format });
-    // The audio was counted when it was recognised; reading is free.
+    // The audio was billed when it was recognised; reading is free.
     const used = { ...transcript.value.final, durationSeconds: 0 };
     const ended = await ends.end(ok(used), ({ language }) =>
       mayHear(languages, language) ? ok(undefined) : no(refuse('language_forbidden', { language })),

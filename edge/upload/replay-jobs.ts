@@ -19,7 +19,7 @@ export const replayedJobs = z.object({
   ),
 });
 
-/** `POST /v1/jobs/replay?zone=`: for operators, whose fleet it is. Doing it twice changes nothing. */
+/** `POST /v1/jobs/replay?zone=`: requeues dead jobs, for operators. Idempotent. */
 export async function replayJobs(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, 'operate', context);
   if (!claims.ok) return refuseWith(claims.refusal);

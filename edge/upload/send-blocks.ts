@@ -17,8 +17,9 @@ import { late, type Surroundings, within } from '../clock.ts';
 type Address = Pick<UploadGrant, 'url' | 'headers'>;
 
 /**
- * Writes a stream to the address of a grant, block by block; one block is held. The file is there only when all of it
- * was: a stream that breaks leaves nothing. Refuses with `uploads_unavailable`; an error of the stream is thrown.
+ * Writes a stream to the address of a grant, block by block; one block is buffered. The file exists only once
+ * the stream has ended: a broken one leaves nothing. Refuses with `uploads_unavailable`; an error of the
+ * stream is thrown.
  */
 export async function sendBlocks(
   stream: ReadableStream<Uint8Array>,

@@ -17,7 +17,7 @@ import { bufferFile, type FilePart, openFilePart } from './file-part.ts';
 import { passThrough, readBody } from './pass-through.ts';
 import { tellUpload } from './tell.ts';
 
-/** The caller's wish that a recording should wait for its turn, however long it is. */
+/** Reports whether the caller asks for an upload instead of an immediate answer, at any length. */
 export const wantsUpload = (headers: Headers): boolean => headers.get('x-auricle-upload')?.toLowerCase() === 'true';
 
 /**
@@ -51,7 +51,8 @@ export async function takeForm(request: Request, context: RequestContext): Promi
   const question = { zone, method: 'GET', path: `/uploads/${tenant}/${id}` } as const;
   const row = await askBackOffice(question, uploadRow, tenant, context);
   const location = `${new URL(request.url).origin}/v1/uploads/${id}`;
-  // The file is taken, whether its row can be read now or not: who was told otherwise would send it again.
+  // The file is stored, whether its row is readable now or not: after an error the caller would send it
+  // again.
   const body = row.ok && row.value ? tellUpload(row.value) : { object: 'upload', id };
   return Response.json(body, { status: 202, headers: { 'cache-control': 'no-store', location } });
 }

@@ -9,16 +9,16 @@ import { readUploadBody } from './ask.ts';
 import { ACTION, grantUpload, SCOPE } from './create-upload.ts';
 import { passThrough, readBody } from './pass-through.ts';
 
-/** Where the notice goes, if the caller wants one instead of waiting for an answer. */
+/** Returns the callback address, if the caller asks for a notice instead of an answer. */
 export function readCallback(query: URLSearchParams): string | undefined {
   const callback = query.get('callback') ?? '';
   return callback === '' || callback.toLowerCase() === 'false' ? undefined : callback;
 }
 
 /**
- * `POST /v1/listen?callback=…`: the recording becomes an upload. It is sealed to the key of its zone while it passes
- * through, so that it never lies in storage unsealed. The answer names the upload; its end is told to the callback as to
- * that of any upload, without the transcript, which is read from `/v1/uploads/{id}/transcript`.
+ * `POST /v1/listen?callback=…`: the recording becomes an upload, sealed to the key of its zone on the way, so
+ * that storage never holds it unsealed. The answer names the upload. The notice at its end goes to the
+ * callback without the transcript, which `/v1/uploads/{id}/transcript` serves.
  */
 export async function takeRecording(request: Request, context: RequestContext): Promise<Response> {
   const claims = await admit(request, SCOPE, context);

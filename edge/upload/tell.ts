@@ -11,7 +11,7 @@ import { uploadStatuses } from '../../shared/upload/state.ts';
 
 const time = z.iso.datetime().describe('RFC 3339, UTC');
 
-/** What open work waits for: in the answer about one upload or project, not in lists and events. */
+/** Cause of waiting: in the answer about one upload or project, not in lists and events. */
 export const waitingShown = z
   .object({
     for: z
@@ -26,7 +26,7 @@ export const waitingShown = z
 
 export const attempts = z.number().int().describe('Deliveries of the notice to the callback that were tried');
 
-/** An upload as its owner sees it: what was asked for, how far it is, never what was said. */
+/** Status of an upload for its owner: parameters and progress, never the transcript. */
 export const uploadStatus = z.object({
   object: z.literal('upload'),
   id: z.string(),
@@ -83,7 +83,7 @@ export const grantedUpload = z.object({
 
 const iso = (at: number) => new Date(at).toISOString();
 
-/** Attempts of a notice, where one is sent. */
+/** Delivery attempts of a notice, if there is one. */
 export const tellAttempts = ({ notice, noticeTries }: Pick<UploadRow, 'notice' | 'noticeTries'>) =>
   notice !== 'none' && noticeTries !== undefined && { callback_attempts: noticeTries };
 
