@@ -3,17 +3,14 @@ import type { AttestationPolicy } from '../shared/seal/attestation-policy.ts';
 import { applyRules, describeProblems, type Parsed, type Problem, parseSettings } from '../shared/settings/problem.ts';
 import { grantScopes } from '../shared/tenant/claims.ts';
 import { developmentRules, equalKeyProblems, productionRules } from './check-settings.ts';
-import type { Roster } from './pool/roster.ts';
+import type { GateMethods, RosterMethods } from './objects.ts';
 import { type AuditLog, type EdgeValues, GRANTS, type Issuer, settingsSchema } from './settings-schema.ts';
-import type { Gate } from './tenant/gate.ts';
 
-type GateMethods = 'apply' | 'outbox' | 'commitmentOf' | 'quota' | 'claimKey' | 'renewKey' | 'endKey';
-
-/** Bindings of the Worker, as the runtime hands them over. This file alone reads the text ones. */
+/** Bindings of the Worker. Only this file reads the text bindings. */
 export interface Bindings {
-  readonly GATE: ObjectNamespace<Pick<Gate, GateMethods>>;
-  readonly ROSTER: ObjectNamespace<Pick<Roster, 'snapshot' | 'outbox' | 'record' | 'release' | 'refused'>>;
-  /** Live sessions, spoken to over `fetch` only. */
+  readonly GATE: ObjectNamespace<GateMethods>;
+  readonly ROSTER: ObjectNamespace<RosterMethods>;
+  /** Live sessions; isolates call their `fetch` only. */
   readonly STREAM: ObjectNamespace<object>;
   readonly ISSUERS: string;
   readonly ATTESTATION: string;
@@ -33,7 +30,7 @@ export interface Settings {
   readonly attestation: AttestationPolicy;
   readonly ticketKey: JWK;
   readonly grantKey: JWK | undefined;
-  /** Signs calls to the functions; there where `backOffices` has an entry. */
+  /** Signs calls to the functions; present where `backOffices` has an entry. */
   readonly edgeKey: JWK | undefined;
   readonly zones: readonly string[];
   /** Zone → base URL of its functions, without a slash at the end. */
@@ -57,10 +54,10 @@ interface Inspected {
 
 const inspected = new WeakMap<TextBindings, Inspected>();
 
-/** Returns everything that keeps this isolate from serving, empty where nothing does. Read once for each isolate. */
+/** Returns the problems that keep this isolate from serving; computed once per isolate. */
 export const settingProblems = (env: TextBindings): readonly Problem[] => inspect(env).problems;
 
-/** Returns the settings of this isolate. Throws where they have problems: requests are refused before they get here. */
+/** Returns the settings of this isolate. Throws when they have problems: `settingProblems` is checked before. */
 export function readSettings(env: TextBindings): Settings {
   const found = inspect(env);
   if (!found.settings) throw new Error(`settings: ${describeProblems(found.problems)}`);
@@ -82,7 +79,7 @@ function problemsOf(parsed: Parsed<EdgeValues>): readonly Problem[] {
   return [...applyRules(productionRules, parsed), ...equalKeyProblems(parsed.data)];
 }
 
-/** The edge believes its own short-lived tokens as it does those of any issuer: by their public key. */
+/** The edge as an issuer of short-lived tokens, verified by their public key like those of any issuer. */
 function grantIssuer({ kty, crv, x, y, kid }: JWK): Issuer {
   const key = { kty, crv, x, y, ...(kid !== undefined && { kid }) } as JWK;
   return {
@@ -97,7 +94,7 @@ function grantIssuer({ kty, crv, x, y, kid }: JWK): Issuer {
 function combine(data: EdgeValues): Settings {
   return {
     issuers: [...data.ISSUERS, ...(data.GRANT_KEY ? [grantIssuer(data.GRANT_KEY)] : [])],
-    // Both must agree before anything self-issued is believed.
+    // Self-issued attestations count only when MODE and ATTESTATION both allow them.
     attestation: { ...data.ATTESTATION, development: data.ATTESTATION.development && data.MODE === 'development' },
     ticketKey: data.TICKET_KEY,
     grantKey: data.GRANT_KEY,

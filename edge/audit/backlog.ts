@@ -1,5 +1,5 @@
 import { limits } from '../../shared/limits.ts';
-import type { GateStep } from '../tenant/gate.ts';
+import type { GateStep } from '../tenant/gate-step.ts';
 
 interface Kept {
   readonly steps: GateStep[];

@@ -7,7 +7,7 @@ import type { Quota } from '../../shared/tenant/quota.ts';
 import { logFull } from '../bug.ts';
 import { late, type Surroundings, within } from '../clock.ts';
 import type { Bindings } from '../settings.ts';
-import type { GateAnswer, GateStep } from '../tenant/gate.ts';
+import type { GateAnswer, GateStep } from '../tenant/gate-step.ts';
 import { Reserves } from '../tenant/reserves.ts';
 import { Backlog } from './backlog.ts';
 import { type AuditDraft, mint, type Typed } from './mint.ts';

@@ -11,6 +11,7 @@ import { Outbox, type OutboxPage } from '../audit/outbox.ts';
 import { Rest } from '../audit/rest.ts';
 import { Shipper } from '../audit/ship.ts';
 import { logBug } from '../bug.ts';
+import type { RosterMethods } from '../objects.ts';
 import { refuseWith } from '../refuse.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { type Admission, type Agent, readHello, readMessage } from './agent-link.ts';
@@ -37,7 +38,7 @@ interface Link {
  * and agents rebuild state in memory by a hello within a second of a restart. Meanwhile isolates use their
  * last snapshot. The outbox of audit events is on disk.
  */
-export class Roster extends DurableObject<Bindings> {
+export class Roster extends DurableObject<Bindings> implements RosterMethods {
   readonly #began = Date.now();
   readonly #links = new Map<string, Link>();
   /** Sockets before their hello. */

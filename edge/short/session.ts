@@ -16,7 +16,7 @@ import {
 } from '../audit/request-events.ts';
 import { late, within } from '../clock.ts';
 import type { RequestContext } from '../context.ts';
-import type { GateAnswer } from '../tenant/gate.ts';
+import type { GateAnswer } from '../tenant/gate-step.ts';
 
 export interface Subject {
   readonly action: string;

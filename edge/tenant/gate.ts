@@ -22,31 +22,14 @@ import { mint } from '../audit/mint.ts';
 import { Outbox, type OutboxPage } from '../audit/outbox.ts';
 import { readPacked } from '../audit/packed-rows.ts';
 import { Shipper } from '../audit/ship.ts';
+import type { GateMethods } from '../objects.ts';
 import type { Bindings } from '../settings.ts';
 import { Booked } from './booked.ts';
+import type { GateAnswer, GateStep } from './gate-step.ts';
 import type { KeyClaim, KeyDecision, KeyOutcome } from './idempotency.ts';
 import { IdempotencyKeys } from './idempotency-keys.ts';
-import type { ReportStep } from './reserves.ts';
 import { Shares } from './shares.ts';
 import { type Commitments, openCommitments } from './subject.ts';
-
-/** A request to a gate. */
-export type GateStep =
-  /**
-   * Leases a slot and writes the attempt. Repeating it with the same `ask.id` changes nothing. A refusal
-   * leases and writes nothing; the caller records it.
-   */
-  | { kind: 'take'; ask: Ask; mode: Claims['audit']; events: readonly AuditEvent[] }
-  /** Renews the lease of running work. */
-  | { kind: 'renew'; id: string; events: readonly [] }
-  /** Releases the lease, books the audio and writes the outcome. */
-  | { kind: 'settle'; id: string; mode: Claims['audit']; audioSeconds: number; events: readonly AuditEvent[] }
-  /** Books usage of work without a lease, once for each `id`. Durable when the answer leaves. */
-  | { kind: 'book'; id: string; mode: 'strict'; audioSeconds: number; events: readonly AuditEvent[] }
-  /** Writes events without a lease; those of a strict step are durable when the answer leaves. */
-  | { kind: 'record'; mode?: 'strict'; events: readonly AuditEvent[] }
-  /** Reports usage of an isolate's reserve; the answer is its new reserve. */
-  | ReportStep;
 
 interface Decided {
   readonly state: AllowanceState;
@@ -63,9 +46,6 @@ interface Opened {
   readonly commitments: Commitments;
 }
 
-/** Only a `take` is refused and only a `report` gets a reserve; both carry the remaining quota. */
-export type GateAnswer = Result<ReserveLease> & { readonly quota?: Quota };
-
 /**
  * Allowance and audit record of one tenant in one zone, changed in one transaction. Its callers are edge
  * isolates only. Loss of this object loses its counters (they restart at zero) and the events that the log
@@ -74,7 +54,7 @@ export type GateAnswer = Result<ReserveLease> & { readonly quota?: Quota };
  * Every attempt ends: when its lease expires because its isolate died, the gate writes `inference.unknown` in
  * the transaction that frees the slot. A late report of that isolate is written, too.
  */
-export class Gate extends DurableObject<Bindings> {
+export class Gate extends DurableObject<Bindings> implements GateMethods {
   #allowance: AllowanceState;
   /** The allowance on disk. */
   #written: AllowanceState;

@@ -3,11 +3,10 @@
 import { DurableObject } from 'cloudflare:workers';
 import type { Hash } from '../../shared/audit/tree.ts';
 import { type Advance, advance, type Head } from './advance.ts';
-import type { WitnessBindings } from './settings.ts';
 
 type Row = { size: number; root: ArrayBuffer; note: string | null };
 
-export class Seen extends DurableObject<WitnessBindings> {
+export class Seen extends DurableObject {
   /** Advances to a checkpoint signed by its log, if allowed. Durable when the answer leaves. */
   advance(old: number, proof: readonly Hash[], next: Head): Advance {
     return this.ctx.storage.transactionSync(() => {

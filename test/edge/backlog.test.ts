@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Backlog } from '../../edge/audit/backlog.ts';
 import { mint } from '../../edge/audit/mint.ts';
-import type { GateStep } from '../../edge/tenant/gate.ts';
+import type { GateStep } from '../../edge/tenant/gate-step.ts';
 
 const gap = () => mint({ type: 'gap', lost: 1, from: 1, to: 1 }, 1);
 const record = (events: number): GateStep => ({ kind: 'record', events: Array.from({ length: events }, gap) });

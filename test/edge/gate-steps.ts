@@ -1,6 +1,6 @@
 // Single steps at a gate, and a gate of the test's making that takes them one by one.
 import type { Bindings } from '../../edge/settings.ts';
-import type { GateAnswer, GateStep } from '../../edge/tenant/gate.ts';
+import type { GateAnswer, GateStep } from '../../edge/tenant/gate-step.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { ok } from '../../shared/result.ts';
 import type { Ask } from '../../shared/tenant/allowance.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Recorder } from '../../edge/audit/record.ts';
 import { type Alarm, late, realSurroundings, type Surroundings } from '../../edge/clock.ts';
 import type { Bindings } from '../../edge/settings.ts';
-import type { GateAnswer, GateStep } from '../../edge/tenant/gate.ts';
+import type { GateAnswer, GateStep } from '../../edge/tenant/gate-step.ts';
 import { limits } from '../../shared/limits.ts';
 import { ok } from '../../shared/result.ts';
 

@@ -8,7 +8,7 @@ import { realSurroundings } from '../../edge/clock.ts';
 import type { RequestContext } from '../../edge/context.ts';
 import type { Bindings } from '../../edge/settings.ts';
 import { transcribe } from '../../edge/short/transcribe.ts';
-import type { GateAnswer, GateStep } from '../../edge/tenant/gate.ts';
+import type { GateAnswer, GateStep } from '../../edge/tenant/gate-step.ts';
 import { type ReportStep, Reserves } from '../../edge/tenant/reserves.ts';
 import type { AuditEvent } from '../../shared/audit/event.ts';
 import { limits } from '../../shared/limits.ts';

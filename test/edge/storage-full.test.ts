@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Recorder } from '../../edge/audit/record.ts';
 import { refuseThrown } from '../../edge/bug.ts';
 import { realSurroundings } from '../../edge/clock.ts';
-import type { GateAnswer } from '../../edge/tenant/gate.ts';
+import type { GateAnswer } from '../../edge/tenant/gate-step.ts';
 import { publicText } from '../../shared/refusal.ts';
 
 /** Message of workerd. */

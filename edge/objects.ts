@@ -1,0 +1,31 @@
+// RPC methods of the Durable Objects, as isolates call them.
+import type { AuditEvent } from '../shared/audit/event.ts';
+import type { ReleaseMap } from '../shared/model/release.ts';
+import type { Snapshot } from '../shared/pool/heartbeat.ts';
+import type { Claims, TokenShare } from '../shared/tenant/claims.ts';
+import type { Quota } from '../shared/tenant/quota.ts';
+import type { OutboxPage } from './audit/outbox.ts';
+import type { RefusedAgent } from './pool/refused-agents.ts';
+import type { GateAnswer, GateStep } from './tenant/gate-step.ts';
+import type { KeyClaim, KeyDecision, KeyOutcome } from './tenant/idempotency.ts';
+
+interface OutboxMethods {
+  /** Events after position `after`, oldest first, that the log has not acknowledged. */
+  outbox(after: number, limit: number): OutboxPage;
+}
+
+export interface GateMethods extends OutboxMethods {
+  apply(steps: readonly GateStep[]): GateAnswer[];
+  quota(allowance: Claims['allowance'], share?: TokenShare): Quota;
+  commitmentOf(subject: string): string;
+  claimKey(claim: KeyClaim): KeyDecision;
+  renewKey(key: string, run?: string): void;
+  endKey(key: string, outcome: KeyOutcome, content?: string, run?: string): boolean;
+}
+
+export interface RosterMethods extends OutboxMethods {
+  snapshot(): Snapshot;
+  record(events: readonly AuditEvent[]): void;
+  release(map: ReleaseMap, signed: string): number;
+  refused(): RefusedAgent[];
+}
