@@ -3,6 +3,7 @@ import path from 'node:path';
 import { cloudflareTest } from '@cloudflare/vitest-plugin';
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config';
 import { makeBindings } from './edge/bindings.ts';
+import { slowestFirst } from './slowest-first.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
 
@@ -103,6 +104,7 @@ export default defineConfig({
   root,
   test: {
     projects: [node, nodeAlone, ...(edgeExists ? [edge] : []), stack],
+    sequence: { sequencer: slowestFirst('contract/engine/embedded.test.ts') },
     passWithNoTests: false,
   },
 });

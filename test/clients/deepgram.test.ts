@@ -1,19 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clipLike, clipPath } from '../stack/clips.ts';
-import { type Running, run } from '../stack/running.ts';
+import { join } from '../stack/join.ts';
+import type { Shared } from '../stack/running.ts';
 import { type Python, startPython } from './python.ts';
 
-let running: Running;
+let running: Shared;
 let deepgram: Python;
 
 beforeAll(async () => {
-  running = await run();
+  running = await join();
   deepgram = startPython('deepgram_calls', { EDGE: running.stack.url, TOKEN: running.stack.token });
 });
-afterAll(async () => {
-  deepgram?.end();
-  await running?.end();
-});
+afterAll(() => deepgram?.end());
 
 const spoken = clipLike('balance.wav');
 const file = clipPath(spoken);

@@ -24,9 +24,8 @@ export const interpreterOf = (name: Environment): string => path.join(folder, na
 
 /** Before all files, in the process that may reach a package index. Says in one line what is missing. */
 export async function setup(): Promise<void> {
-  await install('clients');
-  await install('schemathesis');
-  if (wantsLivekit) await install('livekit');
+  const wanted: Environment[] = ['clients', 'schemathesis', ...(wantsLivekit ? (['livekit'] as const) : [])];
+  await Promise.all(wanted.map(install));
 }
 
 /** Only what is named, only as the named bytes, never built here. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clipLike, clipPath } from '../stack/clips.ts';
-import { type Running, run } from '../stack/running.ts';
+import { join } from '../stack/join.ts';
+import type { Shared } from '../stack/running.ts';
 import { wantsLivekit } from './install.ts';
 import { type Python, startPython } from './python.ts';
 
@@ -13,16 +14,13 @@ interface Heard {
 
 // 420 MB of packages for three questions: AURICLE_LIVEKIT=1 asks them.
 describe.skipIf(!wantsLivekit)('C10 R1 LiveKit’s plugins, unmodified (with AURICLE_LIVEKIT=1)', () => {
-  let running: Running;
+  let running: Shared;
   let livekit: Python;
   beforeAll(async () => {
-    running = await run();
+    running = await join();
     livekit = startPython('livekit_calls', { EDGE: running.stack.url, TOKEN: running.stack.token }, 'livekit');
   });
-  afterAll(async () => {
-    livekit?.end();
-    await running?.end();
-  });
+  afterAll(() => livekit?.end());
 
   it.each(['through_deepgram', 'through_openai'])('live, %s', async (way) => {
     const { kinds, text } = await livekit.call<Heard>(way, given);

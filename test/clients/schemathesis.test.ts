@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Running, run } from '../stack/running.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { join } from '../stack/join.ts';
+import type { Shared } from '../stack/running.ts';
 import { folder, interpreterOf } from './install.ts';
 
-let running: Running;
+let running: Shared;
 beforeAll(async () => {
-  running = await run();
+  running = await join();
 });
-afterAll(() => running?.end());
 
 const here = (name: string) => path.join(import.meta.dirname, name);
 

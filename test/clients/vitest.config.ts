@@ -9,12 +9,12 @@ export default defineConfig({
     environment: 'node',
     pool: 'forks',
     include: ['test/clients/**/*.test.ts'],
-    globalSetup: ['test/clients/install.ts'],
+    globalSetup: ['test/clients/install.ts', 'test/stack/shared.ts'],
     setupFiles: ['test/hermetic.ts'],
     testTimeout: 30_000,
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
-    // Two stacks would measure each other.
+    // One stack for all but the file that kills parts: two would measure each other.
     fileParallelism: false,
     passWithNoTests: false,
   },

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { slowestFirst } from '../slowest-first.ts';
 
 // What breaks, and what is left of it: parts of whole stacks killed, stalled and cut off. A run of its own, because faults
 // take their time (leases that end, queues that offer again) and `npm test` should not wait for them.
@@ -19,6 +20,12 @@ export default defineConfig({
     teardownTimeout: 20_000,
     // Each mostly waits.
     maxWorkers: 3,
+    sequence: {
+      sequencer: slowestFirst(
+        ...['server.test.ts', 'clients.test.ts', 'client.test.ts', 'recordings.test.ts'],
+        ...['lost-work.test.ts', 'work.test.ts'],
+      ),
+    },
     passWithNoTests: false,
   },
 });

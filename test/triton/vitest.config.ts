@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { slowestFirst } from '../slowest-first.ts';
 
 // The real Triton: installed once into the state folder, started by each file for itself. A run of its own, because it
 // downloads and because a slow machine should not pay for it in every `npm test`.
@@ -17,6 +18,7 @@ export default defineConfig({
     teardownTimeout: 30_000,
     // Each mostly waits for its server.
     maxWorkers: 2,
+    sequence: { sequencer: slowestFirst('stack.test.ts', 'contract.test.ts') },
     passWithNoTests: false,
   },
 });

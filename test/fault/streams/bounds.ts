@@ -1,19 +1,13 @@
 // Streams at their bounds: silence, too much at once, too early, too many, and clients that are just gone.
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
-import { type Running, run } from '../../stack/running.ts';
-import { finish, type Heard, listen } from './listener.ts';
+import { running } from '../here.ts';
+import { finish, type Heard, listen, saysAfter } from './listener.ts';
 import { expectNoContent, kill, noStreams, whole } from './place.ts';
-import { join, silence, speech, story } from './sound.ts';
+import { join, part, silence, speech, story } from './sound.ts';
 
 /** Parts are killed, and come back; the next test waits until they have. */
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-
-let running: Running;
-beforeAll(async () => {
-  running = await run();
-});
-afterAll(() => running?.end());
 
 const clip = speech('balance.wav');
 const durationOf = (heard: readonly Heard[]) => heard.find(({ type }) => type === 'Metadata')?.duration;
@@ -62,14 +56,19 @@ describe('60 s of silence change no time and lose no word (speech.md §3-7, §3-
 });
 
 describe('sound that comes while no pool can hear it', () => {
+  /** Seconds of the story, in the middle of its first sentence. */
+  const BEGUN = story.second / 2;
+
   it('is kept until one can (speech.md §3-17)', async () => {
     const { stack } = running;
     const listener = await listen(running);
+    // A stream without an agent is refused when all agents are away: words show that this one has an agent.
+    listener.send(part(0, BEGUN));
+    await listener.until(saysAfter(0));
     await Promise.all(stack.pools.map(({ name }) => kill(stack, `agent-${name}`)));
-    listener.send(story.bytes);
+    listener.send(part(BEGUN));
     const lines = await finish(listener);
     expect(lines.map(([text]) => text)).toEqual(story.texts);
-    await whole(stack);
   });
 });
 

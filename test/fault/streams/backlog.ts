@@ -1,19 +1,13 @@
 // Long recordings that official clients send at once, while their agent is killed.
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
-import { type Running, run } from '../../stack/running.ts';
+import { running } from '../here.ts';
 import { openDeepgram, openOpenAi } from './official.ts';
-import { kill, poolOfStream, whole } from './place.ts';
+import { kill, poolOfStream } from './place.ts';
 import { join, silence, speech } from './sound.ts';
 
 /** Ten minutes of sound take an agent half a minute of one core, more while others use it. */
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 });
-
-let running: Running;
-beforeAll(async () => {
-  running = await run();
-});
-afterAll(() => running?.end());
 
 const clip = speech('weather.wav');
 const sentence = join(clip.bytes, silence(1));
@@ -36,7 +30,6 @@ it('R1 Deepgram: ten minutes at once, and the agent killed', async () => {
   expect(results.map(([, { alternatives }]) => alternatives[0]?.transcript)).toEqual(texts);
   expect(duration).toBeCloseTo(bytes.length / 32_000, 2);
   expect(client.troubles).toEqual([]);
-  await whole(running.stack);
 });
 
 it('R1 OpenAI: three minutes at once, and the agent killed', async () => {
@@ -50,5 +43,4 @@ it('R1 OpenAI: three minutes at once, and the agent killed', async () => {
   expect(items.map(({ transcript }) => transcript)).toEqual(texts);
   expect(items.map(({ deltas }) => deltas)).toEqual(texts);
   expect(client.troubles).toEqual([]);
-  await whole(running.stack);
 });

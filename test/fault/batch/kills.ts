@@ -2,30 +2,19 @@
 // With `SEEDS` of 10,000 the queue server and the agent are killed too: jobs come back after their visibility timeout.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { PartName } from '../../../infra/local/part.ts';
-import { type Stack, startStack } from '../../../infra/local/stack.ts';
-import { temporaryFolder } from '../../infra/local/folder.ts';
+import { running } from '../here.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 250 };
 const TEST_MS = 200_000;
 const clip = readFileSync(path.resolve(import.meta.dirname, '../../clips/balance.wav'));
 const thorough = Number(process.env.SEEDS ?? 200) >= 10_000;
-const folder = temporaryFolder();
-let stack: Stack;
-
-beforeAll(async () => {
-  stack = await startStack({ port: 0, state: folder.path, quiet: true });
-});
-afterAll(async () => {
-  await stack?.stop();
-  folder.remove();
-});
 
 async function ask(method: string, place: string, body?: unknown): Promise<Response> {
-  return fetch(place.startsWith('http') ? place : `${stack.url}${place}`, {
+  return fetch(place.startsWith('http') ? place : `${running.stack.url}${place}`, {
     method,
-    headers: { authorization: `Bearer ${stack.token}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${running.stack.token}`, 'content-type': 'application/json' },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
 }
@@ -70,8 +59,8 @@ describe('T4: nothing is lost by a whole stack', () => {
     'when %s is killed while files are on their way',
     async (part) => {
       const ids = [await send(), await send()];
-      stack.kill(part);
-      await expect.poll(() => stack.isReady(part), PATIENCE).toBe(true);
+      running.stack.kill(part);
+      await expect.poll(() => running.stack.isReady(part), PATIENCE).toBe(true);
       // The edge knows where the functions are, and the queue where its messages are: these come after the kill.
       await expect.poll(async () => (await ask('GET', '/v1/uploads')).status, PATIENCE).toBe(200);
       ids.push(await send());

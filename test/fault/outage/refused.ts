@@ -2,19 +2,14 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { PartName } from '../../../infra/local/part.ts';
 import { readEntries } from '../../stack/audit-record.ts';
-import { type Running, run } from '../../stack/running.ts';
+import { running } from '../here.ts';
 
 const PATIENCE = { timeout: 20_000, interval: 100 };
 const TEST_MS = 60_000;
 const clip = readFileSync(path.resolve(import.meta.dirname, '../../clips/balance.wav'));
-let running: Running;
-beforeAll(async () => {
-  running = await run();
-}, TEST_MS);
-afterAll(() => running?.end());
 
 interface Made {
   readonly id: string;

@@ -1,9 +1,9 @@
 // Tokens that expire under a stream, and clients that are just gone.
 import net from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
 import { limits } from '../../../shared/limits.ts';
-import { type Running, run } from '../../stack/running.ts';
+import { running } from '../here.ts';
 import { finish, type Line, listen, saysAfter } from './listener.ts';
 import { noStreams, patience, poolOfStream } from './place.ts';
 import { part, story } from './sound.ts';
@@ -12,15 +12,12 @@ import { part, story } from './sound.ts';
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 const MIDDLE = story.second + 1.5;
 
-let running: Running;
 let undisturbed: Line[];
 beforeAll(async () => {
-  running = await run();
   const listener = await listen(running);
   listener.send(story.bytes);
   undisturbed = await finish(listener);
 });
-afterAll(() => running?.end());
 
 /** Why a stream of this token is not served; `undefined` when it is. */
 async function refusalOf(token: string): Promise<string | undefined> {
