@@ -27,7 +27,7 @@ export const auditCommands: readonly Command[] = [
   {
     name: 'audit export',
     does: 'fetches all entries of the tenant as a bundle that anyone can verify; goes on after a break',
-    takes: ['out', 'purpose', 'zone', 'year', 'from', 'to', ['format', 'derived tables: ndjson,csv'], 'profile'],
+    takes: ['out', 'purpose', 'zone', 'year', 'from', 'to', ['format', 'derived tables: csv,fhir,…'], 'profile'],
     more: `Of the newest log entries go on to the export itself, of a year that has ended to its end. What is disclosed and
 derived ends at --to.`,
     run,

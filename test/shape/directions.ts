@@ -11,7 +11,7 @@ type Row = {
 
 const rows: Row[] = [
   // Pure: its libraries compute on their arguments and touch nothing else.
-  { folder: 'shared/', folders: [], packages: ['zod', 'jose', 'hpke', '@noble/'] },
+  { folder: 'shared/', folders: [], packages: ['zod', 'jose', 'hpke', '@noble/', 'hyparquet-writer'] },
   // Of Node's own modules, the one that workerd implements natively and that WebCrypto cannot replace (hashing at once).
   { folder: 'edge/', folders: ['shared/'], packages: ['hono', 'jose', 'zod', 'hpke', 'cloudflare:', 'node:crypto'] },
   {

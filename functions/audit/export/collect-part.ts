@@ -3,17 +3,18 @@
 import { blocksBetween } from '../../../shared/audit/bundle/cover.ts';
 import { formatEntryLine } from '../../../shared/audit/bundle/entry-line.ts';
 import { type BundlePart, type FileDigest, numbered } from '../../../shared/audit/bundle/manifest.ts';
-import { derivedFormats } from '../../../shared/audit/derived/formats.ts';
-import { cellsOf, type DerivedEntry } from '../../../shared/audit/derived/row.ts';
+import { derivedFormats, deriveFile } from '../../../shared/audit/derived/formats.ts';
+import { type DerivedEntry, DerivedRow } from '../../../shared/audit/derived/row.ts';
 import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
 import { type Hash, hashLeaf } from '../../../shared/audit/tree.ts';
 import { isAsked } from '../../../shared/audit/verify/disclosed.ts';
 import { concat } from '../../../shared/seal/bytes.ts';
 import { LogFiles } from '../log/log-files.ts';
 import { SidecarReader } from '../sidecar/sidecar.ts';
+import { END } from './anchor-export.ts';
 import { discloseLeaf } from './disclose-leaf.ts';
 import type { ExportDesk } from './export-desk.ts';
-import { putFile, putPart } from './export-files.ts';
+import { putFile, putPart, readFile } from './export-files.ts';
 import { type ExportRow, lastOf } from './export-row.ts';
 import { type OwnLeaf, ownLeaves } from './own-leaves.ts';
 
@@ -139,6 +140,9 @@ async function writePart({ store, breathe }: ExportDesk, row: ExportRow, draft: 
     return path;
   };
   const encode = (lines: readonly string[]) => new TextEncoder().encode(lines.join(''));
+  const note = await readFile(store, row, END);
+  if (!note) throw new Error('the checkpoint of an export is gone');
+  const context = { origin: row.origin, note: new TextDecoder().decode(note) };
   const derived: Record<string, string> = {};
   const [entries, proofs] = [
     await put('entries.ndjson', encode(draft.entries)),
@@ -146,11 +150,10 @@ async function writePart({ store, breathe }: ExportDesk, row: ExportRow, draft: 
   ];
   const shows = row.redaction !== 'auditor-min';
   const disclosures = shows ? await put('disclosures.ndjson', encode(draft.disclosures)) : undefined;
-  const rows = row.formats.length > 0 ? draft.derivable.map((entry) => cellsOf(entry, row.origin)) : [];
+  const rows = draft.derivable.map((entry) => new DerivedRow(entry, context));
   for (const format of row.formats) {
     await breathe();
-    const { file, head, line } = derivedFormats[format];
-    derived[format] = await put(file, encode([head, ...rows.map(line)]));
+    derived[format] = await put(derivedFormats[format].file, deriveFile(format, rows, context));
   }
   const part: BundlePart = { entries, proofs, ...(disclosures !== undefined && { disclosures }), derived };
   const { last } = draft;

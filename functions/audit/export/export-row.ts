@@ -2,7 +2,7 @@
 // something that can be done again, and replaces it if nobody else was faster.
 import { z } from 'zod';
 import { type ExportStatus, exportQuery } from '../../../shared/audit/bundle/contract.ts';
-import { isFormat } from '../../../shared/audit/derived/formats.ts';
+import { formatNames } from '../../../shared/audit/derived/formats.ts';
 import { limits } from '../../../shared/limits.ts';
 import { type Change, endOf, type Row, type Rows } from '../../store/rows.ts';
 import { digits } from '../log/log-names.ts';
@@ -25,8 +25,7 @@ const exportRow = z.object({
   created: z.number().int(),
   request: z.string(),
   purpose: z.string(),
-  /** Formats of an earlier version are dropped. */
-  formats: z.array(z.string()).transform((names) => names.filter(isFormat)),
+  formats: z.array(z.enum(formatNames)),
   redaction: z.string(),
   query: exportQuery,
   /** Sizes of checkpoints that the bundle has, besides the last: the reader's, or the newest when it was asked for. */

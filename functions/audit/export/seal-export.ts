@@ -91,6 +91,6 @@ function manifestOf(row: ExportRow, { checkpoints, files, parts, anchor, links, 
     ...{ requested_by: request, created: new Date(row.created).toISOString() },
     anchor: { index: anchor.index, id: event, type: 'export.create', ...(log !== undefined && { log }) },
     ...(links && { links }),
-    ...{ tool: TOOL, schema: { leaf: 1 } },
+    ...{ tool: TOOL, schema: { leaf: 1, ocsf: '1.8.0', fhir: 'R4, patterns of BALP 1.1', parquet: 2 } },
   };
 }

@@ -1,21 +1,28 @@
-// Derived files by format: newline-delimited JSON, and CSV as RFC 4180 defines it.
+// Derived files by format.
+import { joined } from '../../seal/bytes.ts';
 import { canonicalJson } from '../canonical-json.ts';
-import { type Cell, columns, isoTime } from './row.ts';
+import { openCsv } from './csv.ts';
+import { auditEventOf } from './fhir.ts';
+import { openOcsf } from './ocsf.ts';
+import { openParquet } from './parquet.ts';
+import { columns, type DerivedContext, type DerivedEntry, type DerivedRow, type Deriving, isoTime } from './row.ts';
 
-interface Format {
-  readonly file: string;
-  /** First line of the file. */
-  readonly head: string;
-  /** Formats the cells of one entry, in the order of `columns`. */
-  readonly line: (cells: readonly Cell[]) => string;
-}
+type Open = (context: DerivedContext) => Deriving;
 
-/** Columns by name, the order that canonical JSON requires. */
+/** A line of JSON for each entry. */
+const lines =
+  (open: (context: DerivedContext) => (entry: DerivedEntry) => unknown): Open =>
+  (context) => {
+    const of = open(context);
+    return { head: '', add: ({ entry }) => `${canonicalJson(of(entry))}\n`, end: () => [] };
+  };
+
+/** Columns as canonical JSON has them. */
 const sorted = columns
   .map(({ name, type }, at) => ({ name, at, isTime: type === 'time' }))
   .sort((a, b) => (a.name < b.name ? -1 : 1));
 
-function jsonLine(cells: readonly Cell[]): string {
+function plainLine({ cells }: DerivedRow): string {
   let members = '';
   for (const { name, at, isTime } of sorted) {
     const cell = cells[at];
@@ -25,25 +32,25 @@ function jsonLine(cells: readonly Cell[]): string {
   return `{${members}}\n`;
 }
 
-/** First characters that make spreadsheets evaluate a cell. */
-const FORMULA = /^[=+\-@\t\r]/;
-
-function csvField(cell: Cell, isTime: boolean): string {
-  if (cell === undefined) return '';
-  if (typeof cell === 'number') return isTime ? (isoTime(cell) ?? '') : String(cell);
-  const safe = FORMULA.test(cell) ? `'${cell}` : cell;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}
-
 export const derivedFormats = {
-  ndjson: { file: 'derived/events.ndjson', head: '', line: jsonLine },
-  csv: {
-    file: 'derived/events.csv',
-    head: `${columns.map(({ name }) => name).join(',')}\r\n`,
-    line: (cells) => `${columns.map(({ type }, at) => csvField(cells[at], type === 'time')).join(',')}\r\n`,
-  },
-} as const satisfies Record<string, Format>;
+  ndjson: { file: 'derived/events.ndjson', open: () => ({ head: '', add: plainLine, end: () => [] }) },
+  csv: { file: 'derived/events.csv', open: openCsv },
+  parquet: { file: 'derived/events.parquet', open: openParquet },
+  ocsf: { file: 'derived/ocsf.ndjson', open: lines(openOcsf) },
+  fhir: { file: 'derived/fhir.ndjson', open: lines((context) => (entry) => auditEventOf(entry, context)) },
+} as const satisfies Record<string, { readonly file: string; readonly open: Open }>;
 
 export type DerivedFormat = keyof typeof derivedFormats;
 export const formatNames = Object.keys(derivedFormats) as DerivedFormat[];
 export const isFormat = (name: string): name is DerivedFormat => Object.hasOwn(derivedFormats, name);
+
+/** A derived file as a whole. */
+export function deriveFile(
+  format: DerivedFormat,
+  rows: readonly DerivedRow[],
+  context: DerivedContext,
+): Uint8Array<ArrayBuffer> {
+  const making: Deriving = derivedFormats[format].open(context);
+  const text = [making.head, ...rows.map((row) => making.add(row))].join('');
+  return joined([new TextEncoder().encode(text), ...making.end()]);
+}

@@ -11,6 +11,8 @@ export interface Heads {
   /** By rising size. */
   readonly checkpoints: readonly Checkpoint[];
   readonly end: Judged;
+  /** The last one as it was signed. */
+  readonly note: string;
 }
 
 export async function readHeads(
@@ -20,7 +22,7 @@ export async function readHeads(
 ): Promise<Heads | undefined> {
   const wrong = (text: string) => void findings.add('checkpoints', 'invalid', text);
   const judge = await openJudge(policy);
-  const judged: Judged[] = [];
+  const judged: { readonly judged: Judged; readonly note: string }[] = [];
   for (const { path, size } of manifest.checkpoints) {
     const bytes = await read(path);
     if (!bytes) return undefined;
@@ -28,12 +30,12 @@ export async function readHeads(
     if (!one) return wrong(`${path} is not signed by the log of the policy`);
     if (one.checkpoint.origin !== manifest.log.origin) return wrong(`${path} is of ${one.checkpoint.origin}`);
     if (one.checkpoint.size !== size) return wrong(`${path} is of ${one.checkpoint.size} entries, not of ${size}`);
-    if (judged.some((before) => before.checkpoint.size >= size)) return wrong(`${path} does not come last`);
-    judged.push(one);
+    if (judged.some((before) => before.judged.checkpoint.size >= size)) return wrong(`${path} does not come last`);
+    judged.push({ judged: one, note: new TextDecoder().decode(bytes) });
   }
   const end = judged.at(-1);
   if (!end) return wrong('there is no checkpoint');
-  return { checkpoints: judged.map((one) => one.checkpoint), end };
+  return { checkpoints: judged.map((one) => one.judged.checkpoint), end: end.judged, note: end.note };
 }
 
 /** Whether enough witnesses have seen the last checkpoint. One that nobody need have seen is witnessed by nobody. */

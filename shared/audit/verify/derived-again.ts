@@ -1,60 +1,61 @@
-// Derives the tables of a part again, line by line, and compares digests: memory holds a few lines at a time.
+// Derived files made again, line by line, and compared by their digests: no more of them is in memory than a few lines.
 import { toHex } from '../../hex.ts';
 import type { BundlePart, FileDigest } from '../bundle/manifest.ts';
 import { type DerivedFormat, derivedFormats, isFormat } from '../derived/formats.ts';
-import { type Cell, cellsOf, type DerivedEntry } from '../derived/row.ts';
+import { type DerivedContext, type DerivedEntry, DerivedRow, type Deriving } from '../derived/row.ts';
 import type { Sha256 } from '../sha256.ts';
 import type { Hashing } from './hashing.ts';
 
 /** Characters that are hashed at a time. */
-const BUFFERED_CHARACTERS = 65_536;
+const AT_ONCE = 65_536;
 const encoder = new TextEncoder();
 
-/** The digest of one derived file. */
-class DerivedDigest {
+/** One file, of which only the hash is kept. */
+class Again {
   readonly path: string;
-  readonly #line: (cells: readonly Cell[]) => string;
+  readonly #making: Deriving;
   readonly #hash: Sha256;
   #text: string;
   #bytes = 0;
 
-  constructor(path: string, format: DerivedFormat, hashing: Hashing) {
+  constructor(path: string, format: DerivedFormat, context: DerivedContext, hashing: Hashing) {
     this.path = path;
-    this.#line = derivedFormats[format].line;
+    this.#making = derivedFormats[format].open(context);
     this.#hash = hashing.openSha256();
-    this.#text = derivedFormats[format].head;
+    this.#text = this.#making.head;
   }
 
-  add(cells: readonly Cell[]): void {
-    this.#text += this.#line(cells);
-    if (this.#text.length >= BUFFERED_CHARACTERS) this.#flush();
+  add(row: DerivedRow): void {
+    this.#text += this.#making.add(row);
+    if (this.#text.length >= AT_ONCE) this.#flush();
   }
 
   #flush(): void {
-    const bytes = encoder.encode(this.#text);
-    this.#hash.update(bytes);
-    this.#bytes += bytes.length;
+    this.#update(encoder.encode(this.#text));
     this.#text = '';
   }
 
-  equals({ bytes, sha256 }: FileDigest): boolean {
+  #update(bytes: Uint8Array): void {
+    this.#hash.update(bytes);
+    this.#bytes += bytes.length;
+  }
+
+  isSame({ bytes, sha256 }: FileDigest): boolean {
     this.#flush();
+    for (const piece of this.#making.end()) this.#update(piece);
     return this.#bytes === bytes && toHex(this.#hash.digest()) === sha256;
   }
 }
 
 export class DerivedAgain {
-  readonly #files: readonly DerivedDigest[];
-  readonly #origin: string;
-  /** Formats that this version cannot derive: their files are compared with the manifest only. */
-  readonly unknown: readonly string[];
+  readonly #files: readonly Again[];
+  readonly #context: DerivedContext;
 
-  constructor({ derived }: BundlePart, origin: string, hashing: Hashing) {
-    this.#origin = origin;
+  constructor({ derived }: BundlePart, context: DerivedContext, hashing: Hashing) {
+    this.#context = context;
     this.#files = Object.entries(derived).flatMap(([format, path]) =>
-      isFormat(format) ? [new DerivedDigest(path, format, hashing)] : [],
+      isFormat(format) ? [new Again(path, format, context, hashing)] : [],
     );
-    this.unknown = Object.keys(derived).filter((format) => !isFormat(format));
   }
 
   get isNeeded(): boolean {
@@ -62,16 +63,16 @@ export class DerivedAgain {
   }
 
   add(entry: DerivedEntry): void {
-    const cells = cellsOf(entry, this.#origin);
-    for (const file of this.#files) file.add(cells);
+    const row = new DerivedRow(entry, this.#context);
+    for (const file of this.#files) file.add(row);
   }
 
-  /** Returns the paths of files that match the manifest but not the entries. */
+  /** Paths of those that are as the manifest lists them, and not what the entries give. */
   async end(check: (path: string) => Promise<FileDigest | undefined>): Promise<string[]> {
     const others: string[] = [];
     for (const file of this.#files) {
       const found = await check(file.path);
-      if (found && !file.equals(found)) others.push(file.path);
+      if (found && !file.isSame(found)) others.push(file.path);
     }
     return others;
   }

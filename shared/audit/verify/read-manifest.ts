@@ -1,6 +1,7 @@
 // A manifest as the verifier takes it: every member that it relies on, checked. Written by hand and without a library, so
 // that the file that auditors are given stays one that can be read.
 import { type BundlePart, type FileDigest, type Manifest, POLICY } from '../bundle/manifest.ts';
+import { isFormat } from '../derived/formats.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -24,7 +25,7 @@ const isPart = (value: unknown): value is BundlePart =>
   isPath(value.proofs) &&
   (value.disclosures === undefined || isPath(value.disclosures)) &&
   isObject(value.derived) &&
-  Object.values(value.derived).every(isPath);
+  Object.entries(value.derived).every(([format, path]) => isFormat(format) && isPath(path));
 
 const isLink = (value: unknown): boolean => isObject(value) && isPath(value.entry) && isPath(value.receipt);
 

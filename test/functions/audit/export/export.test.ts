@@ -142,8 +142,20 @@ describe('C9 A21 an export of a tenant', () => {
     const [, , entry] = linesOf(files.get('entries.ndjson'));
     const rows = linesOf(files.get('derived/events.ndjson'));
     expect(rows[2]).toMatchObject({ log: 'audit.example/eu/2026', index: entry.index, leaf_hash: expect.any(String) });
+    const [event] = linesOf(files.get('derived/ocsf.ndjson')).filter(({ unmapped }) => unmapped.index === entry.index);
+    expect(event).toMatchObject({
+      ...{ class_uid: 6003, type_uid: 600_399, status_id: 1, api: { operation: 'transcribe' } },
+      metadata: { version: '1.8.0', profiles: ['ai_operation', 'record_integrity'] },
+      attestation_list: [{ uid: '2', chain_uid: 'audit.example/eu/2026', fingerprint: { value: rows[2].leaf_hash } }],
+    });
+    const record = linesOf(files.get('derived/fhir.ndjson'))[2];
+    expect(record).toMatchObject({
+      ...{ resourceType: 'AuditEvent', action: 'E', outcome: '0', type: { code: 'rest' } },
+      entity: [{ type: { code: 'XrequestId' }, what: { identifier: { value: 'r-ann' } } }],
+    });
     // Each format is of all entries.
     expect(text(files.get('derived/events.csv')).trimEnd().split('\r\n')).toHaveLength(rows.length + 1);
+    expect(text(files.get('derived/events.parquet')?.slice(-4))).toBe('PAR1');
   });
 });
 

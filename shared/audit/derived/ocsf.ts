@@ -1,0 +1,101 @@
+// An entry as an event of OCSF 1.8.0, class API Activity (6003), with the profile `ai_operation`; where it stands in the log
+// is told as the profile `record_integrity` of 1.9.0-dev does: chain, place, fingerprint, signatures.
+import { type DerivedContext, type DerivedEntry, memberOf, timeOf } from './row.ts';
+
+const VERSION = '1.8.0';
+const [CATEGORY, CLASS] = [6, 6003];
+const PRODUCT = { name: 'Auricle', vendor_name: 'Auricle' };
+const PROFILES = ['ai_operation', 'record_integrity'];
+
+/** Of what the type of an event does: create, read, update, delete; 99 is everything else. */
+const ACTIVITIES: readonly (readonly [RegExp, number])[] = [
+  [/^(export\.create|token\.granted|hold\.set|shard\.open|producer\.open)$/, 1],
+  [/^(export\.read|access\.audit)$/, 2],
+  [/^(policy\.change|model\.stage|hold\.release|stream\.roll|route)$/, 3],
+  [/^(erasure\.exec|content\.erased)$/, 4],
+];
+const activityOf = (type: string): number => ACTIVITIES.find(([pattern]) => pattern.test(type))?.[1] ?? 99;
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
+
+/** Success or failure, of what has a status or is a refusal. */
+function statusOf(type: string, status: unknown): { status_id: number; severity_id: number } {
+  const failed = type === 'inference.denied' || (typeof status === 'number' && (status >= 400 || status === 0));
+  const known = failed || typeof status === 'number';
+  return { status_id: known ? (failed ? 2 : 1) : 0, severity_id: failed ? 2 : 1 };
+}
+
+interface Signature {
+  readonly signer: string;
+  readonly value: string;
+}
+
+/** Lines of a note that are signatures, as name and base64. */
+const signaturesOf = (note: string): Signature[] =>
+  [...note.matchAll(/^— (\S+) (\S+)$/gmu)].map(([, signer = '', value = '']) => ({ signer, value }));
+
+/** What the checkpoint says is the same of all entries. */
+export function openOcsf({ origin, note }: DerivedContext): (entry: DerivedEntry) => Record<string, unknown> {
+  const signatures = signaturesOf(note);
+  return (entry) => ocsfOf(entry, origin, signatures);
+}
+
+function ocsfOf(entry: DerivedEntry, origin: string, signatures: readonly Signature[]): Record<string, unknown> {
+  const { leaf, index, leafHash } = entry;
+  const type = textOf(leaf.type) ?? 'unknown';
+  const [status, reason] = [memberOf(entry, 'status'), textOf(memberOf(entry, 'reason'))];
+  const [model, subject] = [textOf(memberOf(entry, 'model')), textOf(memberOf(entry, 'subject'))];
+  const activity = activityOf(type);
+  const milliseconds = memberOf(entry, 'milliseconds');
+  const { status_id, severity_id } = statusOf(type, status);
+  const shown = Object.keys(entry.shown).length > 0 ? entry.shown : undefined;
+  // Members in the order of their names: so they are written fastest (`canonical-json.ts`), and what is undefined is left out.
+  return {
+    activity_id: activity,
+    activity_name: activity === 99 ? type : undefined,
+    actor: { app_uid: leaf.by, user: subject === undefined ? undefined : { type_id: 99, uid: subject } },
+    ai_model:
+      model === undefined
+        ? undefined
+        : { ai_provider: 'self-hosted', name: model, version: textOf(memberOf(entry, 'revision')) },
+    api: {
+      operation: textOf(memberOf(entry, 'action')) ?? type,
+      request: leaf.req === undefined ? undefined : { uid: leaf.req },
+      response: typeof status === 'number' ? { code: status } : undefined,
+      service: { name: 'speech' },
+    },
+    attestation_list: [
+      {
+        chain_uid: origin,
+        fingerprint: { algorithm: 'SHA-256', algorithm_id: 3, value: leafHash },
+        signatures,
+        type: 'RFC 6962 leaf',
+        uid: String(index),
+      },
+    ],
+    category_uid: CATEGORY,
+    class_uid: CLASS,
+    duration: typeof milliseconds === 'number' ? Math.round(milliseconds) : undefined,
+    metadata: {
+      event_code: type,
+      log_name: origin,
+      logged_time: timeOf(entry, 'seq'),
+      product: PRODUCT,
+      profiles: PROFILES,
+      sequence: leaf.tseq,
+      tenant_uid: leaf.tn,
+      uid: leaf.id,
+      version: VERSION,
+    },
+    severity_id,
+    // Who called from where is never written down.
+    src_endpoint: { name: 'not recorded', type_id: 0 },
+    status_code: status === undefined ? undefined : String(status),
+    status_detail: reason,
+    status_id,
+    time: timeOf(entry, 'origin'),
+    timezone_offset: 0,
+    type_uid: CLASS * 100 + activity,
+    unmapped: { disclosed: shown, index, leaf, leaf_hash: leafHash, log: origin },
+  };
+}
