@@ -11,6 +11,10 @@ export const wrong = (text: string): Answer => ({ exit: 2, text, value: { error:
 /** A command that is written well and cannot be done. */
 export const impossible = (text: string): Answer => ({ ...wrong(text), exit: 1 });
 
+/** Returns the text of a refusal with the request id by which an operator finds it. */
+export const withRequest = (text: string | undefined, request: string | undefined): string | undefined =>
+  [text?.replace(/\.$/, ''), request && `request ${request}`].filter(Boolean).join(', ') || undefined;
+
 const refusal = z.object({ error: z.object({ code: z.string().nullish(), message: z.string() }) });
 
 /** A refusal in the words of the edge, with the id under which its operator finds it. */

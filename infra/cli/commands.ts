@@ -7,8 +7,7 @@ import { modelCommands } from './model-commands.ts';
 import type { OptionName } from './options.ts';
 
 const speech = ['model', 'language'] as const;
-const measured = `partial ms   from the end of a word, as it was sent, to the first event that shows it; --dialect openai
-             has none: its events do not say where in the sound a word is
+const measured = `partial ms   from the end of a word, as it was sent, to the first event that shows it
 final ms     from the end of the last word of an utterance to its final text
 finish ms    from the last frame of a stream to its last word`;
 
@@ -96,7 +95,7 @@ are sent eight at a time; the exit code is 1 when one failed, and a line for eac
     does: 'measures throughput and latency of recordings, or with --stream of live streams',
     takes: [
       ...['audio', 'parallel', 'iterations', 'warmUp', 'expect', ...speech, 'format'],
-      ...['stream', 'seconds', 'pace', 'dialect'],
+      ...['stream', 'seconds', 'pace'],
     ] as OptionName[],
     more: `Each of --parallel callers makes --warm-up requests that do not count, then --iterations that do: 32 × 64 are 2048.
 The exit code is 0 when every request was served, or every stream ended well, with the expected words.

@@ -7,8 +7,6 @@ export interface Shown {
   readonly utterance: number;
   readonly wordEnds: readonly number[];
   readonly final: boolean;
-  /** Earlier events of the utterance told no times, so when its words were first shown nobody knows. */
-  readonly untimed?: true;
 }
 
 export interface Measured {
@@ -57,7 +55,7 @@ export function createWordClock(): WordClock {
         const since = sentAt(at);
         if (since !== undefined) measured.push({ kind, milliseconds: now - since, at });
       };
-      if (!event.untimed) for (const end of event.wordEnds.slice(words)) measure('partial', end);
+      for (const end of event.wordEnds.slice(words)) measure('partial', end);
       words = Math.max(words, event.wordEnds.length);
       const last = event.wordEnds.at(-1);
       if (event.final && last !== undefined) measure('final', last);

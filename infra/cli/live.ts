@@ -1,20 +1,25 @@
-// A live stream to the edge, whatever its dialect.
-import type { LiveAudio } from './live-audio.ts';
+// A live stream to the edge.
 import type { Shown } from './live-latency.ts';
 
-/** What a stream tells. */
+/** An event of a stream. */
 export type LiveNews =
-  /** The words of an utterance as they look now; `wordEnds` is empty where the dialect does not say. */
+  /** The words of an utterance so far. */
   | ({ readonly type: 'words'; readonly text: string } & Shown)
-  /** `trouble`: words were lost. `notice`: another agent or connection goes on, and nothing was lost. */
-  | { readonly type: 'trouble' | 'notice'; readonly code: string };
+  /** Another agent or connection continues the stream without a loss. */
+  | { readonly type: 'notice'; readonly code: string };
+
+export interface LiveEnd {
+  /** Code of the refusal; `undefined` after a normal end. */
+  readonly code: string | undefined;
+  readonly message?: string;
+}
 
 export interface LiveStream {
-  /** Takes a frame; resolves when there is room for the next one, which at real-time pace is at once. */
+  /** Sends a frame. Resolves when the send buffer has capacity for the next one. */
   send(frame: Uint8Array): Promise<void>;
-  /** Nothing follows: resolves when everything was said, with the code of the refusal if it was not. */
-  finish(): Promise<{ readonly code: string | undefined; readonly message?: string }>;
-  /** Resolves when the stream ends before it was told to. */
+  /** Ends the audio. Resolves after the last event of the edge. */
+  finish(): Promise<LiveEnd>;
+  /** Resolves when the stream ends before `finish`. */
   readonly lost: Promise<{ readonly code: string }>;
   /** Bytes over the network so far, without framing. */
   bytes(): { readonly sent: number; readonly received: number };
@@ -26,21 +31,7 @@ export interface LiveTarget {
   readonly token: string;
   readonly model: string;
   readonly language: string | undefined;
-  /** Of the audio that will be sent: 16-bit, one channel. */
+  /** Sample rate of the audio: 16-bit, one channel. */
   readonly rate: number;
   readonly onNews: (news: LiveNews, now: number) => void;
 }
-
-/** Resolves when audio can be sent, or with the code of the refusal. Never rejects. */
-export type OpenLive = (
-  target: LiveTarget,
-) => Promise<LiveStream | { readonly code: string; readonly message?: string }>;
-
-export interface Dialect {
-  readonly open: OpenLive;
-  /** The rate that clients of this dialect use, given that of the recording. */
-  rateFor(audio: LiveAudio): number;
-}
-
-export const dialectNames = ['auricle', 'deepgram', 'openai'] as const;
-export type DialectName = (typeof dialectNames)[number];

@@ -1,7 +1,7 @@
 // Sends the same request again and again, so many at a time.
 import { z } from 'zod';
 import { jsonOf } from '../../shared/json-text.ts';
-import { told } from './live-socket.ts';
+import { withRequest } from './answer.ts';
 import type { Outcome } from './load-statistics.ts';
 import { WORDS_DIFFER, wordProblem, wordsOf } from './load-words.ts';
 
@@ -71,7 +71,7 @@ async function sendOne(
       const said = refused.safeParse(body).data?.error;
       const request = response.headers.get('x-request-id') ?? undefined;
       const words = said?.message ?? `${url} answers ${response.status} ${response.statusText}`.trimEnd();
-      const message = told(words, request);
+      const message = withRequest(words, request);
       return { milliseconds, code: said?.code ?? `http_${response.status}`, message, audioSeconds: 0 };
     }
     const said = answered.safeParse(body).data;

@@ -1,9 +1,7 @@
 // auricle load --stream --audio FILE
 import { readFileSync } from 'node:fs';
 import { type Answer, wrong } from './answer.ts';
-import { type DialectName, dialectNames } from './live.ts';
 import { readLiveAudio } from './live-audio.ts';
-import { dialects } from './live-dialects.ts';
 import { createProgress, INTERRUPTED, noScreen, type Watched } from './load-progress.ts';
 import { countErrors, describeErrors, type Latency, latencyOf } from './load-statistics.ts';
 import { loadStreams, type StreamLoad, type StreamOutcome } from './load-streams.ts';
@@ -29,9 +27,9 @@ export async function loadStream(
   const target = { edge, token, model, language };
   const { outcomes, milliseconds } = await loadStreams({ ...plan, target, signal }).finally(() => clearInterval(tick));
   progress.clear();
-  const { dialect: _, audio: __, expected: ___, ...asked } = plan;
-  const value = { dialect: given.dialect, ...asked, ...summarizeStreams(outcomes, milliseconds) };
-  const good = value.ended === plan.parallel && Object.keys(value.trouble).length === 0;
+  const { audio: _, expected: __, ...options } = plan;
+  const value = { ...options, ...summarizeStreams(outcomes, milliseconds) };
+  const good = value.ended === plan.parallel;
   const text = render(value, plan.parallel);
   if (signal?.aborted)
     return { exit: INTERRUPTED, text: `interrupted: ${text}`, value: { ...value, interrupted: true } };
@@ -52,9 +50,7 @@ function readPlan(given: Arguments): Plan | { problem: string } {
       return { problem: `--${name} must be a whole number from ${least}` };
     }
   }
-  if (!dialectNames.includes(given.dialect as DialectName)) return { problem: `there is no dialect ${given.dialect}` };
   if (!paces.includes(given.pace)) return { problem: `there is no pace ${given.pace}` };
-  const dialect = dialects[given.dialect as DialectName];
   let file: Uint8Array;
   try {
     file = readFileSync(given.audio);
@@ -65,7 +61,6 @@ function readPlan(given: Arguments): Plan | { problem: string } {
   if ('problem' in read) return { problem: `${given.audio} ${read.problem}` };
   const pace = given.pace as StreamLoad['pace'];
   return {
-    dialect,
     audio: read.audio,
     expected: expectedWords(given),
     parallel: Number(parallel),
@@ -83,8 +78,6 @@ export interface StreamSummary {
   readonly errors: Readonly<Record<string, number>>;
   /** Code → what was said the first time. */
   readonly messages: Readonly<Record<string, string>>;
-  /** Code → how often, on streams that went on: words were lost. */
-  readonly trouble: Readonly<Record<string, number>>;
   /** Code → how often: another agent or connection went on, and nothing was lost. */
   readonly notices: Readonly<Record<string, number>>;
   /** From the end of the first warm-up to the last word. */
@@ -104,12 +97,9 @@ export interface StreamSummary {
 /** Pure: what the streams add up to. */
 function summarizeStreams(outcomes: readonly StreamOutcome[], milliseconds: number): StreamSummary {
   const sum = (take: (outcome: StreamOutcome) => number) => outcomes.reduce((total, one) => total + take(one), 0);
-  const counts = (kind: 'trouble' | 'notices') => {
-    const all: Record<string, number> = {};
-    for (const [code, count] of outcomes.flatMap((one) => Object.entries(one[kind])))
-      all[code] = (all[code] ?? 0) + count;
-    return all;
-  };
+  const notices: Record<string, number> = {};
+  for (const [code, count] of outcomes.flatMap((one) => Object.entries(one.notices)))
+    notices[code] = (notices[code] ?? 0) + count;
   const measured = outcomes.flatMap((outcome) => outcome.measured);
   const times = (kind: 'partial' | 'final') =>
     measured.filter((one) => one.kind === kind).map((one) => one.milliseconds);
@@ -117,8 +107,7 @@ function summarizeStreams(outcomes: readonly StreamOutcome[], milliseconds: numb
     opened: outcomes.filter(({ opened }) => opened).length,
     ended: outcomes.filter(({ code }) => code === undefined).length,
     ...countErrors(outcomes),
-    trouble: counts('trouble'),
-    notices: counts('notices'),
+    notices,
     wallSeconds: milliseconds / 1_000,
     audioSeconds: sum(({ audioSeconds }) => audioSeconds),
     bytesSent: sum(({ bytes }) => bytes.sent),
@@ -144,7 +133,6 @@ function render(summary: StreamSummary, parallel: number): string {
     row('final ms', summary.finalLatency),
     row('finish ms', summary.finishLatency),
     ...describeErrors(summary),
-    ...Object.entries(summary.trouble).map(([code, count]) => `lost words  ${code}: ${count}`),
     ...Object.entries(summary.notices).map(([code, count]) => `notice      ${code}: ${count}`),
   ].join('\n');
 }

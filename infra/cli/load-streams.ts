@@ -1,13 +1,13 @@
 // Many live streams at once, each the same recording again and again, and how long their words take.
 import { setTimeout as wait } from 'node:timers/promises';
 import { limits } from '../../shared/limits.ts';
-import type { Dialect, LiveNews, LiveStream, LiveTarget } from './live.ts';
+import type { LiveNews, LiveStream, LiveTarget } from './live.ts';
 import { createFrames, FRAME_SECONDS, type LiveAudio, passSeconds, toRate } from './live-audio.ts';
+import { openLive, rateFor } from './live-auricle.ts';
 import { createWordClock, type Measured } from './live-latency.ts';
 import { WORDS_DIFFER, wordProblem, wordsOf } from './load-words.ts';
 
 export interface StreamLoad {
-  readonly dialect: Dialect;
   readonly target: Omit<LiveTarget, 'rate' | 'onNews'>;
   readonly audio: LiveAudio;
   /** Words of one pass, where they are known. */
@@ -31,8 +31,6 @@ export interface StreamOutcome {
   readonly measured: readonly Measured[];
   /** Words of the final text, without those of the warm-up. */
   readonly words: number;
-  /** Code → how often, of losses. */
-  readonly trouble: Readonly<Record<string, number>>;
   /** Code → how often, of what lost nothing. */
   readonly notices: Readonly<Record<string, number>>;
   /** Milliseconds from the last frame to the last word. */
@@ -46,7 +44,7 @@ export interface StreamOutcome {
 
 /** Returns the outcome of every stream, and the ms from the end of the first warm-up to the last word. Never rejects. */
 export async function loadStreams(load: StreamLoad): Promise<{ outcomes: StreamOutcome[]; milliseconds: number }> {
-  const audio = toRate(load.audio, load.dialect.rateFor(load.audio));
+  const audio = toRate(load.audio, rateFor(load.audio));
   const frameAt = createFrames(audio);
   const warmSeconds = load.warmUp * passSeconds(audio);
   const frames = Math.ceil((warmSeconds + load.seconds) / FRAME_SECONDS);
@@ -75,15 +73,13 @@ interface Prepared {
   readonly measured: Measured[];
   /** Words of each final text, and the end of the last word if the dialect reports it. */
   readonly spoken: { readonly words: readonly string[]; readonly end: number | undefined }[];
-  readonly trouble: Record<string, number>;
   readonly notices: Record<string, number>;
 }
 
-async function prepare({ dialect, target }: StreamLoad, rate: number): Promise<Prepared> {
+async function prepare({ target }: StreamLoad, rate: number): Promise<Prepared> {
   const clock = createWordClock();
   const measured: Measured[] = [];
   const spoken: Prepared['spoken'] = [];
-  const trouble: Record<string, number> = {};
   const notices: Record<string, number> = {};
   const onNews = (news: LiveNews, now: number) => {
     if (news.type === 'words') {
@@ -91,10 +87,9 @@ async function prepare({ dialect, target }: StreamLoad, rate: number): Promise<P
       if (news.final) spoken.push({ words: wordsOf(news.text), end: news.wordEnds.at(-1) });
       return;
     }
-    const counts = news.type === 'trouble' ? trouble : notices;
-    counts[news.code] = (counts[news.code] ?? 0) + 1;
+    notices[news.code] = (notices[news.code] ?? 0) + 1;
   };
-  return { opened: await dialect.open({ ...target, rate, onNews }), clock, measured, spoken, trouble, notices };
+  return { opened: await openLive({ ...target, rate, onNews }), clock, measured, spoken, notices };
 }
 
 interface Play {
@@ -113,11 +108,10 @@ interface Play {
 const NO_BYTES = { sent: 0, received: 0 };
 
 async function play(prepared: Prepared, plan: Play): Promise<StreamOutcome> {
-  const { opened, clock, measured, spoken, trouble, notices } = prepared;
+  const { opened, clock, measured, spoken, notices } = prepared;
   const none = {
     measured: [],
     words: 0,
-    trouble,
     notices,
     finishMilliseconds: undefined,
     audioSeconds: 0,
@@ -148,7 +142,6 @@ async function play(prepared: Prepared, plan: Play): Promise<StreamOutcome> {
     opened: true,
     measured: measured.filter(({ at }) => at > plan.warmSeconds),
     words: spoken.reduce((sum, { words, end = Infinity }) => sum + (end > plan.warmSeconds ? words.length : 0), 0),
-    trouble,
     notices,
     finishMilliseconds: finished.code === undefined ? performance.now() - sent : undefined,
     audioSeconds: Math.max(0, index * FRAME_SECONDS - plan.warmSeconds),

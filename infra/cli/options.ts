@@ -10,8 +10,6 @@ export interface Option {
   readonly means: string;
 }
 
-const dialects = 'auricle, deepgram or openai';
-
 export const options = {
   edge: { value: 'URL', means: 'address of the edge; default AURICLE_EDGE, else the stack of --state' },
   token: { value: 'T', means: 'access token; default AURICLE_TOKEN, else the one of the stack of --state' },
@@ -39,7 +37,6 @@ export const options = {
   warmUp: { value: 'N', default: '1', means: 'requests of each caller, or passes of each stream, before measuring' },
   stream: { means: 'measures live streams in place of recordings' },
   seconds: { value: 'N', default: '60', means: 'measured seconds of audio of each stream' },
-  dialect: { value: 'NAME', default: 'auricle', means: `protocol of the streams: ${dialects}` },
   voice: { value: 'V', means: 'voice of the model' },
   rate: { value: 'R', means: 'speed of speech, 1 is normal' },
   out: { value: 'DIR', means: 'folder that the files are written to' },

@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { type Answer, wrong } from './answer.ts';
 import type { LiveNews } from './live.ts';
 import { createFrames, FRAME_SECONDS, readLiveAudio, toRate } from './live-audio.ts';
-import { auricle } from './live-auricle.ts';
+import { openLive, rateFor } from './live-auricle.ts';
 import type { Arguments } from './options.ts';
 
 /** Where words appear while they are spoken: over the last line, while they may change. */
@@ -27,7 +27,7 @@ export async function transcribeLive(given: Arguments, token: string, screen: Sc
   }
   const read = readLiveAudio(bytes);
   if ('problem' in read) return wrong(`${file} ${read.problem}`);
-  const audio = toRate(read.audio, auricle.rateFor(read.audio));
+  const audio = toRate(read.audio, rateFor(read.audio));
   const segments: string[] = [];
   const onNews = (news: LiveNews) => {
     if (news.type !== 'words') return;
@@ -35,7 +35,7 @@ export async function transcribeLive(given: Arguments, token: string, screen: Sc
     if (screen.isTTY) screen.write(`\r\u001b[2K${news.text}${news.final ? '\n' : ''}`);
   };
   const { edge, model, language } = given;
-  const stream = await auricle.open({ edge, token, model, language, rate: audio.rate, onNews });
+  const stream = await openLive({ edge, token, model, language, rate: audio.rate, onNews });
   if ('code' in stream) return failed(edge, stream);
   const frameAt = createFrames(audio);
   const frames = Math.ceil(audio.samples.length / audio.rate / FRAME_SECONDS);

@@ -32,11 +32,9 @@ describe('R13: how long a word takes', () => {
     ]);
   });
 
-  it('counts the final event of an utterance without words, or without their times, for nothing else', () => {
+  it('measures nothing for a final event without words', () => {
     const clock = clockAfter(20);
     expect(clock.shown({ utterance: 0, wordEnds: [], final: true }, 600)).toEqual([]);
-    const untimed = { utterance: 1, wordEnds: [0.5], final: true, untimed: true } as const;
-    expect(clock.shown(untimed, 700)).toEqual([{ kind: 'final', at: 0.5, milliseconds: 200 }]);
   });
 
   it('begins again with each utterance', () => {
