@@ -155,11 +155,4 @@ export const figures: Readonly<Record<string, readonly Figure[]>> = {
     { name: 'export_formats_verify_cpu_s_per_million', what: 'the same with all five derived formats', decimals: 0 },
     { name: 'export_formats_verify_mb', what: 'memory for that, MB', decimals: 0 },
   ],
-  engine: [
-    {
-      name: 'ratio_vs_triton',
-      what: "requests/s of the embedded engine over Triton's Python backend, same network and delay",
-      decimals: 2,
-    },
-  ],
 };
