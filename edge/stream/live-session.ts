@@ -8,17 +8,17 @@ import { refuseThrown } from '../bug.ts';
 import type { RequestContext } from '../context.ts';
 import { CLIENT_GONE, refusedWith, Session, type Subject } from '../short/session.ts';
 import { recordDenial } from '../tenant/admit.ts';
+import type { AgentReady } from './agent-connection.ts';
 import { type AudioLease, audioBudget } from './audio-budget.ts';
 import type { Connection } from './connection.ts';
 import { DeadlineTimer, type Due, millisecondsLeft, type Times } from './deadlines.ts';
 import type { ClientStep, Ending, SessionEvent } from './dialect.ts';
-import type { Ready } from './find.ts';
-import { Hearing, type Listener } from './hearing.ts';
 import { Outlet } from './outlet.ts';
 import { type Remains, remainsOf } from './remains.ts';
 import { ReplayBuffer } from './replay-buffer.ts';
 import { type Resumable, sealResume } from './resume-token.ts';
 import { after, type State, type StateEvent } from './session-state.ts';
+import { Upstream, type UpstreamListener } from './upstream.ts';
 
 const ACTION = 'stream';
 const SERVED = { status: 200 } as const;
@@ -29,13 +29,13 @@ type Told = { readonly status: number; readonly reason?: string };
  * One live session: its client, whichever connection that has now, its place in the allowance, and its end. What agents
  * hear is `hearing.ts`. Everything happens in order on one thread; what takes time comes back as an event.
  */
-export class LiveSession implements Listener {
+export class LiveSession implements UpstreamListener {
   readonly facts: Resumable;
   readonly claims: Claims;
   readonly #subject: Subject;
   readonly #context: RequestContext;
   readonly #closed: () => void;
-  readonly #hearing: Hearing;
+  readonly #upstream: Upstream;
   readonly #audio: AudioLease;
   readonly #buffer: ReplayBuffer;
   readonly #outlet = new Outlet();
@@ -72,7 +72,7 @@ export class LiveSession implements Listener {
     const mayGrow = (bytes: number) => this.#audio.mayGrow(bytes);
     this.#buffer = new ReplayBuffer({ format, options, from, mayGrow });
     this.#audio = audioBudget.enter(caller.claims.tenant, this.#buffer);
-    this.#hearing = new Hearing(facts, this.#buffer, context.surroundings.now, this);
+    this.#upstream = new Upstream(facts, this.#buffer, context, this);
   }
 
   get state(): State {
@@ -110,12 +110,12 @@ export class LiveSession implements Listener {
     }
     this.#place = place.value;
     if (resumed) this.#greet();
-    this.#hearing.begin(place.value, this.#context, resumed);
+    this.#upstream.start(place.value, resumed);
   }
 
   /** Can it tell a client everything it lacks, when the next segment it wants is `next`. */
   canRetell(next: number | undefined): boolean {
-    return next === undefined || this.#outlet.canRetell(next, this.#hearing.next);
+    return next === undefined || this.#outlet.canRetell(next, this.#upstream.nextSegment);
   }
 
   /** Another connection of the same client goes on with it; `next` is the first segment that it lacks. */
@@ -145,7 +145,7 @@ export class LiveSession implements Listener {
     if (connection !== this.#outlet.connection) return;
     this.#outlet.detach(this.#now());
     const { resumes, endsByClosing } = connection.dialect;
-    this.#served = deliberate && endsByClosing === true && this.#state === 'live' && this.#hearing.isComplete;
+    this.#served = deliberate && endsByClosing === true && this.#state === 'live' && this.#upstream.isComplete;
     if (this.#served) this.#finish();
     else if (deliberate || !resumes) this.#leave();
     else this.#enter('drop');
@@ -154,6 +154,14 @@ export class LiveSession implements Listener {
   /** Ends it with a refusal of ours. */
   refuse(refusal: Refusal): void {
     this.#end('refuse', refusedWith(refusal), { refusal });
+  }
+
+  onRefusal(refusal: Refusal): void {
+    this.refuse(refusal);
+  }
+
+  onError(error: unknown): void {
+    this.broke(error);
   }
 
   broke(error: unknown): void {
@@ -166,15 +174,15 @@ export class LiveSession implements Listener {
         const appended = this.#buffer.append(step.audio, step.position);
         if (!appended.ok) this.refuse(appended.refusal);
         else if (appended.value === 'overflow') this.#tellOverflow();
-        else this.#hearing.pump();
+        else this.#upstream.pump();
         return;
       }
       case 'options':
-        this.#hearing.change(step.options);
+        this.#upstream.setOptions(step.options);
         return;
       case 'finalize':
       case 'clear':
-        this.#hearing.ask(step.type, step.id);
+        this.#upstream.request(step.type, step.id);
         return;
       case 'end': {
         if (this.#buffer.isWhole) this.#finish();
@@ -194,9 +202,9 @@ export class LiveSession implements Listener {
   }
 
   #finish(): void {
-    if (this.#hearing.finishing !== undefined || after(this.#state, 'end') === undefined) return;
+    if (this.#upstream.finishingAt !== undefined || after(this.#state, 'end') === undefined) return;
     this.#enter('end');
-    this.#hearing.finish();
+    this.#upstream.finish();
   }
 
   /** Ends the input here: the session reports everything taken so far, and then the refusal. */
@@ -205,11 +213,11 @@ export class LiveSession implements Listener {
     this.#finish();
   }
 
-  tell(event: SessionEvent): void {
+  onEvent(event: SessionEvent): void {
     if (!this.#outlet.tell(event)) this.#leave();
   }
 
-  reached(ready: Ready): boolean {
+  onReady(ready: AgentReady): boolean {
     if (!isOpen(ready.language) && !mayHear(this.claims.languages, ready.language)) {
       this.refuse(refuse('language_forbidden', { language: ready.language }));
       return false;
@@ -222,17 +230,17 @@ export class LiveSession implements Listener {
     return true;
   }
 
-  lost(): void {
+  onLost(): void {
     if (this.#served) this.#leave();
     else this.#enter('lost');
   }
 
-  settled(time: number): void {
+  onCommit(time: number): void {
     this.#acknowledge();
     this.#outlet.connection?.settle(time);
   }
 
-  complete(final: Final): void {
+  onFinal(final: Final): void {
     const why = this.#why;
     const ending = why ? { refusal: why } : { final };
     const told = why ? refusedWith(why) : SERVED;
@@ -303,15 +311,16 @@ export class LiveSession implements Listener {
 
   /** Gives agent and place back; the first call counts. */
   #release(told: Told): Promise<boolean> | undefined {
-    const { agent, feed } = this.#hearing;
+    const { agent } = this.#upstream;
+    const buffer = this.#buffer;
     const revision = this.#outlet.ready?.revision;
-    this.#hearing.end(told.reason ?? 'served');
-    const heard = feed.clock.processed;
+    this.#upstream.close(told.reason ?? 'served');
+    const heard = buffer.clock.processed;
     this.#remains ??= remainsOf({
-      position: feed.start,
+      position: buffer.start,
       from: this.facts.checkpoint?.time ?? 0,
       booked: this.#booked,
-      settled: feed.checkpoint?.time ?? 0,
+      settled: buffer.checkpoint?.time ?? 0,
       taken: revision === undefined ? undefined : heard,
     });
     return this.#place?.end({
@@ -340,7 +349,7 @@ export class LiveSession implements Listener {
 
   #tellOverflow(): void {
     const overflow = this.#buffer.takeOverflow();
-    if (overflow) this.tell({ type: 'overflow', ...overflow });
+    if (overflow) this.onEvent({ type: 'overflow', ...overflow });
   }
 
   #now(): number {
@@ -356,8 +365,8 @@ export class LiveSession implements Listener {
       client: this.#outlet.connection?.heardAt,
       idleMs: this.#outlet.connection?.idleMs,
       disconnected: this.#outlet.droppedAt,
-      agent: this.#hearing.line?.heardAt,
-      finishing: this.#hearing.finishing,
+      agent: this.#upstream.receivedAt,
+      finishing: this.#upstream.finishingAt,
       done: this.#done,
     };
   }
@@ -365,7 +374,7 @@ export class LiveSession implements Listener {
   #meet(due: Due, times: Times, now: number): void {
     switch (due) {
       case 'agent_silent':
-        this.#hearing.distrust('silent for too long');
+        this.#upstream.distrust('silent for too long');
         return;
       case 'gone':
         this.#leave();
@@ -380,7 +389,8 @@ export class LiveSession implements Listener {
         this.#finishWith(refuse('stream_idle', { limit: (times.idleMs ?? limits.streamIdleMs.value) / 1_000 }));
         return;
       case 'ending':
-        if (!this.#toldEnding) this.tell({ type: 'ending', seconds: Math.ceil(millisecondsLeft(times, now) / 1_000) });
+        if (!this.#toldEnding)
+          this.onEvent({ type: 'ending', seconds: Math.ceil(millisecondsLeft(times, now) / 1_000) });
         this.#toldEnding = true;
     }
   }

@@ -13,13 +13,13 @@ import { readSnapshots } from '../pool/snapshot.ts';
 import { refuseWith } from '../refuse.ts';
 import { type Bindings, readSettings } from '../settings.ts';
 import { recordDenial } from '../tenant/admit.ts';
+import { foreseeStream, isTransient } from './agent-route.ts';
 import { audioBudget } from './audio-budget.ts';
 import { Closing, UNANSWERED } from './closing.ts';
 import { Connection, type Owner } from './connection.ts';
 import type { ClientStep, LiveDialect, LiveRequest, LiveWish } from './dialect.ts';
 import { dialects } from './dialects.ts';
 import { openRefused } from './enter.ts';
-import { foreseeStream, mayPass } from './find.ts';
 import { type Handover, readHandover } from './handover.ts';
 import { LiveSession } from './live-session.ts';
 import { Ended } from './remains.ts';
@@ -142,7 +142,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
   #answerWish(connection: Connection, { wish, granted }: Extract<ClientStep, { type: 'wish' }>): void {
     const refusal = this.#hopeless(wish, connection.handover.claims);
     // Another wish would meet the same outage.
-    if (refusal && mayPass(refusal)) this.#end(connection, refusal);
+    if (refusal && isTransient(refusal)) this.#end(connection, refusal);
     else if (refusal) connection.warn(refusal);
     else connection.grant(granted);
   }
@@ -297,7 +297,7 @@ export class Stream extends DurableObject<Bindings> implements Owner {
     if (!session) return ok(undefined);
     if (session.canRetell(request.next) && this.#allows(connection, session)) return ok(session);
     const hopeless = this.#hopeless(wishOf(facts), connection.handover.claims, refuse('edge_busy'));
-    if (hopeless && !mayPass(hopeless)) return no(hopeless);
+    if (hopeless && !isTransient(hopeless)) return no(hopeless);
     // The session lacks what the client wants, or its token allows less: it begins again from the checkpoint.
     session.refuse(refuse('stream_replaced'));
     this.#noteEnd(session);

@@ -1,0 +1,175 @@
+import { limits } from '../../shared/limits.ts';
+import { finished, outcomeOfRefusal, type RouteMemory, started } from '../../shared/pool/memory.ts';
+import { type Attempt, pick } from '../../shared/pool/pick.ts';
+import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { no, ok, type Result } from '../../shared/result.ts';
+import type { LinkControl } from '../../shared/stream/link.ts';
+import { late, within } from '../clock.ts';
+import type { RequestContext } from '../context.ts';
+import { dialStream } from '../pool/dial-stream.ts';
+import { readSnapshots } from '../pool/snapshot.ts';
+import type { Session } from '../short/session.ts';
+import { AgentConnection, type AgentListener, type AgentReady } from './agent-connection.ts';
+import { isComplete, isTransient, mayFailOver, type Rosters, routeRequest, type StreamRoute } from './agent-route.ts';
+
+/** Health of agents as the streams of this isolate saw it; a hint. */
+let memory: RouteMemory = new Map();
+
+export type OpenControl = Extract<LinkControl, { type: 'open' }>;
+
+/** A connection to an agent that is ready. */
+export interface FoundAgent {
+  readonly connection: AgentConnection;
+  readonly ready: AgentReady;
+  /** Records the outcome; the first call counts. */
+  readonly finish: Finish;
+}
+type Finish = (outcome: string, failed: boolean) => void;
+
+export interface Search {
+  /** Returns the message that opens the stream at an agent. */
+  readonly open: () => OpenControl;
+  /** Returns the deadline, epoch ms, which may change during the search. */
+  readonly until: () => number;
+  /** Whether to wait for a model that no roster knows. */
+  readonly patient: boolean;
+  /** Agents that the first round leaves out. */
+  readonly excluded: readonly string[];
+  readonly signal: AbortSignal;
+}
+
+/** Finds agents for one session: picks candidates, dials them, and waits for `ready`. */
+export class AgentFinder {
+  readonly #route: StreamRoute & { readonly until: number };
+  readonly #admitted: Session;
+  readonly #context: RequestContext;
+  readonly #listener: AgentListener;
+  #attempts = 0;
+
+  /** `route.until`: latest end of the session, epoch ms. `listener`: of the connections. */
+  constructor(
+    route: StreamRoute & { readonly until: number },
+    admitted: Session,
+    context: RequestContext,
+    listener: AgentListener,
+  ) {
+    this.#route = route;
+    this.#admitted = admitted;
+    this.#context = context;
+    this.#listener = listener;
+  }
+
+  /**
+   * Tries one candidate after the other, then all again after a pause, until the deadline. A refusal that no other agent
+   * can help ends the search. An impatient search also ends when all agents are away for certain.
+   */
+  async find(search: Search): Promise<Result<FoundAgent>> {
+    const { until, patient, excluded, signal } = search;
+    const { surroundings } = this.#context;
+    let pause: number = limits.streamRedialMs.value;
+    let tried = new Set(excluded);
+    for (;;) {
+      const round = await this.#tryAll(search, tried);
+      if (round.ok || signal.aborted) return round;
+      const { refusal } = round;
+      if (!(mayFailOver(refusal) || patient)) return round;
+      if (!patient && isTransient(refusal) && (await this.#knowsAllAgents())) return round;
+      if (surroundings.now() + pause >= until()) return round;
+      const alarm = surroundings.after(pause);
+      await Promise.race([alarm.rings, aborted(signal)]);
+      alarm.cancel();
+      if (signal.aborted) return round;
+      pause = Math.min(pause * 2, limits.streamRedialMaxMs.value);
+      tried = new Set();
+    }
+  }
+
+  /** Dials every candidate once. Returns the last agent's refusal, or the reason why there is no candidate. */
+  async #tryAll(search: Search, tried: Set<string>): Promise<Result<FoundAgent>> {
+    let last: Refusal | undefined;
+    for (;;) {
+      const picked = await this.#pick(tried);
+      if (!picked.ok) return no(last ?? picked.refusal);
+      const [attempt] = picked.value;
+      if (!attempt || search.signal.aborted) return no(last ?? refuse('no_pool'));
+      tried.add(attempt.entry.description.agent);
+      const found = await this.#dial(attempt, search);
+      if (found.ok || !mayFailOver(found.refusal)) return found;
+      last = found.refusal;
+    }
+  }
+
+  async #rosters(): Promise<Rosters> {
+    const { settings, env, surroundings } = this.#context;
+    return { zones: settings.zones, snapshots: await readSnapshots(settings.zones, env.ROSTER, surroundings) };
+  }
+
+  async #knowsAllAgents(): Promise<boolean> {
+    return isComplete(await this.#rosters(), this.#admitted.claims, this.#context.surroundings.now());
+  }
+
+  async #pick(exclude: ReadonlySet<string>): Promise<Result<Attempt[]>> {
+    const { now, random } = this.#context.surroundings;
+    const { snapshots } = await this.#rosters();
+    const { claims, subject } = this.#admitted;
+    const request = { ...routeRequest(this.#route, claims, subject.class), exclude };
+    return pick(request, snapshots, memory, now(), random);
+  }
+
+  async #dial(attempt: Attempt, { open, signal }: Search): Promise<Result<FoundAgent>> {
+    const { settings, surroundings, id } = this.#context;
+    const { claims, subject } = this.#admitted;
+    const { model, until } = this.#route;
+    const { agent } = attempt.entry.description;
+    this.#attempts += 1;
+    const facts = {
+      id: `${id}.${this.#attempts}`,
+      agent,
+      tenant: claims.tenant,
+      class: subject.class,
+      model,
+      deadlineMs: Math.max(0, until - surroundings.now()) + limits.streamFinishMs.value,
+    };
+    const finish = this.#account(attempt);
+    const fail = (refusal: Refusal) => {
+      finish(refusal.reason, outcomeOfRefusal(refusal.reason) === 'failure');
+      return no(refusal);
+    };
+    const answer = await dialStream({ entry: attempt.entry, facts }, settings, surroundings);
+    if (!answer.ok) return fail(answer.refusal);
+    if (answer.value.freshSeal) {
+      const { suite } = answer.value;
+      this.#admitted.note({ type: 'keys', tenant: claims.tenant, agent, action: 'setup', suite });
+    }
+    const connection = new AgentConnection(agent, answer.value, this.#listener, surroundings.now);
+    if (!signal.aborted) connection.send({ kind: 'control', control: open() });
+    const stopped = aborted(signal).then(() => no(refuse('pool_lost', undefined, 'the search has ended')));
+    const waiting = Promise.race([connection.ready, stopped]);
+    const ready = await within(waiting, limits.answerStartMs.value, surroundings);
+    if (ready !== late && ready.ok) return ok({ connection, ready: ready.value, finish });
+    connection.close();
+    return fail(ready === late ? refuse('pool_lost', undefined, 'not ready in time') : ready.refusal);
+  }
+
+  /** Counts an attempt in the isolate's memory, and returns the function that records its outcome. */
+  #account({ entry, why }: Attempt): Finish {
+    const { agent, pool, zone } = entry.description;
+    const attempt = this.#attempts;
+    const { surroundings, id } = this.#context;
+    memory = started(memory, agent);
+    let isFinished = false;
+    return (outcome, failed) => {
+      if (isFinished) return;
+      isFinished = true;
+      memory = finished(memory, agent, failed ? 'failure' : 'neutral', 0, surroundings.now());
+      const { tenant } = this.#admitted.claims;
+      this.#admitted.note({ type: 'route', tenant, request: id, attempt, pool, agent, zone, why, outcome });
+    };
+  }
+}
+
+const aborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });

@@ -1,0 +1,87 @@
+import type { Snapshot } from '../../shared/pool/heartbeat.ts';
+import { candidatesFor, foresee, type RouteRequest } from '../../shared/pool/pick.ts';
+import { type Reason, type Refusal, refuse } from '../../shared/refusal.ts';
+import type { Claims, RequestClass } from '../../shared/tenant/claims.ts';
+import { haveGathered } from '../pool/gathered.ts';
+
+/** AES-256-GCM, the suite that the edge seals with. */
+const SUITE = 0x0005;
+
+/** Session whose stream an agent has to serve. */
+export interface StreamRoute {
+  /** Unique name; keeps the revision of the model. */
+  readonly session: string;
+  readonly model: string;
+  readonly language?: string | undefined;
+}
+
+/** Refusals after which another agent, or the same one later, may serve the stream. */
+const retryable: ReadonlySet<Reason> = new Set([
+  'pool_lost',
+  'pool_busy',
+  'no_pool',
+  'misdirected',
+  'seal_broken',
+  'attestation_invalid',
+  'ticket_invalid',
+  'ticket_replayed',
+  'engine_failed',
+  'deadline_passed',
+  'storage_full',
+  'internal',
+]);
+
+/** Refusals between edge and agent, which mean nothing to a client. */
+const internal: ReadonlySet<Reason> = new Set([
+  'ticket_invalid',
+  'ticket_replayed',
+  'misdirected',
+  'seal_broken',
+  'attestation_invalid',
+]);
+
+/** Reports whether another agent may serve a stream that an agent refused. */
+export const mayFailOver = ({ reason }: Refusal): boolean => retryable.has(reason);
+
+/** Reports whether a session that no agent takes now may find one in a moment. */
+export const isTransient = ({ reason }: Refusal): boolean => reason === 'no_pool';
+
+/** Returns the refusal that the client reads when no agent was found. */
+export function publicRefusal(refusal: Refusal): Refusal {
+  if (!internal.has(refusal.reason)) return refusal;
+  return refuse('pool_lost', undefined, [refusal.reason, refusal.detail].filter(Boolean).join(': '));
+}
+
+/** Returns the request to pick an agent for a session. */
+export function routeRequest(route: StreamRoute, claims: Claims, priority: RequestClass): RouteRequest {
+  const { session, model, language } = route;
+  const { tenant, languages: allowed, zones } = claims;
+  const kind = { task: 'transcribe', live: true, realtime: true } as const;
+  return { ...kind, tenant, session, model, language, allowed, zones, suite: SUITE, class: priority };
+}
+
+/** Rosters of the edge's zones, as one isolate read them. */
+export interface Rosters {
+  readonly zones: readonly string[];
+  readonly snapshots: readonly Snapshot[];
+}
+
+/** Reports whether the rosters know all agents that serve a token: those that lost a roster have called it again. */
+export const isComplete = ({ zones, snapshots }: Rosters, claims: Claims, now: number): boolean =>
+  haveGathered(
+    zones.filter((zone) => claims.zones.includes(zone)),
+    snapshots,
+    now,
+  );
+
+/**
+ * Returns the refusal of a session that no agent can serve, as far as the rosters tell: `no_pool` only when all agents
+ * are away for certain.
+ */
+export function foreseeStream(route: StreamRoute, claims: Claims, rosters: Rosters, now: number): Refusal | undefined {
+  const request = routeRequest(route, claims, claims.priority);
+  const never = foresee(request, rosters.snapshots, now);
+  if (never || !isComplete(rosters, claims, now)) return never;
+  const found = candidatesFor(request, rosters.snapshots, now);
+  return found.ok ? undefined : found.refusal;
+}
