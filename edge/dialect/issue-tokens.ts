@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { limits } from '../../shared/limits.ts';
-import { type Refusal, refuse } from '../../shared/refusal.ts';
+import type { Refusal } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { RequestContext } from '../context.ts';
 import { readJson } from '../json-body.ts';
 import { refuseWith } from '../refuse.ts';
+import { refuseField } from '../refuse-field.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
 import { type Grant, type GrantRequest, issueGrant } from '../tenant/grant.ts';
 import { refuseAsDeepgram } from './deepgram-refuse.ts';
@@ -86,18 +87,10 @@ function remember(config: SessionConfig): Record<string, unknown> {
   return session;
 }
 
-function firstProblem(error: z.ZodError): Result<never> {
-  const [issue] = error.issues;
-  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [];
-  const field = [...(issue?.path ?? []), ...unknown].map(String).join('.') || 'body';
-  const rule = unknown.length > 0 ? 'is not known' : (issue?.message ?? 'is not understood');
-  return no(refuse('field_invalid', { field: field.slice(0, 100), rule }));
-}
-
 export async function answerGrant(request: Request, context: RequestContext): Promise<Response> {
   const granted = await grant(request, context, 'grant', (body) => {
     const read = grantBody.safeParse(body);
-    if (!read.success) return firstProblem(read.error);
+    if (!read.success) return no(refuseField(read.error, body));
     return ok({ request: { seconds: read.data.ttl_seconds, ...narrowed(read.data) }, wish: undefined });
   });
   if (!granted.ok) return refuseAsDeepgram(granted.refusal, context.id);
@@ -112,7 +105,7 @@ export async function answerGrant(request: Request, context: RequestContext): Pr
 export async function answerClientSecret(request: Request, context: RequestContext): Promise<Response> {
   const granted = await grant(request, context, 'client_secret', (body) => {
     const read = clientSecretBody.safeParse(body);
-    if (!read.success) return firstProblem(read.error);
+    if (!read.success) return no(refuseField(read.error, body));
     const config = updateConfig(defaultConfig, read.data.session);
     if (!config.ok) return config;
     const request = { seconds: read.data.expires_after.seconds, ...narrowed(read.data) };

@@ -10,29 +10,26 @@ interface CachedSnapshot {
 }
 
 /** Last snapshot of each zone, and the start of the request that fetches a newer one. Plain data only. */
-const held = new Map<string, CachedSnapshot>();
+const stored = new Map<string, CachedSnapshot>();
 const asking = new Map<string, number>();
 
 /**
  * Returns the snapshots of the zones, at most `limits.snapshotAgeMs` old while their rosters answer and at
  * most `limits.snapshotStaleMs` while they do not. A zone without one is left out.
  */
-export function readSnapshots(
+export async function readSnapshots(
   zones: readonly string[],
   roster: Bindings['ROSTER'],
   surroundings: Surroundings,
-): Snapshot[] | Promise<Snapshot[]> {
-  const now = surroundings.now();
-  const due = zones.filter((zone) => isDue(zone, now));
-  if (due.length === 0) return heldOf(zones, now);
-  return Promise.all(due.map((zone) => refresh(zone, roster, surroundings))).then(() =>
-    heldOf(zones, surroundings.now()),
-  );
+): Promise<Snapshot[]> {
+  const due = zones.filter((zone) => isDue(zone, surroundings.now()));
+  await Promise.all(due.map((zone) => refresh(zone, roster, surroundings)));
+  return storedOf(zones, surroundings.now());
 }
 
-const heldOf = (zones: readonly string[], now: number): Snapshot[] =>
+const storedOf = (zones: readonly string[], now: number): Snapshot[] =>
   zones.flatMap((zone) => {
-    const known = held.get(zone);
+    const known = stored.get(zone);
     return known && now - known.got <= limits.snapshotStaleMs.value ? [known.snapshot] : [];
   });
 
@@ -41,7 +38,7 @@ const heldOf = (zones: readonly string[], now: number): Snapshot[] =>
  * use is fetched regardless: after a pause, the first requests come together.
  */
 function isDue(zone: string, now: number): boolean {
-  const known = held.get(zone);
+  const known = stored.get(zone);
   const age = known ? now - known.got : Number.POSITIVE_INFINITY;
   if (age < limits.snapshotAgeMs.value) return false;
   const since = asking.get(zone);
@@ -51,10 +48,8 @@ function isDue(zone: string, now: number): boolean {
 async function refresh(zone: string, roster: Bindings['ROSTER'], surroundings: Surroundings): Promise<void> {
   asking.set(zone, surroundings.now());
   try {
-    // RPC hands over a promise of a copy; `then` lets it count as one.
-    const answer = Promise.resolve(roster.getByName(zone).snapshot());
-    const snapshot = await within(answer, limits.snapshotWaitMs.value, surroundings);
-    if (snapshot !== late) held.set(zone, { snapshot, got: surroundings.now() });
+    const snapshot = await within(roster.getByName(zone).snapshot(), limits.snapshotWaitMs.value, surroundings);
+    if (snapshot !== late) stored.set(zone, { snapshot, got: surroundings.now() });
   } catch {
     // The roster is unreachable; the cached snapshot counts until it is too old.
   } finally {

@@ -14,7 +14,7 @@ import { refuseWith } from '../refuse.ts';
 import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
 import { askBackOffice, openOutcome } from '../upload/back-office.ts';
-import { beginRun, type Run } from '../upload/keyed-run.ts';
+import { beginKeyedRequest, type KeyedRequest } from '../upload/keyed-request.ts';
 import { uploadZones } from '../upload/place.ts';
 import { sendBlocks } from '../upload/send-blocks.ts';
 import { type AskedProject, newProjectOf, readProjectBody } from './ask-project.ts';
@@ -43,7 +43,7 @@ export async function createProject(request: Request, context: RequestContext): 
   const zone = site.ok ? ok(site.value.zone) : site;
   const newId = () => projectIdOf(eventId(context.surroundings.now(), crypto.getRandomValues(new Uint8Array(10))));
   const keyed = { headers: request.headers, request: [ACTION, body], newId, zone };
-  const run = await beginRun(keyed, claims.value, context);
+  const run = await beginKeyedRequest(keyed, claims.value, context);
   if (!run.ok) return denied(run.refusal);
   const light = site.ok && site.value.light;
   const made = await makeRun(asked.value, claims.value, { run: run.value, light }, context);
@@ -56,7 +56,7 @@ export async function createProject(request: Request, context: RequestContext): 
 }
 
 interface Site {
-  readonly run: Run;
+  readonly run: KeyedRequest;
   readonly light: boolean;
 }
 
@@ -116,7 +116,7 @@ async function make(
 async function sendTexts(
   { texts = [] }: AskedProject,
   { documents, zoneKey }: ProjectGrant,
-  { tenant, run }: { readonly tenant: string; readonly run: Run },
+  { tenant, run }: { readonly tenant: string; readonly run: KeyedRequest },
   { surroundings }: RequestContext,
 ): Promise<Result<undefined>> {
   for (const [index, text] of texts.entries()) {

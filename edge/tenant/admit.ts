@@ -8,34 +8,20 @@ import { authenticate } from './authenticate.ts';
  * Authenticates the caller and requires one of the scopes; a refusal names the first, the least privilege. Refusals are
  * recorded, a flood of unknown callers only by number.
  */
-export function admit(
+export async function admit(
   request: Pick<Request, 'headers'>,
-  wanted: Scope | readonly [Scope, ...Scope[]],
+  required: Scope | readonly [Scope, ...Scope[]],
   context: RequestContext,
-): Result<Claims> | Promise<Result<Claims>> {
-  const { settings, surroundings } = context;
-  const found = authenticate(request.headers.get('authorization'), settings.issuers, surroundings.now());
-  // Nearly every request of a busy caller: known, and allowed what it asks for.
-  if (!(found instanceof Promise) && found.ok && typeof wanted === 'string' && found.value.scopes.has(wanted)) {
-    return found;
-  }
-  const enough = typeof wanted === 'string' ? ([wanted] as const) : wanted;
-  const [scope] = enough;
-  const judge = (claims: Result<Claims>) => judgeScopes(claims, enough, scope, context);
-  return found instanceof Promise ? found.then(judge) : judge(found);
-}
-
-function judgeScopes(
-  claims: Result<Claims>,
-  enough: readonly Scope[],
-  scope: Scope,
-  context: RequestContext,
-): Result<Claims> {
+): Promise<Result<Claims>> {
+  const { id, recorder, settings, surroundings } = context;
+  const scopes = typeof required === 'string' ? ([required] as const) : required;
+  const [scope] = scopes;
+  const claims = await authenticate(request.headers.get('authorization'), settings.issuers, surroundings.now());
   if (!claims.ok) {
-    context.recorder.deniedUnknown(context.id, scope, claims.refusal.reason, claims.refusal.detail);
+    recorder.deniedUnknown(id, scope, claims.refusal.reason, claims.refusal.detail);
     return claims;
   }
-  if (enough.some((one) => claims.value.scopes.has(one))) return claims;
+  if (scopes.some((one) => claims.value.scopes.has(one))) return claims;
   const refusal = refuse('scope_missing', { scope });
   recordDenial(claims.value, scope, refusal, context);
   return no(refusal);

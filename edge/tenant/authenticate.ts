@@ -35,20 +35,13 @@ const keySets = new WeakMap<Issuer, JWTVerifyGetKey>();
  * Verifies the bearer token and returns its claims. The caller of this function checks what they allow.
  * Refuses with token_missing, token_invalid, token_expired, audience_wrong or identity_unavailable.
  */
-export function authenticate(
-  authorization: string | null | undefined,
-  issuers: readonly Issuer[],
-  now: number,
-): Result<Claims> | Promise<Result<Claims>> {
-  const known = authorization ? tenantTokens.get(authorization, now) : undefined;
-  return known ? ok(known) : authenticateNew(authorization, issuers, now);
-}
-
-async function authenticateNew(
+export async function authenticate(
   authorization: string | null | undefined,
   issuers: readonly Issuer[],
   now: number,
 ): Promise<Result<Claims>> {
+  const cached = authorization ? tenantTokens.get(authorization, now) : undefined;
+  if (cached) return ok(cached);
   const token = readBearer(authorization);
   if (!token.ok) return token;
   const speaksFor = (issuer: Issuer, { tenant }: JWTPayload) => allowsTenant(issuer, tenant);

@@ -12,7 +12,7 @@ import { refusedWith, Session } from '../short/session.ts';
 import { admit, recordDenial } from '../tenant/admit.ts';
 import { newUploadOf, readUploadBody, type UploadBody } from './ask.ts';
 import { askBackOffice } from './back-office.ts';
-import { beginRun, type Run } from './keyed-run.ts';
+import { beginKeyedRequest, type KeyedRequest } from './keyed-request.ts';
 import { placeUpload, uploadZones } from './place.ts';
 import { tellGrant } from './tell.ts';
 
@@ -49,7 +49,7 @@ export interface Granted {
   readonly asked: NewUpload;
   /** Session and run are open; the caller ends both. */
   readonly session: Session;
-  readonly run: Run;
+  readonly run: KeyedRequest;
 }
 
 interface Asking {
@@ -71,7 +71,7 @@ export async function grantUpload(
   };
   const placed = await placeUpload(body, claims, context);
   const newId = () => eventId(context.surroundings.now(), crypto.getRandomValues(new Uint8Array(10)));
-  const run = await beginRun({ headers, request: [kind, body], newId, zone: placed }, claims, context);
+  const run = await beginKeyedRequest({ headers, request: [kind, body], newId, zone: placed }, claims, context);
   if (!run.ok) return denied(run.refusal);
   const granted = await grantRun(body, run.value, claims, context);
   if (granted.ok) return granted;
@@ -80,7 +80,12 @@ export async function grantUpload(
 }
 
 /** Gets the grant of a run, under its id. */
-async function grantRun(body: UploadBody, run: Run, claims: Claims, context: RequestContext): Promise<Result<Granted>> {
+async function grantRun(
+  body: UploadBody,
+  run: KeyedRequest,
+  claims: Claims,
+  context: RequestContext,
+): Promise<Result<Granted>> {
   const denied = (refusal: Refusal) => {
     recordDenial(claims, ACTION, refusal, context);
     return no(refusal);

@@ -1,5 +1,5 @@
 import { pick } from '../../shared/pool/pick.ts';
-import { type Refusal, refuse } from '../../shared/refusal.ts';
+import { refuse } from '../../shared/refusal.ts';
 import { no, ok, type Result } from '../../shared/result.ts';
 import type { Claims } from '../../shared/tenant/claims.ts';
 import type { RequestContext } from '../context.ts';
@@ -40,8 +40,5 @@ export async function placeUpload(body: UploadBody, claims: Claims, context: Req
   } as const;
   const picked = pick(request, snapshots, new Map(), surroundings.now(), () => 0);
   if (picked.ok) return ok(picked.value[0]?.entry.description.zone ?? first);
-  return mayPass(picked.refusal) ? ok(zones[0] ?? first) : picked;
+  return picked.refusal.reason === 'no_pool' ? ok(zones[0] ?? first) : picked;
 }
-
-/** Recognises a lack of agents that may pass. */
-const mayPass = ({ reason }: Refusal): boolean => reason === 'no_pool';

@@ -7,9 +7,9 @@ import {
   blockList,
   blockListQuery,
   blockQuery,
+  isRetryable,
   isThere,
   listHeaders,
-  mayPass,
 } from '../../shared/upload/blocks.ts';
 import type { UploadGrant } from '../../shared/upload/contract.ts';
 import { late, type Surroundings, within } from '../clock.ts';
@@ -76,7 +76,7 @@ async function put(
         await response.body?.cancel();
         if (response.ok || (query === blockListQuery && isThere(response.status))) return ok(undefined);
         detail = `the store answered ${response.status}`;
-        if (!mayPass(response.status)) break;
+        if (!isRetryable(response.status)) break;
       }
     } catch {
       detail = 'the store cannot be reached';

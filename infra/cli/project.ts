@@ -10,7 +10,7 @@ import { documentBlocks, encodeDocument, readDocument } from '../../shared/proje
 import { publicText } from '../../shared/refusal.ts';
 import { sealSmall } from '../../shared/seal/envelope-stream.ts';
 import { zoneKey } from '../../shared/seal/zone-key.ts';
-import { mayPass } from '../../shared/upload/blocks.ts';
+import { isRetryable } from '../../shared/upload/blocks.ts';
 import { type Answer, refused, wrong } from './answer.ts';
 import type { Arguments } from './options.ts';
 import { postOnce } from './post-once.ts';
@@ -137,7 +137,7 @@ async function put(
       await response.arrayBuffer();
       if (response.ok) return undefined;
       why = `the store answered ${response.status}`;
-      if (!mayPass(response.status)) break;
+      if (!isRetryable(response.status)) break;
     } catch {
       why = 'the store cannot be reached';
     }

@@ -9,9 +9,9 @@ import {
   blockList,
   blockListQuery,
   blockQuery,
+  isRetryable,
   isThere,
   listHeaders,
-  mayPass,
 } from '../../shared/upload/blocks.ts';
 import type { Journal } from './upload-journal.ts';
 
@@ -121,7 +121,7 @@ async function put(
       await response.arrayBuffer();
       if (response.ok || (query === blockListQuery && isThere(response.status))) return;
       why = `the store answered ${response.status}`;
-      if (!mayPass(response.status)) throw new SendProblem(why, false);
+      if (!isRetryable(response.status)) throw new SendProblem(why, false);
     } catch (error) {
       if (error instanceof SendProblem) throw error;
       why = 'the store cannot be reached';

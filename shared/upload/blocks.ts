@@ -38,8 +38,8 @@ export const listHeaders = (headers: Readonly<Record<string, string>>): Record<s
   'if-none-match': '*',
 });
 
-/** Whether a store that answered so to `listHeaders` has the file already, by an earlier attempt. */
+/** Reports whether a status answers `listHeaders` because an earlier attempt stored the file. */
 export const isThere = (status: number): boolean => status === 409 || status === 412;
 
-/** Whether a store that answered so may answer otherwise soon. */
-export const mayPass = (status: number): boolean => status >= 500 || status === 408 || status === 429;
+/** Reports whether a store's status is temporary, so that a retry may succeed. */
+export const isRetryable = (status: number): boolean => status >= 500 || status === 408 || status === 429;

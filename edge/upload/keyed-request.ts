@@ -13,7 +13,7 @@ import { mayBeDone } from './back-office.ts';
 export const IDEMPOTENCY_KEY = 'Idempotency-Key';
 
 /** One run of a request, under an id of its own or that of the first request with its key. */
-export interface Run {
+export interface KeyedRequest {
   readonly id: string;
   readonly zone: string;
   /** A request with this key was carried out before. */
@@ -41,11 +41,11 @@ interface Asked {
 }
 
 /** Begins a run. Refuses as `zone` does, or for its key. */
-export async function beginRun(
+export async function beginKeyedRequest(
   { headers, request, newId, zone }: Asked,
   claims: Claims,
   context: RequestContext,
-): Promise<Result<Run>> {
+): Promise<Result<KeyedRequest>> {
   const given = readKey(headers.get(IDEMPOTENCY_KEY));
   if (!given.ok) return given;
   if (given.value === undefined) return zone.ok ? ok(unkeyed(newId(), zone.value)) : zone;
@@ -85,7 +85,7 @@ const REASONS = {
   unplaced: 'internal',
 } as const;
 
-const unkeyed = (id: string, zone: string): Run => ({
+const unkeyed = (id: string, zone: string): KeyedRequest => ({
   ...{ id, zone, done: false, content: undefined, fingerprint: undefined },
   renew: () => {},
   end: async () => true,
