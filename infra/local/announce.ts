@@ -1,4 +1,4 @@
-// What the person in front of the stack is told once it serves: where it is, and one command that works when pasted.
+// Announcement of a serving stack: its address, and one command that works when pasted.
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { HOST } from './ports.ts';
@@ -31,7 +31,7 @@ export function announce(stack: Omit<Stack, 'pid' | 'isReady' | 'kill' | 'stop'>
     readdirSync(CLIPS)
       .sort()
       .find((name) => name.endsWith('.wav'));
-  // Whose models they are knows what to ask them; `auricle models` lists them.
+  // With custom models the example would not fit; `auricle models` lists them.
   if (clip && stack.pools.length > 0 && stack.models === undefined) {
     lines.push(
       'Try it:',

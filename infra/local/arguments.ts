@@ -1,4 +1,4 @@
-// What follows `npm start --`.
+// Arguments of `npm start --`.
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { argumentProblem } from '../../shared/argument-problem.ts';

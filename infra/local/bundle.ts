@@ -18,7 +18,7 @@ export async function bundleWorker(entry: string, folder: string): Promise<Bundl
     sourcemap: 'linked',
     conditions: ['workerd', 'worker', 'browser'],
     external: ['cloudflare:*', 'node:*'],
-    // What wrangler reads as text by its default rules, and the static files of the console.
+    // Types that wrangler reads as text by its default rules, and the static files of the console.
     loader: { '.html': 'text', '.txt': 'text', '.css': 'text', '.svg': 'text' },
     plugins: [keepWasm(folder, wasm)],
     logLevel: 'warning',

@@ -1,5 +1,5 @@
-// `npm run check`: format, lint, types, shape, and whether the edge can be deployed. Every step runs, whatever the others
-// say, so that one run shows everything there is to put right.
+// `npm run check`: format, lint, types, shape, and a dry run of the edge's deployment. Every step runs, so
+// that one run shows all problems.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';

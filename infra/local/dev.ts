@@ -5,7 +5,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { ROOT } from './root.ts';
 
-/** Changes that follow each other within this time cause one restart; an editor writes a file in several steps. */
+/** Time in which successive changes cause one restart, ms; an editor writes a file in several steps. */
 const SETTLE_MS = 300;
 const SOURCES = ['edge', 'functions', 'infra', 'shared'];
 

@@ -1,4 +1,4 @@
-// Before the first engine starts on Triton, Triton has to be there. Once for all pools and all state folders.
+// Installation of Triton before the first engine starts on it, once for all pools and state folders.
 import { fork } from 'node:child_process';
 import path from 'node:path';
 import process from 'node:process';
@@ -6,21 +6,24 @@ import type { Installed } from '../pool/triton/install.ts';
 import { ROOT } from './root.ts';
 import { StartProblem } from './start-problem.ts';
 
-/** What the installing process tells this one. */
+/** Message of the installing process. */
 export type Told = { doing: string } | { installed: Installed } | { problem: string };
 
-/** The same installation as of `npm run test:triton`, whatever the stack's own folder is: it has 275 MB. */
+/**
+ * Folder of the installation, shared with `npm run test:triton` whatever the stack's folder: it has 275 MB.
+ */
 const tritonFolder = (): string => path.resolve(process.env.AURICLE_TRITON ?? path.join(ROOT, '.auricle/triton'));
 
 /**
- * The installed Triton. The first time it is downloaded, which `say` hears about. When `signal` gives up, so does the
- * installation; what it had finished is kept. Throws StartProblem in one line, for example when there is no Python.
+ * Returns the installed Triton. The first call downloads it and reports progress to `say`. An abort of
+ * `signal` ends the installation and keeps its finished parts. Throws a one-line StartProblem, for example
+ * without Python.
  */
 export function ensureTriton(signal: AbortSignal, say: (line: string) => void): Promise<Installed> {
   const folder = tritonFolder();
   const child = fork(path.join(import.meta.dirname, 'part/install-triton.ts'), [], {
     cwd: ROOT,
-    // Settings of pip and of proxies are in the person's own environment.
+    // Settings of pip and of proxies are in the user's own environment.
     env: { ...process.env, AURICLE_TRITON: folder },
     execArgv: ['--import', new URL('./leash.ts', import.meta.url).href],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

@@ -1,32 +1,32 @@
-// Loaded before every part (`--import`), so that a part never outlives the supervisor and needs no code of its own
-// for that: in production the same entry files are stopped by SIGTERM alone, and here too.
+// Preloaded into every part (`--import`), so that a part never outlives the supervisor and needs no code of
+// its own for that: in production SIGTERM alone stops the same entry files, and here too.
 //
-// - Ctrl-C belongs to the supervisor, which stops the parts in order; a part that hears SIGINT ignores it.
-// - The message `stop`, or the loss of the IPC channel (the supervisor died, however it died), becomes SIGTERM.
-// - A part that has not finished within STOP_MS_MAX is ended together with its process group, which is how the
-//   runtime that the edge starts below itself goes too.
+// - Ctrl-C belongs to the supervisor, which stops the parts in order; a part ignores SIGINT.
+// - The message `stop`, or the loss of the IPC channel (the supervisor died), becomes SIGTERM.
+// - A part that has not finished within STOP_MS_MAX is killed together with its process group, which includes the
+//   runtime that the edge starts below itself.
 import process from 'node:process';
 import { isMainThread } from 'node:worker_threads';
 
-/** A part that hangs while stopping may cost the supervisor this long, in milliseconds; the supervisor allows more. */
+/** Longest stop of a part before it is killed, ms; the supervisor allows more. */
 const STOP_MS_MAX = 2_500;
 
 let stopping = false;
 
-// Threads of a part load this file too; the process is watched by its first one.
+// Threads of a part load this file too; the main thread watches for the process.
 if (isMainThread) wear();
 
 function wear(): void {
-  // What a part keeps is its owner's alone: the state folder holds keys, tokens and people's speech.
+  // Files of a part are private to its owner: the state folder holds keys, tokens and speech.
   process.umask(0o077);
   process.on('SIGINT', () => {});
   process.on('message', (message) => {
     if (message === 'stop') stop();
   });
   process.on('disconnect', stop);
-  // The supervisor died before this line: its end of the channel was closed before anybody listened for that.
+  // The supervisor died before this line: no listener saw its end of the channel close.
   if (process.connected === false) stop();
-  // The supervisor may be gone while the part still says goodbye: a broken pipe is no reason to stop stopping.
+  // The supervisor may die while the part shuts down: a broken pipe must not interrupt that.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 }
 
@@ -39,12 +39,12 @@ function stop(): void {
 }
 
 function endGroup(): void {
-  // Every part leads its own group (see supervise.ts). Where there are no groups, only the part itself can be ended.
+  // Every part leads its own group (see supervise.ts). Without groups, only the part itself can be killed.
   if (process.platform !== 'win32') {
     try {
       process.kill(-process.pid, 'SIGKILL');
     } catch {
-      // Not a group leader: somebody started the part by hand.
+      // Not a group leader: the part was started by hand.
     }
   }
   process.kill(process.pid, 'SIGKILL');

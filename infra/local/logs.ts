@@ -1,11 +1,11 @@
-// Where the output of the parts goes: one file per part under <state>/logs, and (unless quiet) one prefixed stream.
+// Output of the parts: one file per part under <state>/logs, and (unless quiet) one prefixed stream.
 import { createWriteStream, existsSync, mkdirSync, renameSync, type WriteStream } from 'node:fs';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 
-/** A log file that has grown past this, in bytes, is moved to `.1` (the one before is dropped): at most two per part. */
+/** Size at which a log file is moved to `.1`, bytes; the former `.1` is dropped: at most two per part. */
 const FILE_BYTES_MAX = 8 * 1024 * 1024;
-/** A line longer than this, in characters, is cut: a part that prints without newlines must not fill our memory. */
+/** Length at which a line is cut, characters: a part that prints without newlines must not fill memory. */
 const LINE_CHARS_MAX = 16 * 1024;
 
 export type Log = { file: string; line(text: string): void; follow(stream: Readable): void; close(): Promise<void> };

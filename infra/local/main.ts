@@ -1,11 +1,11 @@
-// `npm start`: the local stack in the foreground, until Ctrl-C or until whoever started it is gone.
+// `npm start`: the local stack in the foreground, until Ctrl-C or the end of its launcher.
 import process from 'node:process';
 import { announce } from './announce.ts';
 import { readArguments, USAGE } from './arguments.ts';
 import { type Stack, startStack } from './stack.ts';
 import { StartProblem } from './start-problem.ts';
 
-/** How often this process looks whether its launcher still lives, in milliseconds. */
+/** Interval of checks that the launcher lives, ms. */
 const LOOK_MS = 500;
 
 const given = readArguments(process.argv.slice(2));
@@ -30,15 +30,15 @@ try {
   if (leaving) await stack.stop().then(() => process.exit(0));
   process.stdout.write(`${announce(stack)}\n`);
 } catch (error) {
-  // Stopped while starting: startStack has cleaned up, and this is what was asked for.
+  // Stopped while starting: startStack has cleaned up, and the stop was requested.
   if (leaving) process.exit(0);
   console.error(error instanceof StartProblem ? error.message : error);
   process.exit(1);
 }
 
 async function leave(signal?: NodeJS.Signals): Promise<void> {
-  // A second Ctrl-C means "now": the parts notice that this process is gone and end themselves. A SIGTERM may come
-  // twice without anybody being in a hurry, passed on by npm and for its end.
+  // A second Ctrl-C means "now": the parts notice the end of this process and end themselves. A SIGTERM may
+  // come twice without urgency: passed on by npm, and for npm's own end.
   if (leaving && signal === 'SIGINT') process.exit(130);
   if (leaving) return;
   leaving = true;
@@ -48,7 +48,7 @@ async function leave(signal?: NodeJS.Signals): Promise<void> {
   process.exit(0);
 }
 
-/** The launcher runs this file below itself; nobody may find the stack still running after killing the launcher. */
+/** Ends the stack with its launcher, which runs this file as a child. */
 function watchLauncher(): void {
   const launcher = Number(process.env.AURICLE_LAUNCHER);
   if (!launcher) return;

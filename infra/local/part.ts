@@ -1,4 +1,4 @@
-// What the supervisor knows about a part before starting it.
+// Description of a part before its start.
 
 export type PartName = string;
 
@@ -6,16 +6,16 @@ export type Part = {
   name: PartName;
   /** The TypeScript file that the child process runs, relative to the repository. */
   entry: string;
-  /** Files without which the part cannot run; a part whose code is not there yet is left out, and that is said. */
+  /** Files that the part requires; a part without them is left out and reported. */
   needs: string[];
-  /** Everything the part is told. It gets no other project variable, so that a shell cannot change the stack by accident. */
+  /** Complete project environment of the part; variables of the shell are not inherited. */
   env: Record<string, string>;
-  /** Parts that must be ready before this one starts; everything else starts together. */
+  /** Parts that must be ready before this one starts; all others start together. */
   after: PartName[];
-  /** How readiness is learned: the part says `ready` over IPC, or this URL answers with a 2xx status. */
+  /** Readiness signal: the part sends `ready` over IPC, or this URL answers with a 2xx status. */
   ready: 'message' | { url: string };
-  /** How long that may take before the part counts as dead, in milliseconds; default a minute. */
+  /** Bound on readiness, after which the part counts as dead, ms; a minute by default. */
   readyMsMax?: number;
-  /** Parts stop in this order; those with the same number stop together. The front door closes first, stores last. */
+  /** Order of stopping; equal numbers stop together. The edge stops first, stores last. */
   stopTurn: number;
 };

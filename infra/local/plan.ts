@@ -1,4 +1,4 @@
-// The local stack on one page: its parts, their ports, what each is told. Pure; nothing is started here.
+// Plan of the local stack: its parts, ports and environments. Pure; starts nothing.
 import path from 'node:path';
 import { scopes } from '../../shared/tenant/claims.ts';
 import type { Installed } from '../pool/triton/install.ts';
@@ -34,13 +34,16 @@ export type Ports = Record<string, number>;
 /** The account and key that every copy of the storage emulator has; public, and no secret. */
 const STORAGE_ACCOUNT = 'devstoreaccount1';
 const STORAGE_KEY = 'Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==';
-/** What the engines load and the agents describe. */
+/** Models that engines load and agents describe. */
 const MODELS = 'infra/pool/models/repository';
 const SQS_REGION = 'us-east-1';
-/** Two Tritons load their models at once, each model in a process of its own, on two busy cores: in milliseconds. */
+/**
+ * Readiness bound of Triton, ms: two of them load their models at once, one process a model, on two busy
+ * cores.
+ */
 const TRITON_READY_MS_MAX = 180_000;
 
-/** What the pools infer with: the embedded engine, or a real Triton in each. */
+/** Engine of the pools: the embedded one, or a real Triton in each. */
 export const engines = ['embedded', 'triton'] as const;
 export type EngineName = (typeof engines)[number];
 
@@ -52,7 +55,7 @@ export function storageConnection(ports: Ports): string {
   );
 }
 
-/** With `triton` the engines are Tritons of that installation, else they are the embedded one. */
+/** Plans the parts. With `triton` the engines are Tritons of that installation, otherwise embedded ones. */
 export function planParts(
   state: string,
   edgePort: number,
@@ -65,7 +68,7 @@ export function planParts(
   const sqs = {
     SQS_ENDPOINT: `http://${HOST}:${ports.sqs}`,
     SQS_REGION,
-    // The local server checks no signature, but the client library signs with something.
+    // The local server checks no signature, but the client library must sign.
     AWS_ACCESS_KEY_ID: 'local',
     AWS_SECRET_ACCESS_KEY: 'local',
   };
@@ -141,14 +144,14 @@ export function planParts(
   ];
 }
 
-/** The same part on another model repository than the one this tree brings along. */
+/** Returns the part with another model repository. */
 export const onModels = (part: Part, models: string): Part => ({
   ...part,
   needs: part.needs.filter((file) => file !== MODELS),
   env: Object.fromEntries(Object.entries(part.env).map(([name, value]) => [name, value === MODELS ? models : value])),
 });
 
-/** The same part with other bounds than those of shared/limits. */
+/** Returns the part with other limits than those of shared/limits. */
 export const withLimits = (part: Part, limits: Readonly<Record<string, number>> | undefined): Part =>
   limits ? { ...part, env: { ...part.env, AURICLE_LIMITS: JSON.stringify(limits) } } : part;
 
@@ -185,7 +188,7 @@ function planRelease(ports: Ports, identity: Identity): Part {
   };
 }
 
-/** A Worker of its own, as it would be: nobody waits for it. */
+/** Plans the witness, a Worker of its own; no part waits for it. */
 function planWitness(state: string, ports: Ports, { audit }: Identity): Part {
   const logs = zonesOf().map((zone) => {
     const origin = `${AUDIT_ORIGIN}/${zone}`;
@@ -248,7 +251,7 @@ function planTriton(state: string, pool: Pool, ports: Ports, triton: Installed):
   };
 }
 
-/** The same agent; it waits for its engine, which takes longer than an agent may. */
+/** Returns the agent with a wait for its engine, which starts more slowly than an agent may. */
 function onTriton(agent: Part, pool: Pool): Part {
   return { ...agent, after: [`engine-${pool.name}`] };
 }
@@ -312,7 +315,7 @@ function planEdge(state: string, port: number, ports: Ports, identity: Identity)
     AUDIT_LOGS: JSON.stringify(
       Object.fromEntries(zones.map((zone) => [zone, { origin: AUDIT_ORIGIN, key: identity.audit.publicKey }])),
     ),
-    // The gate shares two cores with every other part: it answers late now and then, and is not unavailable.
+    // The gate shares two cores with every other part, so a late answer is no outage.
     AUDIT_WAIT_MS: '5000',
     MODE: 'development',
   };
@@ -325,7 +328,7 @@ function planEdge(state: string, port: number, ports: Ports, identity: Identity)
       DATA: path.join(state, 'edge'),
       ENTRY: 'edge/worker.ts',
       BINDINGS: JSON.stringify(bindings),
-      // Secrets travel as files: an environment can be read by every program of the same person.
+      // Secrets travel as files: other programs of the same user can read an environment.
       SECRET_FILES: JSON.stringify({
         TICKET_KEY: identity.ticket.privateFile,
         GRANT_KEY: identity.grant.privateFile,

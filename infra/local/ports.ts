@@ -1,5 +1,5 @@
-// Ports of the parts. Each is chosen once per run and kept across restarts, so that a part that comes back is found
-// where it was and no other part has to be told.
+// Ports of the parts, chosen once per run and kept across restarts, so that no other part has to learn a new
+// one.
 import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import os from 'node:os';
@@ -20,7 +20,9 @@ export async function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** One file a port, with the process it is meant for: a part may listen only seconds after its port was chosen. */
+/**
+ * Claims: one file a port, with the owning process; a part may listen only seconds after its port was chosen.
+ */
 const CLAIMS = path.join(os.tmpdir(), 'auricle-ports');
 const own = new Set<string>();
 
@@ -52,14 +54,16 @@ function release(file: string): void {
   }
 }
 
-/** Keeps other stacks of this machine from choosing the port while this process lives. False when one of them has it. */
+/**
+ * Claims a port against other stacks of this machine while this process lives. False when another one has it.
+ */
 function claim(port: number): boolean {
   const file = path.join(CLAIMS, String(port));
   try {
     if (isHeld(file)) return false;
     release(file);
   } catch {
-    // There is no claim, or another process was faster, which the next line finds out.
+    // No claim exists, or another process was faster, which the next line detects.
   }
   try {
     writeFileSync(file, String(process.pid), { flag: 'wx' });
@@ -71,7 +75,7 @@ function claim(port: number): boolean {
   return true;
 }
 
-/** Removes claims of processes that were killed: those drop none themselves. */
+/** Removes claims of killed processes, which could not drop theirs. */
 function sweepClaims(): void {
   for (const name of readdirSync(CLAIMS)) {
     const file = path.join(CLAIMS, name);

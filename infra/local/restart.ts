@@ -1,4 +1,4 @@
-// When may a part that died start again? A pure decision, so that the whole policy is readable and testable here.
+// Restart policy of a dead part, as a pure decision.
 
 /** First wait, in milliseconds; doubled on every early death up to WAIT_MS_MAX. */
 const WAIT_MS_MIN = 200;

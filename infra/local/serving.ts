@@ -1,9 +1,9 @@
-// When does the stack serve? When the edge answers and every pool has joined its roster: seen from outside, with the
-// same request a client would make, so that "ready" never means less than "works".
+// Check that the stack serves: the edge answers and every pool has joined its roster, seen from outside with
+// a client's request, so that "ready" never means less than "works".
 import { z } from 'zod';
 import { StartProblem } from './start-problem.ts';
 
-/** Distance of two looks, in milliseconds, and how long a stack may take in all. */
+/** Poll interval, and longest start of a stack, ms. */
 const LOOK_MS = 100;
 const SERVING_MS_MAX = 60_000;
 

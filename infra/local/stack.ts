@@ -1,4 +1,4 @@
-// The whole stack as a value: started here by `npm start` and by every test that needs all of it.
+// The whole stack as a value, started by `npm start` and by tests that need all of it.
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import type { limits } from '../../shared/limits.ts';
@@ -16,21 +16,21 @@ import { lockState, type StateLock } from './state-lock.ts';
 import { type Supervised, supervise } from './supervise.ts';
 
 export type StackOptions = {
-  /** The edge's port; 0 chooses a free one. */
+  /** Port of the edge; 0 chooses a free one. */
   port: number;
-  /** Folder of everything the stack keeps; made if missing. */
+  /** State folder; made if missing. */
   state: string;
-  /** No output of the parts on stderr; their log files are written all the same. */
+  /** Suppresses output of the parts on stderr; log files are written regardless. */
   quiet?: boolean;
-  /** A model repository that they serve; default the reference models of this tree. */
+  /** Model repository; the reference models of this tree by default. */
   models?: string;
-  /** What the pools infer with; default the embedded engine. */
+  /** Engine of the pools; the embedded one by default. */
   engine?: EngineName;
   /** Bounds by name, in place of those of shared/limits: for demonstrations, which must not take days. */
   limits?: Readonly<Partial<Record<keyof typeof limits, number>>>;
-  /** Only these parts; default all. With the edge left out there is no URL to wait for. */
+  /** Parts to start; all by default. Without the edge there is no URL to wait for. */
   parts?: PartName[];
-  /** Gives up while still starting, and leaves nothing behind. */
+  /** Aborts a start without remains. */
   signal?: AbortSignal;
 };
 
@@ -38,19 +38,19 @@ export type Stack = {
   url: string;
   token: string;
   tokenFile: string;
-  /** Names of the running parts, and of those whose code is not there. */
+  /** Names of the running parts, and of those without code in this tree. */
   parts: PartName[];
   missing: PartName[];
   engine: EngineName;
-  /** The model repository, when it is not that of this tree. */
+  /** Model repository, when it is not that of this tree. */
   models?: string;
   pools: { name: string; platform: string; zone: string; region: string }[];
   readyMs: number;
-  /** Where a part listens, for tests that talk to one directly. */
+  /** Ports of the parts, for tests that call one directly. */
   ports: Ports;
   pid(part: PartName): number | undefined;
   isReady(part: PartName): boolean;
-  /** Ends one part the hard way; it comes back by itself. */
+  /** Kills one part; the supervisor restarts it. */
   kill(part: PartName, signal?: NodeJS.Signals): void;
   stop(): Promise<void>;
 };
@@ -128,7 +128,7 @@ async function waitForClients(present: Part[], url: string, token: string, signa
   if (has('edge')) await waitUntilServing(url, token, joining, signal);
 }
 
-/** Starts every part as soon as those it waits for are ready. */
+/** Starts every part once its dependencies are ready. */
 async function startParts(
   parts: Part[],
   running: Supervised[],
@@ -141,10 +141,10 @@ async function startParts(
   const echo = quiet ? undefined : (line: string) => process.stderr.write(`${line}\n`);
   const begin = async (part: Part): Promise<void> => {
     await Promise.all(part.after.map((name) => started.get(name)));
-    // What it waited for may have become ready just before the stack was told to stop.
+    // A dependency may have become ready just before the stop.
     if (ending.aborted) return;
     const supervised = supervise(part, openLog(path.join(state, 'logs'), part.name, echo), () => {
-      // Every new process is noted at once, so that a later start can clean up after a hard death of this one.
+      // Every new process is noted at once, so that a later start can clean up if this process is killed.
       lock.note(running.map((one) => one.pid()).filter((pid) => pid !== undefined));
     });
     running.push(supervised);

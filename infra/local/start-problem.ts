@@ -1,2 +1,2 @@
-/** Something the person in front of the stack can put right, said in one line. Anything else that is thrown is a bug. */
+/** A problem that the user can fix, in one line. Any other exception is a bug. */
 export class StartProblem extends Error {}

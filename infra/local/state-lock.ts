@@ -1,5 +1,5 @@
-// One stack per state folder. The lock is a file that names its holder; a holder that died is noticed, and what its
-// hard death may have left behind (the runtime below the edge, in the edge's process group) is ended.
+// Lock of a state folder: a file that names its holder. A dead holder is detected, and its remaining process
+// groups are killed (such as the runtime below the edge).
 import {
   closeSync,
   mkdirSync,
@@ -18,7 +18,7 @@ import { StartProblem } from './start-problem.ts';
 
 const holder = z.object({
   pid: z.number().int().positive(),
-  /** Tells the holder from a later process that got the same number, for example after the machine was restarted. */
+  /** Distinguishes the holder from a later process with the same number, for example after a reboot. */
   mark: z.string(),
   url: z.string(),
   /** Process groups of the parts. */
@@ -29,7 +29,7 @@ export type Holder = z.infer<typeof holder>;
 
 export type StateLock = { note(groups: number[]): void; release(): void };
 
-/** Takes the folder, or says who has it. */
+/** Takes the folder, or returns its holder. */
 export function lockState(state: string, url: string): StateLock | { heldBy: Holder } {
   makeFolder(state);
   const file = path.join(state, 'stack.json');
@@ -40,13 +40,13 @@ export function lockState(state: string, url: string): StateLock | { heldBy: Hol
       writeSync(descriptor, JSON.stringify(own));
       closeSync(descriptor);
       return {
-        // Replaced as a whole: half a file would look like nobody's.
+        // Replaced atomically: a partial file would name no holder.
         note: (groups) => {
           try {
             writeFileSync(`${file}.new`, JSON.stringify({ ...own, groups }), { mode: 0o600 });
             renameSync(`${file}.new`, file);
           } catch (error) {
-            // A stack that goes on with an old note is better than none: the next start may miss a process.
+            // The stack continues with an old note; the next start may then miss a process.
             if (!isStorageFull(error)) throw error;
             console.error(`storage is full: ${state} takes nothing more`);
           }
@@ -69,8 +69,8 @@ export function lockState(state: string, url: string): StateLock | { heldBy: Hol
 }
 
 /**
- * Level by level: asked for all levels at once, Node never comes back where the file system answers "not found" to
- * every try, as below /proc.
+ * Makes the folder level by level: a recursive mkdir of Node never returns where the file system answers "not
+ * found" to every try, as below /proc.
  */
 function makeFolder(folder: string): void {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory()) return;
@@ -79,7 +79,7 @@ function makeFolder(folder: string): void {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    // Somebody else made it in this moment; when it is a file, the next use says so.
+    // A concurrent process made it; if it is a file, the next use fails with that.
     if (code === 'EEXIST' && statSync(folder).isDirectory()) return;
     if (code === undefined) throw error;
     throw new StartProblem(`cannot make the folder ${folder} (${code}): name another one with --state`);
@@ -90,7 +90,7 @@ function readHolder(file: string): Holder | undefined {
   try {
     return holder.parse(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
-    // Half written when its holder was killed, or gone again: nobody holds it.
+    // Partly written by a killed holder, or removed meanwhile: there is no holder.
     return undefined;
   }
 }
@@ -99,7 +99,7 @@ function isAlive(other: Holder): boolean {
   return exists(other.pid) && markOf(other.pid) === other.mark;
 }
 
-/** A group that lives on without its leader is what a killed part left; one with a leader belongs to somebody else. */
+/** Kills a group without a living leader, which a killed part left; a group with a leader is not ours. */
 function endOrphans(group: number): void {
   if (process.platform === 'win32' || exists(group) || !exists(-group)) return;
   process.kill(-group, 'SIGKILL');
@@ -114,14 +114,14 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Boot and start time of a process where the system tells them (Linux), else nothing. */
+/** Returns boot id and start time of a process where the system reports them (Linux), otherwise ''. */
 function markOf(pid: number): string {
   try {
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // Fields after the command name, which may itself contain spaces; the start time is the 22nd of all.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    // Dead, but nobody has collected its exit code: happens in containers whose first process is not made for that.
+    // A zombie, uncollected in containers whose first process does not reap.
     return fields[0] === 'Z' ? 'dead' : `${boot} ${fields[19]}`;
   } catch {
     return '';

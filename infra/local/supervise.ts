@@ -1,5 +1,5 @@
-// One part, kept alive: start, learn that it is ready, start again when it dies, stop within a bound.
-// The supervisor of a part owns its process group; nobody else may signal it.
+// Supervisor of one part: starts it, detects readiness, restarts it after a death, stops it within a bound.
+// It owns the part's process group; no other code may signal it.
 import { type ChildProcess, fork } from 'node:child_process';
 import path from 'node:path';
 import type { Log } from './logs.ts';
@@ -8,16 +8,16 @@ import { type Deaths, decideRestart } from './restart.ts';
 import { ROOT } from './root.ts';
 import { StartProblem } from './start-problem.ts';
 
-/** How long a part may take from `stop` to gone before its whole process group is killed, in milliseconds. */
+/** Bound from `stop` to the kill of the part's process group, ms. */
 const STOP_MS_MAX = 3_000;
-/** How long a part may take to become ready before it counts as dead, in milliseconds (a cold disk and a busy CPU). */
+/** Bound on readiness of a part, ms (a cold disk and a busy CPU). */
 const READY_MS_MAX_DEFAULT = 60_000;
-/** Distance of two looks at a readiness URL, in milliseconds. */
+/** Poll interval of a readiness URL, ms. */
 const PROBE_MS = 60;
 
 export type Supervised = {
   part: Part;
-  /** Settles when the part is ready for the first time; rejects when it never gets there. */
+  /** Settles when the part is ready for the first time; rejects when it gives up. */
   started: Promise<void>;
   begin(): void;
   isReady(): boolean;
@@ -111,7 +111,10 @@ function launch(part: Part, log: Log): ChildProcess {
   return child;
 }
 
-/** What a process needs to run at all. Credentials and settings of the person's shell stay out of the stack. */
+/**
+ * Inherited variables that any process needs. Credentials and settings of the user's shell stay out of the
+ * stack.
+ */
 const INHERITED = [
   'PATH',
   'HOME',
@@ -123,7 +126,7 @@ const INHERITED = [
   'SystemRoot',
   'USERPROFILE',
   'NODE_EXTRA_CA_CERTS',
-  // No setting of the app: how the local functions host is to misbehave (DIFFERENCES.md).
+  // Not a setting of the app: faults of the local functions host (DIFFERENCES.md).
   'AURICLE_BLOB_EVENTS',
   'NODE_COMPILE_CACHE',
 ];
@@ -150,7 +153,7 @@ function end(child: ChildProcess): Promise<void> {
   });
 }
 
-/** Ends what the part may have started below itself, above all the runtime of the edge. */
+/** Kills the part's children, above all the runtime of the edge. */
 function endGroup(child: ChildProcess): void {
   if (child.pid === undefined) return;
   if (process.platform === 'win32') {
@@ -160,7 +163,7 @@ function endGroup(child: ChildProcess): void {
   try {
     process.kill(-child.pid, 'SIGKILL');
   } catch {
-    // The group is empty already.
+    // The group is empty.
   }
 }
 
@@ -171,7 +174,7 @@ async function probe(url: string, signal: AbortSignal): Promise<boolean> {
       await response.body?.cancel();
       if (response.ok) return true;
     } catch {
-      // Not listening yet.
+      // The part does not listen yet.
     }
     await new Promise((settle) => setTimeout(settle, PROBE_MS));
   }

@@ -1,4 +1,4 @@
-// What edge/wrangler.jsonc says about the worker, so that the local stack and a deployment cannot drift apart.
+// Worker settings of edge/wrangler.jsonc, shared by the local stack and deployments.
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
@@ -12,7 +12,7 @@ const workerConfig = z.object({
 
 export type WorkerConfig = z.infer<typeof workerConfig>;
 
-/** Used until the file exists. */
+/** Default until the file exists. */
 const INITIAL: WorkerConfig = {
   compatibility_date: '2026-04-01',
   compatibility_flags: ['nodejs_compat'],
@@ -35,7 +35,10 @@ export function readWorkerConfig(file: string): WorkerConfig {
   return workerConfig.parse(JSON.parse(stripComments(text)));
 }
 
-/** JSON with comments and trailing commas → JSON. Strings are matched first, so that `//` inside one is left alone. */
+/**
+ * Converts JSON with comments and trailing commas to JSON. Strings match first, so that `//` inside one
+ * stays.
+ */
 export function stripComments(text: string): string {
   return text
     .replace(/("(?:[^"\\]|\\.)*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (_, string) => string ?? '')

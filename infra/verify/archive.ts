@@ -1,17 +1,17 @@
-// An export in one file: a tar or a zip, told by its bytes and not by its name.
+// Reader of an export in one file: a tar or a zip, recognised by its bytes.
 import type { BundleFiles } from '../../shared/audit/verify/bundle-files.ts';
 import { readTar } from './read-tar.ts';
 import { type Inflate, readZip, readZipFile } from './read-zip.ts';
 
 export interface Archive {
-  /** A part of the file; less at its end. */
+  /** Returns bytes `from` to `to`; fewer at the end of the file. */
   slice(from: number, to: number): Promise<Uint8Array>;
   readonly size: number;
 }
 
 type Read = () => Promise<Uint8Array | undefined>;
 
-/** The folder that the manifest is in, wherever in what was given that is. */
+/** Returns the folder of the manifest. */
 function rootOf(paths: readonly string[]): string {
   const rootBy = (name: string) =>
     paths
@@ -21,7 +21,7 @@ function rootOf(paths: readonly string[]): string {
   return rootBy('manifest.note') ?? rootBy('manifest.json') ?? '';
 }
 
-/** Files by their paths, as a bundle: what lies outside of its folder is left out. */
+/** Returns the files below the manifest's folder as a bundle. */
 export function bundleOf(found: ReadonlyMap<string, Read>): BundleFiles {
   const root = rootOf([...found.keys()]);
   const files = new Map(
@@ -32,7 +32,7 @@ export function bundleOf(found: ReadonlyMap<string, Read>): BundleFiles {
 
 const ZIP = [0x50, 0x4b, 0x03, 0x04];
 
-/** The files of an archive; none of a file that is neither. */
+/** Opens an archive; a file of another kind yields no files. */
 export async function openArchive(archive: Archive, inflate: Inflate): Promise<BundleFiles> {
   const magic = await archive.slice(0, ZIP.length);
   if (ZIP.every((byte, at) => magic[at] === byte)) {

@@ -9,10 +9,10 @@ import { pathToFileURL } from 'node:url';
 import { type BuildOptions, build, type Plugin } from 'esbuild';
 
 const HERE = import.meta.dirname;
-/** Where the script goes in the page. */
+/** Placeholder of the script in the page. */
 const PLACE = '/* the verifier */';
 
-/** Takes the bounds of the audit log and of verifying only: the others would be most of the file. */
+/** Includes the bounds of audit and verification only: the others would be most of the file. */
 const bounds: Plugin = {
   name: 'bounds',
   setup(context) {
@@ -56,7 +56,7 @@ export async function buildVerifier(): Promise<Map<string, string>> {
   const html = readFileSync(path.join(HERE, 'page.html'), 'utf8');
   const [before, after] = html.split(PLACE);
   if (before === undefined || after === undefined) throw new Error('the page has no place for its script');
-  // Nothing in the script may end it.
+  // `</script` inside the script must not end it.
   const safe = page.replaceAll('</script', '<\\/script');
   return new Map([
     ['VERIFY.md', readFileSync(path.join(HERE, 'VERIFY.md'), 'utf8')],

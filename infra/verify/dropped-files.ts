@@ -1,11 +1,11 @@
-// Files that were chosen or dropped, as a bundle: a folder, or an archive of one.
+// Bundles from chosen or dropped files: a folder, or an archive of one.
 import type { BundleFiles } from '../../shared/audit/verify/bundle-files.ts';
 import { joined } from '../../shared/seal/bytes.ts';
 import { bundleOf, openArchive } from './archive.ts';
 
 const bytesOf = async (blob: Blob): Promise<Uint8Array> => new Uint8Array(await blob.arrayBuffer());
 
-/** A single file is an archive, or no export; what it is is told by its bytes. */
+/** Opens a single file as an archive, otherwise a folder. The bytes of a file decide its kind. */
 async function bundleIn(files: ReadonlyMap<string, File>): Promise<BundleFiles> {
   const [only] = files.values();
   if (files.size === 1 && only) {
@@ -35,11 +35,11 @@ async function inflate(bytes: Uint8Array, most: number): Promise<Uint8Array | un
   }
 }
 
-/** Of an input for folders or files. */
+/** Opens the files of an input for folders or files. */
 export const chosenFiles = (list: readonly File[]): Promise<BundleFiles> =>
   bundleIn(new Map(list.map((file) => [file.webkitRelativePath || file.name, file])));
 
-/** Of a drop: folders are gone through. Has to be called before the event is over. */
+/** Opens dropped files, and walks folders. Call it before the event ends. */
 export async function droppedFiles(items: DataTransferItemList): Promise<BundleFiles> {
   const found = new Map<string, File>();
   // Chromium gives entries of a folder to no page that was opened from a file, but handles to every page.
@@ -72,7 +72,7 @@ async function walkEntry(entry: FileSystemEntry, found: Map<string, File>): Prom
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   for (;;) {
-    // Some at a time, until there are none.
+    // `readEntries` returns some entries at a time, at the end none.
     const some = await new Promise<FileSystemEntry[]>((settle, fail) => reader.readEntries(settle, fail));
     if (some.length === 0) return;
     for (const one of some) await walkEntry(one, found);

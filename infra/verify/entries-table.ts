@@ -1,11 +1,11 @@
-// The table of entries: searched, read page by page, and each one whole on demand.
+// Table of entries: searchable, paged, each expandable to the whole entry.
 import { limits } from '../../shared/limits.ts';
 import { contentOf, type Overview, type Row, searchRows } from './overview.ts';
 import { element, make } from './page-elements.ts';
 
 const PAGE_ROWS = 50;
 
-/** Shows one overview after the other in the same table. */
+/** Shows successive overviews in the same table. */
 export class EntriesTable {
   #all: Overview | undefined;
   #found: readonly Row[] = [];
@@ -71,7 +71,7 @@ export const timeText = (time: number): string =>
         .replace('T', ' ')
         .replace(/\.\d+Z$/, ' UTC');
 
-/** A row, and below it the whole entry once it was asked for. */
+/** A row, and below it the whole entry once it is expanded. */
 function rowsOf(row: Row): HTMLElement[] {
   const line = document.createElement('tr');
   const button = make('button', row.id) as HTMLButtonElement;

@@ -1,4 +1,4 @@
-// A bundle by its path: a folder, or an archive of one.
+// Bundles by path: a folder, or an archive of one.
 import { open, stat } from 'node:fs/promises';
 import { inflateRawSync } from 'node:zlib';
 import type { BundleFiles } from '../../shared/audit/verify/bundle-files.ts';
@@ -14,7 +14,9 @@ const inflate: Inflate = async (bytes, most) => {
   }
 };
 
-/** Rejects where there is nothing. The file of an archive stays open: the process ends with its verdict. */
+/**
+ * Opens a path; rejects a missing one. The file of an archive stays open: the process ends with its verdict.
+ */
 export async function openPath(path: string): Promise<BundleFiles> {
   const found = await stat(path);
   if (found.isDirectory()) return openFolder(path);

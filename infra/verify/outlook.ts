@@ -1,12 +1,12 @@
-// How a verdict is shown: its colour, its mark and its words.
+// Presentation of a verdict: colour, mark and words.
 import type { Report } from '../../shared/audit/verify/verdict.ts';
 
-/** `good` needs a key from outside the bundle: one that comes along shows only that the bundle agrees with itself. */
+/** `good` needs a key from outside the bundle: one inside shows only that the bundle is consistent. */
 export type State = 'good' | 'fair' | 'bad' | 'none';
 
 export interface Outlook {
   readonly state: State;
-  /** For those who see no colours, and for print. */
+  /** Mark for readers without colours, and for print. */
   readonly mark: string;
   readonly title: string;
   /** Action to take, if there is one. */

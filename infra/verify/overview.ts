@@ -8,14 +8,14 @@ export interface Row {
   readonly tseq: number | undefined;
   readonly time: number;
   readonly type: string;
-  /** Id of the request or of what the entry is about. */
+  /** Id of the request or of the entry's object. */
   readonly id: string;
   readonly entry: VerifiedEntry;
 }
 
 const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** Counts all entries and keeps the first of them, in the order of the log. */
+/** Counts all entries and retains the first of them, in the order of the log. */
 export class Overview {
   readonly rows: Row[] = [];
   readonly #types = new Map<string, number>();
@@ -37,14 +37,14 @@ export class Overview {
     this.rows.push({ index, tseq, time, type, id: textOf(leaf.request) ?? facts.id, entry });
   }
 
-  /** Types with the most entries first, and under another name those that were not kept apart. */
+  /** Types by count, and under "others" the sum of types beyond the bound. */
   get types(): readonly (readonly [type: string, count: number])[] {
     const sorted = [...this.#types].sort(([a, one], [b, other]) => other - one || (a < b ? -1 : 1));
     return this.#others > 0 ? [...sorted, ['others', this.#others]] : sorted;
   }
 }
 
-/** Rows of a type that hold a text anywhere: in their id, their leaf, or what is disclosed of it. */
+/** Returns the rows of a type that contain a text: in their id, their leaf or its disclosed values. */
 export function searchRows(rows: readonly Row[], text: string, type: string): readonly Row[] {
   const wanted = text.trim().toLowerCase();
   if (wanted === '' && type === '') return rows;
@@ -53,6 +53,6 @@ export function searchRows(rows: readonly Row[], text: string, type: string): re
   );
 }
 
-/** The leaf and what is disclosed of it, as people read them. */
+/** Leaf and disclosed values as text. */
 export const contentOf = ({ index, entry: { facts, shown } }: Row): string =>
   JSON.stringify({ index, leaf: facts.leaf, ...(Object.keys(shown).length > 0 && { disclosed: shown }) }, undefined, 2);

@@ -1,4 +1,4 @@
-// Elements of the page: found, and made. Texts of a bundle become text nodes, never markup.
+// Elements of the page, found and made. Texts of a bundle become text nodes, never markup.
 
 export function element<T extends HTMLElement = HTMLElement>(id: string): T {
   const found = document.getElementById(id);
@@ -12,7 +12,7 @@ export function make(name: string, text: string): HTMLElement {
   return made;
 }
 
-/** A row of a table whose first cell names the second. */
+/** A table row with a header cell and a value. */
 export function rowOf(name: string, value: string): HTMLElement {
   const [row, head] = [document.createElement('tr'), make('th', name) as HTMLTableCellElement];
   head.scope = 'row';

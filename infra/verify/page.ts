@@ -126,6 +126,6 @@ drop.addEventListener('drop', (event) => {
   event.preventDefault();
   drop.classList.remove('over');
   const items = event.dataTransfer?.items;
-  // Entries have to be taken before the event is over.
+  // Entries must be taken before the event ends.
   if (items) void verify(droppedFiles(items));
 });

@@ -6,7 +6,7 @@ const BLOCK = 512;
 
 const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes).replace(/\0.*$/s, '');
 
-/** By path: where its bytes are. */
+/** Returns the byte range of each file by path. */
 export async function readTar(archive: Archive): Promise<Map<string, { readonly from: number; readonly to: number }>> {
   const found = new Map<string, { from: number; to: number }>();
   let longName: string | undefined;

@@ -3,7 +3,7 @@
 import { limits } from '../../shared/limits.ts';
 import type { Archive } from './archive.ts';
 
-/** Unpacks raw deflate to at most so many bytes; `undefined` when it is damaged or longer. */
+/** Inflates raw deflate to at most `most` bytes; `undefined` when it is damaged or longer. */
 export type Inflate = (bytes: Uint8Array, most: number) => Promise<Uint8Array | undefined>;
 
 export interface ZipEntry {
@@ -19,17 +19,17 @@ const END_64 = 0x06064b50;
 const LOCATOR_64 = 0x07064b50;
 const CENTRAL = 0x02014b50;
 const LOCAL = 0x04034b50;
-/** The end record, with the longest comment that may follow it. */
+/** Size of the end record with its longest comment. */
 const END_BYTES = 22 + 65_535;
 const ENCRYPTED = 1;
 const [STORED, DEFLATED] = [0, 8];
-/** A number that stands in the extra field instead (zip64). */
+/** Marks a number that the extra field holds instead (zip64). */
 const ELSEWHERE = 0xffff_ffff;
 
 const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 const wideAt = (view: DataView, at: number): number => Number(view.getBigUint64(at, true));
 
-/** By path; `undefined` when it is no zip that this reader knows. */
+/** Returns the entries by path; `undefined` when it is no zip that this reader supports. */
 export async function readZip(archive: Archive): Promise<Map<string, ZipEntry> | undefined> {
   const directory = await findDirectory(archive);
   if (!directory || directory.size > limits.auditZipDirectoryBytes.value) return undefined;
@@ -38,7 +38,7 @@ export async function readZip(archive: Archive): Promise<Map<string, ZipEntry> |
   const found = new Map<string, ZipEntry>();
   for (let at = 0; at < bytes.length; ) {
     const read = readEntry(bytes, at);
-    // Readers differ in which one of two they take.
+    // Readers differ in their choice between two entries of one path.
     if (!read || found.has(read.path)) return undefined;
     if (!read.path.endsWith('/')) found.set(read.path, read.entry);
     at = read.next;
@@ -75,7 +75,7 @@ function readEntry(bytes: Uint8Array, at: number) {
   return { path, next, entry: { method: view.getUint16(at + 10, true), at: local, packed, size } };
 }
 
-/** Takes numbers that did not fit from the extra field, where they stand in this order. */
+/** Replaces overflowed numbers from the extra field, which lists them in this order. */
 function widen(view: DataView, given: [number, number, number], from: number, to: number): [number, number, number] {
   for (let extra = from; extra + 4 <= to; extra += 4 + view.getUint16(extra + 2, true)) {
     if (view.getUint16(extra, true) !== 1) continue;
@@ -89,7 +89,10 @@ function widen(view: DataView, given: [number, number, number], from: number, to
   return given;
 }
 
-/** The content of an entry; `undefined` when it is damaged, packed in another way, or longer than a file may be. */
+/**
+ * Returns the content of an entry; `undefined` when it is damaged, in another compression, or longer than a
+ * file may be.
+ */
 export async function readZipFile(
   archive: Archive,
   entry: ZipEntry,

@@ -1,6 +1,6 @@
-// verify.mjs: says whether a bundle is what it claims, with nothing but Node and its own files.
+// verify.mjs: verifies a bundle with nothing but Node and the bundle's own files.
 //
-//   node verify.mjs [FOLDER|ARCHIVE] [--policy FILE] [--head NOTE] [--tenant NAME] [--after N] [--json]
+//  node verify.mjs [FOLDER|ARCHIVE] [--policy FILE] [--head NOTE] [--tenant NAME] [--after N] [--json]
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';

@@ -1,11 +1,10 @@
-// Blob trigger: every version (ETag) of every blob that fits the path, at least once. A look lists what has
-// changed since the one before. A cursor in the storage account says up to which change all blobs are done,
-// so that a restart goes on there. After too many failures the blob's name goes to the queue
-// `webjobs-blobtrigger-poison`.
+// Blob trigger: delivers every version (ETag) of every blob that fits the path, at least once. Each poll
+// lists the changes since the last one. A cursor in the storage account names the change up to which all
+// blobs are done, so that a restart continues there. After too many failures the blob's name goes to the
+// queue `webjobs-blobtrigger-poison`.
 //
-// The storage emulator sends no events, so both sources of the platform are a look at the container's
-// changes here. The difference for functions remains: an event (`source: 'EventGrid'`) may be lost or come
-// twice.
+// The storage emulator sends no events, so both sources of the platform poll the container's changes here.
+// The difference for functions remains: an event (`source: 'EventGrid'`) may be lost or duplicated.
 import type { BlobItem, ContainerClient } from '@azure/storage-blob';
 import { CHANGED_AFTER } from '../changed-after.ts';
 import { type BlobEvent, describe, type HostContext, poll } from './context.ts';
@@ -34,7 +33,7 @@ export async function listenToBlobs(
   await Promise.all([container.createIfNotExists(), hosts.createIfNotExists()]);
   const cursor = openCursor(hosts, `blobtriggers/${context.hostId}/${target.metadata.name}/${pattern.container}`);
   let marker = await cursor.read();
-  /** Blobs that are not done, by name, in their newest version. */
+  /** Newest version of each unfinished blob, by name. */
   const open = new Map<string, Found>();
   const failures = new Map<string, number>();
 
@@ -75,20 +74,20 @@ export async function listenToBlobs(
       for (const one of todo) if (!context.stopping.aborted) await work(one);
     };
     await Promise.all(Array.from({ length: maxDegreeOfParallelism }, walk));
-    // Written last: a crash before this line delivers again.
+    // The cursor is written last: a crash before this line delivers again.
     if (open.size === 0) await cursor.write(marker);
     return found || items.length > 0;
   });
 }
 
-/** The blobs that changed after the marker, oldest change first, and the marker of the last of them. */
+/** Returns the blobs that changed after the marker, oldest change first, and the marker of the last one. */
 async function listChanges(container: ContainerClient, marker: string): Promise<{ items: BlobItem[]; next: string }> {
   const pages = container.listBlobsFlat({ includeMetadata: true }).byPage({ continuationToken: marker });
   const { value } = await pages.next();
   return { items: value?.segment.blobItems ?? [], next: value?.continuationToken || marker };
 }
 
-/** A marker in the metadata of an empty blob. */
+/** Opens a cursor: a marker in the metadata of an empty blob. */
 function openCursor(container: ContainerClient, name: string) {
   const blob = container.getBlockBlobClient(name);
   let stored: string | undefined;
@@ -133,7 +132,7 @@ async function attempt(
   await writeOutputs(context, target, response, names);
 }
 
-/** A deferred binding: where the blob is, and none of its bytes. */
+/** Builds a deferred binding: the location of the blob, without its bytes. */
 function referenceTo(binding: Binding, container: ContainerClient, name: string): TypedData {
   const content = { Connection: binding.connection, ContainerName: container.containerName, BlobName: name };
   return {

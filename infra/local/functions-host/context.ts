@@ -1,33 +1,33 @@
-// What every trigger of the host needs.
+// Dependencies of the host's triggers.
 import { setTimeout as wait } from 'node:timers/promises';
 import type { HostJson } from './host-json.ts';
 import type { HostLog } from './registry.ts';
 import type { Accounts } from './storage.ts';
 
-/** A blob was written, as Event Grid would say. */
+/** A written blob, as Event Grid would report it. */
 export type BlobEvent = { function: string; container: string; name: string; etag: string };
 
 export type HostContext = {
   settings: Record<string, string | undefined>;
   hostJson: HostJson;
   accounts: Accounts;
-  /** Names the app in the cursors of its blob triggers. */
+  /** Name of the app in the cursors of its blob triggers. */
   hostId: string;
   log: HostLog;
-  /** Shortest distance of two looks into a queue or container, in milliseconds. */
+  /** Shortest interval between two polls of a queue or container, ms. */
   pollMs: number;
-  /** How often the event of a new blob arrives; see HostOptions. */
+  /** Number of deliveries of a blob event; see HostOptions. */
   deliveries: (event: BlobEvent) => number;
-  /** Aborts when the host stops; work under way is finished, none is begun. */
+  /** Aborts when the host stops; running work finishes, and no new work begins. */
   stopping: AbortSignal;
-  /** Keeps the host from ending before this is done. */
+  /** Delays the end of the host until `work` is done. */
   track<T>(work: Promise<T>): Promise<T>;
 };
 
-/** An idle trigger looks less often, down to this distance in milliseconds: an idle stack should cost next to nothing. */
+/** Longest interval between two polls of an idle trigger, ms: an idle stack should cost next to nothing. */
 const IDLE_MS_MAX = 1_000;
 
-/** Looks again and again until the host stops. `look` says whether there was work; what it throws is logged. */
+/** Polls until the host stops. `look` returns whether there was work; its errors are logged. */
 export async function poll(context: HostContext, name: string, look: () => Promise<boolean>): Promise<void> {
   let idleMs = context.pollMs;
   while (!context.stopping.aborted) {

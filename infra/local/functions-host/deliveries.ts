@@ -1,5 +1,5 @@
-// Events of new blobs that are lost or come twice, as the platform's do now and then: told by a setting, so that a whole
-// stack can be tried with them.
+// Lost and duplicated blob events, as the platform produces them, by a setting, so that tests cover them with
+// a whole stack.
 import type { BlobEvent } from './context.ts';
 
 /**

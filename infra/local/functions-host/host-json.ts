@@ -1,4 +1,4 @@
-// The settings of host.json that the local host honours, with the defaults of the platform.
+// Settings of host.json that the local host honours, with the defaults of the platform.
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
@@ -19,7 +19,7 @@ const hostJson = z.object({
         .object({
           batchSize: z.number().int().min(1).max(32).default(16),
           maxDequeueCount: z.number().int().min(1).default(5),
-          /** How long a message stays invisible after its function failed. */
+          /** Time for which a message stays invisible after its function failed. */
           visibilityTimeout: span.prefault('00:00:00'),
           messageEncoding: z.enum(['base64', 'none']).default('base64'),
         })

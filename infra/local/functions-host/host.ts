@@ -1,5 +1,6 @@
-// Local Azure Functions host: loads an app that uses the real functions library and drives its triggers against local
-// storage, with the same promises (at least once, retries, poison queues). What it does not do: DIFFERENCES.md.
+// Local Azure Functions host: loads an app that uses the real functions library and drives its triggers
+// against local storage, with the same promises (at least once, retries, poison queues). DIFFERENCES.md lists
+// its gaps.
 import './stand-in.ts';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -19,23 +20,23 @@ export type HostOptions = {
   /** The file that registers the functions, relative to `folder`. */
   entry: string;
   port: number;
-  /** Application settings: connection strings and what `%NAME%` in bindings stands for. */
+  /** Application settings: connection strings and values of `%NAME%` in bindings. */
   settings: Record<string, string | undefined>;
   log: HostLog;
   pollMs?: number;
   /**
-   * How often the event of a new blob arrives at a trigger with the source `EventGrid`: once, and in a test also not at
-   * all (0) or twice (2), as the platform's own events do now and then.
+   * Number of deliveries of a blob event to a trigger with the source `EventGrid`: 1, and in tests also 0 or
+   * 2, as the platform's events may be lost or duplicated.
    */
   deliveries?: (event: BlobEvent) => number;
 };
 
 export type Host = { port: number; functions: string[]; stop(): Promise<void> };
 
-/** How often triggers look for work while there is some, in milliseconds. */
+/** Poll interval of triggers with work, ms. */
 const POLL_MS = 250;
 
-/** What the host can do, as it tells the library. */
+/** Capabilities that the host reports to the library. */
 const CAPABILITIES = {
   RawHttpBodyBytes: 'true',
   RpcHttpTriggerMetadataRemoved: 'true',
@@ -117,7 +118,7 @@ async function connectTriggers(context: HostContext): Promise<Connected> {
     for (const [name, binding] of Object.entries(target.metadata.bindings)) {
       if (binding.direction === 'out') continue;
       const connect = triggers[binding.type.toLowerCase()];
-      // Said at once: a trigger that silently never fires costs an afternoon.
+      // A trigger that silently never fires would cost an afternoon.
       if (!connect) throw new Error(`"${binding.type}" of ${target.metadata.name} is not emulated`);
       await connect(context, target, name, binding, connected);
     }

@@ -68,7 +68,7 @@ async function answer(
   }
   const timer = timers.get(/^\/admin\/functions\/([^/]+)$/.exec(url.pathname)?.[1] ?? '');
   if (timer && request.method === 'POST') {
-    // The platform accepts at once; waiting for the run tells a test when to look.
+    // The platform accepts at once; waiting for the run shows a test when to check.
     response.statusCode = (await timer()) ? 202 : 500;
     response.end();
     return;
@@ -92,7 +92,7 @@ async function answer(
   await call(context, hit.route, httpDataOf(request, url, hit.params, body), response);
 }
 
-/** `undefined` for what is no address, or cannot be decoded. */
+/** Parses the address; `undefined` when it is invalid. */
 function readUrl({ url = '/', headers }: IncomingMessage): URL | undefined {
   try {
     const read = new URL(url, `http://${headers.host ?? 'localhost'}`);

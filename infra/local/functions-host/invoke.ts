@@ -1,5 +1,5 @@
-// One call of one function, in the same sequence as the official Node worker: model, arguments, hooks, function, hooks,
-// response.
+// One invocation of a function, in the sequence of the official Node worker: model, arguments, hooks,
+// function, hooks, response.
 import { randomUUID } from 'node:crypto';
 import {
   type InvocationRequest,

@@ -1,4 +1,4 @@
-// Output bindings: what a function returns for a queue or a blob goes there once the function is done.
+// Output bindings: return values of a function go to their queue or blob once the function is done.
 import { randomUUID } from 'node:crypto';
 import type { HostContext } from './context.ts';
 import { bytesOf } from './invoke.ts';
@@ -25,7 +25,7 @@ export async function writeOutputs(
 type Write = (context: HostContext, binding: Binding, data: TypedData, known: Record<string, string>) => Promise<void>;
 
 const writers: Record<string, Write> = {
-  // The answer of an HTTP function is its response, not a place.
+  // The answer of an HTTP function is its response.
   http: async () => {},
   queue: async (context, binding, data, known) => {
     const name = fill(context, binding.queueName, known);

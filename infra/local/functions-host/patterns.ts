@@ -3,7 +3,9 @@
 const QUOTED = /[.*+?^${}()|[\]\\]/g;
 const quote = (literal: string) => literal.replace(QUOTED, '\\$&');
 
-/** `%NAME%` is an application setting; one that is not set is an error here, because in the cloud the host refuses it. */
+/**
+ * Fills in application settings (`%NAME%`). Throws for a missing one, as the host in the cloud refuses it.
+ */
 export function fillSettings(template: string, settings: Record<string, string | undefined>): string {
   return template.replace(/%([^%]+)%/g, (_, name: string) => {
     const value = settings[name];
@@ -12,7 +14,9 @@ export function fillSettings(template: string, settings: Record<string, string |
   });
 }
 
-/** Fills `{name}` of an output path from what the trigger learned, and the two values that the platform makes up. */
+/**
+ * Fills `{name}` of an output path from the trigger's data, and the two values that the platform generates.
+ */
 export function fillPath(
   template: string,
   known: Record<string, string>,
@@ -30,7 +34,7 @@ export function fillPath(
 
 export type Matcher = (candidate: string) => Record<string, string> | undefined;
 
-/** `uploads/{tenant}/{name}.wav` → the container, and what each name stands for in a blob's name. */
+/** Parses `uploads/{tenant}/{name}.wav` into the container, and a matcher of the names in a blob's name. */
 export function blobPattern(path: string): { container: string; match: Matcher } {
   const slash = path.indexOf('/');
   if (slash < 0) return { container: path, match: () => ({}) };
@@ -43,7 +47,7 @@ export function blobPattern(path: string): { container: string; match: Matcher }
       continue;
     }
     names.push(piece);
-    // The platform lets the last name (and `name`) run over slashes, and the others stop at one.
+    // The platform lets the last name (and `name`) span slashes; the others stop at one.
     const isLast = index === pieces.length - 2;
     source += piece === 'name' || isLast ? '(.+)' : '([^/]+)';
   }

@@ -6,7 +6,7 @@ import { writeOutputs } from './outputs.ts';
 import { fillSettings } from './patterns.ts';
 import type { Binding, RegisteredFunction } from './registry.ts';
 
-/** While a function works on a message nobody else sees it for this long, in seconds: the platform's ten minutes. */
+/** Seconds for which a message in work is invisible to other receivers: the platform's ten minutes. */
 const INVISIBLE_S = 600;
 
 export async function listenToQueue(
@@ -63,7 +63,7 @@ export async function listenToQueue(
   });
 }
 
-/** Poison messages are never looked at by the host; a person or a timer of the app does. */
+/** Moves a message to the poison queue, which the host never reads; a person or a timer of the app does. */
 export async function bury(poison: QueueClient, message: string): Promise<void> {
   await poison.createIfNotExists();
   await poison.sendMessage(message);

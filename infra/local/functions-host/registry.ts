@@ -1,7 +1,7 @@
-// What the functions library has told the host. The library reaches it through `stand-in.ts`, once per process, as in
-// the cloud: one worker process runs one app.
+// Registrations of the functions library with the host. The library reaches it through `stand-in.ts`, once
+// per process, as in the cloud: one worker process runs one app.
 
-/** How the library passes values: exactly one of these is set (the protobuf `TypedData` of the Functions protocol). */
+/** A value of the library: exactly one member is set (the protobuf `TypedData` of the Functions protocol). */
 export type TypedData = {
   string?: string | null;
   json?: string | null;
@@ -30,7 +30,7 @@ export type Binding = {
   direction: 'in' | 'out';
   name?: string;
   path?: string;
-  /** Of a blob trigger: `EventGrid`, or else a scan. */
+  /** Source of a blob trigger: `EventGrid`, or a scan. */
   source?: string;
   properties?: { supportsDeferredBinding?: string };
   queueName?: string;

@@ -1,6 +1,6 @@
-// Stands in for the module `@azure/functions-core`, which is on no registry: in the cloud the Node worker injects it
-// when the functions library asks for it. Import this file before the app; without it the library believes that it is
-// being unit-tested and registers nothing.
+// Replacement of the module `@azure/functions-core`, which is on no registry: in the cloud the Node worker
+// injects it when the functions library loads it. Import this file before the app; without it the library
+// assumes a unit test and registers nothing.
 import Module from 'node:module';
 import {
   type FunctionMetadata,

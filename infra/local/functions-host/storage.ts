@@ -1,4 +1,4 @@
-// The storage accounts that bindings name by the setting holding their connection string.
+// Storage accounts of bindings, by the setting that holds their connection string.
 import { BlobServiceClient } from '@azure/storage-blob';
 import { QueueServiceClient } from '@azure/storage-queue';
 

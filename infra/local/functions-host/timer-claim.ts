@@ -1,14 +1,14 @@
-// Several hosts of one app may share a storage account, as instances in the cloud do: of each run of a timer one of them
-// takes hold, and a blob says which run was the last.
+// Claims of timer runs. Several hosts of one app may share a storage account, as instances in the cloud do;
+// one of them claims each run, and a blob names the last one.
 import type { HostContext } from './context.ts';
 
 const HOSTS = 'azure-webjobs-hosts';
-/** Somebody else has written: the blob is there already, or is another by now. */
+/** Statuses of a concurrent write: the blob exists already, or has changed. */
 const CONFLICT = new Set([409, 412]);
 
 const statusOf = (error: unknown): number | undefined => (error as { statusCode?: number }).statusCode;
 
-/** Whether this run is ours: true for one host at most, and for none once a later run was taken. */
+/** Claims a run: true for one host at most, and for none once a later run was claimed. */
 export async function claimRun(
   { accounts, hostId }: Pick<HostContext, 'accounts' | 'hostId'>,
   timer: string,

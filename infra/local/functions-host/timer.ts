@@ -7,7 +7,7 @@ import { fillSettings } from './patterns.ts';
 import type { Binding, RegisteredFunction } from './registry.ts';
 import { claimRun } from './timer-claim.ts';
 
-/** Runs the timer now and says whether it succeeded; also what POST /admin/functions/{name} does. */
+/** Runs the timer now and returns whether it succeeded; POST /admin/functions/{name} does the same. */
 export type RunNow = () => Promise<boolean>;
 
 export function listenToTimer(
@@ -23,7 +23,7 @@ export function listenToTimer(
       next: (cron.nextRun() ?? new Date()).toISOString(),
       lastUpdated: new Date().toISOString(),
     };
-    // Never past due: runs missed while the stack was down are not made up for (DIFFERENCES.md).
+    // Never past due: runs missed while the stack was down are skipped (DIFFERENCES.md).
     const timer = { schedule: { adjustForDST: true }, scheduleStatus: status, isPastDue: false };
     try {
       const request = newRequest(target, triggerName, json(timer), {});

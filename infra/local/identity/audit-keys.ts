@@ -8,9 +8,9 @@ import { openSigningKey } from '../../../shared/audit/note.ts';
 import { formatNoteKey } from '../../../shared/audit/note-key.ts';
 import { writePrivate } from './keys.ts';
 
-/** What the names of the local logs begin with. */
+/** Prefix of the names of the local logs. */
 export const AUDIT_ORIGIN = 'auricle.local/audit';
-/** Name of the local witness, which nobody should believe: it is run by whoever runs the logs. */
+/** Name of the local witness, which proves nothing: the operator of the logs runs it. */
 export const WITNESS_NAME = 'auricle.local/witness';
 
 export type AuditKeys = {

@@ -1,4 +1,4 @@
-// Keys of the local stack: made once, kept in the state folder, readable by their owner only.
+// Keys of the local stack: made once, stored in the state folder, readable by their owner only.
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
@@ -26,7 +26,7 @@ export async function keepKey(folder: string, name: string, alg: 'ES256' | 'RS25
   return { privateFile, publicFile, privateKey, jwks };
 }
 
-/** Named one by one: a private member this file does not know of must not slip through. */
+/** Allow-list of public members, so that an unknown private one is never published. */
 const PUBLIC_MEMBERS = ['kty', 'crv', 'x', 'y', 'n', 'e', 'kid', 'alg', 'use'] as const;
 
 export function publicHalf(jwk: JWK): JWK {
@@ -38,7 +38,7 @@ export function publicHalf(jwk: JWK): JWK {
   return half;
 }
 
-/** Whole or not at all, and never readable by others, not even for a moment. */
+/** Writes a file atomically, never readable by other users. */
 export function writePrivate(file: string, content: string): void {
   mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   const draft = `${file}.${process.pid}.new`;

@@ -1,5 +1,5 @@
-// Everything that says who is who in the local stack. The production counterparts are an identity provider, an
-// attestation service and a key vault; the names of the local ones can be trusted only by development settings.
+// Identities of the local stack. The production counterparts are an identity provider, an attestation service
+// and a key vault; only development settings trust the local ones.
 import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -20,19 +20,19 @@ export type Identity = {
   ticket: KeyFile;
   /** ES256, signs the edge's short-lived tokens. */
   grant: KeyFile;
-  /** ES256, signs what the edge asks of the functions. */
+  /** ES256, signs the edge's calls to the functions. */
   edge: KeyFile;
-  /** ES256, signs what the functions tell the edge. */
+  /** ES256, signs the functions' calls to the edge. */
   service: KeyFile;
-  /** What files are sealed to. */
+  /** Keys that files are sealed to. */
   zoneKeys: ZoneKeyFiles;
-  /** File with the secret that the secrets of notices are made of, base64. */
+  /** File with the secret that webhook secrets are derived from, base64. */
   webhookKeyFile: string;
-  /** What the audit logs are signed and encrypted with. */
+  /** Keys that sign and encrypt the audit logs. */
   audit: AuditKeys;
-  /** Who may sign revisions of models, by public key. */
+  /** Trusted signers of revisions, by public key. */
   signers: ReturnType<typeof keepSigners>;
-  /** The development token, and the file it is kept in. */
+  /** Development token, and its file. */
   token: string;
   tokenFile: string;
   /** Pool name → file with its registration token. */

@@ -1,19 +1,22 @@
-// Tokens of the local stack: one for the person in front of it, one for each pool.
+// Tokens of the local stack: one for the developer, one for each pool.
 import { importJWK, type JWK, SignJWT } from 'jose';
 
 export const ISSUER = 'https://auricle.local/issuer';
 export const AUDIENCE = 'auricle';
 
 const DAY_S = 86_400;
-/** Every start makes new tokens, so this bounds how long a forgotten stack or a copied token stays useful. */
+/**
+ * Lifetime of tokens, s. Every start makes new ones, so it bounds the use of a forgotten stack or a copied
+ * token.
+ */
 const TOKEN_S = 30 * DAY_S;
 
-/** Every scope but `pool`: the development token is a tenant's, it must not be able to enter the roster. */
+/** Every scope but `pool`: the development token is a tenant's and must not enter the roster. */
 const SCOPES = [
   ...['transcribe', 'stream', 'synthesize', 'infer', 'models', 'uploads', 'projects', 'audit', 'compliance', 'operate'],
 ];
 
-/** Claims of the person in front of the stack. */
+/** Claims of the developer. */
 export const developer = {
   tenant: 'dev',
   scope: SCOPES.join(' '),
@@ -25,7 +28,7 @@ export const developer = {
   sessionSeconds: 3_600,
   uploads: 'plain',
   keepDays: 7,
-  // Far above the defaults: the person in front of the stack runs the load client against it.
+  // Far above the defaults: the developer runs the load client against the stack.
   allowance: { requestsPerMinute: 100_000, requestsAtOnce: 1_000, audioSecondsPerDay: 10_000_000 },
 } as const;
 

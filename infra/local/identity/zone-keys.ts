@@ -1,5 +1,5 @@
-// The keys that files of a zone are sealed to. In the cloud their private halves never leave a key vault but to attested
-// agents; here the part `release` has them, and no other part is told where they lie.
+// Keys that files of a zone are sealed to. In the cloud a key vault releases their private halves to attested
+// agents only; here the part `release` holds them, and no other part knows their path.
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { generateZoneKey, type ZoneKeys, zoneKeyId } from '../../../shared/seal/zone-key.ts';

@@ -1,4 +1,4 @@
-// The blob, queue and table emulator, in this process, on the ports it is told.
+// Blob, queue and table emulator, in this process, on the configured ports.
 import { mkdirSync } from 'node:fs';
 import type { Server as HttpServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -9,7 +9,7 @@ import { type BlobStore, listChanges } from './changed-blobs.ts';
 import { flushFirst } from './flush-first.ts';
 import { type Database, Journal } from './journal.ts';
 
-// The emulator has no programmatic entry of its own; these are the classes behind its command line.
+// The emulator has no programmatic entry; these are the classes behind its command line.
 type Store = { readonly db: Database };
 type Server = {
   start(): Promise<void>;

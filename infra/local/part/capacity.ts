@@ -1,22 +1,22 @@
-// The capacity of the storage emulator: what the disk below it has, or a quota. A full account refuses writes with 507 before
-// it has done anything, and goes on reading and deleting.
+// Capacity of the storage emulator: free disk space, or a quota. A full account refuses writes with 507
+// before any effect, and continues to read and delete.
 import { readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import path from 'node:path';
 
 /** Room left on the disk for journals and snapshots of writes under way, in bytes. */
 const RESERVE_BYTES = 4 * 2 ** 20;
-/** How long an answer about the disk holds, in ms: a walk over the files takes a millisecond. */
+/** Lifetime of a cached disk measurement, ms: a walk over the files takes a millisecond. */
 const HELD_MS = 200;
-/** Distance of two lines that say that it is full, in ms. */
+/** Interval of log lines about full storage, ms. */
 const SAID_MS = 60_000;
 const GROWING: readonly (string | undefined)[] = ['PUT', 'POST', 'PATCH', 'MERGE'];
 
 export interface CapacityOptions {
   readonly folder: string;
-  /** ms. */
+  /** Returns the time, ms. */
   now(): number;
-  /** Tells the operator that storage is full, once a minute. */
+  /** Reports full storage to the operator, once a minute. */
   say(line: string): void;
 }
 
@@ -29,7 +29,10 @@ export class Capacity {
     this.#options = options;
   }
 
-  /** Whether nothing more is taken. The file `quota` in the folder, where there is one, has the bytes of the account. */
+  /**
+   * Reports whether writes are refused. The file `quota` in the folder, if present, has the bytes of the
+   * account.
+   */
   get full(): boolean {
     const { folder, now, say } = this.#options;
     const at = now();
@@ -59,20 +62,20 @@ function bytesIn(folder: string): number {
   let sum = 0;
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     const file = path.join(folder, entry.name);
-    // A snapshot that is being replaced may be gone by now.
+    // A snapshot may vanish while it is replaced.
     sum += entry.isDirectory() ? bytesIn(file) : (statSync(file, { throwIfNoEntry: false })?.size ?? 0);
   }
   return sum;
 }
 
-/** Whether a request stores something. A lease changes what is there, and frees it in the end. */
+/** Reports whether a request stores data. A lease changes existing data, and its release frees space. */
 export const isGrowing = ({ method, url = '' }: Pick<IncomingMessage, 'method' | 'url'>): boolean =>
   GROWING.includes(method) && !/[?&]comp=lease\b/.test(url);
 
 const CODE = 'InsufficientStorage';
 const WORDS = 'Storage is full.';
 
-/** Refuses writes of a server while the account is full. Wraps the listeners that are there. */
+/** Refuses writes of a server while the account is full. Wraps the existing listeners. */
 export function refuseWhenFull(server: Server, capacity: Pick<Capacity, 'full'>): void {
   type Listener = (request: IncomingMessage, response: ServerResponse) => void;
   const listeners = server.listeners('request') as Listener[];

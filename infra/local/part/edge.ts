@@ -8,9 +8,9 @@ import { bundleWorker } from '../bundle.ts';
 import { readWorkerConfig } from '../worker-config.ts';
 import { holdLifeline } from './lifeline.ts';
 
-/** How often this process looks whether workerd still listens, in milliseconds. */
+/** Interval of checks that workerd listens, ms. */
 const LOOK_MS = 500;
-/** Miniflare restarts a crashed workerd within one or two looks; after this many silent ones it has not managed. */
+/** Silent checks after which workerd counts as dead: Miniflare restarts a crashed one within one or two. */
 const SILENT_LOOKS_MAX = 6;
 
 holdLifeline();
@@ -52,7 +52,7 @@ const miniflare = new Miniflare(
 );
 
 await miniflare.ready;
-// Miniflare ends the process at once on a signal; the order of leaving is ours: workerd first, then this process.
+// Miniflare ends the process at once on a signal; here workerd stops first, then this process.
 process.removeAllListeners('SIGTERM');
 let stopping = false;
 let silentLooks = 0;
@@ -63,7 +63,7 @@ process.on('SIGTERM', () => {
 process.send?.('ready');
 setInterval(watch, LOOK_MS);
 
-/** Dies when workerd is gone for good, so that the supervisor starts both again. */
+/** Exits when workerd is gone for good, so that the supervisor restarts both. */
 function watch(): void {
   const socket = connect({ port, host: '127.0.0.1' }, () => {
     silentLooks = 0;

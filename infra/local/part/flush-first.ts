@@ -1,9 +1,11 @@
-// Answers of a server wait until what they acknowledge is on its way to the disk.
+// Delays answers of a server until the writes that they acknowledge are on their way to the disk.
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 
 const READS: readonly (string | undefined)[] = ['GET', 'HEAD', 'OPTIONS'];
 
-/** Flushes before each answer. An answer to a write that cannot be kept is not sent: the connection closes. */
+/**
+ * Flushes before each answer. When a write cannot be stored its answer is dropped and the connection closes.
+ */
 export function flushFirst(server: Server, journals: readonly { flush(): void }[]): void {
   server.prependListener('request', ({ method }: IncomingMessage, response: ServerResponse) => {
     const { writeHead } = response;

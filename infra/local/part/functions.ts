@@ -7,13 +7,14 @@ import { deliveriesOf } from '../functions-host/deliveries.ts';
 import { startHost } from '../functions-host/host.ts';
 import { ROOT } from '../root.ts';
 
-// In the cloud the platform fills settings from a vault; here from a file, because an environment can be read by others.
+// In the cloud the platform fills settings from a vault; here from files, because other programs can read an
+// environment.
 for (const name of ['WEBHOOK_KEY', 'SERVICE_KEY', 'AUDIT_KEY', 'AUDIT_P256_KEY', 'AUDIT_SIDECAR_KEY']) {
   const file = process.env[`${name}_FILE`];
   if (file) process.env[name] = readFileSync(file, 'utf8').trim();
 }
 
-// In the cloud it is packed with the app (infra/azure/functions/pack.ts).
+// In the cloud the app package contains it (infra/azure/functions/pack.ts).
 if (process.env.AUDIT_VERIFIER) await writeVerifier(process.env.AUDIT_VERIFIER);
 
 const host = await startHost({

@@ -1,4 +1,4 @@
-// Installs Triton, or finds that this was done, in a process of its own: what it runs (pip, above all) ends with it.
+// Installs Triton if it is missing, in a process of its own, with which its children (pip above all) end.
 import process from 'node:process';
 import { InstallProblem, installTriton } from '../../pool/triton/install.ts';
 import type { Told } from '../install-triton.ts';

@@ -1,5 +1,6 @@
-// An append-only journal beside a LokiJS database. LokiJS keeps its rows in memory and writes all of them now and then; the
-// journal has each change since. A server flushes it before it answers, so `kill -9` loses nothing that was acknowledged.
+// Append-only journal beside a LokiJS database. LokiJS keeps its rows in memory and writes all of them now
+// and then; the journal has each change since. A server flushes it before it answers, so `kill -9` loses no
+// acknowledged write.
 import { closeSync, openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -150,7 +151,7 @@ export class Journal {
     try {
       this.flush();
     } catch {
-      // The next answer tries again, and fails if it cannot be kept.
+      // The next answer tries again, and fails if the write cannot be stored.
     }
   }
 
@@ -160,7 +161,7 @@ export class Journal {
     return replay(snapshot, files.flatMap(readChanges));
   }
 
-  /** Writes a snapshot. Earlier journals go when it is there; until then a start replays them as well. */
+  /** Writes a snapshot, then removes earlier journals; until then a start replays them as well. */
   async #save(text: string): Promise<void> {
     this.#flushLater();
     if (this.#file !== undefined) closeSync(this.#file);
@@ -184,7 +185,7 @@ export class Journal {
     return `${this.#db.filename}.journal-${number}`;
   }
 
-  /** Numbers of the journals that are there, oldest first. */
+  /** Numbers of the existing journals, oldest first. */
   #numbers(): number[] {
     const { dir, base } = path.parse(this.#db.filename);
     const start = `${base}.journal-`;

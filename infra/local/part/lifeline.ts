@@ -1,12 +1,12 @@
-// Ends what a part has started below itself when the part is gone, however it went: SIGKILL asks nobody, and the
-// supervisor, which would clean up, may be gone as well.
+// Ends the children of a part when the part is gone, even by SIGKILL and without the supervisor, which would
+// otherwise clean up.
 import { spawn } from 'node:child_process';
 import process from 'node:process';
 
 /**
- * A shell that waits for the end of a pipe whose other end only this process holds. The system closes that end with the
- * process; the shell then ends the process group. It needs no clock, no CPU and about a megabyte. The part must lead its
- * group (supervise.ts), and the shell must not be in it.
+ * Starts a shell that waits for the end of a pipe whose other end only this process holds. The system closes
+ * that end with the process; the shell then kills the process group. It needs no timer, no CPU and about a
+ * megabyte. The part must lead its group (supervise.ts), and the shell must not be in it.
  */
 export function holdLifeline(): void {
   if (process.platform === 'win32') return;

@@ -1,4 +1,4 @@
-// The release authority of the local stack, on the port it is told.
+// Release authority of the local stack, on the configured port.
 import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage } from 'node:http';
 import process from 'node:process';

@@ -4,8 +4,9 @@ import process from 'node:process';
 import { startFauxqs } from 'fauxqs';
 import { deadQueue } from '../../../shared/upload/job.ts';
 
-// The server authenticates nobody and listens on every address of the machine. It has no setting for that (its `host`
-// setting only goes into queue URLs, and breaks them), so this process, which has no other server, listens locally only.
+// The server has no authentication and listens on every address of the machine. It has no setting for that
+// (its `host` setting only goes into queue URLs, and breaks them), so this process, which has no other
+// server, listens locally only.
 type Listen = (this: Server, options: ListenOptions, ...rest: unknown[]) => Server;
 const listen = Server.prototype.listen as Listen;
 Server.prototype.listen = function (this: Server, options: ListenOptions, ...rest: unknown[]) {

@@ -1,4 +1,4 @@
-// The engine of one pool as a real Triton, below this process, on the ports that the pool's engine has anyway.
+// Engine of one pool as a real Triton, below this process, on the ports of the pool's engine.
 import { rm } from 'node:fs/promises';
 import process from 'node:process';
 import { PassThrough } from 'node:stream';
@@ -8,14 +8,14 @@ import { startTriton, type Triton } from '../../pool/triton/start.ts';
 import { openLog } from '../logs.ts';
 import { isFree } from '../ports.ts';
 
-/** How long the Triton before this one, whose part was killed, may take to leave the ports, in milliseconds. */
+/** Time for a former Triton, whose part was killed, to release the ports, ms. */
 const LEAVE_MS_MAX = 20_000;
-/** Distance of two looks at them, in milliseconds. */
+/** Interval of port checks, ms. */
 const LOOK_MS = 50;
-/** How long Triton may take to stop by itself, in milliseconds: less than a part may (leash.ts). */
+/** Time for Triton to stop by itself, ms: less than a part has (leash.ts). */
 const STOP_MS_MAX = 1_500;
 
-/** Of its start-up output, when it fails: so many characters from the end. */
+/** Characters of start-up output in the report of a failed start. */
 const LAST_CHARS = 2_000;
 
 const http = Number(process.env.PORT);
@@ -27,7 +27,7 @@ let stopping = false;
 process.on('SIGTERM', () => void stop());
 
 await untilFree([http, metrics]);
-// Made anew each time: the models may have changed since.
+// The repository is rebuilt at every start: the models may have changed.
 await rm(repository, { recursive: true, force: true });
 await convertRepository(process.env.MODELS ?? '', repository);
 triton = await start();
@@ -39,8 +39,8 @@ void triton.ended.then((code) => {
 process.send?.('ready');
 
 /**
- * A healthy start says much that looks like trouble: that there is no CUDA, and tables wider than a screen. So all of it
- * goes into a file of its own; what is said later and is no mere information is everybody's.
+ * Starts Triton. A healthy start prints much that looks like trouble: missing CUDA, and tables wider than a
+ * screen. That output goes into a file of its own; later warnings go to the common log.
  */
 async function start(): Promise<Triton> {
   const { LOGS = '', LOG_NAME = '' } = process.env;
@@ -84,7 +84,7 @@ async function stop(): Promise<void> {
   // Still starting: the server ends with this process.
   if (triton === undefined) process.exit(0);
   const { pid } = triton;
-  // Triton's leash takes this for "now"; it still clears away what the server leaves.
+  // Triton's leash takes SIGALRM as "now" and still clears the server's remains.
   setTimeout(() => process.kill(pid, 'SIGALRM'), STOP_MS_MAX);
   await triton.stop();
   process.exit(0);

@@ -22,7 +22,7 @@ export const text = (value: string, type = 'text/plain; charset=utf-8'): Answer 
   chunks: [encoder.encode(value)],
 });
 
-/** Success without a body, or not ready. Both are what Triton answers: 200 or 400 and nothing else. */
+/** An answer without a body: success, or not ready. As in Triton, 200 or 400. */
 export const empty = (good: boolean): Answer => ({ status: good ? 200 : 400, headers: {}, chunks: [] });
 
 export const refused = ({ code, text: error }: EngineRefusal): Answer => json({ error }, statusOf[code]);

@@ -1,7 +1,7 @@
-/** Time as the batcher sees it: microseconds that never go back, and one-shot alarms. Handed in, so that tests own it. */
+/** Clock of the batcher: monotonic microseconds, and one-shot alarms. Handed in, so that tests control it. */
 export interface Clock {
   now(): number;
-  /** Calls `act` at or after `at`; the answer cancels it. */
+  /** Calls `act` at or after `at`; returns a function that cancels the call. */
   alarm(at: number, act: () => void): () => void;
 }
 

@@ -14,8 +14,9 @@ import { refuse } from './refuse.ts';
 import type { Asked } from './routes.ts';
 
 /**
- * Triton's generate extension: a JSON object whose members are input tensors by name, and everything else parameters;
- * the answer is one object with the outputs by name. Models here answer once, so a stream has one event.
+ * Request of Triton's generate extension: a JSON object whose members are input tensors by name; all others
+ * are parameters. The answer is one object with the outputs by name. Models here answer once, so a stream has
+ * one event.
  */
 interface Generate {
   readonly id: string;
@@ -23,7 +24,7 @@ interface Generate {
   readonly parameters: RequestParameters;
 }
 
-/** Free dimensions are 1, but for the innermost, which takes what the fixed ones leave. */
+/** Returns a shape with free dimensions of 1, except the innermost, which takes the remaining elements. */
 function shapeFor(dims: readonly number[], count: number): number[] | undefined {
   const fixed = dims.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
   const left = count / fixed;
@@ -83,7 +84,7 @@ export function readGenerate({ config }: Pick<Served, 'config'>, body: Uint8Arra
   return ok({ id, inputs, parameters: parameters.data });
 }
 
-/** One value stands by itself, several are a flat list. */
+/** Writes a single value as itself, several as a flat list. */
 function writeGenerate({ name, version }: Served, id: string, outputs: readonly Tensor[]): Read<string> {
   const members = Object.entries({ ...(id && { id }), model_name: name, model_version: String(version) }).map(
     ([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)}`,
@@ -109,7 +110,10 @@ const whole = (json: string): Answer => ({
   chunks: [encoder.encode(json)],
 });
 
-/** What is wrong before the network runs is an ordinary error, also of a stream; what the network says is an event. */
+/**
+ * Answers a generate request. An error before the network runs is an ordinary error, also of a stream; an
+ * error of the network is an event.
+ */
 export const generate =
   (streaming: boolean) =>
   async (repository: Repository, { model, version, body, signal }: Asked): Promise<Answer> => {

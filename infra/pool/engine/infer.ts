@@ -10,7 +10,7 @@ import type { Served } from './model/served.ts';
 import { refuse } from './refuse.ts';
 import type { Asked } from './routes.ts';
 
-/** With a header length of 0 the body is the model's one input, bare. */
+/** Decodes a request. With a header length of 0 the body is the bare tensor of the model's only input. */
 function decode(served: Served, body: Uint8Array, headerLength: string | undefined): Read<InferRequest> {
   if (headerLength !== '0') return decodeInferRequest(body, headerLength);
   const [input, second] = served.config.input;

@@ -15,7 +15,7 @@ async function listen(server: Server, host: string, port: number): Promise<numbe
   return (server.address() as AddressInfo).port;
 }
 
-/** What the operator has to put right: one line, no stack. */
+/** Reports an operator's error in one line, without a stack. */
 function giveUp(error: unknown): never {
   process.stderr.write(`engine: ${lineOf(error)}\n`);
   process.exit(2);
@@ -46,7 +46,7 @@ const inference = serveInference(repository);
 const metrics = serveMetrics(repository);
 
 let stopping = false;
-/** Running inferences end first; ending the process under a running thread would abort it. */
+/** Stops after running inferences: ending the process under a running thread would abort it. */
 async function stop(why: string): Promise<void> {
   if (stopping) return;
   stopping = true;
@@ -56,7 +56,7 @@ async function stop(why: string): Promise<void> {
   const answered = new Promise((resolve) => inference.close(resolve));
   metrics.close();
   await repository.close();
-  // Every request is decided; what remains is to let the answers out. Clients keep connections open, so they are closed.
+  // Every request is decided; the answers remain to be sent. Idle keep-alive connections are closed.
   const sweep = setInterval(() => inference.closeIdleConnections(), 10);
   await Promise.race([answered, sleep(limits.engineGoodbyeMs.value)]);
   clearInterval(sweep);

@@ -22,7 +22,10 @@ export const serverMetadata: ServerMetadata = {
 
 type Io = Message<'Input'> | Message<'Output'>;
 
-/** With batching the first dimension of every tensor is the batch, and it is free. */
+/**
+ * Builds the metadata of a model. With batching the first dimension of every tensor is the batch, and it is
+ * free.
+ */
 export function modelMetadata(served: Served, all: readonly Served[]): ModelMetadata {
   const { name, config } = served;
   const tensor = ({ name: called, data_type, dims }: Io) => ({

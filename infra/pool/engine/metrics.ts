@@ -13,7 +13,7 @@ interface Family {
   samples(models: readonly Served[]): Sample[];
 }
 
-/** Triton's labels: model, version and each metric tag with an underscore before it. */
+/** Labels as in Triton: model, version, and each metric tag with an underscore before it. */
 const labelsOf = ({ name, version, config }: Served): Record<string, string> => ({
   model: name,
   version: String(version),
@@ -105,7 +105,7 @@ const families: readonly Family[] = [
     (m) => m.pending,
   ),
   {
-    // Triton has no such row: how many streams an engine holds is what one wants to know first.
+    // Ours, not Triton's: the number of streams that an engine holds.
     name: 'auricle_engine_sequences',
     type: 'gauge',
     help: 'Sequences that have begun and not ended, those that wait for a place among them',
@@ -138,7 +138,7 @@ function line(name: string, { labels, value }: Sample): string {
   return `${name}${pairs.length > 0 ? `{${pairs.join(',')}}` : ''} ${value}\n`;
 }
 
-/** The Prometheus text exposition of everything that is served now. */
+/** Renders the Prometheus text exposition of all served models. */
 export function renderMetrics(models: readonly Served[]): string {
   return families
     .map(({ name, type, help, samples }) => {

@@ -17,10 +17,10 @@ const tooLarge = () =>
     'REJECTED',
   );
 
-/** Memory that request bodies may take altogether. A body holds its share until its response is over. */
+/** Memory budget of all request bodies. A body holds its share until its response is done. */
 export class BodyBudget {
   #used = 0;
-  /** Whether there was room; what was taken must be given back. */
+  /** Takes bytes if there is capacity; the caller gives them back. */
   take(bytes: number): boolean {
     if (this.#used + bytes > limits.engineBodyBytesInFlight.value) return false;
     this.#used += bytes;
@@ -31,7 +31,10 @@ export class BodyBudget {
   }
 }
 
-/** Reads the whole body under both bounds and unpacks it. `hold` is told how much of the budget it took. */
+/**
+ * Reads the whole body within both bounds and decompresses it. `hold` receives the bytes taken from the
+ * budget.
+ */
 export async function readBody(
   request: IncomingMessage,
   budget: BodyBudget,
@@ -42,7 +45,7 @@ export async function readBody(
   if (announced > limits.engineBodyBytes.value) return tooLarge();
   const chunks: Buffer[] = [];
   let length = 0;
-  // Leaving early must not destroy the connection: the refusal still has to travel on it.
+  // An early exit must not destroy the connection, which still carries the refusal.
   for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     length += chunk.byteLength;
     if (length > limits.engineBodyBytes.value) return tooLarge();

@@ -1,4 +1,4 @@
-/** Why a request got no result: Triton's status codes, the text for the caller, and the reason its metrics count. */
+/** A refusal: Triton's status code, the text for the caller, and the reason for metrics. */
 export interface EngineRefusal {
   readonly code: keyof typeof statusOf;
   readonly text: string;
@@ -8,7 +8,7 @@ export interface EngineRefusal {
 export const failureReasons = ['REJECTED', 'CANCELED', 'BACKEND', 'OTHER'] as const;
 export type FailureReason = (typeof failureReasons)[number];
 
-/** The one table from Triton's codes to HTTP. A model or server that is not ready is 400 there, and so it is here. */
+/** HTTP statuses of Triton's codes. As in Triton, a model or server that is not ready is 400. */
 export const statusOf = {
   INVALID_ARG: 400,
   CANCELLED: 400,

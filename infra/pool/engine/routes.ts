@@ -31,7 +31,7 @@ interface Route {
 const model = '/v2/models/(?<model>[^/]+)(?:/versions/(?<version>[0-9]{1,15}))?';
 const at = (pattern: string): RegExp => new RegExp(`^${pattern}$`);
 
-/** Runs `act` on the model that was asked for. */
+/** Runs `act` on the requested model. */
 const onModel =
   (act: (served: Served, repository: Repository) => Answer): Act =>
   (repository, asked) => {
@@ -42,7 +42,7 @@ const onModel =
 const statistics = (served: readonly Served[]): Answer =>
   json({ model_stats: served.map(({ statistics: known, name, version }) => known.describe(name, version)) });
 
-/** Triton's routes (http_server.cc). What is missing here (shared memory, trace, logging) answers 404. */
+/** Triton's routes (http_server.cc). Missing ones (shared memory, trace, logging) answer 404. */
 export const routes: readonly Route[] = [
   { method: 'GET', path: at('/v2/?'), act: () => json(serverMetadata) },
   { method: 'GET', path: at('/v2/health/live'), act: () => empty(true) },
@@ -60,7 +60,7 @@ export const routes: readonly Route[] = [
   {
     method: 'GET',
     path: at(`${model}/config`),
-    // The list is ours: what the configuration asks for and this engine cannot give.
+    // `not_honoured` is an extension: configured features that this engine lacks.
     act: onModel((served, repository) => json({ ...served.config, not_honoured: repository.unhonoured(served.name) })),
   },
   {
@@ -73,7 +73,7 @@ export const routes: readonly Route[] = [
   { method: 'POST', path: at('/v2/repository/models/(?<model>[^/]+)/unload'), act: unload },
 ];
 
-/** An empty body stands for an empty object. */
+/** Parses JSON; an empty body means an empty object. */
 function readJson<T>(body: Uint8Array, schema: z.ZodType<T>): Result<T, EngineRefusal> {
   let value: unknown = {};
   try {

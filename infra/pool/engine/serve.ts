@@ -38,7 +38,7 @@ async function answer(
     if (matching.length === 0) return refused(refuse('NOT_FOUND', 'there is nothing at this address').refusal);
     return refused(refuse('METHOD', `this address answers ${matching[0]!.method} only`).refusal);
   }
-  // A client that goes away takes its waiting request with it.
+  // A disconnected client's waiting request is dropped.
   const gone = new AbortController();
   let held = 0;
   let over = false;
@@ -63,7 +63,10 @@ async function answer(
   });
 }
 
-/** The inference port. Errors that nobody foresaw are a 500 without details; their class and place go to the log. */
+/**
+ * Serves the inference port. Unexpected errors become a 500 without details; their class and location are
+ * logged.
+ */
 export function serveInference(repository: Repository): Server {
   const budget = new BodyBudget();
   const connectionsCheckingInterval = limits.engineHeaderCheckMs.value;

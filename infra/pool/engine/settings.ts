@@ -18,7 +18,7 @@ export const asksForHelp = (argv: readonly string[]): boolean => argv.includes('
 export interface Settings {
   readonly repository: string;
   readonly host: string;
-  /** 0: any free port; the real one is in the ready message. */
+  /** 0: any free port; the ready message names it. */
   readonly port: number;
   readonly metricsPort: number;
   /** ONNX Runtime threads inside one execution. More than one helps only on an otherwise idle machine. */
@@ -45,7 +45,10 @@ function readFlags(argv: readonly string[]) {
   }
 }
 
-/** Command-line flags win over AURICLE_ENGINE_… variables. A wrong setting stops the start: it is the operator's bug. */
+/**
+ * Reads the settings. Command-line flags win over AURICLE_ENGINE_… variables. An invalid setting stops the
+ * start.
+ */
 export function readSettings(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Settings {
   const values = readFlags(argv);
   const repository = values.repository ?? env.AURICLE_ENGINE_REPOSITORY;

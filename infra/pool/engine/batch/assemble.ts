@@ -6,8 +6,8 @@ import type { Message, ModelConfig } from '../../models/config/schema.ts';
 import { modelShape } from './reshape.ts';
 
 /**
- * The inputs of one execution out of the inputs of its requests. Every tensor gets memory of its own, because it moves
- * to the instance's thread while the requests' bodies stay here for a second attempt.
+ * Concatenates the inputs of requests into those of one execution. Every tensor gets memory of its own,
+ * because it moves to the instance's thread while the requests' bodies stay here for a second attempt.
  */
 export function assemble(config: ModelConfig, requests: readonly (readonly Tensor[])[]): Read<Tensor[]> {
   const pick = (name: string) => requests.map((inputs) => inputs.find((tensor) => tensor.name === name)!);
@@ -59,12 +59,14 @@ const itemShapes = (sources: readonly Tensor[]): number[] =>
 type Derivation = (sources: readonly Tensor[]) => { values: number[]; shape: number[] };
 const flat = (values: number[]) => ({ values, shape: [values.length] });
 
-/** One entry per request, as in Triton's collector (backend_input_collector.cc). */
+/**
+ * Derived batch inputs by kind, one entry per request, as in Triton's collector (backend_input_collector.cc).
+ */
 const derivations: Record<Message<'BatchInput'>['kind'], Derivation> = {
   BATCH_ELEMENT_COUNT: (sources) => flat(sources.map(count)),
   BATCH_ACCUMULATED_ELEMENT_COUNT: (sources) => flat(runningSum(sources.map(count))),
   BATCH_ACCUMULATED_ELEMENT_COUNT_WITH_ZERO: (sources) => flat([0, ...runningSum(sources.map(count))]),
-  // Only the shape speaks; the values are nothing.
+  // Only the shape carries information.
   BATCH_MAX_ELEMENT_COUNT_AS_SHAPE: (sources) => flat(new Array(Math.max(...sources.map(count))).fill(0)),
   BATCH_ITEM_SHAPE: (sources) => {
     const rank = sources[0]!.shape.length - 1;

@@ -20,9 +20,9 @@ export interface BatchRequest {
   readonly priority: number;
   readonly timeoutUs: number;
   readonly signal: AbortSignal | undefined;
-  /** Of a request that waited elsewhere before: since when. */
+  /** Arrival, µs, of a request that waited elsewhere before. */
   readonly arrivedAt?: number;
-  /** Of a request in a sequence: whose state it reads and writes on the instance. */
+  /** State row on the instance, for a request of a sequence. */
   readonly place?: Mark & StateRow;
 }
 
@@ -42,8 +42,9 @@ export interface Job extends Waiting {
 }
 
 /**
- * The queue of one model version and the instances it feeds. `decide` thinks; this part holds the entries, sets the
- * alarm and starts executions. Every job is finished exactly once: sent, expired, cancelled or drained.
+ * Queue of one model version and the instances it feeds. `decide` makes the decisions; the batcher holds the
+ * entries, sets the alarm and starts executions. Every job ends exactly once: sent, expired, cancelled or
+ * drained.
  */
 export class Batcher {
   readonly #config: ModelConfig;
@@ -54,13 +55,13 @@ export class Batcher {
   readonly #instances: readonly Instance[];
   #queue: Job[] = [];
   #turn = 0;
-  /** Batches whose answers are not out yet. */
+  /** Batches whose answers are pending. */
   #sending = 0;
   #closing = false;
   #corked = false;
   #emptied: (() => void) | undefined;
   #cancelAlarm: (() => void) | undefined;
-  /** With preserve_ordering, the delivery of the batch sent last. */
+  /** Delivery of the batch sent last, with preserve_ordering. */
   #delivered: Promise<void> = Promise.resolve();
 
   constructor(
@@ -109,7 +110,7 @@ export class Batcher {
     return promise;
   }
 
-  /** Takes a job that still waits out of the queue; one that is running runs to its end. */
+  /** Removes a waiting job from the queue; a running one completes. */
   #leave(job: Job, outcome: Outcome): void {
     const rest = this.#queue.filter((other) => other !== job);
     if (rest.length === this.#queue.length) return;
@@ -118,7 +119,7 @@ export class Batcher {
     this.#advance();
   }
 
-  /** Until `uncork` requests only gather, so that those that come together leave together. */
+  /** Queues requests without sending until `uncork`, so that requests that arrive together form one batch. */
   cork(): void {
     this.#corked = true;
   }
@@ -163,13 +164,13 @@ export class Batcher {
     this.#advance();
   }
 
-  /** Nothing more will come, so waiting for company is pointless. */
+  /** Stops delaying batches: no further requests will come. */
   hasten(): void {
     this.#policy = { ...this.#policy, delayUs: 0 };
     this.#advance();
   }
 
-  /** Lets everything queued and running finish, then closes the instances. New requests are refused at once. */
+  /** Drains queued and running requests, then closes the instances. New requests are refused at once. */
   async close(): Promise<void> {
     this.#closing = true;
     this.hasten();

@@ -1,30 +1,33 @@
 import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { BatchPolicy } from './policy.ts';
 
-/** One waiting request, as far as the decision needs to know it. Times are microseconds of one monotonic clock. */
+/** The facts of a waiting request that the decision needs. Times are microseconds of one monotonic clock. */
 export interface Waiting {
   /** Order of arrival. */
   readonly turn: number;
   readonly level: number;
-  /** Items of the batch it brings. */
+  /** Items that it adds to a batch. */
   readonly size: number;
   readonly enqueuedAt: number;
   /** 0: never. */
   readonly expiresAt: number;
-  /** Requests can share a batch only when this is equal. */
+  /** Requests with equal shapes may share a batch. */
   readonly shape: string;
 }
 
 export interface Decision<W extends Waiting> {
   /** Leave the queue as rejected. */
   readonly expired: readonly W[];
-  /** Leave the queue as one batch; empty when nothing may go yet. */
+  /** Leave the queue as one batch; empty when none may go yet. */
   readonly send: readonly W[];
-  /** When to ask again if nothing arrives before; undefined when only an arrival can change anything. */
+  /** Time of the next decision if nothing arrives before; undefined when only an arrival can change it. */
   readonly askAt: number | undefined;
 }
 
-/** Where a new request stands, or why it may not queue. `priority` and `timeoutUs` are the client's wishes, 0 for none. */
+/**
+ * Returns level and expiry of a new request, or `full`. `priority` and `timeoutUs` are the client's values, 0
+ * for none.
+ */
 export function admit(
   queue: readonly Waiting[],
   policy: BatchPolicy,
@@ -41,7 +44,9 @@ export function admit(
 
 const isLate = (waiting: Waiting, now: number): boolean => waiting.expiresAt !== 0 && now > waiting.expiresAt;
 
-/** Lower levels first; inside a level those that ran late under DELAY come last; then in order of arrival. */
+/**
+ * Orders the queue by level; within a level requests past their time under DELAY come last; then by arrival.
+ */
 function inOrder<W extends Waiting>(queue: readonly W[], now: number): W[] {
   return [...queue].sort(
     (a, b) => a.level - b.level || Number(isLate(a, now)) - Number(isLate(b, now)) || a.turn - b.turn,
@@ -49,16 +54,19 @@ function inOrder<W extends Waiting>(queue: readonly W[], now: number): W[] {
 }
 
 interface Walk {
-  /** Requests and items of the batch that the queue could give now. */
+  /** Requests and items of the batch that the queue could form now. */
   readonly count: number;
   readonly size: number;
-  /** Requests that make up the best preferred size reached; 0: none. */
+  /** Requests of the best preferred size reached; 0: none. */
   readonly best: number;
-  /** Whether the batch cannot grow any more. */
+  /** The batch cannot grow any more. */
   readonly closed: boolean;
 }
 
-/** Triton's walk along the queue (dynamic_batch_scheduler.cc): remember preferred sizes, stop where a batch must end. */
+/**
+ * Walks along the queue as Triton does (dynamic_batch_scheduler.cc): notes preferred sizes, stops where a
+ * batch must end.
+ */
 function walk(queue: readonly Waiting[], policy: BatchPolicy): Walk {
   const largest = policy.preferred.at(-1) ?? 0;
   let size = 0;
@@ -78,7 +86,7 @@ function walk(queue: readonly Waiting[], policy: BatchPolicy): Walk {
 const earliest = (times: readonly number[]): number | undefined => (times.length > 0 ? Math.min(...times) : undefined);
 
 /**
- * What to do with the queue now. `free` says whether an instance could take a batch; while none can, a batch may still
+ * Decides the next step of the queue. `free`: an instance can take a batch. While none can, a batch may still
  * grow, and only expiry needs attention.
  */
 export function decide<W extends Waiting>(

@@ -39,14 +39,14 @@ async function attempt(config: ModelConfig, instance: Instance, jobs: readonly J
   const results = split(config, executed.value.tensors, shares);
   if (!results.ok) return results;
   const infer = executed.value.inferNs;
-  // Moving tensors to the thread and back is part of "input": it happens before the network can start.
+  // Moves of tensors to the thread and back count as "input": they precede the network's start.
   const moving = Math.max(0, back - assembled - infer);
   return ok({ results: results.value, input: assembled - began + moving, infer, output: nowNs() - back });
 }
 
 /**
- * Runs a batch and says for each job how it ended. When a batch fails its jobs are tried again one by one, so that a
- * request that the network cannot digest does not take its neighbours with it.
+ * Runs a batch and returns the outcome of each job. After a failed batch its jobs run one by one, so that a
+ * request that the network rejects does not fail the others.
  */
 export async function execute(
   config: ModelConfig,
@@ -72,7 +72,9 @@ export async function execute(
   });
 }
 
-/** A sequence whose state is lost has to begin again, and its client knows how to read that sentence. */
+/**
+ * Maps a lost state to Triton's "must start" error, which clients recognise: the sequence has to begin again.
+ */
 function failed(
   config: ModelConfig,
   { request }: Job,

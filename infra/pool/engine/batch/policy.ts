@@ -1,7 +1,7 @@
 import { limits } from '../../../../shared/limits.ts';
 import type { Message, ModelConfig } from '../../models/config/schema.ts';
 
-/** How one priority level treats what waits in it. Times are microseconds; a timeout of 0 means none. */
+/** Queue policy of one priority level. Times are microseconds; a timeout of 0 means none. */
 export interface LevelPolicy {
   readonly onTimeout: 'REJECT' | 'DELAY';
   readonly timeoutUs: number;
@@ -11,12 +11,12 @@ export interface LevelPolicy {
 
 /** The batching rules of a model, in the form the decision needs. */
 export interface BatchPolicy {
-  /** 1 where the model takes one request at a time. */
+  /** 1 for a model that takes one request at a time. */
   readonly maxBatch: number;
   readonly preferred: readonly number[];
   readonly delayUs: number;
   readonly preserveOrder: boolean;
-  /** 0: the model knows no priorities and every request is on level 0. */
+  /** 0: the model has no priorities, and every request is on level 0. */
   readonly levels: number;
   readonly defaultLevel: number;
   policyOf(level: number): LevelPolicy;
@@ -31,7 +31,10 @@ function levelPolicy(policy: Message<'QueuePolicy'> | undefined): LevelPolicy {
   };
 }
 
-/** Without dynamic_batching every request runs alone, first come first served, and still waits in a bounded queue. */
+/**
+ * Returns the policy of a model. Without dynamic_batching every request runs alone, in order of arrival, from
+ * a bounded queue.
+ */
 export function batchPolicy(config: ModelConfig): BatchPolicy {
   const batching = config.dynamic_batching;
   const fallback = levelPolicy(batching?.default_queue_policy);

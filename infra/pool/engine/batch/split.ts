@@ -5,13 +5,13 @@ import { ok } from '../../../../shared/result.ts';
 import type { Message, ModelConfig } from '../../models/config/schema.ts';
 import { clientShape } from './reshape.ts';
 
-/** One request of an executed batch: what it sent, and how many items of the batch are its own. */
+/** One request of an executed batch: its inputs, and its number of items in the batch. */
 export interface Share {
   readonly inputs: readonly Tensor[];
   readonly size: number;
 }
 
-/** The outputs of one execution, cut back into one list per request. Tensors are windows: nothing is copied. */
+/** Splits the outputs of one execution into one list per request. Tensors are views: nothing is copied. */
 export function split(config: ModelConfig, outputs: readonly Tensor[], shares: readonly Share[]): Read<Tensor[][]> {
   const results: Tensor[][] = shares.map(() => []);
   for (const tensor of outputs) {
@@ -46,7 +46,7 @@ function cutOutput(config: ModelConfig, output: Message<'Output'>, tensor: Tenso
 const wrongShape = (tensor: Tensor, dims: readonly number[]) =>
   fault(`output '${tensor.name}' has the shape [${tensor.shape}], its configuration says [${dims}]`);
 
-/** BATCH_SCATTER_WITH_INPUT_SHAPE: the flat output is dealt out in the shapes of an input. */
+/** Splits the flat output by the shapes of an input (BATCH_SCATTER_WITH_INPUT_SHAPE). */
 function cutLikeInput(tensor: Tensor, source: string, shares: readonly Share[]): Read<Tensor[]> {
   const pieces = shares.map(({ inputs }) => {
     const shape = inputs.find(({ name }) => name === source)?.shape ?? [];
@@ -70,7 +70,10 @@ function cutRows(tensor: Tensor, pieces: readonly { elements: number; shape: rea
   );
 }
 
-/** Element number → where it starts. BYTES elements differ in length, so they are walked once. */
+/**
+ * Returns a function from element number to byte offset. BYTES elements differ in length, so they are walked
+ * once.
+ */
 function byteOffsets({ datatype, bytes, shape }: Tensor): (element: number) => number {
   const width = datatypes[datatype].bytes;
   if (width > 0) return (element) => element * width;

@@ -4,7 +4,7 @@ import type { Message, ModelConfig } from '../../models/config/schema.ts';
 
 export type Step = Message<'Step'>;
 
-/** The steps of an ensemble in an order in which every tensor is written before it is read. */
+/** Steps of an ensemble in an order in which every tensor is written before it is read. */
 export interface Plan {
   readonly steps: readonly Step[];
 }
@@ -25,7 +25,9 @@ const agree = (a: Wire, b: Wire): boolean =>
   a.dims.length === b.dims.length &&
   a.dims.every((dim, index) => dim === -1 || b.dims[index] === -1 || dim === b.dims[index]);
 
-/** What each ensemble tensor is, as far as its writer and readers say; the first disagreement is the error. */
+/**
+ * Types of the ensemble's tensors, joined from their writer and readers; the first disagreement is the error.
+ */
 class Wires {
   readonly #known = new Map<string, Wire & { from: string }>();
   join(tensor: string, wire: Wire, from: string): string | undefined {
@@ -38,8 +40,8 @@ class Wires {
 }
 
 /**
- * Checks an ensemble against the models it is made of and orders its steps. `configOf` knows the models that are ready;
- * the checks are those Triton makes when it loads an ensemble.
+ * Checks an ensemble against its models and orders its steps. `configOf` returns the configurations of ready
+ * models; the checks are those of Triton when it loads an ensemble.
  */
 export function planEnsemble(config: ModelConfig, configOf: (step: Step) => ModelConfig | undefined): Read<Plan> {
   const steps = config.ensemble_scheduling?.step ?? [];
@@ -104,7 +106,7 @@ function order({ name, input }: ModelConfig, steps: readonly Step[], written: Re
   return ok({ steps: ordered });
 }
 
-/** The steps that matter for these outputs, in order. */
+/** Returns the steps that these outputs depend on, in order. */
 export function neededSteps({ steps }: Plan, outputs: readonly string[]): Step[] {
   const wanted = new Set(outputs);
   const needed: Step[] = [];

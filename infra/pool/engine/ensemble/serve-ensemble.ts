@@ -11,13 +11,12 @@ import { keyOf } from '../sequence/mark.ts';
 import { neededSteps, type Plan, type Step } from './plan.ts';
 import { Turns } from './turns.ts';
 
-/** Finds the model of a step at the moment it is needed, so that a reloaded model is used without reloading this one. */
+/**
+ * Finds the model of a step at each request, so that a reloaded model is used without reloading the ensemble.
+ */
 export type Find = (name: string, version: number | undefined) => Result<Served, EngineRefusal>;
 
-/**
- * An ensemble as something that takes requests. It has no queue and no memory of its own: its steps have, and they count
- * how long was waited.
- */
+/** Serves an ensemble. It has no queue and no statistics of waiting: its steps have. */
 export function serveEnsemble(
   config: ModelConfig,
   version: number,
@@ -51,7 +50,7 @@ export function serveEnsemble(
       const checked = checkRequest(config, call);
       const go = ({ outputs }: Checked) => walk(config.name, neededSteps(plan, outputs), outputs, call, find);
       const inTurn = (wanted: Checked) => {
-        // Steps before the one that keeps the sequence may have several instances, and order would be luck.
+        // Steps before the stateful one may have several instances, which would reorder a sequence.
         const { mark } = call;
         return mark && this.takesSequences ? turns.take(keyOf(mark), () => go(wanted)) : go(wanted);
       };
@@ -67,7 +66,7 @@ export function serveEnsemble(
   };
 }
 
-/** Work that steps did one after the other or beside each other; none of it is waiting. */
+/** Adds the work of steps, sequential or parallel; none of it is waiting. */
 const add = (a: Durations, b: Durations): Durations => ({
   queue: 0,
   input: a.input + b.input,
@@ -75,7 +74,7 @@ const add = (a: Durations, b: Durations): Durations => ({
   output: a.output + b.output,
 });
 
-/** Each step starts as soon as its tensors are there; the first refusal stops what has not started. */
+/** Runs each step once its tensors exist; the first refusal stops steps that have not started. */
 async function walk(
   name: string,
   steps: readonly Step[],
@@ -121,7 +120,7 @@ async function runStep(step: Step, tensors: ReadonlyMap<string, Tensor>, call: C
   const served = findStep(step, find);
   if (!served.ok) return served;
   const inputs = Object.entries(step.input_map).map(([name, tensor]) => ({ ...tensors.get(tensor)!, name }));
-  // Who keeps no sequences has no use for the mark.
+  // A model without sequences ignores the mark.
   const outputs = Object.keys(step.output_map);
   return served.value.infer({ ...call, inputs, outputs });
 }

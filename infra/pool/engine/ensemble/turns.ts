@@ -1,11 +1,11 @@
-/** Who may go on only when those before him with the same key are through. */
+/** Runs actions with the same key one after the other, in order of arrival. */
 export class Turns {
   readonly #last = new Map<string, Promise<unknown>>();
 
   take<T>(key: string, act: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key);
     const turn = before ? before.then(act) : act();
-    // Whatever comes of it, the next one has his turn.
+    // A failure does not block the next action.
     const through = turn.catch(() => {});
     this.#last.set(key, through);
     void through.then(() => {

@@ -7,15 +7,15 @@ import type { ModelConfig } from '../../models/config/schema.ts';
 import { fits } from '../batch/reshape.ts';
 import { type Mark, readMark } from '../sequence/mark.ts';
 
-/** What a model needs of a request, however it arrived: over HTTP or as the step of an ensemble. */
+/** A call to a model, over HTTP or as a step of an ensemble. */
 export interface Call {
   readonly inputs: readonly Tensor[];
-  /** Names of the wanted outputs; empty: all. */
+  /** Names of the requested outputs; empty: all. */
   readonly outputs: readonly string[];
   readonly priority: number;
   readonly timeoutUs: number;
   readonly signal: AbortSignal | undefined;
-  /** Which sequence it belongs to, if to any. */
+  /** Sequence of the request, if it belongs to one. */
   readonly mark: Mark | undefined;
 }
 
@@ -31,11 +31,14 @@ export const toCall = ({ inputs, outputs, parameters }: InferRequest, signal: Ab
 export interface Checked {
   readonly size: number;
   readonly outputs: readonly string[];
-  /** Equal for requests that may share a batch. */
+  /** Requests with equal shapes may share a batch. */
   readonly shape: string;
 }
 
-/** ONNX Runtime's Node binding knows strings only as text; other bytes would come back changed. */
+/**
+ * Reports whether a tensor holds valid text: ONNX Runtime's Node binding has strings only as text and would
+ * change other bytes.
+ */
 function isText(tensor: Tensor): boolean {
   const elements = readBytes(tensor);
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -47,7 +50,10 @@ function isText(tensor: Tensor): boolean {
   }
 }
 
-/** Whether the request fits the model. The texts are Triton's where it has one, so that clients may match on them. */
+/**
+ * Checks a request against the model. The texts are Triton's where it has one, since clients may match on
+ * them.
+ */
 export function checkRequest(
   config: ModelConfig,
   { inputs, outputs }: Pick<Call, 'inputs' | 'outputs'>,

@@ -15,7 +15,10 @@ import type { Served } from './served.ts';
 import type { VersionStatistics } from './statistics.ts';
 import { warmUp } from './warm-up.ts';
 
-/** Threads of one execution: the model's own wish, as Triton's ONNX Runtime backend spells it, or the engine's setting. */
+/**
+ * Threads of one execution: the model's parameter, as Triton's ONNX Runtime backend spells it, or the
+ * engine's setting.
+ */
 function threads(files: ModelFiles, key: string, usual: number): number {
   const wish = Number(files.config.parameters[key]?.string_value);
   return Number.isSafeInteger(wish) && wish > 0 ? Math.min(wish, limits.engineThreads.value) : usual;
@@ -39,7 +42,7 @@ export async function loadNetwork(
 ): Promise<Read<Served>> {
   const began = performance.now();
   const file = files.config.default_model_filename;
-  // Another version is another model to those who named this one.
+  // A path out of the version directory would serve another version's file under this name.
   if (plainPath(file) !== file) return fault('default_model_filename leaves the version directory');
   const modelPath = path.join(files.directory, String(version), file);
   try {

@@ -6,7 +6,7 @@ import type { Slot } from './slot.ts';
 
 const pauses = { firstMs: limits.engineReloadMs.value, maxMs: limits.engineReloadMaxMs.value };
 
-/** The failed loads of a model since it served last. */
+/** Failed loads of a model since it last served. */
 interface Failed {
   count: number;
   /** Cancels the next attempt; `undefined` while none is scheduled. */
@@ -31,7 +31,10 @@ export class LoadRetries {
     if (failed) failed.cancel = undefined;
   }
 
-  /** Schedules what is missing and forgets what serves or is unloaded. `waits` tells what another model's load revives. */
+  /**
+   * Schedules missing models, and forgets those that serve or are unloaded. `waits`: another model's load
+   * revives it.
+   */
   update(slots: Iterable<Slot>, waits: (slot: Slot) => boolean): void {
     for (const slot of slots) {
       const known = this.#failed.get(slot);

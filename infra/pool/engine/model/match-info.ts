@@ -7,8 +7,8 @@ import { emptyMessage } from '../../models/config/value.ts';
 import type { ModelInfo, TensorInfo } from '../run/instance-messages.ts';
 
 /**
- * The configuration completed from the model file, and checked against it: inputs and outputs that were left out are
- * taken over, as Triton does; those that are given must agree.
+ * Completes the configuration from the model file and checks it: missing inputs and outputs are taken over,
+ * as in Triton; given ones must agree.
  */
 export function matchInfo(config: ModelConfig, info: ModelInfo): Read<ModelConfig> {
   const { state = [], control_input = [] } = config.sequence_batching ?? {};
@@ -58,7 +58,7 @@ function describe({ name, datatype, dims }: TensorInfo, batched: boolean) {
 
 type Io = Message<'Input'> | Message<'Output'>;
 
-/** The shape the network sees. */
+/** Returns the network's shape. */
 function full({ dims, reshape }: Io, batched: boolean): number[] {
   const own = reshape ? reshape.shape : dims;
   return batched ? [-1, ...own] : own;
@@ -85,7 +85,7 @@ function firstComplaint<T extends Io>(
   return undefined;
 }
 
-/** States and controls must be tensors of the network, of the type and shape that is given for them. */
+/** Checks that states and controls are tensors of the network, of the configured type and shape. */
 function sequenceComplaint(config: ModelConfig, info: ModelInfo): string | undefined {
   const { state = [], control_input = [] } = config.sequence_batching ?? {};
   const batched = config.max_batch_size > 0;
@@ -105,7 +105,7 @@ function sequenceComplaint(config: ModelConfig, info: ModelInfo): string | undef
   return firstComplaint([...controls, ...read], info.inputs, shapeOf) ?? firstComplaint(written, info.outputs, shapeOf);
 }
 
-/** Targets of batch_input must exist too, and their sources. */
+/** Finds targets and sources of batch_input that do not exist. */
 function strangers(config: ModelConfig, info: ModelInfo): string | undefined {
   for (const {
     target_name: [target],

@@ -10,13 +10,13 @@ import type { ModelConfig } from '../../models/config/schema.ts';
 import { chooseVersions, isEnsemble, settle } from '../../models/config/settle.ts';
 import { emptyMessage } from '../../models/config/value.ts';
 
-/** A model as its directory describes it, before anything is loaded. */
+/** A model as its directory describes it, before it is loaded. */
 export interface ModelFiles {
   readonly directory: string;
   readonly config: ModelConfig;
   /** Versions to serve, highest first. */
   readonly versions: readonly number[];
-  /** Changes whenever a load would give something else. */
+  /** Changes whenever a load would give another result. */
   readonly fingerprint: string;
 }
 
@@ -32,15 +32,15 @@ async function readConfig(directory: string): Promise<Read<ModelConfig>> {
     const parsed = parseText(await readFile(file, 'utf8'));
     return parsed.ok ? parsed : fault(`config.pbtxt ${parsed.refusal.reason}`);
   } catch (error) {
-    // Without a file everything is taken from the model itself, as in Triton.
+    // Without a file the configuration derives from the model, as in Triton.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ok(emptyMessage('ModelConfig'));
     return fault(`config.pbtxt cannot be read: ${(error as NodeJS.ErrnoException).code}`);
   }
 }
 
 /**
- * Names, sizes and times of everything below the directory: what a reload could notice. A link is refused: what it leads to
- * is covered by no digest and by no signature of the model.
+ * Returns names, sizes and times of all files below the directory, which detect a change. Refuses links: no
+ * digest and no signature of the model covers their targets.
  */
 async function fingerprintOf(directory: string, override: string | undefined): Promise<Read<string>> {
   const hash = createHash('sha256').update(override ?? '');
@@ -56,7 +56,9 @@ async function fingerprintOf(directory: string, override: string | undefined): P
   return ok(hash.digest('hex'));
 }
 
-/** `override` is a whole configuration as JSON that replaces the file until the next load without one. */
+/**
+ * Reads a model. `override`: a configuration as JSON that replaces the file until the next load without one.
+ */
 export async function readModel(repository: string, name: string, override?: string): Promise<Read<ModelFiles>> {
   const directory = path.join(repository, name);
   const given = override === undefined ? await readConfig(directory) : parseJson(override);

@@ -20,14 +20,14 @@ import { Slot } from './slot.ts';
 
 type Done = Result<void, EngineRefusal>;
 const done: Done = ok(undefined);
-/** The reason of a load that could not read the repository: a file may vanish while it is replaced. */
+/** Reason of a load that could not read the repository: a file may vanish while it is replaced. */
 const unreadable = (error: NodeJS.ErrnoException): string =>
   `the repository cannot be read: ${error.code ?? error.name}`;
 
 /**
- * The models of one directory and what is loaded of them. Loads and unloads run one after the other: two at once would
- * compete for memory, and the order of their effects would be random. A wanted model that serves nothing is loaded again
- * until it serves or is unloaded.
+ * Models of one directory and their loaded versions. Loads and unloads run one after the other: concurrent
+ * ones would compete for memory in random order. A wanted model that serves nothing is reloaded until it
+ * serves or is unloaded.
  */
 export class Repository {
   readonly #settings: Settings;
@@ -41,10 +41,10 @@ export class Repository {
     this.#retries = new LoadRetries(clock, (slot) => void this.#inTurn(() => this.#retry(slot)));
   }
 
-  /** Loads what the settings name. A model that fails is unready with its reason; the others serve. */
+  /** Loads the configured models. A failing model is unready with its reason; the others serve. */
   async start(): Promise<void> {
     for (const name of this.#settings.models ?? (await this.#list())) {
-      // A model that the settings name is wanted even while its folder is not there.
+      // A configured model is wanted even while its folder is missing.
       if (isModelName(name)) this.#slotOf(name).wanted = true;
       await this.load(name, undefined);
     }
@@ -81,7 +81,7 @@ export class Repository {
     if (found) return ok(found);
     if (slot.served.size > 0) return refuse('NOT_FOUND', `${called} version ${version} is not found`);
     const why = slot.reason && `: ${slot.reason}`;
-    // Triton's two answers: a version that it had it knows by name.
+    // Triton distinguishes an unknown version from an unloaded one.
     return version === undefined
       ? refuse('NOT_FOUND', `${called} has no available versions${why}`)
       : refuse('UNAVAILABLE', `${called} version ${version} is not at ready state${why}`);
@@ -106,7 +106,7 @@ export class Repository {
 
   load(name: string, override: string | undefined): Promise<Done> {
     return this.#inTurn(async () => {
-      // A load that throws has cancelled the scheduled retry: the model needs another.
+      // A load that throws has cancelled the scheduled retry and needs another.
       const loaded = await this.#load(name, override, []).finally(() => this.#settle());
       if (!loaded.ok) return loaded;
       const slot = this.#slots.get(name);
@@ -121,10 +121,11 @@ export class Repository {
     this.#settle();
   }
 
-  /** Draws the consequences of a load or an unload: which ensembles serve, and what is loaded again. */
+  /** Updates ensembles and retries after a load or an unload. */
   #settle(): void {
     this.#settleEnsembles();
-    // A part that serves nothing has its own retry, or was unloaded on purpose; its next load revives the ensemble.
+    // A step's model that serves nothing has its own retry, or was unloaded on purpose; its next load revives
+    // the ensemble.
     this.#retries.update(this.#slots.values(), ({ files }) =>
       (files?.config.ensemble_scheduling?.step ?? []).some(
         ({ model_name: part }) => this.#slots.get(part)?.served.size === 0,
@@ -152,7 +153,9 @@ export class Repository {
     return loaded;
   }
 
-  /** What served before goes on serving; only a model with nothing to fall back on becomes unavailable. */
+  /**
+   * Notes a failed load. Versions that served before continue; only a model without one becomes unavailable.
+   */
   #fail(slot: Slot, reason: string): Done {
     log('load failed', { model: slot.name, reason });
     if (slot.served.size === 0) slot.rest('UNAVAILABLE', reason);
@@ -178,7 +181,7 @@ export class Repository {
     return done;
   }
 
-  /** Loads what the ensemble is made of; whether it can serve is then decided with all the others. */
+  /** Loads the models of an ensemble; `#settleEnsembles` then decides whether it can serve. */
   async #loadEnsemble(slot: Slot, files: ModelFiles, above: readonly string[]): Promise<Done> {
     const steps = files.config.ensemble_scheduling?.step ?? [];
     for (const part of new Set(steps.map(({ model_name }) => model_name))) {
@@ -195,7 +198,7 @@ export class Repository {
     return done;
   }
 
-  /** Ensembles follow their parts: checked anew after every change, ready or not with a reason. Repeated while it helps. */
+  /** Rechecks all ensembles after a change: ready, or not with a reason. Repeats while a change follows. */
   #settleEnsembles(): void {
     const ensembles = [...this.#slots.values()].filter(
       (slot) => slot.wanted && slot.files && isEnsemble(slot.files.config),
@@ -228,7 +231,7 @@ export class Repository {
     slot.serve(versions.map(serve));
   }
 
-  /** Returns when the memory is free, not before. Unloading what is not loaded is a success, as in Triton. */
+  /** Unloads a model; returns once its memory is free. Unloading an unloaded model succeeds, as in Triton. */
   unload(name: string, withParts: boolean): Promise<Done> {
     return this.#inTurn(async () => {
       const slot = this.#slots.get(name);
@@ -244,7 +247,7 @@ export class Repository {
     });
   }
 
-  /** Whether an ensemble that is wanted is made of it. */
+  /** Reports whether a wanted ensemble uses the model. */
   #isPart(name: string): boolean {
     return [...this.#slots.values()].some(
       (slot) => slot.wanted && slot.files?.config.ensemble_scheduling?.step.some((step) => step.model_name === name),

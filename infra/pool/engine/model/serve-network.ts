@@ -49,7 +49,7 @@ function schedulerOf(...given: ConstructorParameters<typeof Sequencer>): Schedul
   };
 }
 
-/** A network with its instances, as something that takes requests. */
+/** Serves a network with its instances. */
 export function serveNetwork(
   config: ModelConfig,
   version: number,

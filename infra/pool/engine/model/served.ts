@@ -9,7 +9,7 @@ import type { VersionStatistics } from './statistics.ts';
 
 export type Answer = Result<{ outputs: readonly Tensor[]; durations: Durations }, EngineRefusal>;
 
-/** One version of a model that takes requests: a network with its batcher, or an ensemble. */
+/** A served version of a model: a network with its batcher, or an ensemble. */
 export interface Served {
   readonly name: string;
   readonly version: number;
@@ -17,13 +17,16 @@ export interface Served {
   readonly statistics: VersionStatistics;
   /** Requests waiting in the queue now. */
   readonly pending: number;
-  /** Whether a sequence id means something to it. */
+  /** The model accepts sequence ids. */
   readonly takesSequences: boolean;
-  /** Sequences that have begun and not ended; undefined for what keeps none itself. */
+  /** Active sequences; undefined for a model without sequences of its own. */
   readonly sequences: number | undefined;
-  /** A request of this sequence was cancelled before it got here: nothing may continue over the gap. */
+  /**
+   * Breaks the sequence of a request that was cancelled on its way: later requests must not continue over the
+   * gap.
+   */
   breakSequence(mark: Mark): void;
   infer(call: Call): Promise<Answer>;
-  /** Finishes what is queued and running, then gives the memory back. */
+  /** Drains queued and running requests, then frees the memory. */
   close(): Promise<void>;
 }

@@ -3,18 +3,18 @@ import type { ModelFiles } from './read-model.ts';
 import type { Served } from './served.ts';
 import { VersionStatistics } from './statistics.ts';
 
-/** What the repository knows of one model: what was asked of it, what it serves, and why it does not. */
+/** State of one model in the repository: requested, served, and the reason of a failure. */
 export class Slot {
   readonly name: string;
-  /** Whether someone wants it served: loaded at the start or by request, and not unloaded since. */
+  /** The model was loaded at the start or by request, and not unloaded since. */
   wanted = false;
-  /** Somebody asked for this very model; otherwise it came as a part of an ensemble and may go with it. */
+  /** The model was requested itself; otherwise it belongs to an ensemble and may be unloaded with it. */
   asked = false;
-  /** The configuration of the last load, as JSON; `undefined`: that of the file. */
+  /** Configuration of the last load, as JSON; `undefined`: that of the file. */
   override: string | undefined;
   files: ModelFiles | undefined;
   readonly served = new Map<number, Served>();
-  /** Of the model as a whole, while no version speaks for itself. */
+  /** State of the whole model, while no version has one. */
   state: ModelState | undefined;
   reason = '';
   readonly #statistics = new Map<number, VersionStatistics>();
@@ -33,7 +33,7 @@ export class Slot {
     return this.served.get(Math.max(...this.served.keys()));
   }
 
-  /** Puts the model into a state in which no version is served. */
+  /** Enters a state in which no version is served. */
   rest(state: ModelState, reason: string): void {
     this.state = state;
     this.reason = reason;
@@ -62,7 +62,7 @@ export class Slot {
     }));
   }
 
-  /** A model that was unloaded on purpose does not make the server unready; one that failed does. */
+  /** False for a failed model, which makes the server unready; one unloaded on purpose does not. */
   get healthy(): boolean {
     return !this.wanted || this.served.size > 0;
   }

@@ -17,8 +17,8 @@ interface BatchSums {
 }
 
 /**
- * The counters of one model version. They outlive a reload, unlike Triton's: a series that jumps back to zero reads as
- * a restarted server.
+ * Counters of one model version. Unlike Triton's they outlive a reload: a reset to zero reads as a restarted
+ * server.
  */
 export class VersionStatistics {
   readonly success = zero();
@@ -33,10 +33,10 @@ export class VersionStatistics {
   executions = 0;
   lastInferenceMs = 0;
   loadSeconds = 0;
-  /** Sequences that ended because nothing was heard of them. */
+  /** Sequences that ended by idle timeout. */
   expiredSequences = 0;
 
-  /** One execution of the network with `size` items. */
+  /** Counts one execution of the network with `size` items. */
   executed(size: number, { input, infer, output }: Omit<Durations, 'queue'>): void {
     this.executions++;
     this.lastInferenceMs = Date.now();

@@ -13,7 +13,9 @@ import { type Checked, checkRequest } from './check-request.ts';
 
 const mark = { id: 1, start: true, end: true, slot: -1 } as const;
 
-/** Runs every warm-up sample on every instance. A model is not ready before, and does not load if one fails. */
+/**
+ * Runs every warm-up sample on every instance, before the model is ready. A failing sample fails the load.
+ */
 export async function warmUp(
   config: ModelConfig,
   directory: string,
@@ -42,7 +44,7 @@ async function runSample(
   inputs: readonly Tensor[],
   { outputs, size }: Checked,
 ): Promise<Read<void>> {
-  // A sequence of its own for each item, which leaves nothing behind.
+  // Each item gets a sequence of its own, which ends at once.
   const rows = Array.from({ length: config.sequence_batching ? size : 0 }, () => mark);
   for (let turn = 0; turn < Math.max(1, sample.count); turn++) {
     const own = assemble(config, [inputs]);
@@ -76,13 +78,15 @@ async function sampleTensor(
       return fault(`warm-up '${sample.name}': '${file}' cannot be read`);
     }
   }
-  // Zeroes also stand for empty strings: each element is then a length of 0.
+  // Zeroes also encode empty strings: each element is then a length of 0.
   const bytes = new Uint8Array(elements * (datatypes[datatype].bytes || 4));
   if (input.random_data && datatype !== 'BYTES') fillRandom(bytes, datatype);
   return ok({ name, datatype, shape, bytes });
 }
 
-/** Floats get small finite values: random bits would be NaN and infinity, which no caller sends. */
+/**
+ * Fills floats with small finite values: random bits would include NaN and infinity, which no caller sends.
+ */
 function fillRandom(bytes: Uint8Array, datatype: Tensor['datatype']): void {
   const view = new DataView(bytes.buffer);
   const put = {

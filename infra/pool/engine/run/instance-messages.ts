@@ -1,7 +1,7 @@
 import type { Datatype } from '../../../../shared/kserve/datatype.ts';
 import type { Tensor } from '../../../../shared/kserve/tensor.ts';
 
-/** What a model file says about one of its tensors; -1 is a free dimension. */
+/** Description of a tensor in a model file; -1 is a free dimension. */
 export interface TensorInfo {
   readonly name: string;
   readonly datatype: Datatype;
@@ -17,26 +17,26 @@ export interface ThreadData {
   readonly modelPath: string;
   readonly intraThreads: number;
   readonly interThreads: number;
-  /** Whether the first dimension of every tensor is the batch. */
+  /** The first dimension of every tensor is the batch. */
   readonly batched: boolean;
-  /** The tensors that the thread keeps between the requests of a sequence. */
+  /** Tensors that the thread stores between the requests of a sequence. */
   readonly states: readonly StateInfo[];
 }
 
-/** An implicit state: what the network writes to `output` it reads from `input` with the sequence's next request. */
+/** An implicit state: `output` of one request is `input` of the sequence's next. */
 export interface StateInfo {
   readonly input: string;
   readonly output: string;
   readonly datatype: Datatype;
-  /** Without the batch, as a sequence begins. */
+  /** Initial shape, without the batch. */
   readonly dims: readonly number[];
-  /** What a sequence begins with. */
+  /** Initial bytes of a sequence. */
   readonly initial: Uint8Array;
 }
 
-/** Whose state a row of the batch reads and writes. */
+/** State slot of one row of the batch. */
 export interface StateRow {
-  /** Place of the sequence on this instance. */
+  /** Slot of the sequence on this instance. */
   readonly slot: number;
   readonly start: boolean;
   readonly end: boolean;
@@ -50,10 +50,10 @@ export interface Executed {
 export interface Run {
   readonly inputs: readonly Tensor[];
   readonly outputs: readonly string[];
-  /** One for each item of the batch; empty for a model without sequences. */
+  /** One row for each item of the batch; empty for a model without sequences. */
   readonly rows: readonly StateRow[];
 }
 
 export type ToThread = { run: Run } | { forget: readonly number[] } | { close: true };
-/** `lost`: the sequence's state went with an earlier thread. */
+/** `lost`: the sequence's state was lost with an earlier thread. */
 export type FromThread = { ready: ModelInfo } | { done: Executed } | { failed: string; lost?: boolean };

@@ -5,8 +5,8 @@ import { fromOrt, fromOrtType, toOrt } from './ort-tensor.ts';
 import { LostState, States } from './states.ts';
 
 /**
- * One model instance in a thread of its own. ONNX Runtime's `run` blocks the thread that calls it, whatever its promise
- * suggests, so it must never be the one that answers HTTP.
+ * One model instance in a thread of its own. ONNX Runtime's `run` blocks its thread despite its promise, so
+ * that thread must not be the one that serves HTTP.
  */
 const port = parentPort!;
 const { modelPath, intraThreads, interThreads, batched, states: infos } = workerData as ThreadData;
@@ -40,12 +40,12 @@ try {
     executionProviders: ['cpu'],
     intraOpNumThreads: intraThreads,
     interOpNumThreads: interThreads,
-    // Two engines may share two cores: a thread that waits must sleep, not spin.
+    // Two engines may share two cores: waiting threads must sleep, not spin.
     extra: { session: { intra_op: { allow_spinning: '0' }, inter_op: { allow_spinning: '0' } } },
   });
   port.on('message', (message: ToThread) => {
     if ('close' in message) {
-      // Closing the port lets the thread end by itself; terminating it inside a run would abort the whole process.
+      // The thread ends once its port is closed; terminating it inside a run would abort the whole process.
       void session.release().finally(() => port.close());
       return;
     }

@@ -4,28 +4,28 @@ import { no, ok, type Result } from '../../../../shared/result.ts';
 import type { Executed, ModelInfo, StateRow, ThreadData } from './instance-messages.ts';
 import { startThread } from './thread.ts';
 
-/** `lost`: the sequence's state went with a thread that died; it has to begin again. */
+/** `lost`: the sequence's state was lost with a dead thread; the sequence has to begin again. */
 export type RunFault = Fault & { readonly lost?: boolean };
 
 /** A loaded copy of a model that runs one batch at a time. */
 export interface Instance {
   readonly info: ModelInfo;
   /**
-   * The memory of `inputs` moves to the instance and must not be used afterwards. `rows` says whose states the items of
-   * the batch read and write; they are written only when the run succeeds.
+   * Runs a batch. The memory of `inputs` moves to the instance and must not be used afterwards. `rows` name
+   * the states of the batch's items, which are updated only when the run succeeds.
    */
   run(
     inputs: readonly Tensor[],
     outputs: readonly string[],
     rows: readonly StateRow[],
   ): Promise<Result<Executed, RunFault>>;
-  /** The sequences in these slots have ended without their last request. */
+  /** Drops the states of sequences that ended without their last request. */
   forget(slots: readonly number[]): void;
-  /** Waits for a running batch. */
+  /** Closes the instance after the running batch. */
   close(): Promise<void>;
 }
 
-/** Loads the model. A thread that dies fails the batch it had and is started again for the next one. */
+/** Loads the model. A dying thread fails its batch and is restarted for the next one. */
 export async function openInstance(data: ThreadData): Promise<Read<Instance>> {
   const first = await startThread(data);
   if (typeof first === 'string') return fault(first);

@@ -8,11 +8,11 @@ interface View {
   readonly BYTES_PER_ELEMENT: number;
 }
 
-// Where Float16Array exists onnxruntime-common insists on it, and the native binding then reads nothing of it: both are
-// content with plain 16-bit words once it is gone. This runs in the instance's own thread only.
+// onnxruntime-common insists on Float16Array where it exists, and the native binding reads nothing of one;
+// both accept plain 16-bit words without it. This runs in the instance's own thread only.
 delete (globalThis as { Float16Array?: unknown }).Float16Array;
 
-/** KServe data type → ONNX Runtime's name and the view it wants. BF16 is absent: the Node binding has no such tensors. */
+/** ONNX Runtime names and views by KServe data type. BF16 is absent: the Node binding has no such tensors. */
 const table: Partial<Record<Datatype, { type: ort.Tensor.Type; view?: View }>> = {
   BOOL: { type: 'bool', view: Uint8Array },
   UINT8: { type: 'uint8', view: Uint8Array },
@@ -33,7 +33,7 @@ const names = new Map<string, Datatype>(Object.entries(table).map(([name, { type
 
 export const fromOrtType = (type: string): Datatype | undefined => names.get(type);
 
-/** Throws on strings that are not UTF-8: ONNX Runtime's Node binding knows text only. */
+/** Converts a tensor. Throws on strings that are not UTF-8: ONNX Runtime's Node binding has text only. */
 export function toOrt(tensor: Tensor): ort.Tensor {
   const row = table[tensor.datatype];
   if (!row) throw new Error(`${tensor.datatype} tensors are not supported`);
@@ -47,7 +47,7 @@ export function toOrt(tensor: Tensor): ort.Tensor {
       tensor.shape,
     );
   }
-  // The bytes begin their buffer (see assemble), so they start at an aligned address.
+  // `assemble` gives the bytes a buffer of their own, so they start at an aligned address.
   const { buffer, byteOffset, byteLength } = tensor.bytes;
   const length = byteLength / row.view.BYTES_PER_ELEMENT;
   return new ort.Tensor(row.type, new row.view(buffer, byteOffset, length), tensor.shape);

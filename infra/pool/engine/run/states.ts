@@ -2,23 +2,23 @@ import type * as ort from 'onnxruntime-node';
 import type { StateInfo, StateRow } from './instance-messages.ts';
 import { fromOrt, toOrt } from './ort-tensor.ts';
 
-/** The state of one sequence: for each state of the model its bytes and, without the batch, its shape. */
+/** State of one sequence: for each state of the model its bytes and, without the batch, its shape. */
 type Kept = { readonly bytes: Uint8Array; readonly shape: readonly number[] }[];
 
-/** A request goes on with a sequence whose state went with a thread that died. */
+/** A request continues a sequence whose state was lost with a dead thread. */
 export class LostState extends Error {}
 
 /**
- * The implicit states of the sequences that live on this instance. They stay in the thread that runs the network: a
- * megabyte that would have to move to the main thread and back for every tenth of a second of speech.
+ * Implicit states of the sequences on this instance. They stay in the thread that runs the network; elsewhere
+ * a megabyte would cross threads twice for every tenth of a second of speech.
  */
 export class States {
   readonly #infos: readonly StateInfo[];
   readonly #batched: boolean;
   readonly #initial: Kept;
-  /** Slot → what its sequence knows; undefined before its first request has succeeded. */
+  /** State by slot; undefined before a sequence's first request has succeeded. */
   readonly #kept = new Map<number, Kept | undefined>();
-  /** One buffer for each state in which the rows of a batch are laid side by side; as large as the largest batch. */
+  /** Batch buffer for each state, in which rows lie side by side; as large as the largest batch. */
   readonly #joined: Uint8Array[];
 
   constructor(infos: readonly StateInfo[], batched: boolean) {
@@ -28,12 +28,12 @@ export class States {
     this.#joined = infos.map(() => new Uint8Array(0));
   }
 
-  /** Names of the outputs that are kept. */
+  /** Names of the state outputs. */
   get outputs(): string[] {
     return this.#infos.map(({ output }) => output);
   }
 
-  /** What the network reads: the states of these rows, in their order. Valid until the next call. */
+  /** Returns the state inputs of these rows, in order. Valid until the next call. */
   gather(rows: readonly StateRow[]): Record<string, ort.Tensor> {
     if (this.#infos.length === 0) return {};
     for (const { slot, start } of rows) {
@@ -48,7 +48,7 @@ export class States {
     const [{ bytes, shape }] = parts as [Kept[number]];
     if (parts.length === 1)
       return toOrt({ name: input, datatype, shape: this.#batched ? [1, ...shape] : shape, bytes });
-    // The caller then tries them one by one.
+    // The caller then runs the rows one by one.
     if (parts.some((part) => part.shape.join() !== shape.join())) throw new Error('the states differ in their shapes');
     const all = bytes.byteLength * parts.length;
     if (this.#joined[index]!.byteLength < all) this.#joined[index] = new Uint8Array(all);
@@ -57,7 +57,7 @@ export class States {
     return toOrt({ name: input, datatype, shape: [parts.length, ...shape], bytes: joined.subarray(0, all) });
   }
 
-  /** Keeps what the network wrote. Called after it has succeeded only, so that a failed batch can be tried again. */
+  /** Stores the states after a successful run, so that a failed batch can run again. */
   keep(rows: readonly StateRow[], results: Readonly<Record<string, ort.OnnxValue>>): void {
     if (this.#infos.length === 0) return;
     const written = this.#infos.map(({ output }) => fromOrt(output, results[output] as ort.Tensor));
@@ -80,7 +80,7 @@ export class States {
     return written.map(({ bytes, shape }, index) => {
       const size = bytes.byteLength / rows;
       const own = bytes.subarray(row * size, (row + 1) * size);
-      // The memory it had before is used again: a fresh megabyte for each step would keep the collector busy.
+      // Reuses the former memory: a fresh megabyte for each step would keep the collector busy.
       const room = old?.[index]?.bytes;
       const target = room?.byteLength === size ? room : new Uint8Array(size);
       target.set(own);

@@ -1,17 +1,17 @@
 import { Worker } from 'node:worker_threads';
 import type { FromThread, ModelInfo, ThreadData, ToThread } from './instance-messages.ts';
 
-/** A worker thread that answers one message at a time. Once it is gone every question is answered with why. */
+/** A worker thread that answers one message at a time. After its end every request fails with the reason. */
 export interface Thread {
   readonly info: ModelInfo;
   readonly alive: boolean;
   ask(message: ToThread, transfer: ArrayBuffer[]): Promise<FromThread>;
-  /** Says something that has no answer. */
+  /** Sends a message without an answer. */
   tell(message: ToThread): void;
   close(): Promise<void>;
 }
 
-/** Starts the thread and loads the model in it; a string says why that failed. */
+/** Starts the thread and loads the model; a string is the reason of a failure. */
 export async function startThread(data: ThreadData): Promise<Thread | string> {
   const worker = new Worker(new URL('./instance-thread.ts', import.meta.url), { workerData: data });
   let waiting: ((message: FromThread) => void) | undefined;

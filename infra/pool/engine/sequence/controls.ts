@@ -28,7 +28,7 @@ function tensorOf({ name, data_type }: Control, values: readonly (number | strin
   return { name, datatype, shape, bytes };
 }
 
-/** What the network is told of each request of the batch, in the tensors that its configuration names. */
+/** Control tensors of the batch's requests, as the configuration names them. */
 export function controlTensors({ sequence_batching, max_batch_size }: ModelConfig, marks: readonly Mark[]): Tensor[] {
   const tensors: Tensor[] = [];
   const flag = (kind: Parameters<typeof controlOf>[1], isUp: (mark: Mark) => boolean) => {
@@ -45,7 +45,7 @@ export function controlTensors({ sequence_batching, max_batch_size }: ModelConfi
   };
   flag('CONTROL_SEQUENCE_START', ({ start }) => start);
   flag('CONTROL_SEQUENCE_END', ({ end }) => end);
-  // No row of a batch is ever empty here: the network forgets everything between runs, so rows need no fixed places.
+  // No row of a batch is empty: the network has no memory between runs, so rows need no fixed positions.
   flag('CONTROL_SEQUENCE_READY', () => true);
   const corrid = controlOf(sequence_batching, 'CONTROL_SEQUENCE_CORRID');
   if (corrid)

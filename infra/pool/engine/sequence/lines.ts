@@ -1,18 +1,18 @@
-/** Where a sequence lives: its state is in one instance, and nobody else's is in that slot. */
+/** Location of a sequence's state: an instance, and a slot of its own there. */
 export interface Seat {
   readonly instance: number;
   readonly slot: number;
 }
 
-/** One sequence, from its START until nothing of it is left, with what waits of it in order. */
+/** One sequence from its START until nothing of it is left, with its waiting requests in order. */
 export interface Line<E> {
   readonly key: string;
-  /** None while it waits for one: that is Triton's backlog. */
+  /** Absent while the sequence waits for a slot, in Triton's backlog. */
   readonly seat: Seat | undefined;
   readonly waiting: readonly E[];
-  /** One of its requests is with the instance. */
+  /** One of its requests is running. */
   readonly busy: boolean;
-  /** Whether requests with its id still join it. */
+  /** Further requests with its id join it. */
   readonly open: boolean;
 }
 
@@ -21,16 +21,16 @@ interface Entry<E> extends Line<E> {
   waiting: E[];
   busy: boolean;
   open: boolean;
-  /** When it was last heard of, or last answered. */
+  /** Time of its last request or answer, µs. */
   lastAt: number;
-  /** When what waits without a seat is given up; 0: never. */
+  /** Expiry of its requests in the backlog, µs; 0: never. */
   expiresAt: number;
 }
 
 /**
- * Who sits where, who comes next, whose time is over. Triton's rules (sequence_batch_scheduler.cc), but for one: a
- * sequence is idle only while nothing of it waits or runs, so that a slow machine does not forget those who wait for it.
- * It knows the time only as far as it is told; microseconds.
+ * Assigns sequences to slots, orders their requests and expires idle ones. Triton's rules
+ * (sequence_batch_scheduler.cc), except that a sequence is idle only while none of its requests waits or
+ * runs, so that a slow machine does not expire waiting clients. Times are handed in, in microseconds.
  */
 export class Lines<E> {
   readonly #idleUs: number;
@@ -50,7 +50,7 @@ export class Lines<E> {
     return this.#all.size;
   }
 
-  /** Requests whose turn has not come. */
+  /** Number of waiting requests. */
   get waiting(): number {
     return this.#waiting;
   }
@@ -59,12 +59,12 @@ export class Lines<E> {
     return [...this.#all];
   }
 
-  /** The sequence of that id, if it is going on. */
+  /** Returns the open sequence of that id. */
   find(key: string): Line<E> | undefined {
     return this.#open.get(key);
   }
 
-  /** Where a request belongs: behind those of its sequence, on a new line if it starts one; nowhere without a START. */
+  /** Adds a request to its sequence, or to a new one with START; undefined without either. */
   join(
     key: string,
     flags: { start: boolean; end: boolean },
@@ -100,7 +100,7 @@ export class Lines<E> {
     return slot === undefined ? undefined : { instance, slot };
   }
 
-  /** The request of this line whose turn it is; from then on the line is busy until it is `done`. */
+  /** Takes the sequence's next request; the sequence is then busy until `done`. */
   next(line: Line<E>): E | undefined {
     const entry = line as Entry<E>;
     if (!entry.seat || entry.busy) return undefined;
@@ -117,13 +117,13 @@ export class Lines<E> {
     entry.lastAt = now;
   }
 
-  /** Nobody joins any more; what waits still has its turn. */
+  /** Closes the sequence to further requests; waiting ones still run. */
   end(line: Line<E>): void {
     (line as Entry<E>).open = false;
     if (this.#open.get(line.key) === line) this.#open.delete(line.key);
   }
 
-  /** Takes these out of the line. */
+  /** Removes `count` waiting requests from index `from`. */
   drop(line: Line<E>, from: number, count: number): E[] {
     const dropped = (line as Entry<E>).waiting.splice(from, count);
     this.#waiting -= dropped.length;
@@ -131,8 +131,8 @@ export class Lines<E> {
   }
 
   /**
-   * Takes away what has ended and has nothing left. Says whose seat is free again, and which line of the backlog has it
-   * now.
+   * Removes a sequence that has ended and has nothing left. Returns the freed slot, and the sequence of the
+   * backlog that takes it.
    */
   settle(line: Line<E>): { freed: Seat | undefined; seated: Line<E> | undefined } {
     const nothing = { freed: undefined, seated: undefined };
@@ -153,7 +153,7 @@ export class Lines<E> {
     return line.busy || line.waiting.length > 0 ? Number.POSITIVE_INFINITY : line.lastAt + this.#idleUs;
   }
 
-  /** Whether nothing was heard of this open line for too long. */
+  /** Reports whether an open sequence is past its idle timeout. */
   isIdle(line: Line<E>, now: number): boolean {
     return this.#idleAt(line as Entry<E>) <= now;
   }
@@ -162,12 +162,15 @@ export class Lines<E> {
     return [...this.#open.values()].filter((line) => this.isIdle(line, now));
   }
 
-  /** Lines of the backlog that have waited for longer than one of their requests allows. */
+  /** Returns the sequences of the backlog with an expired request. */
   expired(now: number): Line<E>[] {
     return [...this.#backlog].filter(({ expiresAt }) => expiresAt !== 0 && expiresAt <= now);
   }
 
-  /** When `idle` or `expired` may next say something; undefined: not before something else happens. */
+  /**
+   * Returns the earliest time at which `idle` or `expired` may change; undefined while only events can change
+   * them.
+   */
   askAt(): number | undefined {
     let first = Number.POSITIVE_INFINITY;
     for (const line of this.#open.values()) first = Math.min(first, this.#idleAt(line));

@@ -4,15 +4,15 @@ import { ok } from '../../../../shared/result.ts';
 import type { ModelConfig } from '../../models/config/schema.ts';
 import { controlOf } from '../../models/config/sequence-rules.ts';
 
-/** What a request says of the sequence it belongs to. */
+/** Sequence parameters of a request. */
 export interface Mark {
-  /** Never 0 or '': these stand for no sequence. A number and its text are two sequences, as in Triton. */
+  /** Never 0 or '', which mean no sequence. A number and its text are two sequences, as in Triton. */
   readonly id: number | string;
   readonly start: boolean;
   readonly end: boolean;
 }
 
-/** The mark of a request, if it has one. Start and end mean nothing without an id. */
+/** Returns the mark of a request, if it has an id; start and end mean nothing without one. */
 export function readMark({ sequence_id: id, sequence_start, sequence_end }: RequestParameters): Mark | undefined {
   if (id === undefined || id === 0 || id === '') return undefined;
   return { id, start: sequence_start ?? false, end: sequence_end ?? false };
@@ -20,13 +20,13 @@ export function readMark({ sequence_id: id, sequence_start, sequence_end }: Requ
 
 export const keyOf = ({ id }: Mark): string => `${typeof id}:${id}`;
 
-/** The sentence that Triton's clients match on. */
+/** Error text that Triton's clients match on. */
 export const startWanted = ({ id }: Mark, model: string): string =>
   `inference request for sequence ${id} to model '${model}' must specify the START flag on the first request of the sequence`;
 
 const largest: Record<string, number> = { TYPE_INT32: 2 ** 31 - 1, TYPE_UINT32: 2 ** 32 - 1 };
 
-/** Whether a request may go to a model with sequences, as far as the request alone can tell. */
+/** Checks the request itself for a model with sequences. */
 export function checkMark(config: ModelConfig, mark: Mark | undefined, size: number): Read<Mark> {
   const { name: model, sequence_batching } = config;
   if (size > 1)
@@ -45,7 +45,7 @@ export function checkMark(config: ModelConfig, mark: Mark | undefined, size: num
     ];
     return fault(`${called} data-type is '${given}', but model '${model}' expects '${wanted}'`);
   }
-  // Triton cuts the id down, and two sequences may look like one to the network.
+  // Triton truncates the id, so that two sequences may look like one to the network.
   if (Number(mark.id) > (largest[control.data_type] ?? Number.MAX_SAFE_INTEGER))
     return fault(`${called}: the sequence id does not fit ${control.data_type}`);
   return ok(mark);

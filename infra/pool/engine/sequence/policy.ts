@@ -3,14 +3,14 @@ import { slotsPerInstance } from '../../models/config/sequence-rules.ts';
 import type { BatchPolicy } from '../batch/policy.ts';
 
 /**
- * How the requests of different sequences become one batch. `oldest` is a dynamic batcher over whoever is next. `direct`
- * sends what is there, or waits until a share of the rows is taken; its fixed rows have no meaning for a network that
- * remembers nothing by itself, so the rows nobody uses are left out.
+ * Returns the batching policy of sequences. `oldest` batches dynamically over the next request of each.
+ * `direct` sends at once, or waits until a share of the rows is taken; its fixed rows mean nothing to a
+ * network without memory of its own, so unused rows are omitted.
  */
 export function sequencePolicy(config: ModelConfig): BatchPolicy {
   const { oldest, direct } = config.sequence_batching ?? {};
   const maxBatch = Math.max(1, config.max_batch_size);
-  // Without a share one is enough, and the delay never begins.
+  // Without a share one row is enough, and the delay never begins.
   const enough = Math.max(1, Math.ceil((direct?.minimum_slot_utilization ?? 0) * maxBatch));
   const queue = { onTimeout: 'REJECT', timeoutUs: 0, mayShorten: false, maxQueued: slotsPerInstance(config) } as const;
   return {

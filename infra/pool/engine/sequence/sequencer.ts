@@ -19,15 +19,15 @@ interface Entry {
   readonly request: SequenceRequest;
   readonly arrivedAt: number;
   finish(outcome: Outcome): void;
-  /** Its place is with the instance now: leaving the line is no longer ours to see. */
+  /** Called when the instance has the request: its removal is no longer ours to observe. */
   issued(): void;
 }
 
 /**
- * The sequences of one model version. Each sits on one instance, where its state is; one request of it at a time goes to
- * that instance's batcher, which puts those of different sequences together. `Lines` knows who is next; this part holds
- * the requests, sets the alarm and acts. A request of which nothing will be computed breaks its sequence: what comes
- * after it would continue a state that lacks it.
+ * Sequences of one model version. Each has a slot on one instance, which holds its state; one request of it
+ * at a time goes to that instance's batcher, which batches those of different sequences. `Lines` decides the
+ * order; the sequencer holds the requests, sets the alarm and acts. A request that is not computed breaks its
+ * sequence: later requests would continue a state without it.
  */
 export class Sequencer {
   readonly #model: string;
@@ -36,7 +36,7 @@ export class Sequencer {
   readonly #batchers: readonly Batcher[];
   readonly #statistics: VersionStatistics;
   readonly #clock: Clock;
-  /** Lines that may have a request to hand over. */
+  /** Sequences that may have a request to send. */
   #stirred = new Set<Line<Entry>>();
   #flushing = false;
   #closing = false;
@@ -58,7 +58,7 @@ export class Sequencer {
     return this.#batchers.reduce((sum, batcher) => sum + batcher.pending, this.#lines.waiting);
   }
 
-  /** Sequences that have begun and not ended, those that wait for a place among them. */
+  /** Number of active sequences, including those that wait for a slot. */
   get sequences(): number {
     return this.#lines.size;
   }
@@ -95,13 +95,13 @@ export class Sequencer {
     return promise;
   }
 
-  /** A request of this sequence never got here, and nobody will send it again. */
+  /** Breaks the sequence of a request that was lost on its way and is not repeated. */
   breakSequence(mark: Mark): void {
     const line = this.#lines.find(keyOf(mark));
     if (line) this.#break(line, line.waiting.length);
   }
 
-  /** What becomes free in one turn goes on together: one batch instead of many. */
+  /** Flushes once a turn, so that sequences that become free together form one batch. */
   #stir(line: Line<Entry>): void {
     this.#stirred.add(line);
     if (this.#flushing) return;
@@ -135,14 +135,18 @@ export class Sequencer {
     const place = { ...mark, slot: seat.slot };
     void this.#batchers[seat.instance]!.enqueue({ ...request, place, arrivedAt: entry.arrivedAt }).then((outcome) => {
       this.#lines.done(line, this.#clock.now());
-      // A network that failed has left the state as it was. Anything else means that it never saw the request.
+      // A failed network leaves the state unchanged. After any other failure the network never saw the
+      // request.
       if (!outcome.ok && outcome.refusal.code !== 'INTERNAL') this.#break(line, 0);
       entry.finish(outcome);
       this.#stir(line);
     });
   }
 
-  /** Takes out what waits from there to the next START, looked for from `after` on. Without one the sequence has ended. */
+  /**
+   * Removes waiting requests from `from` to the next START, searched from `after`. Without one the sequence
+   * has ended.
+   */
   #break(line: Line<Entry>, from: number, after = from): void {
     const next = line.waiting.findIndex(({ request }, index) => index >= after && request.mark.start);
     const dropped = this.#lines.drop(line, from, (next < 0 ? line.waiting.length : next) - from);
@@ -160,7 +164,7 @@ export class Sequencer {
     if (seated) this.#stir(seated);
   }
 
-  /** Times only move back while it is set, so it may ring too early, never too late. */
+  /** Deadlines only move back while the alarm is set, so it may fire early, never late. */
   #setAlarm(at: number | undefined): void {
     if (at === undefined || (this.#alarm && this.#alarm.at <= at)) return;
     this.#alarm?.cancel();
@@ -190,7 +194,7 @@ export class Sequencer {
     this.#setAlarm(this.#lines.askAt());
   }
 
-  /** Lets everything queued and running finish; the sequences end with what is there of them. */
+  /** Drains queued and running requests and ends all sequences. */
   async close(): Promise<void> {
     this.#closing = true;
     for (const batcher of this.#batchers) batcher.hasten();
