@@ -4,12 +4,12 @@ import path from 'node:path';
 import { findPython } from '../../infra/pool/triton/find-python.ts';
 import { run } from '../../infra/pool/triton/run.ts';
 
-/** Where everything is kept between runs. */
+/** Folder of the environments, retained between runs. */
 export const folder = path.resolve(
   process.env.AURICLE_CLIENTS ?? path.join(import.meta.dirname, '../../.auricle/clients'),
 );
 
-/** Each is a virtual environment of its own, made of the list beside this file: what to import, and how much it is. */
+/** Virtual environments, each made of the list beside this file: imports that prove it, and its size. */
 const environments = {
   clients: { imports: 'tritonclient.http, openai, deepgram, websockets', size: '150 MB' },
   schemathesis: { imports: 'schemathesis', size: '90 MB' },
@@ -17,21 +17,23 @@ const environments = {
 } as const;
 export type Environment = keyof typeof environments;
 
-/** LiveKit is large, so that it is installed for those who ask for it. */
+/** LiveKit is large, so it is installed on request only. */
 export const wantsLivekit = process.env.AURICLE_LIVEKIT === '1';
 
 export const interpreterOf = (name: Environment): string => path.join(folder, name, 'bin/python');
 
-/** Before all files, in the process that may reach a package index. Says in one line what is missing. */
+/**
+ * Runs before all files, in the process that may reach a package index. Reports in one line what is missing.
+ */
 export async function setup(): Promise<void> {
   const wanted: Environment[] = ['clients', 'schemathesis', ...(wantsLivekit ? (['livekit'] as const) : [])];
   await Promise.all(wanted.map(install));
 }
 
-/** Only what is named, only as the named bytes, never built here. */
+/** Only listed packages, only with their hashes, never built here. */
 const pinned = ['--no-deps', '--require-hashes', '--only-binary', ':all:'];
 
-/** Installs an environment, or finds that this was done. */
+/** Installs an environment if it is missing. */
 async function install(name: Environment): Promise<void> {
   const { imports, size } = environments[name];
   const list = path.join(import.meta.dirname, `${name}.txt`);

@@ -12,7 +12,7 @@ interface Heard {
   readonly text: string;
 }
 
-// 420 MB of packages for three questions: AURICLE_LIVEKIT=1 asks them.
+// 420 MB of packages for three tests, run with AURICLE_LIVEKIT=1.
 describe.skipIf(!wantsLivekit)('C10 R1 LiveKit’s plugins, unmodified (with AURICLE_LIVEKIT=1)', () => {
   let running: Shared;
   let livekit: Python;

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { type Environment, interpreterOf } from './install.ts';
 
-/** A Python process that runs the functions of one file, one at a time, as often as wanted. */
+/** A Python process that runs functions of one file, one at a time, any number of times. */
 export interface Python {
   /** The function's result; rejects with what it raised. */
   call<T>(name: string, given?: Record<string, unknown>): Promise<T>;
@@ -12,7 +12,7 @@ export interface Python {
 
 type Said = { readonly value: unknown } | { readonly raised: string };
 
-/** Starts `file`.py beside this one. `env` says where the stack is. */
+/** Starts `file`.py beside this one. `env` has the addresses of the stack. */
 export function startPython(file: string, env: Record<string, string>, environment: Environment = 'clients'): Python {
   const script = path.join(import.meta.dirname, 'drive.py');
   const child = spawn(interpreterOf(environment), ['-u', script, file], {

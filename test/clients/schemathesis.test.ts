@@ -12,7 +12,7 @@ beforeAll(async () => {
 
 const here = (name: string) => path.join(import.meta.dirname, name);
 
-/** Everything a tenant may have, so that requests get as far as they can. */
+/** Claims with every permission of a tenant, so that requests get as far as they can. */
 const claims = {
   tenant: 'schemathesis',
   scope: 'transcribe stream synthesize infer models uploads projects audit compliance operate',
@@ -40,7 +40,7 @@ function generate(url: string, token: string): Promise<{ code: number; report: s
   ];
   const env = { ...process.env, AURICLE_HOOKS: here('schemathesis_hooks.py') };
   return new Promise((resolve) => {
-    // It stores what it found in its working directory.
+    // Schemathesis stores its findings in its working directory.
     execFile(interpreterOf('schemathesis'), given, { cwd: folder, maxBuffer: 2 ** 24, env }, (error, output) =>
       resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, report: output }),
     );

@@ -28,7 +28,7 @@ interface Read {
   readonly model: string;
 }
 
-/** Letters without a decoder behind them are nearly the words. */
+/** Similarity of letters without a decoder to the words. */
 function likeness(text: string): number {
   const words = spoken.text.split(' ');
   const heard = new Set(text.split(' '));
@@ -171,7 +171,7 @@ describe('C6 A5 a sequence whose agent dies', () => {
   it('is told to start again, by whoever is left, and then goes on', async () => {
     await call('begin', { sequence: 77 });
     for (const part of ['agent-aks-westeurope', 'agent-eks-us-east-1'] as const) running.stack.kill(part);
-    // Until somebody is back it is 502 or 503: also errors of the client, which may be tried again.
+    // Until an agent is back the answer is 502 or 503, errors that the client may retry.
     const patience = { timeout: 25_000, interval: 200 };
     await expect
       .poll(() => call<{ status: string } | null>('unstarted', { sequence: 77 }), patience)

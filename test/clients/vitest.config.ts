@@ -14,7 +14,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
-    // One stack for all but the file that kills parts: two would measure each other.
+    // One stack for all files except the one that kills parts: two would slow each other.
     fileParallelism: false,
     passWithNoTests: false,
   },

@@ -13,7 +13,7 @@ import { runs } from '../seeds.ts';
 const NOW = 1_760_000_000_000;
 const session = { id: 'fuzz', request: 'r', now: NOW, expires: NOW + 1 };
 
-/** Half of it is nearly right: known names with wrong things in them. */
+/** Half of the inputs are nearly right: known names with wrong values. */
 const names = [
   ...['type', 'session', 'audio', 'input', 'format', 'rate', 'transcription', 'model', 'language', 'turn_detection'],
   ...['event_id', 'features', 'endpointing', 'include', 'session.update', 'input_audio_buffer.append'],
@@ -52,7 +52,7 @@ function checkSteps(steps: readonly ClientStep[]): void {
   }
 }
 
-/** Whatever comes, each answer is one of ours. */
+/** Feeds random inputs; each answer must be a known one. */
 function bombard(make: () => LiveDialect): void {
   const messages = fc.array(message, { minLength: 1, maxLength: 20 });
   fc.assert(
@@ -163,7 +163,7 @@ describe('fuzzing: with SEEDS=10000 about 60,000 messages for each dialect', () 
   });
 });
 
-/** What may happen to a session, in any order. */
+/** A step of a session, in any order. */
 type Act =
   | { readonly act: 'speak'; readonly words: number; readonly shown: readonly number[]; readonly heard: boolean }
   | { readonly act: 'noise' }

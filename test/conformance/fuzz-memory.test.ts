@@ -1,4 +1,4 @@
-// Whatever comes, and however much of it: nothing of it is kept, and no promise is left to fail.
+// Memory under random input: nothing is retained, and no promise rejects unobserved.
 import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -17,10 +17,10 @@ import { runs } from '../seeds.ts';
 
 const NOW = 1_760_000_000_000;
 
-/** Different inputs, of which copies are said again and again: what is kept of each adds up. */
+/** Distinct inputs, repeated as fresh copies: whatever is retained of each adds up. */
 const VARIETY = 500;
 const ROUNDS = runs(4, 40);
-/** What compilers and their counters take meanwhile, and for each message less than whoever kept it would. */
+/** Allowance for compilers and their counters; for each message less than a retained copy. */
 const KEPT_BYTES_MAX = 2 ** 16 + 24 * VARIETY * ROUNDS;
 
 /** Time for WebCrypto's jobs to release their memory, in milliseconds. */
@@ -50,7 +50,7 @@ const samples = {
   ),
 };
 
-/** As a socket gives it: memory that nobody else holds, so that whoever keeps it keeps all of it. */
+/** A fresh copy, as a socket delivers it: retaining it retains all of its memory. */
 function copy<T extends string | Uint8Array>(one: T): T;
 function copy(one: string | Uint8Array): string | Uint8Array {
   return typeof one === 'string' ? Buffer.from(one).toString() : one.slice();
@@ -82,8 +82,9 @@ const heap = async () => {
 };
 
 /**
- * Expects that the rounds after the first two retain nothing. Jobs of WebCrypto release their memory in later turns of
- * the loop, on a busy machine much later, so the heap is read until it has fallen; what is retained never falls.
+ * Expects that rounds after the first two retain nothing. WebCrypto jobs release their memory in later turns
+ * of the loop, much later on a busy machine, so the heap is read until it has fallen; retained memory never
+ * falls.
  */
 async function expectNothingRetained(round: () => unknown): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await round();

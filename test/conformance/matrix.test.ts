@@ -12,7 +12,7 @@ const rows = read('test/conformance/STREAM.md')
 
 const numbers = [...protocol.matchAll(/\[(\d+)\]/g)].map(([, number]) => Number(number));
 
-/** How a test of that title is called, and the suites around it: `it`, `it.each([…])`, or not really. */
+/** Returns the call of the test with that title and its suite: `it`, `it.each([…])`, or a disabled one. */
 function callOf(source: string, title: string): string {
   const before = source.slice(0, source.indexOf(title));
   const own = before.slice(Math.max(...[...before.matchAll(/\b(?:it|test)\b(?=[.(])/g)].map(({ index }) => index)));
@@ -37,7 +37,7 @@ describe('the protocol of live streams and its tests', () => {
 
   it.each(rows)('MUST $must: $name', ({ must, name, where }) => {
     const source = read(where);
-    // The agent's tests have names of their own.
+    // Tests of the agent have their own titles.
     const title = where.startsWith('test/infra/') ? name : `MUST ${must}: ${name}`;
     expect(source).toContain(title);
     expect(isLeftOut(source, title)).toBe(false);

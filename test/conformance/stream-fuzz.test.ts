@@ -1,5 +1,5 @@
-// Whatever comes over a wire: no parser throws, none keeps what it was given, and what is well formed is understood.
-// With SEEDS=10000 over 110,000 inputs in all; those of the other dialects come on top of it.
+// Random wire input: no parser throws, none retains its input, and well-formed messages parse. With
+// SEEDS=10000 over 110,000 inputs in all; those of the other dialects add to them.
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Backlog } from '../../edge/client/backlog.ts';
@@ -43,7 +43,7 @@ function unwrap<T>(result: { ok: true; value: T } | { ok: false; refusal: unknow
 
 const kinds = new Set(['start', 'audio', 'options', 'finalize', 'clear', 'alive', 'end', 'reply', 'close']);
 
-/** A step that a session can take as it is. */
+/** Reports whether a session can take a step unchanged. */
 function isSound(step: ClientStep): boolean {
   if (!kinds.has(step.type)) return false;
   if (step.type === 'audio') {
@@ -244,7 +244,7 @@ describe('fuzzing of the client', () => {
       fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
         const backlog = new Backlog();
         const all: number[] = [];
-        /** What the edge has: it takes what comes in order. */
+        /** Position of the edge, which takes audio in order. */
         let [edge, asked] = [0, 0];
         const send = (most: number) => {
           for (let left = most; left > 0; left--) {

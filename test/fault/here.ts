@@ -1,5 +1,5 @@
-// The whole stack of a test file that is made of several: it starts before the first test and ends after the last one.
-// The next test begins when all parts run again, whatever became of the one before.
+// One stack for a test file of several parts: it starts before the first test and ends after the last. Each
+// test begins when all parts run.
 import { afterAll, afterEach, beforeAll } from 'vitest';
 import { type Running, run } from '../stack/running.ts';
 import { whole } from './streams/place.ts';

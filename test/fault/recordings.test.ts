@@ -1,4 +1,4 @@
-// Recordings: one that is larger than a part may hold, and any of them while parts die.
+// Recordings: one larger than a part's memory, and others while parts die.
 import { readdirSync, readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -33,7 +33,7 @@ async function transcribe(): Promise<{ status: number; text?: string; code?: str
   };
 }
 
-/** Asks until it is answered well; the bound is the test's own time limit. */
+/** Retries until a request is served; the test's own time limit is the bound. */
 async function untilServed(): Promise<void> {
   for (;;) {
     const answer = await transcribe().catch(() => undefined);
@@ -42,7 +42,7 @@ async function untilServed(): Promise<void> {
   }
 }
 
-/** Starts an upload that streams, calls `during` when the first 2 MiB are on their way, then sends the rest. */
+/** Starts a streaming upload, calls `during` when the first 2 MiB are sent, then sends the rest. */
 function upload(during: () => void): Promise<{ status: number; code?: string; retry?: string }> {
   const head = `--x\r\ncontent-disposition: form-data; name="model"\r\n\r\nreference-en\r\n--x\r\ncontent-disposition: form-data; name="file"; filename="a.wav"\r\n\r\n`;
   const sound = wav(new Int16Array(8 * 2 ** 20));
@@ -81,7 +81,7 @@ function recording(bytes: number): Uint8Array<ArrayBuffer> {
   return wav(samples);
 }
 
-/** Most memory a part and its children have held so far, in bytes; Linux counts it for us. */
+/** Peak memory of a part and its children so far, in bytes, as Linux reports it. */
 function peakOf(part: PartName): number {
   const parents = new Map<number, number>();
   for (const entry of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
@@ -98,7 +98,7 @@ function peakOf(part: PartName): number {
   return Math.max(...peaks) * 1024;
 }
 
-// First: peaks are those of the process since its start.
+// First in the file: peaks count from the start of a process.
 describe('C5 C10 R1 a 100 MB upload streams', () => {
   it('through Worker and agent, heard at its beginning and its end, and never whole in either', async () => {
     const parts: PartName[] = ['edge', 'agent-aks-westeurope', 'agent-eks-us-east-1'];
@@ -124,7 +124,7 @@ describe('C5 C10 R1 a 100 MB upload streams', () => {
     expect(body.segments[0]?.start).toBeLessThan(2);
     expect(body.segments[1]?.end).toBeGreaterThan(body.duration - 2);
     if (!measurable) return;
-    // Half the upload: what a collector leaves lying about fits below, the upload itself does not.
+    // Half the upload: uncollected garbage stays below it, a buffered upload does not.
     for (const [index, part] of parts.entries()) {
       const grown = peakOf(part) - (before[index] ?? 0);
       expect(grown / MB, part).toBeLessThan(100);
@@ -133,7 +133,7 @@ describe('C5 C10 R1 a 100 MB upload streams', () => {
 });
 
 describe('C6 a part dies and the next request is served', () => {
-  // First, while both pools are whole: the others end as soon as one of them serves again.
+  // First, while both pools are healthy: the others end once one of them serves again.
   it('one agent killed: the held body goes to the other pool', async () => {
     running.stack.kill('agent-aks-westeurope', 'SIGKILL');
     const answers = await Promise.all([transcribe(), transcribe(), transcribe(), transcribe()]);
@@ -154,7 +154,7 @@ describe('C6 a part dies and the next request is served', () => {
     running.stack.kill('agent-aks-westeurope', 'SIGKILL');
     running.stack.kill('agent-eks-us-east-1', 'SIGKILL');
     const answer = await transcribe();
-    // Served when the agents were back before the edge asked; otherwise refused in one of two ways, never in between.
+    // Served when the agents recovered before the edge called; otherwise one of two refusals.
     expect(['200', '503 no_pool', '502 pool_lost']).toContain([answer.status, answer.code].filter(Boolean).join(' '));
     await untilServed();
   }, 60_000);

@@ -2,8 +2,8 @@ import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { slowestFirst } from '../slowest-first.ts';
 
-// What breaks, and what is left of it: parts of whole stacks killed, stalled and cut off. A run of its own, because faults
-// take their time (leases that end, queues that offer again) and `npm test` should not wait for them.
+// Faults of whole stacks: parts killed, stalled and cut off. A run of its own: faults take time (expiring
+// leases, redelivering queues), and `npm test` should not wait for them.
 export default defineConfig({
   root: path.resolve(import.meta.dirname, '../..'),
   test: {
@@ -18,7 +18,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 60_000,
     teardownTimeout: 20_000,
-    // Each mostly waits.
+    // Each test mostly waits.
     maxWorkers: 3,
     sequence: {
       sequencer: slowestFirst(

@@ -1,3 +1,4 @@
-// Uploads and projects on one stack: first parts stand still (the entries of their record are counted), then parts die.
+// Uploads and projects on one stack: first parts stall (the entries of their record are counted), then parts
+// die.
 import './outage/refused.ts';
 import './batch/kills.ts';

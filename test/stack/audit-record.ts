@@ -1,4 +1,4 @@
-// The record of a zone as operators read it: what is in the log, and what is still on its way.
+// Record of a zone for operators: the log, and the events still in outboxes.
 import { fetchCheckpoint, fetchEntries, openReader } from '../../infra/cli/audit-log.ts';
 
 export interface LogPlace {
@@ -7,7 +7,7 @@ export interface LogPlace {
   readonly prefix: string;
 }
 
-/** All entries of a zone's log, as text. Throws when the checkpoint is not signed by its key. */
+/** Returns all entries of a zone's log as text. Throws when the checkpoint is not signed by its key. */
 export async function readEntries(edge: string, token: string, zone: string): Promise<string[]> {
   const headers = { authorization: `Bearer ${token}` };
   const { data } = (await (await fetch(`${edge}/v1/audit/log`, { headers })).json()) as { data: LogPlace[] };
@@ -24,7 +24,7 @@ export async function readEntries(edge: string, token: string, zone: string): Pr
   return entries;
 }
 
-/** The outbox first: what leaves it in between is in the log. */
+/** Reads the outbox first: events that leave it in between are in the log. */
 export async function readRecord(edge: string, token: string, tenant: string, zone: string): Promise<string> {
   const headers = { authorization: `Bearer ${token}` };
   const outbox = await (await fetch(`${edge}/v1/audit/outbox?tenant=${tenant}`, { headers })).text();

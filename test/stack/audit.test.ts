@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => running?.end());
 
-/** How long what happened may take to be in the published log, in milliseconds: seconds, and a busy machine. */
+/** Bound on the publication of an event, ms: seconds, on a busy machine. */
 const PUBLISHED_MS_MAX = 30_000;
 
 /** The command line as an operator runs it, in this process. */
@@ -39,7 +39,7 @@ async function transcribe(): Promise<string> {
   return answer.headers.get('x-request-id') ?? '';
 }
 
-/** Types of the leaves of a request, once its end is among them. */
+/** Returns the types of a request's leaves, once its end is among them. */
 async function typesOf(request: string): Promise<string[]> {
   const { url, token } = running.stack;
   let types: string[] = [];
@@ -70,9 +70,9 @@ describe('C9 C12 A21 the record of what was done', () => {
     const entries = shown.value.entries as { leaf: object; shown?: Record<string, unknown> }[];
     expect(JSON.stringify(entries)).not.toMatch(/account number|seven/);
     expect(JSON.stringify(entries.map(({ leaf }) => leaf))).not.toMatch(/"subject":"c1:[^"]*"/);
-    // The caller is an auditor of its tenant, who may see what the entries hide.
+    // The caller is an auditor of its tenant and may see hidden values.
     expect(entries.at(-1)?.shown).toMatchObject({ subject: expect.stringMatching(/^c1:/) });
-    // The local stack has one witness; it is asked a moment after the checkpoint.
+    // The local stack has one witness, which cosigns shortly after the checkpoint.
     await expect
       .poll(() => auricle('audit', 'verify', '--zone', 'eu'), { timeout: PUBLISHED_MS_MAX })
       .toMatchObject({ exit: 0, value: { verdict: 'witnessed' } });
@@ -83,7 +83,7 @@ describe('C9 C12 A21 the record of what was done', () => {
         async () => {
           const page = await (await fetch(`${url}/v1/audit/outbox?tenant=dev`, { headers })).json();
           const { rows } = page as { rows: { event: { type: string } }[] };
-          // Looking is on record as well.
+          // Reads are recorded as well.
           return rows.filter(({ event }) => event.type !== 'access.audit').length;
         },
         { timeout: PUBLISHED_MS_MAX, interval: 200 },
@@ -171,7 +171,7 @@ describe('C9 C12 A21 the record of what was done', () => {
     expect((await auricle('audit', 'holds')).value).toMatchObject({ data: [] });
     expect((await erase()).value).toMatchObject({ data: [{ outcome: 'done' }] });
     expect(await requestsOf(...about)).not.toContain(request);
-    // What is in the clear is still there, with its proof.
+    // Plain members remain, with their proof.
     expect(await requestsOf('--request', request)).toContain(request);
     expect((await auricle('audit', 'verify', '--zone', 'eu')).exit).toBe(0);
   });
@@ -189,7 +189,7 @@ describe('C9 C12 A21 the record of what was done', () => {
       await blob.upload(bytes, bytes.length);
       return true;
     };
-    // The log may grow in this moment, and its newest tile be another one.
+    // The log may grow at this moment, and its newest tile may change.
     await expect
       .poll(async () => (await flipNewest()) && (await auricle('audit', 'verify', '--zone', 'eu')), {
         timeout: PUBLISHED_MS_MAX,

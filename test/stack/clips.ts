@@ -9,7 +9,7 @@ export interface Clip {
 
 const folder = path.join(import.meta.dirname, '..', 'clips');
 
-/** The recordings kept in the repository, each with the words that were spoken. */
+/** Recordings of the repository, each with its spoken words. */
 export const clips: readonly Clip[] = JSON.parse(readFileSync(path.join(folder, 'clips.json'), 'utf8'));
 
 export const clipPath = (clip: Clip): string => path.join(folder, clip.file);

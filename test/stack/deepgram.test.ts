@@ -18,7 +18,7 @@ const model = 'reference-en';
 const spoken = clips.filter(({ file }) => file.endsWith('.wav'));
 const clip = (file: string): Clip => clips.find((one) => one.file === file) as Clip;
 
-/** The client of Deepgram, told where to find another service and nothing else. */
+/** The client of Deepgram, configured with another address only. */
 function makeClient(options: Record<string, unknown> = {}, url = running.stack.url): DeepgramClient {
   const socket = url.replace(/^http/, 'ws');
   const environment = { base: url, production: socket, agent: socket, agentRest: url };
@@ -45,7 +45,7 @@ interface Result extends Said {
   };
 }
 
-/** One stream of the client, written down. */
+/** One stream of the client, recorded. */
 async function open(wish: Record<string, unknown>, client = makeClient()) {
   const socket = await client.listen.v1.connect({ model, ...wish } as never);
   const said: Said[] = [];
@@ -142,7 +142,7 @@ describe('C1 C10 R1 the unmodified Deepgram client streams', () => {
     const partial = stream.results().filter(({ is_final }) => !is_final);
     expect(partial.length).toBeGreaterThan(2);
     for (const { channel } of partial) expect(channel.alternatives[0]?.confidence).toBeGreaterThan(0.8);
-    // The last one has most of the words, and the final result is no surprise.
+    // The last interim has most of the final words.
     const last = partial.at(-1)?.channel.alternatives[0]?.transcript.split(' ') ?? [];
     expect(last.length).toBeGreaterThan(one.text.split(' ').length / 2);
   });
@@ -257,7 +257,7 @@ describe('§3-15 §3-20 what the unmodified Deepgram client is told of refusals'
   });
 
   it.each<[string, string, Uint8Array, number, string]>([
-    // Its client comes back after every close but 1000, and a file of that kind would be refused again and again.
+    // The client reconnects after every close but 1000, and such a file would be refused again and again.
     [
       'a file of another kind',
       '',
@@ -327,7 +327,7 @@ describe('C10 A21 two callers on one DeepgramClient object', () => {
     await first.heard(({ type }) => type === 'Results');
     const before = first.said.length;
     breakAll();
-    // The client dials again by itself, a second later, with the session id that both callers send.
+    // The client reconnects by itself a second later, with the session id that both callers send.
     await first.opened(2);
     first.socket.sendKeepAlive({ type: 'KeepAlive' });
     const second = await open(linear(liveSound(two)), client);

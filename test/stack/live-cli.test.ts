@@ -16,7 +16,7 @@ beforeAll(async () => {
 }, 60_000);
 
 const clip = clipLike('.wav');
-/** Bytes of it: what stands before the samples, and what each of its seconds has. */
+/** Bytes of the file's header, and of a second of its audio. */
 const [HEADER, SECOND] = [44, 32_000];
 
 async function auricle(...given: string[]): Promise<{ code: number; out: string; err: string }> {

@@ -22,21 +22,24 @@ export function liveSound(clip: Clip, silenceSeconds = 1): LiveSound {
   return { rate, samples };
 }
 
-/** A sound that is said so many times. */
+/** Repeats an audio. */
 export function repeat({ rate, samples }: LiveSound, times: number): LiveSound {
   const all = new Int16Array(samples.length * times);
   for (let at = 0; at < times; at++) all.set(samples, at * samples.length);
   return { rate, samples: all };
 }
 
-/** The widest format there is: 32-bit floats of two channels, eight times as many bytes as 16 kHz of one channel takes. */
+/**
+ * Converts to the widest format: 32-bit floats of two channels, eight times the bytes of 16 kHz of one
+ * channel.
+ */
 export function wide({ samples }: LiveSound): Uint8Array {
   const floats = new Float32Array(2 * samples.length);
   for (let at = 0; at < floats.length; at++) floats[at] = (samples[at >> 1] as number) / 0x8000;
   return new Uint8Array(floats.buffer);
 }
 
-/** A tenth of a second a piece. */
+/** Yields pieces of a tenth of a second. */
 export function* pieces({ rate, samples }: LiveSound): Generator<Uint8Array> {
   const step = rate / 10;
   for (let at = 0; at < samples.length; at += step) {

@@ -1,4 +1,4 @@
-// A revision from its files to everybody and back, as operators do it: the command line against a running stack.
+// Life of a revision by the command line against a running stack: files, gates, all traffic, and back.
 import { execFileSync } from 'node:child_process';
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -24,7 +24,7 @@ import { shared } from './running.ts';
 
 let state: string;
 let stack: Stack;
-/** Of somebody in Europe, where two revisions are served. */
+/** Token of a caller in Europe, where two revisions are served. */
 let token: string;
 let node: Awaited<ReturnType<typeof planNode>> | undefined;
 beforeAll(async () => {
@@ -38,7 +38,7 @@ afterAll(async () => {
   rmSync(state, { recursive: true, force: true });
 });
 
-/** The command line, without starting a process for each word. */
+/** Runs the command line without a process for each command. */
 async function auricle(...words: string[]): Promise<Answer> {
   const given = readArguments(['model', ...words, '--edge', stack.url]);
   if ('problem' in given) throw new Error(given.problem);
@@ -53,7 +53,7 @@ function evidence(name: string, pieces: unknown): string[] {
   return ['--evidence', file];
 }
 
-/** Its digest. */
+/** Registers a revision and returns its digest. */
 async function register(content: string): Promise<string> {
   const folder = path.join(state, `model-${content}`);
   mkdirSync(path.join(folder, '1'), { recursive: true });
@@ -69,7 +69,7 @@ async function register(content: string): Promise<string> {
 const promote = (revision: string, signer: string, ...more: string[]) =>
   auricle('promote', 'reference-en', revision.slice(7, 19), ...keyOf(signer), ...more);
 
-/** Through all gates but the last signature. */
+/** Takes a revision through all gates but the last signature. */
 async function promoteToLast(revision: string): Promise<Answer> {
   const steps = [forGrey(), forCanary(), ...[0, 1, 2, 3].map((at) => [rates(runAt(at, 300, 0, 0))])];
   for (const [at, pieces] of steps.entries()) {
@@ -132,7 +132,7 @@ it('C7, A15, T1: signed, through five gates with four eyes, to everybody, and ro
 });
 
 const REPOSITORY = path.join(ROOT, 'infra/pool/models/repository');
-/** What `reference-en` is made of: itself, what it is composed of, and its live half. */
+/** Folders of `reference-en`: the ensemble, its steps, and its live half. */
 const PARTS = [
   'reference-en',
   'vad_preprocess',
@@ -149,7 +149,10 @@ async function ask(route: string): Promise<unknown> {
   return answered.json();
 }
 
-/** Signed, through all gates, and served by a node that has joined: its folders differ in a comment. */
+/**
+ * Signs a revision, takes it through all gates, and serves it on a node that joins: its folders differ in a
+ * comment.
+ */
 async function serveAnother(): Promise<string> {
   const repository = path.join(state, 'another');
   cpSync(REPOSITORY, repository, { recursive: true });
@@ -164,7 +167,7 @@ async function serveAnother(): Promise<string> {
   return revision;
 }
 
-/** A recording in Deepgram's words, whose answer names the revision that gave it. */
+/** Transcribes in Deepgram's protocol, whose answer names the serving revision. */
 async function askWho(): Promise<string | undefined> {
   const answered = await fetch(`${stack.url}/v1/listen?model=reference-en`, {
     method: 'POST',
@@ -189,7 +192,7 @@ const clip = JSON.parse(readFileSync(path.join(ROOT, 'test/clips/clips.json'), '
   (one: Clip) => one.file === 'number.wav',
 ) as Clip;
 
-/** A live stream; it goes on for a share of its sound, and ends with the rest. */
+/** Opens a live stream that sends a share of its audio, and at the end the rest. */
 async function speak() {
   const sound = liveSound(clip);
   const left = [...pieces(sound)];
@@ -213,9 +216,9 @@ async function speak() {
   };
   return {
     go,
-    /** Something of it was heard. */
+    /** Resolves at the first words. */
     begun,
-    /** What was heard of all of it, without a gap. */
+    /** Ends the stream and returns its whole transcript, checked for gaps. */
     async end() {
       go(1);
       socket.send(JSON.stringify({ type: 'CloseStream' }));
@@ -237,7 +240,7 @@ async function speak() {
 const endOf = (one: { start: number; duration: number } | undefined): number =>
   (one?.start ?? 0) + (one?.duration ?? 0);
 
-/** Transcribes until it is told to stop; what was answered, by status. */
+/** Transcribes until it is stopped; returns the number of answers by status. */
 function keepAsking(): { stop(): Promise<Record<number, number>> } {
   const statuses: Record<number, number> = {};
   let going = true;
@@ -284,7 +287,7 @@ it('C7, A15, M5, T1: what agents serve is what was signed; rolled back under loa
   const across = await speak();
   across.go(0.5);
   await across.begun;
-  // T1: from the command to where every roster, every agent and every answer is of the old one.
+  // T1: from the command until every roster, agent and answer uses the former revision.
   const until = Date.now() + 5_000;
   expect(await auricle('rollback', 'reference-en')).toMatchObject({ exit: 0, value: { revision } });
   await expect.poll(answersBy, { timeout: until - Date.now(), interval: 20 }).toEqual(answering(revision));

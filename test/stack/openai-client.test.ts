@@ -21,7 +21,7 @@ const model = 'reference-en';
 
 describe('C1 C10 R1 the unmodified openai client transcribes', () => {
   it.each(clips.map((clip) => [clip.file, clip] as const))('%s: the words that were spoken', async (_, clip) => {
-    // The client sends the file before the model: over 1 MiB the edge must hear of the model earlier.
+    // The client sends the file before the model: over 1 MiB the edge must learn the model earlier.
     const isLarge = statSync(clipPath(clip)).size > 2 ** 20;
     const options = isLarge ? { headers: { 'x-auricle-model': model } } : {};
     const answer = await client.audio.transcriptions.create({ file: createReadStream(clipPath(clip)), model }, options);
@@ -114,7 +114,7 @@ describe('C1 C10 R1 the unmodified openai client transcribes', () => {
     sent.write(form);
     sent.write(head);
     sent.write(bytes.slice(44));
-    // Over 1 MiB, so that the edge streams the body instead of holding it.
+    // Over 1 MiB, so that the edge streams the body instead of buffering it.
     sent.write(new Uint8Array(2 ** 20));
     const answer = await answered;
     answer.setEncoding('utf8');

@@ -1,4 +1,4 @@
-// A phone: it encodes its microphone as Opus, in packets of 20 ms, and its network is what it is.
+// A phone: it encodes its microphone as Opus, in packets of 20 ms, on an unreliable network.
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { StreamFormat } from '../../shared/stream/format.ts';
 import { finish, type Line, listen } from '../fault/streams/listener.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 
 const clip = clipLike('.opus');
 const file = clipBytes(clip);
-/** Behind the two headers. */
+/** Packets after the two headers. */
 const packets = oggPackets(file).slice(2);
 const format = (encoding: StreamFormat['encoding']): StreamFormat => ({ encoding, rate: 48_000, channels: 1 });
 const textOf = (of: readonly { readonly text: string }[]) => of.map(({ text }) => text).join(' ');

@@ -1,4 +1,4 @@
-// Text projects through a whole stack, with the real voice; our own recogniser listens to what came out.
+// Text projects through a whole stack, with the real voice; the reference recogniser transcribes the result.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -15,7 +15,7 @@ import type { Shared } from './running.ts';
 
 const PROJECT_MS = 60_000;
 
-/** Files of this tenant only: other tests use the same stack. */
+/** Tenant of these files; other tests use the same stack. */
 const TENANT = 'publisher';
 let running: Shared;
 let token: string;
@@ -43,10 +43,10 @@ const write = (name: string, content: unknown): string => {
   return file;
 };
 
-/** Letters only: where the recogniser hears a new sentence is not the question. */
+/** Letters only: sentence boundaries of the recogniser do not matter. */
 const bare = (text: string) => text.toLowerCase().replace(/[^a-z]/g, '');
 
-/** Share of `words` that are heard in `text`, in their order. */
+/** Returns the share of `words` that occur in `text`, in order. */
 function heardInOrder(text: string, words: readonly string[]): number {
   let at = 0;
   let heard = 0;
@@ -72,7 +72,7 @@ describe('T3 T4 auricle project', () => {
       expect(made.code, made.err).toBe(0);
       const project = JSON.parse(made.out);
       expect(project).toMatchObject({ status: 'done', documents: [{ segments: { total: 4, done: 4 } }] });
-      // Progress was seen by block.
+      // Progress is reported by block.
       expect(made.err).toMatch(/\(2\/2 blocks\)/);
       const about = manifest.parse(JSON.parse(readFileSync(path.join(out, '1.json'), 'utf8')));
       const texts = about.blocks.map(({ segments }) => segments.map(({ text }) => text));
@@ -160,7 +160,7 @@ async function stored(): Promise<Map<string, Buffer>> {
   return all;
 }
 
-/** A21: what lies in storage is sealed, and neither it nor a log has a word in the clear. */
+/** A21: stored blobs are sealed, and neither they nor logs have a word in the clear. */
 async function expectSealed(word: string): Promise<void> {
   const all = await stored();
   expect(all.size).toBeGreaterThan(0);

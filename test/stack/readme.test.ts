@@ -32,7 +32,7 @@ function examples(text: string): Example[] {
   });
 }
 
-// Blocks that cannot be run inside a test, each with its reason.
+// Blocks that no test can run, each with its reason.
 const elsewhere: [RegExp, string][] = [
   [/npm ci && npm (start|test)/, 'installs; .ci/run does it on a clean checkout'],
   [/^npm (start|test|run)\b/, 'starts stacks and suites of its own; .ci/run runs them'],

@@ -26,7 +26,7 @@ interface Said {
   readonly [name: string]: unknown;
 }
 
-/** The client speaks TLS to everybody; the stack has none, so its connection is made by the test. */
+/** The client always uses TLS; the stack has none, so the test makes the connection. */
 const plainly = (url: string) => ({
   createConnection: () => net.connect(Number(new URL(url).port), '127.0.0.1'),
 });
@@ -34,7 +34,7 @@ const plainly = (url: string) => ({
 const makeClient = (apiKey = running.stack.token) =>
   new OpenAI({ apiKey, baseURL: `${running.stack.url}/v1`, maxRetries: 0 });
 
-/** One session of the client, written down. */
+/** One session of the client, recorded. */
 function open(target: { model: string } | { intent: 'transcription' } = { intent: 'transcription' }, apiKey?: string) {
   const options = plainly(running.stack.url) as never;
   const socket = new OpenAIRealtimeWS({ ...target, options }, makeClient(apiKey));
@@ -77,7 +77,7 @@ function listen<T extends OpenAIRealtimeWS | BetaRealtimeWS>(socket: T) {
     completed,
     send: (event: object) => emitter.send(event as never),
     types: () => said.map(({ type }) => type),
-    /** Until so many items are complete. */
+    /** Resolves when `count` items are complete. */
     async items(count: number): Promise<Said[]> {
       await heard(() => completed().length >= count);
       return completed();
@@ -94,7 +94,7 @@ const append = (bytes: Uint8Array) => ({
 const update = (input: object) => ({ type: 'session.update', session: { type: 'transcription', audio: { input } } });
 const pcm = ({ rate }: LiveSound) => ({ format: { type: 'audio/pcm', rate }, transcription: { model } });
 
-/** Three samples for two: what a client has to send to the hosted service. */
+/** Resamples two samples to three, for the rate of the hosted service. */
 function atRealtimeRate({ samples }: LiveSound): LiveSound {
   const more = Int16Array.from({ length: Math.floor((samples.length * 3) / 2) }, (_, i) => {
     const at = (i * 2) / 3;

@@ -4,17 +4,17 @@ import path from 'node:path';
 import { importJWK, SignJWT } from 'jose';
 import { type Stack, startStack } from '../../infra/local/stack.ts';
 
-/** A running stack, as those see it who leave it as it is. */
+/** A running stack for tests that do not change it. */
 export interface Shared {
   readonly stack: Omit<Stack, 'pid' | 'isReady' | 'kill' | 'stop'>;
   readonly state: string;
   /** A token of the stack's own issuer. Claims given here replace those of an ordinary tenant. */
   mint(claims?: Record<string, unknown>, seconds?: number): Promise<string>;
-  /** Everything the parts logged so far. */
+  /** All log lines of the parts so far. */
   logs(): string;
 }
 
-/** A whole stack in a temporary folder, for one file of tests. */
+/** A whole stack in a temporary folder, for one test file. */
 export interface Running extends Shared {
   readonly stack: Stack;
   end(): Promise<void>;
@@ -30,7 +30,7 @@ export async function run(): Promise<Running> {
   return { ...shared({ stack, state }), stack, end };
 }
 
-/** What can be told of a stack to another process, and what to do with it there. */
+/** Builds the view of a stack that another process can use. */
 export const shared = ({ stack, state }: Pick<Shared, 'stack' | 'state'>): Shared => ({
   stack,
   state,

@@ -1,5 +1,5 @@
-// One stack for all files of tests that leave a stack as they found it: it starts when the first of them asks, and ends
-// with the run. Starting a stack costs more than what most of these files do with it.
+// One stack for all test files that do not change it: it starts with the first of them and ends with the run.
+// Starting a stack costs more than most of these files' own work.
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestProject } from 'vitest/node';
@@ -7,7 +7,7 @@ import { type Running, run } from './running.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Where the shared stack is asked for. */
+    /** Address at which a file requests the shared stack. */
     sharedStack: string;
   }
 }

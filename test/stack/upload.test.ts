@@ -23,10 +23,10 @@ import { join } from './join.ts';
 import type { Shared } from './running.ts';
 
 const UPLOAD_MS = 60_000;
-/** Of an hour, with the time of each word. */
+/** Output bound: an hour, with the time of each word. */
 const OUTPUT_BYTES = 32 * 1024 * 1024;
 
-/** Files of this tenant only: other tests use the same stack. */
+/** Tenant of these files; other tests use the same stack. */
 const TENANT = 'uploader';
 let running: Shared;
 let token: string;
@@ -54,7 +54,7 @@ function auricle(...given: string[]): Promise<{ code: number; out: string; err: 
 const ask = (at: string, init: RequestInit = {}, bearer = token) =>
   fetch(`${running.stack.url}${at}`, { ...init, headers: { ...init.headers, authorization: `Bearer ${bearer}` } });
 
-/** Everything that lies in a container, with its name. */
+/** Returns all blobs of a container by name. */
 async function stored(container: string): Promise<Map<string, Buffer>> {
   const account = BlobServiceClient.fromConnectionString(storageConnection(running.stack.ports));
   const client = account.getContainerClient(container);
@@ -71,7 +71,7 @@ describe('C2 C11 T4 auricle upload', () => {
       const { code, out, err } = await auricle('upload', clipPath(clip), '--wait');
       expect([code, out], err).toEqual([0, `${clip.text}\n`]);
       expect(err).toMatch(/sent 100 %/);
-      // What was noted for a run that might have been interrupted is gone.
+      // The notes for an interrupted run are removed.
       expect(readdirSync(path.join(folder, 'auricle', 'uploads'))).toEqual([]);
     },
     UPLOAD_MS,
@@ -85,7 +85,7 @@ describe('C2 C11 T4 auricle upload', () => {
       expect([code, value.status, value.text]).toEqual([0, 'done', clip.text]);
       expect(value.outcome.words.map(({ word }: { word: string }) => word).join(' ')).toBe(clip.text);
       expect(value).toMatchObject({ pieces: { total: 1, done: 1 }, transcript: 'held', sealed: true });
-      // Deleting follows the outcome: who waits for the text does not wait for that.
+      // Deletion follows the outcome, without delaying the transcript.
       await expect
         .poll(async () => ((await (await ask(`/v1/uploads/${value.id}`)).json()) as { audio: string }).audio, {
           timeout: UPLOAD_MS,
@@ -189,7 +189,7 @@ describe('C11 T4 the end of an upload', () => {
     readonly body: string;
   }
 
-  /** Somebody who is told; the first telling fails, as receivers do. */
+  /** Receiver of notices; its first delivery fails, as receivers do. */
   async function receiver() {
     const seen: Notice[] = [];
     let told = () => {};
@@ -222,7 +222,7 @@ describe('C11 T4 the end of an upload', () => {
         const [notice] = hook.seen as [Notice];
         expect(JSON.parse(notice.body)).toMatchObject({ type: 'upload.done', data: { id, status: 'done' } });
         expect(notice.body).not.toContain(clip.text.split(' ').at(-1));
-        // The secret is the tenant's; another grant of it tells the same.
+        // The secret is the tenant's: another grant returns the same one.
         const body = JSON.stringify({ model: 'reference-en', callback: hook.url });
         const grant = await ask('/v1/uploads', {
           method: 'POST',
@@ -272,7 +272,7 @@ describe('C11 T4 the end of an upload', () => {
     3 * UPLOAD_MS,
   );
 
-  // An hour of speech keeps two cores busy for about a minute: where there is time for it.
+  // An hour of speech keeps two cores busy for about a minute, so it runs only with many seeds.
   it.runIf(seeds >= 10_000)(
     'T4 of a call of an hour is the whole of it in order, and its progress is seen',
     async () => {
@@ -296,13 +296,13 @@ describe('C11 T4 the end of an upload', () => {
       const value = JSON.parse(out);
       expect([code, value.status], err).toEqual([0, 'done']);
       expect(value.pieces.total).toBeGreaterThanOrEqual(6);
-      // Every turn is there, in its order; a letter may be heard otherwise beside another pause.
+      // Every turn is present and in order; a letter may differ beside another pause.
       expect(countWordErrors(spoken, value.text.split(' ')) / spoken.length).toBeLessThan(0.02);
       const starts = value.outcome.words.map(({ start }: { start: number }) => start);
       expect(starts).toEqual([...starts].sort((one: number, other: number) => one - other));
       expect(starts.at(-1)).toBeGreaterThan(3_580);
       const steps = [...err.matchAll(/: working (\d+)\/\d+/g)].map(([, done]) => Number(done));
-      // Pieces that are worked on at the same time end at about the same time.
+      // Concurrent pieces end at about the same time.
       expect(new Set(steps).size, err).toBeGreaterThan(1);
     },
     5 * UPLOAD_MS,

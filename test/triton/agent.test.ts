@@ -28,7 +28,7 @@ const model = 'reference-en';
 /** The step that both reference ensembles share, so that unloading it takes both down. */
 const shared = 'nlp_postprocess';
 const clip = clipLike('balance.wav');
-/** Agents look at their engine every second; a model needs a while to come and go. */
+/** Agents poll their engine every second; a model needs a while to load and unload. */
 const patience = { timeout: 15_000, interval: 50 };
 
 let folder: string;
@@ -74,7 +74,7 @@ const ask = (agent: Agent) =>
     head: { model },
   });
 
-/** 16 kHz samples of a clip, as the agent would hand them over. */
+/** Returns 16 kHz samples of a clip, in the agent's form. */
 async function samplesOf(file: string): Promise<Float32Array> {
   const bytes = await readFile(path.resolve(import.meta.dirname, '../clips', file));
   const sound = new Int16Array(bytes.buffer.slice(bytes.byteOffset + 44, bytes.byteOffset + bytes.byteLength));
@@ -178,7 +178,7 @@ describe('T2: the agent on a real Triton', () => {
   });
 });
 
-/** What Triton answers oddly, and what becomes of it before anybody outside hears of it. */
+/** Unusual answers of Triton, and their translation by the agent. */
 describe('T2: Triton’s odd answers', () => {
   const samples = Float32Array.from({ length: 16_000 }, (_, i) => 0.1 * Math.sin(i * 0.05));
 
@@ -237,7 +237,7 @@ describe('T2: Triton’s odd answers', () => {
   });
 
   it('a waiting time that is over (503) is worth another try', async () => {
-    // Eight at once on one instance: with a microsecond of patience not all can be in time.
+    // Eight requests at once on one instance: with a timeout of a microsecond some are overdue.
     const many = await Promise.all(
       Array.from({ length: 24 }, () => infer(engine, inputsFor(samples), { timeoutMicros: 1 })),
     );
@@ -255,7 +255,7 @@ describe('T2: Triton’s odd answers', () => {
     };
     const [whole, step] = [await settled(() => requests(model)), await settled(() => requests('vad_preprocess'))];
     const outcome = infer(engine, inputsFor(new Float32Array(60 * 16_000)), { signal: leaving.signal });
-    // Its first step is through, so Triton has it; the second one takes much longer.
+    // Its first step is done, so Triton has the request; the second one takes much longer.
     await expect.poll(() => requests('vad_preprocess'), { ...patience, interval: 5 }).toBe(step + 1);
     leaving.abort();
     expect(await outcome).toMatchObject({ ok: false, retryable: false });
@@ -270,7 +270,7 @@ describe('T2: Triton’s odd answers', () => {
     expect(before.ok && before.value.requests).toBeGreaterThan(0);
 
     expect(await repositoryCall('unload', shared)).toBe(200);
-    // Between Triton's answer and the agent's next look a request may still be served, or fail as designed.
+    // Between Triton's answer and the agent's next poll a request may still be served, or fail as designed.
     await expect
       .poll(async () => {
         const { status, reason, events } = await ask(agents.triton);
@@ -282,7 +282,7 @@ describe('T2: Triton’s odd answers', () => {
       .toBe('misdirected');
     expect(await engine.modelReady(model, signal)).toBe(false);
     expect(await infer(engine, inputsFor(samples))).toMatchObject({ ok: false, retryable: false });
-    // One model is away; the engine, and the agent with its other work, is not.
+    // One model is unavailable; the engine, and the agent's other work, is not.
     expect(await engine.ready(signal)).toBe(true);
     expect((await fetch(`${agents.triton.url}/readyz`)).status).toBe(200);
 

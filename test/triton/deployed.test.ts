@@ -1,4 +1,4 @@
-// What `auricle model` deploys, before the real Triton and its own schema.
+// Output of `auricle model deploy` against the real Triton and its own schema.
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

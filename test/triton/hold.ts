@@ -1,4 +1,4 @@
-// A process that starts Triton and never stops it: what becomes of it when this process dies?
+// Starts Triton and never stops it, to test the end of this process.
 import { installTriton } from '../../infra/pool/triton/install.ts';
 import { startTriton } from '../../infra/pool/triton/start.ts';
 

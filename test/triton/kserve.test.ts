@@ -1,5 +1,5 @@
-// The agent's part of KServe v2 before a real Triton: what its callers send and are told is the same as before the
-// embedded engine, sequences included.
+// The agent's KServe v2 before a real Triton: requests and answers equal those with the embedded engine,
+// including sequences.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -55,7 +55,7 @@ const inputsOf = (sound: Float32Array) => [
   int32Tensor('AUDIO_LENGTH', Int32Array.of(sound.length), [1, 1]),
 ];
 
-/** The best letter of each frame that counts. */
+/** Returns the best letter of each real frame. */
 function letters(got: Parameters<typeof valuesOf>[0]): number[] {
   const { outputs } = valuesOf(got);
   const [table, count] = ['LOG_PROBS', 'FRAMES'].map((name) => outputs.find((output) => output.name === name));
@@ -136,7 +136,7 @@ describe('A5 sequences of callers before Triton', () => {
   it('one that its caller leaves alone: Triton hears its end before it would forget it', async () => {
     await step(samples(0.335), 9, true, false);
     const ended = async () => (await step(samples(0.335), 9, false, false)).refusal?.reason;
-    // Each look goes on with it, so that looks must be further apart than it may idle.
+    // Each poll continues the sequence, so polls must be further apart than the idle timeout.
     await expect.poll(ended, { timeout: 15_000, interval: 1_500 }).toBe('sequence_unknown');
     expect((await step(samples(0.335), 9, true, true)).refusal).toBeUndefined();
   });

@@ -1,5 +1,5 @@
-// Live streams on the stack's Tritons: what clients are told is what the embedded engine would have told them, whatever
-// becomes of a Triton meanwhile.
+// Live streams on the stack's Tritons: clients receive the embedded engine's results, under all faults of a
+// Triton.
 import path from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Stack } from '../../infra/local/stack.ts';
@@ -13,7 +13,7 @@ import { processesOf } from './processes.ts';
 /** The stack under test, which `beforeAll` starts, and its folder. */
 type Place = { readonly stack: Stack; readonly state: string };
 
-/** In the middle of the second sentence. */
+/** Position in the middle of the second sentence, seconds. */
 const MIDDLE = story.second + 1.5;
 const patience = { timeout: 90_000, interval: 50 };
 
@@ -25,7 +25,7 @@ const toLines = (segments: Awaited<ReturnType<Speaker['finish']>>): Line[] =>
     words.map(({ word, start, end }) => [word, start, end] as const),
   ]);
 
-/** What one client of each door is left with. */
+/** Transcript of one client of each protocol. */
 async function hear(place: Pick<Place, 'stack'>): Promise<Line[][]> {
   const [speaker, listener] = [speak(place), await listen(place)];
   listener.send(story.bytes);
@@ -42,7 +42,7 @@ async function hearEmbedded(): Promise<Line[]> {
   }
 }
 
-/** Kills processes of the pools' Tritons, not what started them; how many. */
+/** Kills processes of the pools' Tritons, not their parents; returns their number. */
 async function killOf(state: string, pools: readonly string[], kind: RegExp): Promise<number> {
   const found = await Promise.all(pools.map((pool) => processesOf(path.join(state, 'engines', pool))));
   const pids = found.flat().flatMap(({ pid, command }) => (kind.test(command) ? [pid] : []));
@@ -51,10 +51,10 @@ async function killOf(state: string, pools: readonly string[], kind: RegExp): Pr
 }
 
 const SERVER = /^\S*tritonserver /;
-/** Has the states of sequences. Triton goes on without it, says that it is ready, and fails. */
+/** The process with the states of sequences. Without it Triton reports ready, and fails. */
 const STATES = /^\S*triton_python_backend_stub \S*\/asr_stream\//;
 
-/** A client in the middle of the second sentence, and the pool that hears it. */
+/** A client in the middle of the second sentence, and the pool that serves it. */
 async function speakIntoSecond({ stack }: Place): Promise<{ speaker: Speaker; pool: string }> {
   const speaker = speak({ stack });
   await speaker.send(part(0, MIDDLE));

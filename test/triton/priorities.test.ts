@@ -1,4 +1,4 @@
-// What a caller's priority does at a real Triton behind the agent.
+// Effect of a caller's priority at a real Triton behind the agent.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -17,7 +17,7 @@ import { folder as installation } from './install.ts';
 
 const served = 'parameters { key: "task" value { string_value: "infer" } }\n';
 const slow = testModels.slow_priority!;
-/** Whoever names a level that does not exist would be the first at Triton, and so would class 3 of two levels. */
+/** A nonexistent level, such as class 3 of two levels, gets the default level, here the first at Triton. */
 const firstByDefault = (levels: number) => ({
   ...slow,
   config: `${served}${slow.config
@@ -47,7 +47,7 @@ beforeAll(async () => {
     ...environment,
     AURICLE_MODELS: repository,
     AURICLE_ENGINE_URL: triton.url,
-    // All of a test are at Triton together: it is Triton's order that is looked at.
+    // All requests of a test are at Triton together: its order is under test.
     AURICLE_SLOTS: '8',
   };
   agent = await startAgent(readSettings(settings), { write: () => {} });

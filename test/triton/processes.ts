@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 
-/** Command lines of the processes that were told about a folder: a leash, its server, the models. */
+/** Returns the command lines of processes that name a folder: a leash, its server, the models. */
 export async function processesOf(folder: string): Promise<{ pid: number; command: string }[]> {
   const found: { pid: number; command: string }[] = [];
   for (const pid of (await readdir('/proc')).filter((entry) => /^\d+$/.test(entry))) {
-    // One that is dead and only waits to be collected has no command line.
+    // A zombie has no command line.
     const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
     if (command.includes(folder)) found.push({ pid: Number(pid), command: command.replaceAll('\0', ' ') });
   }

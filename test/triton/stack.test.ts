@@ -10,7 +10,7 @@ import { clipBytes, clipLike } from '../stack/clips.ts';
 import { describeLive } from './live.ts';
 import { processesOf, sharedBy } from './processes.ts';
 
-/** Two Tritons that start at once on a busy machine take a while; `expect.poll` ends as soon as it is true. */
+/** Two Tritons start slowly on a busy machine; `expect.poll` ends as soon as its condition holds. */
 const patience = { timeout: 90_000, interval: 200 };
 const spoken = clipLike('balance.wav');
 const pools = ['aks-westeurope', 'eks-us-east-1'];
@@ -98,7 +98,7 @@ describe('T2: the stack on Triton', { timeout: 100_000 }, () => {
     await expect.poll(() => [one, other].map(stack.isReady), patience).toEqual([true, true]);
     expect([stack.pid(one), stack.pid(other)].filter((pid) => before.includes(pid))).toEqual([]);
     await expect.poll(transcribe, patience).toBe(spoken.text);
-    // What the dead ones had is gone, too.
+    // Their shared memory is released, too.
     for (const pid of before) await expect.poll(() => sharedBy(pid ?? 0), patience).toEqual([]);
   });
 
@@ -106,7 +106,7 @@ describe('T2: the stack on Triton', { timeout: 100_000 }, () => {
 
   it('leaves no process and no shared memory when it stops', async () => {
     const parts = pools.map((pool) => stack.pid(`engine-${pool}`) ?? 0);
-    // In each pool a leash, a server and one process for each model that is no ensemble.
+    // Each pool has a leash, a server and one process for each model that is no ensemble.
     const networks = (await readdir(repository, { recursive: true })).filter((file) => file.endsWith('model.onnx'));
     expect(await processesOf(path.join(state, 'engines'))).toHaveLength(2 * (2 + networks.length));
     await stack.stop();
@@ -135,7 +135,7 @@ describe('T2: npm start -- --engine triton ends with its supervisor', { timeout:
       '--quiet',
     ];
     const supervisor = spawn(process.execPath, ['infra/local/main.ts', ...given], {
-      // What ran this test is not the launcher of that stack.
+      // The test's own launcher is not the launcher of that stack.
       env: { ...process.env, AURICLE_LAUNCHER: '' },
       stdio: ['ignore', 'pipe', 'inherit'],
     });

@@ -18,7 +18,7 @@ let triton: Triton;
 beforeAll(async () => {
   folder = await mkdtemp(path.join(tmpdir(), 'auricle-triton-'));
   repository = path.join(folder, 'models');
-  // Who runs the tests may have it, and no person's Triton has.
+  // The test runner may set it; a user's environment does not.
   delete process.env.PYTHONDONTWRITEBYTECODE;
   await writeDelay(repository, 'delay', { batchMs: 20, itemMs: 1, maxBatchSize: 8, queueMicros: 5_000, instances: 1 });
   triton = await startTriton({ installed: await installTriton({ folder: installation }), repository });

@@ -8,7 +8,7 @@ import type { Differences, Implementation, Running } from '../contract/engine/im
 import { testModels, writeRepository } from '../contract/engine/test-models.ts';
 import { folder as installation } from './install.ts';
 
-/** Triton 2.51, seen over HTTP. Each is also in the embedded engine's README. */
+/** Differences of Triton 2.51 over HTTP. Each is also in the embedded engine's README. */
 const differences: Differences = {
   unfilledShape: { answer: 500, why: 'errors found while the JSON is read are internal errors to Triton' },
   notJson: { answer: 500, why: 'errors found while the JSON is read are internal errors to Triton' },
@@ -50,7 +50,7 @@ export const triton: Implementation = {
         await writeRepository(written, models);
         for (const [name, { config }] of Object.entries(models)) {
           await convertModel(written, repository, name).catch(async () => {
-            // A configuration that cannot be read is what some tests are about.
+            // Some tests need an unreadable configuration.
             await mkdir(path.join(repository, name), { recursive: true });
             const text = config.replace('"onnxruntime"', '"python"');
             await writeFile(path.join(repository, name, 'config.pbtxt'), `name: "${name}"\n${text}\n`);

@@ -2,8 +2,8 @@ import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { slowestFirst } from '../slowest-first.ts';
 
-// The real Triton: installed once into the state folder, started by each file for itself. A run of its own, because it
-// downloads and because a slow machine should not pay for it in every `npm test`.
+// The real Triton: installed once into the state folder, started by each file for itself. A run of its own:
+// it downloads packages, and a slow machine should not pay for it in every `npm test`.
 export default defineConfig({
   root: path.resolve(import.meta.dirname, '../..'),
   test: {
@@ -16,7 +16,7 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 120_000,
     teardownTimeout: 30_000,
-    // Each mostly waits for its server.
+    // Each file mostly waits for its server.
     maxWorkers: 2,
     sequence: { sequencer: slowestFirst('stack.test.ts', 'contract.test.ts') },
     passWithNoTests: false,

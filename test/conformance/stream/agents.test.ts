@@ -120,7 +120,8 @@ describe('what the edge says to an agent', () => {
       from: { position: 4, time: 4 / 8_000, index: 1, state: 'c3RhdGU=' },
       options: { interim: true, endpointingMs: 500 },
     });
-    // The question was answered, but it cut the utterance: it is asked again at its place, and its answer is not told.
+    // The finalize was answered, but it cut the utterance: it is sent again at its position, and that answer
+    // is dropped.
     expect(kinds(talks[1])).toEqual(['open', ' ', 'options', 'two', 'finalize', ' three']);
     client.say({ type: 'end' });
     await client.end();
@@ -153,7 +154,7 @@ describe('what the edge says to an agent', () => {
     talks[0]?.say({ type: 'drain' });
     const next = await eventually(() => talks[1]);
     await eventually(() => next.opened);
-    // The first one goes on meanwhile.
+    // The first session continues meanwhile.
     client.speak('o. thr');
     await client.heard('segment', ({ index }) => index === 1);
     expect(talks[0]?.closed).toBeUndefined();
@@ -217,7 +218,7 @@ describe('what the edge says to an agent', () => {
     await eventually(() => talks[0]?.position === 7);
     act(talks[0] as Talk);
     await eventually(() => talks[0]?.closed);
-    // Silence is long enough to be forgotten by the roster, too.
+    // The roster, too, forgets an agent after this silence.
     await agent.send(agent.report());
     passTime(limits.snapshotAgeMs.value);
     await client.heard('moved');

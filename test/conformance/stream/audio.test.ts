@@ -52,7 +52,8 @@ describe('audio', () => {
   });
 
   it('MUST 11: what is not taken is told, and taken when it comes again', async () => {
-    // Small: the ring of production holds more of this sound than a session may last, and its time ends the input.
+    // A small ring: production's holds more of this audio than a session may last, and its time limit ends
+    // the input.
     const ringBytes = limits.streamRingBytes as { value: number };
     const before = ringBytes.value;
     const ring = 4 * limits.streamWindowBytes.value;
@@ -66,7 +67,7 @@ describe('audio', () => {
     client.speak('not taken').speak('neither');
     const overflow = await client.heard('overflow');
     expect(overflow).toEqual({ type: 'overflow', position: ring, bytes: 9, seconds: 9 / 8_000 });
-    // The agent has the whole window when it goes on. It settles that, and there is room again.
+    // The agent continues with the whole window. Its settlement frees capacity.
     const [talk] = talks;
     const heard = () => talk?.said.flatMap((said) => ('kind' in said ? [said.position + said.text.length] : [])) ?? [];
     await eventually(() => heard().at(-1) === limits.streamWindowBytes.value);

@@ -6,7 +6,7 @@ import { modelName, startListener } from '../../edge/stream-listener.ts';
 
 const upgrade = { upgrade: 'websocket' };
 
-/** The refusal a client hears, and how its connection ends. */
+/** Returns the refusal that a client receives, and the end of its connection. */
 async function refused(client: StreamClient) {
   const { code, reason } = await client.end();
   const [said] = client.all('refusal');

@@ -81,7 +81,7 @@ describe('ending', () => {
     const { session } = client.all('started')[0] as unknown as { session: string };
     const again = await StreamClient.connect(`?session=${session}`);
     again.start(talks[0]?.opened?.model ?? '', { resume: client.resume, next: 1 });
-    // It is gone on with from the token, at an agent that begins there.
+    // The session continues from the token, at an agent that begins there.
     expect(await again.heard('started')).toMatchObject({ position: 4 });
     await eventually(() => talks.length === 2);
     again.close();

@@ -5,7 +5,7 @@ import { StreamClient } from '../../edge/stream-client.ts';
 import { eventually, type Habits, habitsOf, listen, type Talk } from '../../edge/stream-double.ts';
 import { modelName, startListener } from '../../edge/stream-listener.ts';
 
-/** Two agents of one model; the one that is asked first is known by what comes to it. */
+/** Starts two agents of one model; the sessions that arrive show which one was picked first. */
 async function startPair(habits: Partial<Habits> = {}, claims: Record<string, unknown> = {}) {
   const name = modelName();
   const agents = await Promise.all(['one', 'two'].map((pool) => startAgent(name, { live: true, pool: `aks-${pool}` })));
@@ -21,7 +21,7 @@ async function startPair(habits: Partial<Habits> = {}, claims: Record<string, un
 const texts = (client: StreamClient) => client.all('segment').map(({ index, text }) => `${index} ${text}`);
 const whole = ['0 one', '1 two', '2 three', '3 four', '4 five'];
 
-/** What the stream would have said had nothing happened: the same words, indexes and times. */
+/** Segments of an undisturbed session: the expected words, indexes and times. */
 async function undisturbed(): Promise<unknown[]> {
   const { name } = await startListener();
   const client = await StreamClient.connect();
@@ -109,7 +109,7 @@ describe('R1 A8 the agent is lost', () => {
   });
 
   it('so often and no more, however far each of them gets', async () => {
-    // Each hears an utterance, settles it, and dies.
+    // Each agent receives an utterance, settles it, and dies.
     const dies: Habits['before'] = (talk, said) => {
       if ('kind' in said) queueMicrotask(() => talk.cut());
       return false;

@@ -150,7 +150,7 @@ describe('C10 coming back', () => {
   });
 
   it('MUST 32: a token that nobody would serve ends no session that lives', async () => {
-    // A zone that lists nobody may be down for a moment; this one serves something else.
+    // A zone with an empty roster may be down for a moment; this one serves another model.
     await startAgent(modelName(), { zone: 'us' });
     const { client, comeBack } = await startClient();
     const weaker = await comeBack(0, {}, { zones: ['us'] });
@@ -264,7 +264,7 @@ describe('C10 coming back', () => {
     client.drop();
     await eventually(() => client.ended);
     for (let at = 0; at <= limits.streamHeldEvents.value; at++) talks[0]?.say({ type: 'speech_started', at });
-    // No time has passed: it is not that nobody came back.
+    // No time has passed, so the cause is not the absence of the client.
     await eventually(() => talks[0]?.closed);
   });
 

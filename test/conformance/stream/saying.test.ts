@@ -28,7 +28,7 @@ describe('what is said', () => {
     const times = segments.flatMap(({ start, end }) => [Number(start), Number(end)]);
     expect(times).toEqual([...times].sort((a, b) => a - b));
     expect(talks).toHaveLength(2);
-    // The second agent did say them again.
+    // The second agent did repeat them.
     expect(talks[1]?.events.filter(({ type }) => type === 'segment')).toHaveLength(3);
   });
 

@@ -15,7 +15,7 @@ import { forgetSession, passQuietly, startListener } from '../../edge/stream-lis
 
 const makeTenant = () => `t-${crypto.randomUUID().slice(0, 8)}`;
 
-/** What is in the record of a tenant, once `enough` of it is there. */
+/** Returns a tenant's events, once `enough` of them are recorded. */
 async function readRecord(tenant: string, enough: (events: AuditEvent[]) => boolean): Promise<AuditEvent[]> {
   const headers = { authorization: `Bearer ${await makeToken({ tenant: 'ops', scope: 'operate' })}` };
   for (;;) {
@@ -98,7 +98,7 @@ describe('A1 A2 R14 the record of a stream', () => {
     expect(events[0]).toMatchObject({ action: 'stream', model: name, subject: expect.stringMatching(/^c1:/) });
     expect(events[2]).toMatchObject({ agent: agent.name, outcome: 'served', zone: 'eu' });
     expect(events[3]).toMatchObject({ status: 200, audioSeconds: 0.5, bytes: 4_000, agent: agent.name });
-    // Not a word of what was said.
+    // No word of the transcript is recorded.
     expect(JSON.stringify(events)).not.toContain('____');
   });
 
@@ -143,7 +143,7 @@ describe('A1 A2 R14 the record of a stream', () => {
     if (what.includes('come back')) passTime(limits.streamResumeMs.value + 1_000);
     const events = await readRecord(tenant, ended(1));
     expect(events.filter(isEnd)).toMatchObject([{ type: 'inference.complete', reason, status, audioSeconds: 0.1 }]);
-    // The roster has not heard of the agent meanwhile.
+    // The roster has no report of the agent meanwhile.
     await agent.send(agent.report());
     await agent.settled();
     passTime(limits.snapshotAgeMs.value);
@@ -162,7 +162,7 @@ describe('A1 A2 R14 the record of a stream', () => {
     if (how === 'lost') await forgetSession(`${tenant}/${session}`);
     else client.close(1000);
     if (how === 'lost') {
-      // The place of the session that was lost is still taken: nobody hears this one, and nothing of it is paid.
+      // The lost session still holds its lease: this one is not heard and not billed.
       const refused = await StreamClient.connect(`?session=${session}`, { tenant, allowance: { requestsAtOnce: 1 } });
       refused.start(name, { resume: client.resume, next: 0 });
       expect((await refused.end()).code).toBe(4429);
@@ -188,7 +188,7 @@ describe('A1 A2 R14 the record of a stream', () => {
     };
     client.speak('_'.repeat(800)).say({ type: 'end' });
     await client.end();
-    // Its client has not answered the close: it may not have heard the end.
+    // The client has not answered the close: it may not have received the end.
     const again = async (resume: string, from: number, bytes: number) => {
       const one = await StreamClient.connect(`?session=${session}`, { tenant });
       one.answers = false;
@@ -270,7 +270,7 @@ describe('bugs', () => {
       if (where === 'close') client.say({ type: 'end' });
       expect((await client.end()).code).toBe(1011);
       if (where !== 'close') expect(client.all('refusal')).toMatchObject([{ reason: 'internal' }]);
-      // Nothing but the name of it is in the log.
+      // The log contains only the error's name.
       expect(logged.mock.calls.length).toBeGreaterThan(0);
       expect(JSON.stringify(logged.mock.calls)).not.toContain('secret');
       await eventually(() => talks.every(({ closed }) => closed));

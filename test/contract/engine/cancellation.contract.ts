@@ -20,7 +20,7 @@ export const cancellationContract: Contract = (implementation, engine) =>
         return { stays: [kept], before: counted };
       });
       expect((await stays[0]!).status).toBe(200);
-      // The blocker and the one that stayed, and who could not be seen to leave.
+      // Served: the blocker and the request that stayed, and a departure that the engine could not notice.
       const served = expected === 'dropped' ? 2 : 3;
       await eventually(
         async () => [

@@ -10,7 +10,7 @@ import { fp32Tensor, readFp32, type Tensor } from '../../../shared/kserve/tensor
 import { joinChunks } from '../../shared/kserve/made.ts';
 import type { Started } from './implementation.ts';
 
-/** Longest wait for something that must happen; polled, never slept through. */
+/** Longest wait for an expected event, ms; polled, never slept through. */
 const PATIENCE_MS = 5_000;
 
 export async function eventually<T>(look: () => Promise<T>, good: (seen: T) => boolean): Promise<T> {
@@ -24,7 +24,7 @@ export async function eventually<T>(look: () => Promise<T>, good: (seen: T) => b
   }
 }
 
-/** What is seen once it stays the same: an engine may count a request a moment after it has answered it. */
+/** Polls until a value stays the same: an engine may count a request just after its answer. */
 export async function settled<T>(look: () => Promise<T>): Promise<T> {
   let seen = await look();
   for (let same = 0; same < 3; same++) {
@@ -36,7 +36,7 @@ export async function settled<T>(look: () => Promise<T>): Promise<T> {
   return seen;
 }
 
-/** What there is to know of an engine to ask it something. */
+/** Addresses of an engine. */
 type Asked = Pick<Started, 'url' | 'metricsUrl'>;
 
 export interface Reply {
@@ -64,7 +64,7 @@ export async function send(
 
 export const textOf = ({ body }: Reply): string => new TextDecoder().decode(body);
 export const jsonOf = (reply: Reply): unknown => JSON.parse(textOf(reply));
-/** What every failing route answers. */
+/** Body of every error answer. */
 const errorMessage = z.object({ error: z.string() });
 /** The text of an error answer; the shape of the answer is part of the contract. */
 export const errorOf = (reply: Reply): string => errorMessage.parse(jsonOf(reply)).error;
@@ -75,7 +75,7 @@ export const post = (engine: Asked, path: string, value: unknown = {}): Promise<
 
 type Given = Partial<Omit<InferRequest, 'inputs' | 'outputs'>> & { outputs?: readonly string[]; signal?: AbortSignal };
 
-/** The raw answer to a binary inference request. */
+/** Sends a binary inference request and returns the raw answer. */
 export function askInfer(
   engine: Asked,
   model: string,
@@ -125,13 +125,13 @@ async function statisticsNow(engine: Asked, model: string): Promise<ModelStatist
 export const statistics = (engine: Asked, model: string): Promise<ModelStatistics> =>
   settled(() => statisticsNow(engine, model));
 
-/** How often batches of each size ran: size → executions. */
+/** Returns the executions of batches by size. */
 export async function batchCounts(engine: Asked, model: string): Promise<Record<number, number>> {
   const { batch_stats } = await statistics(engine, model);
   return Object.fromEntries(batch_stats.map(({ batch_size, compute_infer }) => [batch_size, compute_infer.count]));
 }
 
-/** One sample of the metrics page; labels must be among those given, 0 when the series does not exist yet. */
+/** Returns one sample of the metrics page by its labels; 0 when the series does not exist yet. */
 export async function metric({ metricsUrl }: Asked, name: string, labels: Record<string, string>): Promise<number> {
   const page = await (await fetch(metricsUrl)).text();
   for (const line of page.split('\n')) {
@@ -143,7 +143,7 @@ export async function metric({ metricsUrl }: Asked, name: string, labels: Record
   return 0;
 }
 
-/** A counter of the metrics page once it stands still. */
+/** Returns a counter of the metrics page once it is stable. */
 export const counter = (engine: Asked, name: string, labels: Record<string, string>): Promise<number> =>
   settled(() => metric(engine, name, labels));
 
@@ -157,9 +157,9 @@ export const untilPending = (engine: Asked, model: string, count: number): Promi
   );
 
 /**
- * Keeps the one instance of a slow model busy while `arrange` fills its queue. Nothing may depend on timing: when
- * anything ran before the queue stood (the task was too short for this machine, or something overtook it), the task gets
- * longer and everything is tried again.
+ * Keeps the one instance of a slow model busy while `arrange` fills its queue. Nothing may depend on timing:
+ * when a request ran before the queue was full (the task was too short for this machine, or was overtaken),
+ * all is repeated with a longer task.
  */
 export async function whileBusy<T>(engine: Asked, model: string, arrange: () => Promise<T>): Promise<T> {
   for (let turns = 200_000; turns <= 3_200_000; turns *= 4) {

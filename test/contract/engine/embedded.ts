@@ -7,7 +7,7 @@ import { testModels, writeRepository } from './test-models.ts';
 
 const entry = path.resolve(import.meta.dirname, '../../../infra/pool/engine/main.ts');
 
-/** Starts the embedded engine as the local stack does: a child process that says where it listens. */
+/** Starts the embedded engine as the local stack does: a child process that reports its address. */
 export async function startEmbedded(
   repository: string,
   models: readonly string[] = [],

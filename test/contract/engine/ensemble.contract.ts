@@ -26,7 +26,7 @@ export const ensembleContract: Contract = (_implementation, engine) =>
       const waited = async (model: string) => (await statistics(engine(), model)).inference_stats.queue;
       const models = ['whole_priority', 'slow_priority'];
       const before = await Promise.all(models.map(waited));
-      // One instance, one at a time: the last waits for all before it.
+      // One instance serves one request at a time: the last waits for all others.
       await Promise.all([1, 2, 3, 4].map(() => infer(engine(), 'whole_priority', [row('X', 10_000)])));
       const after = await Promise.all(models.map(waited));
       const [whole, step] = after.map(({ count, ns }, at) => [count - before[at]!.count, ns - before[at]!.ns]);

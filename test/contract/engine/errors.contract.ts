@@ -71,8 +71,8 @@ export const errorsContract: Contract = (implementation, engine) =>
     });
 
     differing(implementation, 'largeBody', 'refuses a body over 64 MiB, also a packed one', async (expected) => {
-      // Neither is JSON: an engine that reads it all finds that out. Some answer while the body is still coming and close
-      // the connection; that is a refusal, too.
+      // Neither body is JSON: an engine that reads it all answers that. Some engines answer during the upload
+      // and close the connection, which also refuses it.
       const status = expected === 'refused' ? 400 : implementation.differences.notJson?.answer;
       const reply = await send(engine(), 'POST', path, new Uint8Array(64 * 2 ** 20 + 1)).catch(() => undefined);
       if (reply) expect(reply.status).toBe(status);

@@ -88,7 +88,7 @@ export const generateContract: Contract = (implementation, engine) =>
 
     const event = 'what the network says of a request is an event of its stream, with the status of the error';
     differing(implementation, 'generateFailure', event, async (status) => {
-      // Three make a batch; the one that the table lacks fails alone.
+      // Three requests form a batch; the one with an index outside the table fails alone.
       const replies = await Promise.all([0, 7, 1].map((value) => ask('index', { X: value }, 'generate_stream')));
       expect(replies.map((reply) => reply.status)).toEqual([200, status, 200]);
       expect(replies.map(eventOf)).toMatchObject([{ Y: 10 }, { error: expect.any(String) }, { Y: 20 }]);

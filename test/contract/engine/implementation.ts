@@ -1,49 +1,49 @@
 import { it } from 'vitest';
 import type { TestModel } from './test-models.ts';
 
-/** Where engines are known to answer differently. */
+/** Known differences between engines' answers. */
 export interface Answers {
-  /** Status when values do not fill the shape that is given for them. */
+  /** Status of values that do not fill their shape. */
   readonly unfilledShape: number;
   /** Status of a body that is not JSON. */
   readonly notJson: number;
-  /** Whether a body, or what it unpacks to, may be refused for its size alone. */
+  /** A body, or its decompressed form, may be refused for its size alone. */
   readonly largeBody: 'refused' | 'read';
-  /** What becomes of a waiting request whose client went away. */
+  /** Outcome of a waiting request whose client disconnected. */
   readonly abandoned: 'dropped' | 'served';
-  /** Whether a request that found the queue full counts as a rejection. */
+  /** A request refused by a full queue counts as a rejection. */
   readonly rejection: 'counted' | 'forgotten';
-  /** When a waiting request is known to be late: by the next decision, or nobody can say. */
+  /** Time at which an overdue waiting request is detected: at the next decision, or undefined. */
   readonly lateness: 'at once' | 'whenever';
-  /** What a request counts as that the network itself failed on. */
+  /** Counter of a request that failed in the network. */
   readonly failure: 'failure' | 'success';
-  /** When the answer to an unload comes: with the model gone, or nobody can say. */
+  /** Time of the answer to an unload: once the model is gone, or undefined. */
   readonly unload: 'done' | 'whenever';
-  /** Whether the index says which part an ensemble is down for. */
+  /** The index names the step model that keeps an ensemble down. */
   readonly downReason: 'names the part' | 'unloaded';
-  /** What an ensemble does when its new configuration does not fit its parts. */
+  /** Reaction of an ensemble to a new configuration that does not fit its step models. */
   readonly misfit: 'keeps the old one' | 'goes down';
-  /** When a configuration that came with a load ends. */
+  /** Lifetime of a configuration that was sent with a load. */
   readonly override: 'next load' | 'unload';
-  /** Status of a load of a model that is not in the repository. */
+  /** Status of a load of a model that the repository lacks. */
   readonly unknownLoad: number;
-  /** What a load says about a config.pbtxt that cannot be read, and its status. */
+  /** Status and text of a load with an unreadable config.pbtxt. */
   readonly unreadable: { readonly status: number; readonly says: RegExp };
-  /** What becomes of settings that only a GPU can honour, on a machine without one. */
+  /** Treatment of GPU settings on a machine without a GPU. */
   readonly gpuSettings: 'reported' | 'refused';
-  /** What becomes of sequence ids, priorities and timeouts in a generate request. */
+  /** Treatment of sequence ids, priorities and timeouts in a generate request. */
   readonly generateParameters: 'understood' | 'ignored';
   /** Status of a generate request with a value of another type. */
   readonly generateType: number;
-  /** Status of a generate request that the network failed on. */
+  /** Status of a generate request that failed in the network. */
   readonly generateFailure: number;
-  /** What loads a model again whose load has failed. */
+  /** Trigger of a new load after a failed one. */
   readonly retries: 'by itself' | 'on request';
-  /** Counters of a model that was unloaded and loaded again. */
+  /** Counters of a model after an unload and a load. */
   readonly counters: 'go on' | 'start again';
 }
 
-/** The embedded engine's answers, which are the ones to wish for. */
+/** Answers of the embedded engine, which are the preferred ones. */
 const wished: Answers = {
   unfilledShape: 400,
   notJson: 400,
@@ -67,26 +67,26 @@ const wished: Answers = {
 };
 
 /**
- * What an implementation answers instead, and why. A difference that is not there fails the suite like any other; only
- * `whenever` is no expectation: the suite then takes either, because which one it is is a matter of time.
+ * Different answers of an implementation, with the reason. A listed difference that does not show fails the
+ * suite; only `whenever` expects nothing: the suite then takes either, since timing decides.
  */
 export type Differences = { readonly [K in keyof Answers]?: { readonly answer: Answers[K]; readonly why: string } };
 
-/** An engine that somebody started. */
+/** A running engine. */
 export interface Started {
-  /** Without a slash at the end. */
+  /** Address without a slash at the end. */
   readonly url: string;
   readonly metricsUrl: string;
   stop(): Promise<unknown>;
 }
 
-/** One whose repository is the suite's own. */
+/** A running engine whose repository belongs to the suite. */
 export interface Running extends Started {
   /** Puts a further model into the running engine's repository, or replaces it, without loading it. */
   put(models: Readonly<Record<string, TestModel>>): Promise<void>;
 }
 
-/** An engine that the suite can be run on. It starts with every model of `test-models.ts` loaded. */
+/** An engine under test. It starts with every model of `test-models.ts` loaded. */
 export interface Implementation {
   readonly name: string;
   readonly differences: Differences;
@@ -96,7 +96,7 @@ export interface Implementation {
 /** Declares a contract's tests for one implementation. `engine` may be called inside tests only. */
 export type Contract = (implementation: Implementation, engine: () => Running) => void;
 
-/** A test of something that engines do differently; where this one does, the test's name says why. */
+/** Declares a test of a known difference; where this engine differs, the test's name gives the reason. */
 export function differing<K extends keyof Answers>(
   { differences }: Implementation,
   question: K,

@@ -27,7 +27,7 @@ export type Elem = keyof typeof elem;
 
 type Attribute = number | readonly number[] | Bytes;
 
-/** AttributeProto: an integer, a list of integers, or a graph that is already encoded. */
+/** Encodes an AttributeProto: an integer, a list of integers, or an encoded graph. */
 function attribute(name: string, value: Attribute): Bytes {
   if (typeof value === 'number') return sub(5, join(sub(1, name), int(3, value), int(20, 2)));
   if (value instanceof Uint8Array) return sub(5, join(sub(1, name), sub(6, value), int(20, 5)));

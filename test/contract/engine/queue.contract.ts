@@ -2,13 +2,16 @@ import { describe, expect, it } from 'vitest';
 import { askInfer, counter, errorOf, pending, post, type Reply, row, untilPending, whileBusy } from './client.ts';
 import { type Contract, differing, type Running } from './implementation.ts';
 
-/** Queues requests one after the other, so that their order of arrival is known, and records the order of the answers. */
+/**
+ * Queues requests one after the other, so that their order of arrival is known, and records the order of
+ * answers.
+ */
 async function lineUp(
   engine: Running,
   model: string,
   wishes: { called: string; parameters: Record<string, number> }[],
   {
-    /** The model that keeps them waiting: a step, when they ask an ensemble. */
+    /** Model whose queue holds them: a step's, for requests to an ensemble. */
     queue = model,
     ask = (parameters: Record<string, number>) => askInfer(engine, model, [row('X', 1)], { parameters }),
   } = {},
@@ -98,7 +101,7 @@ export const queueContract: Contract = (implementation, engine) =>
     ])('A2: REJECT gives up on a request whose time is over (%s)', async (_, model) => {
       const { replies } = await whileBusy(engine(), 'slow_timeout', async () => {
         const reply = askInfer(engine(), model, [row('X', 1)], { parameters: { timeout: 1_000 } });
-        // Whether it was seen waiting or was gone already depends on the machine; how it ends does not.
+        // The machine's speed decides whether the request is still waiting here, but not how it ends.
         await untilPending(engine(), 'slow_timeout', 0);
         return { replies: [reply] };
       });
@@ -117,7 +120,7 @@ export const queueContract: Contract = (implementation, engine) =>
       );
       expect((await Promise.all(line.replies)).map(({ status }) => status)).toEqual([200, 200]);
       if (expected === 'at once') expect(line.finished).toEqual(['in time', 'late']);
-      // `whenever`: who is not yet known to be late still goes first.
+      // `whenever`: a request not yet known to be overdue still goes first.
       else expect(line.finished.toSorted()).toEqual(['in time', 'late']);
     });
   });

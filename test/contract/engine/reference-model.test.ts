@@ -17,7 +17,7 @@ describe.skipIf(!present)(`the reference model${present ? '' : ' — skipped: it
   }, 60_000);
   afterAll(() => engine?.stop(), 30_000);
 
-  /** The log probabilities of the frames that are real; a batch pads the others. */
+  /** Returns the log probabilities of the real frames; a batch pads the others. */
   async function transcribe(model: string, audio: Float32Array) {
     const answer = await infer(engine!, model, tensorsOf(audio));
     const frames = readInt32(answer.outputs.find(({ name }) => name === 'FRAMES')!);
@@ -36,8 +36,8 @@ describe.skipIf(!present)(`the reference model${present ? '' : ' — skipped: it
     }
   });
 
-  // In probabilities, as logarithms of what is next to impossible say nothing. 8-bit activations are scaled by the
-  // largest value of the whole batch (dynamic quantisation), so there neighbours move the last digits.
+  // Compared as probabilities: logarithms of tiny values say nothing. Dynamic quantisation scales 8-bit
+  // activations by the largest value of the whole batch, so that neighbours move the last digits.
   it.each([
     ['reference-en', 0.05],
     ['reference-en-fp16', 1e-3],

@@ -7,19 +7,19 @@ import { askInfer, batchCounts, floats, infer } from './client.ts';
 import type { Started } from './implementation.ts';
 import { sound, tensorsOf } from './sound.ts';
 
-/** What an engine has to load for these tests. */
+/** Models that these tests require. */
 export const streamModels = ['reference-en', 'reference-en-stream'];
 
 const WINDOW = 5360;
 const HOP = 5120;
 /** Letters and blank. */
 const WIDTH = 29;
-/** Of probabilities: where the processor adds up in another order the last digits may differ. */
+/** Tolerance of probabilities: the last digits depend on the processor's order of additions. */
 const CLOSE = 1e-4;
 
 interface Scores {
   readonly frames: number;
-  /** Probabilities, as logarithms of what is next to impossible say nothing. */
+  /** Probabilities: logarithms of tiny values say nothing. */
   readonly values: number[];
 }
 
@@ -48,7 +48,7 @@ export function describeReferenceStream(name: string, start: () => Promise<Start
       };
     }
 
-    /** An utterance in windows, as the agent sends it; with each of them `beside` sends something else. */
+    /** Sends an utterance in windows, as the agent does, with other requests beside each window. */
     async function stream(
       audio: Float32Array,
       id: number | string,

@@ -31,7 +31,7 @@ export const repositoryContract: Contract = (implementation, engine) =>
 
     differing(implementation, 'unload', 'unloads, says so, and loads again', async (expected) => {
       expect((await unload(engine(), 'identity_bool')).status).toBe(200);
-      // `whenever`: it may be gone by now, or a moment later.
+      // `whenever`: the model may be gone by now, or a moment later.
       if (expected === 'done') expect((await stateOf(engine(), 'identity_bool'))?.state).toBe('UNAVAILABLE');
       const gone = await untilState(engine(), 'identity_bool', 'UNAVAILABLE');
       expect(gone?.reason).toBe('unloaded');
@@ -97,7 +97,9 @@ export const repositoryContract: Contract = (implementation, engine) =>
       await untilState(engine(), 'twice', 'READY');
     });
 
-    /** Puts `twice` with another step, and back. What its load and then a request for it were answered with. */
+    /**
+     * Puts `twice` with another step, and back. Returns the statuses of its load and of a request after it.
+     */
     async function misfit(from: string, to: string): Promise<{ loaded: number; asked: number }> {
       const good = testModels.twice!;
       await engine().put({ twice: { config: good.config.replace(from, to) } });

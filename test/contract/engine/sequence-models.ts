@@ -1,7 +1,7 @@
 import type { Graph } from './onnx-writer.ts';
 import type { TestModel } from './test-models.ts';
 
-/** What every sequence model here does to its state: order matters, and FP32 holds every value exactly. */
+/** State function of every sequence model here: order matters, and FP32 holds every value exactly. */
 export const fold = (state: number, x: number): number => (state * 31 + x) % 8191;
 
 /** STATE = fold(STATE, X), Y = STATE. */
@@ -32,7 +32,7 @@ const state = (width: number, more = '') =>
 
 const patient = 'max_queue_delay_microseconds: 60000000';
 
-/** What the network is told of each request, as numbers: START, END, READY, and the id. */
+/** Returns the control tensors of each request as numbers: START, END, READY, and the id. */
 const controls: TestModel = {
   config: `backend: "onnxruntime" max_batch_size: 4
 input [ { name: "X" data_type: TYPE_FP32 dims: [ 1 ] } ]
@@ -84,17 +84,17 @@ ensemble_scheduling { step [
 });
 
 export const sequenceModels: Readonly<Record<string, TestModel>> = {
-  /** Requirement A5: implicit state FP32[512], sequences end when nothing is heard of them for a second. */
+  /** Requirement A5: implicit state FP32[512], idle timeout of one second. */
   A5: folding(
     512,
     `sequence_batching { oldest { max_candidate_sequences: 64 } max_sequence_idle_microseconds: 1000000 ${state(512)} }`,
   ),
-  /** The same, without hurry. */
+  /** The same with a long idle timeout. */
   sequence_wide: folding(
     512,
     `sequence_batching { oldest { max_candidate_sequences: 64 } max_sequence_idle_microseconds: 60000000 ${state(512)} }`,
   ),
-  /** A batch leaves when four sequences have something in it. */
+  /** Batches wait until four sequences have a request. */
   sequence_batches: folding(
     1,
     `sequence_batching { oldest { max_candidate_sequences: 8 preferred_batch_size: [ 4 ] ${patient} }
@@ -106,19 +106,19 @@ export const sequenceModels: Readonly<Record<string, TestModel>> = {
     `sequence_batching { direct { minimum_slot_utilization: 1.0 ${patient} }
   max_sequence_idle_microseconds: 60000000 ${state(1)} }`,
   ),
-  /** The same, sent at once: the rows of who says nothing stay empty. */
+  /** The same, sent at once: rows of sequences without a request stay empty. */
   sequence_rows: folding(1, `sequence_batching { direct { } max_sequence_idle_microseconds: 60000000 ${state(1)} }`),
-  /** One sequence at a time, and a second of patience. */
+  /** One sequence at a time, idle timeout of one second. */
   sequence_single: folding(
     1,
     `sequence_batching { oldest { max_candidate_sequences: 1 } max_sequence_idle_microseconds: 1000000 ${state(1)} }`,
   ),
-  /** One at a time, and no hurry. */
+  /** One sequence at a time, long idle timeout. */
   sequence_alone: folding(
     1,
     `sequence_batching { oldest { max_candidate_sequences: 1 } max_sequence_idle_microseconds: 60000000 ${state(1)} }`,
   ),
-  /** Many at a time; what a sequence begins with is written down. */
+  /** Many sequences at a time, with an explicit initial state. */
   sequence_many: folding(
     1,
     `sequence_batching { oldest { max_candidate_sequences: 64 } max_sequence_idle_microseconds: 60000000

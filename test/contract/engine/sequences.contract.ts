@@ -39,14 +39,14 @@ const parametersOf = (sequence_id: Id | undefined, { start, end }: Flags) => ({
 const wide = ['A5', 'sequence_wide'];
 const tensor = (model: string, value: number) => row('X', ...new Array(wide.includes(model) ? 512 : 1).fill(value));
 
-/** The raw answer to one request of a sequence. */
+/** Sends one request of a sequence and returns the raw answer. */
 function ask(engine: Running, model: string, id: Id | undefined, value: number, flags: Flags = {}): Promise<Reply> {
   const { signal } = flags;
   const given = { parameters: parametersOf(id, flags), ...(signal && { signal }) };
   return askInfer(engine, model, [tensor(model, value)], given);
 }
 
-/** What the sequence knows after this request. */
+/** Sends one request and returns the state of the sequence after it. */
 async function tell(engine: Running, model: string, id: Id, value: number, flags: Flags = {}): Promise<number> {
   return readValue(await ask(engine, model, id, value, flags));
 }
@@ -72,7 +72,8 @@ const fresh = (): number => ++last;
 export const sequencesContract: Contract = (implementation, engine) =>
   describe('A5: sequences', () => {
     it('keeps FP32[512] of implicit state from the START to the END', async () => {
-      // A machine that stands still for a second has let the sequence go, and rightly: it is then told again.
+      // A machine that stalls for a second expires the sequence, which is correct: the sequence is sent
+      // again.
       const replies = await eventually(
         async () => {
           const id = fresh();
@@ -235,7 +236,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
     it('a sequence whose END never comes makes room once it is idle for too long', async () => {
       const [a, b] = [fresh(), fresh()];
       await tell(engine(), 'sequence_single', a, 1, START);
-      // Answered as soon as the other one is given up.
+      // Answered once the other sequence has expired.
       expect(await tell(engine(), 'sequence_single', b, 2, ONLY)).toBe(folded(2));
       expectUnknown(await ask(engine(), 'sequence_single', a, 1), a, 'sequence_single');
       expectUnknown(await ask(engine(), 'sequence_single', a, 1, END), a, 'sequence_single');
@@ -244,7 +245,8 @@ export const sequencesContract: Contract = (implementation, engine) =>
     it('requests of one sequence are computed in the order in which they came', async () => {
       const id = fresh();
       const ids = [fresh(), fresh(), fresh()];
-      // The batch wants four: until then the first request of the sequence stays, and the others behind it.
+      // The batch waits for four: until then the first request of the sequence stays, and the others behind
+      // it.
       const queued: Promise<number>[] = [];
       for (const [value, flags] of [
         [1, START],
@@ -271,7 +273,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
             sequences.map(async (values, index) => {
               for (const [step, value] of values.entries()) {
                 const flags = { start: step === 0, end: step === values.length - 1 };
-                // Some let others go first, now and then.
+                // Some clients yield now and then.
                 for (let turns = draws.next().value % 4; turns > 0; turns--) await Promise.resolve();
                 const known = await tell(
                   engine(),
@@ -290,7 +292,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
     });
 
     it('sixty-four clients that vanish at once hold nobody up for longer than they may', async () => {
-      // As many as A5 has slots; server#8391 and #8449 tell of engines that fell over them.
+      // As many as A5 has slots; server#8391 and #8449 report engines that failed here.
       const lost = Array.from({ length: 64 }, fresh);
       await Promise.all(lost.map((id) => ask(engine(), 'A5', id, 1, START)));
       const late = [fresh(), fresh(), fresh()];
@@ -304,7 +306,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
     it('timeouts, departures, restarts and a backlog: no sequence ever sees another one’s state', {
       timeout: 60_000,
     }, async () => {
-      // server#7117: an ensemble whose states crossed over once requests timed out.
+      // server#7117: the states of an ensemble were mixed up once requests timed out.
       const random = fc.sample(fc.infiniteStream(fc.nat(99)), 1)[0]!;
       const dice = () => random.next().value as number;
       let restarts = 0;
@@ -312,8 +314,8 @@ export const sequencesContract: Contract = (implementation, engine) =>
         const values = Array.from({ length: 6 }, (_, step) => base * 10 + step);
         for (let attempt = 0; ; attempt++) {
           expect(attempt).toBeLessThan(40);
-          // Never an id twice: a step whose sender has left may still be on its way, and would join who begins again
-          // under its id (seen on Triton). The agent takes a new one, too.
+          // Ids are never reused: a step whose sender has left may still run and would join a new sequence
+          // with its id (seen on Triton). The agent takes a new id, too.
           const id = fresh();
           const calm = attempt > 5;
           for (const [step, value] of values.entries()) {
@@ -325,7 +327,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
               parameters,
               ...(signal && { signal }),
             }).catch(() => undefined);
-            // Whoever is refused, or has left, begins again, as the agent does.
+            // A refused or departed client begins again, as the agent does.
             if (reply?.status !== 200) {
               restarts++;
               break;
@@ -353,7 +355,7 @@ export const sequencesContract: Contract = (implementation, engine) =>
       gone.abort();
       expect(await left).toBe('gone');
       if (expected === 'dropped') {
-        // What came after the gap goes with it; what came before is served.
+        // Requests after the gap are dropped; those before it are served.
         expect((await after).status).toBe(400);
         await untilPending(engine(), 'sequence_batches', 1);
         await Promise.all(ids.map((other) => ask(engine(), 'sequence_batches', other, 1, ONLY)));

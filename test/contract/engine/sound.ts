@@ -7,7 +7,7 @@ export const sound = (samples: number, seed: number): Float32Array =>
     (_, i) => 0.3 * Math.sin(i * i * 1e-6 * seed) + 0.1 * Math.sin(i * 0.05 * seed),
   );
 
-/** As the reference network takes it. */
+/** Tensors of the reference network. */
 export const tensorsOf = (audio: Float32Array): Tensor[] => [
   fp32Tensor('AUDIO', audio, [1, audio.length]),
   int32Tensor('AUDIO_LENGTH', Int32Array.of(audio.length), [1, 1]),

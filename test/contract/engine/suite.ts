@@ -26,9 +26,9 @@ const contracts: readonly Contract[] = [
   repositoryContract,
 ];
 
-/** Everything that the agent may rely on, asked of one implementation. */
+/** Runs all tests of the promises that the agent relies on, against one implementation. */
 export function runSuite(implementation: Implementation): void {
-  // Some tests wait for a queue to stand and may have to try again.
+  // Tests that wait for a full queue may have to try again.
   describe(`engine contract: ${implementation.name}`, { timeout: 40_000 }, () => {
     let running: Running | undefined;
     beforeAll(async () => {

@@ -4,8 +4,8 @@ import { type Elem, encodeGraph, encodeModel, type Graph, type Value } from './o
 import { sequenceModels } from './sequence-models.ts';
 
 /**
- * The small models that every engine is asked to serve. Each is a graph and a config.pbtxt; an engine without ONNX
- * Runtime gets the same behaviour from a twin in its own language, under the same name and configuration.
+ * A small model that every engine under test serves: a graph and a config.pbtxt. An engine without ONNX
+ * Runtime uses a twin in its own language, with the same name, configuration and behaviour.
  */
 export interface TestModel {
   readonly config: string;
@@ -30,7 +30,7 @@ const io = (type: string, dims = '-1') => `
 input [ { name: "X" data_type: ${type} dims: [ ${dims} ] } ]
 output [ { name: "Y" data_type: ${type} dims: [ ${dims} ] } ]`;
 
-/** Y = X with as many turns of a loop as X[0,0] says: the caller decides how long it keeps its instance. */
+/** Y = X after as many turns of a loop as X[0,0] says: the caller decides how long the instance is busy. */
 function slow(config: string): TestModel {
   const body: Graph = {
     nodes: [
@@ -79,7 +79,7 @@ function slow(config: string): TestModel {
   };
 }
 
-/** An ensemble that hands X to one model and Y back. */
+/** An ensemble that passes X to one model and returns Y. */
 const inFrontOf = (model: string): TestModel => ({
   config: `platform: "ensemble" max_batch_size: 1 ${io('TYPE_FP32', '1')}
 ensemble_scheduling { step [
@@ -87,7 +87,7 @@ ensemble_scheduling { step [
 ] }`,
 });
 
-/** SUM of a ragged input: the network gets one flat tensor and where each request ends in it. */
+/** SUM of a ragged input: the network gets one flat tensor, and the end of each request in it. */
 const ragged: TestModel = {
   config: `backend: "onnxruntime" max_batch_size: 8
 input [ { name: "X" data_type: TYPE_FP32 dims: [ -1 ] allow_ragged_batch: true } ]
@@ -185,7 +185,7 @@ dynamic_batching { default_queue_policy { timeout_action: REJECT default_timeout
     `backend: "onnxruntime" max_batch_size: 1 ${io('TYPE_FP32', '1')} ${one}
 dynamic_batching { default_queue_policy { timeout_action: DELAY default_timeout_microseconds: 60000000 allow_timeout_override: true } }`,
   ),
-  /** Ensembles of one step: what is wished of them is wished of it. */
+  /** Ensembles of one step: their priorities and timeouts apply to it. */
   whole_priority: inFrontOf('slow_priority'),
   whole_timeout: inFrontOf('slow_timeout'),
   /** A table of two: any other index makes the network itself fail. Three requests make a batch. */

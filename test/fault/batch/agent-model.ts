@@ -1,4 +1,4 @@
-// An agent of a simulated run: takes jobs, opens them, writes outcomes, and dies now and then between any two of these.
+// Agent of a simulated run: takes jobs, opens them, writes outcomes, and may die between any two of these.
 import { openTakenJob } from '../../../functions/upload/open-job.ts';
 import type { OpenedJob } from '../../../shared/upload/contract.ts';
 import { readJob, type UploadJob } from '../../../shared/upload/job.ts';
@@ -7,7 +7,7 @@ import { performSpeech } from '../project/speech-model.ts';
 import type { Simulation } from './simulation.ts';
 import { call, type Life, type Message, Outage, type QueueModel, rough } from './storage-model.ts';
 
-/** What a transcript of the double holds: the version of the file, and each piece once, in order. */
+/** Transcript of the agent double: the version of the file, and each piece once, in order. */
 export interface ModelTranscript {
   readonly etag: string;
   readonly pieces: readonly number[];
@@ -28,7 +28,7 @@ export async function runAgent(simulation: Simulation, zone: string, queue: Queu
     try {
       await work(simulation, zone, queue, name, message, life);
     } catch (error) {
-      // The job stays in the queue: it is seen again when nobody has kept it from being seen.
+      // The job stays in the queue and reappears when its visibility timeout ends.
       if (!(error instanceof Outage)) throw error;
       await world.sleep(world.between(0, 30_000));
     }
@@ -81,7 +81,7 @@ async function perform(simulation: Simulation, life: Life, job: UploadJob, opene
   if (job.kind === 'work') {
     const name = `pieces/${job.piece}`;
     const piece = await read(name);
-    // Swept away meanwhile: then the job is no longer wanted, as the next opening of it says.
+    // Removed meanwhile: the next opening of the job says that it is obsolete.
     if (!piece) throw new Outage('gone');
     return void (await write(`results/${job.piece}`, decode(piece.content), { seconds: 600 }));
   }

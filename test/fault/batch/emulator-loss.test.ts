@@ -1,4 +1,4 @@
-// `kill -9` of the local storage and queue servers while they are written to: what they acknowledged is there afterwards.
+// `kill -9` of the local storage and queue servers during writes: every acknowledged write survives.
 import { GetQueueAttributesCommand, SendMessageCommand, SQSClient } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openBlobs } from '../../../functions/store/blobs.ts';
@@ -22,7 +22,9 @@ afterAll(async () => {
   folder.remove();
 });
 
-/** Writes side by side until `part` is killed after so many acknowledgements. Returns the numbers acknowledged. */
+/**
+ * Writes in parallel until `part` is killed after some acknowledgements. Returns the acknowledged numbers.
+ */
 async function writeAndKill(part: 'blob' | 'sqs', write: (n: number) => Promise<unknown>): Promise<Set<number>> {
   const kept = new Set<number>();
   let next = 0;

@@ -1,5 +1,6 @@
-// A tenant's files on their way through the real clients: its sender, the events of its blobs, its functions, and agents
-// that take its jobs and die with one in hand. What fails on the network fails in the proxies; here processes fail.
+// A tenant's files on their way through the real clients: its sender, the events of its blobs, its functions,
+// and agents that take its jobs and may die with one. Proxies inject the network's faults; here processes
+// fail.
 import { expect } from 'vitest';
 import type { Stores } from '../../../functions/stores.ts';
 import { arrive } from '../../../functions/upload/arrive.ts';
@@ -20,12 +21,12 @@ import { KEY, Ledger } from './simulation.ts';
 import { Outage } from './storage-model.ts';
 import { chance } from './world.ts';
 
-/** How much later the clock of the functions is after each look. */
+/** Advance of the functions' clock at each step, ms. */
 const LOOK_MS = 20_000;
 const piecesOf = (number: number): number => 1 + (number % 4);
 
 export interface Weather {
-  /** Nothing bad happens any more. */
+  /** No further faults are injected. */
   calm: boolean;
 }
 
@@ -37,7 +38,7 @@ export class Round {
   readonly office: Office;
   readonly ledger = new Ledger();
   readonly weather: Weather;
-  /** Around the proxies: for those who only look. */
+  /** Stores without proxies, for observation. */
   readonly direct: Stores;
   uploads: NewUpload[] = [];
   skew = 0;
@@ -64,7 +65,7 @@ export class Round {
     return !this.weather.calm && this.random() < probability;
   }
 
-  /** The process may die before every call, and after it. */
+  /** Wraps a store of a process that may die before or after every call. */
   dying<T extends object>(store: T): T {
     return new Proxy(store, {
       get: (target, name) => {
@@ -80,7 +81,7 @@ export class Round {
     });
   }
 
-  /** What is tried again until it works; once it is calm it has to. */
+  /** Retries `work` until it succeeds; without faults the first try has to. */
   async insist<T>(work: () => Promise<T>): Promise<T> {
     for (;;) {
       const { calm } = this.weather;
@@ -92,7 +93,7 @@ export class Round {
     }
   }
 
-  /** What is done again later anyway. */
+  /** Tries `work` that the system repeats by itself. */
   async attempt(work: () => Promise<unknown>): Promise<boolean> {
     const { calm } = this.weather;
     try {
@@ -108,7 +109,7 @@ export class Round {
     this.uploads = await Promise.all(Array.from({ length: files }, (_, number) => this.send(this.seed + number)));
   }
 
-  /** A client, which sends its file at once or by blocks. */
+  /** Acts as a client that sends its file at once or by blocks. */
   async send(number: number): Promise<NewUpload> {
     const random = Uint8Array.from({ length: 10 }, () => Math.floor(this.random() * 256));
     const upload: NewUpload = {
@@ -129,7 +130,7 @@ export class Round {
     const put = (to: string, body: Uint8Array | string, more: Record<string, string> = {}) =>
       this.insist(async () => {
         const response = await fetch(to, { method: 'PUT', headers: more, body: body as BodyInit });
-        // It is there already: by an attempt whose answer was lost.
+        // 409: an earlier attempt with a lost answer has written it.
         expect([201, 409]).toContain(response.status);
       });
     if (number % 3 > 0) await put(url, content, headers);
@@ -142,7 +143,10 @@ export class Round {
     return upload;
   }
 
-  /** Events of new blobs, some lost and some twice; now and then the timer; and time goes by. */
+  /**
+   * Delivers events of new blobs, some lost and some duplicated, runs the timer now and then, and advances
+   * the clock.
+   */
   async look(number: number): Promise<void> {
     await this.attempt(() => this.events());
     this.skew += LOOK_MS;
@@ -156,7 +160,7 @@ export class Round {
         if (this.seen.has(version)) continue;
         const tell = () => (container === 'uploads' ? arrive(this.office, name) : takeOutcome(this.office, name));
         const times = this.bad(0.1) ? 0 : this.bad(0.2) ? 2 : 1;
-        // The platform tries again what failed; others being faster too often is an ordinary failure.
+        // The platform retries failures; losing too many commit races is an ordinary failure.
         const told = await this.attempt(() => Promise.all(Array.from({ length: times }, tell)));
         if (told) this.seen.add(version);
       }
@@ -213,7 +217,7 @@ export class Round {
     return rows.some(({ status, audio }) => !isOver(status) || audio === 'held');
   }
 
-  /** A day later everything is as it should be, and nothing else is there. */
+  /** Checks the invariant a day later: complete results and no remains. */
   async check(): Promise<void> {
     this.skew += 25 * 3_600_000;
     await lookAfter(this.office, this.tenant);

@@ -1,7 +1,8 @@
-// The same promise as in the simulation, on the real clients and the emulators: Azurite for blobs, rows and notices,
-// fauxqs for jobs. Between them a network loses requests and answers, is slow, and lets writes come twice, late or out of
-// turn; processes die before and after every call; the queue server and, with `SEEDS` of 10,000, the storage emulator are
-// killed. Only the clock is the test's. Rounds of one batch are under way together.
+// The simulation's promise, on the real clients and the emulators: Azurite for blobs, rows and notices,
+// fauxqs for jobs. The network between them loses requests and answers, is slow, and delivers writes twice,
+// late or out of order; processes die before and after every call; the queue server and, with `SEEDS` of
+// 10,000, the storage emulator are killed. Only the clock is the test's. Rounds of one batch run
+// concurrently.
 import {
   CreateQueueCommand,
   DeleteMessageCommand,
@@ -24,7 +25,7 @@ const THOROUGH = seeds >= 10_000;
 const BATCHES = THOROUGH ? 10 : 1;
 const ROUNDS = THOROUGH ? 5 : 2;
 const FILES = 4;
-/** Looks of one batch, and after how many it is calm. */
+/** Steps of one batch, and the number after which faults stop. */
 const LOOKS_MAX = 400;
 const LOOKS_BAD = 8;
 const BATCH_MS = 120_000;
@@ -39,7 +40,7 @@ let stores: Stores;
 let sqs: SQSClient;
 let queue: string;
 
-/** Of a write: every fifth has one. */
+/** Fate of a write: a fifth of them have a fault. */
 const fate = (): Fate =>
   weather.calm || random() < 0.8 ? 'whole' : (fates[1 + Math.floor(random() * (fates.length - 1))] as Fate);
 
@@ -77,7 +78,7 @@ afterAll(async () => {
   folder.remove();
 });
 
-/** Agents take what is there. A job of a tenant that is not under way is nobody's. */
+/** Agents take the waiting jobs. A job of a tenant outside the batch is ignored. */
 async function takeJobs(rounds: readonly Round[]): Promise<void> {
   const receive = { QueueUrl: queue, MaxNumberOfMessages: 10, VisibilityTimeout: 1, WaitTimeSeconds: 0 };
   const { Messages = [] } = await sqs.send(new ReceiveMessageCommand(receive));
@@ -91,7 +92,7 @@ async function takeJobs(rounds: readonly Round[]): Promise<void> {
   );
 }
 
-/** The batch decides whom it hits, and when. */
+/** Kills a part; the batch decides which one and when. */
 async function kill(batch: number): Promise<void> {
   const part = batch % 2 === 0 ? 'sqs' : 'blob';
   stack.kill(part);
@@ -112,7 +113,7 @@ describe('T4: batches of uploads on the emulators', () => {
       let killed: Promise<void> | undefined;
       let whole = false;
       const isOpen = async () => (await Promise.all(rounds.map((round) => round.isOpen()))).includes(true);
-      // Who only looks goes around the network, and is not answered either while a server is away.
+      // An observer bypasses the network, but gets no answer either while a server is down.
       const stillOpen = () => isOpen().catch(() => true);
       for (let look = 1; !whole || (await stillOpen()); look += 1) {
         expect(look).toBeLessThan(LOOKS_MAX);
@@ -124,14 +125,14 @@ describe('T4: batches of uploads on the emulators', () => {
         if (look > LOOKS_BAD && whole) weather.calm = true;
         const { calm } = weather;
         await takeJobs(rounds).catch((error: unknown) => {
-          // A killed server is away for a moment.
+          // A killed server is down for a moment.
           if (calm) throw error;
         });
         await Promise.all(rounds.map((round) => round.look(look)));
       }
       await killed;
       weather.calm = true;
-      // What was late comes before anybody says that nothing is left.
+      // Delayed requests arrive before the check that nothing is left.
       await Promise.all(Object.values(ways).map((way) => way.idle()));
       for (const round of rounds) await round.check();
     },

@@ -1,4 +1,5 @@
-// A full storage account under the functions' own stores: refused writes leave nothing behind, and room ends it.
+// A full storage account below the functions' own stores: refused writes leave nothing behind, and free space
+// ends it.
 import { rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';

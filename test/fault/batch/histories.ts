@@ -1,4 +1,4 @@
-// Simulated histories one after the other, and what came of them. Also the entry of a thread that runs a share of them.
+// Runs simulated histories one after the other. Also the entry of a thread that runs a share of them.
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { findWrong } from './invariant.ts';
 import { Simulation } from './simulation.ts';
@@ -9,13 +9,13 @@ export interface Share {
 }
 
 export interface Told {
-  /** The first history that went wrong, and what is wrong with it. */
+  /** First history that violates the invariant, with the violations. */
   readonly wrong?: { readonly seed: number; readonly why: readonly string[] };
-  /** How often an upload ended in which way. */
+  /** Number of uploads by outcome. */
   readonly ends: Record<string, number>;
 }
 
-/** Histories after which somebody else gets a turn. */
+/** Histories between two yields to the event loop. */
 const BREATH = 100;
 
 export async function runHistories({ first, last }: Share): Promise<Told> {

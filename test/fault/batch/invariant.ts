@@ -1,11 +1,11 @@
-// What must be true once it has been calm: nothing lost, nothing twice, every byte accounted for.
+// Invariant after the faults: nothing lost, nothing twice, every byte accounted for.
 import { readRecord, type UploadRecord } from '../../../functions/upload/record.ts';
 import { isOver } from '../../../shared/upload/state.ts';
 import { usageKey } from '../../../shared/upload/usage.ts';
 import type { ModelTranscript } from './agent-model.ts';
 import type { Simulation } from './simulation.ts';
 
-/** Everything that is wrong, in words. */
+/** Returns all violations, as sentences. */
 export function findWrong(simulation: Simulation): string[] {
   const { table, blobs, sent, queues } = simulation;
   const wrong: string[] = [];
@@ -61,7 +61,7 @@ export function findWrong(simulation: Simulation): string[] {
   return wrong;
 }
 
-/** What each run has used is booked, as it was, and nothing where nothing had arrived. */
+/** Checks that each run's usage is booked exactly, and none of runs without a file. */
 function findUnbooked({ ledger }: Simulation, { id, state, asked }: UploadRecord): string[] {
   const wrong: string[] = [];
   for (let run = 1; run <= state.run; run += 1) {

@@ -1,5 +1,6 @@
-// T4, C11 with everything running: files go through a stack whose functions host and engine are killed while they work.
-// With `SEEDS` of 10,000 the queue server and the agent are killed too: jobs come back after their visibility timeout.
+// T4, C11 on a whole stack: files pass a stack whose functions host and engine are killed during their work.
+// With `SEEDS` of 10,000 the queue server and the agent are killed too: jobs return after their visibility
+// timeout.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -28,13 +29,13 @@ async function send(): Promise<string> {
   return id;
 }
 
-/** While a part is away its questions have no answer, which is not the end of anything. */
+/** Reads the status; a request to a dead part has no answer, which is no outcome. */
 async function status(id: string): Promise<string> {
   const answer = await ask('GET', `/v1/uploads/${id}`);
   return answer.ok ? ((await answer.json()) as { status: string }).status : 'unknown';
 }
 
-/** A refusal that says "soon" is asked again, as clients do: three at once find a small pool busy. */
+/** Reads a transcript, with retries after a refusal as clients do: three at once find a small pool busy. */
 async function text(id: string): Promise<string> {
   let said = '';
   const read = async () => {
@@ -61,7 +62,7 @@ describe('T4: nothing is lost by a whole stack', () => {
       const ids = [await send(), await send()];
       running.stack.kill(part);
       await expect.poll(() => running.stack.isReady(part), PATIENCE).toBe(true);
-      // The edge knows where the functions are, and the queue where its messages are: these come after the kill.
+      // The edge has to find the functions again, and the queue its messages.
       await expect.poll(async () => (await ask('GET', '/v1/uploads')).status, PATIENCE).toBe(200);
       ids.push(await send());
       for (const id of ids) await expect.poll(() => status(id), PATIENCE).toBe('done');

@@ -1,6 +1,6 @@
-// T4, C11 with everything running: messages are lost while blob storage, SQS, functions and an agent die. Every job ends
-// within its bound, with the words of an undisturbed run, and is booked once. Bounds are lowered for the whole stack, and
-// the sweep of the functions is triggered as often as they ask for.
+// T4, C11 on a whole stack: messages are lost while blob storage, SQS, functions and an agent die. Every job
+// ends within its bound, with the words of an undisturbed run, and is booked once. Limits are lowered for the
+// whole stack, and the sweep of the functions runs as often as they schedule it.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ListQueuesCommand, PurgeQueueCommand, SQSClient } from '@aws-sdk/client-sqs';
@@ -13,7 +13,7 @@ import { shared } from '../../stack/running.ts';
 const FILES = 8;
 const AGENT = 'agent-aks-westeurope';
 const SECONDS_OF_DAY = 3_600;
-/** Silence of an agent, twice, and what the work takes on a busy machine. */
+/** Twice the silence of an agent, plus the work on a busy machine. */
 const PATIENCE = { timeout: 90_000, interval: 500 };
 const TEST_MS = 200_000;
 const clip = readFileSync(path.resolve(import.meta.dirname, '../../clips/balance.wav'));
@@ -70,7 +70,7 @@ interface Status {
   readonly waiting?: { readonly for: string };
 }
 
-/** What has no answer while a part is away is asked again. */
+/** Reads the status; a part that is down gives none. */
 async function statusOf(place: string): Promise<Status> {
   const answer = await ask('GET', place).catch(() => undefined);
   return answer?.ok ? ((await answer.json()) as Status) : { status: 'unknown' };
@@ -98,7 +98,7 @@ async function ended(places: readonly string[]): Promise<void> {
   await expect.poll(left, PATIENCE).toEqual(places.map(() => 'done'));
 }
 
-/** Every message of the zone's queues is gone, also those that agents have. */
+/** Deletes every message of the zone's queues, including those that agents hold. */
 async function loseMessages(): Promise<void> {
   const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
   const sqs = new SQSClient({ region: 'us-east-1', endpoint: `http://127.0.0.1:${stack.ports.sqs}`, credentials });
@@ -115,7 +115,7 @@ describe('T4 C11: messages lost while storage, SQS, functions and an agent are k
       await ended([upload, project]);
       const half = async () => [await speak(), ...(await Promise.all(Array.from({ length: FILES / 2 }, send)))];
       const places = await half();
-      // What is sent from here on no agent takes before its message is lost.
+      // No agent takes a message that is sent from here on before it is deleted.
       stack.kill(AGENT, 'SIGSTOP');
       places.push(...(await half()));
       const isSent = async (place: string) => (await statusOf(place)).waiting?.for !== 'upload';

@@ -1,5 +1,5 @@
-// A network between a client and an emulator: it loses requests and answers, is slow, lets a request come twice, or late
-// after its caller was told that it failed, so that a younger one overtakes it.
+// Faulty network between a client and an emulator: loses requests and answers, delays, duplicates, and
+// delivers a request after its caller saw a failure, so that a later request overtakes it.
 import {
   type ClientRequest,
   createServer,
@@ -14,18 +14,18 @@ export type Fate = (typeof fates)[number];
 
 export interface RoughProxy {
   readonly port: number;
-  /** How often each fate has struck. */
+  /** Number of requests by fate. */
   readonly counts: Record<Fate, number>;
-  /** Resolves when nothing is on its way. */
+  /** Resolves when no request is in flight. */
   idle(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface ProxyOptions {
   readonly target: number;
-  /** Of a request that changes something; others are whole. */
+  /** Chooses the fate of a request that changes state; others get none. */
   readonly fate: () => Fate;
-  /** How long what is slow or late takes, in milliseconds. */
+  /** Delay of slow or late requests, ms. */
   readonly delay: () => number;
 }
 

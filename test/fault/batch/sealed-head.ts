@@ -1,4 +1,4 @@
-// The head of a sealed file as functions read it. Nobody opens it here, so its key is none.
+// Head of a sealed file, as functions read it. The key is fake, since no test opens the file.
 export function admitHead(tenant: string, upload: string, kid: string, name = 'upload'): Uint8Array {
   const head = {
     v: 1,

@@ -1,6 +1,6 @@
-// T4: every accepted upload ends exactly once in an outcome, whatever fails on the way. The decisions and steps of the
-// back office run unchanged on a model of its stores; every call of theirs may fail, fail but have happened, be slow,
-// come twice or in another order. `SEEDS` says how many histories are tried; each is the same every time.
+// T4: every accepted upload ends exactly once in an outcome, under all faults. The decisions and steps of the
+// back office run unchanged on a model of its stores; each of their calls may fail, fail after its effect, be
+// slow, duplicated or reordered. `SEEDS` is the number of histories; each is reproducible.
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { Worker } from 'node:worker_threads';
@@ -8,9 +8,9 @@ import { describe, expect, it } from 'vitest';
 import { firstSeed, seeds as SEEDS } from '../../seeds.ts';
 import { runHistories, type Share, type Told } from './histories.ts';
 
-/** Of one history, in milliseconds: far over what the slowest takes. */
+/** Time limit of one history, ms: far over the slowest. */
 const HISTORY_MS = 100;
-/** Below it a thread costs more than it saves. */
+/** Smallest share for which a thread pays off. */
 const SHARE_MIN = 1_000;
 
 /** The seeds in equal shares, one for each core. */

@@ -1,4 +1,5 @@
-// One simulated run: clients, functions, agents and the clock on stores that fail, then calm, then the whole invariant.
+// One simulated run: clients, functions, agents and the clock on faulty stores, then without faults, then the
+// invariant.
 
 import { arrive } from '../../../functions/upload/arrive.ts';
 import { cancel, rerun } from '../../../functions/upload/asked.ts';
@@ -39,10 +40,10 @@ const settings: Office['settings'] = {
 const HOUR = 3_600_000;
 /** Tries of the platform for one event. */
 const EVENT_TRIES = 5;
-/** A process that lives as long as it is needed. */
+/** A process that never dies. */
 export const steady = (): Life => ({ calls: Number.POSITIVE_INFINITY });
 
-/** The edge, as far as it books what uploads have used: each run once, however often it is told. */
+/** The edge's bookings of upload usage: each run once, under any number of reports. */
 export class Ledger {
   readonly booked = new Map<string, UploadUsage>();
   tell(usage: UploadUsage): void {
@@ -62,9 +63,9 @@ export class Simulation {
   readonly blobs: BlobModel;
   readonly queues: Map<string, QueueModel>;
   readonly sent: Sent[] = [];
-  /** By upload and run: how often it ended. */
+  /** Number of outcomes by upload and run. */
   readonly ends = new Map<string, number>();
-  /** By `webhook-id`: how often a receiver was told. */
+  /** Number of deliveries by `webhook-id`. */
   readonly told = new Map<string, number>();
   readonly ledger = new Ledger();
   #active = 0;
@@ -94,7 +95,7 @@ export class Simulation {
     };
   }
 
-  /** A function runs, is tried again when it fails, and is given up after some tries. */
+  /** Runs a function, with the platform's retries. */
   invoke(work: (office: Office) => Promise<void>): void {
     const { world } = this;
     this.#active += 1;
@@ -126,14 +127,14 @@ export class Simulation {
     await world.run();
   }
 
-  /** The timer, each minute; less often when there was nothing to do, which is most of the day. */
+  /** Runs the timer each minute, less often while idle, which is most of the day. */
   async #tick(): Promise<void> {
     const { world } = this;
     let pause = 60_000;
     for (let quiet = 0; quiet < 4; ) {
       await world.sleep(pause);
       const before = this.#changes;
-      // The platform skips a run when the one before is not over; it may also die.
+      // The platform skips a run while the former one goes on; a run may also die.
       const life: Life = world.bad(0.1) ? { calls: world.between(1, 60) } : steady();
       await onStalled(this.office(life)).catch((error: unknown) => {
         if (!(error instanceof Outage) && !/faster too often/.test(String(error))) throw error;
@@ -141,7 +142,7 @@ export class Simulation {
       if (world.random() < 0.02) for (const zone of ZONES) await replay(this.office(), zone).catch(() => {});
       const idle = this.#changes === before && this.#active === 0;
       pause = idle ? Math.min(pause * 2, world.calm ? 26 * HOUR : HOUR / 4) : 60_000;
-      // Over once nothing happens for days, which is longer than anybody waits for anything but to be forgotten.
+      // The run ends after days without a change, longer than any wait except that for deletion.
       quiet = world.calm && idle && pause >= 26 * HOUR ? quiet + 1 : 0;
     }
     this.over = true;
@@ -159,7 +160,7 @@ export class Simulation {
     }
   }
 
-  /** Rows of what is no upload, for whoever simulates that. */
+  /** Hook for rows of other kinds, for a derived simulation. */
   protected alsoWatch(_key: string, _before: unknown, _after: unknown): void {}
 
   /** States move forward, within a run, and end once. */
@@ -199,7 +200,7 @@ export class Simulation {
     return row && readRecord(row);
   }
 
-  /** A client asks for an upload, sends the file, and does what clients do. */
+  /** A client requests an upload, sends the file, and then acts at random. */
   client(number: number): void {
     const { world } = this;
     world.go(async () => {
@@ -225,7 +226,7 @@ export class Simulation {
       };
       const url = await this.#insist(async () => {
         const granted = await grant(this.office(), asked);
-        // Nobody waits for the answer of a question that was asked twice, had it happened and moved on.
+        // A client that repeated its request does not wait for the first answer.
         return granted.ok ? granted.value.url : undefined;
       });
       if (url === undefined) return;
@@ -245,7 +246,7 @@ export class Simulation {
         await world.sleep(world.between(0, HOUR));
         await cancel(this.office(), upload).catch(() => {});
       }
-      // Also right after an end, and right when the audio is to go.
+      // Includes moments right after an outcome and around the deletion of the audio.
       for (let more = 0; more < 2 && world.random() < 0.35; more += 1) {
         await world.sleep(world.random() < 0.2 ? world.between(22 * HOUR, 26 * HOUR) : world.between(0, 3 * HOUR));
         await rerun(this.office(), upload).catch(() => {});
@@ -265,7 +266,7 @@ export class Simulation {
   }
 }
 
-/** A file: a head if it is sealed, then what the agent double finds in it. */
+/** Content of a file: a head if it is sealed, then the data of the agent double. */
 function contentOf(upload: NewUpload, pieces: number | 'bad', number: number): Uint8Array {
   const sound = new TextEncoder().encode(JSON.stringify({ pieces, number }));
   return upload.sealed ? Uint8Array.from([...admitHead(upload.tenant, upload.id, KEY.kid), ...sound]) : sound;

@@ -1,5 +1,5 @@
-// Storage account and queues of a simulated run: what the real ones promise and no more. Every call may fail before or
-// after it has had its effect, or take long; messages and events may come late, twice, or not at all.
+// Storage account and queues of a simulated run, with the promises of the real ones and no more. Every call
+// may fail before or after its effect, or be slow; messages and events may be late, duplicated or lost.
 import type { BlobFacts, Blobs, ContainerName } from '../../../functions/store/blobs.ts';
 import type { DeadJob, Jobs, Messages, QueueOf } from '../../../functions/store/jobs.ts';
 import type { Notice, Notices } from '../../../functions/store/notices.ts';
@@ -8,10 +8,10 @@ import { limits } from '../../../shared/limits.ts';
 import { readJob } from '../../../shared/upload/job.ts';
 import type { World } from './world.ts';
 
-/** What a call throws that did not come back. */
+/** Error of a call without an answer. */
 export class Outage extends Error {}
 
-/** A process that runs calls. It dies after so many of them, in the middle of one. */
+/** A process that runs calls. It dies in the middle of the last one. */
 export interface Life {
   calls: number;
 }
@@ -25,12 +25,12 @@ export interface Rates {
 
 export const rough: Rates = { failed: 0.02, persisted: 0.02, slow: 0.02, slowMs: 120_000 };
 
-/** Made once: what a call threw is asked for its kind only, and a trace of each costs more than the call. */
+/** Shared instances: only their class matters, and a stack trace each would cost more than the call. */
 const died = new Outage('died');
 const failed = new Outage('failed');
 const persisted = new Outage('failed, but had happened');
 
-/** One call, with its fate. */
+/** Runs one call with a random fault. */
 export async function call<T>(world: World, life: Life, rates: Rates, effect: () => T): Promise<T> {
   await world.turn();
   life.calls -= 1;
@@ -43,7 +43,7 @@ export async function call<T>(world: World, life: Life, rates: Rates, effect: ()
   return result;
 }
 
-/** Frozen: whoever reads it and changes what it has read is found out. */
+/** A stored row, frozen, so that a mutation by its reader throws. */
 interface Stored {
   readonly value: Value;
   readonly version: string;
@@ -53,7 +53,7 @@ type Watch = (partition: string, key: string, before: Value | undefined, after: 
 
 export class TableModel {
   readonly partitions = new Map<string, Map<string, Stored>>();
-  /** Keys of each partition, as a scan goes through them; absent until somebody scans. */
+  /** Sorted keys of each partition; absent before its first scan. */
   readonly #sorted = new Map<string, string[]>();
   #version = 0;
   readonly #watch: Watch;
@@ -127,7 +127,7 @@ export class TableModel {
   }
 }
 
-/** Where a key is among sorted ones, or would be. */
+/** Returns the index of a key in a sorted list, or its insertion point. */
 function placeIn(keys: readonly string[], key: string): number {
   let [low, high] = [0, keys.length];
   while (low < high) {
@@ -165,7 +165,7 @@ export class BlobModel {
     this.#event = event;
   }
 
-  /** With the rights of an address: what `create` finds there it leaves alone, and says so. */
+  /** Writes through an address: `create` leaves an existing blob alone and reports it. */
   put(address: string, content: Uint8Array, metadata: Record<string, string> = {}): 'written' | 'exists' {
     const [, right, place = ''] = /^mem:(create|write):(.*)$/.exec(address) ?? [];
     if (right === undefined) throw new Error('the address does not write');
@@ -247,13 +247,13 @@ export class QueueModel {
   }
 
   send(body: string): void {
-    // The service loses nothing; an emulator that is killed does.
+    // The service loses no message; a killed emulator does.
     if (this.#world.bad(0.01)) return;
     const delay = this.#world.bad(0.1) ? this.#world.between(0, 60_000) : 0;
     const message = { body, visible: this.#world.now + delay, receives: 0, receipt: 0 };
     this.messages.push(message);
     this.#wakeAt(message.visible);
-    // At least once: now and then it is there twice.
+    // At-least-once delivery: now and then a message is duplicated.
     if (this.#world.bad(0.02)) this.messages.push({ ...message });
   }
 
@@ -292,12 +292,12 @@ export class QueueModel {
     if (index >= 0) this.messages.splice(index, 1);
   }
 
-  /** Nobody waits any more. */
+  /** Releases all waiters. */
   stop(): void {
     for (const wake of this.#idle.splice(0)) wake();
   }
 
-  /** Until there may be a message. */
+  /** Resolves when there may be a message. */
   wait(): Promise<void> {
     return new Promise((resolve) => this.#idle.push(resolve));
   }
@@ -313,7 +313,7 @@ export function openQueues(world: World, life: Life, rates: Rates, queues: Reado
     ensure: async () => {},
     send: (jobs) =>
       call(world, life, rates, () => {
-        // A batch may be taken in part.
+        // The service may accept a batch in part.
         const taken = jobs.filter(() => !world.bad(0.02));
         for (const job of taken) of(job.zone).send(JSON.stringify(job));
         return taken;

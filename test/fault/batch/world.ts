@@ -1,7 +1,7 @@
-// Time, chance and turns of a simulated run: one seed is one history, the same each time. Tasks give up their turn at
-// every call of a store, and chance says whose turn is next, so that everything happens in every order.
+// Time, randomness and scheduling of a simulated run: one seed is one reproducible history. Tasks yield at
+// every call of a store, and the seed decides which one continues, so that all interleavings occur.
 
-/** mulberry32: small, and good enough to be surprising. */
+/** mulberry32: small, and random enough for a simulation. */
 export function chance(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -12,13 +12,13 @@ export function chance(seed: number): () => number {
   };
 }
 
-/** Turns after which a run counts as one that does not end. */
+/** Turns after which a run counts as endless. */
 const TURNS_MAX = 400_000;
 
 export class World {
   /** Milliseconds since 1970. */
   now = Date.UTC(2026, 0, 1);
-  /** Nothing fails any more: what is not right by itself from here on never gets right. */
+  /** No further faults: whatever is not repaired from here on never is. */
   calm = false;
   readonly random: () => number;
   readonly #ready: (() => void)[] = [];
@@ -30,7 +30,7 @@ export class World {
     this.random = chance(seed);
   }
 
-  /** Whether something of this probability happens; nothing bad does once it is calm. */
+  /** Draws a fault of this probability; never once faults have stopped. */
   bad(probability: number): boolean {
     return !this.calm && this.random() < probability;
   }
@@ -55,21 +55,21 @@ export class World {
     this.#later.push({ at: this.now + ms, order: this.#order++, run });
   }
 
-  /** A task of its own. What it throws and nobody caught is a bug. */
+  /** Starts a task. An uncaught error of it is a bug. */
   go(task: () => Promise<void>): void {
     void this.turn()
       .then(task)
       .catch((error) => this.bugs.push(error));
   }
 
-  /** Until nothing is left to happen. */
+  /** Runs until no task is left. */
   async run(): Promise<void> {
     for (let turns = 0; turns < TURNS_MAX; turns += 1) {
       if (this.bugs.length > 0) throw this.bugs[0];
       const ready = this.#draw();
       if (ready) ready();
       else if (!this.#next()) return;
-      // Comes after every promise that can settle without the outside world has settled, which is all a task may wait for.
+      // Runs after every promise that can settle without the outside world, and tasks wait for nothing else.
       await new Promise<void>((resolve) => process.nextTick(resolve));
     }
     throw new Error('does not end');

@@ -41,7 +41,7 @@ const upload = (key?: string) =>
 const project = (key?: string) =>
   ask('POST', '/v1/projects', { model: 'voice-en', documents: [{ text: 'Good morning.' }] }, key);
 
-/** Ids of all uploads or projects, as soon as functions and storage answer. */
+/** Returns the ids of all uploads or projects, once functions and storage answer. */
 async function list(kind: 'uploads' | 'projects'): Promise<string[]> {
   let ids: string[] = [];
   const read = async () => {
@@ -72,7 +72,7 @@ describe('C9 T4: what is refused while a part is stopped does not happen', () =>
         ]);
         for (const { status, text } of first)
           expect([status, text]).toEqual([503, expect.stringContaining('_unavailable')]);
-        // The circuit is open: five refusals of each kind, of which each takes ten seconds otherwise.
+        // The circuit is open: five refusals of each kind, each of which would otherwise take ten seconds.
         const more: Told[] = [];
         for (let tries = 0; tries < 10; tries += 1) more.push(await (tries % 2 === 0 ? upload() : project()));
         expect(new Set(more.map(({ status }) => status))).toEqual(new Set([503]));
@@ -88,7 +88,7 @@ describe('C9 T4: what is refused while a part is stopped does not happen', () =>
       const again = { upload: await upload(keys.upload), project: await project(keys.project) };
       expect(again.upload.made.id).toBe(made.upload.made.id);
       expect(again.project.made.id).toBe(made.project.made.id);
-      // What the woken part had received is dropped by now: these requests came after it, and were answered.
+      // The resumed part has dropped what it received before: these later requests were answered.
       expect(await list('uploads')).toEqual([made.upload.made.id, ...before.uploads]);
       expect(await list('projects')).toEqual([made.project.made.id, ...before.projects]);
       const { url = '', headers = {} } = again.upload.made;

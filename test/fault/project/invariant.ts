@@ -1,4 +1,4 @@
-// What must be true of projects once it has been calm.
+// Invariant of projects after the faults.
 import { readRecord, recordKey, type UploadRecord } from '../../../functions/upload/record.ts';
 import { documentId } from '../../../shared/project/id.ts';
 import { inEdition } from '../../../shared/upload/paths.ts';
@@ -6,7 +6,7 @@ import { isOver } from '../../../shared/upload/state.ts';
 import type { MadeProject, ProjectSimulation } from './project-simulation.ts';
 import { contentOf, type ModelSpeech } from './speech-model.ts';
 
-/** Everything that is wrong, in words. */
+/** Returns all violations, as sentences. */
 export function findWrong(simulation: ProjectSimulation): string[] {
   const wrong: string[] = [];
   const expected = new Set<string>();
@@ -88,7 +88,7 @@ function findWrongDocument(
   return wrong;
 }
 
-/** What was asked to be said: by the first text, by a change that was heard to count, or by the one that lies there. */
+/** Returns the expected text: the first one, an acknowledged edit, or the stored one. */
 function textOf(
   simulation: ProjectSimulation,
   made: MadeProject,

@@ -1,4 +1,5 @@
-// One simulated run of text projects: as of uploads, with clients that change segments, delete, and try again.
+// One simulated run of text projects: like that of uploads, with clients that edit segments, delete, and
+// retry.
 import { deleteProject, rerunProject, seeProject } from '../../../functions/project/asked-project.ts';
 import { editSegment } from '../../../functions/project/edit-segment.ts';
 import { makeProject } from '../../../functions/project/make-project.ts';
@@ -17,9 +18,9 @@ const HOUR = 3_600_000;
 export interface MadeProject {
   readonly asked: NewProject;
   readonly texts: readonly ModelText[];
-  /** By document: its text is in storage as far as its sender knows. */
+  /** By document: the sender knows that its text is stored. */
   readonly sent: boolean[];
-  /** Changes that were heard to count: document, segment, edition, text. */
+  /** Acknowledged edits: document, segment, edition, text. */
   readonly edits: { document: number; segment: number; edition: number; text: string }[];
   deleted: boolean;
 }
@@ -28,10 +29,10 @@ export const encode = (value: unknown): Uint8Array => new TextEncoder().encode(J
 
 export class ProjectSimulation extends Simulation {
   readonly made: MadeProject[] = [];
-  /** By project and run: how often it ended. */
+  /** Number of outcomes by project and run. */
   readonly projectEnds = new Map<string, number>();
 
-  /** A project ends, once in each run; its documents go on only where something was changed. */
+  /** Checks that a project ends once in each run; its documents continue only after an edit. */
   protected override alsoWatch(key: string, before: unknown, after: unknown): void {
     if (!/^[px]!/.test(key) || !after) return;
     const [from, to] = [before as UploadRecord | undefined, after as UploadRecord];
@@ -65,7 +66,7 @@ export class ProjectSimulation extends Simulation {
         const granted = await makeProject(this.office(), asked);
         return granted.ok ? granted.value : undefined;
       });
-      // Nobody waits for the answer of a question that was asked twice, had it happened and moved on.
+      // A client that repeated its request does not wait for the first answer.
       if (!grant) return;
       const made: MadeProject = { asked, texts, sent: [], edits: [], deleted: false };
       this.made.push(made);
@@ -112,7 +113,9 @@ export class ProjectSimulation extends Simulation {
     };
   }
 
-  /** As the edge does it: look, seal for the next edition, ask; not heard of, ask the same again. */
+  /**
+   * Edits as the edge does: read, seal for the next edition, send; without an answer, send the same again.
+   */
   async #edit(made: MadeProject): Promise<void> {
     const { world } = this;
     const { asked } = made;

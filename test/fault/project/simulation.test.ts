@@ -1,6 +1,6 @@
-// T3, T4: every project ends, once for each state of its texts, and the sound of each document has every segment once, in
-// order, as it was last changed, whatever fails on the way. As with uploads, the steps of the back office run unchanged
-// on a model of its stores; `SEEDS` says how many histories are tried.
+// T3, T4: every project ends, once for each state of its texts, and the audio of each document has every
+// segment once, in order and in its last edition, under all faults. As with uploads, the steps of the back
+// office run unchanged on a model of its stores; `SEEDS` is the number of histories.
 import { describe, expect, it } from 'vitest';
 import type { UploadRecord } from '../../../functions/upload/record.ts';
 import { firstSeed, runs } from '../../seeds.ts';

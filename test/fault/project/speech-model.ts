@@ -1,4 +1,4 @@
-// What an agent does with jobs of a document, as far as the back office can tell: texts are names, and so is sound.
+// Double of an agent that synthesises documents: texts are names, and so is audio.
 import type { OpenedJob } from '../../../shared/upload/contract.ts';
 import type { UploadJob } from '../../../shared/upload/job.ts';
 import type { OutcomeFacts } from '../../../shared/upload/outcome.ts';
@@ -10,7 +10,7 @@ export interface ModelText {
   readonly name: string;
 }
 
-/** What a spoken document holds. */
+/** Content of a synthesised document. */
 export interface ModelSpeech {
   readonly texts: readonly string[];
 }
@@ -18,7 +18,7 @@ export interface ModelSpeech {
 type Read = (name: string) => Promise<{ readonly content: Uint8Array } | undefined>;
 type Write = (name: string, content: unknown, facts: OutcomeFacts) => Promise<unknown>;
 
-/** Behind the head of a sealed file. */
+/** Reads the content behind the head of a sealed file. */
 export const contentOf = <T>(bytes: Uint8Array): T => {
   const text = new TextDecoder().decode(bytes);
   return JSON.parse(text.startsWith('AURICLE1') ? text.slice(text.indexOf('}') + 1) : text) as T;
@@ -29,7 +29,7 @@ const firstOf = (names: object, begin: string) => Object.keys(names).find((name)
 export async function performSpeech(job: UploadJob, opened: OpenedJob, read: Read, write: Write): Promise<void> {
   const get = async <T>(name: string): Promise<T> => {
     const blob = await read(name);
-    // Swept away meanwhile: then the job is no longer wanted, as the next opening of it says.
+    // Removed meanwhile: the next opening of the job says that it is obsolete.
     if (!blob) throw new Outage('gone');
     return contentOf<T>(blob.content);
   };

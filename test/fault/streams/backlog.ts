@@ -12,7 +12,7 @@ vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 });
 const clip = speech('weather.wav');
 const sentence = join(clip.bytes, silence(1));
 
-/** So many seconds of one sentence, again and again. */
+/** Repeats one sentence for `seconds`. */
 function record(seconds: number) {
   const times = Math.ceil(seconds / (clip.seconds + 1));
   const bytes = join(...Array<Uint8Array>(times).fill(sentence));

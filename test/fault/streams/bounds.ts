@@ -1,4 +1,4 @@
-// Streams at their bounds: silence, too much at once, too early, too many, and clients that are just gone.
+// Streams at their bounds: silence, overload, early or excessive audio, and clients that vanish.
 import { describe, expect, it, vi } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
 import { running } from '../here.ts';
@@ -6,7 +6,7 @@ import { finish, type Heard, listen, saysAfter } from './listener.ts';
 import { expectNoContent, kill, noStreams, whole } from './place.ts';
 import { join, part, silence, speech, story } from './sound.ts';
 
-/** Parts are killed, and come back; the next test waits until they have. */
+/** Longer limits: tests kill parts, and the next one waits for their restart. */
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const clip = speech('balance.wav');
@@ -18,7 +18,7 @@ describe('60 s of silence change no time and lose no word (speech.md §3-7, §3-
   const half = 2 * Math.floor(clip.bytes.length / 4);
   interface Case {
     readonly made: (pause: Uint8Array) => Uint8Array;
-    /** Where the pause begins, seconds. */
+    /** Start of the pause, seconds. */
     readonly at: number;
   }
   const cases: Readonly<Record<string, Case>> = {
@@ -43,7 +43,7 @@ describe('60 s of silence change no time and lose no word (speech.md §3-7, §3-
     const [near, far] = [await hear(SHORT), await hear(LONG)];
     expect(near.length).toBeGreaterThan(0);
     if (name === 'between two utterances') expect(near.map(([text]) => text)).toEqual([clip.text, clip.text]);
-    // What is said behind the pause comes so much later.
+    // Words after the pause shift by its difference.
     const shift = (seconds: number) => expect.closeTo(seconds > at + 1 ? seconds + LONG - SHORT : seconds, 2);
     const moved = near.map(([text, start, end, words]) => [
       text,

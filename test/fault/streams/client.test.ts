@@ -1,5 +1,5 @@
-// Clients that lose their connection. Ours stores what the edge has not settled and loses nothing; an official one has
-// nothing to send again, and begins another session.
+// Clients that lose their connection. Ours buffers unsettled audio and loses nothing; an official one buffers
+// nothing and begins another session.
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { oggPackets } from '../../ogg-packets.ts';
@@ -11,9 +11,9 @@ import { expectNoContent, kill, noStreams, patience, poolOfStream, poolsOfStream
 import { part, story } from './sound.ts';
 import { type Speaker, speak } from './speaker.ts';
 
-/** Parts are killed, and come back; the next test waits until they have. */
+/** Longer limits: tests kill parts, and the next one waits for their restart. */
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
-/** In the middle of the second sentence. */
+/** Position in the middle of the second sentence, seconds. */
 const MIDDLE = story.second + 1.5;
 
 let running: Running;
@@ -36,7 +36,7 @@ it('undisturbed, both dialects tell the same', () => {
   expect(segments.map(({ text }) => text)).toEqual(story.texts);
 });
 
-/** While the engines of the pools that have the streams stand still, nothing can be finished. */
+/** Stops the engines of the streams' pools during `work`, so that no utterance finishes. */
 async function atStandstill<T>(streams: number, work: () => Promise<T>): Promise<T> {
   const pools = await poolsOfStreams(running.stack, streams);
   const engines = (signal: NodeJS.Signals) => {
@@ -86,7 +86,7 @@ describe('a Worker that is killed under an official client', () => {
     before.send(part(0, MIDDLE));
     await before.until(saysAfter(story.second));
     await kill(running.stack, 'edge');
-    // Official clients come back after every code but 1000.
+    // Official clients reconnect after every code but 1000.
     expect((await before.closed).code).not.toBe(1000);
     await whole(running.stack);
     const after = await listen(running);
@@ -129,7 +129,7 @@ describe('a pool that dies under edge/client', () => {
 
 describe('a phone that encodes Opus packets of 20 ms (R1)', () => {
   it('loses nothing when its connection breaks and then its agent', async () => {
-    // Behind the two headers of the container.
+    // The first two packets are headers of the container.
     const packets = oggPackets(clipBytes(clipLike('.opus'))).slice(2);
     const phone = () => speak(running, { encoding: 'opus', rate: 48_000, channels: 1 });
     const undisturbed = phone();

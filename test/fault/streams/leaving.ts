@@ -1,4 +1,4 @@
-// Tokens that expire under a stream, and clients that are just gone.
+// Tokens that expire during a stream, and clients that vanish.
 import net from 'node:net';
 import { beforeAll, describe, expect, it, vi } from 'vitest';
 import { WebSocket } from 'ws';
@@ -8,7 +8,7 @@ import { finish, type Line, listen, saysAfter } from './listener.ts';
 import { noStreams, patience, poolOfStream } from './place.ts';
 import { part, story } from './sound.ts';
 
-/** Parts are killed, and come back; the next test waits until they have. */
+/** Longer limits: tests kill parts, and the next one waits for their restart. */
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 const MIDDLE = story.second + 1.5;
 
@@ -19,7 +19,7 @@ beforeAll(async () => {
   undisturbed = await finish(listener);
 });
 
-/** Why a stream of this token is not served; `undefined` when it is. */
+/** Returns the refusal of a stream with this token; `undefined` when it is served. */
 async function refusalOf(token: string): Promise<string | undefined> {
   try {
     const listener = await listen(running, { token });
@@ -31,7 +31,7 @@ async function refusalOf(token: string): Promise<string | undefined> {
 }
 
 describe('a token that expires under a stream (speech.md §3-23)', () => {
-  /** It has expired, but for the difference that clocks may have: of that five seconds are left. */
+  /** A token past its expiry, with five seconds of the tolerated clock difference left. */
   const shortLived = () => running.mint({}, 5 - limits.clockSkewSeconds.value);
   const expired = (token: string) => expect.poll(() => refusalOf(token), patience).toContain('401');
 
@@ -152,7 +152,7 @@ describe('C10 A21 sockets whose client does not answer the close frame', () => {
     expect(silent.filter(({ status }) => status === '429')).not.toEqual([]);
     const stranger = dial('no.token.here');
     expect(await stranger.status).toBe('101');
-    // Two of them were not refused: they may still start a session.
+    // Two of them were not refused and may still start a session.
     let left = accepted.length - requestsAtOnce;
     await new Promise<void>((resolve) => {
       for (const { ended } of accepted) void ended.then(() => --left === 0 && resolve());
@@ -162,7 +162,7 @@ describe('C10 A21 sockets whose client does not answer the close frame', () => {
   });
 });
 
-/** A session of OpenAI's realtime transcription that was told to start. */
+/** Starts a session of OpenAI's realtime transcription. */
 async function realtime(token: string): Promise<WebSocket> {
   const url = `${running.stack.url.replace('http', 'ws')}/v1/realtime?intent=transcription`;
   const socket = new WebSocket(url, { headers: { authorization: `Bearer ${token}` }, perMessageDeflate: false });

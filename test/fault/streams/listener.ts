@@ -1,4 +1,4 @@
-// A client of `/v1/listen`, as unmodified ones behave: it sends, it hears, and what it has sent it does not have any more.
+// Client of `/v1/listen` that behaves like unmodified ones: it discards audio once sent.
 import { WebSocket } from 'ws';
 import type { Shared } from '../../stack/running.ts';
 
@@ -23,7 +23,7 @@ export interface Heard {
   };
 }
 
-/** What a client is left with, to be compared: text and times. */
+/** Comparable result of a client: text and times. */
 export type Line = readonly [
   text: string,
   start: number,
@@ -32,18 +32,18 @@ export type Line = readonly [
 ];
 
 export interface Listener {
-  /** All messages so far, in order. */
+  /** All received messages, in order. */
   readonly heard: readonly Heard[];
-  /** As frames of a tenth of a second, without waiting. */
+  /** Sends frames of a tenth of a second, without waiting. */
   send(audio: Uint8Array): void;
   say(type: 'KeepAlive' | 'Finalize' | 'CloseStream'): void;
-  /** It said that nothing follows. */
+  /** Reports whether the client has ended its audio. */
   ending(): boolean;
-  /** The first message like that, whether it came already or not. Rejects when the socket closes before. */
+  /** Returns the first matching message, past or future. Rejects when the socket closes first. */
   until(found: (message: Heard) => boolean): Promise<Heard>;
-  /** As when a phone loses its network: nothing is said. */
+  /** Breaks the connection silently, like a phone that loses its network. */
   drop(): void;
-  /** As a program does that ends in order, but not its stream. */
+  /** Closes the socket in order, without ending the stream. */
   hangUp(): void;
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
   /** Final results with words, in order. */
@@ -54,11 +54,11 @@ export interface Wish {
   /** Value of `x-deepgram-session-id`. */
   readonly session?: string;
   readonly token?: string;
-  /** Added to, or put in the place of, the usual parameters. */
+  /** Parameters that add to or replace the usual ones. */
   readonly params?: Readonly<Record<string, string>>;
-  /** Address of this machine that it connects from. */
+  /** Local address of the connection. */
   readonly from?: string;
-  /** The sound says itself how it is written. */
+  /** The audio is in a container, which names its format. */
   readonly container?: true;
   /** Bytes of a message. */
   readonly frameBytes?: number;
@@ -137,13 +137,13 @@ function toLine({ type, is_final: final, start = 0, duration = 0, channel }: Hea
   return [[best.transcript, start, Math.round((start + duration) * 1_000) / 1_000, words]];
 }
 
-/** An interim result that shows a word which was spoken after `seconds`. */
+/** Matches an interim result with a word after `seconds`. */
 export const saysAfter =
   (seconds: number) =>
   ({ channel }: Heard): boolean =>
     channel?.alternatives[0].words.some(({ start }) => start >= seconds) ?? false;
 
-/** Everything up to the last message, after the client said that nothing follows. */
+/** Ends the audio and returns all lines up to the last message. */
 export async function finish(listener: Listener): Promise<Line[]> {
   if (!listener.ending()) listener.say('CloseStream');
   const { code } = await listener.closed;

@@ -1,4 +1,4 @@
-// The clients of OpenAI and Deepgram as they are published, and what each has heard of the story.
+// Published clients of OpenAI and Deepgram, with the transcript that each received.
 import net from 'node:net';
 import { DeepgramClient } from '@deepgram/sdk';
 import OpenAI from 'openai';
@@ -7,17 +7,20 @@ import type { Running } from '../../stack/running.ts';
 
 const model = 'reference-en';
 const FRAME_BYTES = 3_200;
-/** As Deepgram tells its users: whoever says nothing for ten seconds is sent away, and a stack may take longer to be whole. */
+/**
+ * Interval of keep-alives, ms: Deepgram closes a stream after ten silent seconds, and a stack may recover
+ * more slowly.
+ */
 const KEEP_ALIVE_MS = 3_000;
 
 export interface Official {
-  /** As frames of a tenth of a second, without waiting. */
+  /** Sends frames of a tenth of a second, without waiting. */
   send(audio: Uint8Array): void;
-  /** Something of the second sentence was heard, which is not over. */
+  /** Resolves at words of the unfinished second sentence. */
   inSecond(): Promise<void>;
-  /** Everything about the whole story, or about so many utterances: texts and times. */
+  /** Returns texts and times of the whole story, or of so many utterances. */
   finish(utterances?: number): Promise<unknown>;
-  /** Its program was told that the connection is gone. */
+  /** Resolves when the client reports a lost connection. */
   broken(): Promise<void>;
   /** Messages of errors, and close codes that are not normal. */
   readonly troubles: readonly string[];
@@ -29,7 +32,7 @@ export interface Official {
 
 type Said = { readonly type: string } & Readonly<Record<string, unknown>>;
 
-/** What was said, and who waits for more of it. */
+/** Received events, and waits for further ones. */
 function createLog() {
   const said: Said[] = [];
   let waiting: (() => void)[] = [];
@@ -56,7 +59,7 @@ const PREFIX = 'conversation.item.input_audio_transcription';
 
 export async function openOpenAi({ stack }: Running): Promise<Official> {
   const client = new OpenAI({ apiKey: stack.token, baseURL: `${stack.url}/v1`, maxRetries: 0 });
-  // The client speaks TLS to everybody; the stack has none, so its connection is made by the test.
+  // The client always uses TLS; the stack has none, so the test makes the connection.
   const createConnection = () => net.connect(Number(new URL(stack.url).port), '127.0.0.1');
   const socket = new OpenAIRealtimeWS({ intent: 'transcription', options: { createConnection } as never }, client);
   const log = createLog();
@@ -104,7 +107,7 @@ interface Result extends Said {
   readonly channel: { readonly alternatives: readonly [{ readonly transcript: string; readonly words: unknown[] }] };
 }
 
-/** It comes back by itself; what it was told before is not counted then. */
+/** Opens a client that reconnects by itself; events of former connections do not count. */
 export async function openDeepgram(
   { stack }: Running,
   second: number,
@@ -148,7 +151,7 @@ export async function openDeepgram(
       socket.close();
     },
     back() {
-      // It tries once where nobody listens yet, and then leaves it to its program.
+      // The client tries once while no server listens, then leaves it to its program.
       if (troubles.some((trouble) => trouble.includes('ECONNREFUSED'))) socket.socket.reconnect();
       return log.until(() => opened() > 1);
     },

@@ -1,11 +1,11 @@
-// Where a stream is, and what becomes of the parts that are broken under it.
+// Location of streams, and faults of the parts below them.
 import { readFileSync } from 'node:fs';
 import { expect } from 'vitest';
 import type { PartName } from '../../../infra/local/part.ts';
 import type { Stack } from '../../../infra/local/stack.ts';
 import type { Running } from '../../stack/running.ts';
 
-/** For what happens in other processes: it ends as soon as it is true; this is only when to give up. */
+/** Polling of other processes; the timeout is only a bound. */
 export const patience = { timeout: 20_000, interval: 20 };
 
 const metric = (page: string, name: string): number =>
@@ -14,7 +14,7 @@ const metric = (page: string, name: string): number =>
     0,
   );
 
-/** Sum over its labels of a metric of a pool's agent; 0 while the agent cannot be asked. */
+/** Sum over its labels of a metric of a pool's agent; 0 while the agent does not answer. */
 export async function read({ ports }: Stack, pool: string, name: string): Promise<number> {
   try {
     const answer = await fetch(`http://127.0.0.1:${ports[`agent-${pool}`]}/metrics`);
@@ -26,7 +26,7 @@ export async function read({ ports }: Stack, pool: string, name: string): Promis
 
 const STREAMS = 'auricle_agent_streams_open';
 
-/** The pools that have the streams there are, as soon as `count` of them have a place. */
+/** Returns the pools of all streams, once `count` of them have one. */
 export async function poolsOfStreams(stack: Stack, count: number): Promise<string[]> {
   let found: string[] = [];
   const open = async () => {
@@ -38,12 +38,12 @@ export async function poolsOfStreams(stack: Stack, count: number): Promise<strin
   return found;
 }
 
-/** The pool that has the one stream there is, as soon as one has. */
+/** Returns the pool of the only stream, once it has one. */
 export async function poolOfStream(stack: Stack): Promise<string> {
   return (await poolsOfStreams(stack, 1)).at(-1) as string;
 }
 
-/** No agent has a stream any more. */
+/** Waits until no agent has a stream. */
 export async function noStreams(stack: Stack): Promise<void> {
   const open = async () => {
     const counts = await Promise.all(stack.pools.map(({ name }) => read(stack, name, STREAMS)));
@@ -52,14 +52,14 @@ export async function noStreams(stack: Stack): Promise<void> {
   await expect.poll(open, patience).toBe(0);
 }
 
-/** Kills a part and waits until that process is gone. */
+/** Kills a part and waits for the end of its process. */
 export async function kill(stack: Stack, part: PartName, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
   const before = stack.pid(part);
   stack.kill(part, signal);
   await expect.poll(() => stack.pid(part), patience).not.toBe(before);
 }
 
-/** Kills parts and keeps what is started in their place from running until the returned function is called. */
+/** Kills parts and suspends their replacements until the returned function is called. */
 export async function takeDown(stack: Stack, parts: readonly PartName[]): Promise<() => void> {
   await Promise.all(parts.map((part) => kill(stack, part)));
   const stopped = new Map<PartName, number>();
@@ -78,7 +78,7 @@ export async function takeDown(stack: Stack, parts: readonly PartName[]): Promis
   };
 }
 
-/** Every part runs, and the edge hears from all agents. */
+/** Waits until every part runs and the edge has reports of all agents. */
 export async function whole(stack: Stack): Promise<void> {
   await expect.poll(() => stack.parts.filter((part) => !stack.isReady(part)), patience).toEqual([]);
   const ready = async () => {
@@ -89,7 +89,7 @@ export async function whole(stack: Stack): Promise<void> {
   await expect.poll(() => ready().catch(() => 0), patience).toBe(stack.pools.length);
 }
 
-/** Nothing that the parts logged is what was said, or a token. Short words may stand in any line. */
+/** Checks that no log line has a word of the transcripts or a token. Short words may occur anywhere. */
 export function expectNoContent(running: Running, texts: readonly string[]): void {
   const logs = running.logs();
   expect(logs.length).toBeGreaterThan(0);

@@ -1,4 +1,4 @@
-// Faults behind the edge: the client does nothing about them, and what it is told is what it would have been told anyway.
+// Faults behind the edge: clients take no part in recovery and receive the undisturbed result.
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { silentPage } from '../../infra/agent/fixtures.ts';
 import { clipBytes, clips } from '../../stack/clips.ts';
@@ -19,10 +19,13 @@ import {
 } from './place.ts';
 import { join, part, speech, story } from './sound.ts';
 
-/** Parts are killed, and come back; the next test waits until they have. */
+/** Longer limits: tests kill parts, and the next one waits for their restart. */
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-/** How long an outage lasts that all streams outlive, ms: longer than a first search, so that only new ones notice. */
+/**
+ * Outage that all streams survive, ms: longer than the first search of a new stream, so that only new ones
+ * notice.
+ */
 const OUTAGE_MS = 10_000;
 
 let running: Running;
@@ -45,14 +48,14 @@ it('undisturbed, both sentences are understood, in two segments', () => {
   expect(undisturbed[1]?.[1]).toBeGreaterThan(story.second - 0.5);
 });
 
-/** What is broken, of the pool that has the stream. Resolves when it is broken. */
+/** Faults of the stream's pool. Each resolves when it has taken effect. */
 const faults: Readonly<Record<string, (pool: string) => Promise<void>>> = {
   'agent killed': (pool) => kill(running.stack, `agent-${pool}`),
   'engine killed': (pool) => kill(running.stack, `engine-${pool}`),
   'pool drained': (pool) => kill(running.stack, `agent-${pool}`, 'SIGTERM'),
 };
 
-/** In the middle of the second sentence, of which something was heard. */
+/** Streams into the middle of the second sentence and waits for words of it. */
 async function speakIntoSecond(listener: Listener): Promise<number> {
   const until = story.second + 1.5;
   listener.send(part(0, until));
@@ -70,10 +73,11 @@ describe('nothing is lost before the first audio, in the middle of an utterance,
     const engines = (signal: NodeJS.Signals) => {
       for (const pool of pools) running.stack.kill(`engine-${pool}`, signal);
     };
-    // The engine stands still, so that nothing can be finished before the fault.
+    // The engine is stopped, so that no utterance finishes before the fault.
     engines('SIGSTOP');
     late.send(part(from));
-    // No metric or event says that an agent has heard the end: where it is slow, this stream is broken just before.
+    // No metric or event shows that an agent has received the end: on a slow machine this stream breaks just
+    // before.
     const finished = finish(late);
     await Promise.all(pools.map(happen));
     engines('SIGCONT');
@@ -88,7 +92,7 @@ describe('nothing is lost before the first audio, in the middle of an utterance,
 });
 
 describe('sound that says itself how it is written, when its agent is killed in its second sentence', () => {
-  /** All lines of a file of which something is sent when more than its first sentence was heard. */
+  /** Streams a file, with a fault after words of its second sentence; returns all lines. */
   async function disturb(file: Uint8Array, second: number, until: number): Promise<Line[]> {
     const listener = await listen(running, { container: true });
     listener.send(file.subarray(0, until));
@@ -123,7 +127,7 @@ const stalls = async () => {
   return counts.reduce((sum, count) => sum + count, 0);
 };
 
-/** Stops engines, lets clients go on, and starts the engines again when their agents have noticed. */
+/** Stops engines, continues the clients, and restarts the engines once their agents have noticed. */
 async function standStill(pools: readonly string[], goOn: () => void): Promise<void> {
   const before = await stalls();
   const engines = (signal: NodeJS.Signals) => {
@@ -139,7 +143,7 @@ async function standStill(pools: readonly string[], goOn: () => void): Promise<v
 }
 
 describe('C10 R1 the unmodified clients of OpenAI and Deepgram', () => {
-  /** What both are told of the story when that happens in its second sentence, of which the rest is sent by `goOn`. */
+  /** Results of both clients with a fault in the second sentence, the rest of which `goOn` sends. */
   async function told(happen: (pools: readonly string[], goOn: () => void) => Promise<void>) {
     const clients = await Promise.all([openOpenAi(running), openDeepgram(running, story.second)]);
     const until = story.second + 1.5;
@@ -157,7 +161,7 @@ describe('C10 R1 the unmodified clients of OpenAI and Deepgram', () => {
     goOn();
   };
 
-  /** All parts of a kind are down for as long; what begins meanwhile is refused. */
+  /** Takes down all parts of a kind for OUTAGE_MS; new streams are refused meanwhile. */
   const takesDown = (part: 'agent' | 'engine') => async (_: readonly string[], goOn: () => void) => {
     const up = await takeDown(
       running.stack,

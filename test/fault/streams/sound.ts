@@ -1,4 +1,4 @@
-// What the streams of these tests say: two sentences with silence between and behind them, 16 kHz, 16 bit.
+// Audio of the streams in these tests: two sentences, each followed by silence, 16 kHz, 16 bit.
 import { readLiveAudio } from '../../../infra/cli/live-audio.ts';
 import { clipBytes, clips } from '../../stack/clips.ts';
 
@@ -23,13 +23,13 @@ const first = speech('weather.wav');
 const second = speech('number.wav');
 const PAUSE = 1;
 
-/** The whole of it, and where the second sentence begins, seconds. */
+/** The whole audio, and the start of its second sentence, seconds. */
 export const story = {
   bytes: join(first.bytes, silence(PAUSE), second.bytes, silence(PAUSE)),
   second: first.seconds + PAUSE,
   texts: [first.text, second.text],
 };
 
-/** Its bytes from one second to another. */
+/** Returns the bytes between two seconds. */
 export const part = (from: number, to = Number.POSITIVE_INFINITY): Uint8Array =>
   story.bytes.subarray(...[from, to].map((seconds) => Math.min(story.bytes.length, Math.round(seconds * RATE) * 2)));

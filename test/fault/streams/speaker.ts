@@ -1,4 +1,4 @@
-// A client of `/v1/stream`: the one for apps, on sockets that can be cut.
+// Client of `/v1/stream`: the one for apps, on sockets that tests can cut.
 import { WebSocket } from 'ws';
 import type { StreamEvent } from '../../../edge/client/events.ts';
 import { type LiveStream, openStream } from '../../../edge/client/stream.ts';
@@ -10,15 +10,15 @@ type Segment = Extract<StreamEvent, { type: 'segment' }>;
 export interface Speaker {
   readonly stream: LiveStream;
   readonly heard: readonly StreamEvent[];
-  /** Hands everything over, in tenths of a second, and waits for room where there is none. */
+  /** Sends everything in tenths of a second, with back-pressure. */
   send(audio: Uint8Array): Promise<void>;
-  /** The first event like that, whether it came already or not. Rejects when the stream ends before. */
+  /** Returns the first matching event, past or future. Rejects when the stream ends first. */
   until(found: (event: StreamEvent) => boolean): Promise<StreamEvent>;
-  /** As when a phone loses its network. */
+  /** Breaks the connection silently, like a phone that loses its network. */
   cut(): void;
   /** Connections so far. */
   connections(): number;
-  /** Ends the stream and gives its segments. */
+  /** Ends the stream and returns its segments. */
   finish(): Promise<Segment[]>;
 }
 

@@ -27,7 +27,7 @@ const valueIn = ({ inputs }: Call): number => {
   return read.ok ? (read.value[0] ?? 0) : 0;
 };
 
-/** A step that answers when it is told to, in any order. */
+/** A step whose answers the test releases, in any order. */
 class HandStep implements Served {
   readonly version = 1;
   readonly statistics = new VersionStatistics();

@@ -5,7 +5,7 @@ import { fault } from '../../../shared/kserve/fault.ts';
 import { fp32Tensor, readFp32 } from '../../../shared/kserve/tensor.ts';
 import { no, ok } from '../../../shared/result.ts';
 
-/** A clock that stands still until it is told otherwise. */
+/** A clock that the test advances. */
 export class HandClock implements Clock {
   #now = 0;
   #alarms = new Set<{ at: number; act: () => void }>();
@@ -28,10 +28,10 @@ export class HandClock implements Clock {
   }
 }
 
-/** Promises that were due have been heard when this resolves. */
+/** Resolves after all due promises have settled. */
 export const settled = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** An instance that finishes when it is told to; a value of 13 makes the whole batch fail, 404 has lost its state. */
+/** An instance whose runs the test finishes; a value of 13 fails the whole batch, 404 means a lost state. */
 export class HandInstance implements Instance {
   readonly info = { inputs: [], outputs: [] };
   readonly batches: number[][] = [];

@@ -6,7 +6,7 @@ import { serveInference } from '../../../infra/pool/engine/serve.ts';
 it('what nobody foresaw is logged by class and place, and never by its message', async () => {
   const lines: string[] = [];
   const out = vi.spyOn(process.stdout, 'write').mockImplementation((text) => lines.push(String(text)) > 0);
-  // A repository that fails at whatever it is asked, with words of the request in its message.
+  // A repository that fails at every call, with words of the request in its message.
   const broken = new Proxy({} as Repository, {
     get() {
       throw new RangeError('spoken words\nmore spoken words');

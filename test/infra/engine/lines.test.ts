@@ -63,7 +63,7 @@ describe('A5: lines of sequences', () => {
             const seats = lines.all().flatMap(({ seat }) => (seat ? [`${seat.instance}/${seat.slot}`] : []));
             expect(new Set(seats).size).toBe(seats.length);
             expect(seats.length).toBeLessThanOrEqual(instances * slots);
-            // A seat is free only when nobody waits for one.
+            // A slot is free only when no sequence waits for one.
             if (lines.all().some(({ seat }) => !seat)) expect(seats.length).toBe(instances * slots);
           };
           for (const one of steps) act(one);

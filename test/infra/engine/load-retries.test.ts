@@ -38,7 +38,7 @@ async function start(models?: readonly string[]): Promise<void> {
   await repository.start();
 }
 
-/** Lets the scheduled attempts happen. An unload of an unknown model ends behind them: loads run in turn. */
+/** Lets scheduled attempts run. An unload of an unknown model ends after them: loads run in turn. */
 async function retry(): Promise<void> {
   clock.advance(clock.now() + LONGEST_US);
   await repository.unload('nobody', false);

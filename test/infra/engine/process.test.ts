@@ -50,7 +50,7 @@ describe('the engine process', () => {
     const { child, ended, ready, said } = await start();
     const host = 'http://127.0.0.1';
     const engine = { url: `${host}:${ready.port}`, metricsUrl: `${host}:${ready.metricsPort}/metrics` };
-    // Of two as long as each other one runs while the other waits, whichever came first.
+    // Two equally long requests: one runs while the other waits, in either order.
     const answers = [ask(ready.port, 60_000), ask(ready.port, 60_000)];
     await untilPending(engine, 'slow', 1);
     child.kill('SIGTERM');

@@ -51,7 +51,7 @@ const readValue = (outcome: Outcome): number | string | undefined => {
 const saying = (text: string) => ({ ok: false, refusal: { text: expect.stringContaining(text) } });
 const unknown = saying('must specify the START flag');
 
-/** Ten microseconds of patience, so that the clock is easy to read. */
+/** An idle timeout of ten microseconds, for a readable clock. */
 const oldest = (more = '') => `oldest { ${more} } max_sequence_idle_microseconds: 10`;
 
 describe('A5: sequences of one model', () => {
@@ -110,7 +110,7 @@ describe('A5: sequences of one model', () => {
     const { ask, clock, instance, sequencer, statistics } = make(oldest());
     void ask(1, 1, START);
     await settled();
-    // As long as it waits or runs it is not idle.
+    // A sequence is not idle while a request of it waits or runs.
     clock.advance(100);
     expect(sequencer.sequences).toBe(1);
     await instance.finish();
@@ -152,7 +152,7 @@ describe('A5: sequences of one model', () => {
     await settled();
     expect([sequencer.pending, sequencer.sequences]).toEqual([3, 3]);
     expect(instance.batches).toEqual([[1]]);
-    // The one that has the slot is given up, and its slot goes to the one that waits longest.
+    // The sequence with the slot expires, and its slot goes to the one that waits longest.
     clock.advance(10);
     await settled();
     expect(instance.batches).toEqual([[1], [2]]);

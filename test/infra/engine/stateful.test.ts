@@ -128,7 +128,7 @@ describe('A5: models with implicit state', () => {
 
   it('states that grow may differ in length: they are then computed one by one', async () => {
     const served = await serve(`max_batch_size: 4 ${io('-1')} sequence_batching { ${oldest} ${state('-1')} }`, growing);
-    // As in Triton, a free dimension begins with 1.
+    // A free dimension starts at 1, as in Triton.
     expect(await ask(served, 1, row(1), START)).toEqual([[0, 1]]);
     const both = await Promise.all([ask(served, 1, row(2)), ask(served, 2, row(5), START)]);
     expect(both).toEqual([[[0, 1, 2]], [[0, 5]]]);

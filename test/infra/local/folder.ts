@@ -8,7 +8,7 @@ export function temporaryFolder(): { path: string; remove(): void } {
   return { path: folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** A folder for one test, gone with it. */
+/** A folder that is removed after its test. */
 export function folderForTest(): string {
   const folder = temporaryFolder();
   onTestFinished(folder.remove);

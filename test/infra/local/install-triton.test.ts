@@ -1,4 +1,5 @@
-// What `--engine triton` says and leaves where Triton cannot be installed. The real one: `npm run test:triton`.
+// Output and remains of `--engine triton` where Triton cannot be installed. The real one: `npm run
+// test:triton`.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -11,7 +12,7 @@ import { isRunning } from './process.ts';
 
 const PATIENCE = { timeout: 15_000, interval: 50 };
 
-/** `npm start -- --engine triton` where the only programs are those in `programs`. */
+/** Runs `npm start -- --engine triton` with no programs but those in `programs`. */
 function start(programs: string) {
   const state = folderForTest();
   const given = ['infra/local/main.ts', '--engine', 'triton', '--state', state, '--port', '0'];
@@ -42,7 +43,7 @@ describe.runIf(process.platform === 'linux' && process.arch === 'x64')('npm star
     mkdirSync(path.join(folder, 'server.making-999999999'));
     const python = path.join(folderForTest(), 'python3');
     const found = { executable: python, version: '3.11', bits: 64, library: '/libpython', pip: true };
-    // Answers like one that will do, begins to download, and fails.
+    // Answers like a suitable Python, begins to download, and fails.
     const download = 'while [ "$1" != -d ]; do shift; done; mkdir -p "$2"; echo ERROR: no index >&2; exit 1';
     writeFileSync(python, `#!/bin/sh\nif [ "$1" = -c ]; then echo '${JSON.stringify(found)}'; exit; fi\n${download}\n`);
     chmodSync(python, 0o755);

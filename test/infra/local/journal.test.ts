@@ -33,7 +33,7 @@ async function open(folder: string): Promise<{ db: Loki; journal: Journal }> {
 
 const shown = (db: Loki, name: string) => db.getCollection(name)?.data.map(({ $loki, key, n }) => ({ $loki, key, n }));
 
-/** What lies on the disk at this moment, as `kill -9` leaves it. */
+/** A copy of the files on disk at this moment, as `kill -9` leaves them. */
 function killedCopy(folder: string): string {
   const copy = folderForTest();
   cpSync(folder, copy, { recursive: true });

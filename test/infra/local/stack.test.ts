@@ -1,4 +1,4 @@
-// Starting: what is refused, what is given up, and that neither leaves anything running.
+// Starts of a stack: refused ones, aborted ones, and no remains of either.
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-// However the stack ends, it leaves no process and no port. Run on the parts that need no model, so that it is quick; the
+// Every way to end a stack leaves no process and no port. Run on parts that need no model, for speed; the
 // edge is among them, because its runtime is the one process that is no child of the supervisor.
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,7 +14,7 @@ import { isRunning } from './process.ts';
 /** Starting takes a second on an idle machine, and many on a busy one. */
 const PATIENCE = { timeout: 60_000, interval: 50 };
 
-/** Without the launcher of these tests: a stack that is not below it would take it for gone, and leave by itself. */
+/** Environment without the launcher of these tests: a stack that is not its child would end itself. */
 const { AURICLE_LAUNCHER: _, ...ownEnvironment } = process.env;
 
 const PARTS = ['sqs', 'edge'];
@@ -61,7 +61,7 @@ describe.skipIf(process.platform === 'win32')('the stack leaves nothing behind',
     const ended = once(run.launcher, 'exit');
     process.kill(-(run.launcher.pid as number), 'SIGINT');
     expect(await ended).toEqual([0, null]);
-    // In order means: gone before the launcher is.
+    // An ordered stop: all processes end before the launcher.
     expect([run.supervisor, ...run.parts].filter(isRunning)).toEqual([]);
     await expectNothingLeft(run);
   });

@@ -1,5 +1,5 @@
-// Attacks on what comes from elsewhere: paths and links that bring in what lies outside, code under another name, names that
-// reach another version, and sizes without end.
+// Attacks by imported files: paths and links out of the folder, code under another name, names that reach
+// another version, and unbounded sizes.
 import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
@@ -143,7 +143,7 @@ interface Crafted {
   readonly files?: Record<string, string | Uint8Array>;
 }
 
-/** A pipeline that no `build` wrote. */
+/** A pipeline that `build` did not write. */
 async function craft({ name = 'x', graph = {}, parts = {}, files = {} }: Crafted): Promise<string> {
   const head: Head = {
     ...{ format: 'auricle-archive/1', kind: 'pipeline', name, pipeline: 'token_classification' },
@@ -215,7 +215,7 @@ describe('C7 M3 deploy scans what it places', () => {
 
 describe('C7 M3 a name reaches no other version', () => {
   it('of a file: weights stay in the version of their network', async () => {
-    // Behind the eight letters of "network/" it goes on upwards.
+    // After the eight letters of "network/" the path leads upwards.
     const external = ['abcdefgh../2/model.onnx'];
     const files = { 'abcdefgh../2/model.onnx': onnxOf() };
     expect(await deployed([await craft({ graph: { external }, files })])).toBe('unsafe');

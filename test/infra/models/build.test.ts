@@ -20,7 +20,7 @@ beforeEach(() => {
   folder = folderForTest();
 });
 
-/** A network that takes and gives these: what is in between does not matter here. */
+/** A network with these inputs and outputs; its content does not matter here. */
 function network(file: string, takes: readonly Value[], gives: readonly Value[]): string {
   const nodes = gives.map(({ name }) => ({ op: 'Identity', inputs: [takes[0]?.name ?? ''], outputs: [name] }));
   writeFileSync(at(file), encodeModel({ nodes, inputs: takes, outputs: gives }));

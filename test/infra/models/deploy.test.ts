@@ -28,7 +28,7 @@ const madeOf = <T>(made: { ok: true; value: T } | { ok: false; refusal: { kind: 
 const target = (name: string, more: Parameters<typeof readTarget>[1] = {}) => madeOf(readTarget(name, more));
 const run = async (...words: string[]) => build(madeOf(readCommand(words)), {});
 
-/** Serves what was deployed and, beside it, the model it was made from. */
+/** Serves the deployed model and its source. */
 let engine: Started;
 
 beforeAll(async () => {

@@ -74,7 +74,7 @@ describe('M1 develop: .nemo', () => {
     const folder = folderForTest();
     const source = path.join(folder, 'tiny.nemo');
     writeFileSync(source, nemoOf([config, weights]));
-    // Where there is no /proc, a folder below a file says the same.
+    // Without /proc, a folder below a file gives the same error.
     const places = [path.join(source, 'x', 'y'), ...(existsSync('/proc/self') ? ['/proc/auricle/x/y'] : [])];
     for (const out of places)
       expect(await importModel({ source, out }, {})).toMatchObject({

@@ -1,4 +1,4 @@
-// What the reference recogniser understands with one network or another.
+// Transcripts of the reference recogniser with different networks.
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';

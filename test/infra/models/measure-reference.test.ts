@@ -15,7 +15,7 @@ const { measureWindows, measureRequests } = limits;
 const before = [measureWindows.value, measureRequests.value] as const;
 beforeAll(async () => {
   engine = await startEmbedded(repository, ['reference-en', 'reference-en-fp16']);
-  // What it finds is no matter here, so that it need not look for long.
+  // The result does not matter here, so few windows suffice.
   Object.assign(measureWindows, { value: 2 });
   Object.assign(measureRequests, { value: 2 });
 }, 60_000);
@@ -42,7 +42,7 @@ it('A15 the example of the README: the reference model at the embedded engine', 
   expect(scan).toMatchObject({ kind: 'scan', verdict: 'PASS', facts: { networks: 3 } });
   expect(load).toMatchObject({ kind: 'load', verdict: 'PASS', facts: { models: 4, engine: 'auricle-engine 0.1.0' } });
   expect(latency).toMatchObject({ kind: 'latency', windows: [expect.any(Number), expect.any(Number)] });
-  // All that they say is understood, by both.
+  // Both recognise every recording.
   const understood = { before: 0, after: 0 };
   expect(quality).toMatchObject({
     kind: 'quality',
@@ -51,6 +51,6 @@ it('A15 the example of the README: the reference model at the embedded engine', 
   });
 });
 
-/** What is printed is that, with anything for an ellipsis. */
+/** Pattern of the printed text, with `…` for anything. */
 const patternOf = (text: string): RegExp =>
   new RegExp(`^${text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&').replaceAll('…', '.*')}$`);

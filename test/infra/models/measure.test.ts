@@ -36,7 +36,7 @@ function write(folder: string, files: Readonly<Record<string, string | Uint8Arra
 const parameter = (key: string, value: string) => `parameters { key: "${key}" value { string_value: "${value}" } }\n`;
 const tensor = (kind: string, name: string, type: string, dims: string) =>
   `${kind} [ { name: "${name}" data_type: TYPE_${type} dims: [ ${dims} ] } ]\n`;
-/** What the engine double says of itself, without a network of its own. */
+/** Configuration of the engine double, which has no network. */
 const ensemble = (letters = tokens.length) => `
   platform: "ensemble" max_batch_size: 8
   ${tensor('input', 'AUDIO', 'FP32', '-1')}${tensor('input', 'AUDIO_LENGTH', 'INT32', '1')}
@@ -183,7 +183,7 @@ describe('A15 load: what the engine says', () => {
 describe('A15 latency: windows until they agree', () => {
   const cut = (seconds: number): Cut => ({ seconds, utterances: [new Float32Array(1), new Float32Array(2)] });
 
-  /** Each request takes what is said of its number. */
+  /** Runs requests whose duration depends on their number. */
   function trial(recordings: readonly Cut[], takes: (request: number) => number, parallel = 1) {
     let [clock, asked] = [0, 0];
     const ask = async () => {
@@ -195,7 +195,7 @@ describe('A15 latency: windows until they agree', () => {
 
   it('of all of a recording, for a second of it', async () => {
     expect(await trial([cut(4)], () => 10)).toEqual(ok([5, 5, 5]));
-    // Of less than a second most is what every request takes: as live traffic is counted.
+    // Below a second of audio a fixed cost dominates: counted as live traffic is.
     expect(await trial([cut(0.5)], () => 10)).toEqual(ok([20, 20, 20]));
   });
 
@@ -395,7 +395,7 @@ describe('auricle model measure', () => {
     expect(first.value).toMatchObject({
       evidence: [{}, {}, { tool: expect.stringMatching(/against none$/), set: expect.any(String) }],
     });
-    // Nothing is overwritten unless it is said.
+    // Existing files are overwritten only with `-f`.
     expect((await measure(...given)).exit).toBe(7);
     expect((await measure(...given, '-f')).exit).toBe(0);
   });

@@ -29,7 +29,7 @@ const scalars: Record<string, fc.Arbitrary<unknown>> = {
   double: fc.double().map(unsigned),
 };
 
-/** A message of the table with anything in it that it may say, nested up to a depth. */
+/** A random message of the table, nested up to a depth. */
 function messageOf(name: MessageName, depth: number): fc.Arbitrary<object> {
   const fields = Object.keys(messages[name]).map((field): [string, fc.Arbitrary<unknown>] => {
     const shape = fieldShape(name, field);
@@ -54,7 +54,7 @@ function fieldOf(type: string, depth: number): fc.Arbitrary<unknown> | undefined
   return scalars[type];
 }
 
-/** Of each group the first that is given stays; what was left out is as an empty message has it. */
+/** Keeps the first given member of each group; omitted members are as in an empty message. */
 function oneOfEach(name: MessageName, made: Record<string, unknown>): object {
   const given = (oneofs[name] ?? []).filter((field) => made[field] !== undefined);
   for (const field of given.slice(1)) delete made[field];

@@ -43,7 +43,7 @@ describe('the reference network in 8 bits', () => {
     const count = (nodes: typeof before, wanted: string) => nodes.filter(({ operator }) => operator === wanted).length;
     for (const operator of ['Softmax', 'LayerNormalization'])
       for (const made of [dynamic, fixed]) expect(count(made, operator)).toBe(count(before, operator));
-    // Those of two activations stay: attention.
+    // Products of two activations remain: attention.
     expect([count(dynamic, 'MatMul'), count(dynamic, 'MatMulInteger')]).toEqual([18, 56]);
     const rounded = fixed.filter(({ operator }) => operator === 'DequantizeLinear').flatMap(({ outputs }) => outputs);
     const reads = new Set(fixed.filter(({ operator }) => operator === 'Softmax').flatMap(({ inputs }) => inputs));
@@ -78,6 +78,6 @@ describe('the reference network in 8 bits', () => {
   });
 });
 
-/** Of probabilities. */
+/** Mean difference of probabilities. */
 const meanDistance = (one: Float32Array, other: Float32Array) =>
   one.reduce((sum, value, at) => sum + Math.abs(Math.exp(value) - Math.exp(other[at] as number)), 0) / one.length;

@@ -206,7 +206,7 @@ describe('a model folder in 8 bits', () => {
       for (const file of files.filter((name) => name !== '1'))
         expect(readFileSync(at(`one/${method}/${file}`)).equals(readFileSync(at(`two/${method}/${file}`)))).toBe(true);
       const text = readFileSync(at(`one/${method}/config.pbtxt`), 'utf8');
-      // What was measured is what runs: no accelerator computes it in another way.
+      // No accelerator may compute another result than the measured one.
       expect(text).not.toContain('execution_accelerators');
       expect(parseText(text)).toMatchObject({
         value: {

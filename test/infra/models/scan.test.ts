@@ -92,12 +92,12 @@ describe('M1 pickles: only what is on the list', () => {
 
   it('any bytes are followed to a verdict, and no import gets by', () => {
     const opcodes = fc.uint8Array({ minLength: 1, maxLength: 60 });
-    // So often that a short string in front, of up to 255 bytes, cannot hold all of them.
+    // Repeated so often that a short string in front, of up to 255 bytes, cannot contain all imports.
     const imports = Buffer.from(`${'cos\nsystem\n'.repeat(30)}.`);
     fc.assert(
       fc.property(opcodes, (bytes) => {
         const got = scanPickle(Buffer.concat([bytes, imports]), 'w');
-        // It ended before the import, or it was refused.
+        // The pickle ended before the import, or was refused.
         expect(got.ok ? got.value <= bytes.length : got.refusal.kind === 'unsafe').toBe(true);
       }),
       { numRuns: runs(200, 20_000), examples: [[Uint8Array.of(67, 11)]] },
@@ -152,7 +152,7 @@ describe('M1 checkpoints', () => {
     const fewer = Buffer.from(whole);
     fewer.writeUInt16LE(whole.readUInt16LE(whole.length - 12) - 1, whole.length - 12);
     expect(await scan('w.ckpt', fewer)).toBe('damaged');
-    // Another name in an extra field, which newer readers take.
+    // Another name in an extra field, which newer readers use.
     const named = Buffer.from(whole);
     const last = whole.lastIndexOf(hex('504b0102'));
     named.writeUInt16LE(9, last + 30);
@@ -203,7 +203,7 @@ describe('M1 networks', () => {
     expect(await scan('n.onnx', onnxOf({ ...known, more: { weight: fixed(14, '\0\0\0\0\0\0\0\0') } }))).toBe(
       'unreadable',
     );
-    // A field whose number is that of the operator in its lower half.
+    // A field number with that of the operator in its lower half.
     const wide = Buffer.concat([hex('a280808010'), hex('04'), Buffer.from('PyOp')]);
     expect(await scan('n.onnx', onnxOf({ more: { node: wide } }))).toBe('unreadable');
     // A place given twice, and one under a name that only looks like it.

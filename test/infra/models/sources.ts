@@ -1,4 +1,4 @@
-// Sources of models as they come from elsewhere, written by hand: tars, zips, checkpoints, networks.
+// Hand-written model sources: tars, zips, checkpoints, networks.
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { crc32, gzipSync } from 'node:zlib';
@@ -25,7 +25,7 @@ export const stateDicts = {
   ),
 } as const;
 
-/** What calls `os.system`, in protocol 0, 2 and 4. */
+/** Pickles that call `os.system`, in protocol 0, 2 and 4. */
 export const evil = {
   0: hex('63706f7369780a73797374656d0a70300a2856747275650a70310a7470320a5270330a2e'),
   2: hex('800263706f7369780a73797374656d0a710058040000007472756571018571025271032e'),
@@ -70,7 +70,7 @@ export function tarOf(entries: Entries): Buffer {
   return Buffer.concat([...blocks, Buffer.alloc(1024)]);
 }
 
-/** Stored, not packed, as PyTorch does. `says` changes what the directory says of a size. */
+/** A zip without compression, as PyTorch writes it. `says` changes the directory's sizes. */
 export function zipOf(entries: Entries, says: (size: number) => number = (size) => size): Buffer {
   const parts: Buffer[] = [];
   const directory: Buffer[] = [];
@@ -111,7 +111,7 @@ export const checkpointOf = (pickle: Uint8Array, more: Entries = []): Buffer =>
     ...more,
   ]);
 
-/** A blob as an archive's entry is one: in a file, under a name. */
+/** A blob like an archive's entry: in a file, under a name. */
 export async function blobOf(name: string, content: Uint8Array | string): Promise<Blob> {
   const file = path.join(folderForTest(), 'blob');
   writeFileSync(file, content);
@@ -140,7 +140,7 @@ encoder:
     kernel: [33]
 `;
 
-/** A `.nemo` in the forms that people have: `./` before names or not, packed or not. */
+/** A `.nemo` in its common forms: with or without `./`, compressed or not. */
 export function nemoOf(files: Entries, form: { dots?: boolean; packed?: boolean } = {}): Buffer {
   const tar = tarOf(files.map(([name, content]) => [form.dots ? `./${name}` : name, content] as const));
   return form.packed ? gzipSync(tar) : tar;
@@ -161,11 +161,11 @@ export const sub = (field: number, ...content: (Uint8Array | string)[]): Buffer 
   return Buffer.concat([varint((field << 3) | 2), varint(body.length), body]);
 };
 
-/** An entry of what a tensor says of where its numbers lie. */
+/** An entry of a tensor's external data location. */
 export const pairOf = (key: string, text: string, more: Uint8Array = Buffer.alloc(0)): Buffer =>
   sub(13, sub(1, key), sub(2, text), more);
 
-/** A network Y = operator(X) with one weight, which may lie elsewhere. */
+/** A network Y = operator(X) with one weight, optionally external. */
 export function onnxOf(
   options: {
     operator?: string;
@@ -173,7 +173,7 @@ export function onnxOf(
     location?: string;
     length?: number;
     nested?: Uint8Array;
-    /** What else stands in the pair that says where the weight lies, in the weight, and in the node. */
+    /** Further members of the location pair, the weight and the node. */
     more?: { pair?: Uint8Array; weight?: Uint8Array; node?: Uint8Array };
   } = {},
 ): Buffer {

@@ -69,7 +69,7 @@ describe('C12 commitments are those of SD-JWT', () => {
     const sd = draft.sd ?? {};
     const { audioSeconds = '' } = disclosures ?? {};
     expect(checkDisclosure(audioSeconds, sd)).toEqual({ name: 'audioSeconds', value: 1.5 });
-    // Nothing of the shown one leads to the salt of another.
+    // Disclosed salts are independent of each other.
     const salts = Object.values(disclosures ?? {}).map((text) => JSON.parse(String(Buffer.from(text, 'base64url')))[0]);
     expect(new Set(salts).size).toBe(salts.length);
     const again = await disclose(recordKey, { bytes: 60_000, subject: 'c1:ann', audioSeconds: 1.5 });

@@ -7,7 +7,7 @@ const members = new Map(auditEvent.options.map(({ shape }) => [shape.type.value 
 const origin = { v: 1, id: '017f22e2-79b0-7cc3-98c4-dc0c0c07398f', at: 1_000, producer: 'functions' } as const;
 const recordKey = new Uint8Array(32).fill(3);
 
-/** Members that say who somebody is, or what somebody wrote. */
+/** Members that identify a person or quote a person's text. */
 const NEVER_PLAIN = ['subject', 'purpose', 'query', 'held', 'detail', 'bytes', 'milliseconds', 'audioSeconds'];
 
 describe('C12 A21 types of events', () => {
@@ -21,7 +21,7 @@ describe('C12 A21 types of events', () => {
           type,
         ).toBe(true);
     }
-    // A reason for holding somebody's record is somebody's sentence; a refusal's is one of ours.
+    // The reason of a hold is a person's text; the reason of a refusal is a code.
     expect(isPlain('hold.set', 'reason')).toBe(false);
     expect(isPlain('inference.denied', 'reason')).toBe(true);
   });

@@ -111,7 +111,7 @@ describe('C9 acknowledgements', () => {
     expect(await openAck(note.replace('\n12\n', '\n13\n'), verifier)).toBeUndefined();
     const other = await openSigningKey(new Uint8Array(32).fill(8));
     expect(await openAck(note, await openVerifier(name, other.publicKey))).toBeUndefined();
-    // What the log signs under its own name, a checkpoint for instance, acknowledges nothing.
+    // A note under the log's own name, such as a checkpoint, acknowledges nothing.
     expect(await openAck(await signAck(ack, signer(ack.origin)), verifier)).toBeUndefined();
   });
 
@@ -126,7 +126,7 @@ describe('C9 acknowledgements', () => {
       'other/eu',
       'roster/EU',
       'gate/dev/eu\n',
-      // What the functions say themselves nobody may say for them.
+      // Only the functions themselves may produce events under their name.
       'functions/eu',
     ]) {
       expect(delivery.safeParse({ ...good, producer }).success, producer).toBe(false);

@@ -74,7 +74,7 @@ describe('C9 one note, several keys', () => {
     const broken = (line: number) =>
       bytes(lines.map((one, at) => (at === line ? one.replace(/.{6}=*$/, 'AAAAAA==') : one)).join('\n'));
     for (const line of [4, 5]) expect(await openNote(broken(line), [first, second])).toBeUndefined();
-    // Who does not know the other key is not told by it.
+    // A signature by an unknown key is ignored.
     expect(await openNote(bytes(lines.toSpliced(5, 1, `— ${name} AAAAAAAA`).join('\n')), [first])).toBeDefined();
   });
 
@@ -109,7 +109,7 @@ describe('C9 cosignatures', () => {
     const signature = await sign.sign(bytes(text));
     expect(signature).toHaveLength(72);
     expect(timeOfCosignature(signature)).toBe(seconds);
-    // By OpenSSL, over what the specification says, letter by letter.
+    // OpenSSL verifies the exact message of the specification.
     const { createPublicKey, verify } = await import('node:crypto');
     const x = Buffer.from(publicKey).toString('base64url');
     const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' });
@@ -130,7 +130,7 @@ describe('C9 cosignatures', () => {
       expect(await verifier.verify(bytes(text), wrong)).toBe(false);
     }
     expect(await verifier.verify(bytes(`${text}x\n`), signature)).toBe(false);
-    // As a log the same key has another id: neither passes for the other.
+    // The same key as a log key has another id: neither passes for the other.
     expect(toBase64(sign.keyId)).not.toBe(toBase64(raw.keyId));
   });
 });
@@ -146,7 +146,7 @@ describe('C9 verifier keys', () => {
       const wrong = [...loose, `+${id}+${key}`, `a b+${id}+${key}`, `${name}+${id}`, '', written.slice(0, -8)];
       for (const one of wrong) expect(readNoteKey(one), one).toBeUndefined();
     }
-    // ML-DSA-44, which nobody here can check.
+    // ML-DSA-44, which this code does not support.
     const unknown = concat(Uint8Array.of(6), new Uint8Array(1_312));
     expect(readNoteKey(`w+00000000+${toBase64(unknown)}`)).toBeUndefined();
     expect(fromBase64('AB==')).toBeUndefined();

@@ -4,7 +4,9 @@ import { newHold, newRelease } from '../../../shared/audit/privacy.ts';
 import { reportText } from '../../../shared/audit/verify/report.ts';
 import type { Report } from '../../../shared/audit/verify/verdict.ts';
 
-/** Clears a terminal, in seven and in eight bits; overwrites a line; begins one; turns the direction; is nothing. */
+/**
+ * Clears a terminal (7 and 8 bits), overwrites a line, begins a line, reverses direction, or is no character.
+ */
 const tricks = ['\u001b[2J', '\u009b2J', '\r', '\nwitnessed (0)', '\u2028', '\u202e', '\u0000', '\u007f', '\ud800'];
 
 describe('C9 what others wrote does nothing to a terminal', () => {

@@ -1,4 +1,4 @@
-// A log that Tessera made, made again: other people's bytes.
+// Reproduces a log of Tessera, byte for byte.
 import { describe, expect, it } from 'vitest';
 import { fromBase64 } from '../../../shared/audit/base64.ts';
 import { openCheckpoint, readCheckpoint, signCheckpoint } from '../../../shared/audit/checkpoint.ts';

@@ -3,10 +3,10 @@ import { encodeBytesElements } from '../../../shared/kserve/bytes-elements.ts';
 import { type Datatype, datatypes } from '../../../shared/kserve/datatype.ts';
 import type { Tensor } from '../../../shared/kserve/tensor.ts';
 
-/** Types whose elements all have one size. */
+/** Types with elements of one size. */
 export const fixedDatatypes = (Object.keys(datatypes) as Datatype[]).filter((name) => name !== 'BYTES');
 
-/** A body as it is after it has been sent. */
+/** A body as received. */
 export const joinChunks = ({ chunks }: Body): Buffer<ArrayBuffer> => Buffer.concat(chunks);
 
 /** A tensor of texts or byte strings. */

@@ -27,7 +27,7 @@ const tensors: fc.Arbitrary<Tensor[]> = fc
 const plain = (list: readonly Tensor[]) => list.map((tensor) => ({ ...tensor, bytes: [...tensor.bytes] }));
 const utf8 = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 
-/** What stands behind a message's JSON, as often as its elements are looked at. */
+/** An array that counts reads of its elements. */
 function counted(length: number, element: unknown) {
   const seen = { reads: 0 };
   const list = new Proxy(
@@ -47,7 +47,7 @@ describe('R1 what a caller sends is counted before anything in it is looked at',
   const { callTensors: tensors, callDimensions: dimensions, callParameters: few } = limits;
   afterEach(() => vi.restoreAllMocks());
 
-  /** As the message says it, whatever the bytes. */
+  /** Decodes a message as if its JSON were `message`, whatever the bytes. */
   function readAs(message: unknown): string {
     vi.spyOn(JSON, 'parse').mockReturnValueOnce(message);
     const read = decodeInferRequest(utf8({}));

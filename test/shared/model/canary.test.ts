@@ -1,4 +1,4 @@
-// A whole canary, from 1 % to 50 %: how often it ends wrong, and what it does at its bounds.
+// Whole canaries, from 1 % to 50 %: error rates, and behaviour at the bounds.
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
 import {

@@ -1,4 +1,4 @@
-// Gates: what opens them, and everything that does not.
+// Gates: requirements that open them, and everything that does not.
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
 import { decideAlias, decideRevision, decideTransition } from '../../../shared/model/decide.ts';
@@ -117,7 +117,7 @@ describe('C7: gates', () => {
     // Counts of the shares before are a measurement, too.
     expect(closedBy(rates(runAt(0, 0, 0, 5)))).toMatchObject({ ok: false });
     expect(closedBy({ kind: 'stability', tool: 't', streams: 5, crashes: 0 }, canary)).toMatchObject({ ok: false });
-    // Without a count there is no measurement.
+    // A measurement without a count replaces nothing.
     const nothing = { ...runAt(0, 0, 0, 0), bad: [] };
     expect(closedBy(rates(nothing))).toEqual({ ok: true, value: 0 });
   });
@@ -211,7 +211,7 @@ describe('C7, T1: what may be written next', () => {
       const there = Object.keys(now.revisions);
       expect(there.length).toBeGreaterThan(100);
       if (!sla) expect(there).toHaveLength(most);
-      // The worst that may become of each.
+      // Worst case of each revision's row.
       const rollout = {
         ...{ state: 'stopped', since: NOW, reason: 'x'.repeat(300), method: 'dynamic' },
         tried: { dynamic: A, static: B },
@@ -250,7 +250,8 @@ describe('C7, T1: what may be written next', () => {
     const full = known([made(A), put(A, { stage: 'full' }), name(A)]);
     for (const to of [{ stage: 'retired' }, { stage: 'develop-verify' }] as Standing[])
       expect(reason(decideTransition(full, statement({ stage: 'full' }, to), ['bob'], NOW))).toBe('gate_closed');
-    // Nor by evidence of a promise that is not kept: the map would go on naming it, while it stands at the beginning.
+    // Evidence of a missed promise does not move it either: the map would still name it while it is in the
+    // first stage.
     const promised = known([{ ...made(A), sla: { latencyMs: 100 } }, put(A, { stage: 'full' }), name(A)]);
     const slow: Evidence = { kind: 'latency', tool: 't', sla: 200, windows: [200, 200, 200] };
     const back = statement({ stage: 'full' }, { stage: 'develop-verify' }, [slow]);
@@ -272,7 +273,7 @@ describe('C7, T1: what may be written next', () => {
       reason(decideTransition(now, { ...out, revision }, signers, NOW + 9));
     expect(retire(A, FUNCTIONS)).toBe('gate_closed');
     expect(retire(A, 'bob')).toBe('ok');
-    // What was rolled back from is no way back.
+    // A revision that was rolled back from is no rollback target.
     now = applyEntry(now, placeEntry(now, { ...name(A), from: B }, NOW + 9));
     expect(retire(B, FUNCTIONS)).toBe('ok');
   });

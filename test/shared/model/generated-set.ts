@@ -3,13 +3,15 @@ import type { SpeakerErrors } from '../../../shared/model/quality.ts';
 interface Plan {
   readonly speakers: number;
   readonly utterances: number;
-  /** Word error rate of the revision before. */
+  /** Word error rate of the former revision. */
   readonly rate: number;
-  /** How much higher that of the new one is. */
+  /** Relative increase of the new revision's rate. */
   readonly worse: number;
 }
 
-/** How much speakers differ (of the logarithm), and how much of an utterance's difficulty both revisions share. */
+/**
+ * Spread of speakers (of the logarithm), and the share of an utterance's difficulty common to both revisions.
+ */
 const SPREAD = 0.6;
 const SHARED = 0.6;
 

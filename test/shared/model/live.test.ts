@@ -1,4 +1,4 @@
-// What live traffic says of revisions: counts that can be told in any way, and verdicts that follow from them alone.
+// Verdicts from counts of live traffic, which agents may report in any order and any number of times.
 import { describe, expect, it } from 'vitest';
 import { limits } from '../../../shared/limits.ts';
 import { compareAnswers } from '../../../shared/model/compare-answers.ts';
@@ -101,7 +101,7 @@ describe('C7, M6: disagreement of mirrored answers', () => {
   });
 
   const rollouts = runs(200, 1_000);
-  /** Looked at after every stream, as often as there may be a reason to. */
+  /** Judges after every stream at which the verdict may change. */
   function verdictsOf(share: number, streams: number): Record<string, number> {
     const found: Record<string, number> = { PASS: 0, FAIL: 0, INCONCLUSIVE: 0 };
     for (let seed = 1; seed <= rollouts; seed += 1) {
@@ -133,7 +133,7 @@ describe('C7, M6: disagreement of mirrored answers', () => {
 
 const CANARY: Standing = { stage: 'canary', share: 0.25 };
 
-/** A trial at 25 % of `total` streams, told in windows of any length. */
+/** A trial at 25 % of `total` streams, reported in windows of any length. */
 function tryOut(random: () => number, slower: number, total: number, breaks = 0.005): Trial {
   const usual = count(Array.from({ length: 1.1 * limits.liveBaseline.value }, () => streamOf(random)));
   let known = beginTrial(CANARY, 0, usual) as Trial;

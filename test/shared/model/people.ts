@@ -1,4 +1,4 @@
-// People who sign, and what they sign.
+// Signers, and the statements they sign.
 import { createHash } from 'node:crypto';
 import { toBase64 } from '../../../shared/audit/base64.ts';
 import { openP256Key, toDer } from '../../../shared/audit/ecdsa.ts';
@@ -32,7 +32,7 @@ export const signerOf = ({ name, key }: Person): SignerKey => ({ name, key: toBa
 
 const hashOf = (name: string, content: string) => createHash(name).update(content).digest('hex');
 
-/** A revision whose only file holds `content`, and what its author signs. */
+/** A revision with one file of `content`, and its author's bundle. */
 export async function makeRevision(content: string, author: Person, hash: 'sha256' | 'sm3' = 'sha256', sla?: Sla) {
   const digests = (name: string) => [{ name: 'model.onnx', digest: hashOf(name, content) }];
   const revision = digestOfFiles(digests('sha256'));
@@ -60,7 +60,7 @@ const tool = 'test 1';
 const speakers = (after: number) =>
   Array.from({ length: 100 }, () => ({ utterances: 20, words: 300, before: 24, after }));
 
-/** What opens each gate. */
+/** Evidence that opens each gate. */
 export const quality = (after = 20): Evidence => ({
   ...{ kind: 'quality', tool, language: 'en', set: 'made', seed: 1 },
   speakers: speakers(after),
@@ -76,7 +76,7 @@ export const forCanary = (): Evidence[] => [
   { kind: 'disagreement', tool, verdict: 'PASS', streams: 200, facts: {} },
 ];
 
-/** A canary at that share, with so many streams, and bad ones of both sides at it. */
+/** A canary at that share, with `streams` streams and bad ones of both sides. */
 export function runAt(steps: number, streams: number, canary: number, stable: number): CanaryRun {
   let run = beginCanary(0);
   for (let at = 0; at < steps; at += 1) run = stepUp(run, 0);

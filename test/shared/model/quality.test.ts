@@ -1,4 +1,4 @@
-// The judge of words: error rates over generated sets of 100 speakers with 20 utterances each.
+// Error rates of the quality judge over generated sets of 100 speakers with 20 utterances each.
 import { describe, expect, it } from 'vitest';
 import { judgeQuality, qualityRule, type SpeakerErrors } from '../../../shared/model/quality.ts';
 import { seeded } from '../../../shared/model/seeded.ts';
@@ -23,7 +23,7 @@ describe('C7, A15: word errors, 100 speakers of 20 utterances, margin 10 % (seed
   const slack = 4.9 * Math.sqrt((0.05 * 0.95) / N);
 
   it.each([
-    // How much worse; what the published simulation of this gate passes at a tail of 5 %.
+    // Relative increase of errors; pass rate in the published simulation of this gate at a tail of 5 %.
     [0, 0.91],
     [0.05, 0.45],
     [0.1, 0.1],

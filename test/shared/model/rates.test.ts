@@ -1,4 +1,4 @@
-// The judge of latencies and errors does what it promises: its error rates over simulated rollouts, whoever looks how often.
+// Error rates of the rates judge over simulated rollouts, under repeated looks.
 import { describe, expect, it } from 'vitest';
 import { judgeRates, logHarm, logSafe } from '../../../shared/model/rates.ts';
 import { seeded } from '../../../shared/model/seeded.ts';
@@ -17,8 +17,8 @@ function repeat(rate: number, ratio: number, times: number, n: number) {
 }
 
 describe('C7, A15: rates of bad streams (seeds from 20261122)', () => {
-  // Per row: true ratio; shares that failed and passed and the median of canary streams as the published simulation of
-  // this judge has them, 600 rollouts each.
+  // Per row: true ratio; shares of FAIL and PASS and the median of canary streams in the published simulation
+  // of this judge, 600 rollouts each.
   type Row = readonly [ratio: number, fails: number, passes: number, median: number];
   const tables: readonly (readonly [name: string, rate: number, times: number, rows: readonly Row[]])[] = [
     [

@@ -1,4 +1,4 @@
-// The largest release map that its schema takes: names, digests and shares as long as they can be.
+// The largest release map that its schema takes, with names, digests and shares of maximum length.
 import { limits } from '../../../shared/limits.ts';
 import type { ReleaseMap } from '../../../shared/model/release.ts';
 

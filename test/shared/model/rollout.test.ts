@@ -1,4 +1,4 @@
-// What becomes of a revision that misses what was promised of it.
+// Rollouts of revisions that miss their promise.
 import { describe, expect, it } from 'vitest';
 import { decideRevision, decideTransition } from '../../../shared/model/decide.ts';
 import type { Evidence } from '../../../shared/model/evidence.ts';
@@ -33,7 +33,7 @@ const grey = (ms = 100, bytes = 900, errors = 20): Evidence[] => [
   quality(errors),
 ];
 
-/** A log that is only ever written by what the decisions say. */
+/** A log written only by the decisions under test. */
 class Log {
   known: Registry = newRegistry('m');
   readonly entries: Entry[] = [];
@@ -153,7 +153,7 @@ describe('A15, A22: a promise that is missed at a gate', () => {
     log.move(digest(1), CANARY, forCanary());
     const crash: Evidence = { kind: 'stability', tool, streams: 500, crashes: 1 };
     const more: Standing = { stage: 'canary', share: 0.05 };
-    // Said by live traffic, not by whoever signs.
+    // Evidence of live traffic, not of a signer.
     expect(log.move(digest(1), more, [], ['bob'], [crash])).toBe('making static');
     expect(log.standing(digest(1))).toEqual(FIRST);
     expect(log.move(digest(1), TO_GREY, grey())).toMatch(/^rollout_held: another one took its place/);
@@ -167,7 +167,7 @@ describe('A15, A22: a promise that is missed at a gate', () => {
     const crash: Evidence = { kind: 'stability', tool, streams: 500, crashes: 1 };
     expect(log.move(digest(1), FIRST, [crash], ['functions'])).toBe('making static');
     expect(log.standing(digest(1))).toEqual(FIRST);
-    // Whoever takes something back for another reason does that and no more.
+    // A withdrawal for another reason has no further effect.
     log.made(digest(2), 'static');
     log.move(digest(2), TO_GREY, grey());
     expect(log.move(digest(2), FIRST, [], ['bob'])).toBe('stage');
@@ -237,7 +237,7 @@ describe('A15, A22: a promise that is missed at a gate', () => {
     expect(log.made(digest(1), 'dynamic', A, { sla: { latencyMs: 900 } })).toContain('promises something else');
     expect(log.made(digest(1), 'dynamic')).toBe('revision');
     expect(log.made(digest(2), 'dynamic')).toContain('was tried already');
-    // Nobody waited for it, so nothing follows from it, and of it nothing is made.
+    // No rollout waited for it, so it triggers nothing, and nothing is derived from it.
     expect(log.rollout()).toBeUndefined();
     expect(log.move(digest(1), TO_GREY, grey(200))).toBe('stopped');
   });

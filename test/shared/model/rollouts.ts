@@ -1,4 +1,4 @@
-// Rollouts that never were: streams of two revisions whose rates of bad streams are known.
+// Simulated rollouts: streams of two revisions with known rates of bad streams.
 import { limits } from '../../../shared/limits.ts';
 import { beginCanary, type CanaryRun, decideCanary, hearStream, stepUp } from '../../../shared/model/canary.ts';
 import { judgeRates, type ShareCounts } from '../../../shared/model/rates.ts';
@@ -17,7 +17,10 @@ export const PLAN = [
   [0.5, 10_000],
 ] as const;
 
-/** One judge alone, looked at after every bad stream: `rate` of bad streams without the canary, `ratio` times that with it. */
+/**
+ * Runs one judge after every bad stream: `rate` of bad streams without the canary, `ratio` times that with
+ * it.
+ */
 export function judgeOne(random: () => number, rate: number, ratio: number, times: number): Ended {
   const counts: { share: ShareCounts['share']; canary: number; stable: number }[] = [];
   let streams = 0;
@@ -46,11 +49,11 @@ interface World {
   readonly breaks: number;
 }
 
-/** Milliseconds between two streams: with these, a day at one share is 86,400 of them. */
+/** Milliseconds between two streams: a day at one share has 86,400 of them. */
 const APART_MS = 1_000;
 const DAY_MS = 86_400_000;
 
-/** A whole canary: 1, 5, 10, 25 and 50 %, both metrics, as long as a day at each share. */
+/** Runs a whole canary: 1, 5, 10, 25 and 50 %, both metrics, at most a day at each share. */
 export function rollOut(random: () => number, { bad, failed, slower, breaks }: World): RolledOut {
   let run: CanaryRun = beginCanary(0);
   for (let now = 0; ; now += APART_MS) {
@@ -58,7 +61,7 @@ export function rollOut(random: () => number, { bad, failed, slower, breaks }: W
     const isFailed = random() < (cohort === 'canary' ? failed * breaks : failed);
     const isBad = isFailed || random() < (cohort === 'canary' ? bad * slower : bad);
     run = hearStream(run, { cohort, bad: isBad, failed: isFailed });
-    // What is to be done changes with harm, with streams enough, and with time; then again with each bad stream.
+    // The decision can change with harm, with enough streams and with time; afterwards with each bad stream.
     const enough = run.streams >= limits.canaryStreams.value && (isBad || cohort === 'canary');
     if (run.worst !== 'FAIL' && !(enough && (isBad || run.share !== 0.5)) && now - run.since <= DAY_MS) continue;
     const { move } = decideCanary(run, now);

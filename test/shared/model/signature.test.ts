@@ -1,4 +1,4 @@
-// Signatures of models: what they bind, and what no change gets through.
+// Signatures of models: what they bind, and changes that they reject.
 import { createHash, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -143,7 +143,7 @@ describe('A15: a file of 500 MB', { timeout: 20_000 }, () => {
   const SIZE = 500_000_000;
   const CHUNK = new Uint8Array(1 << 20).fill(0x5a);
 
-  /** Made as it is read: the file is never anywhere. `last` is what its last byte is turned by. */
+  /** Generates a file while it is read. `last` is XORed into its last byte. */
   async function* generate(last: number): AsyncGenerator<Uint8Array> {
     for (let at = 0; at < SIZE; at += CHUNK.length) {
       const end = Math.min(CHUNK.length, SIZE - at);

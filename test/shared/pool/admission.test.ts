@@ -97,13 +97,14 @@ describe('R13 A2 admission by class and tenant', () => {
         const decided = decideAdmission(holdings, demandOf(name, 'z'), capacity, NOW);
         // No class starves: below its reserved part it is always admitted.
         if (count(holdings, name) < capacity.reserved) expect(decided.admitted).toBe(true);
-        // Work-conserving: nothing is refused or displaced while there is room that is reserved for no class.
+        // Work-conserving: nothing is refused or displaced while unreserved capacity is left.
         const unlent = capacity.lends ? 0 : 3 * capacity.reserved;
         if (holdings.length + unlent < capacity.total) expect(decided).toEqual({ admitted: true, displaced: [] });
         if (!decided.admitted) return;
         for (const victim of decided.displaced) {
           expect(victim.waiting).toBe(true);
-          // Neither begun work nor a reserved part is taken away. Urgent work loses only to a class below its reserved part.
+          // Neither running work nor a reserved part is displaced. Urgent work loses only to a class below
+          // its reserved part.
           if (victim.class !== name) expect(count(holdings, victim.class)).toBeGreaterThan(capacity.reserved);
           const urgent = classes.indexOf(victim.class) < classes.indexOf(name);
           if (urgent) expect(count(holdings, name)).toBeLessThan(capacity.reserved);

@@ -22,7 +22,7 @@ const ours: Policy = (snapshot, memory, now, random) => {
   return first ? snapshot.entries.indexOf(first.entry) : -1;
 };
 
-/** What looks best in the last report, for everybody until the next one. */
+/** Picks the best agent of the last report, the same one for every isolate until the next report. */
 const leastReported: Policy = ({ entries }) => {
   const loads = entries.map(({ load, description }) => (load.busy + load.queued.default) / description.slots);
   return loads.indexOf(Math.min(...loads));

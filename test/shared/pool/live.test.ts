@@ -7,7 +7,7 @@ import { agent, model, now, request, snapshot } from './fleet.ts';
 const live = { models: [model({ live: true })] };
 const none: RouteMemory = new Map();
 
-/** Numbers that are spread evenly, and the same each time. */
+/** Returns evenly spread numbers, reproducibly. */
 function spread() {
   let at = 0;
   return () => {
@@ -26,7 +26,7 @@ describe('agents for live streams', () => {
       ok: false,
       refusal: { reason: 'model_not_live', params: { model: 'reference-en' } },
     });
-    // What a request without live sound found a moment ago is not what this one finds.
+    // The cached candidates of a request without live audio do not serve a live one.
     const both = [snapshot([agent('deaf')])];
     expect(pick(request(), both, none, now, Math.random).ok).toBe(true);
     expect(pick(request({ live: true }), both, none, now, Math.random).ok).toBe(false);

@@ -16,7 +16,7 @@ function attempts(asked: RouteRequest, snapshots: readonly Snapshot[], memory = 
 }
 const agents = (list: readonly Attempt[]) => list.map(({ entry }) => entry.description.agent);
 
-/** How often each agent comes first in `runs` requests. */
+/** Counts first choices by agent in `runs` requests. */
 function shares(asked: RouteRequest, entries: readonly RosterEntry[], runs: number, memory = none) {
   const random = numbers(7);
   const first: Record<string, number> = Object.fromEntries(entries.map(({ description }) => [description.agent, 0]));

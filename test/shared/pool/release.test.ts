@@ -1,4 +1,4 @@
-// Which revisions answer, by the release map in the snapshots.
+// Routing by the release map in the snapshots.
 import { describe, expect, it } from 'vitest';
 import { newRegistry } from '../../../shared/model/registry.ts';
 import { type ModelRelease, newestRelease, partOf, type ReleaseMap, releaseOf } from '../../../shared/model/release.ts';
@@ -34,7 +34,7 @@ describe('C7: alias to digest', () => {
     expect(Object.keys(sessions([told(fleet)])).length).toBeGreaterThan(0);
     expect(sessions([told(fleet, map({ stable: B }))], 50)).toEqual({ new: 50 });
     expect(sessions([told(fleet, map({ stable: A, before: B }))], 50)).toEqual({ old: 50 });
-    // What an agent says of its stage is no way around it.
+    // An agent's own stage does not override the map.
     expect(sessions([told([at('old', A), at('shy', B, 'grey')], map({ stable: B }))], 50)).toEqual({ shy: 50 });
   });
 
@@ -55,7 +55,7 @@ describe('C7: alias to digest', () => {
     };
     for (let session = 0; session < 300; session += 1) {
       const before = first(share(0.05), `s${session}`);
-      // Whoever is in stays in while the share grows, and nobody is tried on both.
+      // A session in the canary stays in it while the share grows, and never sees both revisions.
       if (before && before[0] === 'new') expect(first(share(0.25), `s${session}`)).toEqual(before);
       expect(before && new Set(before).size).toBe(1);
     }
@@ -117,7 +117,7 @@ describe('C7: copies for revisions on trial', () => {
     expect(Math.min(found.new ?? 0, found.newer ?? 0)).toBeGreaterThan(30);
     expect(sessions(snapshots, 200)).toEqual({ old: 200 });
     expect(sessions([told([at('new', B)], grey(1, B))], 5)).toEqual({ no_pool: 5 });
-    // Beside a canary, too, whose sessions stay its own.
+    // Beside a canary, whose sessions stay its own.
     const both = map({ stable: A, canary: { revision: C, share: 0.25 }, grey: { revisions: [B], share: 1 } });
     const beside = sessions([told(fleet, both)]);
     expect(beside).toEqual(sessions([told(fleet, map({ stable: A, canary: { revision: C, share: 0.25 } }))]));
@@ -162,7 +162,7 @@ describe('C7: what the map says', () => {
     const unnamed = releaseOf({ ...registry, aliases: {} });
     expect(unnamed).toEqual({});
     expect(partOf(unnamed, { revision: B, stage: 'full' })).toBe('full');
-    // What was named before and has been retired or withdrawn since answers nobody, not even where nothing else is.
+    // A former `stable` that is retired or withdrawn serves nothing, even where no other revision exists.
     for (const stage of ['retired', 'develop-verify'] as const) {
       const revisions = { ...registry.revisions, [C]: { ...made, standing: { stage } } };
       const left = releaseOf({ ...registry, revisions });

@@ -9,15 +9,15 @@ export interface Plan {
   readonly seed: number;
   /** Isolates that route independently, each with its own memory. */
   readonly isolates: number;
-  /** Every isolate gets a report this often, and it is `delayMs` old when it comes. */
+  /** Interval of reports to every isolate; a report is `delayMs` old on arrival. */
   readonly reportMs: number;
   readonly delayMs: number;
   readonly slots: readonly number[];
-  /** Work that arrives, as a share of what all slots can do. */
+  /** Arriving work, as a share of the capacity of all slots. */
   readonly load: number;
   readonly meanServiceMs: number;
   readonly seconds: number;
-  /** The first agent works with half its slots, and says nothing of it, between these seconds. */
+  /** Seconds in which the first agent works with half its slots without reporting it. */
   readonly brownOut: readonly [number, number];
 }
 
@@ -88,7 +88,7 @@ export function simulate(plan: Plan, policy: Policy): { readonly steady: number;
 
   schedule(0, tick);
   schedule(0, arrive);
-  // The end of a brown-out is an event of its own: nobody may arrive to notice it.
+  // The end of a brown-out is an event of its own, since no arrival may follow.
   schedule(to, (at) => start(at, 0));
   for (let next = events.shift(); next; next = events.shift()) next[1](next[0]);
   return { steady: mean(waits.steady), brownOut: mean(waits.brownOut) };

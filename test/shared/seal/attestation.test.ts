@@ -39,8 +39,8 @@ const flat = {
   'x-ms-sevsnpvm-vmpl': 0,
   'x-ms-sevsnpvm-hostdata': measurement,
 };
-// As Azure's sample for virtual machines prints it: hostdata is zero, the runtime data is a base64 value, and both
-// levels have keys that are not ours.
+// The shape of Azure's sample for virtual machines: hostdata is zero, the runtime data is a base64 value, and
+// both levels have keys that are not ours.
 const inner = {
   ...flat,
   'x-ms-compliance-status': 'azure-compliant-cvm',

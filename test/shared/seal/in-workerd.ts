@@ -6,7 +6,7 @@ import vectors from '../../vectors/seal/v1.json' with { type: 'json' };
 const hex = (bytes: Uint8Array) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 const unhex = (text: string) => Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 
-/** What a Worker answers: the vectors sealed, and what became of the request's body on its way through a seal. */
+/** Answers with the sealed vectors, and the request's body after a seal and an open. */
 export async function answer(request: Request): Promise<Response> {
   const records: string[] = [];
   for (const direction of ['request', 'answer'] as const) {

@@ -72,7 +72,7 @@ describe.each(aeads)('C5 A21 a lane with %s', (_, aead) => {
     expect(await detailOf(agentEnds(lane, 2).opener, first)).toBe('record 0: counter out of order');
     expect(await detailOf(agentEnds(lane, 1).opener, second)).toBe('record 0: counter out of order');
     expect(await detailOf(one.opener, first)).toBe('record 0: not authentic');
-    // The last counter of one request is not the first of the next.
+    // Requests do not share counters.
     expect(numberAt(await two.sealer.seal(new Uint8Array(), false))).toBe(2);
     expect(numberAt(second)).toBeUndefined();
   });

@@ -5,7 +5,7 @@ import { openStream, sealStream } from '../../../shared/seal/streams.ts';
 
 const key = generateSealKey();
 
-/** What a recipient with these values makes of a body sealed for attestation A and ticket T. */
+/** Opens a body, sealed for attestation A and ticket T, with changed values at the recipient. */
 async function exchange(change: { attestation?: string; ticket?: string; direction?: 'answer'; other?: boolean }) {
   const { publicJwk, privateKey } = await key;
   const sender = await setupSender(publicJwk, 5, 'attestation');

@@ -1,4 +1,5 @@
-// SM3 and SM2 against the examples of their standards, against OpenSSL where there is one, and against what it once said.
+// SM3 and SM2 against the examples of their standards, against OpenSSL where available, and against recorded
+// output of it.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -9,7 +9,7 @@ const baseKey = new Uint8Array(64).map((_, at) => at);
 const segment = limits.sealSegmentBytes.value;
 const head = new TextEncoder().encode('head');
 
-/** A body that counts how often it was asked for more; `chunk` gives the next bytes, or nothing at the end. */
+/** A body that counts its pulls; `chunk` returns the next bytes, or nothing at the end. */
 function source(chunk: (turn: number) => Uint8Array | Error | undefined) {
   const seen = { pulls: 0, cancelled: undefined as unknown };
   const body = new ReadableStream<Uint8Array>(

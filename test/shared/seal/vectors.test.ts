@@ -54,7 +54,7 @@ describe('C5 A21 vectors of RFC 9605', () => {
     expect(() => encodeHeader(2n ** 64n, 0n)).toThrow(RangeError);
   });
 
-  // The official vectors have two GCM suites; of the first we only know that our code would be right for it.
+  // The official vectors have two GCM suites; the first shows only that our code would be right for it.
   const rows: Record<number, Suite> = {
     4: { ...suites[5], id: 4, name: 'AES_128_GCM_SHA256_128', hash: 'SHA-256', Nh: 32, Nk: 16, openssl: 'aes-128-gcm' },
     5: suites[5],

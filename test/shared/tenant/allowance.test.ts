@@ -35,7 +35,7 @@ describe('C4 C6 the allowance', () => {
       const now = T0 + 59_000 + n * 100;
       state = settle(must(state, `r${n}`, now, allowance), `r${n}`, 0, now);
     }
-    // The weighted count of two calendar minutes was 5.9 here, and let a seventh in.
+    // Regression: the weighted count of two calendar minutes was 5.9 here, and admitted a seventh.
     expect(reason(state, T0 + MINUTE + 1_000, allowance)).toBe('allowance_requests');
     expect(reason(state, T0 + MINUTE + 59_499, allowance)).toBe('allowance_requests');
     expect(reason(state, T0 + MINUTE + 59_500, allowance)).toBe('ok');

@@ -56,7 +56,7 @@ describe('U11 C6 retry-after is the time until the request is admitted', () => {
     state = taken(state, 'one', T0 + 20_000, allowance);
     state = taken(state, 'two', T0 + 26_000, allowance);
     expect(retryAfter(state, allowance, T0 + 27_000)).toBe(3);
-    // One that takes longer than usual may end at any moment.
+    // A request beyond the usual duration may end at any moment.
     expect(retryAfter(state, allowance, T0 + 60_000)).toBe(1);
   });
 

@@ -121,13 +121,13 @@ interface Isolate {
   reserves: Reserves;
   alive: boolean;
   readonly open: Map<string, { readonly how: 'held' | 'single'; readonly since: number }>;
-  /** Reports that nobody answered. */
+  /** Reports without an answer. */
   kept: ReportStep[];
 }
 
 /**
- * Isolates and a gate, with a network that delays and loses: reports go out 20 ms after there is something to tell, an
- * answer that takes over `auditWaitMs` counts as lost and its report is sent again with the next one.
+ * Isolates and a gate, with a network that delays and loses: reports leave 20 ms after an event; an answer
+ * after `auditWaitMs` counts as lost, and its report is sent again with the next one.
  */
 class World {
   state = freshAllowance;
@@ -164,7 +164,7 @@ class World {
       next.run();
     }
     this.now = until;
-    // What lasts longer than a lease is renewed, which is not what is tested here.
+    // A request beyond its lease would renew it, which is not under test.
     for (const [at, { open }] of this.isolates.entries()) {
       for (const { since } of [...open.values()]) if (until - since > limits.leaseMs.value / 2) this.end(at);
     }
@@ -182,7 +182,7 @@ class World {
       return;
     }
     isolate.reserves.enterSingle('g', this.#allowance);
-    // A single place is asked for and waited for; here that takes no time.
+    // A single lease is requested and awaited; here that takes no time.
     this.state = expire(this.state, this.now).state;
     const taken = take(this.state, { id, work, allowance: this.#allowance }, this.now);
     if (taken.ok) {
@@ -220,7 +220,7 @@ class World {
     this.#calls.push({ at: this.now + ms, run });
   }
 
-  /** After a while, and again while another report is on its way. */
+  /** Reports after the delay, and again while another report is in flight. */
   #reportSoon(isolate: Isolate): void {
     this.#later(limits.gateLingerMs.value, () => {
       this.#send(isolate, false);
@@ -262,7 +262,10 @@ describe('C4 C6 many isolates, a network that delays and loses, isolates that va
   const delays = [1, 5, 30, 120, 240, 400, 900];
 
   const begin = (count: number, after: number, isolate = 0): Act => ({ isolate, kind: 'begin', count, after });
-  /** A request that began just before a report was lost, and that the next report tells under another name. */
+  /**
+   * Counterexample: a request began just before a report was lost, and the next report names it under another
+   * holder.
+   */
   const untold: [Act[], number[], number, number] = [
     [
       ...[begin(1, 0), begin(3, 2), begin(1, 0, 1), begin(1, 0), begin(1, 18), begin(1, 2)],

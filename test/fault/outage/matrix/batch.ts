@@ -6,7 +6,7 @@ import { type Answer, type Caller, recorded, request } from './callers.ts';
 
 export type Kind = 'uploads' | 'projects';
 
-/** A request that makes an upload or a project, with all that its caller knows. */
+/** A request for an upload or a project, and what its caller knows about it. */
 export interface Made {
   readonly kind: Kind;
   readonly key: string;
@@ -28,14 +28,14 @@ const bodies = {
   uploads: JSON.stringify({ model: 'reference-en', sealed: false, bytes: bytes.length }),
   projects: JSON.stringify({ model: 'voice-en', sealed: false, documents }),
 };
-/** Between two tries to write a file, ms. */
+/** Pause between two attempts to write a file, ms. */
 const AGAIN_MS = 1_000;
 
 export const newMade = (kind: Kind): Made => ({ kind, key: randomUUID() });
 
 /**
- * Makes it, or finds what the same key made. An upload's file is written until storage has it, at most until
- * `giveUpAt`.
+ * Makes the object, or finds the one of the same key. An upload's file is written until storage has it, at
+ * most until `giveUpAt`.
  */
 export async function make(caller: Caller, made: Made, giveUpAt: () => number): Promise<Answer> {
   const headers = { 'content-type': 'application/json', 'idempotency-key': made.key };
@@ -57,7 +57,7 @@ export async function make(caller: Caller, made: Made, giveUpAt: () => number): 
   return answer;
 }
 
-/** Everything of the tenant; `undefined` where that cannot be read now. */
+/** Lists all objects of the tenant; `undefined` when they are unreadable now. */
 export async function list(caller: Caller, kind: Kind): Promise<Listed[] | undefined> {
   const all: Listed[] = [];
   for (;;) {

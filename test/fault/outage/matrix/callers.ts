@@ -1,11 +1,11 @@
-// One call of each kind, and its outcome as the caller sees it.
+// One call of each kind, with its outcome for the caller.
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { clipBytes, clipLike } from '../../../stack/clips.ts';
 import type { Official } from '../../streams/official.ts';
 import { part, story } from '../../streams/sound.ts';
 
-/** `wrong`: a normal answer with other words than those of an undisturbed stack. */
+/** Result of a call. `wrong`: a normal answer with other words than those of an undisturbed stack. */
 export type Result = 'served' | 'refused' | 'lost' | 'wrong';
 
 export interface Outcome {
@@ -13,7 +13,7 @@ export interface Outcome {
   readonly reason: string;
   /** Time of the answer, or of the open socket, ms since 1970. */
   readonly answeredAt: number;
-  /** How long the caller waited, ms; for a stream beyond the duration of its sound. */
+  /** Latency for the caller, ms; for a stream beyond the duration of its audio. */
   readonly waitedMs: number;
 }
 
@@ -29,7 +29,7 @@ export interface Caller {
   readonly token: string;
 }
 
-/** Sent at once by a stream, s: sound is sent at the pace of speech. */
+/** Seconds of audio a message: streams send at the pace of speech. */
 const STEP_S = 0.5;
 const SAMPLE_BYTES_PER_S = 32_000;
 const storySeconds = story.bytes.length / SAMPLE_BYTES_PER_S;
@@ -78,7 +78,7 @@ export function transcribe(caller: Caller): Promise<Answer> {
   return request(caller, '/v1/audio/transcriptions', { method: 'POST', body });
 }
 
-/** Speaks the story at the pace of speech. `progress` gets the seconds that were sent. */
+/** Streams the story at the pace of speech. `progress` gets the seconds sent. */
 async function tell(client: Official, progress: (seconds: number) => void): Promise<unknown> {
   for (let at = 0; at < storySeconds; at += STEP_S) {
     client.send(part(at, at + STEP_S));
@@ -88,10 +88,13 @@ async function tell(client: Official, progress: (seconds: number) => void): Prom
   return client.finish();
 }
 
-/** A handshake that was refused, or a close code with a reason, and no failure of the network. */
+/** Recognises a refused handshake, or a close code with a reason, as opposed to a network failure. */
 const isRefusal = (message: string): boolean => /server response: \d{3}|closed with 4\d{3}/.test(message);
 
-/** A stream of an official client; its words are `heard`. Without `expected` every end is served. */
+/**
+ * Runs a stream of an official client; `heard` has its words. Without `expected` every normal end counts as
+ * served.
+ */
 export async function stream(
   open: () => Promise<Official>,
   progress: (seconds: number) => void,

@@ -1,4 +1,4 @@
-// Callers of every kind at once. Each sends its next request when the last one has ended, until it was served
+// Concurrent callers of every kind. Each sends its next request after the last one, until one was served
 // after the outage.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Running } from '../../../stack/running.ts';
@@ -15,7 +15,7 @@ export interface Call extends Outcome {
   readonly startedAt: number;
 }
 
-/** Between the end of a request and the next one, ms. */
+/** Pause between two requests, ms. */
 const PAUSE_MS: Readonly<Record<CallerName, number>> = {
   recording: 500,
   deepgram: 500,
@@ -23,15 +23,15 @@ const PAUSE_MS: Readonly<Record<CallerName, number>> = {
   upload: 1_500,
   project: 2_500,
 };
-/** How long after an outage every kind of request is to be served again, ms. */
+/** Bound on the recovery of every kind of request after an outage, ms. */
 export const RECOVERY_MS_MAX = 120_000;
-/** A stream with so much sound sent is in its first sentence, s. */
+/** Seconds of sent audio at which a stream is in its first sentence. */
 const SPEAKING_S = 2;
 
 export interface Load {
   readonly calls: readonly Call[];
   readonly made: readonly Made[];
-  /** Every caller was served once, and both streams are in the middle of their sound. */
+  /** Every caller was served once, and both streams are in the middle of their audio. */
   isRunning(): boolean;
   /** Resolves when every caller was served by a request sent after `outageEnd`, or after RECOVERY_MS_MAX. */
   finish(outageEnd: number): Promise<void>;

@@ -11,9 +11,9 @@ import { writeRow } from './results.ts';
 import type { Scenario } from './scenarios.ts';
 import { checkRecord, compareAllowance, compareTexts, endAll, retryAll, SECONDS_OF_DAY } from './settle.ts';
 
-/** The whole load is served once within this, on a stack that runs undisturbed. */
+/** Bound within which an undisturbed stack serves the whole load once, ms. */
 const START_MS_MAX = 60_000;
-/** After an outage nothing is open for longer. */
+/** Bound on open work after an outage, ms. */
 const OPEN_MS_MAX = 120_000;
 /** Tokens outlive the longest scenario. */
 const TOKEN_SECONDS = 1_800;
@@ -64,7 +64,7 @@ async function settle(running: Running, { load, batch, outageEnd, text }: Outage
   const servedMs = Math.max(...callers.map((caller) => servedAt(load.calls, caller, outageEnd))) - outageEnd;
   const first = await endAll(batch, load.made, outageEnd + OPEN_MS_MAX);
   const endedMs = Date.now() - outageEnd;
-  // A retry makes further work, which has two minutes of its own.
+  // Retries create further work, which gets a bound of its own.
   const problems = [...first.problems, ...(await retryAll(batch, load.made, Date.now() + OPEN_MS_MAX))];
   const { problems: open, uploads } = await endAll(batch, load.made, Date.now() + OPEN_MS_MAX);
   problems.push(...open, ...(await compareTexts(batch, uploads, text)), ...(await compareAllowance(batch, uploads)));
@@ -72,7 +72,7 @@ async function settle(running: Running, { load, batch, outageEnd, text }: Outage
   return { servedMs, endedMs, problems: [...new Set(problems)] };
 }
 
-/** When a caller was first served by a request that it sent after the outage. */
+/** Time of the first answer to a request that a caller sent after the outage, ms since 1970. */
 const servedAt = (calls: readonly Call[], caller: string, outageEnd: number): number =>
   Math.min(
     ...calls
@@ -80,7 +80,10 @@ const servedAt = (calls: readonly Call[], caller: string, outageEnd: number): nu
       .map(({ answeredAt }) => answeredAt),
   );
 
-/** Every caller is served again, none reads other words, and the network fails only where the edge does. */
+/**
+ * Checks that every caller is served again, none gets wrong words, and the network fails only when the edge
+ * does.
+ */
 function problemsOf(calls: readonly Call[], { parts }: Scenario): string[] {
   const wrong = calls.filter(({ result }) => result === 'wrong').map(({ caller, reason }) => `${caller}: ${reason}`);
   const silent = calls

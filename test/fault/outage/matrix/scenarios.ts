@@ -3,11 +3,11 @@ import type { PartName } from '../../../../infra/local/part.ts';
 import { pools } from '../../../../infra/local/plan.ts';
 
 export type Fault =
-  /** SIGSTOP, and SIGCONT after so long. */
+  /** SIGSTOP, then SIGCONT after `seconds`. */
   | { readonly kind: 'stopped'; readonly seconds: number }
   /** SIGKILL, one part after another with this pause; the supervisor starts each again. */
   | { readonly kind: 'killed'; readonly pauseSeconds: number }
-  /** SIGKILL, and no process in its place for so long. */
+  /** SIGKILL, with no replacement for `seconds`. */
   | { readonly kind: 'absent'; readonly seconds: number };
 
 export interface Scenario {

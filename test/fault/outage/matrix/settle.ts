@@ -1,4 +1,4 @@
-// The state of a stack after an outage, compared with what its callers know. A problem is a sentence.
+// Comparison of a stack's state after an outage with its callers' knowledge. A problem is a sentence.
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { commandLine } from '../../../../infra/cli/command-line.ts';
@@ -6,13 +6,13 @@ import type { Running } from '../../../stack/running.ts';
 import { type Kind, type Listed, list, type Made, make } from './batch.ts';
 import { type Caller, request } from './callers.ts';
 
-/** How long open work, bookings and the record may take after the outage, ms. */
+/** Bound on open work, bookings and records after an outage, ms. */
 const SETTLED_MS_MAX = 120_000;
 const LOOK_MS = 500;
 export const SECONDS_OF_DAY = 86_400;
 const kinds: readonly Kind[] = ['uploads', 'projects'];
 
-/** Looks until `found` has a value or the time is over. */
+/** Polls until `found` has a value or the time is over. */
 async function until<T>(endAt: number, found: () => Promise<T | undefined>): Promise<T | undefined> {
   for (;;) {
     const value = await found();
@@ -24,7 +24,7 @@ async function until<T>(endAt: number, found: () => Promise<T | undefined>): Pro
 const listSurely = (caller: Caller, kind: Kind, endAt: number): Promise<Listed[]> =>
   until(endAt, () => list(caller, kind)).then((all) => all ?? []);
 
-/** Nothing refused exists, and a retry with the same key makes it or finds it. */
+/** Checks that no refused object exists, and that a retry with the same key makes or finds it. */
 export async function retryAll(caller: Caller, made: readonly Made[], endAt: number): Promise<string[]> {
   const problems: string[] = [];
   for (const kind of kinds) {
@@ -73,7 +73,7 @@ export async function endAll(caller: Caller, made: readonly Made[], endAt: numbe
   return { problems, uploads };
 }
 
-/** Transcripts are those of an undisturbed stack. */
+/** Checks that transcripts are those of an undisturbed stack. */
 export async function compareTexts(caller: Caller, uploads: readonly Listed[], expected: string): Promise<string[]> {
   let wrong = 0;
   for (const { id, status } of uploads) {
@@ -87,7 +87,7 @@ export async function compareTexts(caller: Caller, uploads: readonly Listed[], e
   return wrong > 0 ? [`uploads: ${wrong} transcripts differ`] : [];
 }
 
-/** The tenant's allowance is less by the seconds of its uploads, each counted once. */
+/** Checks that the tenant's allowance has decreased by the seconds of its uploads, each counted once. */
 export async function compareAllowance(caller: Caller, uploads: readonly Listed[]): Promise<string[]> {
   const seconds = uploads.reduce((sum, one) => sum + (one.seconds ?? 0), 0);
   const expected = Math.floor(SECONDS_OF_DAY - seconds);
@@ -103,7 +103,7 @@ export async function compareAllowance(caller: Caller, uploads: readonly Listed[
   return left === expected ? [] : [`allowance: ${left} s are left instead of ${expected} s`];
 }
 
-/** `auricle audit verify` of each zone and `auricle audit doctor` find nothing wrong. */
+/** Runs `auricle audit verify` for each zone and `auricle audit doctor`. */
 export async function checkRecord({ stack, state }: Running): Promise<string[]> {
   process.env.AURICLE_AUDIT = path.join(state, 'seen');
   const auricle = async (...words: string[]) => {
@@ -124,7 +124,7 @@ export async function checkRecord({ stack, state }: Running): Promise<string[]> 
   return problems;
 }
 
-/** Failing checks of the doctor, or the end of any other output. */
+/** Returns the failing checks of the doctor, or the end of any other output. */
 const failures = (text: string): string => {
   const found = [...text.matchAll(/"check": "([^"]+)", "detail": "([^"]+)", "outcome": "fail"/g)];
   return found.length > 0 ? found.map(([, check, detail]) => `${check}: ${detail}`).join('; ') : text.slice(-300);

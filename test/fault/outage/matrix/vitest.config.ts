@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { defineConfig } from 'vitest/config';
 
-// Every outage of `scenarios.ts`, one stack a file, one file at a time: the figures of RESULTS.md are those of a
-// machine with nothing else to do. A larger machine runs the files beside each other with `--maxWorkers=4`, and
-// several machines with `--shard`.
+// All outages of `scenarios.ts`, one stack a file, one file at a time: the figures of RESULTS.md come from an
+// otherwise idle machine. A larger machine runs files in parallel with `--maxWorkers=4`, and several machines
+// with `--shard`.
 export default defineConfig({
   root: path.resolve(import.meta.dirname, '../../../..'),
   test: {

@@ -50,7 +50,7 @@ app.timer('tick', {
   handler: (timer) => ({ pastDue: timer.isPastDue }),
 });
 
-// An event of a blob, of which the host loses some and doubles others.
+// An event of a blob; the host loses some and duplicates others.
 app.storageBlob('on-noticed', {
   path: 'notices/{name}',
   connection: 'STORE',
@@ -59,7 +59,7 @@ app.storageBlob('on-noticed', {
   handler: (_, context: InvocationContext) => String(context.triggerMetadata?.name),
 });
 
-// What several hosts do at once.
+// Functions that several hosts run concurrently.
 app.storageQueue('on-shared', {
   queueName: 'shared',
   connection: 'STORE',
