@@ -295,6 +295,8 @@ function planAgent(
       AURICLE_FUNCTIONS_URL: `http://${HOST}:${ports.functions}`,
       ...sqs,
       AURICLE_STATE_DIR: path.join(state, 'agents', pool.name),
+      // A laptop carries a few streams in the agent's own process.
+      AURICLE_WORKERS: '1',
       AURICLE_MODE: 'development',
     },
     after: [],

@@ -19,9 +19,11 @@ interface Plan {
   /** Of each number of streams that the reference network is tried with. */
   readonly step: number;
   readonly only: readonly string[];
+  /** Processes of the agent that carry streams. */
+  readonly workers: number;
 }
 
-/** Options: `--streams=500 --seconds=300 --repeats=1 --step=30 --only=edge,agent,real`. */
+/** Options: `--streams=500 --seconds=300 --repeats=1 --step=30 --only=edge,agent,real --workers=1`. */
 export async function measure(options: string[]): Promise<Bench> {
   const option = (name: string) => options.find((one) => one.startsWith(`--${name}=`))?.split('=')[1];
   const plan: Plan = {
@@ -30,6 +32,7 @@ export async function measure(options: string[]): Promise<Bench> {
     repeats: Number(option('repeats') ?? 1),
     step: Number(option('step') ?? 30),
     only: option('only')?.split(',') ?? halves,
+    workers: Number(option('workers') ?? 1),
   };
   const unknown = plan.only.filter((half) => !halves.some((known) => known === half));
   if (unknown.length > 0) throw new Error(`--only: ${unknown} is none of ${halves}`);
@@ -132,7 +135,7 @@ function agentFigures(half: AgentHalf | undefined): Record<string, number> {
   if (!half) return {};
   const { agent, relay } = half;
   const peer = (take: (phase: EdgePhase) => number | undefined) =>
-    median(relay.map((phase) => take(phase) ?? Number.NaN));
+    relay.length > 0 ? median(relay.map((phase) => take(phase) ?? Number.NaN)) : Number.NaN;
   return {
     agent_streams_held: agent.load.ended,
     agent_frames_lost: framesLost(agent),

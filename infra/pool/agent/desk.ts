@@ -10,6 +10,7 @@ import type { ReadLane } from './lanes.ts';
 import type { LiveBook } from './live/book.ts';
 import { bugFields, type Log } from './log.ts';
 import type { Metrics } from './metrics.ts';
+import type { RecogniserSource } from './recogniser.ts';
 import { createRequestSlots, type RequestSlots } from './request-slots.ts';
 import { type Entry, openRoom, type Room } from './room.ts';
 import type { Recogniser } from './segment.ts';
@@ -30,6 +31,8 @@ export interface ServedModel {
   readonly description: ModelDescription;
   /** Absent when the model only computes: it can be asked for tensors and for nothing else. */
   readonly recogniser?: Recogniser;
+  /** Files that the recogniser was made of, for stream workers; absent in tests that make their own. */
+  readonly source?: RecogniserSource;
   /** Absent when it hears no live streams. `description.live` says whether the engine is ready for them. */
   readonly live?: LiveModel;
   /** What turns text into sound; absent when it is no voice. */
@@ -61,7 +64,11 @@ export interface DeskParts {
   readonly model: (name: string) => ServedModel | undefined;
   readonly keepaliveMs: number;
   readonly pace: () => Pace;
-  readonly live: LiveParts;
+  /** Live streams that may be open at once. */
+  readonly streamsMax: number;
+  /** Reports whether the engine answers: while it does not, no stream is admitted. */
+  readonly engineReady: () => boolean;
+  readonly live: Pick<LiveParts, 'metrics'>;
   /** What became of recordings, by revision. */
   readonly book: Pick<LiveBook, 'ended'>;
   /** What opens files of the zone; absent when it has no key for them. */
@@ -96,7 +103,7 @@ function secondsUntilFree(ahead: number, { serviceMs, slots }: Pace): number {
 export function openDesk(parts: DeskParts): Desk {
   const short = openRoom(Number.POSITIVE_INFINITY);
   const slots = createRequestSlots(parts.now);
-  const streams = openRoom(parts.live.most);
+  const streams = openRoom(parts.streamsMax);
   let draining = false;
   return {
     ...parts,

@@ -37,6 +37,7 @@ export type LogEvent =
   | 'model-unloaded'
   | 'refused'
   | 'stream-refused'
+  | 'worker-lost'
   | 'job-failed'
   | 'job-refused'
   | 'job-unreadable'

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { AggregatorRegistry, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import { classes, type RequestClass } from '../../../shared/tenant/claims.ts';
 import type { EngineCounts } from './engine.ts';
 import { registerEngineCounters } from './engine-counters.ts';
@@ -18,11 +18,25 @@ export interface Levels {
   failedModels(): number;
   /** Counters of the engine by model; those it does not answer for are left out. */
   engine(): Promise<ReadonlyMap<string, EngineCounts>>;
+  /** Reads the metrics of the stream workers, to be added to those of this process. */
+  workers?(): Promise<ExportedMetrics[]>;
   /** The engine's own page, if the agent was told where it is; undefined when it could not be read. */
   enginePage?(): Promise<string | undefined>;
 }
 
 const buckets = { service: [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30], utterance: [0.5, 1, 2, 5, 10, 15, 20] };
+
+/** Metrics of a stream worker, as its registry exports them. */
+export type ExportedMetrics = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
+
+export function createUtteranceHistogram(registry: Registry): Histogram {
+  return new Histogram({
+    name: 'auricle_agent_utterance_seconds',
+    help: 'Length of the utterances given to the engine',
+    buckets: buckets.utterance,
+    registers: [registry],
+  });
+}
 
 /** Prometheus metrics of one agent (R14). Labels are classes and refusal reasons only: no tenant, no content. */
 export function createMetrics(levels: Levels) {
@@ -46,12 +60,7 @@ export function createMetrics(levels: Levels) {
     labelNames: ['class'],
     registers,
   });
-  const utterances = new Histogram({
-    name: 'auricle_agent_utterance_seconds',
-    help: 'Length of the utterances given to the engine',
-    buckets: buckets.utterance,
-    registers,
-  });
+  const utterances = createUtteranceHistogram(registry);
   const service = new Histogram({
     name: 'auricle_agent_service_seconds',
     help: 'How long an utterance held an engine slot',
@@ -90,7 +99,10 @@ export function createMetrics(levels: Levels) {
   async function text(): Promise<string> {
     const engine = await enginePage?.();
     pageRead?.set(Number(engine !== undefined));
-    return `${await registry.metrics()}${engine ?? ''}`;
+    const workers = (await levels.workers?.()) ?? [];
+    const all =
+      workers.length > 0 ? AggregatorRegistry.aggregate([await registry.getMetricsAsJSON(), ...workers]) : registry;
+    return `${await all.metrics()}${engine ?? ''}`;
   }
 
   return {

@@ -13,15 +13,14 @@ import { createVerifyEntry } from './verify-entry.ts';
 export interface Entry {
   readonly agent: string;
   readonly signers: readonly SignerKey[];
-  /** Whether what nobody has signed is refused as well. */
+  /** Whether unsigned revisions are refused as well. */
   readonly strict: boolean;
   readonly record: (event: AgentEvent) => void;
 }
 
 /**
- * Reads the models of a repository that are whole, now and again: what has not changed is not loaded a second time. A
- * broken model must not take the others down with it; the log says which and why. `run` is the way to the engine for those
- * that speak. With `entry`, a revision is served only if its signature holds.
+ * Returns a function that reads the models of a repository; a model that has not changed is not loaded again. A broken
+ * model is logged and left out. Voices infer with `run`. With `entry`, a revision is served only if its signature holds.
  */
 export function createModelSource(
   repository: string,
@@ -32,9 +31,9 @@ export function createModelSource(
 ): () => Promise<ServedModel[]> {
   const digests: KnownDigests = new Map();
   const enter = entry && createEnter(repository, entry, log);
-  /** Of which the audit log was told, by model: once, however often it is looked at. */
+  /** Revision of each model whose refusal was audited. */
   const refused = new Map<string, string>();
-  /** What was last said of each that is not served. */
+  /** Last logged line of each model that is not served. */
   const said = new Map<string, string>();
   let models: ServedModel[] = [];
 
@@ -58,7 +57,13 @@ export function createModelSource(
         const recogniser = isSpeechModel(model) && !same ? await recogniserOf(model) : undefined;
         const { description, live, speech } = model;
         const speaker = speech && createSpeaker({ model: name, parameters: speech, run, now });
-        const able = { ...(recogniser && { recogniser }), ...(live && { live }), ...(speaker && { speaker }) };
+        const source = isSpeechModel(model) && { description, folder: model.folder, parameters: model.parameters };
+        const able = {
+          ...(recogniser && { recogniser }),
+          ...(source && { source }),
+          ...(live && { live }),
+          ...(speaker && { speaker }),
+        };
         next.push({ ...(same ?? { description, ...able }), unchanged: model.unchanged });
         said.delete(name);
       } catch (error) {
@@ -85,7 +90,7 @@ function createEnter(repository: string, { signers, strict }: Entry, log: Log): 
   };
 }
 
-/** Compiled Python is run like the model's own files, so it must be signed as they are; better, nobody writes it there. */
+/** Adds advice about compiled Python: the engine runs it like the model's own files, so it must be signed, or absent. */
 const explain = (refused: string): string =>
   refused.includes('__pycache__/')
     ? `${refused}: Python writes such files beside a model unless the server's repository is mounted read-only`

@@ -6,10 +6,13 @@ import { createDecoder, type WordDecoder } from './decode/decoder.ts';
 import type { SpeechModel } from './models.ts';
 import type { Recogniser } from './segment.ts';
 
-/** Names of tokens that stand for something else than themselves, as `tokens.txt` writes them. */
+/** Plain data that a recogniser is made of, in this process or in a worker. */
+export type RecogniserSource = Pick<SpeechModel, 'description' | 'folder' | 'parameters'>;
+
+/** Tokens of `tokens.txt` that do not stand for their own text. */
 const SPECIAL: Record<string, string> = { '<blank>': '', '<space>': ' ' };
 
-/** Text of a file of the model; unpacked when its name ends in `.gz`. */
+/** Returns the text of a file of the model, unpacked when its name ends in `.gz`. */
 async function readText(file: string): Promise<string> {
   const bytes = await readFile(file);
   return (file.endsWith('.gz') ? await promisify(gunzip)(bytes) : bytes).toString('utf8');
@@ -17,7 +20,7 @@ async function readText(file: string): Promise<string> {
 
 const lines = (text: string) => text.trimEnd().split(/\r?\n/);
 
-async function loadDecoder({ folder, parameters }: SpeechModel): Promise<WordDecoder> {
+async function loadDecoder({ folder, parameters }: RecogniserSource): Promise<WordDecoder> {
   const { vocabulary, lexicon, language_model: languageModel } = parameters;
   const read = (file: string | undefined) => (file === undefined ? undefined : readText(path.join(folder, file)));
   const [tokens = '', words, model] = await Promise.all([read(vocabulary), read(lexicon), read(languageModel)]);
@@ -31,10 +34,10 @@ async function loadDecoder({ folder, parameters }: SpeechModel): Promise<WordDec
 }
 
 /**
- * Makes recognisers. Models of the same vocabulary, lexicon and language model – precisions of one network – share
- * them in memory, where they take more room than anything else. Rejects when a file is missing.
+ * Makes recognisers. Models with the same vocabulary, lexicon and language model (precisions of one network) share
+ * one decoder, the largest thing in memory. Rejects when a file is missing.
  */
-export function createRecognisers(): (model: SpeechModel) => Promise<Recogniser> {
+export function createRecognisers(): (model: RecogniserSource) => Promise<Recogniser> {
   const decoders = new Map<string, Promise<WordDecoder>>();
   return async (model) => {
     const { vocabulary, lexicon = '', language_model: languageModel = '', blank, word_boundary } = model.parameters;

@@ -1,33 +1,36 @@
 import { limits } from '../../../shared/limits.ts';
 
-/** One piece of work that was let in. */
+/** A piece of work that was admitted. */
 export interface Entry {
-  /** Aborts when the agent cannot wait for it any longer. */
+  /** Aborts when the agent cannot wait for the work any longer. */
   readonly signal: AbortSignal;
+  /** Aborts when the agent begins to stop. */
+  readonly draining: AbortSignal;
   leave(): void;
 }
 
 /** Counts one kind of work in and out. */
 export interface Room {
-  /** `onDrain` is called when the agent begins to stop. */
-  enter(onDrain?: () => void): Entry;
-  /** More are inside than there is room for, whoever asks included. */
+  enter(): Entry;
+  /** Reports whether more is inside than fits, an entry just made included. */
   full(): boolean;
   size(): number;
   drain(): void;
-  /** Resolves once nobody is inside, or after `milliseconds`, when those inside are sent away. */
+  /** Resolves when the room is empty. Aborts what is inside after `milliseconds`. */
   empty(milliseconds: number): Promise<void>;
 }
 
 export function openRoom(most: number): Room {
-  const inside = new Map<AbortController, () => void>();
+  const inside = new Set<AbortController>();
+  const drain = new AbortController();
   let onEmpty = () => {};
   return {
-    enter(onDrain = () => {}) {
+    enter() {
       const entry = new AbortController();
-      inside.set(entry, onDrain);
+      inside.add(entry);
       return {
         signal: entry.signal,
+        draining: drain.signal,
         leave() {
           inside.delete(entry);
           if (inside.size === 0) onEmpty();
@@ -36,20 +39,18 @@ export function openRoom(most: number): Room {
     },
     full: () => inside.size > most,
     size: () => inside.size,
-    drain() {
-      for (const onDrain of inside.values()) onDrain();
-    },
+    drain: () => drain.abort(),
     async empty(milliseconds) {
       if (inside.size === 0) return;
       await new Promise<void>((resolve) => {
-        const late = setTimeout(() => {
-          for (const entry of inside.keys()) entry.abort();
+        const abort = setTimeout(() => {
+          for (const entry of inside) entry.abort();
         }, milliseconds);
-        // Those sent away still get their last record out.
-        const tooLate = setTimeout(resolve, milliseconds + limits.agentGoodbyeMs.value);
+        // Aborted work still sends its last record.
+        const giveUp = setTimeout(resolve, milliseconds + limits.agentGoodbyeMs.value);
         onEmpty = () => {
-          clearTimeout(late);
-          clearTimeout(tooLate);
+          clearTimeout(abort);
+          clearTimeout(giveUp);
           resolve();
         };
       });

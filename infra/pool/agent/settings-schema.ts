@@ -1,3 +1,4 @@
+import os from 'node:os';
 import { z } from 'zod';
 import { jsonText } from '../../../shared/json-text.ts';
 import { limits } from '../../../shared/limits.ts';
@@ -66,6 +67,8 @@ export const environment = z.object({
   AURICLE_SLOTS: z.coerce.number().int().min(1).max(1_024).default(4),
   /** Live streams open at once. */
   AURICLE_STREAMS: z.coerce.number().int().min(1).max(100_000).default(limits.streamsPerAgent.value),
+  /** Processes that carry live streams, one for each core; 1 carries them in the agent's own process. */
+  AURICLE_WORKERS: z.coerce.number().int().min(1).max(256).default(os.availableParallelism()),
   /** How long work in flight may go on after the order to stop; a platform that waits longer should say so here. */
   AURICLE_DRAIN_MS: z.coerce.number().int().min(0).default(1_500),
 });
@@ -107,5 +110,6 @@ export const meanings: Record<keyof Environment, string> = {
   AURICLE_MODE: 'development or production',
   AURICLE_SLOTS: 'utterances at the engine at once, 1 to 1024',
   AURICLE_STREAMS: 'live streams open at once, 1 to 100000',
+  AURICLE_WORKERS: 'processes that carry live streams, 1 to 256; as many as cores unless set',
   AURICLE_DRAIN_MS: 'milliseconds that work in flight may take after the order to stop',
 };

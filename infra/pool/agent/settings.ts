@@ -35,6 +35,8 @@ export interface Settings {
   readonly mode: 'development' | 'production';
   readonly slots: number;
   readonly streams: number;
+  /** Processes that carry live streams; 1 is the agent's own. */
+  readonly workers: number;
   readonly drainMs: number;
 }
 
@@ -96,6 +98,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     mode: e.AURICLE_MODE,
     slots: e.AURICLE_SLOTS,
     streams: e.AURICLE_STREAMS,
+    workers: e.AURICLE_WORKERS,
     drainMs: e.AURICLE_DRAIN_MS,
   };
 }

@@ -11,7 +11,7 @@ import { type EdgePhase, PEER_SECONDS_MAX, runPhase, startPeer } from './edge-ha
 import type { EngineOrder } from './engine-double.ts';
 import { expectInterims } from './expected-interims.ts';
 import { next } from './messages.ts';
-import { ALL_CORES, keepToWorkingCore, LOAD_CORES } from './pin-threads.ts';
+import { ALL_CORES, keepToWorkingCore, loadCores, spreadWorkers } from './pin-threads.ts';
 import { ENGINE_MS } from './traffic.ts';
 import { type Cost, watchProcess } from './watch-process.ts';
 
@@ -20,6 +20,8 @@ const AGENT = 'bench-agent-0';
 export const MODEL = 'reference-en';
 /** Steps of streams at the engine are counted by its slots; a double has as many as anybody wants. */
 const SLOTS = 64;
+/** Streams of one load client, and of one thread of the engine double: a third of what either carries. */
+const STREAMS_PER_CLIENT = 300;
 
 export interface AgentPhase {
   readonly load: AgentLoadReport;
@@ -31,16 +33,19 @@ export interface AgentPlan {
   readonly folder: string;
   readonly streams: number;
   readonly seconds: number;
+  /** Processes of the agent that carry streams; 1 is its own. */
+  readonly workers: number;
   /** Port at which the agent can be profiled, and who is told when it has all its streams. */
   readonly inspector?: number;
   readonly begun?: () => void;
 }
 
-/** Where the agent finds its edge and its engine, and whether its one thread keeps to a core. */
+/** How the agent is started. `pinned`: each thread that carries streams has a core of its own. */
 export interface AgentPlace {
   readonly folder: string;
   readonly engineUrl: string;
-  readonly keepsToCore: boolean;
+  readonly pinned: boolean;
+  readonly workers: number;
   readonly slots: number;
   readonly inspector?: number | undefined;
 }
@@ -51,8 +56,12 @@ export interface AgentHalf {
   readonly relay: readonly EdgePhase[];
 }
 
-/** The agent, and the bare relay of the edge's half beside it: the same frames at the same pace, one after the other. */
+/**
+ * The agent, and the bare relay of the edge's half before and after it with the same frames at the same pace. The relay
+ * has one thread, so an agent with workers is measured without it.
+ */
 export async function measureAgentHalf(plan: AgentPlan): Promise<AgentHalf> {
+  if (plan.workers > 1) return { agent: await measureAgent(plan), relay: [] };
   const short = Math.min(PEER_SECONDS_MAX, plan.seconds);
   const peer = await startPeer(plan.folder);
   const run = () => runPhase(peer.relay, peer.double, plan.streams, short);
@@ -63,28 +72,30 @@ export async function measureAgentHalf(plan: AgentPlan): Promise<AgentHalf> {
 
 export async function measureAgent(plan: AgentPlan): Promise<AgentPhase> {
   const { sound, speech } = readSound();
-  const engine = startOn(LOAD_CORES, [process.execPath, path.join(import.meta.dirname, 'engine-double.ts')], {
-    ipc: true,
-  });
+  const { folder, inspector, workers, streams } = plan;
+  const command = [process.execPath, path.join(import.meta.dirname, 'engine-double.ts')];
+  const engine = startOn(loadCores(workers), command, { ipc: true });
   const said = await recogniseOnce(speech);
-  engine.send(said satisfies EngineOrder);
+  engine.send({ ...said, threads: Math.ceil(streams / STREAMS_PER_CLIENT) } satisfies EngineOrder);
   const { port } = await next<{ port: number }>(engine, 'port');
-  const { folder, inspector } = plan;
-  const place = { folder, engineUrl: `http://127.0.0.1:${port}`, keepsToCore: true, slots: SLOTS, inspector };
-  const { load, agent, ...started } = await startAgent(place);
-  return runAgentLoad({ load, agent: agent.pid, ...started }, sound, {
+  const engineUrl = `http://127.0.0.1:${port}`;
+  const { agent, ...started } = await startAgent({ folder, engineUrl, pinned: true, workers, slots: SLOTS, inspector });
+  return runAgentLoad({ agent: agent.pid, ...started }, sound, {
     ...plan,
     engineMs: ENGINE_MS,
     expected: await expectInterims(said.logProbs, said.tokens),
   });
 }
 
+const startLoad = (workers: number) =>
+  startOn(loadCores(workers), [process.execPath, path.join(import.meta.dirname, 'agent-load.ts')], { ipc: true });
+
 /** An agent in a process of its own, and the load client that it believes to be its edge. */
-export async function startAgent({ folder, engineUrl, keepsToCore, slots, inspector }: AgentPlace) {
+export async function startAgent({ folder, engineUrl, pinned, workers, slots, inspector }: AgentPlace) {
   const identity = await makeIdentity(folder);
-  const load = startOn(LOAD_CORES, [process.execPath, path.join(import.meta.dirname, 'agent-load.ts')], { ipc: true });
+  const load = startLoad(workers);
   const { port: edgePort } = await next<{ port: number }>(load, 'port');
-  const attested = next<{ attested: true }>(load, 'attested');
+  const attested = next<{ attested: string }>(load, 'attested');
   const ticketKey: JWK = JSON.parse(identity.edgeBindings.TICKET_KEY as string);
   const { d: _, ...publicKey } = ticketKey;
   const file = (name: string, content: string) => {
@@ -111,22 +122,24 @@ export async function startAgent({ folder, engineUrl, keepsToCore, slots, inspec
     AURICLE_STATE_DIR: path.join(folder, 'agent'),
     AURICLE_MODE: 'development',
     AURICLE_SLOTS: String(slots),
-    AURICLE_STREAMS: '2048',
+    AURICLE_STREAMS: '8192',
+    AURICLE_WORKERS: String(workers),
   };
   const inspect = inspector === undefined ? [] : [`--inspect=127.0.0.1:${inspector}`];
   const command = [process.execPath, ...inspect, path.resolve('infra/pool/agent/main.ts')];
   const agent = startOn(ALL_CORES, command, { env: environment });
   await listens(agentPort, agent);
-  if (keepsToCore) keepToWorkingCore(agent.pid);
+  if (pinned && workers === 1) keepToWorkingCore(agent.pid);
+  if (pinned && workers > 1) spreadWorkers(agent.pid);
   const agentUrl = `http://127.0.0.1:${agentPort}`;
-  await attested;
+  const { attested: attestation } = await attested;
   for (;;) {
     const answer = await fetch(`${agentUrl}/readyz`);
     await answer.arrayBuffer();
     if (answer.ok) break;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  return { load, agent, agentUrl, ticketKey };
+  return { load, agent, agentUrl, ticketKey, attestation, workers };
 }
 
 interface Started {
@@ -134,10 +147,50 @@ interface Started {
   readonly agent: number;
   readonly agentUrl: string;
   readonly ticketKey: JWK;
+  readonly attestation: string;
+  readonly workers: number;
+}
+
+/** Puts the reports of load clients together. Percentiles are those of the worst client. */
+export function mergeReports(reports: readonly AgentLoadReport[]): AgentLoadReport {
+  const sum = (pick: (report: AgentLoadReport) => number) => reports.reduce((total, one) => total + pick(one), 0);
+  const most = (pick: (report: AgentLoadReport) => number) => Math.max(...reports.map(pick));
+  const failures: Record<string, number> = {};
+  for (const report of reports) {
+    for (const [why, count] of Object.entries(report.failures)) failures[why] = (failures[why] ?? 0) + count;
+  }
+  return {
+    opened: sum(({ opened }) => opened),
+    openMs: most(({ openMs }) => openMs),
+    sent: sum(({ sent }) => sent),
+    ended: sum(({ ended }) => ended),
+    lostSeconds: sum(({ lostSeconds }) => lostSeconds),
+    interims: sum(({ interims }) => interims),
+    segments: sum(({ segments }) => segments),
+    unexpected: sum(({ unexpected }) => unexpected),
+    failures,
+    p50: most(({ p50 }) => p50),
+    p90: most(({ p90 }) => p90),
+    p99: most(({ p99 }) => p99),
+    max: most(({ max }) => max),
+    lateP99: most(({ lateP99 }) => lateP99),
+    wordP50: most(({ wordP50 }) => wordP50),
+    wordP99: most(({ wordP99 }) => wordP99),
+  };
+}
+
+/** Load clients for so many streams: the agent's edge, and others beside it. */
+function startClients({ load, workers }: Started, streams: number) {
+  const count = workers === 1 ? 1 : Math.ceil(streams / STREAMS_PER_CLIENT);
+  const clients = [load, ...Array.from({ length: count - 1 }, () => startLoad(workers))];
+  return clients.map((client, at) => {
+    const first = Math.floor((streams * at) / count);
+    return { client, first, streams: Math.floor((streams * (at + 1)) / count) - first };
+  });
 }
 
 export async function runAgentLoad(
-  { load, agent, agentUrl, ticketKey }: Started,
+  started: Started,
   sound: Buffer,
   {
     streams,
@@ -147,26 +200,22 @@ export async function runAgentLoad(
     begun,
   }: Pick<AgentLoadOrder, 'streams' | 'seconds' | 'engineMs' | 'expected'> & Pick<AgentPlan, 'begun'>,
 ): Promise<AgentPhase> {
-  const reported = next<Extract<AgentLoadMessage, { report: unknown }>>(load, 'report');
-  const began = next<{ began: true }>(load, 'began');
-  const order = {
-    ticketKey,
-    model: MODEL,
-    agentUrl,
-    agent: AGENT,
-    streams,
-    seconds,
-    engineMs,
-    expected,
-    warmSeconds: WARM_SECONDS,
-  };
+  const { agent, agentUrl, ticketKey, attestation } = started;
+  const shared = { ticketKey, model: MODEL, agentUrl, agent: AGENT, seconds, engineMs, expected, attestation };
+  const clients = startClients(started, streams);
+  const reported = clients.map(({ client }) => next<Extract<AgentLoadMessage, { report: unknown }>>(client, 'report'));
+  const began = clients.map(({ client }) => next<{ began: true }>(client, 'began'));
   console.log(`agent: ${streams} streams, ${seconds} s and ${WARM_SECONDS} s before`);
-  load.send({ ...order, sound: sound.toString('base64') } satisfies AgentLoadOrder);
-  await began;
+  for (const { client, first, streams: own } of clients) {
+    const order = { ...shared, first, streams: own, warmSeconds: WARM_SECONDS, sound: sound.toString('base64') };
+    client.send(order satisfies AgentLoadOrder);
+  }
+  await Promise.all(began);
   begun?.();
   const watch = watchProcess(agent, seconds + WARM_SECONDS);
-  const { report } = await reported;
+  const report = mergeReports((await Promise.all(reported)).map((one) => one.report));
   const cost = watch.stop();
+  for (const { client } of clients.slice(1)) client.disconnect();
   console.log(`agent: ${JSON.stringify(report)}`);
   return { load: report, cost, cpuPerFrame: (cost.cpu / report.sent) * 1e6 };
 }

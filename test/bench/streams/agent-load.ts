@@ -29,6 +29,10 @@ export interface AgentLoadOrder {
   readonly expected: Readonly<Record<string, Expected>>;
   /** What the engine takes by itself, taken off every latency. */
   readonly engineMs: number;
+  /** Number of the first stream: load clients beside this one have others. */
+  readonly first: number;
+  /** The agent's attestation, for a load client that is not its edge. */
+  readonly attestation?: string;
 }
 
 export interface AgentLoadReport {
@@ -56,7 +60,7 @@ export interface AgentLoadReport {
 
 export type AgentLoadMessage =
   | { readonly port: number }
-  | { readonly attested: true }
+  | { readonly attested: string }
   | { readonly began: true }
   | { readonly report: AgentLoadReport };
 
@@ -80,7 +84,7 @@ heartbeats.on('connection', (socket) => {
     if (said.type === 'audit') socket.send(JSON.stringify({ type: 'ack', seq: said.seq }));
     if (said.type !== 'hello') return;
     attestation = said.attestation;
-    send({ attested: true });
+    send({ attested: attestation });
   });
 });
 server.listen(0, '127.0.0.1', () => send({ port: (server.address() as AddressInfo).port }));
@@ -104,6 +108,7 @@ interface Stream {
 }
 
 async function run(order: AgentLoadOrder): Promise<AgentLoadReport> {
+  if (order.attestation !== undefined) attestation = order.attestation;
   const sound = Buffer.from(order.sound, 'base64');
   const pass = sound.length / FRAME_BYTES;
   const setup = await setUp();
@@ -220,7 +225,7 @@ async function run(order: AgentLoadOrder): Promise<AgentLoadReport> {
         measuring = index >= warmFrames;
         if (stream?.alive) {
           if (measuring) late.add(now - dueAt(turn));
-          const from = ((index + aheadBy(number, pass)) % pass) * FRAME_BYTES;
+          const from = ((index + aheadBy(order.first + number, pass)) % pass) * FRAME_BYTES;
           stream.sentAt[index % KEPT] = now;
           stream.clock.sent(index, now);
           stream.sent += 1;

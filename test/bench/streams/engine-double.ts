@@ -2,6 +2,7 @@
 // after the same time, with what the reference network really said about the clip that the streams play.
 import type { AddressInfo } from 'node:net';
 import process from 'node:process';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { encodeInferResponse } from '../../../shared/kserve/infer-response.ts';
 import { fp32Tensor, int32Tensor } from '../../../shared/kserve/tensor.ts';
 import { createPlainServer, type Serve } from '../front/plain-http.ts';
@@ -11,7 +12,18 @@ export interface EngineOrder {
   /** Log probabilities of the clip, frame after frame, and how many there are in one. */
   readonly logProbs: number[];
   readonly tokens: number;
+  /** Threads that share the port. */
+  readonly threads: number;
 }
+
+/** Order of one thread; all count steps in `steps`. */
+interface ThreadOrder extends EngineOrder {
+  readonly port: number;
+  readonly steps: SharedArrayBuffer;
+}
+
+/** Sequences whose steps are counted at once; ids follow on each other, so they hardly ever share a place. */
+const SEQUENCES = 2 ** 25;
 
 const tensor = (name: string, datatype: string, shape: number[]) => ({ name, datatype, shape });
 const MODELS = new Set(['reference-en', 'reference-en-stream']);
@@ -21,8 +33,8 @@ const EDGE_SAMPLES = 240;
 
 let clip = new Float32Array();
 let tokens = 1;
-/** Steps that each sequence has made; an ended one is forgotten. */
-const steps = new Map<string, number>();
+/** Steps that each sequence has made, of all threads. */
+let steps: Int16Array = new Int16Array();
 let inferences = 0;
 
 const reply = (status: number, headers: string, body: Buffer) =>
@@ -65,9 +77,9 @@ function infer(message: string): Buffer {
   };
   const { sequence_id: id = '', sequence_start: start, sequence_end: end } = said.parameters ?? {};
   const samples = said.inputs.find(({ name }) => name === 'AUDIO')?.shape.at(-1) ?? 0;
-  const step = start ? 0 : (steps.get(String(id)) ?? 0);
-  if (end) steps.delete(String(id));
-  else steps.set(String(id), step + 1);
+  const place = Number(id) % SEQUENCES;
+  const step = start ? 0 : Atomics.load(steps, place);
+  Atomics.store(steps, place, end ? 0 : step + 1);
   inferences += 1;
   return answer(step, Math.max(0, Math.round((samples - EDGE_SAMPLES) / FRAME_SAMPLES)));
 }
@@ -111,10 +123,32 @@ function statistics(name: string) {
   return { model_stats: [{ name, version: '1', ...counts, inference_stats: stats, batch_stats: [] }] };
 }
 
-const server = createPlainServer(serve);
-process.on('message', (order: EngineOrder) => {
+/** Listens on the port of the order, which other threads have as well; 0 takes a free one. */
+function listen(order: ThreadOrder, listening: (port: number) => void): void {
   clip = Float32Array.from(order.logProbs);
   tokens = order.tokens;
-  server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }));
-});
-process.on('disconnect', () => process.exit(0));
+  steps = new Int16Array(order.steps);
+  const server = createPlainServer(serve);
+  server.listen({ port: order.port, host: '127.0.0.1', reusePort: order.threads > 1 }, () =>
+    listening((server.address() as AddressInfo).port),
+  );
+}
+
+function startThread(order: ThreadOrder): Promise<void> {
+  const thread = new Worker(new URL(import.meta.url), { workerData: order });
+  return new Promise((resolve, reject) => {
+    thread.once('message', resolve);
+    thread.once('error', reject);
+  });
+}
+
+if (isMainThread) {
+  process.on('message', (order: EngineOrder) => {
+    const shared = { ...order, steps: new SharedArrayBuffer(2 * SEQUENCES) };
+    listen({ ...shared, port: 0 }, async (port) => {
+      await Promise.all(Array.from({ length: order.threads - 1 }, () => startThread({ ...shared, port })));
+      process.send?.({ port });
+    });
+  });
+  process.on('disconnect', () => process.exit(0));
+} else listen(workerData as ThreadOrder, () => parentPort?.postMessage('listens'));

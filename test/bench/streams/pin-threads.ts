@@ -1,5 +1,6 @@
 // Which cores a process that is measured has.
 import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import os from 'node:os';
 
 const LAST = os.cpus().length - 1;
@@ -21,4 +22,19 @@ export const ALL_CORES = `0-${LAST}`;
  */
 export function keepToWorkingCore(pid: number): void {
   execFileSync('taskset', ['-c', '-p', WORKING_CORE, String(pid)], { stdio: 'ignore' });
+}
+
+/** Cores for load clients and doubles beside an agent whose workers have cores 1 to `workers`. */
+export const loadCores = (workers: number): string =>
+  workers === 1 ? LOAD_CORES : LAST > workers ? `${workers + 1}-${LAST}` : ALL_CORES;
+
+/** Returns the processes that a process has started. */
+export const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ').filter(Boolean).map(Number);
+
+/** Gives the main thread of each stream worker of an agent a core of its own, from core 1 on; the agent's own has core 0. */
+export function spreadWorkers(pid: number): void {
+  for (const [at, process] of [pid, ...childrenOf(pid)].entries()) {
+    execFileSync('taskset', ['-c', '-p', String(at % (LAST + 1)), String(process)], { stdio: 'ignore' });
+  }
 }

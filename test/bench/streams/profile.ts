@@ -36,7 +36,7 @@ const halves = {
   async agent(plan: Plan) {
     const inspector = await freePort();
     const begun = () => void watch(inspector, plan.seconds);
-    const { load, cpuPerFrame } = await measureAgent({ ...plan, inspector, begun });
+    const { load, cpuPerFrame } = await measureAgent({ ...plan, workers: 1, inspector, begun });
     return { ...load, cpuPerFrame };
   },
 };

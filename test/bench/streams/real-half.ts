@@ -1,4 +1,5 @@
 // The real agent with the embedded engine and the reference network, on the processor: how many streams at once.
+import os from 'node:os';
 import { startEmbedded } from '../../contract/engine/embedded.ts';
 import { type AgentPhase, MODEL, runAgentLoad, startAgent } from './agent-half.ts';
 import { REPOSITORY, readSound } from './clip-sound.ts';
@@ -49,7 +50,8 @@ export async function measureReal({ folder, seconds }: { folder: string; seconds
   const { sound, speech } = readSound();
   const engine = await startEmbedded(REPOSITORY);
   try {
-    const { agent, ...started } = await startAgent({ folder, engineUrl: engine.url, keepsToCore: false, slots: SLOTS });
+    const place = { folder, engineUrl: engine.url, pinned: false, workers: os.availableParallelism(), slots: SLOTS };
+    const { agent, ...started } = await startAgent(place);
     const steps: RealStep[] = [];
     const run = (streams: number) => {
       const load = { streams, seconds, engineMs: 0, expected: {} };

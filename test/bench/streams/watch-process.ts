@@ -1,6 +1,7 @@
 // What a process pays while a phase runs: CPU time and memory, read from /proc.
 import { readFileSync } from 'node:fs';
 import { cpuSeconds } from '../front/load.ts';
+import { childrenOf } from './pin-threads.ts';
 
 const MiB = 1_024;
 
@@ -19,13 +20,17 @@ export interface Cost {
   readonly memoryLate: number;
 }
 
-/** Watches from now until `stop`; `seconds` is how long that will roughly take. */
+/**
+ * Watches a process and those it has started from now until `stop`; `seconds` is how long that will roughly take.
+ */
 export function watchProcess(pid: number, seconds: number): { stop(): Cost } {
-  const [cpu, began] = [cpuSeconds(pid), performance.now()];
+  const all = [pid, ...childrenOf(pid)];
+  const sum = (read: (pid: number) => number) => all.reduce((total, one) => total + read(one), 0);
+  const [cpu, began] = [sum(cpuSeconds), performance.now()];
   let memoryEarly = Number.NaN;
   const early = setTimeout(
     () => {
-      memoryEarly = residentMiB(pid);
+      memoryEarly = sum(residentMiB);
     },
     Math.min(60, seconds / 2) * 1_000,
   );
@@ -33,7 +38,7 @@ export function watchProcess(pid: number, seconds: number): { stop(): Cost } {
     stop() {
       clearTimeout(early);
       const wall = (performance.now() - began) / 1_000;
-      return { cpu: cpuSeconds(pid) - cpu, wall, memoryEarly, memoryLate: residentMiB(pid) };
+      return { cpu: sum(cpuSeconds) - cpu, wall, memoryEarly, memoryLate: sum(residentMiB) };
     },
   };
 }

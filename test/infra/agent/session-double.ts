@@ -32,12 +32,10 @@ export function makeLiveParts(
   return {
     registry,
     live: {
-      most: 1_000,
       clock,
       tracks,
       ends: createEnds(engine, clock),
       metrics: createStreamMetrics(registry, { open: () => 0, tracks }),
-      engineReady: () => true,
       newId: createSequenceIds(0.5),
     },
   };

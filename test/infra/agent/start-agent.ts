@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { exportJWK, generateKeyPair } from 'jose';
-import { type Agent, startAgent, type World } from '../../../infra/pool/agent/agent.ts';
+import { type Agent, startAgent } from '../../../infra/pool/agent/agent.ts';
+import type { AgentOverrides } from '../../../infra/pool/agent/backend.ts';
 import { createDecoder } from '../../../infra/pool/agent/decode/decoder.ts';
 import { readSettings } from '../../../infra/pool/agent/settings.ts';
 import type { ModelDescription } from '../../../shared/pool/description.ts';
@@ -50,6 +51,7 @@ export async function makeEnvironment(folder: string, edge: EdgeDouble): Promise
     }),
     AURICLE_STATE_DIR: path.join(folder, 'state'),
     AURICLE_MODE: 'development',
+    AURICLE_WORKERS: '1',
   };
 }
 
@@ -64,7 +66,7 @@ export const testDescription: ModelDescription = {
   loaded: 1,
 };
 
-export async function startBench(env: Record<string, string> = {}, world: World = {}): Promise<Bench> {
+export async function startBench(env: Record<string, string> = {}, overrides: AgentOverrides = {}): Promise<Bench> {
   const folder = mkdtempSync(path.join(tmpdir(), 'auricle-agent-'));
   const [engine, edge] = await Promise.all([startEngineDouble(), createEdgeDouble()]);
   const lines: string[] = [];
@@ -85,7 +87,7 @@ export async function startBench(env: Record<string, string> = {}, world: World 
         },
       },
     ],
-    ...world,
+    ...overrides,
   });
   return {
     agent,

@@ -1,4 +1,4 @@
-import type { World } from '../../../infra/pool/agent/agent.ts';
+import type { AgentOverrides } from '../../../infra/pool/agent/backend.ts';
 import { createDecoder } from '../../../infra/pool/agent/decode/decoder.ts';
 import type { ServedModel } from '../../../infra/pool/agent/desk.ts';
 import { tokens } from './double-engine.ts';
@@ -17,9 +17,9 @@ export const liveModel = (name = 'test-en'): ServedModel => ({
 });
 
 /** An agent whose engine has sequences. */
-export async function startStreamBench(env: Record<string, string> = {}, world: World = {}) {
+export async function startStreamBench(env: Record<string, string> = {}, overrides: AgentOverrides = {}) {
   const sequences = createSequenceEngine();
-  const bench: Bench = await startBench(env, { engine: sequences.engine, models: [liveModel()], ...world });
+  const bench: Bench = await startBench(env, { engine: sequences.engine, models: [liveModel()], ...overrides });
   const request = (over: Partial<LinkRequest> = {}): LinkRequest => {
     const attestation = bench.agent.keys.current().token;
     return { url: bench.agent.url, agent: 'agent-1', attestation, edge: bench.edge, ...over };

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { nodeAead } from '../../../infra/pool/agent/aead.ts';
-import type { Metrics } from '../../../infra/pool/agent/metrics.ts';
 import { readCheckpoint } from '../../../infra/pool/agent/stream/checkpoint.ts';
 import { serveStream } from '../../../infra/pool/agent/stream/stream.ts';
 import type { Ticket } from '../../../infra/pool/agent/ticket.ts';
@@ -24,13 +23,12 @@ const key = new Uint8Array(64).fill(7);
 const engine = createSequenceEngine();
 const { live } = makeLiveParts(engine);
 const bugs: unknown[] = [];
-const desk = {
+const context = {
   agent: 'agent-1',
-  draining: () => false,
   keepaliveMs: 5_000,
   live,
   log: (event: string, fields?: object) => void (event === 'bug' && bugs.push(fields)),
-  metrics: { utterance: () => {} } as unknown as Metrics,
+  onUtterance: () => {},
 };
 const ticket = { class: 'default', model: 'test-en', deadlineMs: 60_000 } as Ticket;
 
@@ -43,14 +41,14 @@ async function startLink() {
     createOpener(key, 5, nodeAead),
   ]);
   const outcome = serveStream({
-    desk,
+    context,
     ticket,
     model: { ...liveModel(), description: { ...liveModel().description, live: true } },
     sealer,
     opener,
     socket,
     stopped: new AbortController().signal,
-    onDrain: () => {},
+    draining: new AbortController().signal,
   });
   return {
     socket,

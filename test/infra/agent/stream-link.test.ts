@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { nodeAead } from '../../../infra/pool/agent/aead.ts';
-import type { Metrics } from '../../../infra/pool/agent/metrics.ts';
 import { openLink } from '../../../infra/pool/agent/stream/link.ts';
 import { serveStream } from '../../../infra/pool/agent/stream/stream.ts';
 import type { Ticket } from '../../../infra/pool/agent/ticket.ts';
@@ -179,13 +178,12 @@ describe('a stream of an agent in production', () => {
     ]);
     const { live } = makeLiveParts(createSequenceEngine(), time.clock);
     const outcome = serveStream({
-      desk: {
+      context: {
         agent: 'agent-1',
-        draining: () => false,
         keepaliveMs: limits.keepaliveMs.value,
         live,
         log: () => {},
-        metrics: { utterance: () => {} } as unknown as Metrics,
+        onUtterance: () => {},
       },
       ticket: { class: 'default', model: 'test-en', deadlineMs: 60_000 } as Ticket,
       model: liveModel(),
@@ -193,7 +191,7 @@ describe('a stream of an agent in production', () => {
       opener,
       socket,
       stopped: new AbortController().signal,
-      onDrain: () => {},
+      draining: new AbortController().signal,
     });
     socket.hear(Buffer.from(await sender.seal(encodeControl(openControl()), false)));
     const news = async () => {

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -36,13 +37,14 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 }, 30_000);
 
-async function start(clock: Clock): Promise<Agent> {
+async function start(clock: Clock, env: Record<string, string> = {}, lines: string[] = []): Promise<Agent> {
   const settings = readSettings({
     ...(await makeEnvironment(folder, edge)),
     AURICLE_MODELS: repository,
     AURICLE_ENGINE_URL: engine.url,
+    ...env,
   });
-  return startAgent(settings, { write: () => {}, clock });
+  return startAgent(settings, { write: (line) => lines.push(line), clock });
 }
 
 const textIn = (link: LinkDouble) =>
@@ -171,5 +173,70 @@ describe('live streams with the reference model on the embedded engine', () => {
     } finally {
       await hasty.stop();
     }
+  });
+});
+
+/** Process ids of the stream workers of this process. */
+const workerPids = () =>
+  execFileSync('pgrep', ['-P', String(process.pid), '-f', 'stream/worker.ts'], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .map(Number);
+
+describe('R1 live streams in stream workers', () => {
+  const { pcm, format } = pcmOf('weather.wav');
+  const lines: string[] = [];
+  let shared: Agent;
+  beforeAll(async () => {
+    shared = await start(systemClock, { AURICLE_WORKERS: '2', AURICLE_DRAIN_MS: '0' }, lines);
+  }, 60_000);
+  afterAll(() => shared?.stop(), 30_000);
+
+  const begin = async () => {
+    const link = await dial(shared);
+    await link.open({ model: 'reference-en', format });
+    await link.event('ready');
+    return link;
+  };
+  const finish = async (link: LinkDouble) => {
+    await link.audio(pcm, 3_200);
+    await link.end();
+    await link.event('final');
+    expect(textIn(link)).toBe(textOf('weather.wav'));
+  };
+
+  it('carries streams in two processes and reports them as one agent', async () => {
+    expect(workerPids()).toHaveLength(2);
+    const links = await Promise.all([begin(), begin(), begin()]);
+    const page = async () => (await fetch(`${shared.url}/metrics`)).text();
+    expect(await page()).toMatch(/^auricle_agent_streams_open 3$/m);
+    await Promise.all(links.map(finish));
+    await expect.poll(page, patience).toMatch(/^auricle_agent_streams_total\{outcome="ok"\} 3$/m);
+    expect(await page()).toMatch(/^auricle_agent_stream_windows_total ([2-9]\d|\d{3,})$/m);
+    expect(await page()).toMatch(/^auricle_agent_utterance_seconds_count 3$/m);
+  });
+
+  it('keeps the streams of other workers when one is killed, and replaces it', async () => {
+    const links = await Promise.all([begin(), begin()]);
+    const closed = links.map((link) => new Promise<number>((resolve) => link.socket.once('close', resolve)));
+    const [victim = 0] = workerPids();
+    process.kill(victim, 'SIGKILL');
+    const lost = await Promise.race(closed.map((one, at) => one.then((code) => ({ at, code }))));
+    // Never a normal end after a loss.
+    expect(lost.code).toBe(1006);
+    await finish(links[1 - lost.at] as LinkDouble);
+    await expect.poll(() => workerPids().filter((pid) => pid !== victim).length, patience).toBe(2);
+    expect(lines.join('')).toContain('"event":"worker-lost","count":1');
+    await finish(await begin());
+  });
+
+  it('drains streams when the agent stops, and leaves no process behind', async () => {
+    const link = await begin();
+    const closed = new Promise<number>((resolve) => link.socket.once('close', resolve));
+    await shared.stop();
+    expect(await closed).toBe(1000);
+    expect(link.events.map(({ type }) => type)).toContain('drain');
+    expect(link.all('refusal')).toMatchObject([{ reason: 'pool_busy' }]);
+    expect(workerPids).toThrow();
   });
 });

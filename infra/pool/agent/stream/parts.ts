@@ -1,18 +1,42 @@
+import type { Registry } from 'prom-client';
+import { limits } from '../../../../shared/limits.ts';
+import type { Engine } from '../engine.ts';
 import type { Clock } from './clock.ts';
-import type { Ends } from './ends.ts';
-import type { StreamMetrics } from './metrics.ts';
-import type { Tracks } from './tracks.ts';
+import { createEnds, type Ends } from './ends.ts';
+import { createStreamMetrics, type StreamMetrics } from './metrics.ts';
+import { createSequenceIds } from './sequence-ids.ts';
+import { createTracks, type Tracks } from './tracks.ts';
 
-/** What the live streams of an agent share. */
+/** Resources that the live streams of one process share. */
 export interface LiveParts {
-  /** Streams that may be open at once. */
-  readonly most: number;
   readonly clock: Clock;
   readonly tracks: Tracks;
   readonly ends: Ends;
   readonly metrics: StreamMetrics;
-  /** Whether the engine answers: while it does not, no stream is let in. */
-  readonly engineReady: () => boolean;
-  /** A sequence id that no other sequence of this engine ever has. */
+  /** Returns a sequence id that is unique at the engine. */
   readonly newId: () => number;
+}
+
+export interface LiveOptions {
+  readonly engine: Engine;
+  readonly clock: Clock;
+  /** Steps of this process at the engine at once. */
+  readonly slots: number;
+  /** Steps that may wait: one for each stream. */
+  readonly capacity: number;
+  readonly registry: Registry;
+  /** Streams that are open, for the gauge. */
+  readonly open: () => number;
+}
+
+export function createLiveParts({ engine, clock, slots, capacity, registry, open }: LiveOptions): LiveParts {
+  const rebuilds = Math.max(1, Math.floor(slots * limits.streamRebuildShare.value));
+  const tracks = createTracks({ engine, slots, capacity, rebuilds, clock });
+  return {
+    clock,
+    tracks,
+    ends: createEnds(engine, clock),
+    metrics: createStreamMetrics(registry, { open, tracks }),
+    newId: createSequenceIds(Math.random()),
+  };
 }

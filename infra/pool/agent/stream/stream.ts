@@ -4,32 +4,43 @@ import { no, type Result } from '../../../../shared/result.ts';
 import type { Opener, Sealer } from '../../../../shared/seal/records.ts';
 import type { LinkControl } from '../../../../shared/stream/link.ts';
 import { decodeLinkRecord } from '../../../../shared/stream/link-record.ts';
-import type { Desk, ServedModel } from '../desk.ts';
-import { bugFields } from '../log.ts';
+import type { ServedModel } from '../desk.ts';
+import { bugFields, type Log } from '../log.ts';
 import type { Ticket } from '../ticket.ts';
 import { openLink } from './link.ts';
+import type { LiveParts } from './parts.ts';
 import { openSession, type Session } from './session.ts';
 import type { StreamSocket } from './web-socket.ts';
 
+/** The process that carries a stream. */
+export interface StreamContext {
+  readonly agent: string;
+  readonly keepaliveMs: number;
+  readonly live: LiveParts;
+  readonly log: Log;
+  /** Receives the length of each utterance, in seconds. */
+  readonly onUtterance: (seconds: number) => void;
+}
+
 export interface StreamParts {
-  readonly desk: Pick<Desk, 'agent' | 'draining' | 'keepaliveMs' | 'live' | 'log' | 'metrics'>;
+  readonly context: StreamContext;
   readonly ticket: Ticket;
   readonly model: ServedModel;
   readonly sealer: Sealer;
   readonly opener: Opener;
   readonly socket: StreamSocket;
+  /** Aborts when the agent begins to stop. */
+  readonly draining: AbortSignal;
   /** Aborts when the agent cannot wait any longer. */
   readonly stopped: AbortSignal;
-  /** Hands over what is to be called when the agent begins to stop. */
-  readonly onDrain: (tell: () => void) => void;
 }
 
 const broken = (detail: string): Refusal => refuse('seal_broken', undefined, `stream: ${detail}`);
 
-/** One stream that was let in, until its last event was sent or its socket is gone. Never rejects. */
+/** Serves one admitted stream until its last event was sent or its socket has closed. Never rejects. */
 export function serveStream(parts: StreamParts): Promise<Result<undefined>> {
-  const { desk, ticket, stopped } = parts;
-  const { clock } = desk.live;
+  const { context, ticket, draining, stopped } = parts;
+  const { clock } = context.live;
   const cancel = new AbortController();
   let session: Session | undefined;
   let opened = false;
@@ -38,7 +49,7 @@ export function serveStream(parts: StreamParts): Promise<Result<undefined>> {
     settle = resolve;
   });
 
-  /** Only the first reason counts: whatever stops later stops because of it. */
+  /** Ends the stream once: the first refusal causes all later ones. */
   function end(refusal: Refusal) {
     if (cancel.signal.aborted) return;
     const { reason, params } = refusal;
@@ -51,6 +62,7 @@ export function serveStream(parts: StreamParts): Promise<Result<undefined>> {
     late();
     unopened();
     stopped.removeEventListener('abort', onStop);
+    draining.removeEventListener('abort', drain);
     session?.free();
     settle(outcome);
   }
@@ -62,24 +74,25 @@ export function serveStream(parts: StreamParts): Promise<Result<undefined>> {
     const { model } = parts;
     const made = await openSession(
       {
-        live: desk.live,
-        agent: desk.agent,
+        live: context.live,
+        agent: context.agent,
         ticket,
         model,
         link,
         signal: cancel.signal,
         onRefusal: end,
-        onUtterance: desk.metrics.utterance,
+        onUtterance: context.onUtterance,
       },
       control,
     );
     if (!made.ok) return end(made.refusal);
     session = made.value;
     if (cancel.signal.aborted) return session.free();
-    const drain = () => link.send({ type: 'drain' });
-    parts.onDrain(drain);
-    if (desk.draining()) drain();
+    if (draining.aborted) drain();
+    else draining.addEventListener('abort', drain, { once: true });
   }
+
+  const drain = () => link.send({ type: 'drain' });
 
   function onRecord(plaintext: Uint8Array, final: boolean): Promise<void> | undefined {
     if (cancel.signal.aborted) return undefined;
@@ -104,12 +117,12 @@ export function serveStream(parts: StreamParts): Promise<Result<undefined>> {
     opener: parts.opener,
     sealer: parts.sealer,
     clock,
-    keepaliveMs: Math.min(desk.keepaliveMs, limits.streamKeepaliveMs.value),
+    keepaliveMs: Math.min(context.keepaliveMs, limits.streamKeepaliveMs.value),
     onRecord,
     onBroken: end,
     onGone: () => end(refuse('pool_lost', undefined, 'edge connection closed')),
     onBug(error) {
-      desk.log('bug', bugFields(error));
+      context.log('bug', bugFields(error));
       end(refuse('internal'));
     },
   });

@@ -1,0 +1,116 @@
+import { limits } from '../../../shared/limits.ts';
+import { createAttest } from './attest.ts';
+import type { Desk, ServedModel } from './desk.ts';
+import { createDispatcher, type Dispatcher } from './dispatch.ts';
+import type { Engine } from './engine.ts';
+import { createKserveEngine } from './engine-kserve.ts';
+import { createEngineMetrics } from './engine-metrics.ts';
+import { createEngineRepository } from './engine-repository.ts';
+import { createKeys } from './keys.ts';
+import { createLoadFailures } from './load-failures.ts';
+import { createLog } from './log.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+import { createModelSource, type Entry } from './model-source.ts';
+import { type Outbox, openOutbox } from './record.ts';
+import { openReleaseMap } from './release-map.ts';
+import { createServiceTime } from './serving-time.ts';
+import type { Settings } from './settings.ts';
+import type { Clock } from './stream/clock.ts';
+import { StreamWorkers } from './stream/workers.ts';
+import { createEngineWatch } from './watch.ts';
+
+/** Dependencies that tests replace. */
+export interface AgentOverrides {
+  readonly now?: () => number;
+  readonly write?: (line: string) => void;
+  readonly engine?: Engine;
+  readonly models?: readonly ServedModel[];
+  readonly keepaliveMs?: number;
+  readonly clock?: Clock;
+}
+
+/** Signers that a served revision needs; `undefined` where signatures are not checked. */
+const entryOf = ({ agent, modelSigners, mode }: Settings, { record }: Outbox): Entry | undefined =>
+  modelSigners && { agent, signers: modelSigners, strict: mode === 'production', record };
+
+/** Steps of streams at the engine at once, those of all workers together. */
+export const stepSlotsOf = ({ slots }: Settings): number => slots * limits.stepsPerSlot.value;
+
+/** Returns the stream workers of the settings; `undefined` where this process carries streams itself. */
+function openWorkers(settings: Settings, log: ReturnType<typeof createLog>, keepaliveMs: number) {
+  const { agent, engineUrl, streams, workers: count } = settings;
+  if (count === 1) return undefined;
+  const slots = Math.ceil(stepSlotsOf(settings) / count);
+  return new StreamWorkers({ count, log, settings: { agent, engineUrl, streams, slots, keepaliveMs } });
+}
+
+interface MetricsParts {
+  readonly settings: Settings;
+  readonly dispatcher: Dispatcher;
+  readonly watch: ReturnType<typeof createEngineWatch>;
+  readonly failures: ReturnType<typeof createLoadFailures>;
+  readonly workers: StreamWorkers | undefined;
+  readonly desk: () => Desk;
+}
+
+function openMetrics({ settings, dispatcher, watch, failures, workers, desk }: MetricsParts): Metrics {
+  return createMetrics({
+    queued: dispatcher.queued,
+    busy: () => desk().busy(),
+    slotsUsed: dispatcher.busy,
+    engineReady: watch.ready,
+    draining: () => desk().draining(),
+    failedModels: () => failures.list().length,
+    engine: watch.statistics,
+    ...(workers && { workers: () => workers.metrics() }),
+    ...(settings.engineMetricsUrl && { enginePage: createEngineMetrics(settings.engineMetricsUrl) }),
+  });
+}
+
+/** Opens the keys, the engine and the models of an agent. `desk` is called when metrics are read. */
+export async function openBackend(settings: Settings, overrides: AgentOverrides, desk: () => Desk) {
+  const { agent, engineUrl, serviceKeys, slots, stateDir } = settings;
+  const now = overrides.now ?? Date.now;
+  const log = createLog(agent, now, overrides.write ?? ((line) => void process.stdout.write(line)));
+  const keepaliveMs = overrides.keepaliveMs ?? limits.keepaliveMs.value;
+  const workers = openWorkers(settings, log, keepaliveMs);
+  const engine = overrides.engine ?? createKserveEngine(engineUrl, slots + stepSlotsOf(settings));
+  const outbox = openOutbox(stateDir, agent, now);
+  const keys = await createKeys(agent, createAttest(settings.attestation));
+  const { models: given } = overrides;
+  const read = given
+    ? async () => given
+    : createModelSource(settings.models, now, log, (task) => dispatcher.run(task), entryOf(settings, outbox));
+  const reload = async () => {
+    const models = await read();
+    workers?.prepare(models);
+    return models;
+  };
+  const models = await reload();
+  const releaseMap = await openReleaseMap({ keys: serviceKeys, stateDir, now, log });
+  const failures = createLoadFailures({ repository: createEngineRepository(engineUrl), now, log });
+  const watch = createEngineWatch({ engine, models, reload, failures, record: outbox.record, log, agent });
+  const serviceTime = createServiceTime(now);
+  const dispatcher = createDispatcher({
+    engine,
+    slots,
+    levels: watch.levels,
+    now,
+    onServed(milliseconds) {
+      serviceTime.add(milliseconds);
+      metrics.served(milliseconds);
+    },
+  });
+  const metrics = openMetrics({ settings, dispatcher, watch, failures, workers, desk });
+  /** Returns a served model unless its revision was withdrawn: begun work ends, new work is refused. */
+  const model = (name: string) => {
+    const found = watch.model(name);
+    return found && releaseMap.part(found.description) !== undefined ? found : undefined;
+  };
+  return {
+    ...{ settings, now, log, keepaliveMs, workers, engine, outbox, keys, releaseMap, failures, watch, serviceTime },
+    ...{ dispatcher, metrics, model, clock: overrides.clock },
+  };
+}
+
+export type Backend = Awaited<ReturnType<typeof openBackend>>;

@@ -1,0 +1,59 @@
+import type { JSONWebKeySet } from 'jose';
+import type { Backend } from './backend.ts';
+import { stepSlotsOf } from './backend.ts';
+import { createStorage } from './batch/storage.ts';
+import { type Desk, openDesk } from './desk.ts';
+import { createCalls } from './kserve/calls.ts';
+import { createLaneReader } from './lanes.ts';
+import { LiveBook } from './live/book.ts';
+import { readJson } from './settings.ts';
+import { systemClock } from './stream/clock.ts';
+import { createStreamHost, type StreamHost } from './stream/host.ts';
+import { createLiveParts } from './stream/parts.ts';
+import { createReplayCache, createTicketReader } from './ticket.ts';
+import { createZoneKeyring } from './zone-key.ts';
+
+/** Returns the keys of the zone; `undefined` where no authority releases them. */
+function openKeyring({ settings, keys, outbox, now }: Backend) {
+  const { agent, release, zone, poolTokenFile } = settings;
+  if (!release) return undefined;
+  const onReleased = (kids: readonly string[]) => {
+    for (const kid of kids) {
+      outbox.record({ type: 'keys', agent, action: 'setup', detail: `zone ${zone}, key ${kid}` });
+    }
+  };
+  return createZoneKeyring({ release, zone, keys, poolTokenFile, now, onReleased });
+}
+
+/** Opens everything that requests and streams need of an agent. */
+export function openServing(backend: Backend, desk: () => Desk) {
+  const { settings, now, log, keepaliveMs, workers, engine, keys, watch, serviceTime, dispatcher, metrics } = backend;
+  const { agent, engineUrl, slots, streams } = settings;
+  const calls = createCalls({ engineUrl, dispatcher, levels: watch.levels, now });
+  const live = createLiveParts({
+    engine,
+    clock: backend.clock ?? { ...systemClock, now },
+    slots: stepSlotsOf(settings),
+    capacity: streams,
+    registry: metrics.registry,
+    open: () => desk().streams.size(),
+  });
+  const host: StreamHost =
+    workers ?? createStreamHost({ agent, keepaliveMs, live, log, onUtterance: metrics.utterance });
+  const keyring = openKeyring(backend);
+  const edgeKeys = readJson(settings.edgeKeysFile) as JSONWebKeySet;
+  const book = new LiveBook();
+  const opened = openDesk({
+    ...{ agent, now, keys, dispatcher, calls, metrics, log, model: backend.model, keepaliveMs, live, book },
+    readTicket: createTicketReader(agent, edgeKeys),
+    readLane: createLaneReader(agent, edgeKeys, keys),
+    replays: createReplayCache(),
+    pace: () => ({ serviceMs: serviceTime.mean(), slots }),
+    streamsMax: streams,
+    engineReady: watch.ready,
+    files: keyring && { keyring, storage: createStorage() },
+  });
+  return { desk: opened, host, calls, keyring, book };
+}
+
+export type Serving = ReturnType<typeof openServing>;

@@ -1,0 +1,46 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { ModelDescription } from '../../../../shared/pool/description.ts';
+import type { LiveModel } from '../desk.ts';
+import type { ExportedMetrics } from '../metrics.ts';
+import type { RecogniserSource } from '../recogniser.ts';
+import type { Ticket } from '../ticket.ts';
+import type { StreamOutcome } from './host.ts';
+
+/** Settings of a stream worker. */
+export interface WorkerSettings {
+  readonly agent: string;
+  readonly engineUrl: string;
+  /** Steps of this worker at the engine at once. */
+  readonly slots: number;
+  readonly streams: number;
+  readonly keepaliveMs: number;
+}
+
+/** A stream for a worker; its connection comes with the message. */
+export interface StreamMessage {
+  readonly type: 'stream';
+  readonly id: number;
+  readonly request: { readonly method: string | undefined; readonly headers: IncomingHttpHeaders };
+  readonly head: Uint8Array;
+  readonly ticket: Ticket;
+  readonly description: ModelDescription;
+  readonly live: LiveModel | undefined;
+  readonly requestKey: Uint8Array;
+  readonly answerKey: Uint8Array;
+}
+
+export type ToWorker =
+  | { readonly type: 'start'; readonly settings: WorkerSettings }
+  /** Models to have ready; streams name their revisions. */
+  | { readonly type: 'models'; readonly sources: readonly RecogniserSource[] }
+  | StreamMessage
+  /** The agent no longer reads the connection: the worker may answer the upgrade. */
+  | { readonly type: 'go' | 'drain' | 'stop'; readonly id: number }
+  | { readonly type: 'metrics'; readonly id: number }
+  | { readonly type: 'close'; readonly milliseconds: number };
+
+export type FromWorker =
+  | { readonly type: 'ready' }
+  | { readonly type: 'taken'; readonly id: number }
+  | { readonly type: 'ended'; readonly id: number; readonly outcome: StreamOutcome }
+  | { readonly type: 'metrics'; readonly id: number; readonly metrics: ExportedMetrics };

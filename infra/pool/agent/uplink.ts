@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs';
+import { limits } from '../../../shared/limits.ts';
+import type { ModelDescription, PoolDescription } from '../../../shared/pool/description.ts';
+import type { Load } from '../../../shared/pool/heartbeat.ts';
+import type { Backend } from './backend.ts';
+import { openBatch } from './batch/batch.ts';
+import { createHeartbeat } from './heartbeat.ts';
+import { openSuites } from './keys.ts';
+import { createLiveTeller } from './live/tell-live.ts';
+import { createRenewal } from './renewal.ts';
+import type { Serving } from './serving.ts';
+
+const readToken = ({ settings }: Backend) => readFileSync(settings.poolTokenFile, 'utf8').trim();
+
+/** Returns the taker of jobs; `undefined` where the settings name no queue. */
+async function openTaker(backend: Backend, { keyring }: Serving) {
+  const { settings, keys, dispatcher, metrics, model, releaseMap, watch, log, now } = backend;
+  const { batch } = settings;
+  if (!batch || !keyring) return undefined;
+  // A revision on trial gets no jobs.
+  const takes = (one: ModelDescription) => ['full', 'older'].includes(releaseMap.part(one) ?? '');
+  const models = () => watch.descriptions().flatMap((one) => (takes(one) ? [one.name] : []));
+  const parts = { settings, batch, keys, keyring, dispatcher, metrics, model, models, ready: watch.ready, log, now };
+  return openBatch(parts);
+}
+
+/** Returns what reports live counts to the functions; `undefined` where the settings name none. */
+function openTeller(backend: Backend, { book }: Serving) {
+  const { settings, keys, now, watch, log } = backend;
+  if (!settings.batch) return undefined;
+  const { functionsUrl: url } = settings.batch;
+  const token = () => readToken(backend);
+  return createLiveTeller({ url, agent: settings.agent, keys, token, now, book, describe: watch.descriptions, log });
+}
+
+function loadOf({ failures, dispatcher, serviceTime, watch }: Backend, { desk }: Serving): Load {
+  const failed = failures.list().slice(0, limits.loadFailures.value);
+  return {
+    busy: desk.busy(),
+    streams: desk.streams.size(),
+    queued: dispatcher.queued(),
+    serviceMs: serviceTime.mean(),
+    draining: desk.draining(),
+    engineReady: watch.ready(),
+    ...(failed.length > 0 && { failed }),
+  };
+}
+
+function describe({ settings, watch }: Backend, url: string): PoolDescription {
+  const { agent, pool, zone, region, platform, accelerator, slots, streams } = settings;
+  return {
+    ...{ agent, pool, zone, region, platform, accelerator, slots, streams },
+    endpoint: settings.endpoint ?? url,
+    suites: [...openSuites],
+    lanes: true,
+    models: watch.descriptions(),
+  };
+}
+
+/** Opens an agent's own connections: heartbeat, attestation, jobs and reports. `url` is where it listens. */
+export async function openUplink(backend: Backend, serving: Serving, url: () => string) {
+  const { settings, keys, outbox, releaseMap, log, now } = backend;
+  const { agent, edgeUrl } = settings;
+  const taker = await openTaker(backend, serving);
+  const teller = openTeller(backend, serving);
+  const heartbeat = createHeartbeat({
+    ...{ edgeUrl, keys, outbox, log, now, release: releaseMap },
+    token: () => readToken(backend),
+    describe: () => describe(backend, url()),
+    load: () => loadOf(backend, serving),
+    onDrain() {
+      serving.desk.drain();
+      taker?.drain();
+    },
+    onStale: (pauseMs) => renewal.renewAfter(pauseMs),
+  });
+  const renewal = createRenewal({ keys, outbox, log, agent, now, onRenewed: heartbeat.renew });
+  return {
+    attest: renewal.first,
+    start() {
+      heartbeat.start();
+      taker?.start();
+      teller?.start();
+    },
+    stopJobs: async (milliseconds: number) => taker?.stop(milliseconds),
+    async stop() {
+      await Promise.all([heartbeat.stop(), teller?.stop()]);
+      renewal.stop();
+    },
+  };
+}
