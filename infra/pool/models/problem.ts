@@ -1,6 +1,6 @@
 import { no, type Result } from '../../../shared/result.ts';
 
-/** Why a model was not imported, built or deployed. Each has an exit code of its own, so that scripts can tell them apart. */
+/** Reasons of a failed import, build or deployment. Each has an exit code of its own, for scripts. */
 export const problems = {
   written: { exit: 2, means: 'the command is written wrongly' },
   unreadable: { exit: 3, means: 'a file is missing, or is not what it should be' },
@@ -18,13 +18,15 @@ export const problems = {
 
 export interface Problem {
   readonly kind: keyof typeof problems;
-  /** Names files, options and tensors, never what is in them; never a key. */
+  /** Names files, options and tensors, never their contents or a key. */
   readonly text: string;
 }
 
 export type Made<T> = Result<T, Problem>;
 
-/** Characters of a refusal: names in sources are as long as their writers like, and refusals go to terminals and logs. */
+/**
+ * Longest refusal, characters: names in sources can be of any length, and refusals go to terminals and logs.
+ */
 const LONGEST = 1_000;
 
 export function problem(kind: Problem['kind'], text: string): { ok: false; refusal: Problem } {

@@ -10,7 +10,7 @@ const exists = (file: string) =>
     () => undefined,
   );
 
-/** With those above it, one by one: asked for all at once, Node never comes back from where nothing can be made. */
+/** Makes a folder level by level: a recursive mkdir of Node never returns where no folder can be made. */
 async function makeFolder(folder: string): Promise<undefined> {
   const make = () => mkdir(folder).then(() => undefined);
   const given = (error: NodeJS.ErrnoException) => {
@@ -26,8 +26,8 @@ async function makeFolder(folder: string): Promise<undefined> {
 }
 
 /**
- * A file that is there whole or not at all. `write` fills a file beside the target, which becomes the target when it has
- * succeeded; nothing of a failure stays. Without `force` nothing is overwritten, not even what appeared meanwhile.
+ * Writes a file atomically. `write` fills a temporary file beside the target, which replaces it on success; a
+ * failure leaves nothing. Without `force` nothing is overwritten, even if it appeared meanwhile.
  */
 export async function writeWhole<T>(
   target: string,

@@ -2,8 +2,8 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync, scrypt, timingS
 import { promisify } from 'node:util';
 
 /**
- * AES-256-GCM, or SM4 in counter mode with HMAC-SM3 over everything (encrypt, then authenticate): OpenSSL as Node
- * carries it has no SM4-GCM.
+ * AES-256-GCM, or SM4 in counter mode with HMAC-SM3 over everything (encrypt, then authenticate): Node's
+ * OpenSSL has no SM4-GCM.
  */
 export const cipherNames = ['aes-256-gcm', 'sm4-ctr-hmac-sm3'] as const;
 export type CipherName = (typeof cipherNames)[number];
@@ -19,26 +19,30 @@ const sizes = {
 
 export const tagBytes = (name: CipherName): number => sizes[name].tag;
 
-/** What one key is for one archive. */
+/** Key material of one archive. */
 export interface Secret {
   readonly cipher: CipherName;
   readonly master: Uint8Array;
-  /** Stands in the archive, so that a wrong key is told from damage. Says nothing else about the key. */
+  /** Part of the archive that distinguishes a wrong key from damage. Reveals nothing else about the key. */
   readonly check: string;
 }
 
 const derive = (master: Uint8Array, use: string, length: number): Buffer =>
   Buffer.from(hkdfSync('sha256', master, new Uint8Array(0), use, length));
 
-/** `salt` is the digest of what the archive says of itself: the same passphrase is another key in another archive. */
+/**
+ * Derives the key material. `salt` is the digest of the archive's head: one passphrase gives each archive
+ * another key.
+ */
 export async function makeSecret(cipher: CipherName, key: Uint8Array, salt: Uint8Array): Promise<Secret> {
   const master = await scryptKey(key, salt, 32, COST);
   return { cipher, master, check: derive(master, 'check', 16).toString('hex') };
 }
 
 /**
- * Follows from key, name and content, since an archive made twice must be the same bytes. Two archives with equal head
- * and key show which artifacts are equal, and nothing else: a nonce never meets two plaintexts under one key.
+ * Derives the nonce from key, name and content, since repeated builds must give equal bytes. Two archives
+ * with equal head and key reveal which artifacts are equal, and nothing else: a nonce never meets two
+ * plaintexts under one key.
  */
 export function makeNonce({ cipher, master }: Secret, name: string, plainDigest: Uint8Array): Uint8Array {
   const key = derive(master, 'nonce', 32);
@@ -52,7 +56,7 @@ export function makeNonce({ cipher, master }: Secret, name: string, plainDigest:
 
 export interface Transform {
   update(chunk: Uint8Array): Uint8Array;
-  /** Sealing: the tag. Opening: empty, or undefined when the tag does not match. */
+  /** Sealing: returns the tag. Opening: returns empty bytes, or undefined when the tag does not match. */
   finish(tag: Uint8Array): Uint8Array | undefined;
 }
 
@@ -91,7 +95,7 @@ export function opening({ cipher, master }: Secret, name: string, nonce: Uint8Ar
           gcm.setAuthTag(tag);
           return gcm.final();
         } catch {
-          // A wrong tag is said by throwing.
+          // Node reports a wrong tag by throwing.
           return undefined;
         }
       },
@@ -108,7 +112,7 @@ export function opening({ cipher, master }: Secret, name: string, nonce: Uint8Ar
   };
 }
 
-/** What is bound goes in with its length, so that it cannot be moved into the content. */
+/** Starts the MAC. Bound data is prefixed with its length, so that it cannot move into the content. */
 function startMac(master: Uint8Array, name: string, nonce: Uint8Array, bound: Uint8Array) {
   const length = Buffer.alloc(8);
   length.writeBigUInt64BE(BigInt(bound.length));

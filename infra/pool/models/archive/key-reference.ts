@@ -3,14 +3,16 @@ import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { type Made, problem } from '../problem.ts';
 
-/** `path:key`, as every file on these commands may be written. */
+/** A file argument of these commands: `path:key`. */
 export interface Named {
   readonly path: string;
-  /** A key, or where it is kept; see `readKey`. */
+  /** A key, or a reference to one; see `readKey`. */
   readonly key?: string;
 }
 
-/** Splits at the first colon, but not at that of a Windows drive. A key may hold colons: `env:NAME` has one. */
+/**
+ * Splits at the first colon, except that of a Windows drive. A key may contain colons, as `env:NAME` does.
+ */
 export function splitNamed(text: string): Named {
   const from = /^[A-Za-z]:[\\/]/.test(text) ? 2 : 0;
   const at = text.indexOf(':', from);
@@ -18,8 +20,8 @@ export function splitNamed(text: string): Named {
 }
 
 /**
- * The secret that a key or its reference stands for: `env:NAME`, `file:PATH` (one line end is cut off), else the text
- * itself. A reference is better: what stands on a command line can be read by every process of the machine.
+ * Resolves a key or its reference: `env:NAME`, `file:PATH` (without one line end), otherwise the text itself.
+ * Prefer a reference: every process of the machine can read command lines.
  */
 export async function readKey(
   given: string,

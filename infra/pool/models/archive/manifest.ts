@@ -7,7 +7,7 @@ import { cipherNames } from './cipher.ts';
 
 export const FORMAT = 'auricle-archive/1';
 
-/** Of artifacts, graphs and models: they become names of files. */
+/** Names of artifacts, graphs and models, which become file names. */
 export const nameShape = z
   .string()
   .max(limits.modelPathCharacters.value)
@@ -20,17 +20,17 @@ const tensor = z.strictObject({
   name: text,
   data_type: dataType,
   dims,
-  /** Requests of different length share a batch, end to end (`allow_ragged_batch`). */
+  /** Requests of different lengths share a batch, end to end (`allow_ragged_batch`). */
   ragged: z.literal(true).optional(),
 });
 
-/** A network, and what a server has to know to run it. Names of fields are Triton's where Triton has one. */
+/** A network with the facts that a server needs to run it. Field names are Triton's where it has one. */
 const graph = z.strictObject({
   role: nameShape,
   /** The ONNX file, and the files that hold its weights beside it. */
   artifact: nameShape,
   external: z.array(nameShape).max(limits.modelSourceEntries.value),
-  /** Whether the first dimension of every tensor counts requests. */
+  /** The first dimension of every tensor is the batch. */
   batched: z.boolean(),
   precision: z.enum(['fp32', 'fp16', 'int8']),
   input: z.array(tensor).max(256),
@@ -45,15 +45,15 @@ const graph = z.strictObject({
       }),
     )
     .max(64),
-  /** What the server keeps for a sequence between its requests. */
+  /** State of a sequence that the server stores between its requests. */
   state: z.array(z.strictObject({ input_name: text, output_name: text, data_type: dataType, dims })).max(256),
-  /** Tensors by which a network is told of a sequence's start, end and id. */
+  /** Control tensors for a sequence's start, end and id. */
   control: z.array(z.strictObject({ name: text, kind: z.enum(enums.ControlKind), data_type: dataType })).max(8),
 });
 
-/** How the graphs of a pipeline are put together: one ensemble. */
+/** Composition of the graphs of a pipeline: one ensemble. */
 const flow = z.strictObject({
-  /** Empty for the pipeline itself; `stream` for its half that hears live streams. */
+  /** Empty for the pipeline itself; `stream` for its live half. */
   suffix: z.union([z.literal(''), nameShape]),
   input: z.array(tensor).max(64),
   output: z.array(tensor).max(64),
@@ -65,31 +65,31 @@ const flow = z.strictObject({
 
 const artifact = z.strictObject({
   name: nameShape,
-  /** As stored: of a sealed one, the ciphertext and its tag. */
+  /** Stored size; for a sealed artifact that of ciphertext and tag. */
   bytes: z.number().int().min(0).max(limits.modelArtifactBytes.value),
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
-  /** Of a sealed one, in hexadecimal. */
+  /** Nonce of a sealed artifact, in hexadecimal. */
   nonce: z
     .string()
     .regex(/^[0-9a-f]+$/)
     .optional(),
 });
 
-/** What the pipeline is asked to be, as names of options and what was given for them. */
+/** Build options and their values. */
 const settings = z.record(z.string().max(64), text);
 
 export const headShape = z.strictObject({
   format: z.literal(FORMAT),
   kind: z.enum(['model', 'pipeline']),
   name: nameShape,
-  /** Of a pipeline: which of the eight. */
+  /** Name of the pipeline, in the archive of one. */
   pipeline: z.string().max(64).optional(),
-  /** What the network was trained as (`obj_cls`). */
+  /** Classes that the networks were trained as (`obj_cls`). */
   classes: z.array(z.string().max(256)).max(16),
   graphs: z.array(graph).max(64),
   flows: z.array(flow).max(8),
   settings,
-  /** Which artifact is what: `vocabulary` → `tokens.txt`. */
+  /** Artifacts by part: `vocabulary` → `tokens.txt`. */
   parts: z.record(z.string().max(64), nameShape),
 });
 
@@ -105,7 +105,9 @@ export type Graph = z.infer<typeof graph>;
 export type Flow = z.infer<typeof flow>;
 export type TensorFacts = z.infer<typeof tensor>;
 
-/** What every sealed artifact is bound to: an archive cannot be given another head without its key. */
+/**
+ * Returns the digest that binds every sealed artifact: without its key an archive cannot get another head.
+ */
 export function digestHead(of: Head): Uint8Array {
   const { format, kind, name, pipeline, classes, graphs, flows, settings: given, parts } = of;
   const plain = { format, kind, name, pipeline, classes, graphs, flows, settings: given, parts };

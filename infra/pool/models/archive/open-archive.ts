@@ -11,21 +11,21 @@ import { digestHead, encodeManifest, type Manifest, manifestShape } from './mani
 import { artifactPath, digestLine, MANIFEST, MANIFEST_DIGEST } from './write-archive.ts';
 
 export interface Archive {
-  /** As it was named, without its key. */
+  /** Path as given, without its key. */
   readonly file: string;
   readonly manifest: Manifest;
-  /** Digest of the whole manifest, and so of everything. */
+  /** Digest of the manifest, which covers all content. */
   readonly digest: string;
-  /** Writes an artifact, opened, to a new file. What is not whole is gone again. */
+  /** Decrypts an artifact into a new file; removes an incomplete one. */
   extract(name: string, target: string): Promise<Made<void>>;
-  /** Reads an artifact and says whether it is what was written. */
+  /** Verifies the digest and the tag of an artifact. */
   check(name: string): Promise<Made<void>>;
-  /** An artifact as bytes, up to the bound of texts. */
+  /** Reads an artifact into memory, up to the bound of texts. */
   read(name: string): Promise<Made<Uint8Array>>;
   close(): Promise<void>;
 }
 
-/** Opens `path` or `path:key`. Without a key the manifest can be read, and what is not sealed. */
+/** Opens `path` or `path:key`. Without a key only the manifest and unsealed artifacts are readable. */
 export async function openArchive(
   named: string,
   environment: Readonly<Record<string, string | undefined>>,
@@ -72,7 +72,7 @@ async function start(
   });
 }
 
-/** Null when the file is too short. */
+/** Reads bytes; undefined when the file is too short. */
 async function readAt(handle: FileHandle, at: number, length: number): Promise<Uint8Array | undefined> {
   const buffer = Buffer.alloc(length);
   const { bytesRead } = await handle.read(buffer, 0, length, at);
@@ -118,7 +118,7 @@ async function readManifest(file: string, handle: FileHandle): Promise<Made<{ ma
 
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.compare(a, b) === 0;
 
-/** Where each artifact begins. Everything between them must be what the writer writes: no byte is free. */
+/** Locates each artifact. The bytes between them must be the writer's: no byte is free. */
 async function checkPlaces(
   file: string,
   handle: FileHandle,
@@ -151,7 +151,7 @@ interface Stored {
   readonly bound: Uint8Array;
 }
 
-/** The artifact piece by piece, opened. Only the result says whether the pieces were true. */
+/** Passes the decrypted pieces of an artifact on. Only the result tells whether they were authentic. */
 async function pass(
   { file, handle, places, secret, bound }: Stored,
   manifest: Manifest,

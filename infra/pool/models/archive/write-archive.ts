@@ -12,7 +12,7 @@ export const MANIFEST = 'auricle-archive.json';
 export const MANIFEST_DIGEST = 'auricle-archive.sha256';
 export const artifactPath = (name: string): string => `artifacts/${name}`;
 
-/** Where an artifact comes from: a file (or a part of one), or bytes. */
+/** Source of an artifact: a file (or a part of one), or bytes. */
 export type Source =
   | { readonly name: string; readonly file: string; readonly at?: number; readonly bytes?: number }
   | { readonly name: string; readonly content: Uint8Array };
@@ -21,11 +21,11 @@ export interface Plan {
   readonly head: Head;
   readonly sources: readonly Source[];
   readonly key?: { readonly cipher: CipherName; readonly bytes: Uint8Array };
-  /** Artifacts that stay readable in an archive with a key. */
+  /** Artifacts that stay unencrypted in an archive with a key. */
   readonly plain?: readonly string[];
 }
 
-/** Writes an archive: the same bytes for the same head, artifacts and key. See ARCHIVE.md. */
+/** Writes an archive: equal head, artifacts and key give equal bytes. See ARCHIVE.md. */
 export function writeArchive(target: string, plan: Plan, force: boolean): Promise<Made<Manifest>> {
   return writeWhole(target, force, async (temporary) => {
     const out = await open(temporary, 'wx', 0o600);
@@ -52,7 +52,7 @@ async function fill(out: FileHandle, { head, sources, key, plain = [] }: Plan): 
   }
   const { cipher, check = '' } = secret ?? {};
   const manifest: Manifest = { ...head, ...(cipher && { seal: { cipher, check } }), artifacts };
-  // The digests are not known yet, but how long they will be is.
+  // The digests are not known yet, but their lengths are.
   let at = bytesOf(MANIFEST, encodeManifest(manifest).length) + bytesOf(MANIFEST_DIGEST, digestLine(manifest).length);
   for (const [index, source] of sorted.entries()) {
     const artifact = artifacts[index] as Manifest['artifacts'][number];
@@ -66,7 +66,7 @@ async function fill(out: FileHandle, { head, sources, key, plain = [] }: Plan): 
   return ok(manifest);
 }
 
-/** Of one entry with its header and padding. */
+/** Size of an entry with header and padding. */
 const bytesOf = (name: string, size: number): number => writeHeader(name, size).length + size + padding(size);
 
 export const digestLine = (manifest: Manifest): Uint8Array =>
@@ -109,7 +109,7 @@ async function measure(source: Source): Promise<{ size: number; digest: Uint8Arr
   return { size, digest: hash.digest() };
 }
 
-/** Writes one artifact with its header; gives the digest of what is stored. */
+/** Writes one artifact with its header; returns the digest of the stored bytes. */
 async function store(
   out: FileHandle,
   from: number,

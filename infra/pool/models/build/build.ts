@@ -25,7 +25,7 @@ export interface Built {
   readonly advice: readonly string[];
 }
 
-/** Puts the archives of a pipeline's networks together into one, or names the first thing that is missing or does not fit. */
+/** Joins the archives of a pipeline's networks into one, or reports the first missing or unfit part. */
 export async function build(command: BuildCommand, environment: Environment): Promise<Made<Built>> {
   const archives: Archive[] = [];
   const scratch = await mkdtemp(path.join(tmpdir(), 'auricle-build-'));
@@ -74,7 +74,7 @@ async function put(
   return written.ok ? ok({ file: out, manifest: written.value, advice }) : written;
 }
 
-/** Options that are files become parts. */
+/** Turns file options into parts. */
 async function readFiles({
   settings,
 }: BuildCommand): Promise<
@@ -93,7 +93,7 @@ async function readFiles({
     const scanned = await scanText(opened.blob);
     await opened.close();
     if (!scanned.ok) return scanned;
-    // A name of its own: the archive may bring another file of the same name.
+    // A distinct name: the archive may contain another file of the same name.
     const artifact = `${option.part}${value.endsWith('.gz') ? '.gz' : '.txt'}`;
     parts[option.part] = artifact;
     sources.push({ name: artifact, file: value });
@@ -101,7 +101,7 @@ async function readFiles({
   return ok({ settings: kept, parts, sources });
 }
 
-/** What the pipeline uses of its archives, opened; checkpoints and what else was imported stay where they are. */
+/** Decrypts the artifacts that the pipeline uses; checkpoints and other imports are left out. */
 async function extract(
   archives: readonly Archive[],
   renamed: readonly Readonly<Record<string, string>>[],

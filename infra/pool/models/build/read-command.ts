@@ -3,7 +3,7 @@ import { options, spellings, whyNot } from '../pipeline/options.ts';
 import { isPipeline, type PipelineName, pipelines } from '../pipeline/pipelines.ts';
 import { type Made, problem } from '../problem.ts';
 
-/** One build, however it was written. */
+/** A parsed build command. */
 export interface BuildCommand {
   readonly pipeline: PipelineName;
   /** `path` or `path:key`. */
@@ -11,11 +11,11 @@ export interface BuildCommand {
   readonly sources: readonly string[];
   readonly settings: Readonly<Record<string, string>>;
   readonly force: boolean;
-  /** Of the archive that is written; its own flag, since the public tools have one cipher only. */
+  /** Cipher of the new archive; a flag of ours, since the public tools have one cipher only. */
   readonly cipher?: string;
 }
 
-/** What the public tools call the folders of their pipelines. */
+/** Pipelines by the folder names of the public tools. */
 const configPaths: Readonly<Record<string, PipelineName>> = {
   asr: 'speech_recognition',
   tts: 'speech_synthesis',
@@ -27,8 +27,8 @@ const isHydra = (words: readonly string[]): boolean =>
   words.some((word) => /^--config-(path|name)(=|$)/.test(word) || /^\+{0,2}(output_path|source_path)=/.test(word));
 
 /**
- * Both public spellings: `speech_recognition -f OUT:KEY IN:KEY --name=x`, and
- * `--config-path=… --config-name=… output_path=… 'source_path=[…]' force=true name=x`.
+ * Parses both public spellings: `speech_recognition -f OUT:KEY IN:KEY --name=x`, and `--config-path=…
+ * --config-name=… output_path=… 'source_path=[…]' force=true name=x`.
  */
 export const readCommand = (words: readonly string[]): Made<BuildCommand> =>
   isHydra(words) ? readHydra(words) : readClassic(words);
@@ -58,7 +58,7 @@ function readClassic(words: readonly string[]): Made<BuildCommand> {
       value = takes ? next : 'true';
       if (takes) at++;
     }
-    // What is no option here is refused by its name below, whatever it may take.
+    // An unknown option takes no value here; its name is refused below.
     if (value === undefined && !Object.hasOwn(options, name) && name !== 'cipher') value = '';
     if (value === undefined) return problem('written', `--${name} needs a value`);
     if (name === 'cipher') cipher = value;

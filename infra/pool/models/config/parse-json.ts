@@ -4,8 +4,8 @@ import { type FieldShape, fieldShape, isEnum, isMessage, type MessageName, type 
 import { checkEnum, checkNumber, emptyMessage, isScalar, rivalOf } from './value.ts';
 
 /**
- * A configuration given as JSON (the `config` of a load request), under the same table and the same strictness as the
- * file. 64-bit integers may be strings, as protobuf's own JSON writes them.
+ * Parses a configuration in JSON (the `config` of a load request), by the same table and rules as the file.
+ * 64-bit integers may be strings, as protobuf's own JSON writes them.
  */
 export function parseJson(text: string): Read<ModelConfig> {
   let value: unknown;
@@ -14,7 +14,7 @@ export function parseJson(text: string): Read<ModelConfig> {
   } catch {
     return fault('the configuration is not JSON');
   }
-  // What this engine adds to a configuration it shows may come back with it: read, edit, load is how clients change one.
+  // Clients edit a configuration that the engine returned, so the engine's extra member is accepted.
   if (isObject(value)) delete value.not_honoured;
   const config = readMessage('ModelConfig', value, 'config');
   return config.ok ? ok(config.value as ModelConfig) : config;

@@ -6,8 +6,8 @@ import { type Token, tokenise } from './tokens.ts';
 import { checkEnum, checkNumber, emptyMessage, isScalar, rivalOf } from './value.ts';
 
 /**
- * A config.pbtxt (protobuf text format) as a configuration. Everything that the table does not know is an error with
- * its line, because a setting that is silently dropped is worse than a model that does not load.
+ * Parses a config.pbtxt (protobuf text format). Anything outside the table is an error with its line, because
+ * a silently dropped setting is worse than a model that does not load.
  */
 export function parseText(source: string): Read<ModelConfig> {
   const most = limits.modelConfigBytes.value;
@@ -33,7 +33,7 @@ class Reader {
     this.#at++;
     return token;
   }
-  /** Takes the mark if it comes next. */
+  /** Takes the mark if it is next. */
   skip(...marks: string[]): boolean {
     const found = this.next.kind === 'mark' && marks.includes(this.next.text);
     if (found) this.#at++;
@@ -41,7 +41,7 @@ class Reader {
   }
 }
 
-/** Characters of a complaint: it quotes words as they stand in the file, however long they are. */
+/** Longest error text, characters: errors quote words of the file, of any length. */
 const LONGEST = 300;
 
 const at = (token: Token, text: string) => fault(`line ${token.line}: ${text.slice(0, LONGEST)}`);
@@ -71,7 +71,7 @@ function readMessage(reader: Reader, message: MessageName, close: string | undef
   }
 }
 
-/** Puts what was read into the message; returns a complaint instead of overwriting a map entry. */
+/** Stores values in the message; returns an error instead of overwriting a map entry. */
 function store(out: Record<string, unknown>, field: string, shape: FieldShape, values: unknown[]): string | undefined {
   if (shape.form === 'single') {
     out[field] = values[0];
@@ -89,7 +89,9 @@ function store(out: Record<string, unknown>, field: string, shape: FieldShape, v
   return undefined;
 }
 
-/** One occurrence of a field: a single value, or for repeated fields and maps also a list in brackets. */
+/**
+ * Reads one occurrence of a field: a single value, or for repeated fields and maps also a list in brackets.
+ */
 function readField(reader: Reader, shape: FieldShape, colon: boolean, depth: number): Read<unknown[]> {
   if (!colon && shape.form !== 'map' && !isMessage(shape.type)) return at(reader.next, "':' was expected");
   const read = () => (shape.form === 'map' ? readEntry(reader, shape, depth) : readValue(reader, shape.type, depth));
@@ -143,7 +145,7 @@ function readValue(reader: Reader, type: FieldShape['type'], depth: number): Rea
   return readNumber(token, type, negative);
 }
 
-/** Neighbouring strings are one string, as in C. */
+/** Joins adjacent strings, as C does. */
 function readString(reader: Reader): Read<string> {
   if (reader.next.kind !== 'string') return at(reader.next, `a string was expected, got ${show(reader.next)}`);
   let text = '';
@@ -183,7 +185,7 @@ function readNumber(token: Token, type: FieldShape['type'], negative: boolean): 
   return checked.ok ? checked : at(token, checked.refusal.reason);
 }
 
-/** Hexadecimal, octal (a leading zero), decimal, with the `f` that C allows on floats. */
+/** Parses hexadecimal, octal (a leading zero) and decimal numbers, with the `f` that C allows on floats. */
 function spelled(text: string): number {
   if (/^0[xX]/.test(text)) return Number(text);
   if (/^0[0-7]+$/.test(text)) return Number.parseInt(text, 8);

@@ -10,8 +10,8 @@ import {
 import { emptyMessage } from './value.ts';
 
 /**
- * A configuration as config.pbtxt, from the table that parses it: what is read back is equal. What has its default is left
- * out, but for kinds, which say more than their absence would.
+ * Prints a configuration as config.pbtxt, by the table of the parser: parsing it gives an equal one. Defaults
+ * are omitted, except kinds, which say more than their absence.
  */
 export const printText = (config: ModelConfig): string => `${printMessage('ModelConfig', config, '').join('\n')}\n`;
 

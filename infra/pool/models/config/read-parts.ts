@@ -1,4 +1,4 @@
-// Which models of a repository a model is made of.
+// Models of a repository that another model uses.
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { limits } from '../../../../shared/limits.ts';
@@ -7,7 +7,7 @@ import type { ModelConfig } from './schema.ts';
 
 const CONFIG = 'config.pbtxt';
 
-/** What stands in the folder, `undefined` when it is no model. Rejects when it cannot be understood. */
+/** Reads the configuration of a folder; `undefined` when it is no model. Rejects an invalid one. */
 export async function readConfig(folder: string): Promise<ModelConfig | undefined> {
   const text = await readFile(path.join(folder, CONFIG), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -19,9 +19,9 @@ export async function readConfig(folder: string): Promise<ModelConfig | undefine
   return parsed.value;
 }
 
-/** Those models and the steps of what is an ensemble among them, and theirs. Rejects what cannot be followed. */
+/** Returns the models and, recursively, the steps of ensembles. Rejects unreadable ones. */
 export async function followSteps(repository: string, models: readonly string[]): Promise<string[]> {
-  // A set is walked over what is added meanwhile, too.
+  // Iteration of a Set includes later additions.
   const found = new Set(models);
   for (const model of found) {
     const config = await readConfig(path.join(repository, model));

@@ -5,7 +5,7 @@ import { checkSequences } from './sequence-rules.ts';
 
 type Rule = (config: ModelConfig) => string | undefined;
 
-/** The first broken rule, or undefined. Most are Triton's own; those that are ours refuse what we would do wrongly. */
+/** Returns the first broken rule. Most rules are Triton's; ours refuse what this engine would do wrongly. */
 export const checkRules: Rule = (config) => {
   for (const rule of rules) {
     const complaint = rule(config);
@@ -14,7 +14,7 @@ export const checkRules: Rule = (config) => {
   return undefined;
 };
 
-/** Refused rather than reported, because a model that runs without them would give other answers or less safety. */
+/** Refused rather than reported: without these settings a model would give other answers, or less safety. */
 const unsupported: Rule = (config) => {
   if (config.model_transaction_policy?.decoupled) return 'decoupled models are not supported by this engine';
   if (config.model_repository_agents) return 'model_repository_agents cannot run in this engine';
@@ -43,7 +43,7 @@ function checkIo(kind: string, list: readonly Io[]): string | undefined {
   return undefined;
 }
 
-/** Free dimensions are matched in order, so their number must agree, and so must the product of the others. */
+/** Free dimensions match in order, so their number must agree, and the product of the others. */
 function sameVolume(dims: readonly number[], shape: readonly number[]): boolean {
   const volume = (list: readonly number[]) => list.reduce((product, dim) => (dim === -1 ? product : product * dim), 1);
   const free = (list: readonly number[]) => list.filter((dim) => dim === -1).length;
@@ -82,7 +82,7 @@ const batchTensors: Rule = ({ batch_input, batch_output, input, output }) => {
     if (target_name.length !== 1) return `${called} expects 1 target name`;
     if (source_input.length !== 1) return `${called} expects 1 source input`;
     if (data_type !== 'TYPE_INT32' && data_type !== 'TYPE_FP32') return `${called} must be TYPE_INT32 or TYPE_FP32`;
-    // Inputs may be left to the model file, and then the source is checked against it.
+    // The model file may define the inputs; the source is then checked against it.
     if (inputs.size > 0 && !inputs.has(source_input[0]!)) return `${called}: unknown source input '${source_input[0]}'`;
   }
   for (const { target_name, source_input, kind } of batch_output) {

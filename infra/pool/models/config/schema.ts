@@ -1,7 +1,7 @@
 /**
- * model_config.proto as a table: what a config.pbtxt may say, and nothing else. A field is written as in the .proto
- * file; `?` marks a scalar inside a oneof, which is absent unless it is given. The TypeScript type of a configuration
- * is derived from this table, so the two cannot drift apart.
+ * model_config.proto as a table: the complete language of config.pbtxt here. A field is written as in the
+ * .proto file; `?` marks a scalar inside a oneof, which is absent unless given. The TypeScript type of a
+ * configuration derives from this table, so the two cannot drift apart.
  */
 export const enums = {
   DataType: [
@@ -220,7 +220,7 @@ export const messages = {
   HistogramOptions: { buckets: 'repeated double' },
 } as const;
 
-/** Of each group at most one field may be set. */
+/** Groups of fields of which at most one may be set. */
 export const oneofs: Partial<Record<MessageName, readonly string[]>> = {
   ModelConfig: ['dynamic_batching', 'sequence_batching', 'ensemble_scheduling'],
   VersionPolicy: ['latest', 'all', 'specific'],
@@ -262,7 +262,7 @@ type Field<T> = T extends `repeated ${infer E}`
         ? Message<T> | undefined
         : Element<T>;
 
-/** A message with every default filled in; sub-messages and oneof scalars stay undefined until they are given. */
+/** A message with every default filled in; absent sub-messages and oneof scalars are undefined. */
 export type Message<N extends MessageName> = { -readonly [F in keyof Messages[N]]: Field<Messages[N][F]> };
 export type ModelConfig = Message<'ModelConfig'>;
 
@@ -271,14 +271,14 @@ export interface FieldShape {
   /** Type of the elements; for a map, of the values. */
   readonly type: ScalarName | EnumName | MessageName;
   readonly key?: ScalarName;
-  /** Whether an absent field stays undefined. */
+  /** An absent field stays undefined. */
   readonly optional: boolean;
 }
 
 export const isMessage = (type: string): type is MessageName => Object.hasOwn(messages, type);
 export const isEnum = (type: string): type is EnumName => Object.hasOwn(enums, type);
 
-/** Reads one field of the table; undefined when the message has no such field. */
+/** Returns a field of the table; undefined when the message has no such field. */
 export function fieldShape(message: MessageName, field: string): FieldShape | undefined {
   const fields: Record<string, string> = messages[message];
   if (!Object.hasOwn(fields, field)) return undefined;

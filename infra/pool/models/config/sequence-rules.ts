@@ -6,7 +6,10 @@ import type { Message, ModelConfig } from './schema.ts';
 type Batching = Message<'SequenceBatching'>;
 export type ControlKind = Message<'Control'>['kind'];
 
-/** Sequences one instance may hold at a time: the rows of its batch, or as many candidates as the configuration names. */
+/**
+ * Returns the number of sequences an instance may hold: its batch rows, or the configured number of
+ * candidates.
+ */
 export function slotsPerInstance({ sequence_batching: batching, max_batch_size }: ModelConfig): number {
   const candidates = batching?.oldest?.max_candidate_sequences ?? 0;
   return candidates > 0 ? candidates : Math.max(1, max_batch_size);
@@ -15,11 +18,11 @@ export function slotsPerInstance({ sequence_batching: batching, max_batch_size }
 export interface Control {
   readonly name: string;
   readonly data_type: Message<'Control'>['data_type'];
-  /** What the tensor holds when the flag is down and when it is up; nothing for the correlation id. */
+  /** Values of the tensor for a false and a true flag; absent for the correlation id. */
   readonly values: readonly [number, number] | undefined;
 }
 
-/** The tensor by which a network wants to be told of this, if it does. */
+/** Returns the control tensor of this kind, if the network has one. */
 export function controlOf(batching: Batching | undefined, kind: ControlKind): Control | undefined {
   for (const { name, control } of batching?.control_input ?? []) {
     const found = control.find((one) => one.kind === kind);
@@ -36,7 +39,7 @@ function read(control: Message<'Control'>): Omit<Control, 'name'> {
   return { data_type: control.data_type, values: undefined };
 }
 
-/** The first broken rule of a model with sequences. The texts are Triton's where it has one. */
+/** Returns the first broken rule of a model with sequences. The texts are Triton's where it has one. */
 export function checkSequences(config: ModelConfig): string | undefined {
   const { sequence_batching: batching, max_batch_size: largest } = config;
   if (!batching) return undefined;
@@ -121,7 +124,7 @@ function checkInitial({ initial_state, data_type, dims }: Message<'State'>): str
   return fits ? undefined : "'initial_state' dims do not match the state's";
 }
 
-/** Bytes of one sequence as it begins; free dimensions count as 1, as they begin in Triton. */
+/** Returns the initial bytes of a sequence; free dimensions count as 1, as in Triton. */
 function stateBytes(state: readonly Message<'State'>[]): number {
   return state.reduce((sum, { data_type, dims, initial_state: [initial] }) => {
     const type = fromConfigName(data_type);

@@ -7,7 +7,7 @@ import { emptyMessage } from './value.ts';
 
 export const isEnsemble = (config: ModelConfig): boolean => config.ensemble_scheduling !== undefined;
 
-/** `backend` and the older `platform` say the same; which one was written is kept, the other is filled in. */
+/** Completes `backend` and the older `platform` from each other. */
 function settlePlatform(config: ModelConfig): Read<Pick<ModelConfig, 'platform' | 'backend'>> {
   if (isEnsemble(config)) {
     if (config.platform !== '' && config.platform !== 'ensemble') {
@@ -46,7 +46,7 @@ function settleSequences({
   };
 }
 
-/** The configuration as it will be served: Triton's defaults filled in, Triton's rules checked. */
+/** Returns the configuration as served: with Triton's defaults, and checked by its rules. */
 export function settle(config: ModelConfig, directory: string): Read<ModelConfig> {
   if (config.name !== '' && config.name !== directory) {
     return fault(`unexpected directory name '${directory}' for model '${config.name}', they must be equal`);
@@ -82,13 +82,13 @@ export function settle(config: ModelConfig, directory: string): Read<ModelConfig
   return complaint === undefined ? ok(settled) : fault(complaint);
 }
 
-/** How many copies of the model run side by side. Passive groups take no requests, so they get no thread. */
+/** Returns the number of instances. Passive groups take no requests, so they get no thread. */
 export function instanceCount(config: ModelConfig): number {
   const count = config.instance_group.reduce((sum, group) => sum + (group.passive ? 0 : group.count), 0);
   return Math.min(count, limits.engineInstances.value);
 }
 
-/** The versions to serve, highest first, out of those that have a directory. */
+/** Returns the versions to serve, highest first, of those with a directory. */
 export function chooseVersions(config: ModelConfig, present: readonly number[]): number[] {
   const sorted = [...present].sort((a, b) => b - a);
   const policy = config.version_policy;

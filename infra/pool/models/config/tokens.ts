@@ -1,7 +1,7 @@
 import { fault, type Read } from '../../../../shared/kserve/fault.ts';
 import { ok } from '../../../../shared/result.ts';
 
-/** A piece of protobuf text format. Strings are already unescaped; numbers keep their spelling. */
+/** A token of protobuf text format. Strings are unescaped; numbers keep their spelling. */
 export interface Token {
   readonly kind: 'name' | 'number' | 'string' | 'mark' | 'end';
   readonly text: string;
@@ -27,7 +27,9 @@ const simple: Record<string, number> = {
   '?': 63,
 };
 
-/** The string that begins at a quote, with both quotes; `undefined` when it does not end on its line. */
+/**
+ * Returns the string that begins at a quote, with both quotes; `undefined` when it does not end on its line.
+ */
 function quotedAt(source: string, at: number): string | undefined {
   const quote = source[at];
   if (quote !== '"' && quote !== "'") return undefined;
@@ -40,7 +42,7 @@ function quotedAt(source: string, at: number): string | undefined {
   return undefined;
 }
 
-/** Escapes name bytes, so a string is gathered as bytes and decoded once. */
+/** Unescapes a string. Escapes name bytes, so it is decoded once, at the end. */
 function unescapeText(body: string): string | undefined {
   if (!body.includes('\\')) return body;
   const bytes: number[] = [];

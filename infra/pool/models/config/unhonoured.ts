@@ -1,8 +1,8 @@
 import type { Message, ModelConfig } from './schema.ts';
 
 /**
- * What a configuration asks for and a CPU cannot give. Such a model still answers correctly, so it loads; the list is
- * logged once, stands beside the configuration, and nobody has to guess why the GPU is idle.
+ * Lists configured features that a CPU lacks. Such a model still answers correctly, so it loads; the list is
+ * logged once and returned beside the configuration, which explains an idle GPU.
  */
 export function listUnhonoured(config: ModelConfig): string[] {
   const found = [...instanceFields(config), ...optimizationFields(config.optimization)];
@@ -29,7 +29,7 @@ export function listUnhonoured(config: ModelConfig): string[] {
   return found;
 }
 
-/** Parameters that Triton's ONNX Runtime backend would act on; all others are the model owner's own. */
+/** Parameters that Triton's ONNX Runtime backend acts on; all others belong to the model's owner. */
 const backendParameters = [
   'execution_mode',
   'enable_mem_arena',

@@ -26,7 +26,7 @@ const zero = (type: FieldShape['type']): unknown => {
   return type === 'bool' ? false : 0;
 };
 
-/** A message with its defaults and nothing given. */
+/** Returns a message with its defaults. */
 export function emptyMessage<N extends MessageName>(name: N): Message<N> {
   const out: Record<string, unknown> = {};
   for (const field of Object.keys(messages[name])) {
@@ -37,7 +37,7 @@ export function emptyMessage<N extends MessageName>(name: N): Message<N> {
   return out as Message<N>;
 }
 
-/** Checks a number that was written for a field of this type. */
+/** Checks a number for a field of this type. */
 export function checkNumber(type: ScalarName, value: number): Read<number> {
   const range = ranges[type];
   if (!range) return ok(value);
@@ -46,7 +46,7 @@ export function checkNumber(type: ScalarName, value: number): Read<number> {
   return fault(`${value} is outside ${type}${type.endsWith('64') ? ' as far as this engine reads it (2^53 - 1)' : ''}`);
 }
 
-/** An enum value by name or by its number in the .proto file. */
+/** Returns an enum value by name or by its number in the .proto file. */
 export function checkEnum(type: string, value: string | number): Read<string> {
   if (!isEnum(type)) return fault(`${type} is not an enum`);
   const names: readonly string[] = enums[type];
@@ -54,7 +54,7 @@ export function checkEnum(type: string, value: string | number): Read<string> {
   return name === undefined ? fault(`${value} is not a value of ${type} (${names.join(', ')})`) : ok(name);
 }
 
-/** The other member of a oneof that is already set, if any. */
+/** Returns another member of the same oneof that is already set, if any. */
 export function rivalOf(message: MessageName, field: string, given: ReadonlySet<string>): string | undefined {
   const group = oneofs[message];
   return group?.includes(field) ? group.find((other) => other !== field && given.has(other)) : undefined;

@@ -20,9 +20,9 @@ export interface Deploy {
   readonly archives: readonly string[];
   /** Triton's model repository. */
   readonly repository: string;
-  /** The first is what `config.pbtxt` is for, the others go to `configs/NAME.pbtxt`. */
+  /** The first target determines `config.pbtxt`, the others `configs/NAME.pbtxt`. */
   readonly targets: readonly Target[];
-  /** Options of the build that are decided again. */
+  /** Build options that replace those of the archives. */
   readonly settings?: Readonly<Record<string, string>>;
   readonly force?: boolean;
 }
@@ -39,7 +39,7 @@ export interface Deployed {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Unpacks pipelines into a model repository: networks, ensembles, configurations. All of it, or nothing. */
+/** Unpacks pipelines into a model repository: networks, ensembles, configurations. Atomic. */
 export async function deploy(given: Deploy, environment: Environment): Promise<Made<Deployed>> {
   const archives: Archive[] = [];
   const staged = await stageFor(given.repository);
@@ -80,7 +80,10 @@ export async function deploy(given: Deploy, environment: Environment): Promise<M
   }
 }
 
-/** Beside the repository, or in it when it is a file system of its own: what is finished is moved, not copied. */
+/**
+ * Makes the staging folder beside the repository, or inside it when the repository is its own file system:
+ * finished folders are moved, not copied.
+ */
 async function stageFor(repository: string): Promise<string> {
   const name = `.${path.basename(path.resolve(repository))}.${randomBytes(6).toString('hex')}.partial`;
   const parent = path.dirname(path.resolve(repository));
@@ -118,7 +121,7 @@ function planAll({ targets, settings = {} }: Deploy, archives: readonly Archive[
   return ok(plans);
 }
 
-/** Writes one folder of a repository and looks into all of it, by the rules of the first gate. */
+/** Writes one folder of a repository and scans it by the rules of the first gate. */
 async function writeModel(
   { archive, name }: Plan,
   { name: model, configs, files }: PlannedModel,

@@ -5,14 +5,16 @@ import { z } from 'zod';
 import { ok } from '../../../../shared/result.ts';
 import { type Made, problem } from '../problem.ts';
 
-/** Beside a model's configuration: what this tool wrote there, so that it never takes away what somebody else did. */
+/**
+ * File beside a model's configuration that lists what this tool wrote, so that it never removes other files.
+ */
 export const MARK = 'auricle-deployed.json';
 
-/** `name` is that of the pipeline; deployments from before it was noted have none. */
+/** `name` is the pipeline's; older deployments lack it. */
 const mark = z.looseObject({ files: z.array(z.string()), name: z.string().optional() });
 type Mark = z.infer<typeof mark>;
 
-/** Folders to place, each with the name of the pipeline that it belongs to. */
+/** Folders to place, each with the name of its pipeline. */
 export type Owners = ReadonlyMap<string, string>;
 
 const isThere = (file: string): Promise<boolean> =>
@@ -30,7 +32,7 @@ export async function filesIn(folder: string): Promise<string[]> {
     .sort();
 }
 
-/** Reads the mark that this tool left in a folder; undefined in a folder that another tool wrote. */
+/** Reads this tool's mark in a folder; undefined in a folder of another tool. */
 async function readMark(folder: string): Promise<Mark | undefined> {
   try {
     return mark.parse(JSON.parse(await readFile(path.join(folder, MARK), 'utf8')));
@@ -39,7 +41,7 @@ async function readMark(folder: string): Promise<Mark | undefined> {
   }
 }
 
-/** Whether the models may go into the repository at all: asked before anything is unpacked. */
+/** Checks, before anything is unpacked, that the models may enter the repository. */
 export async function mayPlace(repository: string, owners: Owners, force: boolean): Promise<Made<undefined>> {
   for (const [name, pipeline] of owners) {
     const folder = path.join(repository, name);
@@ -55,8 +57,9 @@ export async function mayPlace(repository: string, owners: Owners, force: boolea
 }
 
 /**
- * Moves finished model folders into the repository, all or none. A folder of an earlier deployment is replaced; files in it
- * that this tool did not write come along. `staged` has one folder for each of `owners`, in the same file system.
+ * Moves finished model folders into the repository, all or none. A folder of an earlier deployment is
+ * replaced; files in it that this tool did not write are kept. `staged` has one folder for each of `owners`,
+ * in the same file system.
  */
 export async function placeModels(
   repository: string,

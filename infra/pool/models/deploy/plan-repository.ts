@@ -10,17 +10,17 @@ import { flowName, modelName, padsWindows, parametersOf, writeFlowConfig, writeG
 /** One folder of a model repository. */
 export interface PlannedModel {
   readonly name: string;
-  /** One for each target, in their order. */
+  /** Configurations, one for each target, in order. */
   readonly configs: readonly ModelConfig[];
   /** Path in the folder → artifact. */
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** The lightest of its networks says how precise the whole is: that is where words may be lost. */
+/** The lowest precision of the networks is that of the whole: words may be lost there. */
 const precisionOf = (graphs: readonly Graph[]): Graph['precision'] =>
   (['int8', 'fp16'] as const).find((one) => graphs.some(({ precision }) => precision === one)) ?? 'fp32';
 
-/** What the agent is told in an ensemble's `parameters`; paths are those of files in the same folder. */
+/** Parameters of an ensemble for the agent; paths are those of files in the same folder. */
 function parametersFor(head: Head, flow: Flow): Record<string, string> {
   const { settings, parts } = head;
   const { task = 'infer', language_code: language } = settings;
@@ -35,7 +35,7 @@ function parametersFor(head: Head, flow: Flow): Record<string, string> {
     return said([
       ['window_milliseconds', hop > 0 ? String(window) : undefined],
       ['hop_milliseconds', hop > 0 ? String(hop) : undefined],
-      // Callers may ask it for tensors, too, window by window.
+      // Callers may also send tensors, window by window.
       ['task', 'infer'],
       ['language', language],
       ['precision', precision],
@@ -66,19 +66,19 @@ function parametersFor(head: Head, flow: Flow): Record<string, string> {
       ['precision', precision],
     ]);
   }
-  // Of whatever language the tensors are, unless somebody said so: then no token's list of languages forbids them.
+  // The tensors' language is undefined unless it was given: no token's list of languages then forbids them.
   return { task: 'infer', language: language ?? 'zxx', precision, pipeline: head.pipeline ?? '', ...files };
 }
 
 const fileOf = (artifact: string): string => artifact.split('/').at(-1) as string;
 
-/** Label files that Triton reads itself have a label a line; these are named in the parameters instead, as all parts. */
+/** Parts in the parameters; Triton's own label files have a label a line. */
 const partFiles = ({ parts }: Head): Record<string, string> =>
   Object.fromEntries(Object.values(parts).map((artifact) => [fileOf(artifact), artifact]));
 
 /**
- * Gives live streams a model of their own of each network whose batches would pad their windows to the length of a
- * recording.
+ * Gives live streams a separate model of each network whose batches would pad their windows to the length of
+ * a recording.
  */
 function separateStreams(head: Head): Head {
   const recordings = head.flows.filter(({ suffix }) => suffix !== 'stream').flatMap(({ step }) => step);
@@ -98,8 +98,8 @@ function separateStreams(head: Head): Head {
 }
 
 /**
- * Refuses artifacts that would leave their version of a model, or take the place of another file there. Names of artifacts
- * come from an archive: its writer chose them.
+ * Refuses artifacts that would leave their version of a model, or collide with another file. Artifact names
+ * come from an archive, so its writer chose them.
  */
 export function checkPlaces({ graphs, parts }: Head): Made<undefined> {
   const beside = [...new Set(Object.values(parts))];
@@ -117,7 +117,7 @@ export function checkPlaces({ graphs, parts }: Head): Made<undefined> {
   return ok(undefined);
 }
 
-/** All folders of a pipeline: its networks, its ensembles, the files beside them. */
+/** Plans all folders of a pipeline: networks, ensembles, and the files beside them. */
 export function planRepository(given: Head, targets: readonly Target[]): PlannedModel[] {
   const head = separateStreams(given);
   const networks = head.graphs.map((graph): PlannedModel => {
@@ -142,7 +142,7 @@ export function planRepository(given: Head, targets: readonly Target[]): Planned
     : networks.map((model, at) => forCallers(head, model, at === 0));
 }
 
-/** Where no ensemble is, each network speaks for itself, and the first one keeps the files. */
+/** Without an ensemble, callers use the networks directly, and the first one gets the files. */
 function forCallers(head: Head, model: PlannedModel, isFirst: boolean): PlannedModel {
   const files = isFirst ? partFiles(head) : {};
   const named = isFirst

@@ -5,27 +5,30 @@ import type { Message } from '../config/schema.ts';
 import { emptyMessage } from '../config/value.ts';
 import { type Made, problem } from '../problem.ts';
 
-/** Where a model will run. */
+/** Hardware that a model will run on. */
 export interface Target {
-  /** As it was written; with several, the second and later ones name a file in `configs/`. */
+  /** Target as given; further targets name a file in `configs/`. */
   readonly name: string;
   readonly kind: 'gpu' | 'mig' | 'cpu' | 'jetson';
   readonly gpus: readonly number[];
-  /** Copies of each network: per GPU where there are GPUs, else in all. */
+  /** Instances of each network: per GPU where there are GPUs, otherwise in all. */
   readonly instances: number;
   readonly accelerated: boolean;
   /** Share of a whole GPU, for MIG. */
   readonly share: number;
 }
 
-/** Sevenths of a GPU that a MIG profile has, from its name: `3g.40gb`. */
+/** MIG profile name, which begins with its sevenths of a GPU: `3g.40gb`. */
 const PROFILE = /^(\d)g\.\d+gb$/;
-/** What a GPU of a data centre may use to build one network, in bytes; an embedded board shares its memory with the rest. */
+/** Workspace to build one network, bytes; an embedded board shares its memory with everything else. */
 const WORKSPACE = { gpu: 4 * 2 ** 30, jetson: 512 * 2 ** 20 };
 /** The largest batch on an embedded board. */
 const JETSON_BATCH = 8;
 
-/** `gpu`, `mig:3g.40gb`, `cpu`, `jetson`. In Triton `count` is for each listed GPU: one on four GPUs makes four (A10). */
+/**
+ * Parses `gpu`, `mig:3g.40gb`, `cpu`, `jetson`. In Triton `count` is for each listed GPU: one on four GPUs
+ * makes four (A10).
+ */
 export function readTarget(
   name: string,
   { gpus, instances, accelerator }: { gpus?: string; instances?: string; accelerator?: string },
@@ -46,7 +49,7 @@ export function readTarget(
   }
   const slices = PROFILE.exec(name.replace(/^mig:/, ''))?.[1];
   if (name.startsWith('mig:') && slices !== undefined && Number(slices) >= 1 && Number(slices) <= 7) {
-    // A process sees one slice, and calls it GPU 0.
+    // A process sees one slice, as GPU 0.
     if (gpus !== undefined && gpus !== '0')
       return problem('written', 'a process sees one MIG slice, as GPU 0: one server for each slice');
     return ok({ ...plain, kind: 'mig', gpus: [0], share: Number(slices) / 7 });
@@ -54,10 +57,10 @@ export function readTarget(
   return problem('written', `--target ${name}: gpu, mig:PROFILE (such as mig:3g.40gb), cpu or jetson`);
 }
 
-/** The file in `configs/` that Triton reads with `--model-config-name`. */
+/** Returns the file name in `configs/` that Triton reads with `--model-config-name`. */
 export const configName = ({ name }: Target): string => name.replace(/[^\w.]+/g, '-');
 
-/** The largest batch there: a slice of a GPU and a small board take less. */
+/** Returns the largest batch on a target: a slice of a GPU and a small board take less. */
 export function batchOn({ kind, share }: Target, wanted: number): number {
   const most = Math.min(
     wanted,
@@ -73,8 +76,9 @@ export function instanceGroup({ kind, gpus, instances }: Target): Message<'Insta
 }
 
 /**
- * A3: TensorRT in 16 bits on GPUs, built there when the model is first loaded; on CPUs OpenVINO, whose CPU part is oneDNN.
- * Weights of 8 bits are left to ONNX Runtime's own kernels: both would compute them in another way than was measured.
+ * A3: TensorRT in 16 bits on GPUs, built there when the model is first loaded; on CPUs OpenVINO, whose CPU
+ * part is oneDNN. Weights of 8 bits use ONNX Runtime's own kernels: both accelerators would compute other
+ * results than were measured.
  */
 export function optimization(
   { kind, accelerated, share }: Target,
@@ -97,12 +101,15 @@ export function optimization(
   return {
     ...base,
     ...(accelerate && { execution_accelerators: tensorrt }),
-    // A board whose GPU uses the same memory as its CPU has nothing to copy.
+    // A board whose GPU shares the CPU's memory has nothing to copy.
     ...(kind !== 'jetson' && { input_pinned_memory: pinned, output_pinned_memory: pinned }),
   };
 }
 
-/** Sizes that are tried before a model is ready: on a GPU each power of two, since the first one of a size is slow there. */
+/**
+ * Returns the batch sizes of the warm-up: on a GPU each power of two, since the first batch of a size is slow
+ * there.
+ */
 export function warmSizes({ kind }: Target, largest: number): number[] {
   if (kind === 'cpu') return [...new Set([1, largest])];
   const sizes: number[] = [];

@@ -5,13 +5,13 @@ import { batchOn, instanceGroup, optimization, type Target, warmSizes } from './
 
 /** Sequences of one instance at a time: streams of one agent. */
 const CANDIDATES = 512;
-/** A live client that is silent this long has gone: its sound arrives every few hundred milliseconds. */
+/** Idle timeout: audio of a live client arrives every few hundred milliseconds. */
 const IDLE_MICROSECONDS = 1_000_000;
-/** A window of a stream may not wait for company as long as a whole utterance. */
+/** Batching delay of a stream's window, shorter than that of a whole utterance. */
 const STREAM_DELAY_MICROSECONDS = 2_000;
 const QUEUE_TIMEOUT_MICROSECONDS = 30_000_000;
 const QUEUE_SIZE = 256;
-/** What stands for a free dimension while a model warms up: a second of samples, a second of feature frames, a sentence. */
+/** Sizes of free dimensions in a warm-up: a second of samples, a second of feature frames, a sentence. */
 const WARM = { samples: 16_000, steps: 100, tokens: 64 };
 
 const input = (tensor: TensorFacts): Message<'Input'> => ({
@@ -29,7 +29,7 @@ const output = (tensor: TensorFacts): Message<'Output'> => ({
   data_type: tensor.data_type,
 });
 
-/** Triton wants a dimension where a network has none but that of the batch. */
+/** Triton requires a dimension where a network has only the batch. */
 const shapeOf = ({ dims }: TensorFacts) =>
   dims.length > 0 ? { dims: [...dims] } : { dims: [1], reshape: { shape: [] as number[] } };
 
@@ -37,7 +37,7 @@ export const modelName = (head: Pick<Head, 'name'>, role: string): string => `${
 export const flowName = (head: Pick<Head, 'name'>, { suffix }: Pick<Flow, 'suffix'>): string =>
   suffix === '' ? head.name : `${head.name}-${suffix}`;
 
-/** The largest batch of one network; of an ensemble that of its smallest. */
+/** Returns the largest batch of a network; of an ensemble the smallest of its networks. */
 export function batchOf(head: Head, graph: Graph, target: Target): number {
   if (!graph.batched) return 0;
   const [whole, networks] = [head.settings.max_batch_size, head.settings['nn.max_batch_size']];
@@ -45,9 +45,9 @@ export function batchOf(head: Head, graph: Graph, target: Target): number {
 }
 
 /**
- * Whether requests of different lengths could share a batch of this network before a network that takes windows of a
- * stream. The outputs of such a batch are padded to its longest request, and a window's next network takes no more than
- * a window.
+ * Reports whether requests of different lengths could share a batch of this network ahead of one that takes
+ * windows of a stream. The outputs of such a batch are padded to its longest request, and the window's next
+ * network takes one window at most.
  */
 export const padsWindows = (head: Head, { role, input, state }: Graph): boolean =>
   state.length === 0 &&
@@ -80,7 +80,10 @@ export function writeGraphConfig(head: Head, graph: Graph, target: Target): Mode
   return { ...base, ...batching, model_warmup: warmUps(graph, target, largest) };
 }
 
-/** Four classes as everywhere here; who says none is in the third. A queue without a bound would fill the memory. */
+/**
+ * Priority classes as in all of Auricle; a request without one gets the third. A queue without a bound would
+ * fill memory.
+ */
 const queue = (delay: number): Message<'DynamicBatching'> => ({
   ...emptyMessage('DynamicBatching'),
   max_queue_delay_microseconds: delay,
@@ -129,8 +132,8 @@ function sequences({ state, control }: Graph): Message<'SequenceBatching'> {
 }
 
 /**
- * One execution of each size before the model is ready. Networks that remember are left out, since a warm-up has no
- * sequence; requests end to end are tried one at a time, since one request cannot be several there.
+ * Runs each size once before the model is ready. Stateful networks are left out, since a warm-up has no
+ * sequence; ragged requests run one at a time, since one warm-up request cannot be several.
  */
 function warmUps(graph: Graph, target: Target, largest: number): Message<'Warmup'>[] {
   const ragged = graph.input.some((one) => one.ragged);
@@ -148,7 +151,7 @@ const warmInput = (tensor: TensorFacts): Message<'WarmupInput'> => ({
   ...emptyMessage('WarmupInput'),
   data_type: tensor.data_type,
   dims: (tensor.dims.length > 0 ? tensor.dims : [1]).map((dim) => (dim === -1 ? warmLength(tensor) : dim)),
-  // Zeroes are valid wherever a number is a place in a table.
+  // Zeroes are valid indexes into any table.
   zero_data: true,
 });
 
@@ -157,7 +160,7 @@ function warmLength({ data_type, dims }: TensorFacts): number {
   return dims.length === 1 ? WARM.samples : WARM.steps;
 }
 
-/** An ensemble of the networks, with what the agent reads of it. */
+/** Writes an ensemble of the networks, with the parameters that the agent reads. */
 export function writeFlowConfig(
   head: Head,
   flow: Flow,

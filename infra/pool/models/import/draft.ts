@@ -1,7 +1,7 @@
 import type { Flow, Graph } from '../archive/manifest.ts';
 import type { Source } from '../archive/write-archive.ts';
 
-/** What was found in one source, before it becomes an archive. */
+/** Content of one source, before it becomes an archive. */
 export interface Draft {
   readonly classes: readonly string[];
   readonly graphs: readonly Graph[];
@@ -9,7 +9,7 @@ export interface Draft {
   readonly settings: Readonly<Record<string, string>>;
   readonly parts: Readonly<Record<string, string>>;
   readonly sources: readonly Source[];
-  /** What the owner could do better, in sentences. */
+  /** Advice for the owner, in sentences. */
   readonly advice: readonly string[];
 }
 
@@ -23,7 +23,7 @@ export const emptyDraft: Draft = {
   advice: [],
 };
 
-/** Both together; of settings and parts that both have, the later one's. */
+/** Joins two drafts; settings and parts of the later one win. */
 export function join(a: Draft, b: Draft): Draft {
   return {
     classes: [...new Set([...a.classes, ...b.classes])],

@@ -40,8 +40,9 @@ async function gunzip(file: string, target: string): Promise<Made<undefined>> {
 }
 
 /**
- * A `.nemo`: a tar, packed or not, of a configuration, weights and what goes with them. Everything is scanned before
- * anything is used. The weights are kept as they are; running them needs their exported network, given as ONNX beside.
+ * Imports a `.nemo`: a tar, compressed or not, of a configuration, weights and further files. Everything is
+ * scanned before any use. The weights are stored unchanged; running them needs their exported network, given
+ * as ONNX.
  */
 export async function importNemo(file: string, scratch: string): Promise<Made<Draft>> {
   let whole = await openBlob(file, path.basename(file)).catch(() => undefined);
@@ -101,7 +102,9 @@ async function readFiles(file: string, files: readonly Blob[]): Promise<Made<Dra
   return ok({ ...emptyDraft, classes: [model], settings, parts, sources, advice });
 }
 
-/** The one file of a checkpoint that is called like this part; of several the first by name that no part has yet. */
+/**
+ * Returns the checkpoint's file for a part; of several candidates the first by name that no part has taken.
+ */
 function findPart({ called }: PartRule, files: readonly Blob[], taken: readonly string[]): string | undefined {
   const names = files.map(({ name }) => `nemo/${name}`).sort();
   return called && names.find((name) => called.test(name) && !taken.includes(name));

@@ -11,7 +11,7 @@ import { type Draft, emptyDraft } from './draft.ts';
 
 type DataType = (typeof enums.DataType)[number];
 
-/** TensorProto.DataType → Triton's. Complex numbers and floats of 8 bits have none. */
+/** Triton's types by TensorProto.DataType. Complex numbers and floats of 8 bits have none. */
 const dataTypes = new Map<number, DataType>([
   [1, 'TYPE_FP32'],
   [2, 'TYPE_UINT8'],
@@ -29,7 +29,7 @@ const dataTypes = new Map<number, DataType>([
   [16, 'TYPE_BF16'],
 ]);
 
-/** By what most of its weights are made of. */
+/** Returns the precision of most of the weights. */
 export function precisionOf({ weights }: OnnxFacts): Graph['precision'] {
   const count = (...types: number[]) => types.reduce((sum, type) => sum + (weights.get(type) ?? 0), 0);
   const [eight, sixteen, more] = [count(2, 3, 17, 18, 19, 20, 21, 22), count(10, 16), count(1, 11)];
@@ -37,7 +37,7 @@ export function precisionOf({ weights }: OnnxFacts): Graph['precision'] {
   return sixteen > more ? 'fp16' : 'fp32';
 }
 
-/** The files of one network: scanned, and what a server has to know of it. */
+/** Scanned files of one network, with the facts that a server needs. */
 export interface Network {
   readonly facts: OnnxFacts;
   readonly artifact: string;
@@ -53,7 +53,7 @@ export async function readNetwork(file: string, role: string): Promise<Made<Netw
     if (!facts.ok) return facts;
     const external = await findExternal(file, facts.value);
     if (!external.ok) return external;
-    // Weights keep their names: the network names them.
+    // Weight files keep their names, since the network refers to them.
     const artifact = `${role}/model.onnx`;
     const beside = external.value.map((location) => `${role}/${location}`);
     const unfit = [role, ...beside].find((name) => !nameShape.safeParse(name).success || name === artifact);
@@ -88,7 +88,7 @@ function tensorsOf(values: readonly OnnxValue[], batched: boolean): Made<TensorF
   return ok(tensors);
 }
 
-/** An ONNX file as one graph. Its first dimension counts requests when it is free in every tensor. */
+/** Imports an ONNX file as one graph. Its first dimension is the batch when it is free in every tensor. */
 export async function importOnnx(file: string, role: string): Promise<Made<Draft>> {
   const network = await readNetwork(file, role);
   if (!network.ok) return network;

@@ -15,10 +15,10 @@ import { precisionOf, readNetwork } from './from-onnx.ts';
 import { settingsFrom } from './parameters.ts';
 
 /**
- * A model of a Triton repository: an ensemble of ONNX networks with the files it names, and the ensemble for live streams
- * if it has one; or a single network. The import drops instances, queues and accelerators of a configuration:
- * they depend on the target, and `deploy` writes them. It reads files in the folder of the model and in those of
- * its steps, and follows no link.
+ * Imports a model of a Triton repository: an ensemble of ONNX networks with the files it names, and its
+ * ensemble for live streams if there is one; or a single network. The import drops instances, queues and
+ * accelerators of a configuration: they depend on the target, and `deploy` writes them. It reads files in the
+ * folders of the model and its steps, and follows no link.
  */
 export async function importTriton(folder: string): Promise<Made<Draft>> {
   const config = await readConfig(folder);
@@ -64,7 +64,7 @@ async function readConfig(folder: string): Promise<Made<ModelConfig>> {
   return checked.ok ? ok(parsed.value) : checked;
 }
 
-/** The folder of a model that another one names. */
+/** Returns the folder of a model that another model names. */
 async function modelBeside(repository: string, name: string, whose: string): Promise<Made<string>> {
   const folder = path.join(repository, name);
   return isFolderName(name) && (await isPlainFolder(folder))
@@ -72,7 +72,7 @@ async function modelBeside(repository: string, name: string, whose: string): Pro
     : problem('unsafe', `${whose} names the model ${JSON.stringify(name)}, which is no folder beside it`);
 }
 
-/** Folders in a folder that are models of a repository. */
+/** Returns the folders that are models of a repository. */
 async function modelsIn(folder: string): Promise<string[]> {
   const models: string[] = [];
   for await (const file of glob('*/config.pbtxt', { cwd: folder })) models.push(path.dirname(file));
@@ -108,7 +108,7 @@ async function importFlow(
   return ok(join(draft, { ...emptyDraft, flows: [flow] }));
 }
 
-/** Whether requests share a batch end to end is a matter of the network, not of the ensemble. */
+/** Drops the ragged flag, a property of the network and not of the ensemble. */
 const plain = ({ ragged: _, ...tensor }: TensorFacts): TensorFacts => tensor;
 
 type Io = Message<'Input'> | Message<'Output'>;
@@ -195,7 +195,7 @@ function memoryOf({ sequence_batching: batching }: ModelConfig): Made<Pick<Graph
   return ok({ state, control });
 }
 
-/** The files that the parameters name: vocabulary, lexicon, language model. */
+/** Imports the files that the parameters name: vocabulary, lexicon, language model. */
 async function importParts(folder: string, given: Record<string, string>, draft: Draft): Promise<Made<Draft>> {
   const parts: Record<string, string> = {};
   const sources: Draft['sources'][number][] = [];

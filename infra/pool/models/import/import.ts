@@ -20,9 +20,9 @@ export interface Import {
   /** `path` or `path:key`. */
   readonly out: string;
   readonly name?: string;
-  /** What an ONNX file was trained as. */
+  /** Class that an ONNX file was trained as. */
   readonly classes?: readonly string[];
-  /** Which network of its pipeline an ONNX file is; `network` unless said. */
+  /** Role of an ONNX file in its pipeline; `network` by default. */
   readonly role?: string;
   /** Further networks: role → ONNX file. */
   readonly graphs?: Readonly<Record<string, string>>;
@@ -40,7 +40,7 @@ export interface Imported {
   readonly advice: readonly string[];
 }
 
-/** Looks into a model from elsewhere and, when everything in it is on the lists, writes it as an archive. */
+/** Scans a foreign model and, when all of it is allowed, writes it as an archive. */
 export async function importModel(
   given: Import,
   environment: Readonly<Record<string, string | undefined>>,
@@ -117,7 +117,7 @@ async function gather(given: Import, scratch: string): Promise<Made<Draft>> {
   return ok(draft);
 }
 
-/** A file for a part; or, when an artifact of this name is there already, that one. */
+/** Adds a file for a part, or uses an existing artifact of this name. */
 async function addPart(draft: Draft, part: string, file: string): Promise<Made<Draft>> {
   const there = draft.sources.find(({ name }) => name === file);
   if (there) return ok(join(draft, { ...emptyDraft, parts: { [part]: file } }));

@@ -4,10 +4,10 @@ import { type Made, problem } from '../problem.ts';
 import { at, type Yaml } from './yaml.ts';
 
 export interface NemoFacts {
-  /** The last part of its class's dotted name. */
+  /** Last part of its class's dotted name. */
   readonly model: string;
   readonly settings: Readonly<Record<string, string>>;
-  /** Tokens in the order of the network's rows, blank last, where it spells letter by letter. */
+  /** Tokens in the order of the network's rows, blank last, for a network that spells letters. */
   readonly vocabulary: readonly string[] | undefined;
   readonly advice: readonly string[];
 }
@@ -17,7 +17,7 @@ const numberAt = (config: Yaml, ...keys: string[]): number | undefined => {
   return typeof value === 'number' ? value : undefined;
 };
 
-/** What a model_config.yaml says that a build needs. */
+/** Reads the facts of a model_config.yaml that a build needs. */
 export function factsOf(config: Yaml, name: string): Made<NemoFacts> {
   const target = at(config, 'target') ?? at(config, '_target_');
   if (typeof target !== 'string' || !/^nemo\.collections(\.\w+)+$/.test(target)) {
@@ -52,7 +52,10 @@ export function factsOf(config: Yaml, name: string): Made<NemoFacts> {
   return ok({ model, settings, vocabulary: letters && [...letters, '<blank>'], advice });
 }
 
-/** Letters, when every label is one and the space is among them; the space gets the name that the agent knows. */
+/**
+ * Returns the letters, when every label is one and the space is among them; the space gets the agent's name
+ * for it.
+ */
 function lettersOf(labels: Yaml | undefined): string[] | undefined {
   if (!Array.isArray(labels) || labels.length === 0 || !labels.includes(' ')) return undefined;
   const letters: string[] = [];

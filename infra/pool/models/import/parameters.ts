@@ -1,4 +1,4 @@
-/** What the agent reads in an ensemble's `parameters` → the option of a build that says the same. */
+/** Build options by the ensemble parameter that carries them. */
 const settingOf = new Map([
   ['language', 'language_code'],
   ['sample_rate', 'sample_rate'],
@@ -9,7 +9,7 @@ const settingOf = new Map([
   ['symbols', 'symbols'],
 ]);
 
-/** The options that a deployed ensemble was built with, as far as its parameters say. */
+/** Returns the build options of a deployed ensemble, from its parameters. */
 export function settingsFrom(
   given: Readonly<Record<string, string>>,
   half: '' | 'stream' = '',

@@ -1,6 +1,6 @@
-// Evidence "load": the engine has the models of a revision ready, describes each as its folder does, and answers every step
-// of live streams while recordings run beside them. No KServe engine tells which bytes it has loaded: an agent names what it
-// serves by the digest that it has read itself.
+// Evidence "load": the engine has the models of a revision ready, describes each as its folder does, and
+// answers every step of live streams while recordings run beside them. No KServe engine reports which bytes
+// it has loaded: an agent names its models by the digest that it has computed itself.
 import type { z } from 'zod';
 import { jsonOf } from '../../../../shared/json-text.ts';
 import { fromConfigName } from '../../../../shared/kserve/datatype.ts';
@@ -14,7 +14,7 @@ import type { Revision } from './revision.ts';
 
 type Load = Extract<Evidence, { kind: 'load' }>;
 
-/** Asks an engine for something below its address; `undefined` when it does not answer with 200. */
+/** Reads an address below the engine's; `undefined` unless it answers 200. */
 export type AskEngine = (path: string) => Promise<{ readonly body: string } | undefined>;
 
 export const askAt =
@@ -29,7 +29,7 @@ export const askAt =
     }
   };
 
-/** The two ways to an engine that the check takes. */
+/** Two connections to an engine that the check uses. */
 export interface LoadTarget {
   readonly ask: AskEngine;
   readonly infer: Engine['infer'];
@@ -70,7 +70,7 @@ function read<T extends z.ZodType>(schema: T, answered: { readonly body: string 
 
 type Io = Message<'Input'> | Message<'Output'>;
 
-/** Where an engine says something else of a model than its folder; `undefined`: nowhere. */
+/** Returns the first difference between the engine's description of a model and its folder. */
 export function differenceOf(config: ModelConfig, told: ModelMetadata): string | undefined {
   const own = (list: readonly Io[]) =>
     list.map(({ name, data_type, dims }) => {

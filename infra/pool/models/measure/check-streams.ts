@@ -15,19 +15,22 @@ export interface StreamTrial {
   readonly live: LiveModel;
 }
 
-/** The number of frames of an answer, or why there is none. */
+/** Number of frames of an answer, or the reason of a failure. */
 type Answer = Result<number, string>;
 
-/** Samples of the recordings: none has the length of a window, and all are short, so that steps meet many of them. */
+/**
+ * Lengths of the recordings, samples: none is that of a window, and all are short, so that steps meet many of
+ * them.
+ */
 const RECORDINGS = [0.6, 1.1, 1.6].map((seconds) => seconds * MODEL_RATE);
 
-/** A tone that rises, so that no window equals another. */
+/** Returns a rising tone, so that no window equals another. */
 const toneOf = (samples: number, stream: number): Float32Array =>
   Float32Array.from({ length: samples }, (_, at) => 0.3 * Math.sin(at * at * 1e-6 * (stream + 1)));
 
 /**
- * Runs each stream alone, then all of them at once while recordings follow each other beside them. Returns why the model
- * cannot serve both, `undefined` when every step succeeds and gives as many frames as it does alone.
+ * Runs each stream alone, then all of them at once beside successive recordings. Returns the reason why the
+ * model cannot serve both; `undefined` when every step succeeds and gives as many frames as it does alone.
  */
 export async function findStreamProblem(trial: StreamTrial): Promise<string | undefined> {
   const newId = createSequenceIds(Math.random());
@@ -63,7 +66,10 @@ function failureOf(answer: Answer, alone: Answer | undefined): string | undefine
   return alone?.ok && alone.value !== answer.value ? `${answer.value} frames instead of ${alone.value}` : undefined;
 }
 
-/** Runs one utterance window by window, each as soon as the one before it is answered: no sequence is idle meanwhile. */
+/**
+ * Runs one utterance window by window, each right after the answer to the last: no sequence is idle
+ * meanwhile.
+ */
 async function runStream(trial: StreamTrial, stream: number, id: number): Promise<Answer[]> {
   const { hopSamples, windowSamples } = trial.live;
   const steps = limits.measureStreamSteps.value;

@@ -1,4 +1,4 @@
-// What a model at an engine understands of recordings: cut, asked and decoded by the pieces that agents are made of.
+// Transcription of recordings by a model at an engine, with the agent's own cutting, inference and decoding.
 import { createReadStream } from 'node:fs';
 import { limits } from '../../../../shared/limits.ts';
 import { ok, type Result } from '../../../../shared/result.ts';
@@ -17,7 +17,7 @@ import type { Cut } from './measure-latency.ts';
 
 const uncounted = { utterance: () => {} };
 
-/** Hands the utterances of a recording on as they are cut. */
+/** Passes the utterances of a recording on as they are cut. */
 async function cutRecording(file: string, add: (one: Utterance) => Promise<Result<undefined>>): Promise<Made<Heard>> {
   try {
     const sound = decodeSound(createReadStream(file));
@@ -32,7 +32,7 @@ async function cutRecording(file: string, add: (one: Utterance) => Promise<Resul
   }
 }
 
-/** All of a recording, for those who ask it more than once. */
+/** Reads all utterances of a recording, for repeated use. */
 export async function readCut(file: string): Promise<Made<Cut>> {
   const utterances: Float32Array[] = [];
   const heard = await cutRecording(file, async ({ samples }) => {
@@ -43,14 +43,17 @@ export async function readCut(file: string): Promise<Made<Cut>> {
 }
 
 export interface Listener {
-  /** One utterance to log probabilities, once. */
+  /** Runs one utterance to log probabilities, once. */
   ask(samples: Float32Array): Promise<Made<undefined>>;
-  /** A recording on its way to words. */
+  /** Begins the transcription of a recording. */
   begin(signal: AbortSignal): { add(one: Utterance): Promise<Result<undefined>>; finish(): Promise<Made<string>> };
   close(): void;
 }
 
-/** `recogniserOf` is that of `createRecognisers`: those that hear the same recordings mostly share their words. */
+/**
+ * Opens a listener. `recogniserOf` is that of `createRecognisers`: listeners to the same recordings mostly
+ * share words.
+ */
 export async function openListener(
   url: string,
   model: SpeechModel,
@@ -93,7 +96,7 @@ export async function openListener(
   };
 }
 
-/** What each of them understands of a recording, which is decoded and cut once. */
+/** Returns each listener's transcript of a recording, which is decoded and cut once. */
 export async function hearAll(file: string, listeners: readonly Listener[]): Promise<Made<string[]>> {
   const begun = listeners.map((one) => one.begin(AbortSignal.timeout(limits.measureRecordingMs.value)));
   const heard = await cutRecording(file, async (utterance) => {
@@ -103,7 +106,7 @@ export async function hearAll(file: string, listeners: readonly Listener[]): Pro
     }
     return ok(undefined);
   });
-  // Whatever happened, nothing of it goes on behind an answer.
+  // No work continues after the answer, even after a failure.
   const texts = await Promise.all(begun.map((one) => one.finish()));
   if (!heard.ok) return heard;
   const failed = texts.find((one) => !one.ok);

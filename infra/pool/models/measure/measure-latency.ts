@@ -1,4 +1,5 @@
-// Evidence "latency": what a second of sound takes on its way to LOG_PROBS at the engine, window by window, until windows agree.
+// Evidence "latency": time of a second of audio until LOG_PROBS at the engine, window by window, until
+// windows agree.
 import { limits } from '../../../../shared/limits.ts';
 import { type Evidence, isSteady } from '../../../../shared/model/evidence.ts';
 import { ok } from '../../../../shared/result.ts';
@@ -13,16 +14,16 @@ export interface Cut {
 }
 
 export interface LatencyTrial {
-  /** Asked one after the other, and from the begin again: each window has the same ones. */
+  /** Recordings, sent in turn and repeatedly: each window has the same ones. */
   readonly recordings: readonly Cut[];
   readonly ask: (utterance: Float32Array) => Promise<Made<unknown>>;
-  /** Callers at once. */
+  /** Concurrent callers. */
   readonly parallel: number;
   /** Milliseconds. */
   readonly now: () => number;
 }
 
-/** Windows until they agree, or there were `limits.measureWindows`. */
+/** Measures windows until they agree, at most `limits.measureWindows`. */
 export async function measureWindows(trial: LatencyTrial): Promise<Made<number[]>> {
   const windows: number[] = [];
   while (windows.length < limits.measureWindows.value && !isSteady(windows)) {
@@ -47,7 +48,7 @@ async function measureWindow({ recordings, ask, parallel, now }: LatencyTrial): 
         if (!asked.ok) failed = asked;
         if (failed) return;
       }
-      // As live traffic is counted: of less than a second most is what every request takes.
+      // Counted as live traffic is: below a second of audio, the fixed cost of a request dominates.
       times.push((now() - began) / Math.max(1, seconds));
     }
   };
@@ -55,7 +56,7 @@ async function measureWindow({ recordings, ask, parallel, now }: LatencyTrial): 
   return failed ?? ok(times);
 }
 
-/** The smallest that is not below 95 % of them. */
+/** Returns the 95th percentile: the smallest value that at least 95 % do not exceed. */
 const p95Of = (times: readonly number[]): number => {
   const sorted = times.toSorted((one, other) => one - other);
   return sorted[Math.ceil(limits.liveQuantile.value * sorted.length) - 1] as number;

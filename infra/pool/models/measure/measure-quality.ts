@@ -1,4 +1,4 @@
-// Evidence "quality": what two revisions mishear of the same recordings, speaker by speaker.
+// Evidence "quality": word errors of two revisions on the same recordings, by speaker.
 
 import { limits } from '../../../../shared/limits.ts';
 import { wordsOf } from '../../../../shared/model/compare-answers.ts';
@@ -11,7 +11,7 @@ import type { Recording, RecordingList } from './recordings.ts';
 
 export type Quality = Extract<Evidence, { kind: 'quality' }>;
 
-/** What was understood of a recording; `before` by the revision that it is held against. */
+/** Transcripts of a recording; `before` by the revision of comparison. */
 export interface Understood {
   readonly after: string;
   readonly before: string;
@@ -41,13 +41,13 @@ export async function measureQuality({ list, language, tool }: Asked, hear: Hear
   await Promise.all(Array.from({ length: limits.measureAtOnce.value }, listen));
   if (failed) return failed;
   const { digest } = list;
-  // In the order of the list: which speakers are drawn together depends on it.
+  // In the order of the list, which determines the resampling of speakers.
   const order = [...new Set(list.recordings.map(({ speaker }) => speaker))];
   const counted = order.map((name) => speakers.get(name) as SpeakerErrors);
   return ok({ kind: 'quality', tool, language, set: digest, seed: seedOf(digest), speakers: counted });
 }
 
-/** Nobody chooses it: it follows from the recordings. */
+/** Derives the seed from the recordings, so that no person chooses it. */
 const seedOf = (digest: string): number => Number.parseInt(digest.replace('sha256:', '').slice(0, 8), 16);
 
 const nothing: SpeakerErrors = { utterances: 0, words: 0, before: 0, after: 0 };

@@ -1,4 +1,5 @@
-// What the first gate of a revision asks for, measured: evidence as statements carry it, judged again by whoever reads it.
+// Measurements for the first gate of a revision: evidence in the form of statements, evaluated again by every
+// reader.
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fromBase64 } from '../../../../shared/audit/base64.ts';
@@ -22,7 +23,7 @@ import { type RecordingList, readRecordings, spread } from './recordings.ts';
 import { type Revision, readRevision } from './revision.ts';
 import { scanRevision } from './scan-revision.ts';
 
-/** Another revision that is served, and the folders that say how it is decoded. */
+/** Another served revision, and the folders that define its decoding. */
 export interface Against {
   readonly engine: string;
   readonly model: string;
@@ -32,11 +33,11 @@ export interface Against {
 export interface Measure {
   readonly repository: string;
   readonly name: string;
-  /** Without one only files are looked into. */
+  /** Without an engine only files are scanned. */
   readonly engine?: string;
-  /** Milliseconds for a second of sound; what was promised in its signature unless said. */
+  /** Milliseconds per second of audio; the signed promise by default. */
   readonly sla?: number;
-  /** Callers at once while latency is measured. */
+  /** Concurrent callers during the measurement of latency. */
   readonly parallel: number;
   readonly recordings?: string;
   readonly against?: Against | 'none';
@@ -48,7 +49,7 @@ export interface Measure {
 export interface Measured {
   readonly revision: string;
   readonly evidence: readonly Evidence[];
-  /** What was not measured, and why; what is to be known of what was. */
+  /** Measurements that were left out, with reasons, and remarks on the others. */
   readonly notes: readonly string[];
 }
 
@@ -126,7 +127,7 @@ async function timeRecordings(
   for (const { file } of spread(recordings, limits.measureRequests.value)) {
     const cut = await readCut(file);
     if (!cut.ok) return cut;
-    // Silence is asked of nobody.
+    // Silence is not sent to the engine.
     if (cut.value.utterances.length > 0) cuts.push(cut.value);
   }
   if (cuts.length === 0) return problem('unreadable', 'nobody speaks in these recordings');
@@ -183,7 +184,7 @@ async function openAgainst(
   return ok(await openListener(engine, model, recogniserOf));
 }
 
-/** What its author signed beside it. Whoever judges knows it, too, and goes by the lower one. */
+/** Reads the promise in the author's signature. Judges know it, too, and use the lower bound. */
 async function readPromise({ repository, model: { description } }: Revision): Promise<Sla | undefined> {
   for (const ending of ['.sig', '.sm2.sig']) {
     const text = await readFile(path.join(repository, `${description.name}${ending}`), 'utf8').catch(() => undefined);

@@ -1,4 +1,4 @@
-// Recordings and what is said in them, as a list beside them tells.
+// Recordings with their transcripts, from a list beside them.
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
@@ -13,32 +13,32 @@ import { openBlob } from '../scan/blob.ts';
 import { readText } from '../scan/data-file.ts';
 
 const line = z.object({
-  /** From the folder of the list. */
+  /** Path relative to the folder of the list. */
   file: z.string().min(1),
   text: z.string().max(limits.measureTextCharacters.value),
   speaker: z.string().optional(),
-  /** What speaks in lists of sound that a machine has made. */
+  /** Voice, in lists of synthetic speech. */
   voice: z.string().optional(),
 });
 
 export interface Recording {
   readonly file: string;
   readonly text: string;
-  /** Recordings of nobody in particular are those of one speaker: they may all be. */
+  /** Recordings without a speaker count as one speaker's, which they may be. */
   readonly speaker: string;
 }
 
 export interface RecordingList {
-  /** Of the sound, the texts, the speakers, and how words are counted: the name of the set. */
+  /** Name of the set: digest of the audio, the texts, the speakers and the counting rules. */
   readonly digest: string;
   readonly recordings: readonly Recording[];
 }
 
-/** What `shared/model/compare-answers.ts` calls words. */
+/** Definition of a word in `shared/model/compare-answers.ts`. */
 const WORDS = 'NFKC, lower case, letters and digits';
 const LIST = /\.(json|jsonl|ndjson)$/;
 
-/** A list, or the only one of a folder: a JSON array, or a line of JSON for each recording. */
+/** Reads a list, or the only one of a folder: a JSON array, or a line of JSON for each recording. */
 export async function readRecordings(place: string): Promise<Made<RecordingList>> {
   const found = await findList(place);
   if (!found.ok) return found;
@@ -68,7 +68,7 @@ async function findList(place: string): Promise<Made<string>> {
     : problem('unreadable', `${place} has ${lists.length} lists (.json, .ndjson) instead of one: name the list itself`);
 }
 
-/** Purely what a list says. */
+/** Parses a list. Pure. */
 export function readList(list: string, text: string): Made<Recording[]> {
   const isArray = text.trimStart().startsWith('[');
   const listed = isArray
@@ -106,7 +106,7 @@ async function digestSound(file: string): Promise<string | undefined> {
   }
 }
 
-/** So many, spread evenly over all of them. */
+/** Returns at most `most` elements, spread evenly. */
 export const spread = <T>(all: readonly T[], most: number): T[] => {
   const count = Math.min(most, all.length);
   return Array.from({ length: count }, (_, at) => all[Math.floor((at * all.length) / count)] as T);

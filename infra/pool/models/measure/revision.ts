@@ -1,4 +1,4 @@
-// The revision that is measured: the files that agents name it by, and no others.
+// The measured revision: exactly the files in its digest.
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ok } from '../../../../shared/result.ts';
@@ -10,15 +10,15 @@ import { type Made, problem } from '../problem.ts';
 export interface Revision {
   readonly repository: string;
   readonly model: RepositoryModel;
-  /** All of it, by path inside the repository. */
+  /** All its files, by path in the repository. */
   readonly files: readonly string[];
-  /** The models that it is made of, by name. */
+  /** Models that it uses, by name. */
   readonly parts: ReadonlyMap<string, ModelConfig>;
 }
 
 const CONFIG = /^([^/]+)\/config\.pbtxt$/;
 
-/** A model of a repository as an agent beside an engine would read it. */
+/** Reads a model of a repository as an agent beside an engine does. */
 export async function readRevision(repository: string, name: string): Promise<Made<Revision>> {
   const files: string[] = [];
   const place = {

@@ -1,11 +1,11 @@
-// Evidence "scan": every file of a revision, looked into as `import` looks into what comes from elsewhere.
+// Evidence "scan": every file of a revision, scanned as `import` scans foreign files.
 import type { Evidence } from '../../../../shared/model/evidence.ts';
 import { scanFiles } from '../scan/scan-folder.ts';
 import type { Revision } from './revision.ts';
 
 type Scan = Extract<Evidence, { kind: 'scan' }>;
 
-/** Texts of facts are no longer than that. */
+/** Longest text of a fact, characters. */
 const FACT_CHARACTERS = 512;
 
 export async function scanRevision(

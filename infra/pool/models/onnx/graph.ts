@@ -2,7 +2,7 @@ import { readHead, type TensorHead } from './tensor.ts';
 import { bytesOf, type Field, fieldsOf, floatOf, numberOf, partsOf, textOf, WireError } from './wire.ts';
 import { bytesField, integerField, joinBytes, messageField, textField } from './write-wire.ts';
 
-/** A node that can be changed, with its bytes as they were read. */
+/** A mutable node with its original bytes. */
 export interface Node {
   readonly name: string;
   readonly operator: string;
@@ -12,26 +12,26 @@ export interface Node {
   readonly bytes: Uint8Array;
 }
 
-/** A weight, with its bytes as they were read. */
+/** A weight with its original bytes. */
 export interface Weight extends TensorHead {
   readonly bytes: Uint8Array;
 }
 
-/** A model whose nodes, weights and outputs can be exchanged. Everything else is kept as the bytes it was read as. */
+/** A model with replaceable nodes, weights and outputs. Everything else keeps its original bytes. */
 export interface OnnxModel {
   readonly nodes: readonly Node[];
   readonly weights: readonly Weight[];
   /** ValueInfoProto. Older files list their weights as inputs, too. */
   readonly inputs: readonly Uint8Array[];
   readonly outputs: readonly Uint8Array[];
-  /** Of the standard's operators. */
+  /** Version of the standard operators. */
   readonly opset: number;
   readonly rest: { readonly model: readonly Uint8Array[]; readonly graph: readonly Pick<Field, 'number' | 'raw'>[] };
-  /** Where the graph stands among the fields of the model. */
+  /** Index of the graph among the fields of the model. */
   readonly graphAt: number;
 }
 
-/** Reads a ModelProto to be changed. Throws `WireError` for what is none. */
+/** Reads a ModelProto for changes. Throws `WireError` for other bytes. */
 export function readModel(bytes: Uint8Array): OnnxModel {
   const [nodes, weights]: [Node[], Weight[]] = [[], []];
   const [inputs, outputs]: [Uint8Array[], Uint8Array[]] = [[], []];
@@ -66,7 +66,7 @@ function standardVersion(field: Field): number {
   return domain === '' || domain === 'ai.onnx' ? version : 0;
 }
 
-/** The model's bytes, the same for the same model, and those it was read from when nothing was exchanged. */
+/** Writes the model: equal models give equal bytes, and an unchanged one its original bytes. */
 export function writeModel({ nodes, weights, inputs, outputs, rest, graphAt }: OnnxModel): Uint8Array {
   const listed: Readonly<Record<number, readonly Uint8Array[]>> = {
     1: nodes.map(({ bytes }) => bytes),
@@ -74,7 +74,7 @@ export function writeModel({ nodes, weights, inputs, outputs, rest, graphAt }: O
     11: inputs,
     12: outputs,
   };
-  // By number, as everybody's serialiser does; fields of one number stay in their order.
+  // Fields are ordered by number, as serialisers order them; fields of one number keep their order.
   const fields = [
     ...rest.graph,
     ...Object.entries(listed).map(([number, all]) => ({
@@ -110,7 +110,10 @@ const attribute = (name: string, value: number | readonly number[]): Uint8Array 
     ? messageField(5, [textField(1, name), integerField(3, value), integerField(20, 2)])
     : messageField(5, [textField(1, name), ...value.map((one) => integerField(8, one)), integerField(20, 7)]);
 
-/** A node of the standard's operators with integers as attributes. It has no name: names must differ, and none need be there. */
+/**
+ * Makes a node of a standard operator with integer attributes. It has no name: names are optional and must be
+ * unique.
+ */
 export function makeNode(
   operator: string,
   inputs: readonly string[],
@@ -126,7 +129,7 @@ export function makeNode(
   return readNode(joinBytes(fields));
 }
 
-/** A node with other inputs and outputs, or another operator, and everything else as it was. */
+/** Returns a node with other inputs, outputs or operator, otherwise unchanged. */
 export function changeNode(node: Node, change: Partial<Pick<Node, 'inputs' | 'outputs' | 'operator'>>): Node {
   const { inputs, outputs, operator } = { ...node, ...change };
   const kept = [...fieldsOf(node.bytes)].filter(({ number }) => number > 2 && number !== 4).map(({ raw }) => raw);
@@ -134,7 +137,7 @@ export function changeNode(node: Node, change: Partial<Pick<Node, 'inputs' | 'ou
   return readNode(joinBytes([...named, textField(4, operator), ...kept]));
 }
 
-/** An attribute that is one number; `undefined` where the node has none of that name. */
+/** Returns a single-number attribute; `undefined` when the node has none of that name. */
 export function numberAttribute(node: Node, wanted: string): number | undefined {
   for (const field of fieldsOf(node.bytes)) {
     if (field.number !== 5) continue;
@@ -151,17 +154,17 @@ export function numberAttribute(node: Node, wanted: string): number | undefined 
 
 export const makeWeight = (bytes: Uint8Array): Weight => ({ ...readHead(bytes), bytes });
 
-/** A tensor of numbers as an output, of any shape. */
+/** Makes an output: a tensor of numbers of any shape. */
 export const makeOutput = (name: string, elem: number): Uint8Array =>
   joinBytes([textField(1, name), messageField(2, [messageField(1, [integerField(1, elem)])])]);
 
-/** The name of a ValueInfoProto. */
+/** Returns the name of a ValueInfoProto. */
 export function nameOf(value: Uint8Array): string {
   for (const field of fieldsOf(value)) if (field.number === 1) return textOf(field);
   return '';
 }
 
-/** Every name a node reads, those of graphs inside of it included. */
+/** Collects every name that a node reads, including those of nested graphs. */
 export function namesIn(node: Uint8Array, into: Set<string>): void {
   for (const field of fieldsOf(node)) {
     if (field.number === 1) into.add(textOf(field));

@@ -1,7 +1,7 @@
 import { limits } from '../../../../shared/limits.ts';
 import { bytesOf, type Field, fieldsOf, numberOf, numbersOf, partsOf, textOf, WireError } from './wire.ts';
 
-/** A tensor at the door of a network. A dimension is a number, a name, or unknown (-1). */
+/** An input or output of a network. A dimension is a number, a name, or unknown (-1). */
 export interface OnnxValue {
   readonly name: string;
   /** TensorProto.DataType. */
@@ -15,17 +15,17 @@ export interface ExternalData {
   readonly length: number | undefined;
 }
 
-/** What an ONNX file says, without its numbers. */
+/** Facts of an ONNX file, without its weights. */
 export interface OnnxFacts {
   readonly irVersion: number;
   readonly inputs: readonly OnnxValue[];
   readonly outputs: readonly OnnxValue[];
   readonly external: readonly ExternalData[];
-  /** `domain:operator`, of all graphs within graphs. */
+  /** `domain:operator`, including nested graphs. */
   readonly operators: ReadonlySet<string>;
   /** Operators that the file itself defines, as `domain:operator`. */
   readonly functions: ReadonlySet<string>;
-  /** Numbers of the weights, by TensorProto.DataType. */
+  /** Count of weight elements by TensorProto.DataType. */
   readonly weights: ReadonlyMap<number, number>;
 }
 
@@ -36,7 +36,7 @@ interface Found {
   readonly weights: Map<number, number>;
 }
 
-/** Reads a ModelProto. Throws `WireError` for what is none. */
+/** Reads a ModelProto. Throws `WireError` for other bytes. */
 export function readOnnx(bytes: Uint8Array): OnnxFacts {
   const found: Found = { external: [], operators: new Set(), functions: new Set(), weights: new Map() };
   let [irVersion, inputs, outputs]: [number, OnnxValue[], OnnxValue[]] = [0, [], []];
@@ -47,7 +47,7 @@ export function readOnnx(bytes: Uint8Array): OnnxFacts {
       graphs++;
       ({ inputs, outputs } = readGraph(bytesOf(field), found, 0));
     }
-    // Graphs for training, and functions of the file itself.
+    // Training graphs, and functions that the file defines.
     if (field.number === 20)
       for (const part of partsOf(field)) if (part.number <= 2) readGraph(bytesOf(part), found, 1);
     if (field.number === 25) readFunction(bytesOf(field), found);
@@ -103,7 +103,7 @@ function readSparse(bytes: Uint8Array, found: Found): void {
   for (const field of fieldsOf(bytes)) if (field.number === 1 || field.number === 2) readTensor(bytesOf(field), found);
 }
 
-/** Gives the tensor's name. */
+/** Reads a tensor and returns its name. */
 function readTensor(bytes: Uint8Array, found: Found): string {
   let [name, elem, count]: [string, number, number] = ['', 0, 1];
   const external = new Map<string, string>();
@@ -114,7 +114,7 @@ function readTensor(bytes: Uint8Array, found: Found): string {
     if (field.number === 8) name = textOf(field);
     if (field.number === 13) {
       const [key, value] = readPair(field);
-      // Of two, some take the first and some the last.
+      // Readers differ in whether the first or the last of two counts.
       if (external.has(key)) throw new WireError(`${key} of external data is given twice`);
       external.set(key, value);
     }
@@ -141,7 +141,7 @@ function readPair(pair: Field): [key: string, value: string] {
   return [key, value];
 }
 
-/** ValueInfoProto → TypeProto.Tensor → TensorShapeProto. What is no tensor has element type 0. */
+/** Reads ValueInfoProto → TypeProto.Tensor → TensorShapeProto. Other types get element type 0. */
 function readValue(bytes: Uint8Array): OnnxValue {
   let [name, elem]: [string, number] = ['', 0];
   const dims: (number | string)[] = [];

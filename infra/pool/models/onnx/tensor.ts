@@ -2,15 +2,15 @@ import { Buffer } from 'node:buffer';
 import { bytesOf, fieldsOf, foursOf, numberOf, numbersOf, textOf, WireError } from './wire.ts';
 import { bytesField, integerField, joinBytes, textField } from './write-wire.ts';
 
-/** TensorProto.DataType, as far as numbers are read or written here. */
+/** Supported element types of TensorProto.DataType. */
 export const elements = { FLOAT: 1, UINT8: 2, INT8: 3, INT32: 6, INT64: 7, FLOAT16: 10 } as const;
 
-/** What a tensor says of itself, without its numbers. */
+/** Head of a tensor, without its elements. */
 export interface TensorHead {
   readonly name: string;
   readonly elem: number;
   readonly dims: readonly number[];
-  /** Its numbers lie in another file. */
+  /** Its elements are in another file. */
   readonly elsewhere: boolean;
 }
 
@@ -36,7 +36,7 @@ function widenHalf(half: number): number {
   return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
 }
 
-/** The numbers of a FLOAT or FLOAT16 tensor, whichever of the two forms they are written in. */
+/** Reads the elements of a FLOAT or FLOAT16 tensor, in either of their two forms. */
 export function readFloats(tensor: Uint8Array): Float32Array {
   const { elem, dims, elsewhere, name } = readHead(tensor);
   if (elsewhere || (elem !== elements.FLOAT && elem !== elements.FLOAT16)) {
@@ -67,7 +67,7 @@ function readRaw(raw: Uint8Array, elem: number): Float32Array {
 }
 
 function floatsIn(bytes: Uint8Array): Float32Array {
-  // Copied, since a tensor may begin at any byte of its file.
+  // A copy: a tensor may begin at any byte of its file.
   const whole = Uint8Array.from(bytes.subarray(0, bytes.length & ~3));
   return new Float32Array(whole.buffer);
 }
@@ -80,7 +80,7 @@ const elemOf = (values: Numbers): number => {
   return values instanceof Int32Array ? elements.INT32 : elements.UINT8;
 };
 
-/** A TensorProto. No dimensions make a scalar. */
+/** Writes a TensorProto. No dimensions make a scalar. */
 export const writeTensor = (name: string, dims: readonly number[], values: Numbers): Uint8Array =>
   joinBytes([
     ...dims.map((dim) => integerField(1, dim)),

@@ -1,16 +1,16 @@
-/** One field of a protobuf message, where it lies. */
+/** One field of a protobuf message, as a view of it. */
 export interface Field {
   readonly number: number;
   readonly wire: number;
-  /** Of a varint; signed 64-bit integers come as they are written. */
+  /** Value of a varint; signed 64-bit integers are not yet converted. */
   readonly value: bigint;
-  /** Of a length-delimited or fixed field: its bytes, not copied. */
+  /** Bytes of a length-delimited or fixed field, not copied. */
   readonly bytes: Uint8Array;
-  /** The whole field as it is written, its number included, not copied. */
+  /** The whole encoded field with its tag, not copied. */
   readonly raw: Uint8Array;
 }
 
-/** Bytes that are no protobuf message. */
+/** Error for bytes that are no protobuf message. */
 export class WireError extends Error {}
 
 const nothing = new Uint8Array(0);
@@ -26,12 +26,14 @@ function varint(bytes: Uint8Array, at: number): [value: bigint, next: number] {
   throw new WireError(`no number at ${at}`);
 }
 
-/** The fields of a message in order. Throws `WireError` for what is no message, groups included: nobody writes them. */
+/**
+ * Yields the fields of a message in order. Throws `WireError` for other bytes, and for the obsolete groups.
+ */
 export function* fieldsOf(bytes: Uint8Array): Generator<Field> {
   for (let at = 0; at < bytes.length; ) {
     const [tag, behind] = varint(bytes, at);
     const [number, wire] = [Number(tag >> 3n), Number(tag & 7n)];
-    // Some readers keep its lower half, and find another field.
+    // Some readers truncate the tag to 32 bits, and find another field.
     if (number === 0 || tag > 0xffff_ffffn) throw new WireError(`no field at ${at}`);
     if (wire === 0) {
       const [value, next] = varint(bytes, behind);
@@ -48,36 +50,36 @@ export function* fieldsOf(bytes: Uint8Array): Generator<Field> {
   }
 }
 
-/** How a field is written that is a number; everything with a length; four bytes. */
+/** Wire types: varint, length-delimited, four bytes. */
 const [VARINT, BYTES, FOUR] = [0, 2, 5];
 
-/** A field that is known by its number and is written as something else is skipped by some readers and read by others. */
+/** Throws for a known field of another wire type, which some readers skip and others read. */
 function expect({ number, wire }: Field, ...expected: readonly number[]): void {
   if (!expected.includes(wire)) throw new WireError(`the field ${number} is written as something else`);
 }
 
-/** Of a text, a message, or bytes. */
+/** Returns the bytes of a text, a message, or a bytes field. */
 export function bytesOf(field: Field): Uint8Array {
   expect(field, BYTES);
   return field.bytes;
 }
 
-/** The fields of a message that is a field itself. */
+/** Yields the fields of a nested message. */
 export const partsOf = (field: Field): Generator<Field> => fieldsOf(bytesOf(field));
 
-/** A number of four bytes. */
+/** Returns a 32-bit float. */
 export function floatOf(field: Field): number {
   expect(field, FOUR);
   return new DataView(field.bytes.buffer, field.bytes.byteOffset, 4).getFloat32(0, true);
 }
 
-/** One number of four bytes, or many of them. */
+/** Returns one or many numbers of four bytes. */
 export function foursOf(field: Field): Uint8Array {
   expect(field, BYTES, FOUR);
   return field.bytes;
 }
 
-// A byte order mark is part of a text, as everybody else sees it.
+// A byte order mark is part of the text, as in other readers.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 export function textOf(field: Field): string {
@@ -89,13 +91,13 @@ export function textOf(field: Field): string {
   }
 }
 
-/** As a number; signed 64-bit integers are two's complement in ten bytes. */
+/** Returns a number; signed 64-bit integers are two's complement in ten bytes. */
 export function numberOf(field: Field): number {
   expect(field, VARINT);
   return Number(BigInt.asIntN(64, field.value));
 }
 
-/** A repeated integer, packed or one by one. */
+/** Returns a repeated integer, packed or not. */
 export function numbersOf(field: Field): number[] {
   if (field.wire === VARINT) return [numberOf(field)];
   const bytes = bytesOf(field);

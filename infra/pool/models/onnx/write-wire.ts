@@ -1,6 +1,9 @@
 import { Buffer } from 'node:buffer';
 
-/** Protobuf as bytes: what `fieldsOf` reads. Integers are in their shortest form, so that the same says the same bytes. */
+/**
+ * Protobuf encoder, the inverse of `fieldsOf`. Integers take their shortest form, so that equal values give
+ * equal bytes.
+ */
 function varint(given: number | bigint): Uint8Array {
   let rest = BigInt.asUintN(64, BigInt(given));
   const out: number[] = [];

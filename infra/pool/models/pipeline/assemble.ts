@@ -8,15 +8,15 @@ import { wireFlow } from './wire.ts';
 
 export interface Assembled {
   readonly head: Head;
-  /** Of each archive: its artifacts that are called otherwise in the pipeline. */
+  /** New names of each archive's artifacts in the pipeline. */
   readonly renamed: readonly Readonly<Record<string, string>>[];
   readonly advice: readonly string[];
 }
 
-/** Of networks that are imported alone, each under the role `network`: which one it is in its pipeline. */
+/** Roles of networks that are imported alone under the role `network`, by class. */
 const roleOf: Readonly<Record<string, string>> = { FastPitchModel: 'spectrogram', HifiGanModel: 'vocoder' };
 
-/** What the agent's door wants of a recogniser and of a voice. */
+/** Inputs and outputs that the agent requires of a recogniser and of a voice. */
 const doors = {
   transcribe: [
     ['AUDIO', 'AUDIO_LENGTH'],
@@ -28,7 +28,7 @@ const doors = {
 const sameNames = (tensors: readonly { name: string }[], names: readonly string[]): boolean =>
   tensors.length === names.length && names.every((name) => tensors.some((tensor) => tensor.name === name));
 
-/** The options as they were given, each checked; files are not among them. */
+/** Checks the given options, except files. */
 function checkOptions(pipeline: PipelineName, given: Readonly<Record<string, string>>): Made<undefined> {
   for (const [name, value] of Object.entries(given)) {
     const refused = whyNot(name, pipeline);
@@ -42,8 +42,8 @@ function checkOptions(pipeline: PipelineName, given: Readonly<Record<string, str
 }
 
 /**
- * One pipeline from the archives of its networks and the options of a build: what it needs is there and fits together, or
- * the first thing that does not is named. `parts` are the files that options bring along.
+ * Builds one pipeline from the archives of its networks and the build options, or reports the first missing
+ * or unfit part. `parts` are the files of options.
  */
 export function assemble(
   pipeline: PipelineName,
@@ -91,13 +91,13 @@ export function assemble(
   return ok({ head, renamed: placed.map((one) => one.renamed), advice: judged.value.advice });
 }
 
-/** Where nothing puts networks together, all are for callers. */
+/** Without flows, callers use all networks. */
 const isUsed = (role: string, flows: readonly Flow[]): boolean =>
   flows.length === 0 || flows.some(({ step }) => step.some((one) => one.role === role));
 
 type Placed = { readonly graphs: readonly Graph[]; readonly renamed: Readonly<Record<string, string>> };
 
-/** A network that was imported alone gets the role that its class has, and its files a folder of that name. */
+/** Gives a network that was imported alone the role of its class, and its files a folder of that name. */
 function place({ classes, graphs }: Manifest): Placed {
   const role = classes.length === 1 ? roleOf[classes[0] ?? ''] : undefined;
   if (role === undefined) return { graphs, renamed: {} };
@@ -124,7 +124,7 @@ function graphsOf(placed: readonly Placed[]): Made<Graph[]> {
   return twice === undefined ? ok(graphs) : problem('artifact', `two archives have a network "${twice}"`);
 }
 
-/** Those that an archive brought along, or the one that the pipeline's order makes. */
+/** Returns the flows of an archive, or the one of the pipeline's order. */
 function flowsOf(
   pipeline: PipelineName,
   archives: readonly Manifest[],
@@ -147,14 +147,14 @@ function flowsOf(
   const roles = way.map((role) => role.replace('?', ''));
   const extra = graphs.find(({ role }) => !roles.includes(role));
   if (extra) return problem('artifact', `${pipeline} has no place for the network "${extra.role}"`);
-  // A decoder is asked word by word, so that its caller holds the three together and no ensemble can.
+  // A decoder is called word by word, so its caller holds the three together, and no ensemble can.
   if (pipeline === 'translation') return ok([]);
   const ordered = roles.flatMap((role) => graphs.filter((graph) => graph.role === role));
   const flow = wireFlow(ordered, given.wire);
   return flow.ok ? ok([flow.value]) : flow;
 }
 
-/** What the archives say, then what was asked for, then defaults. */
+/** Merges settings: options over archives over defaults. */
 function settle(
   pipeline: PipelineName,
   archives: readonly Manifest[],
@@ -176,7 +176,7 @@ interface Judged {
   readonly advice: readonly string[];
 }
 
-/** What no class tells of a network without one, its tensors may. */
+/** Guesses the pipeline of a network without a class from its tensors. */
 function meantFor([flow]: readonly Flow[]): PipelineName | undefined {
   if (!flow) return undefined;
   const is = ([takes, gives]: readonly [readonly string[], readonly string[]]) =>
@@ -185,7 +185,7 @@ function meantFor([flow]: readonly Flow[]): PipelineName | undefined {
   return is(doors.speak) ? 'speech_synthesis' : undefined;
 }
 
-/** Whether everything the pipeline needs is there, and what the agent will be able to do with it. */
+/** Checks that the pipeline is complete, and derives what the agent can do with it. */
 function judge(
   pipeline: PipelineName,
   flows: readonly Flow[],
@@ -264,7 +264,7 @@ function judgeRecogniser(
   if (settings.sample_rate !== '16000')
     return problem('unsupported', `sample_rate=${settings.sample_rate}: the agent gives every model 16000 Hz (M6)`);
   if (settings.decoder === 'greedy') {
-    // Letters as they are heard: what the lexicon and the language model are for is not asked.
+    // Greedy decoding uses neither the lexicon nor the language model.
     delete parts.lexicon;
     delete parts.language_model;
   } else if (settings.decoder === 'flashlight' && parts.lexicon === undefined) {

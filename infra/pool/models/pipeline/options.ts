@@ -7,7 +7,7 @@ export interface Option {
   readonly shape: Shape;
   readonly says: string;
   readonly fallback?: string;
-  /** Of a file: which part it becomes. */
+  /** Part that a file option becomes. */
   readonly part?: string;
   readonly of: readonly PipelineName[];
 }
@@ -18,7 +18,7 @@ const hears: readonly PipelineName[] = ['speech_recognition'];
 const speaks: readonly PipelineName[] = ['speech_synthesis'];
 const labels: readonly PipelineName[] = ['token_classification', 'intent_slot', 'text_classification'];
 
-/** What can be asked of a build. Names are those of the public riva-build where it has one. */
+/** Build options. Names are those of the public riva-build where it has one. */
 export const options: Readonly<Record<string, Option>> = {
   name: { shape: 'text', says: 'name of the deployed model (default: that of the first archive)', of: all },
   language_code: { shape: 'language', says: 'BCP 47 tags, separated by commas', of: all },
@@ -87,12 +87,12 @@ export const options: Readonly<Record<string, Option>> = {
   symbols: { shape: 'text', says: 'the characters the network knows, in the order of their numbers', of: speaks },
 };
 
-/** Other public names of the same. */
+/** Other public names of options. */
 export const spellings: Readonly<Record<string, string | undefined>> = Object.assign(Object.create(null), {
   decoder_type: 'decoder',
 });
 
-/** Public options that have no place here, and where that is decided instead. */
+/** Public options without a counterpart here, and the place that decides instead. */
 const elsewhere: readonly (readonly [RegExp, string])[] = [
   [
     /^(endpointing|neural_vad|neural_vad_nn|vad)\.|^(endpointing_type|vad_type|vad)$/,
@@ -126,7 +126,7 @@ const elsewhere: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** Why an option is not taken; undefined for one that is. */
+/** Returns the reason an option is refused; undefined for an accepted one. */
 export function whyNot(name: string, pipeline: PipelineName): string | undefined {
   const option = Object.hasOwn(options, name) ? options[name] : undefined;
   if (option) return option.of.includes(pipeline) ? undefined : `${name} is no option of ${pipeline}`;
@@ -134,7 +134,7 @@ export function whyNot(name: string, pipeline: PipelineName): string | undefined
   return reason === undefined ? `${name} is no option of ${pipeline}` : `${name} is not taken: ${reason}`;
 }
 
-/** What is wrong with a value, if anything. */
+/** Returns the error of a value, if any. */
 export function complaintAbout(name: string, value: string): string | undefined {
   const { shape } = options[name] as Option;
   const wrong = (wanted: string) => `${name}=${value}: ${wanted} was expected`;
@@ -150,7 +150,7 @@ export function complaintAbout(name: string, value: string): string | undefined 
   return value === '' ? wrong('something') : undefined;
 }
 
-/** The options of a pipeline, one a line. */
+/** Describes the options of a pipeline, one a line. */
 export function describeOptions(pipeline: PipelineName): string {
   const own = Object.entries(options).filter(([, option]) => option.of.includes(pipeline));
   const line = ([name, { shape, says, fallback }]: [string, Option]) => {

@@ -1,25 +1,25 @@
-/** A file that a pipeline needs or takes beside its networks. */
+/** A file that a pipeline needs or accepts beside its networks. */
 export interface PartRule {
   readonly part: string;
   readonly needed: boolean;
-  /** What such a file is called inside of a checkpoint (`.nemo`), behind the prefix NeMo gives it. */
+  /** Name of such a file inside a checkpoint (`.nemo`), after NeMo's prefix. */
   readonly called?: RegExp;
 }
 
 export interface Pipeline {
   readonly says: string;
-  /** What a network was trained as (`obj_cls`); the last part of its dotted name. */
+  /** Classes that its networks are trained as (`obj_cls`): the last part of the dotted name. */
   readonly classes: readonly string[];
-  /** Networks in the order they are run, one list for each way to build it; those with `?` may be left out. */
+  /** Networks in the order of execution, one list for each way to build it; those with `?` are optional. */
   readonly ways: readonly (readonly string[])[];
   readonly parts: readonly PartRule[];
-  /** What the agent does with it. */
+  /** The agent's use of the pipeline. */
   readonly task: 'transcribe' | 'speak' | 'infer';
 }
 
 const vocab: PartRule = { part: 'vocab', needed: true, called: /(^|_)vocab(ulary)?\.txt$/ };
 
-/** The eight pipelines: which networks and files each is made of. */
+/** The eight pipelines, with their networks and files. */
 export const pipelines = {
   speech_recognition: {
     says: 'sound to words',
@@ -102,7 +102,7 @@ export type PipelineName = keyof typeof pipelines;
 
 export const isPipeline = (name: string): name is PipelineName => Object.hasOwn(pipelines, name);
 
-/** The pipeline that a class belongs to. */
+/** Returns the pipeline of a class. */
 export const pipelineOf = (classes: readonly string[]): PipelineName | undefined =>
   (Object.keys(pipelines) as PipelineName[]).find((name) =>
     (pipelines[name].classes as readonly string[]).some((one) => classes.includes(one)),

@@ -2,12 +2,12 @@ import { limits } from '../../../../shared/limits.ts';
 import { ok } from '../../../../shared/result.ts';
 import { type Made, problem } from '../problem.ts';
 
-/** Microseconds, so that 0.16 s is a whole number. */
+/** Converts to microseconds, so that 0.16 s is an integer. */
 const micros = (text: string, unit: number): number => Math.round(Number(text) * unit);
 
 /**
- * Chunks and paddings must be whole rows of scores: what is cut within a row is computed from half a row, and the words of
- * that place come out wrong without anybody being told.
+ * Checks that chunks and paddings are whole rows of scores: a cut within a row is computed from half a row,
+ * and its words are silently wrong.
  */
 export function checkTiming(settings: Readonly<Record<string, string>>): Made<undefined> {
   const { ms_per_timestep: step } = settings;

@@ -2,14 +2,14 @@ import { ok } from '../../../../shared/result.ts';
 import type { Flow, Graph, TensorFacts } from '../archive/manifest.ts';
 import { type Made, problem } from '../problem.ts';
 
-/** Other names of the same thing, in networks that are exported to be used together. */
+/** Synonyms of tensor names, in networks that are exported to be used together. */
 const alias: Readonly<Record<string, string>> = {
   spec: 'spect',
   encoder_embeddings: 'last_hidden_states',
   FRAMES_IN: 'FRAMES',
 };
 
-/** `ROLE.INPUT=OUTPUT,…` */
+/** Parses `ROLE.INPUT=OUTPUT,…`. */
 function readWires(text: string): Made<ReadonlyMap<string, string>> {
   const wires = new Map<string, string>();
   for (const one of text === '' ? [] : text.split(',')) {
@@ -21,8 +21,8 @@ function readWires(text: string): Made<ReadonlyMap<string, string>> {
 }
 
 /**
- * Networks one after the other: each input is the latest output of that name before it, or comes from the caller. What the
- * last one gives is the answer.
+ * Chains networks: each input is the latest earlier output of that name, or comes from the caller. The
+ * outputs of the last network are the answer.
  */
 export function wireFlow(graphs: readonly Graph[], wire = ''): Made<Flow> {
   const wires = readWires(wire);

@@ -5,7 +5,10 @@ import { type Made, problem } from '../problem.ts';
 
 const linesOf = (text: string): string[] => text.replace(/\r?\n$/, '').split(/\r?\n/);
 
-/** A vocabulary is a token a line, as many as the network has rows, each once, with the blank and the space where it says. */
+/**
+ * Checks a vocabulary: a token a line, as many as the network's rows, each once, blank and space where
+ * configured.
+ */
 export function checkVocabulary(
   text: string,
   flow: Flow | undefined,
@@ -29,7 +32,7 @@ export function checkVocabulary(
   return ok(undefined);
 }
 
-/** Words to choose from: not more than help (M6). */
+/** Checks the size of a lexicon; more words do not help (M6). */
 export function checkLexicon(text: string): Made<undefined> {
   const words = linesOf(text).length;
   return words <= limits.modelVocabularyWords.value

@@ -7,7 +7,7 @@ import { Histogram } from './histogram.ts';
 import type { Sample } from './samples.ts';
 import type { Range } from './to-static.ts';
 
-/** Runs the network in full over the samples and gives the ranges of the named tensors. */
+/** Runs the network in full precision over the samples and returns the ranges of the named tensors. */
 export async function calibrate(
   model: OnnxModel,
   names: readonly string[],
@@ -15,7 +15,7 @@ export async function calibrate(
 ): Promise<Made<Map<string, Range>>> {
   const present = new Set([...model.inputs, ...model.outputs].map(nameOf));
   const more = names.filter((name) => !present.has(name)).map((name) => makeOutput(name, elements.FLOAT));
-  // One thread: sums of several could differ in their last bit, and the file that is written must not.
+  // One thread: sums of several could differ in the last bit, and the written file must be reproducible.
   const session = await InferenceSession.create(writeModel({ ...model, outputs: [...model.outputs, ...more] }), {
     intraOpNumThreads: 1,
   });

@@ -8,13 +8,16 @@ import { type Made, problem } from '../problem.ts';
 import { openBlob } from '../scan/blob.ts';
 import { scanOnnx } from '../scan/onnx-file.ts';
 
-/** A model that makes features of sound, as a server runs it for one request. */
+/** A model that computes features of audio, run as a server runs it for one request. */
 export interface Featurizer {
   hear(sound: Float32Array): Promise<Made<Readonly<Record<string, Tensor>>>>;
   close(): Promise<void>;
 }
 
-/** Opens a model folder that takes `AUDIO` and `AUDIO_LENGTH`, and the offsets of requests joined end to end if it has them. */
+/**
+ * Opens a model folder with inputs `AUDIO` and `AUDIO_LENGTH`, and the offsets of ragged requests if it has
+ * them.
+ */
 export async function openFeaturizer(folder: string): Promise<Made<Featurizer>> {
   const text = await readFile(path.join(folder, 'config.pbtxt'), 'utf8').catch(() => undefined);
   const config = text === undefined ? undefined : parseText(text);

@@ -2,7 +2,7 @@ import { type Node, numberAttribute, type OnnxModel, type Weight } from '../onnx
 import { countOf, elements, readFloats } from '../onnx/tensor.ts';
 import { type Rounded, roundWeights, turn } from './round-weights.ts';
 
-/** Fewer numbers than this are not worth the nodes around them. */
+/** Smallest number of weights that is worth the additional nodes. */
 export const SMALLEST = 512;
 
 /** A product with constant weights, which 8 bits can compute. */
@@ -16,8 +16,9 @@ export interface Product {
 }
 
 /**
- * The products of a network that become products of whole numbers: MatMul and Gemm with a constant matrix on the right, and
- * convolutions. Softmax, normalisations and products of two activations (attention itself) stay in floating point.
+ * Finds the products that become integer products: MatMul and Gemm with a constant matrix on the right, and
+ * convolutions. Softmax, normalisations and products of two activations (attention itself) stay in floating
+ * point.
  */
 export function findProducts({ nodes, weights }: OnnxModel): Product[] {
   const constants = new Map(weights.map((weight) => [weight.name, weight]));
@@ -27,7 +28,7 @@ export function findProducts({ nodes, weights }: OnnxModel): Product[] {
     if (countOf(weight.dims) < SMALLEST) return [];
     const round = readers[node.operator];
     const bias = constants.get(node.inputs[2] ?? '');
-    // A bias that is computed, or has another shape than one number for each channel, is for the floating point to add.
+    // A computed bias, or one without a number for each channel, is added in floating point.
     if (!round || (node.inputs[2] !== undefined && node.inputs[2] !== '' && !bias)) return [];
     const found = round(node, weight);
     if (!found || (bias && countOf(bias.dims) !== found.rounded.scales.length)) return [];

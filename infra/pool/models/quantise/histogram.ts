@@ -1,22 +1,22 @@
 import type { Range } from './to-static.ts';
 
 const BINS = 4096;
-/** Ranges that are tried, from everything that was seen to an eighth of it. */
+/** Candidate ranges, from the full range to an eighth of it. */
 const PARTS = 32;
 
-/** What was seen of an activation: how often which values came, in bins that widen as larger ones come. */
+/** Histogram of an activation, with bins that widen as larger values come. */
 export class Histogram {
   #counts = new Float64Array(BINS);
-  /** Half the width of all bins together; a power of two, so that bins are joined two by two. */
+  /** Half the width of all bins; a power of two, so that bins merge in pairs. */
   #reach = 2 ** -20;
-  // Nothing is a value, too: what is padded is not seen here.
+  // The range includes 0: padding does not occur in samples.
   #min = 0;
   #max = 0;
 
-  /** False when a number is none or has no bounds: then nothing is known of it. */
+  /** Adds values; false when one is NaN or infinite, which makes the histogram useless. */
   add(values: Float32Array): boolean {
     let [min, max] = [this.#min, this.#max];
-    // By place: of a billion numbers, iterators would take most of the time.
+    // An index loop: iterators would take most of the time of a billion numbers.
     for (let at = 0; at < values.length; at++) {
       const value = values[at] as number;
       if (!Number.isFinite(value)) return false;
@@ -27,7 +27,7 @@ export class Histogram {
     while (Math.max(-min, max) >= this.#reach) this.#widen();
     const [counts, scale] = [this.#counts, BINS / 2 / this.#reach];
     for (let at = 0; at < values.length; at++) {
-      // Never negative, so that cutting off is rounding down.
+      // Never negative, so that truncation rounds down.
       const bin = ((values[at] as number) * scale + BINS / 2) | 0;
       counts[bin] = (counts[bin] as number) + 1;
     }
@@ -45,8 +45,9 @@ export class Histogram {
   }
 
   /**
-   * The range of fewest squared errors in 8 bits: what lies outside is off by as much as it is outside, everything else by up
-   * to half a step. It has no share to choose, and unlike the extremes it is not ruled by one value that came once.
+   * Returns the range with the least squared error in 8 bits: a value outside is off by its distance, others
+   * by up to half a step. No parameter to choose, and unlike the extremes a single outlier does not determine
+   * it.
    */
   range(): Range {
     let [best, least]: [Range, number] = [{ low: this.#min, high: this.#max }, Number.POSITIVE_INFINITY];

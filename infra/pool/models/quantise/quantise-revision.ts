@@ -1,5 +1,5 @@
-// A revision with weights of 8 bits from one with 16 or 32: a repository of its own, with the same models under the same
-// names, so that it is served by whoever served the other.
+// Makes a revision with 8-bit weights from one with 16 or 32 bits: a separate repository with the same model
+// names, so that it can replace the other.
 import { randomBytes } from 'node:crypto';
 import { cp, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -12,30 +12,33 @@ import { type Quantised, quantise } from './quantise.ts';
 
 export interface QuantiseRevision {
   readonly repository: string;
-  /** The models that the revision is made of. */
+  /** Models that the revision consists of. */
   readonly parts: readonly string[];
-  /** The repository to make; there is none yet. */
+  /** New repository; it must not exist. */
   readonly out: string;
   /** Recordings to calibrate with (static); without them dynamic. */
   readonly calibrate?: { readonly folder: string; readonly count?: number };
 }
 
 export interface QuantisedRevision {
-  /** What became of each network that was changed. */
+  /** Result for each changed network. */
   readonly networks: readonly Quantised[];
 }
 
-/** Networks below this share of the largest one's bytes stay as they are: they make features, and gain nothing. */
+/**
+ * Networks below this share of the largest one's bytes stay unchanged: they compute features, and gain
+ * nothing.
+ */
 const WORTH = 0.25;
 
 interface Part {
   readonly name: string;
   readonly config: ModelConfig;
-  /** Bytes of its network; 0 when it has none. */
+  /** Bytes of its network; 0 without one. */
   readonly bytes: number;
 }
 
-/** Whole, or not at all. */
+/** Makes the revision. Atomic. */
 export async function quantiseRevision(given: QuantiseRevision): Promise<Made<QuantisedRevision>> {
   const { repository, out } = given;
   const parts: Part[] = [];
@@ -77,7 +80,7 @@ async function readPart(repository: string, name: string): Promise<Made<Part>> {
   return ok({ name, config: config.value, bytes: Math.max(0, ...sizes.map(({ size }) => size)) });
 }
 
-/** As it is, but for what an ensemble says of the precision of all of it. */
+/** Copies a model unchanged, except for the precision in an ensemble's parameters. */
 async function keep(repository: string, staged: string, { name, config }: Part): Promise<void> {
   const to = path.join(staged, name);
   await cp(path.join(repository, name), to, { recursive: true });
@@ -89,7 +92,7 @@ async function keep(repository: string, staged: string, { name, config }: Part):
 async function change(given: QuantiseRevision, staged: string, part: Part, parts: readonly Part[]) {
   const { repository, calibrate } = given;
   const features = parts.find(({ config }) => !config.ensemble_scheduling && takesSound(config));
-  // What a network remembers between its steps is in no recording: it is rounded as it comes.
+  // No recording contains a network's state between steps: such a network is rounded dynamically.
   const remembers = part.config.sequence_batching !== undefined;
   const source = calibrate && { ...calibrate, ...(features && { features: path.join(repository, features.name) }) };
   return quantise({

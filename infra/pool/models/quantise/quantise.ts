@@ -21,9 +21,9 @@ import { widen } from './widen.ts';
 export interface Quantise {
   /** A model of a Triton repository with one ONNX network. */
   readonly folder: string;
-  /** The folder of the model to make; its last part is the model's name. */
+  /** Folder of the new model; its last part is the model's name. */
   readonly out: string;
-  /** Where activations are looked at beforehand (static); without it they are rounded as they come (dynamic). */
+  /** Samples for fixed activation ranges (static); without them ranges are computed at run time (dynamic). */
   readonly calibrate?: SampleSource;
   readonly force?: boolean;
 }
@@ -32,20 +32,20 @@ export interface Quantised {
   readonly folder: string;
   readonly name: string;
   readonly method: 'dynamic' | 'static';
-  /** Of the network it was made from, and of the one that was made. */
+  /** Digest of the source network; `digest` is that of the new one. */
   readonly from: string;
   readonly digest: string;
   readonly bytes: { readonly before: number; readonly after: number };
-  /** Products of whole numbers, and samples that were looked at. */
+  /** Number of integer products, and of samples used. */
   readonly products: number;
   readonly samples: number;
   readonly advice: readonly string[];
 }
 
-/** Per-axis scales came with version 13 of the standard's operators. */
+/** Per-axis scales exist since version 13 of the standard operators. */
 const OPSET = 13;
 
-/** A model with weights of 8 bits from one with 16 or 32, as a model folder of its own: whole, or not at all. */
+/** Makes a model folder with 8-bit weights from one with 16 or 32 bits. Atomic. */
 export async function quantise(given: Quantise): Promise<Made<Quantised>> {
   const [out, repository] = [path.resolve(given.out), path.dirname(path.resolve(given.out))];
   const name = path.basename(out);
@@ -91,7 +91,7 @@ async function makeStatic(
   products: readonly Product[],
   source: SampleSource,
 ): Promise<Made<{ model: OnnxModel; samples: number }>> {
-  // Only who calibrates pays for loading the runtime.
+  // Lazy imports: only a calibration loads the runtime.
   const [{ calibrate }, { openSamples }] = [await import('./calibrate.ts'), await import('./samples.ts')];
   const samples = await openSamples(source);
   if (!samples.ok) return samples;
@@ -136,7 +136,7 @@ async function readSource(folder: string): Promise<Made<Source>> {
     const read = readModel(bytes);
     if (read.opset < OPSET)
       return problem('unsupported', `${file} has operators of version ${read.opset}, below ${OPSET}`);
-    // Rounding what is rounded loses more and gains nothing: who misses a goal with 8 bits must be told so.
+    // A second rounding loses more and gains nothing; the report must name the existing 8-bit weights.
     if (read.weights.some(({ elem, dims }) => bytesWide.has(elem) && countOf(dims) >= SMALLEST))
       return problem('unsupported', `${file} has weights of 8 bits already`);
     const model = widen(read);
@@ -148,7 +148,10 @@ async function readSource(folder: string): Promise<Made<Source>> {
   }
 }
 
-/** As it was, but for the name, the precision, and accelerators, which would compute in another way than was measured. */
+/**
+ * Returns the configuration with another name and precision, and without accelerators, which would compute
+ * other results than were measured.
+ */
 function configOf(config: ModelConfig, name: string, method: string): ModelConfig {
   const { optimization, parameters } = config;
   const said = (value: string) => ({ string_value: value });
@@ -161,7 +164,10 @@ function configOf(config: ModelConfig, name: string, method: string): ModelConfi
   };
 }
 
-/** Vocabularies and the like. Versions, configurations for other targets and what another tool noted stay behind. */
+/**
+ * Copies vocabularies and the like. Versions, configurations for other targets and marks of other tools are
+ * left out.
+ */
 async function keepFiles(from: string, to: string): Promise<string[]> {
   const entries = await readdir(from, { withFileTypes: true });
   const kept = entries

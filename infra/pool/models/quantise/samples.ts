@@ -16,22 +16,24 @@ import { type Featurizer, openFeaturizer } from './featurizer.ts';
 export type Sample = Readonly<Record<string, Tensor>>;
 
 export interface SampleSource {
-  /** With KServe v2 requests (`.json`), or recordings (any format the agent reads) for a featurizer. */
+  /**
+   * Folder of KServe v2 requests (`.json`), or of recordings (any format the agent reads) for a featurizer.
+   */
   readonly folder: string;
-  /** The model that makes the network's inputs of sound. */
+  /** Model that computes the network's inputs from audio. */
   readonly features?: string;
-  /** How many, spread evenly over the folder. */
+  /** Number of samples, spread evenly over the folder. */
   readonly count?: number;
 }
 
 export interface Samples {
   readonly count: number;
-  /** Gives each in turn; what cannot be read ends it with a problem. */
+  /** Yields each sample; an unreadable one ends the sequence with a problem. */
   read(): AsyncGenerator<Made<Sample>>;
   close(): Promise<void>;
 }
 
-/** The samples of a folder, in the order of their names. */
+/** Opens the samples of a folder, in the order of their names. */
 export async function openSamples({ folder, features, count }: SampleSource): Promise<Made<Samples>> {
   const listed = await readdir(folder).catch(() => undefined);
   if (!listed) return problem('unreadable', `${folder} cannot be read`);
@@ -88,7 +90,7 @@ function tensorOf(sent: Sent): Tensor | undefined {
   return read?.ok ? new Tensor(read.value, [...sent.shape]) : undefined;
 }
 
-/** As the agent hears it: one channel at 16 kHz. */
+/** Reads audio as the agent does: one channel at 16 kHz. */
 async function readSound(file: string): Promise<Made<Float32Array>> {
   const mono = createMono();
   const parts: Float32Array[] = [];

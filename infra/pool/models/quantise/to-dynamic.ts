@@ -4,8 +4,9 @@ import type { Product } from './find-products.ts';
 import { dropUnused } from './widen.ts';
 
 /**
- * The products worth it. ONNX Runtime's ConvInteger is slower than its convolutions in full: with it the reference network
- * took twice as long. So convolutions stay as they are unless most of the weights are theirs and size is what is gained.
+ * Selects the products that pay off. ONNX Runtime's ConvInteger is slower than its convolutions in floating
+ * point: with it the reference network took twice as long. So convolutions stay unless they have most of the
+ * weights, for size.
  */
 export function worthIt(products: readonly Product[]): readonly Product[] {
   const matrices = products.filter(({ kind }) => kind === 'matrix');
@@ -14,8 +15,8 @@ export function worthIt(products: readonly Product[]): readonly Product[] {
 }
 
 /**
- * Weights of 8 bits; activations are rounded to 8 bits when they are there, with one scale for each tensor. In the order of
- * nodes that ONNX Runtime joins into one.
+ * Converts to 8-bit weights; activations are rounded to 8 bits at run time, with one scale for each tensor.
+ * The nodes are in the order that ONNX Runtime fuses into one.
  */
 export function toDynamic(model: OnnxModel, products: readonly Product[]): OnnxModel {
   const found = new Map(products.map((product) => [product.node, product]));
@@ -32,7 +33,7 @@ export function toDynamic(model: OnnxModel, products: readonly Product[]): OnnxM
     const product = found.get(node);
     if (!product) return [node];
     const x = node.inputs[0] as string;
-    // Who reads the same activation, reads it rounded once.
+    // All readers of an activation share its rounding.
     const first = rounded.has(x)
       ? []
       : [makeNode('DynamicQuantizeLinear', [x], [`${x}.uint8`, `${x}.step`, `${x}.zero`])];
@@ -44,7 +45,7 @@ export function toDynamic(model: OnnxModel, products: readonly Product[]): OnnxM
 
 function computeWhole({ node, kind, weight, rounded, bias }: Product, add: (bytes: Uint8Array) => string): Node[] {
   const [x, y] = [node.inputs[0] as string, node.outputs[0] as string];
-  // Beside the batch, a convolution has its channels first and a product of matrices last.
+  // After the batch, a convolution has its channels first and a matrix product last.
   const along = (count: number) => (kind === 'matrix' ? [count] : [count, ...rounded.dims.slice(2).map(() => 1)]);
   const whole = add(writeTensor(`${weight}.int8`, rounded.dims, rounded.whole));
   const scale = add(writeTensor(`${weight}.scale`, along(rounded.scales.length), rounded.scales));

@@ -3,7 +3,7 @@ import { writeTensor } from '../onnx/tensor.ts';
 import type { Product } from './find-products.ts';
 import { dropUnused } from './widen.ts';
 
-/** Between which values an activation lies. */
+/** Range of an activation. */
 export interface Range {
   readonly low: number;
   readonly high: number;
@@ -14,27 +14,27 @@ interface Step {
   readonly zero: number;
 }
 
-/** Eight bits without sign whose zero is exact: what is padded must stay nothing. */
+/** Returns an unsigned 8-bit scale with an exact zero, so that padding stays zero. */
 export function stepOf({ low, high }: Range): Step {
   const [from, to] = [Math.min(low, 0), Math.max(high, 0)];
   const scale = Math.fround(Math.max(to - from, 1e-8) / 255);
   return { scale, zero: Math.max(0, Math.min(255, Math.round(-from / scale))) };
 }
 
-/** The tensors whose ranges `toStatic` must be given. */
+/** Returns the tensors whose ranges `toStatic` requires. */
 export const observed = (products: readonly Product[]): string[] => [
   ...new Set(
     products.flatMap(({ node, kind }) => [
       node.inputs[0] as string,
-      // Only between two roundings does ONNX Runtime convolve whole numbers.
+      // ONNX Runtime computes an integer convolution only between two roundings.
       ...(kind === 'convolution' ? [node.outputs[0] as string] : []),
     ]),
   ),
 ];
 
 /**
- * Weights of 8 bits and activations rounded by scales that are in the file (QDQ): pairs of QuantizeLinear and
- * DequantizeLinear around each product, which engines join with it into one.
+ * Converts to 8-bit weights and activations with scales in the file (QDQ): pairs of QuantizeLinear and
+ * DequantizeLinear around each product, which engines fuse with it.
  */
 export function toStatic(
   model: OnnxModel,
@@ -104,7 +104,7 @@ function computeRounded(product: Product, steps: ReadonlyMap<string, Step>, add:
   ];
 }
 
-/** The bias of a convolution in whole numbers of 32 bits, on the scale of its sums. */
+/** Writes the bias of a convolution as 32-bit integers on the scale of its sums. */
 function readBias({ node, rounded, bias }: Product, step: number, add: Add): Node {
   const y = node.outputs[0] as string;
   const values = bias?.values ?? new Float32Array(0);

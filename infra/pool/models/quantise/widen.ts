@@ -2,8 +2,8 @@ import { makeWeight, type Node, nameOf, namesIn, numberAttribute, type OnnxModel
 import { elements, readFloats, writeTensor } from '../onnx/tensor.ts';
 
 /**
- * Weights of 16 bits that a node widens when the network is loaded, as weights of 32 bits: the same network, which is what
- * 8 bits are compared with and made from.
+ * Converts 16-bit weights, which a node widens at load time, to 32 bits: an equal network, as the source and
+ * the reference of 8-bit ones.
  */
 export function widen(model: OnnxModel): OnnxModel {
   const halves = new Map(model.weights.filter(({ elem }) => elem === elements.FLOAT16).map((one) => [one.name, one]));
@@ -19,7 +19,7 @@ export function widen(model: OnnxModel): OnnxModel {
   return dropUnused({ ...model, nodes, weights: [...model.weights, ...widened] });
 }
 
-/** Without the weights that nothing reads. */
+/** Removes weights that no node reads. */
 export function dropUnused(model: OnnxModel): OnnxModel {
   const read = new Set<string>();
   for (const { bytes } of model.nodes) namesIn(bytes, read);

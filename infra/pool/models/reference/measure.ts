@@ -80,7 +80,7 @@ function preprocess(audio: Float32Array) {
 
 const spent = { features: 0, int8: 0, fp16: 0, stream: 0, greedy: 0, lm: 0, live: 0, sound: 0 };
 
-/** Adds the seconds of computing; what else the machine does does not count. */
+/** Adds seconds of computation; other load of the machine does not count. */
 async function timed<T>(what: keyof typeof spent, action: () => T | Promise<T>): Promise<T> {
   const before = process.cpuUsage();
   const result = await action();
@@ -89,10 +89,10 @@ async function timed<T>(what: keyof typeof spent, action: () => T | Promise<T>):
   return result;
 }
 
-/** Milliseconds from the last letter of a word to when it is shown for good, and to when nothing can change it. */
+/** Milliseconds from the last letter of a word to its final appearance, and to its stability. */
 const lag: { shown: number[]; stable: number[] } = { shown: [], stable: [] };
 
-/** The text of a live stream, a look at every window. */
+/** Transcribes a live stream, with an interim at every window. */
 async function listen(audio: Float32Array, decoder: WordDecoder): Promise<string> {
   const decoding = decoder.begin();
   const looks: { at: number; so: DecodedSoFar }[] = [];
@@ -161,7 +161,7 @@ async function main() {
     Object.assign(figures, await measureSet(name, decoders, every));
     console.log(name, figures);
   }
-  // What the requirement speaks of: the INT8 file with the language model.
+  // Figures of the requirement: the INT8 file with the language model.
   for (const name of SETS) figures[`wer_${name}`] = figures[`wer_${name}_int8_lm`]!;
   figures.wer_fp16 = figures.wer_espeak_fp16_lm!;
   figures.params = 5_253_449;

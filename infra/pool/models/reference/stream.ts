@@ -3,18 +3,18 @@ import path from 'node:path';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { parseText } from '../config/parse-text.ts';
 
-/** What the network says of one window of sound. */
+/** The network's output for one window of audio. */
 export interface HeardWindow {
   /** Natural-log probabilities of the tokens, `frames` rows. */
   readonly logProbs: Float32Array;
   readonly frames: number;
-  /** Samples of the sound that had to be there. */
+  /** End of the audio that the window needs, samples. */
   readonly until: number;
 }
 
 /**
- * The steps of the ensemble `reference-en-stream` by hand, with the states that its configuration names: what a server
- * with implicit state does for one sequence. `hear` gives the windows of one utterance in turn.
+ * Runs the steps of the ensemble `reference-en-stream` with the states of its configuration, as a server with
+ * implicit state does for one sequence. `hear` returns the windows of one utterance in turn.
  */
 export async function openStream(repository: string) {
   const read = async (model: string) => {

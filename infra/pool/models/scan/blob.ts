@@ -1,13 +1,13 @@
 import { type FileHandle, open } from 'node:fs/promises';
 
-/** A part of a file that was opened: an entry of a tar, or a whole file. */
+/** A part of an open file: an entry of a tar, or a whole file. */
 export interface Blob {
-  /** What it is called inside of what it came from, for messages. */
+  /** Name inside its source, for messages. */
   readonly name: string;
   readonly size: number;
-  /** Up to so many bytes from there; fewer at the end. */
+  /** Reads up to `length` bytes; fewer at the end. */
   read(at: number, length: number): Promise<Uint8Array>;
-  /** Where it lies, for those who copy it. */
+  /** Location on disk, for copies. */
   readonly place: { readonly file: string; readonly at: number };
 }
 
@@ -35,7 +35,7 @@ export function partOf(handle: FileHandle, place: Blob['place'], name: string, s
   };
 }
 
-/** The same blob from there on. */
+/** Returns a slice of a blob. */
 export function sliceOf(blob: Blob, name: string, from: number, size: number): Blob {
   return {
     name,

@@ -6,17 +6,17 @@ import type { Blob } from './blob.ts';
 import { scanPickle } from './pickle.ts';
 import { listZip, readZipEntry } from './zip.ts';
 
-/** The files of a PyTorch checkpoint (`torch.save`): one pickle, numbers, and notes on how they were written. */
+/** Files of a PyTorch checkpoint (`torch.save`): one pickle, numbers, and notes on their encoding. */
 const known = /^[^/]+\/(data\/\d+|version|byteorder|\.format_version|\.storage_alignment|\.data\/serialization_id)$/;
 const PICKLE = /^[^/]+\/data\.pkl$/;
-/** The older form: five pickles one behind the other, then the numbers. The first one is this. */
+/** First of the five pickles of the older format, which precede the numbers. */
 const OLD_MAGIC = '8002' + '8a0a6cfc9c46f9206aa850192e';
 
-/** A checkpoint in either form. Refuses TorchScript, which is code, and whatever else is no checkpoint. */
+/** Scans a checkpoint in either format. Refuses TorchScript, which is code, and other files. */
 export async function scanCheckpoint(blob: Blob): Promise<Made<undefined>> {
   const magic = Buffer.from(await blob.read(0, 15)).toString('hex');
   if (magic.startsWith('504b0304')) return scanZip(blob);
-  // PyTorch's oldest form. Its reader asks for it first, whatever the bytes are for everybody else.
+  // PyTorch's oldest format, a tar. Its reader tries that first, whatever else the bytes may be.
   if (beginsTar(await blob.read(0, BLOCK))) return problem('unsafe', `${blob.name} is a tar as well as a checkpoint`);
   if (magic.startsWith(OLD_MAGIC)) return scanOld(blob);
   if (magic.startsWith('80')) return scanOne(blob);

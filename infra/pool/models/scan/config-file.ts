@@ -7,11 +7,11 @@ import { plainPath } from '../tar/names.ts';
 /** Parameters of an ensemble that name files beside it. */
 export const partParameters = ['vocabulary', 'lexicon', 'language_model'] as const;
 
-/** Backends and platforms that only compute what an ONNX file says; others run code, whatever their file is called. */
+/** Backends and platforms that only compute an ONNX file; others run code, whatever their file is called. */
 const BACKENDS = new Set(['', 'onnxruntime']);
 const PLATFORMS = new Set(['', 'onnxruntime_onnx', 'ensemble']);
 
-/** A model is one folder of its repository: no path leads through its name. */
+/** Reports whether a name is a single folder of the repository. */
 export const isFolderName = (name: string): boolean => nameShape.safeParse(name).success && !name.includes('/');
 
 /**
@@ -46,13 +46,13 @@ export function checkConfig(
     : problem('unsafe', `${name} names the model ${JSON.stringify(model)}, which is no folder of a repository`);
 }
 
-/** Paths that an agent opens, relative to the folder of the model. */
+/** Returns the paths that an agent opens, relative to the folder of the model. */
 const partsIn = (config: ModelConfig): string[] =>
   partParameters
     .map((key) => config.parameters[key]?.string_value)
     .filter((file): file is string => file !== undefined && file !== '');
 
-/** Paths that an engine opens. */
+/** Returns the paths that an engine opens. */
 function filesIn(config: ModelConfig): string[] {
   const { gpu_execution_accelerator: gpu = [], cpu_execution_accelerator: cpu = [] } =
     config.optimization?.execution_accelerators ?? {};

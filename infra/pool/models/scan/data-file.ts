@@ -5,13 +5,13 @@ import { fieldsOf, partsOf, WireError } from '../onnx/wire.ts';
 import { type Made, problem } from '../problem.ts';
 import type { Blob } from './blob.ts';
 
-/** A text in UTF-8 without control characters: vocabularies, label files, configurations. */
+/** Scans a UTF-8 text without control characters: vocabularies, label files, configurations. */
 export async function scanText(blob: Blob): Promise<Made<undefined>> {
   const read = await readText(blob);
   return read.ok ? ok(undefined) : read;
 }
 
-/** The text of a file, unpacked when it is a gzip. */
+/** Returns the text of a file, decompressed when it is a gzip. */
 export async function readText(blob: Blob): Promise<Made<string>> {
   const most = limits.modelTextBytes.value;
   if (blob.size > most) return problem('bound', `${blob.name} has ${blob.size} bytes`);
@@ -26,7 +26,7 @@ export async function readText(blob: Blob): Promise<Made<string>> {
         : problem('damaged', `${blob.name} is a damaged gzip`);
     }
   }
-  // Tabs, line ends and the form feed are texts; what else is below a space is not.
+  // Tabs, line ends and form feeds are text; other characters below the space are not.
   if (bytes.some((byte) => byte < 32 && byte !== 9 && byte !== 10 && byte !== 12 && byte !== 13)) {
     return problem('unsafe', `${blob.name} should be a text and holds other bytes`);
   }
@@ -37,7 +37,7 @@ export async function readText(blob: Blob): Promise<Made<string>> {
   }
 }
 
-/** A SentencePiece model: a protobuf message whose pieces (field 1) are messages themselves. */
+/** Scans a SentencePiece model: a protobuf message whose pieces (field 1) are messages themselves. */
 export async function scanSentencePiece(blob: Blob): Promise<Made<undefined>> {
   if (blob.size > limits.modelTextBytes.value) return problem('bound', `${blob.name} has ${blob.size} bytes`);
   try {
@@ -53,7 +53,7 @@ export async function scanSentencePiece(blob: Blob): Promise<Made<undefined>> {
   return problem('unsafe', `${blob.name} is no SentencePiece model`);
 }
 
-/** safetensors: the length of a JSON header, the header, numbers. */
+/** Scans a safetensors file: the length of a JSON header, the header, numbers. */
 export async function scanSafetensors(blob: Blob): Promise<Made<undefined>> {
   const first = await blob.read(0, 8);
   const length = first.length === 8 ? Number(Buffer.from(first).readBigUInt64LE()) : Number.NaN;
@@ -64,12 +64,12 @@ export async function scanSafetensors(blob: Blob): Promise<Made<undefined>> {
     const header: unknown = JSON.parse(Buffer.from(await blob.read(8, length)).toString('utf8'));
     if (typeof header === 'object' && header !== null) return ok(undefined);
   } catch {
-    // Said below.
+    // The refusal follows below.
   }
   return problem('unsafe', `${blob.name} is no safetensors file`);
 }
 
-/** A numpy array, of numbers: an array of objects would be a pickle. */
+/** Scans a numpy array of numbers; an array of objects would be a pickle. */
 export async function scanNumpy(blob: Blob): Promise<Made<undefined>> {
   const head = Buffer.from(await blob.read(0, 4096)).toString('latin1');
   // Behind magic, version and length: numbers only, since `|O` would be objects.

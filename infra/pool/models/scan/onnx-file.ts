@@ -11,7 +11,7 @@ import { fileBelow } from './plain-file.ts';
 /** Operators that the ONNX standard defines: none of them opens files or runs code from elsewhere. */
 const standard = new Set(['', 'ai.onnx', 'ai.onnx.ml']);
 
-/** Of ONNX Runtime's own operators those that compute. The domain also has some that load engines or call Python. */
+/** ONNX Runtime's own operators that only compute. Others of its domain load engines or call Python. */
 const runtime = new Set(
   `Attention BeamSearch BiasAdd BiasDropout BiasGelu BiasSoftmax BiasSplitGelu ConvTransposeWithDynamicPads
   CropAndResize DecoderAttention DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention DequantizeBFP DequantizeLinear
@@ -28,8 +28,8 @@ const runtime = new Set(
 );
 
 /**
- * Domains of functions that a file defines for itself, as exporters of PyTorch write them. A function of any other domain
- * says nothing about its operator: an engine that has one of that name runs its own.
+ * Domains of functions that a file defines, as exporters of PyTorch write them. A function of any other
+ * domain proves nothing about its operator: an engine that has one of that name runs its own.
  */
 const ownDomains = /^(this|local|pkg(\.[\w.]+)?)$/;
 
@@ -46,7 +46,7 @@ function checkOperators({ operators, functions }: OnnxFacts, name: string): Made
   return ok(undefined);
 }
 
-/** An ONNX file: every operator on a list, every weight in it or in a file beside it. Its numbers say nothing else. */
+/** Scans an ONNX file: every operator must be allowed, every weight inside it or in a file beside it. */
 export async function scanOnnx(blob: Blob): Promise<Made<OnnxFacts>> {
   if (blob.size > limits.modelGraphBytes.value) return problem('bound', `${blob.name} has ${blob.size} bytes`);
   let facts: OnnxFacts;
@@ -59,7 +59,7 @@ export async function scanOnnx(blob: Blob): Promise<Made<OnnxFacts>> {
   const operators = checkOperators(facts, blob.name);
   if (!operators.ok) return operators;
   for (const { location } of facts.external) {
-    // What only looks like a plain path is refused, too: `a/./b` has no honest reason.
+    // A disguised plain path is refused, too: `a/./b` has no honest reason.
     if (plainPath(location) !== location) {
       return problem('unsafe', `${blob.name} keeps weights at ${JSON.stringify(location)}, which leads elsewhere`);
     }
@@ -67,7 +67,7 @@ export async function scanOnnx(blob: Blob): Promise<Made<OnnxFacts>> {
   return ok(facts);
 }
 
-/** The files that an ONNX file on disk keeps its weights in: plain files below its own folder, long enough. */
+/** Returns the external weight files of an ONNX file: plain files below its folder, of sufficient length. */
 export async function findExternal(file: string, facts: OnnxFacts): Promise<Made<string[]>> {
   const locations = [...new Set(facts.external.map(({ location }) => location))].sort();
   for (const location of locations) {

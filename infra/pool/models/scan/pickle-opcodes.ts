@@ -1,4 +1,4 @@
-/** How the argument of an opcode is written. */
+/** Encoding of an opcode's argument. */
 type Argument =
   | 'none'
   | 'byte'
@@ -11,13 +11,13 @@ type Argument =
   | 'counted 4'
   | 'counted 8';
 
-/** What an opcode does to the stack of the machine, as far as it matters for finding out which names it imports. */
+/** Effect of an opcode on the machine's stack, as far as it determines imported names. */
 export type Effect =
-  /** Takes so many values and leaves so many, of which nothing is known. */
+  /** Pops `take` values and pushes `leave` unknown ones. */
   | { readonly take: number; readonly leave: number }
   | 'text'
   | 'mark'
-  /** Takes everything above the mark, and so many below it; leaves one value. */
+  /** Pops everything above the mark and `toMark` values below it; pushes `leave` values. */
   | { readonly toMark: number; readonly leave: number }
   | 'keep'
   | 'fetch'
@@ -37,7 +37,9 @@ export interface Opcode {
 const value = { take: 0, leave: 1 } as const;
 const combine = (take: number) => ({ take, leave: 1 }) as const;
 
-/** Protocols 0 to 5, all of them. What is not here is no pickle. EXT1, EXT2 and EXT4 are left out: they import by number. */
+/**
+ * Opcodes of protocols 0 to 5. Any other is refused. EXT1, EXT2 and EXT4 are left out: they import by number.
+ */
 const table: readonly (readonly [code: string, name: string, argument: Argument, effect: Effect])[] = [
   ['(', 'MARK', 'none', 'mark'],
   ['.', 'STOP', 'none', 'stop'],

@@ -11,8 +11,8 @@ const torchTypes = 'float16 bfloat16 float32 float64 int8 int16 int32 int64 uint
   .map((kind) => `torch.${kind}`);
 
 /**
- * What a pickled checkpoint may import: what rebuilds tensors, and containers. Unpickling calls what it imports, so a name
- * that is not here may be anything. Not a list of what is known to be bad: that list is never long enough.
+ * Imports that a pickled checkpoint may make: rebuilders of tensors, and containers. Unpickling calls what it
+ * imports, so any other name may be anything. An allow-list, since no deny-list is ever complete.
  */
 const allowedGlobals: ReadonlySet<string> = new Set([
   'collections.OrderedDict',
@@ -36,17 +36,17 @@ const allowedGlobals: ReadonlySet<string> = new Set([
 
 interface Step {
   readonly opcode: Opcode;
-  /** Argument as text, where it is one. Read by few opcodes, so decoded on demand. */
+  /** Argument as text, if it is one. Few opcodes read it, so it is decoded on demand. */
   readonly text: () => string;
   readonly next: number;
 }
 
-/** A value of the machine: a text that is known, or something else. `mark` ends a group. */
+/** A value of the machine: a known text, or another one. `mark` ends a group. */
 type Item = { readonly text: string } | 'mark' | 'unknown';
 
 /**
- * Follows one pickle without building anything. Gives where it ends. Every opcode must be known, every import must be by a
- * name that can be read here and stands on the list; what cannot be followed is refused.
+ * Interprets one pickle without building objects, and returns its end. Every opcode must be known, every
+ * import must be by a readable name on the list; anything else is refused.
  */
 export function scanPickle(bytes: Uint8Array, name: string, from = 0): Made<number> {
   const machine = new Machine();
@@ -67,7 +67,9 @@ export function scanPickle(bytes: Uint8Array, name: string, from = 0): Made<numb
   return problem('unsafe', `${name}: the pickle does not end`);
 }
 
-/** Bytes of the longest text that can matter: names on the list are shorter, and a longer one is shown by its beginning. */
+/**
+ * Longest relevant text, bytes: names on the list are shorter, and of a longer one the beginning is shown.
+ */
 const LONGEST_TEXT = 256;
 const SHOWN_TEXT = 40;
 
@@ -130,7 +132,7 @@ class Machine {
   readonly #stack: Item[] = [];
   readonly #memo = new Map<string, Item>();
 
-  /** Does one step; gives the name that it imports. */
+  /** Runs one step; returns the name that it imports. */
   run({ opcode, text }: Step): string | undefined {
     const { effect } = opcode;
     if (effect === 'global') return this.#global(text());
@@ -182,8 +184,8 @@ class Machine {
   }
 
   /**
-   * Numbers of the memo are texts in some opcodes. Python takes `p1_0`, `p+10` and `p 10` for 10: whoever reads another
-   * number follows another pickle, so only what everybody reads alike is read.
+   * Parses a memo number that is a text. Python reads `p1_0`, `p+10` and `p 10` as 10: a different reading
+   * follows another pickle, so only the unambiguous form is accepted.
    */
   #key(text: string): string {
     if (!/^(0|[1-9]\d{0,9})$/.test(text)) this.#break(`numbers its memo with ${JSON.stringify(text.slice(0, 40))}`);

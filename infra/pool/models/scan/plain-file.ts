@@ -10,8 +10,8 @@ export interface PlainFile {
 }
 
 /**
- * Finds the plain file that `whose` names by a path below `folder`. Refuses absolute paths, `..`, symbolic links on the way,
- * devices and pipes, and files with a second name (hard links): each of them can bring in what lies elsewhere.
+ * Finds the plain file that `whose` names by a path below `folder`. Refuses absolute paths, `..`, symbolic
+ * links on the way, devices, pipes and hard links: each of them can lead to a file elsewhere.
  */
 export async function fileBelow(folder: string, written: string, whose: string): Promise<Made<PlainFile>> {
   if (plainPath(written) !== written) {
@@ -35,7 +35,7 @@ export async function fileBelow(folder: string, written: string, whose: string):
   return problem('unreadable', `${whose} names no file`);
 }
 
-/** Whether a folder of a repository lies there itself. A link in its place leads elsewhere. */
+/** Reports whether a folder of a repository is a real one. A link leads elsewhere. */
 export const isPlainFolder = (folder: string): Promise<boolean> =>
   lstat(folder).then(
     (found) => found.isDirectory(),

@@ -12,7 +12,7 @@ import { scanFile } from './scan.ts';
 /** Scans files of a repository by the rules of the first gate. Returns the number of networks. */
 export async function scanFiles(repository: string, files: readonly string[]): Promise<Made<number>> {
   const networks = files.filter((file) => /\.onnx$/i.test(file));
-  // Weights beside a network are numbers under any name; only the network says that they are its own.
+  // Weights beside a network are numbers under any name; only the network identifies them.
   const weights = new Set<string>();
   for (const file of networks) {
     const found = await withBlob(repository, file, scanNetwork);
@@ -41,7 +41,7 @@ async function scanNetwork(blob: Blob): Promise<Made<string[]>> {
 }
 
 async function scanOther(blob: Blob, covered: ReadonlySet<string>): Promise<Made<undefined>> {
-  // An empty file keeps an empty folder in a repository of sources.
+  // An empty file keeps an empty folder in git.
   if (blob.size === 0) return ok(undefined);
   if (!blob.name.endsWith('.pbtxt')) {
     const scanned = await scanFile(blob);

@@ -14,7 +14,7 @@ export interface Scanned {
   readonly onnx?: OnnxFacts;
 }
 
-/** What a file of a name must be. Its content is held against that: a name alone says nothing. */
+/** Kinds of files by name. The content is then checked: a name alone proves nothing. */
 const endings: readonly (readonly [RegExp, Kind])[] = [
   [/\.(ckpt|pt|pth|bin|pkl)$/i, 'checkpoint'],
   [/\.onnx$/i, 'onnx'],
@@ -34,7 +34,7 @@ const scanners: Record<Kind, (blob: Blob) => Promise<Made<OnnxFacts | undefined>
   numpy: scanNumpy,
 };
 
-/** One file of something that comes from elsewhere. What is of no kind known here is refused: nothing passes unseen. */
+/** Scans one foreign file. A file of unknown kind is refused. */
 export async function scanFile(blob: Blob): Promise<Made<Scanned>> {
   const kind = endings.find(([pattern]) => pattern.test(blob.name))?.[1];
   if (kind === undefined) return problem('unsafe', `${blob.name} is of no kind this tool can look into`);

@@ -10,7 +10,7 @@ export interface ZipEntry {
   readonly packed: number;
   readonly size: number;
   readonly method: number;
-  /** Of its bytes, behind the local header. */
+  /** Offset of its bytes, after the local header. */
   readonly at: number;
 }
 
@@ -24,8 +24,8 @@ const viewOf = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffse
 const big = (view: DataView, at: number): number => Number(view.getBigUint64(at, true));
 
 /**
- * The files of a zip by its directory, each held against the header in front of its bytes: two readers must not see two
- * different zips. Nothing is unpacked here, and sizes are bounded before anything is.
+ * Lists the files of a zip by its directory, each checked against its local header: two readers must not see
+ * two different zips. Nothing is inflated here, and sizes are bounded before anything is.
  */
 export async function listZip(zip: Blob): Promise<Made<ZipEntry[]>> {
   const damaged = (why: string) => problem('damaged', `${zip.name}: the zip ${why}`);
@@ -57,9 +57,9 @@ export async function listZip(zip: Blob): Promise<Made<ZipEntry[]>> {
     }
     from = next;
   }
-  // Some read as many entries as it says, some as many as fit.
+  // Some readers read as many entries as declared, some as many as fit.
   if (from !== size) return damaged('directory goes on behind its last entry');
-  // Bytes counted twice are what makes a small file unpack to a large one.
+  // Overlapping files make a small zip inflate to a large one.
   return packed > at ? problem('bound', `${zip.name}: its files overlap`) : ok(entries);
 }
 
@@ -70,7 +70,7 @@ async function findDirectory(zip: Blob): Promise<{ at: number; size: number; cou
   let end = tail.length - 22;
   while (end >= 0 && view.getUint32(end, true) !== END) end--;
   if (end < 0 || end + 22 + view.getUint16(end + 20, true) !== tail.length) return undefined;
-  // Python looks for the directory in front of this record, wherever the record says that it is: both must be one place.
+  // Python locates the directory in front of this record, whatever the record declares: both must agree.
   const place = zip.size - length + end;
   const plain = {
     at: view.getUint32(end + 16, true),
@@ -115,10 +115,10 @@ function readEntry(bytes: Uint8Array, at: number): Read | undefined {
     number,
     number,
   ];
-  // Numbers that do not fit stand in an extra field, in this order, those that did not fit only.
+  // Overflowed numbers are in an extra field, in this order and without the others.
   const end = at + 46 + nameLength + extraLength;
   for (let extra = at + 46 + nameLength; extra + 4 <= end; extra += 4 + view.getUint16(extra + 2, true)) {
-    // Another name for the same entry, which only some read.
+    // Another name of the entry, which only some readers use.
     if (view.getUint16(extra, true) === 0x7075) return undefined;
     if (view.getUint16(extra, true) !== 1) continue;
     let field = extra + 4;
@@ -133,7 +133,7 @@ function readEntry(bytes: Uint8Array, at: number): Read | undefined {
   return { written, packed, size, local, method: view.getUint16(at + 10, true), next };
 }
 
-/** Where the bytes behind a local header begin, if that header names the same file. */
+/** Returns the offset of the bytes after a local header, if that header names the same file. */
 async function findContent(zip: Blob, at: number, written: string): Promise<number | undefined> {
   const header = await zip.read(at, 30);
   if (header.length < 30 || viewOf(header).getUint32(0, true) !== LOCAL) return undefined;
@@ -142,7 +142,7 @@ async function findContent(zip: Blob, at: number, written: string): Promise<numb
   return name === written ? at + 30 + nameLength + extraLength : undefined;
 }
 
-/** The bytes of an entry, unpacked, up to a bound. */
+/** Returns the inflated bytes of an entry, up to a bound. */
 export async function readZipEntry(zip: Blob, entry: ZipEntry, most: number): Promise<Made<Uint8Array>> {
   if (entry.size > most || entry.packed > most)
     return problem('bound', `${zip.name}/${entry.name} has ${entry.size} bytes`);

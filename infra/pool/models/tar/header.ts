@@ -1,4 +1,4 @@
-/** Blocks of a tar. */
+/** Size of a tar block, bytes. */
 export const BLOCK = 512;
 
 export const padding = (bytes: number): number => (BLOCK - (bytes % BLOCK)) % BLOCK;
@@ -6,8 +6,8 @@ export const padding = (bytes: number): number => (BLOCK - (bytes % BLOCK)) % BL
 const octal = (value: number, width: number): string => `${value.toString(8).padStart(width - 1, '0')}\0`;
 
 /**
- * The header of a plain file (POSIX ustar), the same bytes for the same name and size: no owner, no time. The name must
- * fit its field of 100 bytes and the size eleven octal digits; `limits` sees to that.
+ * Writes the header of a plain file (POSIX ustar): equal name and size give equal bytes, without owner or
+ * time. The name must fit its field of 100 bytes and the size eleven octal digits; `limits` sees to that.
  */
 export function writeHeader(name: string, size: number): Uint8Array {
   const header = Buffer.alloc(BLOCK);
@@ -25,8 +25,8 @@ export function writeHeader(name: string, size: number): Uint8Array {
 }
 
 /**
- * Whether somebody would take these bytes for the first header of a tar: sums are added up in two ways, and readers are
- * generous about how a number is written.
+ * Reports whether any reader would take these bytes for the first header of a tar: checksums are added in two
+ * ways, and readers are lenient about their encoding.
  */
 export function beginsTar(bytes: Uint8Array): boolean {
   if (bytes.length < BLOCK) return false;
@@ -42,7 +42,7 @@ export function beginsTar(bytes: Uint8Array): boolean {
   return stored === sum || stored === sum - low;
 }
 
-/** The sum of all bytes, those of the sum itself taken as spaces. */
+/** Returns the sum of all bytes, with those of the checksum itself as spaces. */
 export function checksum(header: Uint8Array): number {
   let sum = 0;
   for (const [at, byte] of header.entries()) sum += at >= 148 && at < 156 ? 32 : byte;

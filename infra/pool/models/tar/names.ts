@@ -1,22 +1,25 @@
-// What files inside of an archive may be called.
+// Rules for file names inside archives.
 
-/** Over this nothing is a path on a disk. */
+/** Longest path on any disk, characters. */
 const LONGEST = 1024;
 
-/** What is not seen, changes what is seen beside it, or is half a letter; and what some disks give a meaning. */
+/**
+ * Characters that are invisible, change their neighbours' appearance, are half a character, or have a meaning
+ * on some disks.
+ */
 const odd = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}:\\\u{fffd}]/u;
 
-/** `./a/b` is `a/b`; undefined when it leads elsewhere, or is no name at all. */
+/** Normalises `./a/b` to `a/b`; undefined for a path that leads elsewhere, or is none. */
 export function plainPath(written: string): string | undefined {
   if (written.startsWith('/') || written.length > LONGEST || odd.test(written)) return undefined;
   const parts = written.split('/').filter((part) => part !== '' && part !== '.');
   return parts.length === 0 || parts.includes('..') ? undefined : parts.join('/');
 }
 
-/** The same for names that some disk would take for one. */
+/** Maps names that some disk confuses to one. */
 const folded = (name: string): string => name.normalize('NFKC').toLowerCase();
 
-/** Names that can lie side by side on every disk. `add` gives what is wrong with one that cannot. */
+/** Set of names that can coexist on every disk. `add` returns the problem of one that cannot. */
 export function createNames() {
   const seen = new Map<string, 'file' | 'folder'>();
   return {

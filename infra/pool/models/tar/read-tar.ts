@@ -7,13 +7,13 @@ import { createNames, plainPath } from './names.ts';
 
 const latin = (bytes: Uint8Array) => Buffer.from(bytes).toString('latin1').replace(/\0.*$/s, '');
 
-/** A number of a header: octal digits, or GNU's binary form for what they cannot say. */
+/** Parses a number of a header: octal digits, or GNU's binary form for larger ones. */
 function numberAt(bytes: Uint8Array): number {
   if (((bytes[0] ?? 0) & 0x80) === 0) {
     const digits = latin(bytes).trim();
     return /^[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : digits === '' ? 0 : Number.NaN;
   }
-  // Its other forms are negative, or are read by nobody else.
+  // Its other forms are negative, or not portable.
   if (bytes[0] !== 0x80) return Number.NaN;
   let value = 0n;
   for (const [at, byte] of bytes.entries()) value = (value << 8n) | BigInt(at === 0 ? byte & 0x7f : byte);
@@ -28,8 +28,8 @@ interface Pending {
 }
 
 /**
- * The files of a tar, without reading them. Links, devices and whatever else is no plain file or folder are refused, and so
- * are names that lead out of it, names that some disk takes for one, and totals over the bounds.
+ * Lists the files of a tar, without reading them. Refuses links, devices and other special entries, names
+ * that lead out of it, names that some disk confuses, and totals over the bounds.
  */
 export async function listTar(tar: Blob): Promise<Made<Blob[]>> {
   const files: Blob[] = [];
@@ -39,7 +39,7 @@ export async function listTar(tar: Blob): Promise<Made<Blob[]>> {
   for (let at = 0, count = 0; ; count++) {
     if (count > 2 * limits.modelSourceEntries.value) return problem('bound', `${tar.name} has too many entries`);
     const header = await tar.read(at, BLOCK);
-    // Two empty blocks end it; a file that ends without them is taken, as by every tar.
+    // Two empty blocks end a tar; one without them is accepted, as by every reader.
     if (header.length === 0 || header.every((byte) => byte === 0)) return ok(files);
     if (header.length < BLOCK || numberAt(header.subarray(148, 156)) !== checksum(header)) {
       return problem('damaged', `${tar.name} is no tar, or is damaged at ${at}`);
@@ -61,14 +61,14 @@ export async function listTar(tar: Blob): Promise<Made<Blob[]>> {
     const prefix = utf8(header.subarray(345, 500));
     const short = utf8(header.subarray(0, 100));
     const isPosix = latin(header.subarray(257, 263)) === 'ustar';
-    // Some put it in front of the name in any kind of tar.
+    // Some readers put the prefix in front of the name in any kind of tar.
     if (!isPosix && prefix) return problem('unsafe', `${tar.name}: ${short} has a second name`);
     const written = pending.path ?? (isPosix && prefix ? `${prefix}/${short}` : short);
     pending = {};
     at = next;
     if (type !== '0' && type !== '\0' && type !== '5')
       return problem('unsafe', `${tar.name}: ${written} is no plain file (type ${type})`);
-    // Some read on right behind a folder, whatever size it has, and take a file called like one for a folder.
+    // Some readers ignore the size of a folder, and take a file with a folder's name for a folder.
     if (type === '5' ? size !== 0 : written.endsWith('/'))
       return problem('unsafe', `${tar.name}: ${JSON.stringify(written)} is a folder with a content`);
     if (type === '5' && /^(\.\/*)+$/.test(written)) continue;
@@ -86,7 +86,7 @@ export async function listTar(tar: Blob): Promise<Made<Blob[]>> {
   }
 }
 
-/** GNU's long names, and the path and size of POSIX extended headers; other records say nothing that matters here. */
+/** Reads GNU's long names, and path and size of POSIX extended headers; other records do not matter here. */
 async function readExtension(
   tar: Blob,
   type: string,
@@ -108,7 +108,7 @@ async function readExtension(
     const [whole = '', length, key, value = ''] = /^(\d+) ([^=]+)=([^\n]*)\n/.exec(text.slice(from)) ?? [];
     if (whole === '' || Buffer.byteLength(whole) !== Number(length))
       return problem('damaged', `${tar.name}: an extended header is damaged`);
-    // What some read as another name, and another content.
+    // Records that give some readers another name or another content.
     if (key === 'hdrcharset' || key?.startsWith('GNU.sparse.'))
       return problem('unsafe', `${tar.name}: an extended header says ${key}`);
     if ((key === 'path' && found.path !== undefined) || (key === 'size' && found.size !== undefined)) return again;

@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { createDecoder } from '../../agent/decode/decoder.ts';
 
-/** The reference recogniser as it is served, without a server: sound at 16 kHz to words. */
+/** Opens the reference recogniser without a server: audio at 16 kHz to words. */
 export async function openHearing(repository: string): Promise<(audio: Float32Array) => Promise<string>> {
   const open = (model: string) =>
     InferenceSession.create(path.join(repository, model, '1/model.onnx'), { intraOpNumThreads: 1 });
