@@ -34,7 +34,7 @@ async function answer(words: readonly string[], environment: Environment): Promi
   if (first === 'help' || first === 'version' || (first === '' && words.includes('--version'))) return showVersion();
   const command = findCommand([first, ...rest]);
   // Commands that build models read their own words.
-  if (command?.own) return (await import('./model-build.ts')).buildModel(without(words, '--json', first));
+  if (command?.own) return (await import('./models/build.ts')).buildModel(without(words, '--json', first));
   const given = readArguments(words, environment);
   if ('problem' in given) return wrong(`${given.problem}; \`auricle ${`help ${first}`.trim()}\` explains`);
   if (given.help) return showHelp([first, ...rest]);

@@ -18,7 +18,7 @@ export interface Command {
   readonly more?: string;
   /** It runs on this machine alone: no edge, no token. */
   readonly local?: true | ((given: Arguments) => boolean);
-  /** Absent for commands that build models: `model-build.ts` reads their words. */
+  /** Absent for commands that build models: `models/build.ts` reads their words. */
   readonly run?: (given: Arguments, headers: Record<string, string>, token: string) => Promise<Answer>;
 }
 

@@ -1,9 +1,9 @@
 // The table of commands: the parser, the help and the dispatch read it. Each module is loaded when its command runs.
 import process from 'node:process';
-import { auditCommands } from './audit-commands.ts';
-import { buildCommands } from './build-commands.ts';
+import { auditCommands } from './audit/commands.ts';
 import type { Command } from './command.ts';
-import { modelCommands } from './model-commands.ts';
+import { buildCommands } from './models/build-commands.ts';
+import { modelCommands } from './models/commands.ts';
 import type { OptionName } from './options.ts';
 
 const speech = ['model', 'language'] as const;
@@ -11,8 +11,8 @@ const measured = `partial ms   from the end of a word, as it was sent, to the fi
 final ms     from the end of the last word of an utterance to its final text
 finish ms    from the last frame of a stream to its last word`;
 
-const uploads: Command['run'] = async (given, headers) => (await import('./uploads.ts')).uploads(given, headers);
-const project: Command['run'] = async (given, headers) => (await import('./project.ts')).project(given, headers);
+const uploads: Command['run'] = async (given, headers) => (await import('./jobs/uploads.ts')).uploads(given, headers);
+const project: Command['run'] = async (given, headers) => (await import('./jobs/project.ts')).project(given, headers);
 const spoken = ['plain', 'wait', 'out'] as const;
 
 const plainCommands: readonly Command[] = [
@@ -23,8 +23,8 @@ const plainCommands: readonly Command[] = [
     takes: [...speech, ['format', 'json, text, srt, vtt or verbose_json; with --live text'], 'live', 'pace'],
     run: async (given, headers, token) =>
       given.live
-        ? (await import('./transcribe-live.ts')).transcribeLive(given, token, process.stderr)
-        : (await import('./transcribe.ts')).transcribe(given, headers),
+        ? (await import('./live/transcribe-live.ts')).transcribeLive(given, token, process.stderr)
+        : (await import('./live/transcribe.ts')).transcribe(given, headers),
   },
   {
     name: 'upload',
@@ -34,9 +34,9 @@ const plainCommands: readonly Command[] = [
     more: `FILE may be a folder: its files are sent, without folders in it and names that begin with a dot. Several files
 are sent eight at a time; the exit code is 1 when one failed, and a line for each failure says why.`,
     run: async (given, headers) => {
-      const { namesMany, uploadMany } = await import('./upload-many.ts');
-      if (!(await namesMany(given.operands))) return (await import('./upload.ts')).upload(given, headers);
-      const { realWorld } = await import('./upload-world.ts');
+      const { namesMany, uploadMany } = await import('./jobs/upload-many.ts');
+      if (!(await namesMany(given.operands))) return (await import('./jobs/upload.ts')).upload(given, headers);
+      const { realWorld } = await import('./jobs/upload-world.ts');
       return uploadMany(given, headers, realWorld(), process.stderr);
     },
   },
@@ -55,7 +55,7 @@ are sent eight at a time; the exit code is 1 when one failed, and a line for eac
     name: 'replay',
     does: 'puts jobs that no agent could finish back into their queue',
     takes: ['zone'],
-    run: async (given, headers) => (await import('./uploads.ts')).replay(given, headers),
+    run: async (given, headers) => (await import('./jobs/uploads.ts')).replay(given, headers),
   },
   {
     name: 'project',
@@ -102,17 +102,17 @@ The exit code is 0 when every request was served, or every stream ended well, wi
 
 ${measured}`,
     run: async (given, headers, token) => {
-      const { untilInterrupted } = await import('./load-progress.ts');
+      const { untilInterrupted } = await import('./progress.ts');
       const watched = { signal: untilInterrupted(), screen: process.stderr };
       return given.stream
-        ? (await import('./load-stream.ts')).loadStream(given, token, watched)
-        : (await import('./load.ts')).load(given, headers, watched);
+        ? (await import('./load/stream.ts')).loadStream(given, token, watched)
+        : (await import('./load/load.ts')).load(given, headers, watched);
     },
   },
   {
     name: 'models',
     does: 'lists the models that the pools serve now',
-    run: async (given, headers) => (await import('./models.ts')).models(given, headers),
+    run: async (given, headers) => (await import('./models/list.ts')).models(given, headers),
   },
 ];
 

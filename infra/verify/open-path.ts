@@ -2,7 +2,7 @@
 import { open, stat } from 'node:fs/promises';
 import { inflateRawSync } from 'node:zlib';
 import type { BundleFiles } from '../../shared/audit/verify/bundle-files.ts';
-import { openFolder } from '../cli/bundle-folder.ts';
+import { openFolder } from '../cli/audit/bundle-folder.ts';
 import { openArchive } from './archive.ts';
 import type { Inflate } from './read-zip.ts';
 

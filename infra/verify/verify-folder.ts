@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { reportText } from '../../shared/audit/verify/report.ts';
 import { verifyBundle } from '../../shared/audit/verify/verify-bundle.ts';
-import { nativeHashing } from '../cli/native-hash.ts';
+import { nativeHashing } from '../cli/audit/native-hash.ts';
 import { openPath } from './open-path.ts';
 
 const USAGE = `node verify.mjs [FOLDER|ARCHIVE] [--policy FILE] [--head NOTE] [--tenant NAME] [--after N] [--json]

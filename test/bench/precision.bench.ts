@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { limits } from '../../shared/limits.ts';
-import { countErrors, decoders, type Features, openFeatures, openNetwork } from '../infra/models/listen.ts';
+import { countErrors, decoders, type Features, openFeatures, openNetwork } from '../infra/model-build/listen.ts';
 import { makeNetworks, type Precision, precisions } from './precision/networks.ts';
 import { weigh } from './precision/weigh.ts';
 import type { Bench } from './run.ts';
@@ -146,7 +146,7 @@ function report(rows: Record<Precision, Row>, tested: readonly string[], calibra
 const explain = (tested: number, calibrated: number) =>
   `The network of reference-en on ONNX Runtime's CPU kernels, one thread, all precisions in turn over each of ${tested} utterances ` +
   'of voice-en (half patterns of unseen.txt, half six words drawn from the lexicon); time is that of the network alone. FP32 is FP16 ' +
-  'widened, INT8 is made of it by infra/pool/models/quantise; static scales are of ' +
+  'widened, INT8 is made of it by infra/pool/model-build/quantise; static scales are of ' +
   `${calibrated} other texts. Memory is what a process of its own grows by when it loads the network and hears ten seconds. Word ` +
   'errors with the language model, and of letters alone. A processor has no kernels for FP16 and for 2:4 sparse weights: FP16 is ' +
   'half the file and the same sums, sparsity is not measured.';

@@ -1,6 +1,6 @@
 // How well the recogniser of the repository understands its voice, beside the voice's teacher: `npm run bench -- voice
 // [--each N]`. The teacher speaks where flite is installed (Debian: flite); sentences of books and dictionaries are among
-// those spoken where `infra/pool/models/reference/sentences.py` has written them (`--books FILE`).
+// those spoken where `infra/pool/training/reference/sentences.py` has written them (`--books FILE`).
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,7 +11,7 @@ import { InferenceSession, Tensor } from 'onnxruntime-node';
 import type { Task } from '../../infra/pool/agent/dispatch.ts';
 import { readRepository } from '../../infra/pool/agent/models.ts';
 import { createSpeaker } from '../../infra/pool/agent/speak/create-speaker.ts';
-import { openHearing } from '../../infra/pool/models/voice/hear.ts';
+import { openHearing } from '../../infra/pool/training/voice/hear.ts';
 import { fp32Tensor, readFp32, readInt32 } from '../../shared/kserve/tensor.ts';
 import { countWordErrors } from '../../shared/model/word-errors.ts';
 import { ok } from '../../shared/result.ts';
@@ -22,7 +22,7 @@ const RATE = 16_000;
 /** Silence around what is heard: flite speaks with as much. */
 const AROUND = RATE / 4;
 const repository = path.resolve(import.meta.dirname, '../../infra/pool/models/repository');
-const voiceFolder = path.resolve(import.meta.dirname, '../../infra/pool/models/voice');
+const voiceFolder = path.resolve(import.meta.dirname, '../../infra/pool/training/voice');
 const network = path.join(repository, MODEL, '1/model.onnx');
 
 /** The voice as the agent speaks with it, the network in this process on one thread. */

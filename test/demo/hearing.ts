@@ -8,7 +8,7 @@ import type { Evidence } from '../../shared/model/evidence.ts';
 import type { SpeakerErrors } from '../../shared/model/quality.ts';
 import { seeded } from '../../shared/model/seeded.ts';
 import { drawTexts, openVoice, prepare } from '../bench/voice.bench.ts';
-import { countErrors, decoders, type Features, openFeatures, openNetwork } from '../infra/models/listen.ts';
+import { countErrors, decoders, type Features, openFeatures, openNetwork } from '../infra/model-build/listen.ts';
 
 const SEED = 8;
 /** Words of an utterance: there are 2,000 of them. */

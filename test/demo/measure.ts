@@ -6,7 +6,7 @@ import { encodeInferRequest } from '../../shared/kserve/infer-request.ts';
 import { fp32Tensor, int32Tensor } from '../../shared/kserve/tensor.ts';
 import { type Evidence, isSteady } from '../../shared/model/evidence.ts';
 import { weigh } from '../bench/precision/weigh.ts';
-import { soundOf } from '../infra/models/listen.ts';
+import { soundOf } from '../infra/model-build/listen.ts';
 
 type Latency = Extract<Evidence, { kind: 'latency' }>;
 

@@ -4,8 +4,8 @@ import path from 'node:path';
 import type { Answer } from '../../infra/cli/answer.ts';
 import { readArguments } from '../../infra/cli/arguments.ts';
 import { findCommand } from '../../infra/cli/commands.ts';
-import { model } from '../../infra/cli/model.ts';
-import { buildModel } from '../../infra/cli/model-build.ts';
+import { buildModel } from '../../infra/cli/models/build.ts';
+import { model } from '../../infra/cli/models/model.ts';
 import type { Evidence } from '../../shared/model/evidence.ts';
 import type { Fleet } from './fleet.ts';
 

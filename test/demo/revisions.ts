@@ -2,8 +2,8 @@
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { ROOT } from '../../infra/local/root.ts';
-import { makeWeight, readModel, type Weight, writeModel } from '../../infra/pool/models/onnx/graph.ts';
-import { countOf, elements, readFloats, writeTensor } from '../../infra/pool/models/onnx/tensor.ts';
+import { makeWeight, readModel, type Weight, writeModel } from '../../infra/pool/model-build/onnx/graph.ts';
+import { countOf, elements, readFloats, writeTensor } from '../../infra/pool/model-build/onnx/tensor.ts';
 import { seeded } from '../../shared/model/seeded.ts';
 import type { Operator } from './operate.ts';
 

@@ -27,12 +27,23 @@ const rows: Row[] = [
     packages: ['*'],
   },
   { folder: 'infra/pool/engine/', folders: ['shared/', 'infra/pool/models/'], packages: ['*'] },
+  // Models are built and measured with the pieces of the agent that will serve them.
+  {
+    folder: 'infra/pool/model-build/',
+    folders: ['shared/', 'infra/pool/models/', 'infra/pool/agent/'],
+    packages: ['*'],
+  },
+  {
+    folder: 'infra/pool/training/',
+    folders: ['shared/', 'infra/pool/models/', 'infra/pool/agent/'],
+    packages: ['*'],
+  },
   { folder: 'infra/pool/', folders: ['shared/'], packages: ['*'] },
   // The client for apps knows no more than any app; the command line is one. It also is where models are built, on the
   // operator's machine.
   {
     folder: 'infra/cli/',
-    folders: ['shared/', 'edge/client/', 'infra/pool/models/'],
+    folders: ['shared/', 'edge/client/', 'infra/pool/models/', 'infra/pool/model-build/'],
     packages: ['zod', 'jose', 'ws', 'node:'],
   },
   { folder: 'infra/local/', folders: ['shared/', 'edge/', 'functions/', 'infra/'], packages: ['*'] },

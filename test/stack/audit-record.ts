@@ -1,5 +1,5 @@
 // Record of a zone for operators: the log, and the events still in outboxes.
-import { fetchCheckpoint, fetchEntries, openReader } from '../../infra/cli/audit-log.ts';
+import { fetchCheckpoint, fetchEntries, openReader } from '../../infra/cli/audit/log.ts';
 
 export interface LogPlace {
   readonly zone: string;

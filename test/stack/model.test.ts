@@ -10,7 +10,7 @@ import { modelUuid } from '../../edge/dialect/deepgram-model.ts';
 import type { listedPool } from '../../edge/operate.ts';
 import type { Answer } from '../../infra/cli/answer.ts';
 import { readArguments } from '../../infra/cli/arguments.ts';
-import { model } from '../../infra/cli/model.ts';
+import { model } from '../../infra/cli/models/model.ts';
 import { makeIdentity } from '../../infra/local/identity/make.ts';
 import { pools } from '../../infra/local/plan.ts';
 import { ROOT } from '../../infra/local/root.ts';

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
-import { fetchCheckpoint, type LogReader, Refused, walkLog } from '../../../infra/cli/audit-log.ts';
+import { fetchCheckpoint, type LogReader, Refused, walkLog } from '../../../infra/cli/audit/log.ts';
 import { openVerifier } from '../../../shared/audit/note.ts';
 import { readVerifierKey } from '../../../shared/audit/note-key.ts';
 

@@ -2,13 +2,13 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ROOT } from '../../../infra/local/root.ts';
-import { readModel, writeModel } from '../../../infra/pool/models/onnx/graph.ts';
-import { calibrate } from '../../../infra/pool/models/quantise/calibrate.ts';
-import { findProducts } from '../../../infra/pool/models/quantise/find-products.ts';
-import type { Sample } from '../../../infra/pool/models/quantise/samples.ts';
-import { toDynamic, worthIt } from '../../../infra/pool/models/quantise/to-dynamic.ts';
-import { observed, toStatic } from '../../../infra/pool/models/quantise/to-static.ts';
-import { widen } from '../../../infra/pool/models/quantise/widen.ts';
+import { readModel, writeModel } from '../../../infra/pool/model-build/onnx/graph.ts';
+import { calibrate } from '../../../infra/pool/model-build/quantise/calibrate.ts';
+import { findProducts } from '../../../infra/pool/model-build/quantise/find-products.ts';
+import type { Sample } from '../../../infra/pool/model-build/quantise/samples.ts';
+import { toDynamic, worthIt } from '../../../infra/pool/model-build/quantise/to-dynamic.ts';
+import { observed, toStatic } from '../../../infra/pool/model-build/quantise/to-static.ts';
+import { widen } from '../../../infra/pool/model-build/quantise/widen.ts';
 import { ok } from '../../../shared/result.ts';
 
 export const precisions = ['fp32', 'fp16', 'int8_dynamic', 'int8_static', 'int8_shipped'] as const;

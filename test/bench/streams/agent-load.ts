@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import process from 'node:process';
 import { importJWK, type JWK, SignJWT } from 'jose';
 import { WebSocketServer } from 'ws';
-import { createWordClock, type WordClock } from '../../../infra/cli/live-latency.ts';
+import { createWordClock, type WordClock } from '../../../infra/cli/live/latency.ts';
 import { type SealSetup, setupSender } from '../../../shared/seal/setup.ts';
 import type { LinkControl, LinkEvent } from '../../../shared/stream/link.ts';
 import { encodeAudio, encodeControl } from '../../../shared/stream/link-record.ts';
@@ -53,7 +53,7 @@ export interface AgentLoadReport {
   readonly p99: number;
   readonly max: number;
   readonly lateP99: number;
-  /** From the end of a word to the first event that shows it (`infra/cli/live-latency.ts`), milliseconds. */
+  /** From the end of a word to the first event that shows it (`infra/cli/live/latency.ts`), milliseconds. */
   readonly wordP50: number;
   readonly wordP99: number;
 }

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
-import { readLiveAudio } from '../../../infra/cli/live-audio.ts';
+import { readLiveAudio } from '../../../infra/cli/live/audio.ts';
 import { ROOT } from '../../../infra/local/root.ts';
 import { encodeInferRequest } from '../../../shared/kserve/infer-request.ts';
 import { decodeInferResponse } from '../../../shared/kserve/infer-response.ts';

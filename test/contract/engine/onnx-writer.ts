@@ -1,4 +1,4 @@
-import { bytesField, integerField, joinBytes, textField } from '../../../infra/pool/models/onnx/write-wire.ts';
+import { bytesField, integerField, joinBytes, textField } from '../../../infra/pool/model-build/onnx/write-wire.ts';
 
 /** Writes ONNX models by hand: just enough of onnx.proto for the small graphs of the contract suite. */
 type Bytes = Uint8Array;

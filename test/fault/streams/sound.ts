@@ -1,5 +1,5 @@
 // Audio of the streams in these tests: two sentences, each followed by silence, 16 kHz, 16 bit.
-import { readLiveAudio } from '../../../infra/cli/live-audio.ts';
+import { readLiveAudio } from '../../../infra/cli/live/audio.ts';
 import { clipBytes, clips } from '../../stack/clips.ts';
 
 const RATE = 16_000;

@@ -8,7 +8,7 @@ import { lookAtLog } from '../../../functions/audit/log/look-at-log.ts';
 import { followLog } from '../../../functions/audit/search/search-follow.ts';
 import { openHide } from '../../../functions/audit/sidecar/hide.ts';
 import type { Value } from '../../../functions/store/rows.ts';
-import { LogHoles } from '../../../infra/cli/audit-holes.ts';
+import { LogHoles } from '../../../infra/cli/audit/holes.ts';
 import { encodeLeaf } from '../../../shared/audit/leaf.ts';
 import { limits } from '../../../shared/limits.ts';
 import { deskOf, toldOf } from './erase-world.ts';

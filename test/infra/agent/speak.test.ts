@@ -6,7 +6,7 @@ import { readRepository } from '../../../infra/pool/agent/models.ts';
 import { createSpeaker } from '../../../infra/pool/agent/speak/create-speaker.ts';
 import type { Speaker } from '../../../infra/pool/agent/speak/speaker.ts';
 import { trimSilence } from '../../../infra/pool/agent/speak/trim-silence.ts';
-import { openHearing } from '../../../infra/pool/models/voice/hear.ts';
+import { openHearing } from '../../../infra/pool/training/voice/hear.ts';
 import { fp32Tensor, readInt32, type Tensor } from '../../../shared/kserve/tensor.ts';
 import { refuse } from '../../../shared/refusal.ts';
 import { no, ok, type Result } from '../../../shared/result.ts';

@@ -17,7 +17,7 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { digestFolder } from '../../../infra/cli/model-files.ts';
+import { digestFolder } from '../../../infra/cli/models/files.ts';
 import type { LogEvent, LogFields } from '../../../infra/pool/agent/log.ts';
 import { createModelSource } from '../../../infra/pool/agent/model-source.ts';
 import type { AgentEvent } from '../../../infra/pool/agent/record.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { judgeLog, type Seen } from '../../../infra/cli/audit-doctor.ts';
+import { judgeLog, type Seen } from '../../../infra/cli/audit/doctor.ts';
 import type { AuditHealth } from '../../../shared/audit/health.ts';
 import { limits } from '../../../shared/limits.ts';
 

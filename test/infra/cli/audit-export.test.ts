@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { exportAudit, verifyFolder } from '../../../infra/cli/audit-export.ts';
+import { exportAudit, verifyFolder } from '../../../infra/cli/audit/export.ts';
 import { openSigningKey } from '../../../shared/audit/note.ts';
 import { formatVerifierKey } from '../../../shared/audit/note-key.ts';
 import { ExportedLog } from '../../functions/audit/export/exported-log.ts';

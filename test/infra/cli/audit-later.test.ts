@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { audit } from '../../../infra/cli/audit.ts';
+import { audit } from '../../../infra/cli/audit/audit.ts';
 import type { Arguments } from '../../../infra/cli/options.ts';
 import { encodeLeaf, type Leaf } from '../../../shared/audit/leaf.ts';
 import { hashLeaf, rootOf } from '../../../shared/audit/tree.ts';

@@ -1,8 +1,8 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { lineOfErased, lineOfWaiting, privacyVerbs } from '../../../infra/cli/audit-erase.ts';
-import { searchAudit } from '../../../infra/cli/audit-search.ts';
+import { lineOfErased, lineOfWaiting, privacyVerbs } from '../../../infra/cli/audit/erase.ts';
+import { searchAudit } from '../../../infra/cli/audit/search.ts';
 import type { Arguments } from '../../../infra/cli/options.ts';
 import { foundEntries } from '../../../shared/audit/search.ts';
 

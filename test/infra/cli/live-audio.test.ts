@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createFrames, passSeconds, readLiveAudio, toRate } from '../../../infra/cli/live-audio.ts';
+import { createFrames, passSeconds, readLiveAudio, toRate } from '../../../infra/cli/live/audio.ts';
 import { wav } from '../../wav.ts';
 
 const ramp = Int16Array.from({ length: 2_400 }, (_, at) => at);

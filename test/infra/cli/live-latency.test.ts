@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createWordClock } from '../../../infra/cli/live-latency.ts';
+import { createWordClock } from '../../../infra/cli/live/latency.ts';
 
 /** Frame n is sent at (n + 1) × 100 ms: as its last sample is spoken. */
 function clockAfter(frames: number) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Outcome, percentile, summarize } from '../../../infra/cli/load-statistics.ts';
+import { type Outcome, percentile, summarize } from '../../../infra/cli/load/statistics.ts';
 
 const served = (milliseconds: number): Outcome => ({ milliseconds, code: undefined, audioSeconds: 2 });
 const failed = (code: string): Outcome => ({ milliseconds: 1, code, audioSeconds: 0 });

@@ -6,8 +6,8 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type WebSocket, WebSocketServer } from 'ws';
 import { readArguments } from '../../../infra/cli/arguments.ts';
-import type { Watched } from '../../../infra/cli/load-progress.ts';
-import { loadStream } from '../../../infra/cli/load-stream.ts';
+import { loadStream } from '../../../infra/cli/load/stream.ts';
+import type { Watched } from '../../../infra/cli/progress.ts';
 import { wav } from '../../wav.ts';
 import { folderForTest } from '../local/folder.ts';
 

@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readArguments } from '../../../infra/cli/arguments.ts';
-import { load } from '../../../infra/cli/load.ts';
-import type { Watched } from '../../../infra/cli/load-progress.ts';
-import { expectedWords } from '../../../infra/cli/load-words.ts';
+import { load } from '../../../infra/cli/load/load.ts';
+import { expectedWords } from '../../../infra/cli/load/words.ts';
+import type { Watched } from '../../../infra/cli/progress.ts';
 import { folderForTest } from '../local/folder.ts';
 
 let edge: Server;

@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { buildModel } from '../../../infra/cli/model-build.ts';
+import { buildModel } from '../../../infra/cli/models/build.ts';
 import { folderForTest } from '../local/folder.ts';
-import { onnxOf } from '../models/sources.ts';
+import { onnxOf } from '../model-build/sources.ts';
 
 const auricle = (...words: string[]) => buildModel(words);
 
@@ -64,7 +64,7 @@ it('M4 every archive of a folder; what is deployed already stays', async () => {
 
 it('M2 the example of the README does what it says', async () => {
   const folder = folderForTest();
-  const readme = readFileSync(new URL('../../../infra/pool/models/README.md', import.meta.url), 'utf8');
+  const readme = readFileSync(new URL('../../../infra/pool/model-build/README.md', import.meta.url), 'utf8');
   const block = /a model that lies here[^`]*```\n([^`]*)```/.exec(readme)?.[1] ?? '';
   const lines = block.trimEnd().split('\n');
   expect(lines.at(-1)).toBe('npm start -- --models models');

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { wrong } from '../../../infra/cli/answer.ts';
 import { readArguments } from '../../../infra/cli/arguments.ts';
 import { commandLine } from '../../../infra/cli/command-line.ts';
-import { model } from '../../../infra/cli/model.ts';
-import { keyFileOf, readPublicKey, readSigningKey } from '../../../infra/cli/model-key.ts';
+import { keyFileOf, readPublicKey, readSigningKey } from '../../../infra/cli/models/key.ts';
+import { model } from '../../../infra/cli/models/model.ts';
 import { algorithmOf, verifyBy } from '../../../shared/model/signature/key.ts';
 
 const PEM = { format: 'pem', type: 'pkcs8' } as const;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { postOnce } from '../../../infra/cli/post-once.ts';
+import { postOnce } from '../../../infra/cli/jobs/post-once.ts';
 
 /** Posts to an edge that gives these answers in turn; an error is a connection that breaks. */
 async function post(...answers: (Response | Error)[]) {

@@ -4,8 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readArguments } from '../../../infra/cli/arguments.ts';
-import { namesMany, uploadMany } from '../../../infra/cli/upload-many.ts';
-import type { UploadWorld } from '../../../infra/cli/upload-world.ts';
+import { namesMany, uploadMany } from '../../../infra/cli/jobs/upload-many.ts';
+import type { UploadWorld } from '../../../infra/cli/jobs/upload-world.ts';
 
 let folder: string;
 let lines: string[];

@@ -2,8 +2,8 @@
 import { describe, expect, it } from 'vitest';
 import { wrong } from '../../../infra/cli/answer.ts';
 import { readArguments } from '../../../infra/cli/arguments.ts';
-import type { UploadWorld } from '../../../infra/cli/upload-world.ts';
-import { uploads } from '../../../infra/cli/uploads.ts';
+import type { UploadWorld } from '../../../infra/cli/jobs/upload-world.ts';
+import { uploads } from '../../../infra/cli/jobs/uploads.ts';
 
 const ID = '01890a5d-ac96-874b-bcce-b302099a80ff';
 const WAITING = '01890a5d-ac96-874b-bcce-b302099a8001';

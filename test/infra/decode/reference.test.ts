@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import { InferenceSession, Tensor } from 'onnxruntime-node';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { createDecoder, type WordDecoder } from '../../../infra/pool/agent/decode/decoder.ts';
-import { type HeardWindow, openStream } from '../../../infra/pool/models/reference/stream.ts';
+import { type HeardWindow, openStream } from '../../../infra/pool/training/reference/stream.ts';
 import { randomOf } from './tables.ts';
 
 const root = path.join(import.meta.dirname, '../../..');

@@ -1,0 +1,225 @@
+// auricle audit doctor: is the record being kept, as far as can be seen from here?
+
+import { z } from 'zod';
+import { type AuditHealth, auditHealth } from '../../../shared/audit/health.ts';
+import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
+import { readPolicy } from '../../../shared/audit/policy.ts';
+import { TILE_WIDTH } from '../../../shared/audit/tile.ts';
+import { limits } from '../../../shared/limits.ts';
+import { type Answer, refused } from '../answer.ts';
+import type { Arguments } from '../options.ts';
+import { newestOf } from './find.ts';
+import { fetchCheckpoint, listedLogs, openReader, Refused } from './log.ts';
+import { recall } from './memory.ts';
+
+export interface Check {
+  readonly zone: string;
+  readonly check: string;
+  /** `skip`: it cannot be told here; `detail` says why. */
+  readonly outcome: 'ok' | 'fail' | 'skip';
+  readonly detail: string;
+}
+
+/** What was seen of one log. Times are ms since 1970; absent is what could not be had. */
+export interface Seen {
+  readonly zone: string;
+  /** Size in the checkpoint, if that is signed by the key. */
+  readonly signed: number | undefined;
+  readonly problem?: string | undefined;
+  /** Whether the key is one that was given or known before. */
+  readonly pinned: boolean;
+  /** By our clock, when the question about its health went out and when its answer had come. */
+  readonly asked: number;
+  readonly answered: number;
+  readonly health: AuditHealth | undefined;
+  /** Refusal in place of the health. */
+  readonly unhealthy?: string;
+  /** The checkpoint that is witnessed as the log's own policy demands, and when it was, ms since 1970. */
+  readonly witnessed?: { readonly size: number; readonly at: number } | undefined;
+}
+
+/** What to make of it. Pure. */
+export function judgeLog(seen: Seen): Check[] {
+  const { zone, signed, problem, pinned, health } = seen;
+  const say = (check: string, good: boolean | undefined, detail: string): Check => ({
+    ...{ zone, check, detail },
+    outcome: good === undefined ? 'skip' : good ? 'ok' : 'fail',
+  });
+  const reached = say('log reachable', problem === undefined, problem ?? `${signed} entries`);
+  if (problem !== undefined || signed === undefined) return [reached];
+  const key = say(
+    'signed by its key',
+    true,
+    pinned ? 'the key that was known before' : 'seen for the first time: run audit verify, and keep its key elsewhere',
+  );
+  if (!health)
+    return [reached, key, say('health', false, seen.unhealthy ?? 'the functions do not say how the log is doing')];
+  return [reached, key, ...judgeHealth(seen, health, say)];
+}
+
+type Say = (check: string, good: boolean | undefined, detail: string) => Check;
+/** So long ago at most, and no longer ahead than clocks of writers may differ. */
+const isPast = (age: number, most: number): boolean => age <= most && age >= -limits.auditClockMs.value;
+const seconds = (ms: number): string => `${Math.round(ms / 100) / 10} s`;
+
+function judgeHealth({ asked, answered, witnessed }: Seen, health: AuditHealth, say: Say): Check[] {
+  const { at, log, intake, outboxes, locked, development, fullStores = [] } = health;
+  const offset = Math.max(0, Math.abs(at - (asked + answered) / 2) - (answered - asked) / 2);
+  const age = at - (log?.last ?? 0);
+  const behind = (log?.size ?? 0) - (log?.published ?? 0);
+  const { doctorClockMs, doctorWaitMs, doctorFreshMs, auditIntakeList } = limits;
+  const outbox = (name: string, one: { waiting: number; oldestMs: number } | undefined): Check[] =>
+    one
+      ? [
+          say(
+            `outbox of the ${name}`,
+            one.oldestMs <= doctorWaitMs.value,
+            `${one.waiting} wait, the oldest for ${seconds(one.oldestMs)}`,
+          ),
+        ]
+      : [];
+  return [
+    say('checkpoint fresh', isPast(age, doctorFreshMs.value), `the last entry is ${seconds(age)} old`),
+    say('published', ...judgePublished(behind, age, log?.unsigned)),
+    say('clock', offset <= doctorClockMs.value, clockText(at - (asked + answered) / 2, offset)),
+    say(
+      'intake',
+      intake.waiting < auditIntakeList.value && intake.oldestMs <= doctorWaitMs.value,
+      `${intake.waiting} deliveries wait, the oldest for ${seconds(intake.oldestMs)}`,
+    ),
+    ...outbox('gate', outboxes.gate),
+    ...outbox('roster', outboxes.roster),
+    say('nothing missing', ...judgeGaps(health)),
+    say('one history', ...judgeHistory(health)),
+    say('room', !log?.full, log?.full ? 'none for new outboxes: their events wait' : 'for new outboxes'),
+    ...(fullStores.length > 0 ? [say('storage', false, `full, so writes are refused: ${fullStores.join(', ')}`)] : []),
+    say('witnessed', ...judgeWitnessed(health, witnessed, answered)),
+    // A policy that is there may be unlocked, or of a day: that it is enough cannot be seen from here.
+    say('write once', locked || development ? undefined : false, lockOf(locked, development)),
+  ];
+}
+
+/** One round of the functions looks at so many entries: a log that grows faster for long leaves gaps unseen. */
+const GAPS_BEHIND_MAX = limits.auditIndexBundles.value * TILE_WIDTH;
+
+function judgeGaps({ log, gaps = { open: 0, accepted: 0, behind: 0 } }: AuditHealth): [boolean, string] {
+  const accepted = gaps.accepted > 0 ? [`accepted gaps: ${gaps.accepted}`] : [];
+  const wrong = [
+    ...(log?.late ? [`${log.late} outboxes have holes that may still be filled`] : []),
+    ...(gaps.open > 0 ? [`gaps that no operator has accepted: ${gaps.open} (auricle audit gaps)`] : []),
+    ...(gaps.behind > GAPS_BEHIND_MAX ? [`${gaps.behind} entries not searched for gaps yet`] : []),
+  ];
+  const detail = wrong.length > 0 ? wrong : [`${log?.open ?? 0} outboxes are open`];
+  return [wrong.length === 0, [...detail, ...accepted].join(', ')];
+}
+
+function clockText(ahead: number, offset: number): string {
+  if (offset <= limits.doctorClockMs.value) return `${Math.round(offset)} ms apart at least`;
+  return `the functions' clock is ${seconds(offset)} ${ahead > 0 ? 'ahead' : 'behind'}, or this machine's is wrong`;
+}
+
+function judgePublished(behind: number, age: number, unsigned: readonly string[] = []): [boolean, string] {
+  if (unsigned.length > 0) return [false, `without the signature of its key of ${unsigned.join(' and ')}`];
+  if (behind === 0) return [true, 'all of it'];
+  return [isPast(age, limits.doctorWaitMs.value), `${behind} entries are not, since ${seconds(age)}`];
+}
+
+function judgeHistory({
+  witnesses,
+  refusing = [],
+  doubted = [],
+  diverged,
+}: AuditHealth): [boolean | undefined, string] {
+  const stopped = 'it is stopped until an operator has looked';
+  if (diverged) return [false, `${diverged.witness} ${diverged.why}: ${stopped}`];
+  if (doubted.length > 0) return [false, doubted.map(({ witness, why }) => `${witness} ${why}`).join('; ')];
+  if (refusing.length > 0) return [false, `refused by ${refusing.join(', ')}`];
+  return witnesses ? [true, 'no witness has seen another one'] : [undefined, 'nobody else looks at it'];
+}
+
+/**
+ * Witnesses are asked after publishing: the newest checkpoint has not been seen by them for a moment. How old the newest
+ * entry is says nothing: in a log that goes on it is always new.
+ */
+function judgeWitnessed(
+  { witnesses, log }: AuditHealth,
+  witnessed: Seen['witnessed'],
+  now: number,
+): [boolean | undefined, string] {
+  if (!witnesses) return [undefined, 'its policy names no witnesses'];
+  const published = log?.published ?? 0;
+  if (!witnessed) return [false, `0 of ${published} entries`];
+  const age = now - witnessed.at;
+  if (witnessed.size >= published) return [true, 'as the policy of the log demands'];
+  return [age <= limits.auditWitnessLagMs.value, `${witnessed.size} of ${published} entries, ${seconds(age)} ago`];
+}
+
+function lockOf(locked: boolean | undefined, development: boolean): string {
+  if (locked)
+    return 'storage has an immutability policy; whether it is locked and for how many days was not seen: infra/azure/audit';
+  if (locked === undefined) return 'storage does not say whether it has an immutability policy';
+  return `storage has no immutability policy${development ? ', which a development stack need not have' : ''}`;
+}
+
+export async function auditDoctor(
+  given: Pick<Arguments, 'edge' | 'zone' | 'key'>,
+  headers: Record<string, string>,
+): Promise<Answer> {
+  const response = await fetch(`${given.edge}/v1/audit/log`, { headers });
+  if (!response.ok) return refused(response);
+  const { data } = listedLogs.parse(await response.json());
+  const logs = newestOf(data).filter(({ zone }) => zone === given.zone || given.zone === undefined);
+  const checks = (await Promise.all(logs.map(async (log) => judgeLog(await look(given, log, headers))))).flat();
+  if (logs.length === 0)
+    checks.push({ zone: given.zone ?? '-', check: 'log reachable', outcome: 'fail', detail: 'there is none' });
+  checks.push(...(await checkAgents(given.edge, headers)));
+  const failed = checks.filter(({ outcome }) => outcome === 'fail').length;
+  const rows = checks.map(
+    ({ zone, check, outcome, detail }) => `${outcome.padEnd(4)}  ${zone.padEnd(6)}  ${check.padEnd(20)}  ${detail}`,
+  );
+  const verdict = failed === 0 ? 'the record is kept' : `${failed} of ${checks.length} checks failed`;
+  return { exit: failed === 0 ? 0 : 1, text: [...rows, verdict].join('\n'), value: { ok: failed === 0, checks } };
+}
+
+const refusedAgents = z.object({ refused: z.array(z.object({ pool: z.string(), zone: z.string(), why: z.string() })) });
+
+/** Agents that the roster refuses, a wrong clock among the reasons. Operators only: others get no check. */
+async function checkAgents(edge: string, headers: Record<string, string>): Promise<Check[]> {
+  const response = await fetch(`${edge}/v1/pools`, { headers });
+  const listed = refusedAgents.safeParse(response.ok ? await response.json() : undefined);
+  const found = listed.data?.refused ?? [];
+  return found.map(({ pool, zone, why }) => ({ zone, check: `agent of ${pool}`, outcome: 'fail', detail: why }));
+}
+
+type Listed = ReturnType<typeof listedLogs.parse>['data'][number];
+
+async function look(
+  { edge, key }: Pick<Arguments, 'edge' | 'key'>,
+  { zone, vkey: named, prefix }: Listed,
+  headers: Record<string, string>,
+): Promise<Seen> {
+  const base = `${edge}${prefix}`;
+  const known = key ?? recall(base)?.vkey;
+  const reader = await openReader(base, known ?? named, headers);
+  const seen = { zone, pinned: known !== undefined, signed: undefined, health: undefined, asked: 0, answered: 0 };
+  if (!reader) return { ...seen, problem: 'its key is not one' };
+  try {
+    const { note, checkpoint } = await fetchCheckpoint(reader);
+    const asked = Date.now();
+    const answer = await fetch(`${edge}/v1/audit/health?zone=${encodeURIComponent(zone)}`, { headers });
+    const answered = Date.now();
+    const unhealthy = answer.ok ? undefined : (await refused(answer)).text;
+    const health = answer.ok ? auditHealth.safeParse(await answer.json()).data : undefined;
+    const policy = health?.witnesses ? readPolicy(await reader.fetch('policy')) : undefined;
+    const seenBy = policy?.ok ? await reader.fetch('witnessed').catch(() => note) : note;
+    const latest = latestAt(answered);
+    const judged = policy?.ok ? await (await openJudge(policy.value))(seenBy, latest) : undefined;
+    const at = Math.min(...(judged?.witnesses ?? []).map(({ time }) => time)) * 1_000;
+    const witnessed = judged?.quorum && judged.witnesses.length > 0 ? { size: judged.checkpoint.size, at } : undefined;
+    const told = unhealthy !== undefined && { unhealthy };
+    return { ...seen, signed: checkpoint.size, asked, answered, health, ...told, witnessed };
+  } catch (error) {
+    if (error instanceof Refused) return { ...seen, problem: (await refused(error.response)).text };
+    return { ...seen, problem: error instanceof Error ? error.message : 'no reason given' };
+  }
+}

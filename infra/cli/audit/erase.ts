@@ -1,0 +1,114 @@
+// auricle audit erase|erasures|hold|holds|release
+import { z } from 'zod';
+import { erasureBases, erasureBasis } from '../../../shared/audit/privacy.ts';
+import { type Answer, refused, wrong } from '../answer.ts';
+import type { Arguments } from '../options.ts';
+
+const erased = z.object({
+  zone: z.string(),
+  outcome: z.enum(['done', 'deferred', 'nothing']),
+  basis: z.string(),
+  asked: z.string().optional(),
+  until: z.number().optional(),
+  count: z.number(),
+});
+const waiting = z.object({
+  zone: z.string(),
+  subject: z.string(),
+  basis: z.string(),
+  at: z.number(),
+  deferred: z.object({ basis: z.string(), until: z.number().optional() }).optional(),
+});
+const held = z.object({
+  zone: z.string(),
+  id: z.string(),
+  scope: z.string(),
+  subject: z.string().optional(),
+  reason: z.string(),
+  at: z.number(),
+});
+const released = z.object({ zone: z.string(), id: z.string() });
+
+type Headers = Record<string, string>;
+
+/** By command. */
+export const privacyVerbs: ReadonlyMap<string, (given: Arguments, headers: Headers) => Promise<Answer> | Answer> =
+  new Map([
+    ['erase', erase],
+    [
+      'erasures',
+      (given: Arguments, headers: Headers) => ask(given, headers, '/erasures', undefined, waiting, lineOfWaiting),
+    ],
+    ['hold', setHold],
+    ['holds', (given: Arguments, headers: Headers) => ask(given, headers, '/holds', undefined, held, lineOfHold)],
+    ['release', release],
+  ]);
+
+function erase(given: Arguments, headers: Headers): Promise<Answer> | Answer {
+  const { subject, commitment, basis, zone } = given;
+  if (subject === undefined && commitment === undefined) return wrong('whom? --subject S, or --commitment C');
+  const bases = `${erasureBases.join(', ')}, or other:NAME`;
+  if (basis === undefined) return wrong(`what asks for it? --basis ${bases}; it will stand in the log`);
+  if (!erasureBasis.safeParse(basis).success) return wrong(`"${basis}" is no basis: ${bases}`);
+  const line = (one: z.infer<typeof erased>) => lineOfErased(one, basis);
+  return ask(given, headers, '/erasures', { subject, commitment, basis, zone }, erased, line);
+}
+
+function setHold(given: Arguments, headers: Headers): Promise<Answer> | Answer {
+  const { subject, commitment, basis, zone, reason, id } = given;
+  if (reason === undefined) return wrong('why? --reason "case 7"');
+  return ask(given, headers, '/holds', { subject, commitment, basis, zone, reason, id }, held, lineOfHold);
+}
+
+function release(given: Arguments, headers: Headers): Promise<Answer> | Answer {
+  const [, id = ''] = given.operands;
+  const { reason, zone } = given;
+  if (reason === undefined) return wrong('why? --reason "case 7 is over"');
+  const path = `/holds/${encodeURIComponent(id)}/release`;
+  return ask(given, headers, path, { reason, zone }, released, lineOfReleased);
+}
+
+export async function ask<S extends z.ZodType>(
+  { edge, zone }: Arguments,
+  headers: Headers,
+  path: string,
+  body: object | undefined,
+  schema: S,
+  lineOf: (one: z.infer<S>) => string,
+): Promise<Answer> {
+  const query = body === undefined && zone !== undefined ? `?zone=${encodeURIComponent(zone)}` : '';
+  const response = await fetch(`${edge}/v1/audit${path}${query}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { ...headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  if (!response.ok) return refused(response);
+  const value: unknown = await response.json();
+  const parsed = z.object({ data: z.array(schema) }).safeParse(value);
+  if (!parsed.success) return wrong('the answer is not one of this edge');
+  const lines = parsed.data.data.map((one) => lineOf(one as z.infer<S>));
+  return { exit: 0, text: lines.length > 0 ? lines.join('\n') : 'none', value };
+}
+
+const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10);
+const untilOf = ({ basis, until }: { basis: string; until?: number | undefined }): string =>
+  `${until === undefined ? 'until it is released' : `until ${dayOf(until)}`} (${basis})`;
+
+export function lineOfErased(one: z.infer<typeof erased>, basis: string): string {
+  const other = one.asked !== undefined && one.asked !== basis ? `; already asked with basis ${one.asked}` : '';
+  if (one.outcome === 'deferred') return `${one.zone}  waits ${untilOf(one)}${other}`;
+  if (one.outcome === 'nothing')
+    return `${one.zone}  nothing is hidden about this subject, or not any more; what it did to the record itself (erased, held, exported, read) stays`;
+  return `${one.zone}  erased for good; the index knew of ${one.count} ${one.count === 1 ? 'record' : 'records'}${other}`;
+}
+
+const lineOfReleased = ({ zone, id }: z.infer<typeof released>): string =>
+  `${zone}  ${id}  released; erasures that waited for it go on by themselves within five minutes`;
+
+export function lineOfWaiting({ zone, subject, at, deferred }: z.infer<typeof waiting>): string {
+  const soon = deferred && deferred.until === undefined ? ', and goes on by itself within five minutes of that' : '';
+  return `${zone}  ${subject}  asked ${dayOf(at)}, ${deferred ? `waits ${untilOf(deferred)}${soon}` : 'is being done'}`;
+}
+
+const lineOfHold = ({ zone, id, scope, subject, reason, at }: z.infer<typeof held>): string =>
+  `${zone}  ${id}  since ${dayOf(at)}  ${scope === 'tenant' ? 'the whole tenant' : subject}  ${reason}`;

@@ -1,0 +1,173 @@
+// A log as anybody can read it: what is fetched is believed as far as the checkpoint's signature and the tree carry it.
+import { z } from 'zod';
+import { type Checkpoint, openCheckpoint } from '../../../shared/audit/checkpoint.ts';
+import { type Leaf, readLeaf } from '../../../shared/audit/leaf.ts';
+import { logYear } from '../../../shared/audit/logged-years.ts';
+import { openVerifier, type Verifier } from '../../../shared/audit/note.ts';
+import { readVerifierKey } from '../../../shared/audit/note-key.ts';
+import { TILE_WIDTH, type Tile, tilePath, tileWith, unpackEntries, unpackHashes } from '../../../shared/audit/tile.ts';
+import { emptyRoot, equalBytes, type Hash, hashLeaf } from '../../../shared/audit/tree.ts';
+import { TreeWalk } from '../../../shared/audit/tree-walk.ts';
+import { limits } from '../../../shared/limits.ts';
+import { readBounded } from '../../../shared/read-bounded.ts';
+import { zoneName } from '../../../shared/upload/job.ts';
+
+/** The log is not what it promises to be; says where. */
+export class Invalid extends Error {}
+/** The edge said no, or nothing. */
+export class Refused extends Error {
+  readonly response: Response;
+  constructor(response: Response) {
+    super(`the edge answered ${response.status}`);
+    this.response = response;
+  }
+}
+
+const listedLog = z.object({
+  zone: zoneName,
+  year: logYear,
+  vkey: z.string(),
+  prefix: z.string(),
+  first: z.number().optional(),
+  size: z.number().optional(),
+  state: z.string().optional(),
+});
+
+/**
+ * Of each zone the newest first. By its place a log is known again, so the place is ours to say: whoever could name another
+ * one for the same log would be trusted anew.
+ */
+export const listedLogs = z.object({
+  data: z.array(
+    listedLog.refine(({ zone, year, prefix }) => prefix === `/v1/audit/log/${zone}/${year}`, 'a log at another place'),
+  ),
+});
+
+export interface LogReader {
+  readonly verifier: Verifier;
+  fetch(path: string): Promise<Uint8Array>;
+}
+
+export async function openReader(
+  base: string,
+  vkey: string,
+  headers: Record<string, string>,
+): Promise<LogReader | undefined> {
+  const key = readVerifierKey(vkey);
+  if (!key) return undefined;
+  return {
+    verifier: await openVerifier(key.name, key.publicKey),
+    async fetch(path) {
+      const signal = AbortSignal.timeout(limits.auditFetchMs.value);
+      const response = await fetch(`${base}/${path}`, { headers, signal });
+      if (!response.ok) throw new Refused(response);
+      return readFile(response, path);
+    },
+  };
+}
+
+/** Nothing of a log is longer than a bundle of the longest entries: whoever sends more must not fill our memory. */
+async function readFile({ body }: Response, path: string): Promise<Uint8Array> {
+  const bytes = await readBounded(body, limits.auditFetchBytes.value);
+  if (!bytes) throw new Invalid(`${path} is longer than it can be`);
+  return bytes;
+}
+
+export async function fetchCheckpoint(reader: LogReader): Promise<{ note: Uint8Array; checkpoint: Checkpoint }> {
+  const note = await reader.fetch('checkpoint');
+  const checkpoint = await openCheckpoint(note, reader.verifier);
+  if (!checkpoint) throw new Invalid(`the checkpoint is not signed by ${reader.verifier.name}`);
+  return { note, checkpoint };
+}
+
+/** A file of the log, or nothing where it has none. */
+export async function fetchIfThere(reader: LogReader, path: string): Promise<Uint8Array | undefined> {
+  try {
+    return await reader.fetch(path);
+  } catch (error) {
+    if (error instanceof Refused && error.response.status === 404) return undefined;
+    throw error;
+  }
+}
+
+/** A tile of a log of `size`; of one that has grown meanwhile, the beginning of the full one. */
+async function fetchTile<T>(
+  reader: LogReader,
+  tile: Tile,
+  unpack: (bytes: Uint8Array) => T[] | undefined,
+): Promise<T[]> {
+  const path = tilePath(tile);
+  const bytes =
+    (await fetchIfThere(reader, path)) ?? (await fetchIfThere(reader, tilePath({ ...tile, width: TILE_WIDTH })));
+  if (!bytes) throw new Invalid(`${path} is missing`);
+  const parts = unpack(bytes);
+  if (!parts || parts.length < tile.width) throw new Invalid(`${path} is not whole`);
+  return parts.slice(0, tile.width);
+}
+
+/** The entries of bundle `index` of a log of `size`. */
+export const fetchEntries = (reader: LogReader, index: number, size: number): Promise<Uint8Array[]> =>
+  fetchTile(reader, { ...tileWith(0, index * TILE_WIDTH, size), level: 'entries' }, unpackEntries);
+
+export const fetchHashes = (reader: LogReader, level: number, at: number, size: number): Promise<Hash[]> =>
+  fetchTile(reader, tileWith(level, at, size), unpackHashes);
+
+/** An entry that is a leaf as this version writes them; others are of a newer one, and as good for the tree. */
+export const leafOf = (entry: Uint8Array): Leaf | undefined => readLeaf(entry);
+
+/**
+ * Fetches all of a log, entries and every tile, and hashes it from the ground up. Gives each entry in its order, and the
+ * root at each of the `earlier` sizes, which is what a checkpoint that somebody remembers must say. No more of it is in memory than
+ * some bundles and a tile of each level. Throws `Invalid`.
+ */
+export async function walkLog(
+  reader: LogReader,
+  { size, root }: Checkpoint,
+  earlier: readonly number[],
+  each: (entry: Uint8Array, index: number) => void,
+): Promise<ReadonlyMap<number, Hash>> {
+  const upper: { level: number; from: number; hashes: readonly Hash[] }[] = [];
+  const walk = new TreeWalk(({ level, index }, hashes) => {
+    // Those of level 0 are compared with the entries, below.
+    if (level > 0) upper.push({ level, from: index * TILE_WIDTH, hashes });
+  });
+  const roots = new Map<number, Hash>([[0, emptyRoot]]);
+  const bundles = Math.ceil(size / TILE_WIDTH);
+  const atOnce = limits.auditFetchesAtOnce.value;
+  for (let from = 0; from < bundles; from += atOnce) {
+    const some = Array.from({ length: Math.min(atOnce, bundles - from) }, (_, at) => from + at);
+    const read = await Promise.all(
+      some.map(async (index) => ({
+        entries: await fetchEntries(reader, index, size),
+        hashes: await fetchHashes(reader, 0, index * TILE_WIDTH, size),
+      })),
+    );
+    for (const { entries, hashes } of read) {
+      for (const [at, entry] of entries.entries()) {
+        const hash = hashLeaf(entry);
+        if (!equalBytes(hash, hashes[at] as Hash)) throw new Invalid(`entry ${walk.size} and its hash do not agree`);
+        each(entry, walk.size);
+        walk.add(hash);
+        if (earlier.includes(walk.size)) roots.set(walk.size, walk.root());
+      }
+    }
+    await checkUpperTiles(reader, upper.splice(0), size);
+  }
+  walk.end();
+  await checkUpperTiles(reader, upper, size);
+  if (!equalBytes(walk.root(), root)) throw new Invalid(`the entries have another root than the checkpoint of ${size}`);
+  return roots;
+}
+
+/** What others make proofs of: each hash of a level is the root of a full tile of the level below. */
+async function checkUpperTiles(
+  reader: LogReader,
+  tiles: readonly { level: number; from: number; hashes: readonly Hash[] }[],
+  size: number,
+): Promise<void> {
+  for (const { level, from, hashes } of tiles) {
+    const found = await fetchHashes(reader, level, from, size);
+    const same = found.length === hashes.length && found.every((hash, at) => equalBytes(hash, hashes[at] as Hash));
+    if (!same) throw new Invalid(`a tile of level ${level} does not agree with those below`);
+  }
+}

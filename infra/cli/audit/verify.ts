@@ -1,0 +1,104 @@
+// auricle audit verify: everything is fetched and hashed again, and compared with what was seen before.
+import { yearIn } from '../../../shared/audit/bundle/previous.ts';
+import { openCheckpoint } from '../../../shared/audit/checkpoint.ts';
+import { openVerifier } from '../../../shared/audit/note.ts';
+import { readVerifierKey } from '../../../shared/audit/note-key.ts';
+import { equalBytes } from '../../../shared/audit/tree.ts';
+import { type Verdict, verdicts } from '../../../shared/audit/verify/verdict.ts';
+import { limits } from '../../../shared/limits.ts';
+import type { Answer } from '../answer.ts';
+import type { Found } from './find.ts';
+import { LogHoles } from './holes.ts';
+import { readLater } from './later.ts';
+import { fetchCheckpoint, Invalid, walkLog } from './log.ts';
+import { fileOf, recall, remember } from './memory.ts';
+import { findWitnessed, type Witnessed } from './witness.ts';
+
+interface Said {
+  readonly size?: number;
+  readonly root?: string;
+  readonly detail: string;
+  readonly holes?: readonly string[];
+  /** Holes that an operator has accepted, in an entry of the log. */
+  readonly accepted?: readonly string[];
+}
+
+const tell = (verdict: Verdict, said: Said): Answer => ({
+  exit: verdicts[verdict],
+  text: `${verdict}: ${[said.detail, ...(said.holes ?? []), ...(said.accepted ?? [])].join('\n  ')}`,
+  value: { verdict, ...said },
+});
+
+interface Told {
+  /** The auditor's own policy; the log's is a suggestion. */
+  readonly policy?: string | undefined;
+  readonly now?: number;
+}
+
+export async function verifyLog(found: Found, { policy, now = Date.now() }: Told): Promise<Answer> {
+  const { base, vkey, reader } = found;
+  const before = recall(base);
+  if (before && before.vkey !== vkey)
+    return tell('diverged', { detail: `the key is not the one that was seen before, which is in ${fileOf(base)}` });
+  try {
+    // Before the checkpoint, which is then of a log that is at least as long.
+    const witnessed = await findWitnessed(reader, policy, now);
+    const { note, checkpoint } = await fetchCheckpoint(reader);
+    const seen = before && (await openCheckpoint(new TextEncoder().encode(before.note), reader.verifier));
+    const earlier = [...(seen ? [seen] : []), ...(witnessed ? [witnessed.checkpoint] : [])];
+    const holes = new LogHoles(yearIn(reader.verifier.name));
+    const sizes = earlier.map(({ size }) => size);
+    const roots = await walkLog(reader, checkpoint, sizes, (entry, index) => {
+      holes.see(entry, index);
+    });
+    const undecided = await readLater(found, { ...checkpoint, origin: reader.verifier.name }, holes, now);
+    const { open, accepted } = holes.found(now);
+    const said = {
+      size: checkpoint.size,
+      root: Buffer.from(checkpoint.root).toString('base64'),
+      ...(accepted.length > 0 && { accepted }),
+    };
+    const other = earlier.find(({ size, root }) => !equalBytes(roots.get(size) ?? new Uint8Array(), root));
+    if (other) {
+      const who = other === seen ? 'seen before' : 'witnessed';
+      const detail = `the log of ${said.size} entries is not the one of ${other.size} that was ${who}, grown`;
+      return tell('diverged', { ...said, detail });
+    }
+    remember(base, { vkey, note: new TextDecoder().decode(note) });
+    if (open.length > 0) {
+      const detail = [`${said.size} entries with holes`, ...(undecided === undefined ? [] : [undecided])].join('; ');
+      return tell('incomplete', { ...said, detail, holes: open });
+    }
+    const since = seen ? `, grown from ${seen.size}` : '';
+    const { verdict, text } = judgeWitnessed(witnessed, said.size, now);
+    return tell(verdict, { ...said, detail: `${said.size} entries are as they were signed${since}; ${text}` });
+  } catch (error) {
+    const anew = error instanceof Invalid ? await signedAnew(found) : undefined;
+    if (anew !== undefined) return tell('diverged', { detail: anew });
+    if (error instanceof Invalid) return tell('invalid', { detail: error.message });
+    throw error;
+  }
+}
+
+/** What is to be said of a log that is whole under the key that the edge names, and not under the one remembered. */
+export async function signedAnew({ base, vkey, reader, offered }: Found): Promise<string | undefined> {
+  if (offered === undefined || offered === vkey || recall(base)?.vkey !== vkey) return undefined;
+  const key = readVerifierKey(offered);
+  const note = await reader.fetch('checkpoint').catch(() => undefined);
+  if (!key || !note || (await openCheckpoint(note, reader.verifier))) return undefined;
+  if (!(await openCheckpoint(note, await openVerifier(key.name, key.publicKey)))) return undefined;
+  return `signed with another key than the one remembered in ${fileOf(base)}; if this is a new log on purpose, remove that file`;
+}
+
+/** A log that goes on is ahead of its witnesses; one that they have not seen for long is witnessed no more. */
+function judgeWitnessed(
+  witnessed: Witnessed | undefined,
+  size: number,
+  now: number,
+): { verdict: Verdict; text: string } {
+  if (!witnessed) return { verdict: 'unwitnessed', text: 'no witness' };
+  const { checkpoint, names, at } = witnessed;
+  const text = `${checkpoint.size} of them witnessed by ${names.join(', ')}, ${new Date(at).toISOString()}`;
+  const fresh = checkpoint.size === size || now - at <= limits.auditWitnessLagMs.value;
+  return fresh ? { verdict: 'witnessed', text } : { verdict: 'unwitnessed', text: `only ${text}` };
+}

@@ -1,0 +1,50 @@
+// What witnesses have seen of a log, judged by a policy: the auditor's own, or else the one that the log serves.
+import { readFileSync } from 'node:fs';
+import { type Checkpoint, openCheckpoint } from '../../../shared/audit/checkpoint.ts';
+import { latestAt, openJudge } from '../../../shared/audit/judge.ts';
+import type { Verifier } from '../../../shared/audit/note.ts';
+import { openNoteKey } from '../../../shared/audit/note-key.ts';
+import { type Policy, readPolicy } from '../../../shared/audit/policy.ts';
+import { equalBytes } from '../../../shared/audit/tree.ts';
+import { fetchIfThere, Invalid, type LogReader } from './log.ts';
+
+export interface Witnessed {
+  readonly checkpoint: Checkpoint;
+  /** Who, by the names of the policy. */
+  readonly names: readonly string[];
+  /** When the first of the latest signatures that make up the quorum was made, in milliseconds since 1970. */
+  readonly at: number;
+}
+
+async function isNamed({ logs }: Policy, { name, keyId }: Verifier): Promise<boolean> {
+  const named = await Promise.all(logs.filter(({ key }) => key.name === name).map(({ key }) => openNoteKey(key)));
+  return named.some((one) => equalBytes(one.keyId, keyId));
+}
+
+/**
+ * The newest checkpoint that enough witnesses have signed; `undefined` where there is none. Throws `Invalid` when what
+ * is served for one is not of this log, or not of a log that the policy names.
+ */
+export async function findWitnessed(
+  reader: LogReader,
+  policyFile: string | undefined,
+  now: number,
+): Promise<Witnessed | undefined> {
+  const own = policyFile === undefined ? undefined : new Uint8Array(readFileSync(policyFile));
+  const policy = own ?? (await fetchIfThere(reader, 'policy'));
+  if (!policy) return undefined;
+  const read = readPolicy(policy);
+  if (!read.ok) throw new Invalid(`the policy cannot be read: ${read.refusal}`);
+  // Also of a log that shows no witness: an auditor who names keys believes no other.
+  if (own && !(await isNamed(read.value, reader.verifier)))
+    throw new Invalid(`the policy does not name ${reader.verifier.name} with the key that signs it`);
+  const note = await fetchIfThere(reader, 'witnessed');
+  if (!note) return undefined;
+  const ours = await openCheckpoint(note, reader.verifier);
+  const judge = await openJudge(read.value);
+  const judged = await judge(note, latestAt(now));
+  if (!ours || !judged) throw new Invalid('the witnessed checkpoint is not signed by a log that the policy names');
+  if (!judged.quorum || judged.witnesses.length === 0) return undefined;
+  const at = Math.min(...judged.witnesses.map(({ time }) => time)) * 1_000;
+  return { checkpoint: ours, names: judged.witnesses.map(({ name }) => name), at };
+}

@@ -1,0 +1,131 @@
+// Sends one file to storage in blocks, sealed on the way or as it is, and goes on where it was interrupted.
+import { createHash } from 'node:crypto';
+import { type FileHandle, open } from 'node:fs/promises';
+import { limits } from '../../../shared/limits.ts';
+import type { Envelope } from '../../../shared/seal/envelope.ts';
+import { sealRecords } from '../../../shared/seal/envelope-stream.ts';
+import {
+  blockHeaders,
+  blockList,
+  blockListQuery,
+  blockQuery,
+  isRetryable,
+  isThere,
+  listHeaders,
+} from '../../../shared/upload/blocks.ts';
+import type { Journal } from './upload-journal.ts';
+
+/** Where the file goes; `envelope` when it is sealed. */
+export interface Target {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly envelope: Envelope | undefined;
+}
+
+export interface Sending {
+  readonly target: Target;
+  /** What was sent before, and where to note what is sent now. */
+  readonly journal: Journal;
+  readonly fetch: typeof fetch;
+  readonly pause: (attempt: number) => Promise<void>;
+  readonly progress: (sent: number, of: number) => void;
+}
+
+/** The store said no, or the file is not what it was. `again`: another run of the same command may do. */
+export class SendProblem extends Error {
+  readonly again: boolean;
+  constructor(message: string, again: boolean) {
+    super(message);
+    this.again = again;
+  }
+}
+
+const segment = limits.sealSegmentBytes.value;
+/** Whole segments, so that a block is a run of records. */
+const BLOCK = Math.floor(limits.uploadBlockBytes.value / segment) * segment;
+const PER_BLOCK = BLOCK / segment;
+
+/** Reads, seals and sends `bytes` bytes of the file. One block is held at a time. */
+export async function sendFile(file: string, bytes: number, sending: Sending): Promise<void> {
+  const handle = await open(file);
+  try {
+    const blocks = Math.max(1, Math.ceil(bytes / BLOCK));
+    for (let block = 0; block < blocks; block += 1) {
+      const plain = await readBlock(handle, block, Math.min(BLOCK, bytes - block * BLOCK));
+      await sendBlock(block, block === blocks - 1, plain, sending);
+      sending.progress(Math.min(bytes, (block + 1) * BLOCK), bytes);
+    }
+    await commit(blocks, sending);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function readBlock(handle: FileHandle, block: number, size: number): Promise<Uint8Array> {
+  const plain = new Uint8Array(size);
+  let filled = 0;
+  while (filled < size) {
+    const { bytesRead } = await handle.read(plain, filled, size - filled, block * BLOCK + filled);
+    if (bytesRead === 0) throw new SendProblem('the file became shorter while it was sent', false);
+    filled += bytesRead;
+  }
+  return plain;
+}
+
+async function sendBlock(block: number, last: boolean, plain: Uint8Array, sending: Sending): Promise<void> {
+  const { journal, target } = sending;
+  // Two plaintexts sealed under one number would break both, so what was begun goes on with the same bytes or not at
+  // all; and a file that changed between two blocks is no file.
+  const digest = createHash('sha256').update(plain).digest('base64url');
+  const before = journal.digest(block);
+  if (before !== undefined && before !== digest)
+    throw new SendProblem('the file has changed since it was begun', false);
+  if (journal.isSent(block)) return;
+  journal.begin(block, digest);
+  const body = target.envelope ? await sealBlock(target.envelope, block, last, plain) : plain;
+  await put(blockQuery(block), body, blockHeaders(sending.target.headers), sending);
+  journal.sent(block);
+}
+
+/** The records of a block; the head of the file stands before the first. */
+async function sealBlock(envelope: Envelope, block: number, last: boolean, plain: Uint8Array): Promise<Uint8Array> {
+  const sealer = await sealRecords(envelope, block * PER_BLOCK);
+  const parts: Uint8Array[] = block === 0 ? [envelope.head] : [];
+  for (let at = 0; at < plain.length || (last && at === 0); at += segment) {
+    const piece = plain.subarray(at, at + segment);
+    parts.push(await sealer.seal(piece, last && at + segment >= plain.length));
+  }
+  return Buffer.concat(parts);
+}
+
+async function commit(blocks: number, sending: Sending): Promise<void> {
+  const headers = { ...listHeaders(sending.target.headers), 'content-type': 'application/xml' };
+  await put(blockListQuery, Buffer.from(blockList(blocks)), headers, sending);
+}
+
+async function put(
+  query: string,
+  body: Uint8Array,
+  headers: Record<string, string>,
+  { target, fetch: send, pause }: Sending,
+): Promise<void> {
+  let why = 'nothing was tried';
+  for (let attempt = 1; attempt <= limits.uploadTries.value; attempt += 1) {
+    if (attempt > 1) await pause(attempt);
+    try {
+      const response = await send(`${target.url}&${query}`, {
+        method: 'PUT',
+        headers,
+        body: body as BodyInit,
+      });
+      await response.arrayBuffer();
+      if (response.ok || (query === blockListQuery && isThere(response.status))) return;
+      why = `the store answered ${response.status}`;
+      if (!isRetryable(response.status)) throw new SendProblem(why, false);
+    } catch (error) {
+      if (error instanceof SendProblem) throw error;
+      why = 'the store cannot be reached';
+    }
+  }
+  throw new SendProblem(why, true);
+}

@@ -1,0 +1,22 @@
+import { limits } from '../../../shared/limits.ts';
+import { journalFolder } from './upload-journal.ts';
+
+/** What of the world a test may replace. */
+export interface UploadWorld {
+  readonly fetch: typeof fetch;
+  readonly now: () => number;
+  readonly pause: (attempt: number) => Promise<void>;
+  readonly folder: string;
+  readonly say: (line: string) => void;
+}
+
+export const realWorld = (): UploadWorld => ({
+  fetch,
+  now: Date.now,
+  pause: (attempt) =>
+    new Promise((settle) =>
+      setTimeout(settle, Math.min(limits.uploadPauseMs.value, 250 * 2 ** attempt) * (0.5 + Math.random() / 2)),
+    ),
+  folder: journalFolder(process.env),
+  say: (line) => void process.stderr.write(`${line}\n`),
+});

@@ -1,0 +1,152 @@
+// auricle upload FILE
+
+import { constants, type Stats } from 'node:fs';
+import { access, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+import { createEnvelope } from '../../../shared/seal/envelope.ts';
+import { zoneKey } from '../../../shared/seal/zone-key.ts';
+import { type Answer, refused, wrong } from '../answer.ts';
+import type { Arguments } from '../options.ts';
+import { postOnce } from './post-once.ts';
+import { SendProblem, sendFile, type Target } from './upload-file.ts';
+import { uploadState } from './upload-follow.ts';
+import { type Begun, beginJournal, findJournal, type Journal, type JournalName } from './upload-journal.ts';
+import { formatProblem, tellEnd, tellUpload } from './upload-tell.ts';
+import { realWorld, type UploadWorld } from './upload-world.ts';
+
+const granted = z.object({
+  id: z.string(),
+  url: z.url(),
+  headers: z.record(z.string(), z.string()),
+  expires: z.iso.datetime(),
+  tenant: z.string(),
+  sealed: z.boolean(),
+  zone_key: zoneKey.optional(),
+});
+
+export async function upload(
+  given: Arguments,
+  headers: Record<string, string>,
+  world: UploadWorld = realWorld(),
+): Promise<Answer> {
+  const [file = ''] = given.operands;
+  if (given.format !== undefined) {
+    const problem = formatProblem(given.format);
+    if (problem !== undefined) return wrong(problem);
+    if (!given.wait) return wrong('--format says how the transcript is printed, which is waited for with --wait only');
+  }
+  if (given.keepDays !== undefined && !/^\d{1,4}$/.test(given.keepDays)) return wrong('--keep-days N: a whole number');
+  const facts = await look(file);
+  if (typeof facts === 'string') return wrong(`${file} ${facts}`);
+  const { size: bytes, mtimeMs: modified } = facts;
+  const asked = askedOf(given, file, bytes);
+  const name = { edge: given.edge, file: path.resolve(file), bytes, modified, asked };
+  const before = findJournal(world.folder, name, world.now());
+  const waits = before ? await stillWaits(given, headers, before, world) : 'no';
+  if (waits === 'no') before?.remove();
+  const journal = before && waits !== 'no' ? before : await begin(given, headers, name, world);
+  if ('exit' in journal) return journal;
+  const { id } = journal.begun;
+  const url = `${given.edge}/v1/uploads/${id}`;
+  const tell = async () => {
+    if (given.wait) return tellEnd(url, given, headers, world);
+    const told = await tellUpload(url, 'GET', headers, world);
+    return told.exit === 0 ? { ...told, note: `npx auricle uploads wait ${id} prints its transcript` } : told;
+  };
+  if (waits === 'taken') {
+    journal.remove();
+    return tell();
+  }
+  try {
+    const target = targetOf(journal.begun);
+    const progress = (sent: number, of: number) => world.say(`${id}: sent ${Math.floor((sent / of) * 100)} %`);
+    await sendFile(file, bytes, { target, journal, fetch: world.fetch, pause: world.pause, progress });
+    journal.remove();
+  } catch (error) {
+    if (!(error instanceof SendProblem)) throw error;
+    if (!error.again) journal.remove();
+    const text = `${file} was not sent: ${error.message}${error.again ? '; run the same command to go on' : ''}`;
+    return { exit: 1, text, value: { error: { message: text }, id } };
+  }
+  return tell();
+}
+
+/** A file that can be sent, or why it cannot. */
+async function look(file: string): Promise<Stats | string> {
+  try {
+    const facts = await stat(file);
+    if (facts.isDirectory()) return 'is a folder: name a file in it';
+    if (!facts.isFile()) return 'is no file';
+    await access(file, constants.R_OK);
+    return facts.size === 0 ? 'is empty' : facts;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return UNREADABLE[code ?? ''] ?? `cannot be read (${code ?? 'unknown'})`;
+  }
+}
+
+const UNREADABLE: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  ENOTDIR: 'does not exist',
+  EACCES: 'may not be read by you',
+  EPERM: 'may not be read by you',
+};
+
+/** What the edge is asked for. */
+function askedOf(given: Arguments, file: string, bytes: number): Record<string, unknown> {
+  const { model, language, plain, zone, callback, keepDays } = given;
+  return {
+    model,
+    ...(language !== undefined && { language }),
+    filename: path.basename(file),
+    sealed: !plain,
+    // Of a sealed file the size is known only when it is known whose it is.
+    ...(plain && { bytes }),
+    ...(zone !== undefined && { zone }),
+    ...(callback !== undefined && { callback }),
+    ...(keepDays !== undefined && { keep_days: Number(keepDays) }),
+  };
+}
+
+/** Whether a run that was interrupted can be gone on with, or had even sent everything. */
+async function stillWaits(
+  given: Arguments,
+  headers: Record<string, string>,
+  { begun }: Journal,
+  world: UploadWorld,
+): Promise<'yes' | 'no' | 'taken'> {
+  const response = await world.fetch(`${given.edge}/v1/uploads/${begun.id}`, { headers });
+  // Nothing is known then, and what was noted may still be of use.
+  if (response.status >= 500) throw new Error('busy', { cause: new Error(`it answers ${response.status}`) });
+  const { data } = uploadState.safeParse(await response.json());
+  if (data?.status === 'granted') return 'yes';
+  return data === undefined || ['refused', 'cancelled', 'expired'].includes(data.status) ? 'no' : 'taken';
+}
+
+async function begin(
+  given: Arguments,
+  headers: Record<string, string>,
+  name: JournalName,
+  world: UploadWorld,
+): Promise<Journal | Answer> {
+  const response = await postOnce(`${given.edge}/v1/uploads`, headers, name.asked, world);
+  if (!response.ok) return refused(response);
+  const grant = granted.parse(await response.json());
+  const { id, url, headers: put, tenant } = grant;
+  const first = { id, url, headers: put, expires: Date.parse(grant.expires) };
+  if (!grant.sealed) return beginJournal(world.folder, name, first);
+  if (!grant.zone_key) return { exit: 1, text: 'the edge named no key to seal to', value: { id } };
+  const { head, baseKey, suite } = await createEnvelope({ tenant, upload: id, name: 'upload' }, grant.zone_key);
+  const envelope = { head: text(head), baseKey: text(baseKey), suite: suite as 5 };
+  return beginJournal(world.folder, name, { ...first, envelope });
+}
+
+const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64url');
+const bytesOf = (encoded: string) => new Uint8Array(Buffer.from(encoded, 'base64url'));
+
+function targetOf({ url, headers, envelope }: Begun): Target {
+  const { head, baseKey, suite } = envelope ?? {};
+  if (head === undefined || baseKey === undefined || suite === undefined) return { url, headers, envelope: undefined };
+  return { url, headers, envelope: { head: bytesOf(head), baseKey: bytesOf(baseKey), suite } };
+}

@@ -1,0 +1,40 @@
+// Whether transcripts hold the words that a recording is known to hold. Case and punctuation do not count.
+import path from 'node:path';
+import { readText } from '../place.ts';
+
+/** Code of a request or stream that was answered with other words. */
+export const WORDS_DIFFER = 'words_differ';
+
+export const wordsOf = (text: string): string[] => text.toLowerCase().match(/[\p{L}\p{N}']+/gu) ?? [];
+
+/** The words of `--expect`, else of the text beside the recording; `undefined` when neither is there. */
+export function expectedWords({
+  audio = '',
+  expect,
+}: {
+  readonly audio: string | undefined;
+  readonly expect: string | undefined;
+}): readonly string[] | undefined {
+  const { dir, name } = path.parse(audio);
+  const text = expect ?? readText(path.join(dir, `${name}.txt`));
+  return text === undefined ? undefined : wordsOf(text);
+}
+
+/** Passes over the recording in the reference: `count` whole ones, then at most `tail` words of a cut one. */
+export interface Passes {
+  readonly count: number;
+  readonly tail: number;
+}
+
+/** How a transcript differs; `undefined` when it does not. */
+export function wordProblem(
+  heard: readonly string[],
+  expected: readonly string[],
+  { count, tail }: Passes = { count: 1, tail: 0 },
+): string | undefined {
+  const whole = Array.from({ length: count }, () => expected).flat();
+  const at = whole.findIndex((word, index) => word !== heard[index]);
+  if (at >= 0) return `word ${at + 1} is "${heard[at] ?? ''}", and "${whole[at]}" was expected`;
+  const most = whole.length + tail;
+  return heard.length > most ? `${heard.length} words were heard, and at most ${most} expected` : undefined;
+}

@@ -1,0 +1,82 @@
+// The rows of `auricle model …` about revisions in the table of commands.
+import type { Command, Takes } from '../command.ts';
+
+const run: Command['run'] = async (given, headers) => (await import('./model.ts')).model(given, headers);
+const KEY = ['key', 'PEM file to sign with: P-256 or SM2', 'FILE'] as const satisfies Takes;
+const signs = [KEY, 'as'] as const;
+
+export const modelCommands: readonly Command[] = [
+  {
+    name: 'model sign',
+    operands: 'FOLDER [PART…]',
+    does: 'signs the files of a folder, or of these folders in it: model.sig, with SM2 model.sm2.sig',
+    takes: ['sla', ...signs, 'state'],
+    local: true,
+    run,
+  },
+  {
+    name: 'model verify',
+    operands: 'FOLDER [PART…]',
+    does: 'checks that the files are those that the key has signed',
+    takes: [['key', 'PEM file of the signer', 'FILE'], 'as', 'state'],
+    local: true,
+    run,
+  },
+  {
+    name: 'model register',
+    operands: 'MODEL FOLDER|SIGNATURE|EXPORT',
+    does: 'makes signed revisions known',
+    run,
+  },
+  {
+    name: 'model revisions',
+    operands: 'MODEL',
+    does: 'shows where each revision stands, and what the aliases name',
+    takes: ['at'],
+    run,
+  },
+  { name: 'model evidence', operands: 'MODEL REVISION', does: 'shows what live traffic says of a revision', run },
+  {
+    name: 'model promote',
+    operands: 'MODEL REVISION',
+    does: 'signs that a revision moves to the next stage, or to --to',
+    takes: [['to', 'stage, or a share of the canary as 25%', 'STAGE|N%'], 'evidence', 'reason', ...signs],
+    run,
+  },
+  {
+    name: 'model takeover',
+    operands: 'MODEL REVISION',
+    does: 'sends a revision that missed its promise to its gates again',
+    takes: ['reason', ...signs],
+    run,
+  },
+  {
+    name: 'model approve',
+    operands: 'MODEL TRANSITION',
+    does: 'adds a signature to a signed transition',
+    takes: signs,
+    run,
+  },
+  {
+    name: 'model alias',
+    operands: 'MODEL ALIAS REVISION|none',
+    does: 'moves an alias',
+    takes: ['reason'],
+    run,
+  },
+  {
+    name: 'model rollback',
+    operands: 'MODEL',
+    does: 'moves an alias to what it named before',
+    takes: ['alias', 'reason'],
+    run,
+  },
+  { name: 'model log', operands: 'MODEL', does: 'shows what happened to a model', takes: ['at'], run },
+  {
+    name: 'model export',
+    operands: 'MODEL [VERSION]',
+    does: 'writes its revisions as Azure ML lists them; one as `az ml model create --file` takes it',
+    takes: [['out', 'file to write; default stdout', 'FILE'], 'force'],
+    run,
+  },
+];

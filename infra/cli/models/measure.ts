@@ -1,0 +1,92 @@
+// auricle model measure
+import { writeFile } from 'node:fs/promises';
+import process from 'node:process';
+import { limits } from '../../../shared/limits.ts';
+import { type Evidence, isSteady, judgeEvidence, slowestOf } from '../../../shared/model/evidence.ts';
+import { isEnough, judgeQuality, qualityRule } from '../../../shared/model/quality.ts';
+import { ok } from '../../../shared/result.ts';
+import { type Against, type Measured, measureRevision } from '../../pool/model-build/measure/measure.ts';
+import { type Made, problem } from '../../pool/model-build/problem.ts';
+import { writeWhole } from '../../pool/model-build/write-whole.ts';
+import type { Answer } from '../answer.ts';
+import { readFlags, type Words } from './words.ts';
+
+const flags = ['out', 'engine', 'recordings', 'sla', 'parallel', 'against', 'against-models', 'language'] as const;
+
+/** Who says so: the version of what measures, as evidence names it. */
+const TOOL = 'auricle model measure 0.1.0';
+
+/** The address of an engine, as it is asked. */
+function readEngine(name: string, text: string): Made<{ readonly url: string; readonly model: string | undefined }> {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'http:') return problem('written', `--${name} ${text}: http://HOST:PORT of an engine`);
+  const model = decodeURIComponent(url.hash.slice(1)) || undefined;
+  url.hash = '';
+  return ok({ url: url.href.replace(/\/+$/, ''), model });
+}
+
+function readAgainst(text: string, name: string, repository: string): Made<Against | 'none'> {
+  if (text === 'none') return ok(text);
+  const read = readEngine('against', text);
+  return read.ok ? ok({ engine: read.value.url, model: read.value.model ?? name, repository }) : read;
+}
+
+/** A15: what the first gate asks for, measured and written for `auricle model promote … --evidence`. */
+export async function runMeasure(given: Words): Promise<Made<Answer>> {
+  const told = readFlags(given, flags);
+  if (!told.ok) return told;
+  const read = told.value;
+  const [repository = '', name = ''] = given.operands;
+  const { out, recordings, language, parallel = '1' } = read;
+  if (out === undefined) return problem('written', 'where to? --out FILE');
+  const sla = read.sla === undefined ? undefined : Number(read.sla);
+  if (sla !== undefined && !(sla > 0)) return problem('written', `--sla ${read.sla}: milliseconds`);
+  if (!/^[1-9]\d*$/.test(parallel) || Number(parallel) > limits.measureParallel.value)
+    return problem('written', `--parallel ${parallel}: 1 to ${limits.measureParallel.value}`);
+  const engine = read.engine === undefined ? ok(undefined) : readEngine('engine', read.engine);
+  if (!engine.ok) return engine;
+  const against =
+    read.against === undefined ? ok(undefined) : readAgainst(read.against, name, read['against-models'] ?? repository);
+  if (!against.ok) return against;
+  const made = await writeWhole(out, given.force, async (temporary) => {
+    const measured = await measureRevision({
+      repository,
+      name,
+      parallel: Number(parallel),
+      tool: TOOL,
+      say: (line) => void process.stderr.write(`${line}\n`),
+      ...(engine.value && { engine: engine.value.url }),
+      ...(sla !== undefined && { sla }),
+      ...(recordings !== undefined && { recordings }),
+      ...(against.value && { against: against.value }),
+      ...(language !== undefined && { language }),
+    });
+    if (measured.ok) await writeFile(temporary, `${JSON.stringify(measured.value.evidence, undefined, 2)}\n`);
+    return measured;
+  });
+  return made.ok ? ok(answerOf(out, made.value)) : made;
+}
+
+function answerOf(out: string, { revision, evidence, notes }: Measured): Answer {
+  const judged = evidence.map((piece) => ({ kind: piece.kind, verdict: judgeEvidence(piece, Date.now()) }));
+  const lines = evidence.map((piece, at) => `${piece.kind} ${judged[at]?.verdict}${describe(piece)}`);
+  const text = [revision, ...lines, ...notes.map((note) => `note: ${note}`), out].join('\n');
+  return { exit: 0, text, value: { file: out, revision, judged, evidence, notes } };
+}
+
+function describe(piece: Evidence): string {
+  if (piece.kind === 'latency') {
+    const found = slowestOf(piece.windows).toPrecision(4);
+    const held = `held against ${piece.sla} ms`;
+    const agree = isSteady(piece.windows) ? '' : ', which did not agree: the machine does something else meanwhile';
+    return `: ${found} ms for a second of sound, ${held}, in ${piece.windows.length} windows${agree}`;
+  }
+  if (piece.kind === 'quality') {
+    const { before, after } = judgeQuality(piece.speakers, piece.seed);
+    const percent = (rate: number) => `${(100 * rate).toFixed(2)} %`;
+    const few = `, too few: ${qualityRule.speakers} with ${qualityRule.utterances} recordings each are enough`;
+    const speakers = `${piece.speakers.length} speakers${isEnough(piece.speakers) ? '' : few}`;
+    return `: ${percent(after)} of the words misheard, ${percent(before)} before; ${speakers}`;
+  }
+  return 'facts' in piece && piece.facts.problem !== undefined ? `: ${piece.facts.problem}` : '';
+}

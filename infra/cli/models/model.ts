@@ -1,0 +1,20 @@
+// auricle model …: dispatches to what can be done with revisions of models.
+import type { Answer } from '../answer.ts';
+import type { Arguments } from '../options.ts';
+import { approve, promote, takeover } from './promote.ts';
+import type { Headers } from './registry.ts';
+import { releaseVerbs } from './release.ts';
+import { signModel, verifyModel } from './sign.ts';
+
+type Run = (given: Arguments, headers: Headers) => Promise<Answer>;
+const verbs: Readonly<Record<string, Run>> = {
+  ...{ sign: signModel, verify: verifyModel, promote, takeover, approve },
+  ...releaseVerbs,
+};
+
+export async function model(given: Arguments, headers: Headers): Promise<Answer> {
+  const [name = ''] = given.operands;
+  const verb = Object.hasOwn(verbs, name) ? verbs[name] : undefined;
+  if (!verb) throw new Error(`no command is called model ${name}`);
+  return verb(given, headers);
+}

@@ -1,0 +1,76 @@
+// How the command line asks about revisions: plain HTTP, and what it finds by a few characters of a digest.
+import { readFileSync, statSync } from 'node:fs';
+import type { z } from 'zod';
+import { jsonOf } from '../../../shared/json-text.ts';
+import { type ModelState, modelState } from '../../../shared/model/contract.ts';
+import { type Answer, impossible, refused, wrong } from '../answer.ts';
+import type { Arguments } from '../options.ts';
+import { signatureOf } from './files.ts';
+
+export type Headers = Record<string, string>;
+
+/** The answer, or what to say when it is none. */
+export async function ask<T extends z.ZodType>(
+  { edge }: Pick<Arguments, 'edge'>,
+  headers: Headers,
+  path: string,
+  schema: T,
+  sent?: { readonly method: 'POST' | 'PUT'; readonly body: unknown },
+): Promise<{ readonly value: z.infer<T> } | Answer> {
+  const response = await fetch(`${edge}/v1/models/${path}`, {
+    headers: { ...headers, ...(sent && { 'content-type': 'application/json' }) },
+    ...(sent && { method: sent.method, body: JSON.stringify(sent.body) }),
+  });
+  if (!response.ok) return refused(response);
+  return { value: schema.parse(await response.json()) };
+}
+
+export const askState = (given: Pick<Arguments, 'edge' | 'at'>, headers: Headers, model: string) => {
+  const at = given.at === undefined ? '' : `?at=${encodeURIComponent(given.at)}`;
+  return ask(given, headers, `${encodeURIComponent(model)}/revisions${at}`, modelState);
+};
+
+/** As few characters of it as say which; `undefined` when it is none of them, or one of several. */
+export function findRevision({ revisions }: ModelState, text: string): ModelState['revisions'][number] | undefined {
+  const found = revisions.filter(({ revision }) =>
+    revision.replace('sha256:', '').startsWith(text.replace('sha256:', '')),
+  );
+  return found.length === 1 ? found[0] : undefined;
+}
+
+export const shortOf = (revision: string | undefined): string =>
+  revision?.replace('sha256:', '').slice(0, 12) ?? 'nothing';
+
+/** A signature file, or the one that lies in a folder. */
+export function readBundle(place: string): { readonly value: unknown } | Answer | undefined {
+  const file = statSync(place).isDirectory()
+    ? (['sha256', 'sm3'] as const)
+        .map((hash) => signatureOf(place, [], hash))
+        .find((name) => statSync(name, { throwIfNoEntry: false })?.isFile())
+    : place;
+  return file === undefined ? undefined : readJsonFile(file);
+}
+
+/** What a file says, or that it is no JSON. */
+export function readJsonFile(file: string): { readonly value: unknown } | Answer {
+  const value = jsonOf(readFileSync(file, 'utf8'));
+  return value === undefined ? wrong(`${file} is no JSON`) : { value };
+}
+
+export const unknownRevision = (text: string | undefined): Answer =>
+  wrong(text === undefined ? 'which revision?' : `"${text}" does not name one revision`);
+
+/** Refuses a model without a registered revision; pools may serve it all the same. */
+export async function unknownModel(
+  { edge }: Pick<Arguments, 'edge'>,
+  headers: Headers,
+  model: string,
+): Promise<Answer> {
+  const served = await fetch(`${edge}/v1/models/${encodeURIComponent(model)}`, { headers });
+  await served.body?.cancel();
+  return impossible(
+    served.ok
+      ? `${model} is served unregistered: no revision of it is registered`
+      : `there is no model ${model}: nothing is registered under that name`,
+  );
+}

@@ -1,0 +1,53 @@
+// The progress of a long command on one line of a terminal, and its end by Ctrl-C.
+import process from 'node:process';
+
+/** A terminal, or what stands in its place. */
+export interface Screen {
+  readonly isTTY?: boolean;
+  write(text: string): void;
+}
+
+/** A terminal is written to this often at most, in milliseconds: it must not cost what is measured. */
+const WRITE_MS = 200;
+
+export interface Progress {
+  /** Shows a text instead of the one before; nothing where there is no terminal. */
+  show(text: string): void;
+  /** Takes the line away. */
+  clear(): void;
+}
+
+export function createProgress(screen: Screen, now: () => number = () => performance.now()): Progress {
+  let last = Number.NEGATIVE_INFINITY;
+  let shown = false;
+  return {
+    show(text) {
+      if (!screen.isTTY || now() - last < WRITE_MS) return;
+      last = now();
+      shown = true;
+      screen.write(`\r\u001b[2K${text}`);
+    },
+    clear() {
+      if (shown) screen.write('\r\u001b[2K');
+      shown = false;
+    },
+  };
+}
+
+/** Aborted by the first Ctrl-C, so that what was measured can be told; the second one ends the process as ever. */
+export function untilInterrupted(): AbortSignal {
+  const interrupt = new AbortController();
+  process.once('SIGINT', () => interrupt.abort());
+  return interrupt.signal;
+}
+
+/** What a shell calls a command that was ended by Ctrl-C. */
+export const INTERRUPTED = 130;
+
+/** What a load run is given besides its arguments. */
+export interface Watched {
+  readonly signal?: AbortSignal;
+  readonly screen?: Screen;
+}
+
+export const noScreen: Screen = { write() {} };
