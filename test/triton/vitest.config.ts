@@ -18,7 +18,8 @@ export default defineConfig({
     teardownTimeout: 30_000,
     // Each file mostly waits for its server.
     maxWorkers: 2,
-    sequence: { sequencer: slowestFirst('stack.test.ts', 'contract.test.ts') },
+    // The first and the third start many models, and would wait for each other if they did so at once.
+    sequence: { sequencer: slowestFirst('stack.test.ts', 'agent.test.ts', 'contract.test.ts') },
     passWithNoTests: false,
   },
 });
