@@ -17,6 +17,7 @@ import { type Stack, startStack } from '../../../infra/local/stack.ts';
 import { jobQueue, readJob } from '../../../shared/upload/job.ts';
 import { temporaryFolder } from '../../infra/local/folder.ts';
 import { seeds } from '../../seeds.ts';
+import { kill } from '../streams/place.ts';
 import { Round } from './emulator-round.ts';
 import { type Fate, fates, openProxy, type RoughProxy } from './rough-proxy.ts';
 import { chance } from './world.ts';
@@ -93,10 +94,9 @@ async function takeJobs(rounds: readonly Round[]): Promise<void> {
 }
 
 /** Kills a part; the batch decides which one and when. */
-async function kill(batch: number): Promise<void> {
+async function killOne(batch: number): Promise<void> {
   const part = batch % 2 === 0 ? 'sqs' : 'blob';
-  stack.kill(part);
-  await expect.poll(() => stack.isReady(part), { timeout: 30_000 }).toBe(false);
+  await kill(stack, part);
   await expect.poll(() => stack.isReady(part), { timeout: 30_000 }).toBe(true);
 }
 
@@ -118,7 +118,7 @@ describe('T4: batches of uploads on the emulators', () => {
       for (let look = 1; !whole || (await stillOpen()); look += 1) {
         expect(look).toBeLessThan(LOOKS_MAX);
         if (look === 2 + (batch % 7)) {
-          killed = kill(batch).then(() => {
+          killed = killOne(batch).then(() => {
             whole = true;
           });
         }

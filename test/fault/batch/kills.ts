@@ -6,6 +6,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { PartName } from '../../../infra/local/part.ts';
 import { running } from '../here.ts';
+import { kill } from '../streams/place.ts';
 
 const PATIENCE = { timeout: 150_000, interval: 250 };
 const TEST_MS = 200_000;
@@ -60,7 +61,7 @@ describe('T4: nothing is lost by a whole stack', () => {
     'when %s is killed while files are on their way',
     async (part) => {
       const ids = [await send(), await send()];
-      running.stack.kill(part);
+      await kill(running.stack, part);
       await expect.poll(() => running.stack.isReady(part), PATIENCE).toBe(true);
       // The edge has to find the functions again, and the queue its messages.
       await expect.poll(async () => (await ask('GET', '/v1/uploads')).status, PATIENCE).toBe(200);
